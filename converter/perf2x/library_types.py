@@ -104,5 +104,5 @@ class ReadOptions(TableOptions, total=False):
     data_objects: bool
     """Place samples at the accessed data, without a stack, instead of at their instruction."""
     latency: Literal["", "value", "beside"]
-    """``value``: divide values by the number of running threads; ``beside``: put the quotients into samples.latency.
-    Empty: neither."""
+    """Divide values by the number of running threads: ``value`` replaces the values, ``beside`` adds samples.latency.
+    Empty: do neither."""

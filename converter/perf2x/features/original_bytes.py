@@ -30,7 +30,7 @@ def _check(options: "LoadOptions", files: Sequence[str]) -> None:
 
 
 def _bytes_of(files: Sequence[str]) -> "U8":
-    """Return the bytes of the only recording, unpacked."""
+    """Return the bytes of the recording, decompressed; ``files`` has one path."""
     from perf2x.base.diagnostics import Diagnostics
     from perf2x.reader.containers.input_file import map_input
 

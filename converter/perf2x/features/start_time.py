@@ -1,4 +1,4 @@
-"""``--start-time``: the time of day of a recording that lacks it: stated by the user, or the date of its files."""
+"""``--start-time``: sets the time of day at which a recording began, as stated or from the file's date."""
 
 import stat
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def parse_start_time(setting: str, text: str) -> int | Literal["file"]:
 
 
 class _StartTime(FeatureSettings):
-    """The start of a recording without a time of day."""
+    """The time of day at which a recording began."""
 
     PANEL = "Output"
 
@@ -92,10 +92,7 @@ def _set_start_time(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _started(meta: "Meta", session: "Session", start: int | Literal["file"], files: Sequence[str]) -> "Meta":
-    """Add the start, with a comment on its origin.
-
-    A given time replaces the recorded one; the date of files is used only if no time was recorded.
-    """
+    """Set the start, and add a comment on its origin; ``start`` is in ns since the epoch, or "file"."""
     from perf2x.model.value_limits import LAST_TIME
 
     if start != "file":
@@ -103,9 +100,9 @@ def _started(meta: "Meta", session: "Session", start: int | Literal["file"], fil
     last = max(map(date_of, files))
     written = (_EPOCH + timedelta(seconds=last // 10**9)).isoformat().replace("+00:00", "Z")
     comment = f"perf2x-start-time:file written until {written}"
-    # from the profile's first sample to the recording's last one, by perf's header
-    lasted = max(session.sample_times[1] - meta.start_ns if meta.start_ns else 0, meta.duration_ns)
-    begin = min(max(last - lasted, 0), LAST_TIME)
+    # from the profile's first sample to the last one of the recording, whose time is in perf's header
+    duration = max(session.sample_times[1] - meta.start_ns if meta.start_ns else 0, meta.duration_ns)
+    begin = min(max(last - duration, 0), LAST_TIME)
     return replace(meta, wall_start_ns=begin, comments=(*meta.comments, comment))
 
 

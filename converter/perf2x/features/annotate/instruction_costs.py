@@ -1,6 +1,8 @@
-"""Costs of instructions of selected functions, in their own code and in copies inlined elsewhere.
+"""Costs of the instructions of listed functions.
 
-Each linked function with samples of a selected one is disassembled once.
+A listed function's instructions may be in several linked functions (symbols of an object): in its own symbol, and in
+every function into which the compiler inlined it. Each linked function with samples of a listed one is disassembled
+once. A sample's cost then goes to the instruction that contains its address.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,6 +14,7 @@ from perf2x.base.binaries.disassembler import Instruction, disassemble
 from perf2x.base.columnar import (
     I64,
     U64,
+    Bools,
     Frozen,
     ListArray,
     arange,
@@ -38,102 +41,114 @@ from perf2x.symbolizer.object_resolver import ObjectResolver
 from perf2x.symbolizer.sources.symbol_source import Context, SymbolSource
 
 
-class _Spot(Frozen):
-    """The functions and lines at an instruction, innermost first."""
+class _CodeLine(Frozen):
+    """The source line of an instruction, and the functions that it belongs to through inlining."""
 
-    names: tuple[str, ...]
+    functions: tuple[str, ...]
+    """Names, innermost inlined function first; empty if unknown."""
     path: str
+    """Source file of the innermost function."""
     line: int
 
 
-class _Place(Frozen):
-    """A linked function of one object."""
+class _LinkedFunction(Frozen):
+    """A linked function of one object, disassembled."""
 
     code: ObjectCode
     start: int
+    """Displayed address of its first instruction (`ObjectCode.displacement`)."""
     instructions: Sequence[Instruction]
-    begin: U64
-    """(instructions,) addresses, as in ``code``."""
+    """Empty if its code cannot be read; then ``reason`` says why."""
+    address: U64
+    """(instructions,) addresses in the object, as ``code`` has them."""
     locations: I64
-    """Locations in the function."""
-    rows: I64
-    """(locations,) the instruction of each location."""
+    """(samples' locations,) rows of Profile.locations that are in the function."""
+    instruction_row: I64
+    """(samples' locations,) the instruction that contains each of ``locations``."""
     reason: str = ""
-    spots: Sequence[_Spot] = ()
-    """One per instruction: the functions and lines there."""
-    notes: Sequence[str] = ()
-    """One per instruction: the target of a jump or call, or the data that it refers to."""
+    lines: Sequence[_CodeLine] = ()
+    """One for each instruction."""
+    references: Sequence[str] = ()
+    """For each instruction, the name of the code that it jumps to or calls, or of the data that it refers to."""
 
     @property
     def symbol(self) -> str:
         """The name of the linked function; "" if unknown."""
-        return next((spot.names[-1] for spot in self.spots if spot.names), "")
+        return next((line.functions[-1] for line in self.lines if line.functions), "")
 
 
-def _places_of(code: ObjectCode, rows: I64, syntax: str) -> Iterator[_Place]:
-    """Yield the functions that contain any of the ``rows`` locations (ascending) of an object."""
+def _functions_of_object(code: ObjectCode, wanted: I64, syntax: str) -> Iterator[_LinkedFunction]:
+    """Yield the functions of an object that contain any of the ``wanted`` locations (ascending)."""
     start, end = code.extents(code.address)
-    chosen = np.isin(code.mapped.locations, rows)
-    kinds, _ = group_rows([start[chosen], end[chosen]])
-    for row in kinds.tolist():
-        first, last = int(start[chosen][row]), int(end[chosen][row])
-        inside = (start == first) & (end == last)
-        yield _place(code, first, last, inside if last else inside & chosen, syntax)
+    is_wanted = np.isin(code.mapped.locations, wanted)
+    first_rows, _ = group_rows([start[is_wanted], end[is_wanted]])
+    for row in first_rows.tolist():
+        begin, limit = int(start[is_wanted][row]), int(end[is_wanted][row])
+        is_inside = (start == begin) & (end == limit)
+        # code without a known extent is not one function: only the wanted locations share the reason
+        yield _disassembled(code, begin, limit, is_inside if limit else is_inside & is_wanted, syntax)
 
 
-def _place(
-    code: ObjectCode, start: int, end: int, inside: "np.ndarray[tuple[int], np.dtype[np.bool_]]", syntax: str
-) -> _Place:
-    locations, address = code.mapped.locations[inside], code.address[inside]
+def _disassembled(code: ObjectCode, start: int, end: int, is_inside: Bools, syntax: str) -> _LinkedFunction:
+    """Disassemble the code from ``start`` to ``end`` (0: unknown); ``is_inside``: the object's locations in it."""
+    locations, address = code.mapped.locations[is_inside], code.address[is_inside]
     try:
         if not end:
-            code.read(0, 0)
+            code.read(0, 0)  # raises a more specific reason if the object has no readable code at all
             raise ObjectError("where the function begins and ends is unknown")
         machine, data = code.read(start, end)
-        moved = code.displacement(start)
-        shown = (start + moved) % 2**64
-        found = list(disassemble(machine, data, shown, syntax))
+        displacement = code.displacement(start)
+        shown_start = (start + displacement) % 2**64
+        instructions = list(disassemble(machine, data, shown_start, syntax))
     except ObjectError as error:
-        return _Place(code, start, (), address[:0], locations, zeros(len(locations)), str(error))
-    begin = as_uint64([one.address for one in found]) - np.uint64(moved)
-    rows = searchsorted(begin, address, "right") - 1
-    return _Place(code, shown, found, begin, locations, rows)
+        return _LinkedFunction(code, start, (), address[:0], locations, zeros(len(locations)), str(error))
+    begin = as_uint64([instruction.address for instruction in instructions]) - np.uint64(displacement)
+    instruction_row = searchsorted(begin, address, "right") - 1
+    return _LinkedFunction(code, shown_start, instructions, begin, locations, instruction_row)
 
 
-def _with_notes(place: _Place) -> _Place:
-    code, found = place.code, place.instructions
-    return replace(place, spots=_spots(code, place.begin), notes=_notes(code, found, place.start)) if found else place
+def _with_lines(function: _LinkedFunction) -> _LinkedFunction:
+    """Add source lines and names of references."""
+    if not function.instructions:
+        return function
+    lines = _code_lines(function.code, function.address)
+    return replace(function, lines=lines, references=_references(function.code, function.instructions, function.start))
 
 
-def _spots(code: ObjectCode, address: U64) -> list[_Spot]:
+def _code_lines(code: ObjectCode, address: U64) -> list[_CodeLine]:
     frames, functions = code.functions_at(address)
-    return [_spot(row.tolist(), functions) for row in frames.rows()]
+    return [_code_line(row.tolist(), functions) for row in frames.rows()]
 
 
-def _spot(frames: Sequence[tuple[int, int]], functions: Sequence[FunctionRow]) -> _Spot:
-    """Build a spot; ``frames`` are (function, line), innermost first."""
+def _code_line(frames: Sequence[tuple[int, int]], functions: Sequence[FunctionRow]) -> _CodeLine:
+    """Convert (row of ``functions``, line) pairs, innermost first."""
     if not frames:
-        return _Spot((), "", 0)
-    return _Spot(tuple(functions[function][0] for function, _ in frames), functions[frames[0][0]][2], frames[0][1])
+        return _CodeLine((), "", 0)
+    names = tuple(functions[function][0] for function, _ in frames)
+    innermost, line = frames[0]
+    return _CodeLine(names, functions[innermost][2], line)
 
 
-def _notes(code: ObjectCode, found: Sequence[Instruction], start: int) -> list[str]:
-    """Return ``main+0x10`` for the target or operand of each instruction, "" for inner jumps and unknown ones."""
-    size = found[-1].address + found[-1].size - start if found else 0
-    targets = [one.refers if one.target is None else one.target for one in found]
-    outside = [one if one is not None and not start <= one < start + size else None for one in targets]
-    address = unique(as_uint64([one for one in outside if one is not None]))
+def _references(code: ObjectCode, instructions: Sequence[Instruction], start: int) -> list[str]:
+    """Return ``main+0x10`` for the jump target or data operand of each instruction.
+
+    It is "" for unknown addresses, and for those in the function itself, which begins at ``start``.
+    """
+    size = instructions[-1].address + instructions[-1].size - start
+    targets = [one.refers if one.target is None else one.target for one in instructions]
+    outside = [target if target is not None and not start <= target < start + size else None for target in targets]
+    address = unique(as_uint64([target for target in outside if target is not None]))
     names = dict(zip(address.tolist(), _names_at(code, code.addresses_of_shown(address)), strict=True))
-    return [names[one] if one is not None else "" for one in outside]
+    return [names[target] if target is not None else "" for target in outside]
 
 
 def _names_at(code: ObjectCode, address: U64) -> list[str]:
-    """Return names for addresses as in the object file."""
+    """Return a name with offset for each address in the object; "" if it is in no function."""
     frames, functions = code.functions_at(address)
-    begin, _ = code.extents(address)
+    starts, _ = code.extents(address)
     return [
-        _with_offset(functions[int(row[-1, 0])][0], one - first) if len(row) else ""
-        for row, one, first in zip(frames.rows(), address.tolist(), begin.tolist(), strict=True)
+        _with_offset(functions[int(row[-1, 0])][0], one - start) if len(row) else ""
+        for row, one, start in zip(frames.rows(), address.tolist(), starts.tolist(), strict=True)
     ]
 
 
@@ -142,7 +157,7 @@ def _with_offset(name: str, offset: int) -> str:
 
 
 MOST_PLACES = 8
-"""Maximum number of places to show per function, which may be inlined into hundreds."""
+"""Maximum number of linked functions to show for a listed one, which may be inlined into hundreds."""
 
 
 def with_instructions(
@@ -150,82 +165,96 @@ def with_instructions(
     profile: Profile,
     context: Context,
     sources: Sequence[type[SymbolSource]],
-    entries: FunctionFrames,
+    frames: FunctionFrames,
     stacks: StackWeights,
     texts: Sources,
     options: ListingOptions,
 ) -> list[FunctionListing]:
-    """Add the code of each function, highest cost first; ``entries`` number them in the order of ``listings``."""
-    places = [_with_notes(place) for place in _places(profile, context, sources, entries.location, options.syntax)]
-    first = offsets_of(as_int64([len(place.instructions) for place in places]))
-    own, total = _costs(profile, places, first, stacks)
+    """Add the code of each listed function, highest cost first.
+
+    ``frames`` are the frames of listed functions; their ``function`` is a row of ``listings``.
+    """
+    functions = [
+        _with_lines(function)
+        for function in _linked_functions(profile, context, sources, frames.location, options.syntax)
+    ]
+    # the instructions of all functions, concatenated, are numbered throughout; first[i] is the first one of function i
+    first = offsets_of(as_int64([len(function.instructions) for function in functions]))
+    own, total = _costs(profile, functions, first, stacks)
     result = []
     for number, listing in enumerate(listings):
-        mine = entries.location[entries.function == number]
-        holding = [row for row, place in enumerate(places) if np.isin(place.locations, mine).any()]
-        codes = [_listing(places[row], listing, own[first[row] :], total[first[row] :]) for row in holding]
+        locations = frames.location[frames.function == number]
+        rows = [row for row, function in enumerate(functions) if np.isin(function.locations, locations).any()]
+        codes = [_listing(functions[row], listing, own[first[row] :], total[first[row] :]) for row in rows]
         codes.sort(key=lambda code: (-sum(row.own[0] for row in code.rows if row.is_own), code.object, code.start))
         shown = tuple(codes[:MOST_PLACES])
-        result.append(replace(listing, code=shown, places=len(codes), text=_texts(shown, texts, mine)))
+        result.append(replace(listing, code=shown, places=len(codes), text=_texts(shown, texts, locations)))
     return result
 
 
-def _places(
-    profile: Profile, context: Context, sources: Sequence[type[SymbolSource]], rows: I64, syntax: str
-) -> Iterator[_Place]:
+def _linked_functions(
+    profile: Profile, context: Context, sources: Sequence[type[SymbolSource]], wanted: I64, syntax: str
+) -> Iterator[_LinkedFunction]:
+    """Yield all linked functions that contain any of the ``wanted`` locations (ascending), object by object."""
     resolver = ObjectResolver(profile, context, [source(context) for source in sources])
     objects = mapped_objects(profile, context.session, trues(len(profile.locations)))
     codes = (
-        ObjectCode(profile, context, resolver, mapped) for mapped in objects if np.isin(mapped.locations, rows).any()
+        ObjectCode(profile, context, resolver, mapped) for mapped in objects if np.isin(mapped.locations, wanted).any()
     )
-    return (place for code in codes for place in _places_of(code, rows, syntax))
+    return (function for code in codes for function in _functions_of_object(code, wanted, syntax))
 
 
 def instruction_addresses(profile: Profile, context: Context, sources: Sequence[type[SymbolSource]]) -> U64:
-    """Return (locations,) each location's instruction address in its object; 0 if unknown."""
+    """Return (locations,) the address, in its object, of the instruction that contains each location; 0 if unknown."""
     address = np.zeros(len(profile.locations), np.uint64)
-    for place in _places(profile, context, sources, arange(len(address)), "att"):
-        if place.instructions:
-            address[place.locations] = place.begin[place.rows]
+    for function in _linked_functions(profile, context, sources, arange(len(address)), "att"):
+        if function.instructions:
+            address[function.locations] = function.address[function.instruction_row]
     return address
 
 
-def _costs(profile: Profile, places: Sequence[_Place], first: I64, stacks: StackWeights) -> tuple[I64, I64]:
-    """Return self and total of the instructions of all places, concatenated: (instructions, measures) each."""
+def _costs(profile: Profile, functions: Sequence[_LinkedFunction], first: I64, stacks: StackWeights) -> tuple[I64, I64]:
+    """Return self and total of the instructions of all functions, concatenated: (instructions, measures) each."""
     count = int(first[-1])
-    instruction = minus_ones(len(profile.locations))
-    for place, start in zip(places, first.tolist(), strict=False):
-        if len(place.instructions):
-            instruction[place.locations] = start + place.rows
-    kept = instruction >= 0
-    own = sum_at(instruction[kept], own_by_location(profile, stacks)[kept], count)
-    kinds = ListArray(offsets_of(kept), instruction[kept])
-    return own, total_by_kind(profile, stacks, kinds, count)
+    instruction = minus_ones(len(profile.locations))  # −1: in no disassembled function
+    for function, start in zip(functions, first.tolist(), strict=False):
+        if function.instructions:
+            instruction[function.locations] = start + function.instruction_row
+    is_known = instruction >= 0
+    own = sum_at(instruction[is_known], own_by_location(profile, stacks)[is_known], count)
+    instructions_of_location = ListArray(offsets_of(is_known), instruction[is_known])
+    return own, total_by_kind(profile, stacks, instructions_of_location, count)
 
 
-def _listing(place: _Place, listing: FunctionListing, own: I64, total: I64) -> CodeListing:
-    """Return a function's instructions in ``place``: all of them if it is linked there."""
-    name = base_name(place.code.mapped.key.name)
-    shown = [row for row, spot in enumerate(place.spots) if listing.name in spot.names]
-    if place.symbol == listing.name:
-        shown = list(range(len(place.spots)))
-    row_of = {place.instructions[row].address: at for at, row in enumerate(shown)}
-    rows = tuple(_instruction(place, row, listing.name, row_of, own, total) for row in shown)
-    return CodeListing(name, place.symbol, place.start, rows, place.reason)
+def _listing(function: _LinkedFunction, listing: FunctionListing, own: I64, total: I64) -> CodeListing:
+    """Return a listed function's instructions in a linked one: all of them if both are the same, else inlined ones.
+
+    ``own`` and ``total`` begin with the costs of the linked function's instructions.
+    """
+    object_name = base_name(function.code.mapped.key.name)
+    rows = [row for row, line in enumerate(function.lines) if listing.name in line.functions]
+    if function.symbol == listing.name:
+        rows = list(range(len(function.lines)))
+    position = {function.instructions[row].address: number for number, row in enumerate(rows)}
+    costs = tuple(_instruction_cost(function, row, listing.name, position, own, total) for row in rows)
+    return CodeListing(object_name, function.symbol, function.start, costs, function.reason)
 
 
-def _instruction(place: _Place, row: int, name: str, row_of: dict[int, int], own: I64, total: I64) -> InstructionCost:
-    one, spot = place.instructions[row], place.spots[row]
-    inner = spot.names[0] if spot.names else ""
-    target = row_of.get(one.target, -1) if one.target is not None else -1
+def _instruction_cost(
+    function: _LinkedFunction, row: int, listed_name: str, position: dict[int, int], own: I64, total: I64
+) -> InstructionCost:
+    """Build one line of a listing; ``position`` has the lines of the listing's addresses, for targets of jumps."""
+    instruction, line = function.instructions[row], function.lines[row]
+    innermost = line.functions[0] if line.functions else ""
+    target = position.get(instruction.target, -1) if instruction.target is not None else -1
     return InstructionCost(
-        one.address, one.text, place.notes[row], target, spot.path, spot.line, inner, inner == name,
-        tuple(own[row].tolist()), tuple(total[row].tolist()),
+        instruction.address, instruction.text, function.references[row], target, line.path, line.line, innermost,
+        innermost == listed_name, tuple(own[row].tolist()), tuple(total[row].tolist()),
     )  # fmt: skip
 
 
 def _texts(codes: Sequence[CodeListing], texts: Sources, locations: I64) -> dict[str, dict[int, str]]:
-    """Return the text of the instructions' source lines, by path and number."""
+    """Return the text of the instructions' source lines, by path and line number."""
     numbers: dict[str, set[int]] = {}
     for code in codes:
         for row in code.rows:

@@ -11,7 +11,7 @@ from perf2x.errors import OptionError, SeveralFunctionsError
 from perf2x.features.annotate.line_costs import (
     FunctionFrames,
     LineSums,
-    entries_of,
+    frames_of_listed,
     line_sums,
     stack_weights,
     sums_by_kind,
@@ -46,20 +46,20 @@ def make_listings(
     """
     measures = (*measures_of(profile, options.value), *measures_beside(profile, options.columns))
     chosen = choose_functions(profile, options)
-    frames, stacks = location_frames(profile), stack_weights(profile, measures)
-    entries = entries_of(profile, frames, function_of_frame(frames, chosen))
-    own, total = sums_by_kind(profile, entries, stacks, entries.function, len(chosen))
+    all_frames, stacks = location_frames(profile), stack_weights(profile, measures)
+    frames = frames_of_listed(profile, all_frames, function_of_frame(all_frames, chosen))
+    own, total = sums_by_kind(profile, frames, stacks, frames.function, len(chosen))
     found = [
-        FunctionListing(name, thing, _costs(own[row]), _costs(total[row])) for row, (name, thing) in enumerate(chosen)
+        FunctionListing(name, file, _costs(own[row]), _costs(total[row])) for row, (name, file) in enumerate(chosen)
     ]
     texts = Sources(profile, context, options)
     if options.source:
-        sums = line_sums(profile, entries, stacks)
-        found = [replace(one, sources=_sources(profile, sums, row, texts, entries)) for row, one in enumerate(found)]
+        sums = line_sums(profile, frames, stacks)
+        found = [replace(one, sources=_sources(profile, sums, row, texts, frames)) for row, one in enumerate(found)]
     if options.assembly:
         from perf2x.features.annotate.instruction_costs import with_instructions  # capstone is an optional dependency
 
-        found = with_instructions(found, profile, context, sources, entries, stacks, texts, options)
+        found = with_instructions(found, profile, context, sources, frames, stacks, texts, options)
     instructions = None
     if options.instructions:
         from perf2x.features.annotate.instruction_costs import instruction_addresses
@@ -69,24 +69,25 @@ def make_listings(
 
 
 def _sources(
-    profile: Profile, sums: LineSums, function: int, texts: Sources, entries: "FunctionFrames"
+    profile: Profile, sums: LineSums, function: int, texts: Sources, frames: "FunctionFrames"
 ) -> tuple[SourceListing, ...]:
-    """Return the files in which a function has lines, highest cost first."""
+    """Return the files in which a listed function (by index) has lines, highest cost first."""
     rows = flatnonzero(sums.function == function)
     files = [
-        _source(profile, sums, rows[sums.file[rows] == file], texts, entries) for file in np.unique(sums.file[rows])
+        _source(profile, sums, rows[sums.file[rows] == file], texts, frames) for file in np.unique(sums.file[rows])
     ]
     return tuple(sorted(files, key=lambda one: (-sum(line.own[0] for line in one.lines), one.path)))
 
 
-def _source(profile: Profile, sums: LineSums, rows: I64, texts: Sources, entries: FunctionFrames) -> SourceListing:
+def _source(profile: Profile, sums: LineSums, rows: I64, texts: Sources, frames: FunctionFrames) -> SourceListing:
+    """Return the lines of one function in one file: ``rows`` of ``sums``, with the lines around them."""
     path = str(profile.strings[int(sums.file[rows[0]])])
     lines = tuple(
         LineCost(number, _costs(own), _costs(total))
         for number, own, total in zip(sums.line[rows].tolist(), sums.own[rows], sums.total[rows], strict=True)
     )
-    here = entries.location[(entries.function == sums.function[rows[0]]) & (entries.file == sums.file[rows[0]])]
-    text, reason = texts.around(path, [line.number for line in lines], here)
+    locations = frames.location[(frames.function == sums.function[rows[0]]) & (frames.file == sums.file[rows[0]])]
+    text, reason = texts.around(path, [line.number for line in lines], locations)
     return SourceListing(path, lines, text, reason)
 
 
@@ -99,37 +100,36 @@ MOST = 100
 
 
 def measures_of(profile: Profile, value: str) -> tuple[Measure, ...]:
-    """Return the measures: ``value`` of the default event, or for "" both of all events with samples."""
+    """Return the costs to list: ``value`` of the default event, or for "" period and samples of all sampled events."""
     if not profile.events:
         return ()
-    used = sorted(set(profile.samples.event.tolist())) if not value else [profile.default_event]
+    sampled = sorted(set(profile.samples.event.tolist())) if not value else [profile.default_event]
     values = (value,) if value else ("period", "samples")
     return tuple(
         Measure(event, one, "samples" if one == "samples" else profile.events[event].unit)
-        for event in used
+        for event in sampled
         for one in values
     )
 
 
 def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
-    """Return functions by name or glob, or the hottest ones; highest cost first.
+    """Return the functions that ``options`` name (or match by glob), else the hottest ones; highest cost first.
 
-    Raises OptionError for an unknown name.
+    Raises OptionError for an unknown name, and SeveralFunctionsError for the last part of several names.
     """
     rows = totals(profile, None, "function", options.value or "period").sorted_by("self")
     named = [row for row in rows if not row.name.startswith("[") or options.function]
     if not options.function:
         return [row.key for row in named if row.self][: options.hottest]
-    named.sort(
-        key=lambda row: is_runtime(*row.key) or row.object.startswith("[")
-    )  # errors list the program's functions first
+    # errors list the program's own functions first
+    named.sort(key=lambda row: is_runtime(*row.key) or row.object.startswith("["))
     found = sorted(Names("function", [row.name for row in named]).matching([options.function]))
     if len(found) > MOST:
         raise OptionError(f"{options.function}: it matches {len(found):,} functions, more than {MOST}")
-    several = {named[row].name: named[row] for row in sorted(found, key=lambda row: -named[row].total)}
-    if len(several) > 1 and not any(fnmatchcase(name, options.function) for name in several):
-        whole = sum(row.self for row in rows)
-        costs = {name: format_percent(row.total, whole) for name, row in several.items()}
+    matches = {named[row].name: named[row] for row in sorted(found, key=lambda row: -named[row].total)}
+    if len(matches) > 1 and not any(fnmatchcase(name, options.function) for name in matches):
+        total = sum(row.self for row in rows)
+        costs = {name: format_percent(row.total, total) for name, row in matches.items()}
         raise SeveralFunctionsError(options.function, costs)
     chosen = {named[row].key for row in found}
     return [row.key for row in rows if row.key in chosen]
@@ -137,6 +137,6 @@ def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
 
 def function_of_frame(frames: LocationFrames, functions: list[Key]) -> I64:
     """Return (frames,) the index of each frame's function, −1 for others."""
-    number = {key: row for row, key in enumerate(functions)}
+    index = {key: row for row, key in enumerate(functions)}
     keys = zip(frames.name, frames.object, strict=True)
-    return np.fromiter((number.get(key, -1) for key in keys), np.int64, len(frames))
+    return np.fromiter((index.get(key, -1) for key in keys), np.int64, len(frames))

@@ -1,11 +1,11 @@
-"""Code of a profile's objects: extents and bytes of functions, and starts of symbols for text like ``main+0x10``.
+"""Extents and bytes of the functions in a profile's objects, and starts of symbols for text like ``main+0x10``.
 
-Includes code without an object file of its own: JIT-compiled code, and the recorded kernel.
-
-JIT-compiled code is in a jitdump: it is found by file offset and shown at the address where it was loaded. Kernel code
-comes from a copy of its memory (kcore), else from its ELF file (vmlinux). The copy is preferred because a kernel
-patches its own code at boot (alternatives, static keys). Source of truth: tools/perf/util/symbol.c
-dso__load_kernel_sym.
+- Most code is in ELF files.
+- JIT-compiled code is in a jitdump. Functions are found by their offset in that file, and shown at the address where
+  they were loaded.
+- Kernel code comes from a copy of the kernel's memory (kcore), else from its ELF file (vmlinux). The copy is preferred
+  because a kernel patches its own code at boot (alternatives, static keys). Source of truth: tools/perf/util/symbol.c
+  dso__load_kernel_sym.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ MISSING = "no copy of the recorded kernel's code: record with perf record --kcor
 
 
 class _KernelCode:
-    """Code of the kernel, and of modules and programs in a copy of its memory; addresses as recorded."""
+    """Code of the kernel and its modules; addresses as recorded."""
 
     def __init__(self, context: Context, dso: Dso) -> None:
         self._context, self._kallsyms, self._vmlinux = context, KernelSource(context), VmlinuxSource(context)
@@ -49,9 +49,9 @@ class _KernelCode:
 
     def extents(self, address: U64) -> tuple[U64, U64]:
         """Return (n,) start and end of the function at each address; both 0 if unknown."""
-        if self._linked is None or self._is_module:
+        if self._vmlinux_and_slide is None or self._is_module:
             return self._kallsyms.extents(address)
-        file, moved = self._linked
+        file, moved = self._vmlinux_and_slide
         slide = np.uint64(moved)
         start, end = ElfNames(ObjectFiles([file]), self._context.diagnostics).extents(address - slide)
         return np.where(end > 0, start + slide, start), np.where(end > 0, end + slide, end)
@@ -62,20 +62,21 @@ class _KernelCode:
             with contextlib.suppress(ObjectError):
                 core = open_elf(path)
                 return core.machine, whole_code(core, start, end - start)
-        if self._linked is None or self._is_module:
+        if self._vmlinux_and_slide is None or self._is_module:
             raise ObjectError(MISSING)
-        file, slide = self._linked
+        file, slide = self._vmlinux_and_slide
         return file.machine, whole_code(file, start - slide, end - start)
 
     @cached_property
-    def _linked(self) -> tuple[ElfObject, int] | None:
-        """Return the kernel's ELF file, and the offset of its load address."""
+    def _vmlinux_and_slide(self) -> tuple[ElfObject, int] | None:
+        """Return the kernel's ELF file, and how far the kernel was loaded from its linked address (KASLR)."""
         files = self._vmlinux.files if self._has_vmlinux else None
         if files is None or files.symbols is None:
             return None
         return files.symbols, kernel_slide(files.symbols, self._context.kernel_reference)
 
     def _copies(self) -> Iterator[Path]:
+        """Yield copies of the kernel's memory: the recording's, then this machine's if it runs the same kernel."""
         context = self._context
         if context.session.kcore_dir:
             yield Path(context.session.kcore_dir) / "kcore"
@@ -127,14 +128,17 @@ class DumpedCode:
         return (code.load_address - code.offset) % 2**64
 
     def offsets_of(self, address: U64) -> U64:
-        """Return the file offset of the code loaded at each address; 2**64 - 1 for no function or several functions."""
+        """Return the file offset of the code loaded at each address; 2**64 - 1 if no function or several were there.
+
+        For each address, `_up_to` counts the functions that began and those that ended up to there. If one more began
+        than ended, one function is open, and the difference of the sums is that function's displacement.
+        """
         codes = self._pieces.codes
         first = as_uint64([code.load_address for code in codes])
         moved = self._pieces.start - first
-        begun, moved_of_begun = _up_to(address, first, moved)
-        ended, moved_of_ended = _up_to(address, first + self._pieces.size, moved)
-        is_one = begun - ended == 1  # then the sums differ by the displacement of the only function
-        return np.where(is_one, address + moved_of_begun - moved_of_ended, _NO_OFFSET)
+        begun, sum_of_begun = _up_to(address, first, moved)
+        ended, sum_of_ended = _up_to(address, first + self._pieces.size, moved)
+        return np.where(begun - ended == 1, address + sum_of_begun - sum_of_ended, _NO_OFFSET)
 
     @cached_property
     def _dump(self) -> JitDump | None:
@@ -146,7 +150,7 @@ class DumpedCode:
 
 
 def _up_to(address: U64, bounds: U64, numbers: U64) -> tuple[I64, U64]:
-    """Count the bounds up to each address, and sum up the ``numbers`` of these bounds modulo 2**64.
+    """Count the ``bounds`` at or below each address, and sum up their ``numbers`` modulo 2**64.
 
     Shapes: ``address`` (n,), ``bounds`` and ``numbers`` (m,); returns (n,) and (n,).
     """
@@ -164,7 +168,7 @@ _IN_FILES = (DsoKind.FILE, DsoKind.VDSO)
 class ObjectCode:
     """The code of one object of a profile.
 
-    Addresses are as in the file; for the kernel, as recorded; for jitdumps they are file offsets.
+    Its addresses are those of the ELF file; for the kernel, recorded addresses; for jitdumps, file offsets.
     """
 
     def __init__(self, profile: Profile, context: Context, resolver: ObjectResolver, mapped: MappedObject) -> None:
@@ -178,22 +182,22 @@ class ObjectCode:
 
     def extents(self, address: U64) -> tuple[U64, U64]:
         """Return (n,) start and end of the function at each address; both 0 if unknown."""
-        apart = self._kernel or self._dump
-        if apart is not None:
-            return apart.extents(address)
+        special = self._kernel or self._dump
+        if special is not None:
+            return special.extents(address)
         start, end = ElfNames(self._found, self._context.diagnostics).extents(address)
         unknown = flatnonzero(end == 0)
         start[unknown], end[unknown] = _go_extents(self._found, address[unknown])
         return start, end
 
     def read(self, start: int, end: int) -> tuple[str, bytes]:
-        """Return machine and bytes of the code at an address.
+        """Return machine and bytes of the code from ``start`` to ``end``.
 
         Raises ObjectError with the reason if it cannot be read.
         """
-        apart = self._kernel or self._dump
-        if apart is not None:
-            return apart.read(start, end)
+        special = self._kernel or self._dump
+        if special is not None:
+            return special.read(start, end)
         code = self._code()
         data = whole_code(code, start, end - start)
         if data and not any(data):
@@ -201,11 +205,11 @@ class ObjectCode:
         return code.machine, data
 
     def displacement(self, start: int) -> int:
-        """Return the displayed address minus the address of a function, modulo 2**64."""
+        """Return how much larger the displayed address of a function is than its address, modulo 2**64."""
         return self._dump.displacement(start) if self._dump is not None else 0
 
     def addresses_of_shown(self, shown: U64) -> U64:
-        """Return (n,) the addresses that correspond to displayed ones."""
+        """Return (n,) the object's addresses for displayed ones: the reverse of ``displacement``."""
         return self._dump.offsets_of(shown) if self._dump is not None else shown
 
     def functions_at(self, address: U64) -> tuple[ListArray, Sequence[FunctionRow]]:
@@ -227,20 +231,20 @@ class ObjectCode:
 
 
 def _go_extents(found: ObjectFiles, address: U64) -> tuple[U64, U64]:
-    """Return (n,) extents from Go's own table, for programs without symbols."""
+    """Return (n,) start and end from Go's own function table, for programs without symbols; both 0 if unknown."""
     start, end = np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
     table = go_functions(found.code) if found.code is not None and has_go_table(found.code) else None
     rows: I64 = table.find(address) if table is not None else minus_ones(len(address))
-    for place, row in enumerate(rows.tolist()):
-        here = table.function(row) if table is not None and row >= 0 else None
+    for number, row in enumerate(rows.tolist()):
+        function = table.function(row) if table is not None and row >= 0 else None
         following = table.function(row + 1) if table is not None and 0 <= row < len(table) - 1 else None
-        if here is not None and following is not None:
-            start[place], end[place] = here.entry, following.entry
+        if function is not None and following is not None:
+            start[number], end[number] = function.entry, following.entry
     return start, end
 
 
 def symbol_starts(profile: Profile, context: Context, sources: Sequence[type[SymbolSource]]) -> U64:
-    """Return (locations,) recorded address of the first byte of each location's symbol, 0 if unknown."""
+    """Return (locations,) the recorded address at which each location's symbol begins; 0 if unknown."""
     resolver = ObjectResolver(profile, context, [source(context) for source in sources])
     starts = np.zeros(len(profile.locations), np.uint64)
     named = np.diff(profile.locations.line_offsets) > 0
@@ -251,15 +255,16 @@ def symbol_starts(profile: Profile, context: Context, sources: Sequence[type[Sym
             continue
         code = ObjectCode(profile, context, resolver, mapped)
         begin, end = code.extents(code.address)
-        padding = profile.locations.address[mapped.locations] - lookup  # callers in padding belong to the next symbol
-        rows = flatnonzero((end == begin) & (padding > 0))
-        begin[rows], end[rows] = code.extents(code.address[rows] + padding[rows])
+        # the lookup address (return address − 1) may be in padding; the return address is then in the next symbol
+        back = profile.locations.address[mapped.locations] - lookup
+        rows = flatnonzero((end == begin) & (back > 0))
+        begin[rows], end[rows] = code.extents(code.address[rows] + back[rows])
         starts[mapped.locations] = np.where(end > begin, lookup - (code.address - begin), np.uint64(0))
     return starts
 
 
 def _map_starts(context: Context, mapped: MappedObject, address: U64) -> U64:
-    """Return (n,) starts from a JIT compiler's perf map."""
+    """Return (n,) starts of symbols in a JIT compiler's perf map; 0 if unknown."""
     starts = np.zeros(len(address), np.uint64)
     _, table = PerfMapSource(context).file(mapped.pid, address)
     if table is not None:

@@ -1,4 +1,4 @@
-"""Lines of source files for listings."""
+"""Finds source files of a profile's objects, and reads their lines for listings."""
 
 from collections.abc import Iterable
 
@@ -20,7 +20,7 @@ _LONGEST = 1000
 
 
 class Sources:
-    """Source files of a profile's objects."""
+    """Reads lines of the source files that debug info names."""
 
     def __init__(self, profile: Profile, context: Context, options: ListingOptions) -> None:
         self._profile, self._context, self._around = profile, context, options.around
@@ -30,9 +30,10 @@ class Sources:
         self._files = SourceFiles(paths, options.source_dirs, fetch, as_recorded=options.as_recorded)
 
     def around(self, path: str, numbers: Iterable[int], locations: I64) -> tuple[dict[int, str], str]:
-        """Return the text of lines and their surroundings by number, and the reason if there is none.
+        """Return the text of lines ``numbers`` and the lines around them, by number; if none is found, the reason.
 
-        ``locations`` are all locations of the lines; a server is queried with the first one's build id.
+        ``locations`` are the locations that the lines belong to. A debuginfod server is queried with the build id of
+        the first location's object.
         """
         costly = {number for number in numbers if number > 0}
         if not costly:
@@ -44,9 +45,10 @@ class Sources:
         return {number: text[:_LONGEST] for number, text in texts.items() if text is not None}, found.reason
 
     def _are_own(self, locations: I64) -> bool:
-        """Return whether this machine's own objects name the file, in a recording made here.
+        """Return whether the recording was made here, and all objects that name the source file are this machine's own.
 
-        Objects of a bundle may also have named locations of other recordings, because each build id is symbolized once.
+        False with bundles: each build id is symbolized only once, so that an object in a bundle may have named
+        locations of recordings outside it.
         """
         context = self._context
         if not context.recorded.made_here or context.options.archives:

@@ -1,7 +1,7 @@
-"""Replaces names by hashes that reveal nothing but equality.
+"""Replaces names by hashes, which reveal only whether two names are equal.
 
-Pure: profile in, profile out. A salt prevents finding a name by hashing guesses; with the same salt, profiles remain
-comparable.
+The user's secret salts the hashes, so that nobody else can find a name by hashing guesses. Profiles hashed with the
+same secret remain comparable.
 """
 
 import hashlib
@@ -38,27 +38,27 @@ _KERNEL_SYSTEMS = frozenset(KERNEL_SYSTEMS.split())
 def anonymized(profile: Profile, salt: str) -> Profile:
     """Hash names of threads, files, user functions, cgroups and the machine; renumber process and thread ids.
 
-    Kernel functions, addresses, times and values stay; so do labels (``--tag``), which the user wrote. Build ids are
+    Kernel functions, addresses, times and values stay, as do labels that the user adds (``--tag``). Build ids are
     removed, because they identify a binary just as its path does.
     """
     strings, kernel = StringInterner(), _kernel_functions(profile)
     functions, mappings, threads, samples = profile.functions, profile.mappings, profile.threads, profile.samples
 
     def hashed(column: I32, kind: str, keep: Set[int] = frozenset()) -> I32:
-        """Replace the text of each row by the number of its hash; empty names, and rows in ``keep``, stay."""
-        names = [profile.strings[text] for text in column.tolist()]
+        """Return the string numbers of hashed names; empty names, and rows in ``keep``, are not hashed."""
+        names = [profile.strings[number] for number in column.tolist()]
         return strings.add_all(
             hidden_name(name, kind, salt) if name and row not in keep else name for row, name in enumerate(names)
         )
 
     names, system_names = (hashed(column, "f", kernel) for column in (functions.name, functions.system_name))
     if samples.cgroup is not None:
-        used, place = unique_inverse(samples.cgroup)
-        samples = replace(samples, cgroup=hashed(used, "cgroup")[place])
+        cgroups, row = unique_inverse(samples.cgroup)
+        samples = replace(samples, cgroup=hashed(cgroups, "cgroup")[row])
     return replace(
         profile,
         events=tuple(
-            replace(event, name=hidden_name(event.name, "event", salt)) if _is_own(event.name) else event
+            replace(event, name=hidden_name(event.name, "event", salt)) if _is_user_defined(event.name) else event
             for event in profile.events
         ),
         threads=replace(
@@ -92,7 +92,7 @@ def anonymized(profile: Profile, salt: str) -> Profile:
 
 
 def hidden_name(name: str, kind: str, salt: str) -> str:
-    """Hash one name: ``kind-1a2b3c4d5e``; names of mappings that are the same on every machine stay."""
+    """Hash one name, to ``kind-1a2b3c4d5e``; names of mappings that are the same on every machine stay."""
     if kind == "object" and _PUBLIC.fullmatch(name):
         return name
     digest = hmac.new(salt.encode(), name.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()
@@ -100,19 +100,22 @@ def hidden_name(name: str, kind: str, salt: str) -> str:
 
 
 def _kernel_functions(profile: Profile) -> set[int]:
-    """Return rows of functions that only the kernel itself (no module, no BPF program) and synthetic locations use."""
-    texts = [profile.strings[row] for row in profile.mappings.filename.tolist()]
-    is_public = np.array([text.startswith(("[kernel", "[guest.kernel")) for text in texts] + [False], np.bool_)
-    owner = repeat(arange(len(profile.locations)), np.diff(profile.locations.line_offsets))
-    mapping = profile.locations.mapping[owner]
-    is_kernel = is_public[mapping] | profile.locations.synthetic[owner]
-    user = falses(len(profile.functions))
-    user[profile.locations.line_function[~is_kernel]] = True
-    return set(flatnonzero(~user).tolist())
+    """Return rows of functions that keep their names: all their locations are synthetic or in the kernel itself.
+
+    Modules and BPF programs do not belong to the kernel itself, because their names reveal what the machine runs.
+    """
+    files = [profile.strings[number] for number in profile.mappings.filename.tolist()]
+    is_kernel_file = np.array([file.startswith(("[kernel", "[guest.kernel")) for file in files] + [False], np.bool_)
+    location_of_line = repeat(arange(len(profile.locations)), np.diff(profile.locations.line_offsets))
+    mapping = profile.locations.mapping[location_of_line]
+    is_kept = is_kernel_file[mapping] | profile.locations.synthetic[location_of_line]
+    is_hashed = falses(len(profile.functions))
+    is_hashed[profile.locations.line_function[~is_kept]] = True
+    return set(flatnonzero(~is_hashed).tolist())
 
 
-def _is_own(name: str) -> bool:
-    """Return whether this is a user-defined tracepoint, whose name reveals a program; breakpoints (mem:0x…) are not."""
+def _is_user_defined(name: str) -> bool:
+    """Return whether this is a tracepoint of ``perf probe``, whose name reveals a program; breakpoints are not."""
     if not is_tracepoint(name) or "::" in name or name.startswith("mem:0x"):
         return False
     return event_name(name).event.partition(":")[0] not in _KERNEL_SYSTEMS

@@ -1,4 +1,4 @@
-"""``--anonymize``: hashes instead of names."""
+"""``--anonymize``: replaces names by hashes."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,7 +31,7 @@ class _Anonymity(FeatureSettings):
 
 
 def _anonymize(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Hash names in the profile, the report and the diagnostics."""
+    """Hash names in the profile and the symbol report, and remove examples from the diagnostics."""
     salt, symbols = run.options.of(_Anonymity).anonymize, loaded.symbols
     if not salt:
         return loaded

@@ -38,23 +38,24 @@ _BUILD_ID = re.compile(r"[0-9a-f]{6,40}")
 
 
 class _CountedObject(Frozen):
-    """A mapped file, as recorded."""
+    """The object whose code is counted: a mapped file, as recorded."""
 
     filename: str
     build_id: str
     """Lower-case hexadecimal, "" if unknown."""
-    rows: I64
-    """Rows of ``ProcessHistory.mmaps``."""
+    mmap_rows: I64
+    """Its mappings: rows of ``ProcessHistory.mmaps``."""
 
 
 def _counted_object(history: ProcessHistory, profile: Profile, typed: str) -> _CountedObject:
-    """Find the object called ``typed``: a path, its last part or (a prefix of) a build id; "": the hottest.
+    """Find the object that the user means by ``typed``: a path, its last part, or the beginning of a build id.
 
-    For "", a runtime is chosen only if no other object has samples. Raises OptionError if none or several match.
+    "" stands for the object with most samples; a runtime such as libc is chosen only if no other object has samples.
+    Raises OptionError if no object or several match.
     """
     mapped = _mapped_files(history)
-    weight = _samples_of(profile)
-    keys = sorted(mapped, key=lambda key: (not weight[key] or is_runtime("", key[0]), -weight[key], key))
+    samples = _samples_by_object(profile)
+    keys = sorted(mapped, key=lambda key: (not samples[key] or is_runtime("", key[0]), -samples[key], key))
     found = [key for key in keys if _names_object(typed, *key)] if typed else keys[:1]
     if not found:
         raise OptionError(no_such("object", typed, [name for name, _ in keys]))
@@ -73,21 +74,21 @@ def _mapped_files(history: ProcessHistory) -> dict[tuple[str, str], list[int]]:
     return mapped
 
 
-def _samples_of(profile: Profile) -> Counter[tuple[str, str]]:
-    """Count samples whose innermost frame is in each (file, build id)."""
+def _samples_by_object(profile: Profile) -> Counter[tuple[str, str]]:
+    """Return the number of samples whose innermost frame is in an object, by its (file, build id)."""
     leaf = np.append(profile.stacks.location, -1)[profile.samples.stack]
     mapping = np.append(profile.locations.mapping, -1)[leaf]
     count = zeros(len(profile.mappings) + 1)
     np.add.at(count, mapping, profile.samples.count)
-    weight: Counter[tuple[str, str]] = Counter()
-    for row, (name, ident) in enumerate(zip(profile.mappings.filename, profile.mappings.build_id, strict=True)):
-        weight[profile.strings[name], profile.strings[ident]] += int(count[row])
-    return weight
+    samples: Counter[tuple[str, str]] = Counter()
+    for row, (name, build_id) in enumerate(zip(profile.mappings.filename, profile.mappings.build_id, strict=True)):
+        samples[profile.strings[name], profile.strings[build_id]] += int(count[row])
+    return samples
 
 
-def _names_object(typed: str, name: str, build_id: str) -> bool:
-    plain = without_deleted(name)
-    if typed in (name, plain, plain.rpartition("/")[2]):
+def _names_object(typed: str, path: str, build_id: str) -> bool:
+    undeleted = without_deleted(path)
+    if typed in (path, undeleted, undeleted.rpartition("/")[2]):
         return True
     return bool(_BUILD_ID.fullmatch(typed)) and build_id.startswith(typed)
 
@@ -107,7 +108,7 @@ def count_code(
     history = build_process_history(recording.session, recording.sideband, Diagnostics())
     counted = _counted_object(history, profile, request.object)
     found = _files_of(counted, recording, context)
-    counter = CodeCounter(history, counted.rows, request)
+    counter = CodeCounter(history, counted.mmap_rows, request)
     with context.stages.stage("count"):
         events = unique(profile.samples.event)
         for batch in recording.samples(Want.BRANCHES | Want.REREAD):
@@ -144,7 +145,7 @@ def _with_lines(
 def _files_of(counted: _CountedObject, recording: Recording, context: LoadContext) -> ObjectFiles:
     """Find the object's files.
 
-    Raises OptionError without the file whose program headers map offsets to addresses.
+    Raises OptionError if the program itself is missing: its program headers map file offsets to addresses.
     """
     files = RecordedFiles(recording.session, recording.sideband.mmaps)
     found = context.finder.find(counted.filename, bytes.fromhex(counted.build_id), recorded=files)
@@ -157,6 +158,9 @@ def _files_of(counted: _CountedObject, recording: Recording, context: LoadContex
 
 
 def _svma_of(offset: U64, code: ElfObject) -> U64:
-    """Return (n,) the address of each file offset; EXTERNAL outside all segments; special values stay."""
+    """Return (n,) the ELF address (svma) of each file offset.
+
+    NOT_RECORDED stays; offsets outside all segments, and EXTERNAL, become EXTERNAL.
+    """
     address, is_code = code.svma(offset)
     return np.where(is_code, address, np.where(offset == NOT_RECORDED, NOT_RECORDED, EXTERNAL))

@@ -1,7 +1,7 @@
 """``--value latency`` and ``--parallelism``: the cost of a sample in elapsed time, not in CPU time.
 
-A sample taken while four threads ran stands for a quarter of its period: without its code, the program would finish
-earlier by that much, at best. Sums equal those of ``perf report --latency`` (machine__resolve in
+A sample taken while four threads ran counts a quarter of its period: by at most that much, the program would finish
+earlier without the sampled code. Sums equal those of ``perf report --latency`` (machine__resolve in
 tools/perf/util/event.c).
 """
 
@@ -31,50 +31,51 @@ def with_latency(
     pids: tuple[int, ...],
     unmatched: UnmatchedFilters,
 ) -> Profile:
-    """Return a timeline, with a latency column unless ``how`` is empty, and the number of running threads over time.
+    """Add the number of running threads over time, and unless ``how`` is empty, a column of latencies to the samples.
 
-    ``levels`` are numbers of running threads: samples taken at other numbers are dropped; empty: all are kept. ``pids``
-    are the processes whose threads count; empty: all. Raises OptionError if the recording has no switches; a level
-    without samples is an unmatched filter.
+    - ``levels``: keep only samples taken while so many threads ran; empty: keep all.
+    - ``pids``: count only threads of these processes; empty: of all.
+
+    Raises OptionError if the recording has no context switches. Levels without samples are reported to ``unmatched``.
     """
     _check_is_recorded(profile, recording, "latency" if how else "parallelism")
-    curve = running_threads(profile, recording, pids)
-    found = parallelism_at(curve, profile.samples.times, cpus_of(recording))
-    profile = replace(profile, running=curve)
+    running = running_threads(profile, recording, pids)
+    parallelism = parallelism_at(running, profile.samples.times, cpus_of(recording))
+    profile = replace(profile, running=running)
     if levels:
-        rows = _chosen(found, levels, unmatched)
-        profile, found = keep_samples(profile, rows), found[rows]
-    return _with_shares(profile, found) if how else profile
+        rows = _rows_at_levels(parallelism, levels, unmatched)
+        profile, parallelism = keep_samples(profile, rows), parallelism[rows]
+    return _with_latencies(profile, parallelism) if how else profile
 
 
 def _check_is_recorded(profile: Profile, recording: Recording, setting: str) -> None:
     if profile.samples.wait is not None:
         raise SettingError("", setting, ": it only concerns running threads; leave out ", "off_cpu")
     check_timed(setting, profile, recording)
-    words = ""
+    reason = ""
     if not has_schedule(recording):
-        words = " does not show how many threads ran; record with: perf record --switch-events"
-        words += " (perf 6.15 and later: --latency), or -e sched:sched_switch -a"
+        reason = " does not show how many threads ran; record with: perf record --switch-events"
+        reason += " (perf 6.15 and later: --latency), or -e sched:sched_switch -a"
     elif has_samples_only(recording):
-        words = " has only some of its context switches, as -F samples sched:sched_switch, too; "
-        words += "record with: perf record --switch-events"
-    if words:
-        raise SettingError("", setting, f": the recording{words}")
+        reason = " has only some of its context switches, as -F samples sched:sched_switch, too; "
+        reason += "record with: perf record --switch-events"
+    if reason:
+        raise SettingError("", setting, f": the recording{reason}")
 
 
-def _chosen(found: I32, levels: tuple[int, ...], unmatched: UnmatchedFilters) -> I64:
-    rows = flatnonzero(np.isin(found, levels))
+def _rows_at_levels(parallelism: I32, levels: tuple[int, ...], unmatched: UnmatchedFilters) -> I64:
+    rows = flatnonzero(np.isin(parallelism, levels))
     if len(rows):
         unmatched.matched("parallelism", levels)
-    elif len(found):
-        there = ", ".join(map(str, unique(found).tolist()[:8]))
-        words = f": no sample was taken while that many threads ran; samples have {there}"
-        unmatched.failed("parallelism", levels, lambda: SettingError("", "parallelism", words))
+    elif len(parallelism):
+        existing = ", ".join(map(str, unique(parallelism).tolist()[:8]))
+        reason = f": no sample was taken while that many threads ran; samples have {existing}"
+        unmatched.failed("parallelism", levels, lambda: SettingError("", "parallelism", reason))
     return rows
 
 
-def _with_shares(profile: Profile, parallelism: I32) -> Profile:
-    """Divide the values of each event; waits and samples of the idle task stay unchanged."""
+def _with_latencies(profile: Profile, parallelism: I32) -> Profile:
+    """Add the column ``latency``: values divided by ``parallelism``; of waits unchanged, of the idle task 0."""
     samples = profile.samples
     latency = samples.value.copy()
     for event, rows in rows_by(samples.event):
@@ -85,9 +86,9 @@ def _with_shares(profile: Profile, parallelism: I32) -> Profile:
 
 
 def divided(value: I64, parallelism: I64) -> I64:
-    """Return (n,) ``value / parallelism`` in whole numbers with correct sums.
+    """Return (n,) ``value / parallelism`` as whole numbers whose sum is right.
 
-    Fractions are carried to later samples: of 1, 1, 1 at a parallelism of 2, every second one counts.
+    Fractions are carried to the next sample: values 1, 1, 1, 1 at a parallelism of 2 become 0, 1, 0, 1.
     """
     whole, rest = np.divmod(value, parallelism)
     carried = cumsum((rest << _FRACTION) // parallelism) >> _FRACTION

@@ -20,9 +20,9 @@ class _Parallelism(FeatureSettings):
     NEEDS_TIMES = True
 
     latency: Annotated[Literal["", "value", "beside"], Setting(group=STACKS, asks="records")] = ""
-    """``value``: divide values by the number of running threads; ``beside``: put the quotients into samples.latency.
+    """Divide values by the number of running threads: ``value`` replaces the values, ``beside`` adds samples.latency.
 
-    Empty: neither.
+    Empty: do neither.
     """
     parallelism: Annotated[
         tuple[int, ...],

@@ -1,13 +1,13 @@
-"""``--off-cpu``: waiting time per stack, from the time a thread left its CPU until it came back.
+"""``--off-cpu``: waiting time by stack, from the time when a thread left its CPU until it came back.
 
-Three kinds of recordings have waits; the first kind present is used:
+Waits come from the first of these that the recording has:
 
 - ``perf record --off-cpu``: samples of ``offcpu-time`` whose period is the waiting time (`_measured_waits`);
-- ``-e sched:sched_switch -g``: samples of switches out, with the thread's stack; the thread is back when a
-  context-switch record or another thread's sched_switch shows it, at the latest at its own next sample or its end
-  (`_scheduled_waits`);
-- ``--switch-events``: records of switches out and in without a stack, which is taken from a sample shortly before
-  (wait_stacks.py).
+- ``-e sched:sched_switch -g``: samples of switches out, with the thread's stack. The thread is back when a
+  context-switch record or the sched_switch of the thread before it on the CPU says so, and at the latest at its own
+  next sample or its exit (`_scheduled_waits`);
+- ``--switch-events``: records of switches out and in, without stacks. A wait gets the stack of a sample shortly before
+  the switch out (wait_stacks.py).
 """
 
 from collections.abc import Sequence
@@ -52,15 +52,16 @@ _WALL_CLOCK = "wall-clock"
 def off_cpu(
     profile: Profile, recording: Recording, how: str, diagnostics: Diagnostics, passing: SampleFilter
 ) -> tuple[Profile, WaitReport]:
-    """Return a timeline profile with waiting time as samples, and figures about it.
+    """Add waits as samples to a timeline profile, and report figures about them; ``how`` as in `_with_waits`.
 
-    ``passing`` is the filter already applied to samples, except for its time ranges, which are applied here: a wait
-    that began before a range counts from the range's start. Raises OptionError if the recording has no waits.
+    ``passing`` is the filter that was applied to the profile's samples, apart from its time ranges. These are applied
+    here, because a wait that began before a range still counts from the range's start. Raises OptionError if the
+    recording has no waits.
     """
-    events = rows_called(profile.events, _MEASURED)
-    if events:
-        measured = flatnonzero(np.isin(profile.samples.event, events))
-        waits = _measured_waits(profile.samples, measured, passing.times)
+    measuring_events = rows_called(profile.events, _MEASURED)
+    if measuring_events:
+        rows = flatnonzero(np.isin(profile.samples.event, measuring_events))
+        waits = _measured_waits(profile.samples, rows, passing.times)
         report = report_of(waits)
     else:
         _check_is_recorded(profile, recording)
@@ -81,36 +82,41 @@ def _check_is_recorded(profile: Profile, recording: Recording) -> None:
 
 
 def _with_waits(profile: Profile, waits: Waits, how: str, passing: SampleFilter) -> Profile:
-    """Return the profile with waiting time as an event in nanoseconds.
+    """Add waits to the profile, with their lengths in nanoseconds as values.
 
-    ``how``: ``apart`` keeps only the waits; ``beside`` also keeps the samples of all other events; ``merged`` adds the
-    waits to the samples of the clock event, which is then called wall-clock, and keeps only these. Raises OptionError
-    if there is no clock event to merge with.
+    ``how``:
+
+    - ``apart``: keep only the waits, as the event off-cpu;
+    - ``beside``: keep the samples of all other events, too;
+    - ``merged``: add the waits to the clock event, call it wall-clock, and keep no other event.
+
+    Raises OptionError if there is no clock event to merge with.
     """
     samples, events = profile.samples, list(profile.events)
-    measured = rows_called(events, _MEASURED)
-    kept = ~np.isin(samples.event, measured)
+    measuring_events = rows_called(events, _MEASURED)
+    kept = ~np.isin(samples.event, measuring_events)
     if how == "merged":
-        row = _clock(profile)
-        events[row] = replace(events[row], name=_WALL_CLOCK, period=0, frequency=0)
-        kept &= samples.event == row
-    elif how == "beside" and measured:
-        row = measured[0]
+        wait_event = _clock_event(profile)
+        events[wait_event] = replace(events[wait_event], name=_WALL_CLOCK, period=0, frequency=0)
+        kept &= samples.event == wait_event
+    elif how == "beside" and measuring_events:
+        wait_event = measuring_events[0]
     else:
-        row = len(events)
+        wait_event = len(events)
         events.append(ProfileEvent(_OFF_CPU, "nanoseconds", 0, 0, is_wait=True))
         kept &= how == "beside"
-    others = samples.event[kept & (how == "beside")]
-    shown = int(others.min()) if len(others) else row
+    other_events = samples.event[kept & (how == "beside")]
+    default_event = int(other_events.min()) if len(other_events) else wait_event
     if passing.times and samples.time is not None:
         kept &= within(samples.time, passing.times)
-    joined = joined_samples(profile, kept, waits, row)
+    joined = joined_samples(profile, kept, waits, wait_event)
     if passing.times and len(samples) and not len(joined):
         raise OptionError("no sample and no wait in that time")
-    return replace(profile, events=tuple(events), samples=joined, default_event=shown)
+    return replace(profile, events=tuple(events), samples=joined, default_event=default_event)
 
 
-def _clock(profile: Profile) -> int:
+def _clock_event(profile: Profile) -> int:
+    """Return the first event with samples that measures time."""
     clocks = [row for row, event in enumerate(profile.events) if event.unit == "nanoseconds" and not event.is_wait]
     sampled = [row for row in clocks if row in unique(profile.samples.event)]
     if not sampled:
@@ -119,21 +125,21 @@ def _clock(profile: Profile) -> int:
 
 
 _NO_TIME = np.uint64(LAST_TIME)
-"""The time that the reader gives to sums of waits, which have no time (reader/records/bpf_off_cpu_samples.py)."""
+"""The time that the reader gives to perf's sums of short waits, which have none (bpf_off_cpu_samples.py)."""
 
 
 def _measured_waits(samples: ProfileSamples, rows: I64, ranges: Sequence[Range]) -> Waits:
-    """Return the rows ``rows`` as waits, if they end within ``ranges``.
+    """Return the samples ``rows`` of offcpu-time as waits, if they end within ``ranges``.
 
-    The kernel writes a sample at the end of a wait. Sums of shorter waits, and waits longer than the clock has been
-    running, have no known time: sums are placed at the recording's end.
+    The kernel writes such a sample at the end of a wait. perf's sums of short waits have no time, and are placed at the
+    end of the recording. A wait that would begin before time 0 keeps its end as its time.
     """
     time = samples.times
     last = time[time < _NO_TIME].max(initial=np.uint64(0))
     until, duration = time[rows], samples.value[rows]
-    placed = (until < _NO_TIME) & (as_uint64(duration) <= until)
-    since = np.where(placed, until - as_uint64(np.where(placed, duration, 0)), np.minimum(until, last))
-    kind = np.where(placed, Wait.UNKNOWN, Wait.UNPLACED).astype(np.uint8)
+    has_start = (until < _NO_TIME) & (as_uint64(duration) <= until)
+    since = np.where(has_start, until - as_uint64(np.where(has_start, duration, 0)), np.minimum(until, last))
+    kind = np.where(has_start, Wait.UNKNOWN, Wait.UNPLACED).astype(np.uint8)
     waits = Waits(rows, samples.thread[rows], samples.stack[rows], samples.cpus[rows], since, duration, kind)
     return take_rows_of(waits, within(until, ranges))
 
@@ -144,17 +150,17 @@ _SAMPLED = "-F samples sched_switch, too; leave it out and record with: -e cpu-c
 def _scheduled_waits(
     profile: Profile, recording: Recording, passing: SampleFilter, diagnostics: Diagnostics
 ) -> tuple[Profile, Waits, WaitReport]:
-    """Return the waits that pass a filter, by thread and CPU, cut to its time ranges.
+    """Return the waits between context switches that the filter keeps (by thread and CPU), cut to its time ranges.
 
     Threads without samples are added to the profile.
     """
     schedule = schedule_of(recording)
     spans = clipped(spans_of(schedule, sample_times(profile)), passing.times)
-    spans = take_rows_of(spans, passing.passing_numbers(take_rows_of(schedule.left, spans.left)))
-    left, interval = take_rows_of(schedule.left, spans.left), 0
+    spans = take_rows_of(spans, passing.passing_numbers(take_rows_of(schedule.left, spans.departure)))
+    left, interval = take_rows_of(schedule.left, spans.departure), 0
     if schedule.is_traced:
         owners = _owners_by_sample(profile, left)
-        kept = owners.sample >= 0  # the other samples did not pass a filter
+        kept = owners.sample >= 0  # a filter dropped the other switches out
         spans, owners = take_rows_of(spans, kept), take_rows_of(owners, kept)
     else:
         profile, owners = owners_by_nearness(profile, left, recording.sideband)
@@ -162,21 +168,21 @@ def _scheduled_waits(
         _note_stacks(interval, owners, diagnostics)
     _note_ends(spans, diagnostics)
     diagnostics.add("switches_not_sampled", _SAMPLED, schedule.missed)
-    left = take_rows_of(schedule.left, spans.left)
+    left = take_rows_of(schedule.left, spans.departure)
     stack = as_int32(np.append(profile.samples.stack, -1)[owners.sample])
     waits = Waits(owners.sample, owners.thread, stack, left.cpu, spans.since, spans.duration, left.kind)
     return profile, waits, report_of(waits, interval // BLOCKED_SHARE, sum_of(spans.duration[spans.is_open]))
 
 
 def _owners_by_sample(profile: Profile, left: Departures) -> Owners:
-    """Return the sample of sched_switch for each switch out, and its thread; −1 if a filter dropped the sample."""
-    switching = rows_called(profile.events, SWITCH)
-    rows = flatnonzero(np.isin(profile.samples.event, switching))
+    """Return the sample of sched_switch that is each switch out, and its thread; −1 if a filter dropped the sample."""
+    switch_events = rows_called(profile.events, SWITCH)
+    rows = flatnonzero(np.isin(profile.samples.event, switch_events))
     times = sample_times(profile)
-    among = ThreadTimes(times.tid[rows], times.time[rows])
-    found = last_at_or_before(left.times, among)
-    is_same = (found >= 0) & (np.append(among.time, np.uint64(0))[found] == left.time)
-    sample = np.where(is_same, np.append(rows, -1)[found], -1)
+    switches = ThreadTimes(times.tid[rows], times.time[rows])
+    switch = last_at_or_before(left.times, switches)
+    is_same = (switch >= 0) & (np.append(switches.time, np.uint64(0))[switch] == left.time)
+    sample = np.where(is_same, np.append(rows, -1)[switch], -1)
     return Owners(sample, as_int32(np.append(profile.samples.thread, -1)[sample]))
 
 

@@ -1,4 +1,4 @@
-"""Figures on waits; they are separate from the modules that compute them, because every conversion may report them."""
+"""Figures on waits for the summary; separate from the modules that compute them, which few conversions import."""
 
 from perf2x.model.number_format import plural
 from perf2x.model.step_report import StepReport
@@ -15,18 +15,18 @@ class WaitReport(StepReport):
     nameless_ns: int
     """Time of waits without a stack."""
     near_ns: int = 0
-    """Largest time between a wait's start and the sample with its stack; 0 if switches have their own stacks."""
+    """How old a sample may be to give a blocked thread's wait its stack; 0 if switches have their own stacks."""
     open_ns: int = 0
     """Time of waits that were not over at the end of the recording."""
 
     def line(self) -> str:
-        """Return waiting time by kind, and how close a sample must be to give a wait its stack."""
+        """Return waiting time by kind, and how old a sample may be to give a wait its stack."""
         parts = [f"{plural(self.waits, 'wait')} of {self.waited_ns / 1e9:.3f} s"]
         if self.preempted_ns:
             parts.append(f"{self.preempted_ns / 1e9:.3f} s preempted")
         if self.nameless_ns:
-            near = f"(no sample at most {self.near_ns / 1e6:.3g} ms before)"
-            parts.append(f"{self.nameless_ns / 1e9:.3f} s without a stack {near}")
+            reason = f"(no sample at most {self.near_ns / 1e6:.3g} ms before)"
+            parts.append(f"{self.nameless_ns / 1e9:.3f} s without a stack {reason}")
         if self.open_ns:
             parts.append(f"{self.open_ns / 1e9:.3f} s in waits that the recording ends in")
         return ", ".join(parts)

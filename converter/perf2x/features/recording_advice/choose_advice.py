@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 RECORD_DATES = "Record with perf record -k mono, or pass --start-time"
 _FEW_SAMPLES = 400
-"""With this many samples, a share of 10 % has an error of a third of itself (two standard deviations)."""
-_UNNAMED, _CUT = 0.05, 0.5
-"""Minimum shares for advice: of samples without names, or callers; and of user stacks cut off for lack of frame
-pointers.
-"""
+"""With this many samples, a share of 10 % is uncertain by ±3 points (two standard deviations)."""
+_UNNAMED = 0.05
+# Advice is given if more than this share of samples lack a name, or the caller.
+_CUT = 0.5
+# Advice is given if at least this share of user stacks is cut off, for lack of frame pointers.
 _TOO_FEW_SAMPLES = 40
-"""With fewer samples, a share of 10 % may just as well be zero or twice as large."""
+"""With fewer samples, a share of 10 % may just as well be 0 % or 20 %."""
 _FEW_STACKS = 20
-"""Fewer user stacks do not show how programs were built."""
+"""With fewer user stacks, perf2x does not conclude how programs were built."""
 _USER, _MAPPED = (1, 2, 4), 8
-"""Bits for the first three frames of a stack that are user code, and for a first frame in a mapping."""
+"""Bits of `_walked_stacks`: the first, second, third outermost frame is user code; the outermost is in a mapping."""
 _USER_ONLY = re.compile(r":[a-zA-Z]*u[a-zA-Z]*\b|^--all-user$")
 _DEFAULT_MODIFIERS = re.compile(r":[a-zA-Z]*(P|ppp)[a-zA-Z]*$")
-"""Modifiers of perf's default event, for commands that name no event."""
+"""Modifiers that perf adds to its default event, if the command names none."""
 _OTHER_CHAINS = SampleType.BRANCH_STACK | SampleType.DATA_SRC
 """Samples of branches and of memory accesses are useful without a stack."""
 
@@ -55,32 +55,33 @@ class ChainReport(StepReport):
     by_pointer: int = 0
     """User stacks that the kernel walked by frame pointer."""
     cut: int = 0
-    """Those among them that have one or two frames, and no caller in a mapped file."""
+    """Stacks among ``by_pointer`` that have one or two frames, and no caller in a mapped file."""
     callers: int = 0
-    """The minimum number of samples without the caller of the sampled function."""
+    """Samples without the caller of the sampled function; more may lack it."""
 
 
 def chain_report(profile: Profile, session: Session, context: "Context | None") -> ChainReport:
-    """Count how samples got their stacks.
+    """Count samples by how their stacks were recorded.
 
-    ``profile`` is as stitched; its first events are those of the session. ``context`` finds the code that shows whether
-    callers are missing.
+    ``profile`` has the stacks as stitched, and begins with the session's events. ``context`` finds the code that shows
+    whether callers are missing; without it, they are not counted.
     """
     events, samples = session.events, profile.samples
     if any(event.type < 0 for event in events):  # events of a dataset, which does not store this
         return ChainReport()
     count = as_int64(np.bincount(as_intp(samples.event), samples.count, len(profile.events)))
 
-    def of_those(kind: list[bool]) -> int:
-        return sum_of(count[flatnonzero(np.array(kind, np.bool_))])
+    def samples_of(is_chosen: list[bool]) -> int:
+        """Return the number of samples of the session's events for which ``is_chosen`` is true."""
+        return sum_of(count[flatnonzero(np.array(is_chosen, np.bool_))])
 
     by_pointer = np.array([_is_by_pointer(event) for event in events] + [False] * (len(count) - len(events)), np.bool_)
     walked, cut = _walked_stacks(profile, by_pointer) if by_pointer.any() else (0, 0)
     return ChainReport(
         samples=sum_of(count),
-        without=of_those([_is_without(event, session) for event in events]),
-        kernel_alone=of_those([_is_kernel_alone(event) for event in events]),
-        kernel_refused=of_those([_is_kernel_refused(event, session) for event in events]),
+        without=samples_of([_is_without(event, session) for event in events]),
+        kernel_alone=samples_of([_is_kernel_alone(event) for event in events]),
+        kernel_refused=samples_of([_is_kernel_refused(event, session) for event in events]),
         by_pointer=walked,
         cut=cut,
         callers=_callers(profile, by_pointer, context) if walked and context else 0,
@@ -90,7 +91,7 @@ def chain_report(profile: Profile, session: Session, context: "Context | None") 
 def advice(
     chains: ChainReport, profile: Profile, symbols: SymbolReport | None, source: str, *, is_text: bool = False
 ) -> tuple[Advice, ...]:
-    """Return all advice for a finished profile, on stacks first; ``is_text``: the profile was read from a text."""
+    """Return all advice for a finished profile, on stacks first; ``is_text``: the input was text, not perf.data."""
     return (*_on_stacks(chains), *_on_names(symbols, source, is_text), *_on_samples(profile), *_on_dates(profile))
 
 
@@ -126,7 +127,7 @@ def _on_stacks(chains: ChainReport) -> Iterator[Advice]:
 
 
 def _on_names(symbols: SymbolReport | None, source: str, is_text: bool) -> Iterator[Advice]:
-    """Yield advice on objects without names; frames outside all mappings have none."""
+    """Yield advice if functions lack names; frames outside all mappings (``[unknown]``) cannot have any."""
     if is_text and symbols is not None and symbols.total > 0 and not symbols.named:
         text = "The text has only addresses, which cannot be named: perf script -F comm,tid,time,event,ip,sym,dso"
         yield Advice("unnamed", f"{text} prints the names where the recording was made.")
@@ -164,14 +165,15 @@ def _on_dates(profile: Profile) -> Iterator[Advice]:
 
 
 def _is_without(event: Event, session: Session) -> bool:
-    """Return whether an event lacks stacks; perf's other commands (sched, lock, mem …) record what they need.
+    """Return whether an event lacks stacks that the user would want.
 
-    Some versions of perf write only the first word of the command.
+    perf's other commands (sched, lock, mem …) record what they need. Some versions of perf write only the first word of
+    the command line; then tracepoints count as recorded by another command.
     """
     command = session.command_line
     is_perf = bool(command) and base_name(command[0]).startswith("perf")
-    is_of_other = command[1] != "record" if is_perf and len(command) > 1 else event.type == EventType.TRACEPOINT
-    return not event.sample_type & (SampleType.CALLCHAIN | _OTHER_CHAINS) and not is_of_other
+    is_other_command = command[1] != "record" if is_perf and len(command) > 1 else event.type == EventType.TRACEPOINT
+    return not event.sample_type & (SampleType.CALLCHAIN | _OTHER_CHAINS) and not is_other_command
 
 
 def _is_kernel_alone(event: Event) -> bool:
@@ -184,10 +186,11 @@ def _is_kernel_alone(event: Event) -> bool:
 
 
 def _is_kernel_refused(event: Event, session: Session) -> bool:
-    is_of_cpu = event.type != EventType.TRACEPOINT and "exclude_kernel" in event.flags
+    """Return whether perf excluded the kernel from an event, although the command line does not request that."""
+    is_sampled = event.type != EventType.TRACEPOINT and "exclude_kernel" in event.flags
     words = session.command_line[1:]
     is_requested = any(map(_USER_ONLY.search, words)) if words else not _DEFAULT_MODIFIERS.search(event.name)
-    return is_of_cpu and not is_requested
+    return is_sampled and not is_requested
 
 
 def _is_by_pointer(event: Event) -> bool:
@@ -195,14 +198,16 @@ def _is_by_pointer(event: Event) -> bool:
 
     Events with copied stacks do not count: the unwinder reports on those stacks itself.
     """
-    whole = not event.sample_type & (SampleType.STACK_USER | SampleType.BRANCH_STACK)
-    return bool(event.sample_type & SampleType.CALLCHAIN) and whole and "exclude_callchain_user" not in event.flags
+    is_copied = bool(event.sample_type & (SampleType.STACK_USER | SampleType.BRANCH_STACK))
+    return (
+        bool(event.sample_type & SampleType.CALLCHAIN) and not is_copied and "exclude_callchain_user" not in event.flags
+    )
 
 
 def _callers(profile: Profile, by_pointer: Bools, context: "Context") -> int:
     """Count samples whose stack lacks the caller of the sampled function.
 
-    ``by_pointer``: the event's stacks come from frame pointers; samples of other events do not count.
+    ``by_pointer`` (events,): whether the event's stacks come from frame pointers; other events do not count.
     """
     from perf2x.features.recording_advice.missing_callers import missing_callers
 
@@ -212,22 +217,23 @@ def _callers(profile: Profile, by_pointer: Bools, context: "Context") -> int:
 
 
 def _walked_stacks(profile: Profile, by_pointer: Bools) -> tuple[int, int]:
-    """Count samples with user frames, and cut-off ones, for events (events,) whose stacks come from frame pointers.
+    """Count samples with a user stack, and those whose user stack is cut off; ``by_pointer`` as in `_callers`.
 
-    A stack is cut off if it has one or two frames and no caller in a mapped file: the function stands alone, or was
-    called from an address that is not code. A whole stack of two frames, as for work in ``main``, has a caller.
+    A stack is cut off if it has only one or two user frames, and no caller in a mapped file: the function stands alone,
+    or its caller's address is not code. A complete stack of two frames, such as ``_start``, ``main``, has a caller.
     """
     parent, at, locations = profile.stacks.parent, profile.stacks.location, profile.locations
     user = (locations.mode == CpuMode.USER) & ~locations.synthetic
     rows = flatnonzero(parent < 0)
-    # each of the first three frames adds a different number, so that sums identify combinations
+    # Rows of the tree at depth 0, 1, 2 get a bit if they are user code. Summed along each path, the bits show which of
+    # a stack's three outermost frames are.
     flags = zeros(len(parent))
     flags[rows] = _MAPPED * (locations.mapping[at[rows]] >= 0)
-    for number, flag in enumerate(_USER):
-        if number:
-            is_above = falses(len(parent) + 1)
-            is_above[rows] = True
-            rows = flatnonzero(is_above[parent])
+    for depth, flag in enumerate(_USER):
+        if depth:
+            is_parent = falses(len(parent) + 1)  # the last entry is for parent −1
+            is_parent[rows] = True
+            rows = flatnonzero(is_parent[parent])
         flags[rows] |= flag * user[at[rows]]
     sums = path_sums(parent, flags)
     first, second, third, mapped = (sums & flag != 0 for flag in (*_USER, _MAPPED))

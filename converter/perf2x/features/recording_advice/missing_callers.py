@@ -1,8 +1,8 @@
-"""Samples whose caller is missing, because the sampled function had no frame and the kernel followed frame pointers.
+"""Counts samples whose stack, walked by frame pointer, lacks the caller because the function has no frame.
 
-There the frame pointer is still the caller's, and leads to the caller's caller. Call frame information shows whether a
-function has a frame: then its CFA is computed from the frame pointer. Source of truth: perf_callchain_user in
-arch/x86/events/core.c.
+In a function that has not set up a frame, the frame pointer is still the caller's, and leads to the caller's caller.
+Call frame information shows whether a function has a frame at an address: then its CFA is computed from the frame
+pointer. Source of truth: perf_callchain_user in arch/x86/events/core.c.
 """
 
 from perf2x.base.abi import CpuMode
@@ -16,11 +16,11 @@ from perf2x.symbolizer.sources.symbol_source import Context
 
 _ARCHITECTURES = {each.machine: each for each in (X86_64, I386)}
 _MOST = 1000
-"""The number of addresses to check: those with the most samples."""
+"""Maximum number of locations to check: those with the most samples."""
 
 
 def missing_callers(profile: Profile, context: Context, weight: I64) -> int:
-    """Count samples in user code without a frame; ``weight`` (locations,) is the number taken at each location."""
+    """Count samples in user code without a frame; ``weight`` (locations,) is the number of samples at each location."""
     candidates, count = falses(len(weight)), 0
     weight = weight * (profile.locations.mode == CpuMode.USER)
     candidates[argsort(-weight)[:_MOST]] = True
@@ -29,8 +29,8 @@ def missing_callers(profile: Profile, context: Context, weight: I64) -> int:
         if found.code is not None and found.code.machine in _ARCHITECTURES:
             x86 = _ARCHITECTURES[found.code.machine]
             rules = ObjectRules(found.code, found.dwarf, RuleTable(x86.register_count), x86)
-            number = rules.find(addresses_of(profile, mapped, found)[1::2])
-            # the last entry stands for no rule
-            by_rule = as_int64([*(rule.cfa_register for rule in rules.table.rules), x86.frame_pointer])
-            count += sum_of(weight[mapped.locations][by_rule[number] != x86.frame_pointer])
+            rule_number = rules.find(addresses_of(profile, mapped, found)[1::2])
+            # the last entry is for −1, no rule: such a sample does not count
+            cfa_register = as_int64([*(rule.cfa_register for rule in rules.table.rules), x86.frame_pointer])
+            count += sum_of(weight[mapped.locations][cfa_register[rule_number] != x86.frame_pointer])
     return count

@@ -1,4 +1,4 @@
-"""Advice for all recordings together, based on how each got its stacks."""
+"""Advice for all recordings together, based on how the stacks of each were recorded."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _count_chains(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Count stacks that show whether they were recorded well; only if samples still have their recorded stacks."""
+    """Count how the stacks were recorded; not if options gave the samples other stacks or values."""
     session, options = run.recording.session, run.options
     is_exempt = session.counts or {"hardware_trace", "text"} & set(session.features)
     if options.value or options.data_objects or is_exempt:

@@ -1,12 +1,13 @@
-"""The schedule of a recording: when threads were switched out and why, when they came back, were forked and exited.
+"""The schedule of a recording: when threads were switched out and why, came back, were forked and exited.
 
-It comes from two kinds of records. If a recording has both, switches out come from the samples, and switches in from
-both kinds; but if perf sampled only some of the switches (``-F``, ``-c``), only the context-switch records count:
+It comes from two kinds of records:
 
-- samples of ``sched:sched_switch``: one thread leaves in a state (prev_state), another (next_pid) comes. Source of
-  truth: TRACE_EVENT(sched_switch) in include/trace/events/sched.h; field offsets come from the recording's own format
-  file;
+- samples of ``sched:sched_switch``: one thread leaves its CPU in a state (prev_state), another (next_pid) comes. Source
+  of truth: TRACE_EVENT(sched_switch) in include/trace/events/sched.h; the recording's own format file has the offsets;
 - context-switch records (``--switch-events``): a thread leaves, preempted or not, or comes.
+
+If a recording has both, switches out come from the samples, and switches in from both. But if perf sampled only some of
+the switches (``-F``, ``-c``), only the context-switch records count.
 
 The idle task, thread 0, is ignored: an idle CPU is not a thread that waits or runs. `sampling_intervals` estimates how
 often each event samples a thread that runs all the time.
@@ -45,11 +46,11 @@ from perf2x.model.value_limits import LAST_TIME
 
 SWITCH = "sched:sched_switch"
 _Fields = Mapping[str, tuple[int, int]]
-"""Offset and size of an event's fields."""
+"""Offset and size of each field of an event, by name."""
 
 
 class SwitchSamples(ColumnTable):
-    """One row per sample, in file order: the thread that left."""
+    """Samples of sched_switch, in file order; ``tid`` and ``pid`` are those of the thread that left."""
 
     tid: I64
     pid: I32
@@ -63,13 +64,13 @@ class SwitchSamples(ColumnTable):
 
     @property
     def by_cpu(self) -> I64:
-        """Return the rows of samples whose CPU is known, by CPU and time."""
+        """Return the rows of samples whose CPU is known, sorted by CPU and time."""
         known = flatnonzero(self.cpu >= 0)
         return known[argsort_rows([self.cpu[known], self.time[known], known])]
 
     @property
     def next(self) -> ThreadTimes:
-        """Return the threads that came to a CPU; samples without next_pid have none."""
+        """Return the threads that came to a CPU, and when; samples without next_pid are left out."""
         return ThreadTimes(self.next_tid, self.time).where(self.next_tid >= 0)
 
 
@@ -87,7 +88,8 @@ def rows_called(events: Sequence[Event | ProfileEvent], name: str) -> list[int]:
 def switch_samples(recording: Recording) -> tuple[SwitchSamples, int, int]:
     """Read all samples of sched_switch of a recording, ignoring filters.
 
-    Also returns the latest time of any event's samples, and the number of further switches that the samples stand for.
+    Also returns the latest time of any event's samples, and the number of switches without a sample: a sample with
+    period N stands for N switches, itself included.
     """
     rows = rows_called(recording.session.events, SWITCH)
     fields = [_fields(recording, row) for row in rows]
@@ -96,30 +98,31 @@ def switch_samples(recording: Recording) -> tuple[SwitchSamples, int, int]:
         if batch.time is None:
             continue
         last = max(last, _latest(batch.time))
-        for row, places in zip(rows, fields, strict=True):
-            of_event = flatnonzero(batch.event == row)
-            parts.append(_of_batch(batch, of_event, places, recording.session.byte_order))
-            missed += sum_of(np.maximum(batch.period[of_event], np.uint64(1)) - np.uint64(1))
+        for row, offsets in zip(rows, fields, strict=True):
+            rows_of_event = flatnonzero(batch.event == row)
+            parts.append(_decoded(batch, rows_of_event, offsets, recording.session.byte_order))
+            missed += sum_of(np.maximum(batch.period[rows_of_event], np.uint64(1)) - np.uint64(1))
     return join_tables(parts), last, missed
 
 
 def unseen_departures(traced: SwitchSamples, entered: ThreadTimes) -> ThreadTimes:
-    """Return switches out without a sample: a thread came to a CPU, but the CPU's next sample shows another one leave.
+    """Infer switches out that have no sample, because it was lost or only selected threads were recorded.
 
-    The time of that next sample is the time of the unseen switch out. If ``entered`` has another time of the thread
-    between the two samples, nothing is inferred. Switches out have no sample if it was lost, or if only selected
-    threads were recorded::
+    If a thread came to a CPU, but the CPU's next sample shows another thread leave, the first must have left before.
+    The time of that next sample is taken for the switch out::
 
         samples of a CPU    A → B    B → C             A → D
         departures          A        B    C, unseen    A
+
+    Nothing is inferred if ``entered`` shows that the thread ran again between the two samples.
     """
     rows = traced.by_cpu
-    one, other = rows[:-1], rows[1:]
-    came = traced.next_tid[one]
-    is_lost = (traced.cpu[one] == traced.cpu[other]) & (came > 0) & (traced.tid[other] != came)
-    one, other, came = one[is_lost], other[is_lost], came[is_lost]
-    following = next_time(ThreadTimes(came, traced.time[one] + np.uint64(1)), entered)
-    return ThreadTimes(came, traced.time[other]).where(following > traced.time[other])
+    sample, following = rows[:-1], rows[1:]
+    came = traced.next_tid[sample]
+    is_lost = (traced.cpu[sample] == traced.cpu[following]) & (came > 0) & (traced.tid[following] != came)
+    sample, following, came = sample[is_lost], following[is_lost], came[is_lost]
+    next_seen = next_time(ThreadTimes(came, traced.time[sample] + np.uint64(1)), entered)
+    return ThreadTimes(came, traced.time[following]).where(next_seen > traced.time[following])
 
 
 def _fields(recording: Recording, row: int) -> _Fields:
@@ -127,25 +130,25 @@ def _fields(recording: Recording, row: int) -> _Fields:
     return {field["name"]: (field["offset"], field["size"]) for field in entry["fields"]} if entry else {}
 
 
-def _of_batch(batch: Samples, rows: I64, fields: _Fields, order: str) -> SwitchSamples:
-    came, states = (minus_ones(len(batch)) for _ in range(2))
-    for name, column in (("next_pid", came), ("prev_state", states)):
-        filled, numbers = _numbers(batch.raw, rows, fields.get(name), order)
-        column[filled] = np.maximum(numbers, -1)
+def _decoded(batch: Samples, rows: I64, fields: _Fields, order: str) -> SwitchSamples:
+    next_tid, states = (minus_ones(len(batch)) for _ in range(2))
+    for name, column in (("next_pid", next_tid), ("prev_state", states)):
+        readable, numbers = _field_values(batch.raw, rows, fields.get(name), order)
+        column[readable] = np.maximum(numbers, -1)
     return SwitchSamples(
         tid=as_int64(batch.tid[rows]),
         pid=as_int32(batch.pid[rows]),
         time=batch.times[rows],
         cpu=as_int32(batch.cpus[rows]),
         state=states[rows],
-        next_tid=came[rows],
+        next_tid=next_tid[rows],
     )
 
 
-def _numbers(raw: ListArray | None, rows: I64, field: tuple[int, int] | None, order: str) -> tuple[I64, I64]:
-    """Return the ``rows`` whose raw data is long enough for a field, and the field's value in each of these rows.
+def _field_values(raw: ListArray | None, rows: I64, field: tuple[int, int] | None, order: str) -> tuple[I64, I64]:
+    """Return the ``rows`` whose raw data contains a field, and the field's value in each of these rows.
 
-    Without the field, or if its size is neither 4 nor 8 bytes, no row is returned.
+    No row is returned without the field, or if its size is neither 4 nor 8 bytes.
     """
     if raw is None or field is None or field[1] not in (4, 8):
         return zeros(0), zeros(0)
@@ -155,14 +158,14 @@ def _numbers(raw: ListArray | None, rows: I64, field: tuple[int, int] | None, or
 
 
 _LONGEST_NS = 10_000_000
-"""Upper limit of intervals estimated from samples: samples of rarer events do not show when a thread ran."""
+"""Upper limit of intervals estimated from samples: samples further apart do not show that the thread ran all along."""
 
 
 def sampling_intervals(profile: Profile) -> I64:
-    """Return the nanoseconds between two samples of a running thread, (events,); 0 for events without samples.
+    """Return (events,) the nanoseconds between two samples of a thread that runs all the time.
 
-    For events with a frequency and for clocks it is the requested interval. For others it is the median distance
-    between two samples of a thread, but at most 10 ms; 0 if no thread has two samples.
+    For events with a frequency and for clocks it is the requested interval. For others it is the median time between
+    two samples of a thread, but at most 10 ms; 0 if no thread has two samples.
     """
     samples = profile.samples
     intervals = zeros(len(profile.events))
@@ -190,14 +193,15 @@ def _median_step(profile: Profile, rows: I64) -> int:
 _NEVER_BACK = 0x30
 """Bits of prev_state of a thread that exits: EXIT_DEAD and EXIT_ZOMBIE (include/linux/sched.h)."""
 _STATES = 0x2FF
-"""Bits of prev_state of a sleeping thread. If none is set (TASK_RUNNING), the thread was preempted.
+"""Bits of prev_state that mean sleeping. If none of them is set (TASK_RUNNING), the thread was preempted.
 
-The kernel's own bit for preempted is not among them: 0x100 since Linux 4.14, 0x400 or above in earlier versions.
+The bit by which the kernel itself marks preempted threads is not among them, because it moved: it is 0x100 since Linux
+4.14, 0x400 or above in earlier versions.
 """
 
 
 class Departures(ColumnTable):
-    """Switches out, in time order: ``kind`` is a Wait, ``cpu`` and ``pid`` are −1 if unknown."""
+    """Switches out, in time order; ``kind`` has values of enumeration Wait, ``cpu`` and ``pid`` are −1 if unknown."""
 
     tid: I64
     time: U64
@@ -212,13 +216,14 @@ class Departures(ColumnTable):
 
 
 class Schedule(Frozen):
-    """The schedule as recorded; nothing is guessed or filtered."""
+    """The schedule of all threads, without filters."""
 
     left: Departures
-    """Exiting threads, which never come back, are left out."""
+    """Switches out, without those of exiting threads, which never come back."""
     stopped: ThreadTimes
     """All times at which threads stopped running: switches out (also final ones), exits, and inferred switches out."""
     entered: ThreadTimes
+    """Switches in."""
     exits: ThreadTimes
     forks: ThreadTimes
     end: int
@@ -235,7 +240,7 @@ def has_schedule(recording: Recording) -> bool:
 
 
 def has_samples_only(recording: Recording) -> bool:
-    """Return whether a recording has only some of its context switches, because ``-F`` also limits sched_switch."""
+    """Return whether a recording has only some of its context switches, because ``-F`` samples sched_switch, too."""
     traced = _switch_events(recording)
     return not (len(recording.sideband.switches) or all(map(_takes_every_switch, traced)))
 
@@ -249,7 +254,7 @@ def _takes_every_switch(event: Event) -> bool:
 
 
 def _is_traced(recording: Recording) -> bool:
-    """Return whether switches out are samples of sched_switch: all of them, or some if no records exist."""
+    """Return whether to take switches out from samples of sched_switch: if they are complete, or the only source."""
     traced = _switch_events(recording)
     return bool(traced) and (all(map(_takes_every_switch, traced)) or not len(recording.sideband.switches))
 
@@ -270,9 +275,9 @@ def schedule_of(recording: Recording) -> Schedule:
     else:
         left, last = _departures_of_records(switches, recording.session), 0
         stopped = left.times
-    alive = (left.tid > 0) & ~has_ended(left.times, exits, forks)
+    comes_back = (left.tid > 0) & ~has_ended(left.times, exits, forks)
     return Schedule(
-        left=take_rows_of(left, flatnonzero(alive)),
+        left=take_rows_of(left, flatnonzero(comes_back)),
         stopped=_without_idle(join_tables([stopped, exits])),
         entered=join_tables(entered),
         exits=exits,
@@ -287,8 +292,9 @@ def _departures_of_records(switches: Switches, session: Session) -> Departures:
     rows = flatnonzero(switches.is_out)
     rows = rows[argsort(switches.time[rows])]
     preempted = switches.preempted[rows]
-    slept = Wait.BLOCKED if preempted.any() or _marks_preempted(session.os_release) else Wait.UNKNOWN
-    kind = np.where(preempted, Wait.PREEMPTED, slept).astype(np.uint8)
+    # kernels before 4.17 do not mark preempted threads, so that the other switches may be of either kind
+    unmarked = Wait.BLOCKED if preempted.any() or _marks_preempted(session.os_release) else Wait.UNKNOWN
+    kind = np.where(preempted, Wait.PREEMPTED, unmarked).astype(np.uint8)
     return Departures(as_int64(switches.tid[rows]), switches.time[rows], kind, switches.cpu[rows],
                       switches.pid[rows])  # fmt: skip
 
@@ -302,8 +308,8 @@ def _marks_preempted(release: str) -> bool:
 
 def _departures_of_samples(traced: SwitchSamples) -> Departures:
     kind = kinds_of_states(traced.state)
-    back = (traced.state < 0) | (traced.state & _NEVER_BACK == 0)
-    rows = flatnonzero(back)
+    comes_back = (traced.state < 0) | (traced.state & _NEVER_BACK == 0)
+    rows = flatnonzero(comes_back)
     rows = rows[argsort(traced.time[rows])]
     return Departures(traced.tid[rows], traced.time[rows], kind[rows], traced.cpu[rows], traced.pid[rows])
 
@@ -319,15 +325,15 @@ def _without_idle(times: ThreadTimes) -> ThreadTimes:
 
 
 def has_ended(left: ThreadTimes, exits: ThreadTimes, forks: ThreadTimes) -> Bools:
-    """Return whether each thread had exited at its time in ``left``, and its tid was not reused since; (left,)."""
+    """Return (left,) whether a thread had exited by its time in ``left``, and no other thread reused its tid since."""
+    exit_row, fork_row = last_at_or_before(left, exits), last_at_or_before(left, forks)
     nothing = np.zeros(1, np.uint64)
-    ended, born = last_at_or_before(left, exits), last_at_or_before(left, forks)
-    died = np.append(exits.time, nothing)[ended]
-    return (ended >= 0) & ((born < 0) | (np.append(forks.time, nothing)[born] < died))
+    exit_time, fork_time = np.append(exits.time, nothing)[exit_row], np.append(forks.time, nothing)[fork_row]
+    return (exit_row >= 0) & ((fork_row < 0) | (fork_time < exit_time))
 
 
 def _last_time(recording: Recording) -> int:
-    """Return the latest time of any record; the time of the last sample is taken from perf's header."""
+    """Return the latest time of any record; perf's header has the time of the last sample."""
     sideband, last = recording.sideband, recording.session.sample_times[1]
     tables = (sideband.switches, sideband.exits, sideband.forks, sideband.comms, sideband.mmaps, sideband.losts)
     return _latest(*(table.time for table in tables), np.array([last], np.uint64))
@@ -335,5 +341,5 @@ def _last_time(recording: Recording) -> int:
 
 def _latest(*times: U64) -> int:
     """Return the latest plausible time; 0 if there is none."""
-    every = np.concatenate(times)
-    return int(every[every < np.uint64(LAST_TIME)].max(initial=np.uint64(0)))
+    time = np.concatenate(times)
+    return int(time[time < np.uint64(LAST_TIME)].max(initial=np.uint64(0)))

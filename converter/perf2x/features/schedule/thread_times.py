@@ -1,4 +1,4 @@
-"""(thread, time) pairs, and as-of joins between them: they find the next or the last row of the same thread."""
+"""Pairs of thread and time, and as-of joins between them: the next or the last row of the same thread."""
 
 from typing import Any
 
@@ -26,35 +26,39 @@ class ThreadTimes(ColumnTable):
 
 
 def sample_times(profile: Profile) -> ThreadTimes:
-    """Return thread and time of every sample; 0 without times."""
+    """Return thread and time of every sample; all times are 0 if the recording has none."""
     time = profile.samples.time
     tid = as_int64(profile.threads.tid)[profile.samples.thread]
     return ThreadTimes(tid, np.zeros(len(tid), np.uint64) if time is None else time)
 
 
 def first_at_or_after(targets: ThreadTimes, among: ThreadTimes) -> I64:
-    """As-of join forwards: (targets,) the first row of ``among`` with the same thread at or after the time, or −1.
+    """As-of join forwards: (targets,) the first row of ``among`` with the same thread at or after the time; −1: none.
 
     ::
 
-        one thread's rows by time   w0  a0  w1  w2  a1      (at equal times, w comes before a)
-        answer for w                a0      a1  a1
+        rows of one thread, by time   t0  a0  t1  t2  a1     t: targets, a: among; at equal times, t comes first
+        result for t0, t1, t2         a0      a1  a1
     """
     tid = np.concatenate([targets.tid, among.tid])
     time = np.concatenate([targets.time, among.time])
-    row = np.concatenate([minus_ones(len(targets)), arange(len(among))])
+    row = np.concatenate([minus_ones(len(targets)), arange(len(among))])  # row of ``among``, −1 for targets
     order = argsort_rows([tid, time, row >= 0])
-    places = np.where(row[order] >= 0, arange(len(order)), len(order))
-    ahead = np.minimum.accumulate(places[::-1])[::-1] if len(places) else places
-    answer = minus_ones(len(order))
-    found = flatnonzero(ahead < len(order))
-    found = found[tid[order[ahead[found]]] == tid[order[found]]]
-    answer[order[found]] = row[order[ahead[found]]]
-    return answer[: len(targets)]
+    # the position, in sorted order, of the next row of ``among`` at or after each position
+    position = np.where(row[order] >= 0, arange(len(order)), len(order))
+    following = np.minimum.accumulate(position[::-1])[::-1] if len(position) else position
+    result = minus_ones(len(order))
+    found = flatnonzero(following < len(order))
+    found = found[tid[order[following[found]]] == tid[order[found]]]
+    result[order[found]] = row[order[following[found]]]
+    return result[: len(targets)]
 
 
 def last_at_or_before(targets: ThreadTimes, among: ThreadTimes) -> I64:
-    """As-of join backwards: (targets,) the last row of ``among`` with the same thread at or before the time, or −1."""
+    """As-of join backwards: (targets,) the last row of ``among`` with the same thread at or before the time; −1: none.
+
+    It is the join forwards with time reversed.
+    """
     top = np.uint64(2**64 - 1)
     return first_at_or_after(ThreadTimes(targets.tid, top - targets.time), ThreadTimes(among.tid, top - among.time))
 

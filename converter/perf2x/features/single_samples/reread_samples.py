@@ -1,4 +1,4 @@
-"""Reads single samples again, as they were recorded, and finds where their symbols begin."""
+"""Reads samples one by one in a second pass, as they were recorded, with the stacks that the first pass stitched."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -30,22 +30,25 @@ from perf2x.model.recording import Event, Recording, Samples, Want, take_rows
 def sample_reader(
     profile: Profile, recording: Recording, filters: AppliedFilters, context: LoadContext
 ) -> SampleReader:
-    """Return a reader of a profile's recorded samples; ``profile`` is symbolized, if names are needed."""
+    """Return a reader of the recorded samples that ``profile`` sums up; it is symbolized, if names are needed.
 
+    A filter may have dropped samples since stitching. Those that are left have an (event, thread) pair and a stack that
+    the profile still uses.
+    """
     rows = profile.recorded
     assert rows is not None
-    chosen = falses((len(profile.events), len(profile.threads)))
-    chosen[profile.samples.event, profile.samples.thread] = True
-    used = falses(len(profile.stacks.parent) + 1)  # the last entry is for −1
-    used[profile.samples.stack] = True
-    places_of = _RowsByPosition(rows, recording.session.source)
+    is_kept_thread = falses((len(profile.events), len(profile.threads)))
+    is_kept_thread[profile.samples.event, profile.samples.thread] = True
+    is_kept_stack = falses(len(profile.stacks.parent) + 1)  # the last entry is for −1
+    is_kept_stack[profile.samples.stack] = True
+    stitched = _RowsByPosition(rows, recording.session.source)
 
     def read(want: Want) -> Iterator[RecordedBatch]:
         for samples in filters.batches(recording.samples(want | Want.REREAD)):
             if len(samples):
-                thread, stack, earliest_later = places_of.find(samples.position)
-                kept = flatnonzero(chosen[samples.event, thread] & used[stack] & (thread >= 0))
-                yield RecordedBatch(take_rows(samples, kept), thread[kept], stack[kept], earliest_later)
+                thread, stack, earliest_after = stitched.find(samples.position)
+                kept = flatnonzero(is_kept_thread[samples.event, thread] & is_kept_stack[stack] & (thread >= 0))
+                yield RecordedBatch(take_rows(samples, kept), thread[kept], stack[kept], earliest_after)
 
     from perf2x.features.single_samples.traced_text import TracedText
 
@@ -59,7 +62,10 @@ def sample_reader(
 
 
 class _RowsByPosition:
-    """Finds the rows of samples by position in the file, because batches were stitched in any order, and in parts."""
+    """Finds the stitched rows of samples by position in the file.
+
+    Worker processes stitched batches in any order, and may have split a batch of the second pass into several.
+    """
 
     def __init__(self, rows: RecordedRows, source: str) -> None:
         self._rows, self._source = rows, source
@@ -71,23 +77,23 @@ class _RowsByPosition:
         self._earliest = np.minimum.accumulate(earliest[::-1])[::-1]
 
     def find(self, position: I64) -> tuple[I32, I32, int]:
-        """Return thread and stack of the samples of a batch, and the earliest time after it.
+        """Return thread and stack of the samples at these positions, and the earliest time of all samples after them.
 
-        Raises FormatError if other samples were read before: the file has changed in the meantime.
+        Raises FormatError if the first pass read other samples: the file has changed in the meantime.
         """
-        first = piece = int(np.searchsorted(self._position, position[0]))
+        first = batch = int(np.searchsorted(self._position, position[0]))
         done = 0
         while done < len(position):
-            count = int(self._end[piece] - self._begin[piece]) if piece < len(self._position) else 0
-            if not count or check_of(position[done : done + count]) != self._check[piece]:
+            count = int(self._end[batch] - self._begin[batch]) if batch < len(self._position) else 0
+            if not count or check_of(position[done : done + count]) != self._check[batch]:
                 raise FormatError(f"{self._source}: it changed while it was being read; convert it again")
-            done, piece = done + count, piece + 1
+            done, batch = done + count, batch + 1
         begin = int(self._begin[first])
-        return *self._rows.rows(begin, begin + done), int(self._earliest[piece])
+        return *self._rows.rows(begin, begin + done), int(self._earliest[batch])
 
 
 def _branches(_: Event, samples: Samples) -> tuple[I64, U64]:
-    """Return rows of samples, and the addresses of their branches: all sources, then all targets."""
+    """Return all branches' sources, then all targets: the sample's row of each, and the address."""
     branches = samples.branches
     if branches is None:
         return zeros(0), np.zeros(0, np.uint64)
@@ -96,6 +102,7 @@ def _branches(_: Event, samples: Samples) -> tuple[I64, U64]:
 
 
 def _data(event: Event, samples: Samples) -> tuple[I64, U64]:
+    """Return the row of each sample, and the address of the data that it accessed; nothing if it has no name."""
     address = samples.addr if names_data(event) else None
     address = np.zeros(0, np.uint64) if address is None else address
     return np.arange(len(address), dtype=np.int64), address
@@ -107,16 +114,20 @@ _PLACES = {"branches": (Want.BRANCHES, _branches), "data": (Want.ADDR, _data)}
 def _named_places(
     read: Callable[[Want], Iterator[RecordedBatch]], recording: Recording, context: LoadContext, kind: str
 ) -> NamedPlaces:
-    """Symbolize each address once: stitch samples as if they were taken there, without counting them."""
+    """Symbolize the addresses of one kind outside the stacks: branches, or accessed data (a key of _PLACES).
+
+    Each address is stitched as if a sample had been taken there, so that it gets a location, which is symbolized.
+    """
     from perf2x.kernel.perf_data import process_history
     from perf2x.model.transforms.weights_and_mispredicts import placed
     from perf2x.stitcher.profile_builder import build_profile
     from perf2x.stitcher.stitch import Stitcher, StitchOptions
     from perf2x.symbolizer.symbolize import symbolize
 
-    apart = LoadContext(context.options, Diagnostics(), None, context.stages)  # the first pass counted everything
+    # with diagnostics of its own, because the first pass has counted everything
+    uncounted = LoadContext(context.options, Diagnostics(), None, context.stages)
     session, sideband, symbols = recording.session, recording.sideband, context.options.symbols
-    history = process_history(recording, True, apart)
+    history = process_history(recording, True, uncounted)
     stitcher = Stitcher(history, StitchOptions(per_process=True))
     want, addresses = _PLACES[kind]
 
@@ -127,33 +138,35 @@ def _named_places(
         for event in unique(batch.samples.event).tolist():
             stacks(take_rows(batch.samples, flatnonzero(batch.samples.event == event)))
     result = stitcher.result()
-    each = np.arange(len(result.stacks), dtype=np.int32)
+    every_stack = np.arange(len(result.stacks), dtype=np.int32)
     none = zeros(0)
-    rows = RecordedRows([RecordedPart(0, 0, 0, stack=each)], none, as_uint64(none), none, none)
+    rows = RecordedRows([RecordedPart(0, 0, 0, stack=every_stack)], none, as_uint64(none), none, none)
     profile = build_profile(session, history, replace(result, recorded=rows))
     if symbols is not None:
         sources = load_symbol_sources()
-        profile, _ = symbolize(profile, session, symbols, apart.diagnostics, sources, context.finder, sideband)
+        profile, _ = symbolize(profile, session, symbols, uncounted.diagnostics, sources, context.finder, sideband)
     assert profile.recorded is not None
     location = np.append(profile.stacks.location, -1)[profile.recorded.parts[0].stack]
-    return NamedPlaces(profile, _symbol_starts(profile, recording, apart), lambda samples: location[stacks(samples)])
+    return NamedPlaces(
+        profile, _symbol_starts(profile, recording, uncounted), lambda samples: location[stacks(samples)]
+    )
 
 
 def _kernel_functions(profile: Profile, recording: Recording, context: LoadContext) -> Callable[[int, bool], str]:
-    """Return a function that formats a kernel address as ``%ps`` does, or as ``%pS`` with the offset."""
+    """Return a function (address, with_offset) that formats a kernel address as printk's ``%ps``, or ``%pS``, does."""
     from perf2x.symbolizer.sources.kernel_source import KernelSource
 
     symbols = context.options.symbols
     source = None if symbols is None else KernelSource(context.symbol_facts(profile, recording, symbols))
 
     @cache
-    def word(address: int, offset: bool) -> str:
+    def text(address: int, with_offset: bool) -> str:
         name, begin = source.function_at(address) if source else ("", 0)
         if not name:
             return f"{address:#x}"
-        return f"{name}+{address - begin:#x}" if offset else name
+        return f"{name}+{address - begin:#x}" if with_offset else name
 
-    return word
+    return text
 
 
 def _symbol_starts(profile: Profile, recording: Recording, context: LoadContext) -> U64:

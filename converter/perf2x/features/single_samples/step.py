@@ -1,4 +1,4 @@
-"""Single samples for formats that write each as it was recorded."""
+"""Gives formats that write each sample as it was recorded a reader of single samples."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from perf2x.kernel.load_result import Loaded
 
 
-def _read_again(loaded: "Loaded", run: SessionRun) -> "Loaded":
+def _add_reader(loaded: "Loaded", run: SessionRun) -> "Loaded":
     """Add the reader of single samples."""
     if loaded.profile.recorded is None:
         return loaded
@@ -25,9 +25,9 @@ def _read_again(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _check(options: "LoadOptions", files: Sequence[str]) -> None:
-    """Refuse options that change chains, because recorded samples keep theirs."""
+    """Refuse ``--no-merge-callchains``: the stacks of single samples are always joined."""
     if options.as_recorded and not options.merge_callchains:
         raise SettingError("samples as they were recorded cannot take ", "merge_callchains", ": chains are joined")
 
 
-FEATURE = Feature({Phase.REREAD: _read_again}, SingleSampleSettings, check=_check)
+FEATURE = Feature({Phase.REREAD: _add_reader}, SingleSampleSettings, check=_check)

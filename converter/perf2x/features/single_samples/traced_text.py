@@ -1,4 +1,4 @@
-"""Text of tracepoint samples, from the format files in the recording."""
+"""Formats tracepoint samples as text, by the format files in the recording."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, cast
@@ -25,7 +25,10 @@ class TracedText:
         self._printers: dict[int, Callable[[bytes], str]] = {}
 
     def of(self, event: Event, raw: ListArray) -> tuple[list[str], I64]:
-        """Return the distinct texts of an event's samples, and (n,) the text of each; "" without a recorded format."""
+        """Return the distinct texts of an event's samples, and (n,) the index of each sample's text.
+
+        The text is "" if the recording does not have the event's format.
+        """
         format_fields = self._session.tracepoint_format(event)
         if format_fields is None:
             return [""], zeros(len(raw))
@@ -34,21 +37,21 @@ class TracedText:
         if event.config not in self._printers:
             self._printers[event.config] = _printer(format_fields, self._order, self._function, self._strings)
         printer = self._printers[event.config]
-        entries = distinct.table().rows()
-        return [printer(entry.tobytes()) for entry in entries], row
+        return [printer(octets.tobytes()) for octets in distinct.table().rows()], row
 
 
 def _printer(
     format_fields: Any, order: ByteOrder, function: AddressFormatter, strings: Mapping[str, str]
 ) -> Callable[[bytes], str]:
+    """Return a function from raw bytes to text: by the print format, or field by field if it is not understood."""
     fields = format_fields["fields"]
     try:
-        words = compile_format(format_fields["print"], function, strings)
+        formatted = compile_format(format_fields["print"], function, strings)
     except PrintFormatError:
         return lambda raw: field_text(decode_fields(fields, raw, order))
 
     def text(raw: bytes) -> str:
         parts = {field["name"]: field_bytes(field, raw, order) for field in fields}
-        return words({**decode_fields(fields, raw, order), FIELD_BYTES: parts, BYTE_ORDER: ENDIAN[order]})
+        return formatted({**decode_fields(fields, raw, order), FIELD_BYTES: parts, BYTE_ORDER: ENDIAN[order]})
 
     return text

@@ -1,1 +1,1 @@
-"""Timelines of tracepoints: context switches from samples, and the fields of samples."""
+"""What tracepoints recorded, for timelines: context switches, and the fields of samples."""

@@ -1,4 +1,4 @@
-"""Timelines of tracepoints: context switches from samples, and the fields of samples."""
+"""Adds to timelines what tracepoints recorded: context switches, and the fields of samples."""
 
 from typing import TYPE_CHECKING
 

@@ -1,9 +1,7 @@
-"""Raw bytes of tracepoint samples, read in a separate pass, because few formats need them.
+"""Adds the fields of tracepoint samples to a timeline as columns: ``prev_comm``, ``next_pid`` …
 
-They are matched with a profile's samples by position in the recording. Source of truth: the recorded format files
-(reader/records/tracepoint_decoder.py).
-
-Their fields are added to a timeline as columns: ``prev_comm``, ``next_pid`` …
+Few formats need them, so the raw bytes of samples are read in a separate pass, and matched with the profile's samples
+by position in the recording. Source of truth: the recorded format files (reader/records/tracepoint_decoder.py).
 """
 
 from collections.abc import Mapping
@@ -30,15 +28,17 @@ from perf2x.model.profile import FieldColumn, Profile, TracepointFields
 from perf2x.model.recording import Recording, Want
 
 
-class _Traced(ColumnTable):
+class _RawSamples(ColumnTable):
     """Samples of one event."""
 
     position: I64
+    """As in Samples.position."""
     raw: ListArray
+    """The bytes of each sample's fields."""
 
 
 def _tracepoint_formats(recording: Recording) -> dict[int, list[Mapping[str, Any]]]:
-    """Return the fields of each tracepoint event, except those that all tracepoints have."""
+    """Return the fields of each tracepoint event (row of session.events), except those that all tracepoints have."""
     session = recording.session
     return {
         row: [field for field in entry["fields"] if not field["name"].startswith("common_")]
@@ -47,17 +47,17 @@ def _tracepoint_formats(recording: Recording) -> dict[int, list[Mapping[str, Any
     }
 
 
-def _traced_samples(recording: Recording, events: set[int]) -> dict[int, _Traced]:
+def _raw_samples(recording: Recording, events: set[int]) -> dict[int, _RawSamples]:
     """Read the samples of these events that have raw bytes; events without any are omitted."""
-    parts: dict[int, list[_Traced]] = {}
+    parts: dict[int, list[_RawSamples]] = {}
     for batch in recording.samples(Want.RAW | Want.REREAD):
         if batch.raw is None:
             continue
         for event in events:
             rows = flatnonzero((batch.event == event) & (batch.raw.lengths > 0))
             if len(rows):
-                parts.setdefault(event, []).append(_Traced(batch.position[rows], batch.raw[rows]))
-    return {event: join_tables(pieces) for event, pieces in sorted(parts.items())}
+                parts.setdefault(event, []).append(_RawSamples(batch.position[rows], batch.raw[rows]))
+    return {event: join_tables(tables) for event, tables in sorted(parts.items())}
 
 
 def _numbers_at(raw: ListArray, offset: int, size: int, signed: bool, order: str) -> AnyArray:
@@ -67,7 +67,7 @@ def _numbers_at(raw: ListArray, offset: int, size: int, signed: bool, order: str
 
 
 _EXACT = 1 << 53
-"""JSON's numbers are doubles, so larger integers are not exact."""
+"""JSON's numbers are doubles, which cannot represent all integers from here on."""
 
 _NUMBER_SIZES = (1, 2, 4, 8)
 
@@ -77,30 +77,33 @@ def with_fields(profile: Profile, recording: Recording) -> Profile:
     samples, formats = profile.samples, _tracepoint_formats(recording)
     if samples.position is None:
         return profile
+    # the rows of all tables are numbered throughout; base is the number of the first row of the next table
     fields, tables, base = np.full(len(samples), -1, np.int32), list[TracepointFields](), 0
-    for event, traced in _traced_samples(recording, set(formats)).items():
-        order = argsort(traced.position)
-        row = order[np.minimum(searchsorted(traced.position[order], samples.position), len(traced) - 1)]
-        fields = as_int32(np.where(traced.position[row] == samples.position, base + row, fields))
-        tables.append(decode_columns(formats[event], traced.raw, recording.session.byte_order))
-        base += len(traced)
+    for event, raw_samples in _raw_samples(recording, set(formats)).items():
+        order = argsort(raw_samples.position)
+        found = searchsorted(raw_samples.position[order], samples.position)
+        row = order[np.minimum(found, len(raw_samples) - 1)]
+        fields = as_int32(np.where(raw_samples.position[row] == samples.position, base + row, fields))
+        tables.append(decode_columns(formats[event], raw_samples.raw, recording.session.byte_order))
+        base += len(raw_samples)
     samples = replace(samples, position=None, fields=fields if formats else None)
     return replace(profile, samples=samples, fields=tuple(tables))
 
 
 def decode_columns(fields: list[Mapping[str, Any]], raw: ListArray, order: str) -> TracepointFields:
-    """Decode fields of all rows; bytes beyond a row's end are zeros."""
+    """Decode the fields of all rows of ``raw``, as columns; bytes beyond a row's end count as zeros."""
     columns = [column for field in fields for column in _columns(field, raw, order)]
     return TracepointFields(len(raw), tuple(columns))
 
 
 def _columns(field: Mapping[str, Any], raw: ListArray, order: str) -> list[FieldColumn]:
-    """Return one column per field, or one per element of an array of numbers."""
+    """Return the column of a field, or one column for each element of a short array of numbers."""
     kind, name, offset, size = field["type"], field["name"], field["offset"], field["size"]
     if kind.startswith(("__data_loc", "__rel_loc")):
-        place = as_int64(_numbers_at(raw, offset, 4, False, order))
-        start = (place & 0xFFFF) + (offset + size if kind.startswith("__rel_loc") else 0)
-        return [_text_column(name, raw, start, place >> 16, "char" in kind)]
+        # the field says where its data is: offset in the lower 16 bits, length above; __rel_loc counts from its end
+        location = as_int64(_numbers_at(raw, offset, 4, False, order))
+        start = (location & 0xFFFF) + (offset + size if kind.startswith("__rel_loc") else 0)
+        return [_text_column(name, raw, start, location >> 16, "char" in kind)]
     if "[" in kind and "char" not in kind and (width := _element_size(field)):
         return [
             _number_column(f"{name}[{at // width}]", kind, _numbers_at(raw, offset + at, width, field["signed"], order))
@@ -114,7 +117,7 @@ def _columns(field: Mapping[str, Any], raw: ListArray, order: str) -> list[Field
 
 
 def _element_size(field: Mapping[str, Any]) -> int:
-    """Return the bytes of each element of a short array of numbers, 0 for anything else."""
+    """Return the size in bytes of the elements of an array of at most 16 numbers; 0 for any other field."""
     count = field["type"].rpartition("[")[2].rstrip("]")
     number = int(count) if count.isdigit() else 0
     width = field["size"] // number if 0 < number <= 16 else 0
@@ -122,7 +125,7 @@ def _element_size(field: Mapping[str, Any]) -> int:
 
 
 def _number_column(name: str, kind: str, values: AnyArray) -> FieldColumn:
-    """Return a column of numbers; addresses and numbers too large for doubles are hexadecimal texts."""
+    """Return a column of integers; of hexadecimal strings for pointers, or if a number is too large for doubles."""
     is_address = kind.endswith("*")
     if is_address or (len(values) and (int(values.max()) >= _EXACT or int(values.min()) <= -_EXACT)):
         first, row = group_rows([values])
@@ -131,7 +134,7 @@ def _number_column(name: str, kind: str, values: AnyArray) -> FieldColumn:
 
 
 def _text_column(name: str, raw: ListArray, start: I64, length: I64, is_text: bool) -> FieldColumn:
-    """Return a column of texts up to their first NUL; other bytes as hexadecimal digits."""
+    """Return a column of strings: characters up to the first NUL if ``is_text``, otherwise hexadecimal digits."""
     start = np.minimum(start, raw.lengths)
     length = np.minimum(length, raw.lengths - start)
     distinct = ListInterner(np.uint8)

@@ -1,7 +1,8 @@
-"""Context switches of threads from samples of ``sched:sched_switch``, if no records have them.
+"""Derives context switches from samples of ``sched:sched_switch``, if the recording has no context-switch records.
 
-Recordings of whole CPUs (``perf record -a``) have every switch: the thread that comes to a CPU is the next to leave it.
-Recordings of some threads have their switches out, but hardly any in; such samples are ignored here.
+This needs recordings of whole CPUs (``perf record -a``), which have every switch: the thread that comes to a CPU is the
+next one to leave it. Recordings of selected threads have their switches out, but hardly any switches in, and are
+ignored.
 """
 
 import numpy as np
@@ -31,7 +32,7 @@ from perf2x.model.profile import Profile, Threads, ThreadSwitches, Wait
 from perf2x.model.recording import Recording
 
 _COMPLETE = 0.9
-"""The minimum share of a CPU's neighbouring samples that fit together; a few may be lost."""
+"""Minimum share of samples whose thread is the one that came with the CPU's previous sample; a few may be lost."""
 
 
 def with_traced_switches(profile: Profile, recording: Recording) -> Profile:
@@ -42,7 +43,7 @@ def with_traced_switches(profile: Profile, recording: Recording) -> Profile:
 
 
 def traced_switches(traced: SwitchSamples, threads: Threads) -> ThreadSwitches | None:
-    """Return switches in time order; None if too many neighbouring samples of a CPU do not fit together.
+    """Return switches in time order; None if too often the thread that leaves a CPU is not the one that came last.
 
     ::
 
@@ -51,11 +52,11 @@ def traced_switches(traced: SwitchSamples, threads: Threads) -> ThreadSwitches |
                             B in     A in
     """
     traced = take_rows_of(traced, traced.by_cpu)
-    tid, goes_on = _followed(traced)
-    if not goes_on.any():
+    tid, leaves_next = _followed(traced)
+    if not leaves_next.any():
         return None
     left = _rows_of(threads, as_int64(traced.pid), tid)
-    came = np.where(goes_on, np.append(left[1:], -1), _rows_of(threads, minus_ones(len(tid)), traced.next_tid))
+    came = np.where(leaves_next, np.append(left[1:], -1), _rows_of(threads, minus_ones(len(tid)), traced.next_tid))
     no_thread = minus_ones(len(tid))
     switches = ThreadSwitches(
         time=np.tile(traced.time, 2),
@@ -72,24 +73,25 @@ def traced_switches(traced: SwitchSamples, threads: Threads) -> ThreadSwitches |
 
 
 def _followed(traced: SwitchSamples) -> tuple[I64, Bools]:
-    """Return (samples,) the thread that left, and whether the CPU's next sample is of the thread that came.
+    """Return (samples,) the tid that left, and whether the thread that came leaves with the CPU's next sample.
 
-    If too few are, all are False. An exiting thread has lost its tid; it must be the thread that came before.
+    ``traced`` is sorted by CPU and time. If too few samples are followed in this way (`_COMPLETE`), none counts. An
+    exiting thread has lost its tid (−1); it must be the thread that came before.
     """
-    same = traced.cpu[1:] == traced.cpu[:-1]
-    followed = same & (traced.next_tid[:-1] >= 0)
+    same_cpu = traced.cpu[1:] == traced.cpu[:-1]
+    followed = same_cpu & (traced.next_tid[:-1] >= 0)
     tid = traced.tid.copy()
     tid[1:] = np.where(followed & (tid[1:] < 0), traced.next_tid[:-1], tid[1:])
     fits = followed & (tid[1:] == traced.next_tid[:-1])
-    enough = sum_of(fits) >= _COMPLETE * sum_of(same)
+    enough = sum_of(fits) >= _COMPLETE * sum_of(same_cpu)
     return tid, np.append(fits & enough, False)[: len(tid)]
 
 
 def _rows_of(threads: Threads, pid: I64, tid: I64) -> I64:
-    """Return the row of Threads of each thread; if the process is unknown, one with the same tid; else −1."""
+    """Return the row of Threads for each (pid, tid), else of any thread with that tid; −1 if there is none."""
     exact = dict(zip(zip(threads.pid.tolist(), threads.tid.tolist(), strict=True), range(len(threads)), strict=False))
-    any_process = {number: row for (_, number), row in exact.items()}
+    by_tid = {number: row for (_, number), row in exact.items()}
     first, group = group_rows([pid, tid])
     pairs = zip(pid[first].tolist(), tid[first].tolist(), strict=True)
-    rows = [exact.get(pair, any_process.get(pair[1], -1)) for pair in pairs]
+    rows = [exact.get(pair, by_tid.get(pair[1], -1)) for pair in pairs]
     return as_int64(rows)[group]

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf2x.features.annotate.line_costs import entries_of, line_sums, stack_weights, sums_by_kind
+from perf2x.features.annotate.line_costs import frames_of_listed, line_sums, stack_weights, sums_by_kind
 from perf2x.features.annotate.make_listings import function_of_frame, measures_of
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import location_frames
@@ -62,7 +62,7 @@ def test_sums(samples, chosen) -> None:
     profile = profile_of(samples)
     measures = [one for one in measures_of(profile, "") if one.value == "samples"]
     frames, stacks = location_frames(profile), stack_weights(profile, tuple(measures))
-    entries = entries_of(profile, frames, function_of_frame(frames, chosen))
+    entries = frames_of_listed(profile, frames, function_of_frame(frames, chosen))
     sums = line_sums(profile, entries, stacks)
     own, total = Counter(), Counter()
     columns = (sums.function.tolist(), sums.file.tolist(), sums.line.tolist(), sums.own.tolist(), sums.total.tolist())

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from perf2x.base.columnar.arrays import Bools
 from perf2x.features.latency.divide_values import divided
-from perf2x.features.latency.running_threads import curve_of, parallelism_at
+from perf2x.features.latency.running_threads import count_running, parallelism_at
 from perf2x.features.schedule.thread_times import ThreadTimes
 from perf2x.model.profile.profile import RunningThreads
 
@@ -41,7 +41,7 @@ def runs_at(moment: int, own: list[tuple[int, bool]], born: list[int]) -> bool:
 
 @given(MOMENTS, BIRTHS)
 def test_the_curve_against_a_count_at_every_moment(moments: Moments, forks: list[tuple[int, int]]) -> None:
-    curve = curve_of(*columns(moments), births(forks))
+    curve = count_running(*columns(moments), births(forks))
     tids = {tid for tid, _, _ in moments}
     own = {tid: sorted((time, runs) for who, time, runs in moments if who == tid) for tid in tids}
     born = {tid: [time for who, time in forks if who == tid] for tid in tids}

@@ -33,11 +33,11 @@ def one_after_the_other(left: Moments, entered: Moments, exits: Moments, seen: M
     """Reference: each departure looks for its thread's next sign of life."""
     found = []
     for tid, since in sorted(set(left)):
-        told = min((t for who, t in entered if who == tid and t >= since), default=None)
+        recorded = min((t for who, t in entered if who == tid and t >= since), default=None)
         signs = [t for who, t in [*left, *seen] if who == tid and t > since]
         guess = min([*signs, *(t for who, t in exits if who == tid and t >= since)], default=None)
-        if told is not None and (guess is None or told <= guess):
-            found.append((tid, since, told, False, False))
+        if recorded is not None and (guess is None or recorded <= guess):
+            found.append((tid, since, recorded, False, False))
         elif guess is not None:
             found.append((tid, since, guess, True, False))
         elif since < END:
@@ -48,8 +48,8 @@ def one_after_the_other(left: Moments, entered: Moments, exits: Moments, seen: M
 @given(MOMENTS, MOMENTS, MOMENTS)
 def test_records_against_a_loop(left: Moments, entered: Moments, exits: Moments) -> None:
     spans = spans_of(schedule(left, entered, exits, is_traced=False), times([]))
-    told = schedule(left, entered, exits, is_traced=False).left
-    columns = (told.tid[spans.left], spans.since, spans.until, spans.is_guessed, spans.is_open)
+    recorded = schedule(left, entered, exits, is_traced=False).left
+    columns = (recorded.tid[spans.departure], spans.since, spans.until, spans.is_guessed, spans.is_open)
     assert sorted(zip(*(c.tolist() for c in columns), strict=True)) == one_after_the_other(left, entered, exits, [])
 
 
@@ -58,7 +58,7 @@ def test_traced_departures_against_a_loop(left: Moments, entered: Moments, exits
     """A thread that no record ever brings back may have come back unseen before the end."""
     traced = schedule(left, entered, exits, is_traced=True)
     spans = spans_of(traced, times(seen))
-    columns = (traced.left.tid[spans.left], spans.since, spans.until, spans.is_guessed, spans.is_open)
+    columns = (traced.left.tid[spans.departure], spans.since, spans.until, spans.is_guessed, spans.is_open)
     watched = {tid for tid, _ in entered}
     wanted = [
         (tid, since, until, (is_open and tid not in watched) or guessed, is_open)
@@ -71,7 +71,7 @@ def test_traced_departures_against_a_loop(left: Moments, entered: Moments, exits
 def test_waits_of_a_thread_never_overlap(left: Moments, entered: Moments, exits: Moments, is_traced: bool) -> None:
     planned = schedule(left, entered, exits, is_traced)
     spans = spans_of(planned, times([]))
-    tid = planned.left.tid[spans.left]
+    tid = planned.left.tid[spans.departure]
     order = np.lexsort((spans.since, tid))
     together = tid[order][1:] == tid[order][:-1]
     assert (spans.until[order][:-1][together] <= spans.since[order][1:][together]).all()
@@ -83,12 +83,12 @@ def test_parts_within_ranges_of_time_against_a_loop(left: Moments, entered: Mome
     ranges = [(first, first + length) for first, length in starts]
     wanted = sorted(
         (max(since, first), min(until, last + 1), row)
-        for row, since, until in zip(*(c.tolist() for c in (spans.left, spans.since, spans.until)), strict=True)
+        for row, since, until in zip(*(c.tolist() for c in (spans.departure, spans.since, spans.until)), strict=True)
         for first, last in ranges
         if first <= since <= last or max(since, first) < min(until, last + 1)
     )
     parts = clipped(spans, ranges)
-    assert sorted(zip(parts.since.tolist(), parts.until.tolist(), parts.left.tolist(), strict=True)) == wanted
+    assert sorted(zip(parts.since.tolist(), parts.until.tolist(), parts.departure.tolist(), strict=True)) == wanted
     assert (parts.since[1:] >= parts.since[:-1]).all()
 
 
