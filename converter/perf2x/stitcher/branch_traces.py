@@ -1,11 +1,11 @@
 """Counts one object's branches from branch stacks, and the stretches of code that ran between two branches.
 
-A branch stack has the last taken branches, newest first. From the target of one branch to the source of the next newer
-branch, code ran without a jump::
+A branch stack has the last branches that were taken, newest first. From the target of one branch to the source of the
+next newer one, code ran without a jump. So each branch is counted together with the source of the branch after it::
 
-    newest   C ─▶ D        D … the sample
-             B ─▶ C'       C' … C ran
-    oldest   A ─▶ B'       B' … B ran
+    newest   C ─▶ D        after it: not recorded
+             B ─▶ C'       after it: C, so that the code from C' to C ran
+    oldest   A ─▶ B'       after it: B, so that the code from B' to B ran
 """
 
 import numpy as np
@@ -26,10 +26,10 @@ from perf2x.stitcher.history.mapping_lookup import MappingLookup, lookup_context
 from perf2x.stitcher.history.process_history import ProcessHistory
 
 _MISPREDICTED = np.uint64(1)
-"""Bit of struct perf_branch_entry's flags."""
+"""Bit mispred of struct perf_branch_entry's flags."""
 _NOT_TAKEN = np.uint64(1 << 33)
-"""Bit of struct branch_flags (tools/perf/util/branch.h), which perf sets in samples of Arm SPE."""
-_MANY_ROWS = 1 << 20
+"""Bit not_taken of struct branch_flags (tools/perf/util/branch.h), which perf sets in samples of Arm SPE."""
+_MANY_ROWS = 1 << 20  # rows that may be added before equal ones are summed
 
 
 class _MappedCode:
@@ -39,15 +39,15 @@ class _MappedCode:
         """``rows``: the object's rows of ``history.mmaps``."""
         mmaps = history.mmaps
         self._spaces, self._lookup = history.spaces, MappingLookup(history.spaces, len(mmaps))
-        self._held = falses(len(mmaps) + 1)
-        self._held[rows] = True
-        self._shift = np.append(mmaps.pgoff - mmaps.start, np.uint64(0))
+        self._is_in_object = falses(len(mmaps) + 1)
+        self._is_in_object[rows] = True
+        self._to_file_offset = np.append(mmaps.pgoff - mmaps.start, np.uint64(0))
 
     def offsets(self, epoch: I64, address: U64) -> U64:
-        """Return (n,) the file offset of each address; EXTERNAL outside the object."""
+        """Return (n,) the file offset of each address in a process (by epoch); EXTERNAL outside the object."""
         interval, _ = self._spaces.ranges.intervals(address)
         mmap = self._lookup.find(lookup_contexts(epoch, falses(len(epoch))), interval)
-        return np.where(self._held[mmap], address + self._shift[mmap], EXTERNAL)
+        return np.where(self._is_in_object[mmap], address + self._to_file_offset[mmap], EXTERNAL)
 
 
 class CodeCounter:
@@ -64,11 +64,11 @@ class CodeCounter:
         if not len(samples):
             return
         epoch = self._history.spaces.epoch(as_int64(samples.pid), self._history.sequence_of(samples))
-        places = self._code.offsets(epoch, samples.ip)
-        places = places[places != EXTERNAL]
-        self._samples.append(sum_addresses([AddressCounts(places, np.ones(len(places), np.int64))]))
+        offsets = self._code.offsets(epoch, samples.ip)
+        offsets = offsets[offsets != EXTERNAL]
+        self._samples.append(sum_addresses([AddressCounts(offsets, np.ones(len(offsets), np.int64))]))
         if samples.branches is not None and len(samples.branches.from_ip):
-            self._branches.append(self._counted(samples.branches, epoch))
+            self._branches.append(self._count_branches(samples.branches, epoch))
         if sum(map(len, self._branches)) > 2 * len(self._branches[0]) + _MANY_ROWS:
             self._branches = [sum_branches(self._branches)]
         if sum(map(len, self._samples)) > 2 * len(self._samples[0]) + _MANY_ROWS:
@@ -78,27 +78,31 @@ class CodeCounter:
         """Return the counts so far."""
         return sum_branches(self._branches), sum_addresses(self._samples)
 
-    def _counted(self, branches: Branches, epoch: I64) -> BranchCounts:
+    def _count_branches(self, branches: Branches, epoch: I64) -> BranchCounts:
+        """Count the branches from or to the object; ``epoch`` (n,) is that of each sample's process."""
         sample = row_numbers(np.diff(branches.offsets))
-        user = (branches.from_ip < KERNEL_HALF) & (branches.to_ip < KERNEL_HALF)
+        is_user = (branches.from_ip < KERNEL_HALF) & (branches.to_ip < KERNEL_HALF)
         source = self._code.offsets(epoch[sample], branches.from_ip)
         target = self._code.offsets(epoch[sample], branches.to_ip)
-        inside = (source != EXTERNAL) | (target != EXTERNAL)
-        was_taken = branches.flags & _NOT_TAKEN == 0
-        kept = flatnonzero(was_taken & (user if self._request.steps_over == "kernel" else inside))
-        following = _next_branches(source[kept], target[kept], sample[kept])
-        valid = inside[kept]
-        rows = kept[valid]
-        missed = as_int64(branches.flags[rows] & _MISPREDICTED)
-        counts = BranchCounts(source[rows], target[rows], following[valid], np.ones(len(rows), np.int64), missed)
+        is_in_object = (source != EXTERNAL) | (target != EXTERNAL)
+        is_taken = branches.flags & _NOT_TAKEN == 0
+        # the branches among which each is followed by the next newer one; others are stepped over
+        paired = flatnonzero(is_taken & (is_user if self._request.steps_over == "kernel" else is_in_object))
+        next_source = _next_sources(source[paired], target[paired], sample[paired])
+        is_counted = is_in_object[paired]
+        rows = paired[is_counted]
+        mispredicted = as_int64(branches.flags[rows] & _MISPREDICTED)
+        ones = np.ones(len(rows), np.int64)
+        counts = BranchCounts(source[rows], target[rows], next_source[is_counted], ones, mispredicted)
         return sum_branches([counts])
 
 
-def _next_branches(source: U64, target: U64, sample: I64) -> U64:
-    """Return (n,) the source of the branch that followed each branch; branches are given newest first.
+def _next_sources(source: U64, target: U64, sample: I64) -> U64:
+    """Return (n,) the source of the branch that was taken after each branch.
 
-    NOT_RECORDED for the newest branch of a sample, and where the branch's target or the next branch's source lies
-    outside the object.
+    The branches are given sample by sample, newest first. The result is NOT_RECORDED for the newest branch of a sample,
+    and where the branch's target or the source of the branch after it is outside the object.
     """
-    newer = of_previous(source, NOT_RECORDED)
-    return np.where(~begins_run(sample) & (newer != EXTERNAL) & (target != EXTERNAL), newer, NOT_RECORDED)
+    newer_source = of_previous(source, NOT_RECORDED)
+    is_known = ~begins_run(sample) & (newer_source != EXTERNAL) & (target != EXTERNAL)
+    return np.where(is_known, newer_source, NOT_RECORDED)

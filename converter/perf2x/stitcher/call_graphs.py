@@ -59,7 +59,7 @@ _ROOTS = {
     End.REGISTERS_MISSING: RootFrame.REGISTERS_MISSING,
     End.TOO_DEEP: RootFrame.TOO_DEEP,
 }
-"""Root frame of the stacks with each end."""
+"""Root frame of stacks by how their unwound chains end; the ends that are not listed have none."""
 
 
 class UnwindReport(Frozen):
@@ -68,11 +68,11 @@ class UnwindReport(Frozen):
     ends: dict[End, int]
     frames: int = 0
     guessed: int = 0
-    """Frames whose caller was found by frame pointer, because there was no unwind information."""
+    """Frames whose caller was guessed, from their code or by frame pointer: no unwind information covers them."""
     requested: int = 0
-    """Bytes of user stack that perf record was told to copy for each sample; 0 if nothing was unwound."""
+    """Bytes of user stack that the kernel was asked to copy for each sample; 0 if nothing was unwound."""
     cut_in_jit: int = 0
-    """Samples that end with NO_UNWIND_INFO and have JIT-compiled code in their last frame."""
+    """Number of samples whose chains end with NO_UNWIND_INFO at a frame of JIT-compiled code."""
     dumps_missing: bool = False
     """Whether a runtime announced a jitdump that was not found."""
 
@@ -83,15 +83,15 @@ class UnwindReport(Frozen):
 
     @property
     def better_size(self) -> int:
-        """A larger dump size, to recommend if dumps were too short."""
+        """The size in bytes to recommend if dumps were too short: four times as much, within perf's limits."""
         return min(max(4 * self.requested, 32768), _MAX_COPY)
 
 
 class UnwindCounts(Struct):
-    """Counts of one process, to be passed to ``absorb`` in another."""
+    """What unwinding counted in one of the processes that read a recording; fields as in `UnwindReport`."""
 
     ends: I64 = field(default_factory=lambda: zeros(len(End)))
-    """(len(End),) samples by their end"""
+    """(len(End),) number of samples by ``End``"""
     frames: int = 0
     guessed: int = 0
     guessed_in_jit: int = 0
@@ -111,19 +111,21 @@ class CallGraphs:
         self, session: Session, history: ProcessHistory, finder: Callable[[], Finder], options: CallGraphOptions
     ) -> None:
         self._history, self._options = history, options
-        self._copied = _event_indices(session, _copies_stack)
-        self._called = _event_indices(session, _keeps_calls)
-        self._linked = _event_indices(session, _keeps_link) if session.arch == "aarch64" else self._copied[:0]
-        self._depth = _branch_record_count(session)
-        self._call_addresses = np.uint64(session.has_call_addresses)
-        """1 if recorded chains have addresses within call instructions instead of return addresses, else 0.
+        self._dump_events = _event_indices(session, _copies_stack)
+        self._call_stack_events = _event_indices(session, _has_call_stack)
+        self._link_register_events = (
+            _event_indices(session, _samples_link_register) if session.arch == "aarch64" else self._dump_events[:0]
+        )
+        self._branch_record_count = _branch_record_count(session)
+        self._call_offset = np.uint64(session.has_call_addresses)
+        """What to subtract from unwound return addresses, so that they match the recorded ones.
 
-        Subtracted from unwound return addresses, so that they match the recorded ones.
+        It is 1 if recorded chains have addresses within call instructions instead of return addresses, else 0.
         """
         self._session_arch = session.arch or "x86_64"
-        self._state = empty_lbr_state()
+        self._lbr_state = empty_lbr_state()
         self._counts = UnwindCounts()
-        self._size = max((session.events[row].sample_stack_user for row in self._copied.tolist()), default=0)
+        self._dump_size = max((session.events[row].sample_stack_user for row in self._dump_events.tolist()), default=0)
 
         def unwinder(events: I64, max_depth: int) -> Unwinder | None:
             if not len(events):
@@ -132,38 +134,38 @@ class CallGraphs:
 
             return make_unwinder(session, history, finder(), self._session_arch, max_depth)
 
-        self._unwinder = unwinder(self._copied, options.max_depth)
-        self._leaf_unwinder = unwinder(self._linked, LEAF_FRAMES)
-        self._mappings = DirectMappedCache(columns=2)
-        """Mappings by process image and address: callers repeat between depths and samples."""
+        self._unwinder = unwinder(self._dump_events, options.max_depth)
+        self._leaf_unwinder = unwinder(self._link_register_events, LEAF_FRAMES)
+        self._mapping_cache = DirectMappedCache(columns=2)
+        """Mappings at the ends of process images, by image and address: callers recur at other depths and samples."""
 
     @property
     def want(self) -> Want:
         """The columns of samples that ``complete`` needs."""
-        stacks = Want.STACKS if len(self._copied) or len(self._linked) else Want(0)
-        return stacks | (Want.BRANCHES if len(self._called) else Want(0))
+        stacks = Want.STACKS if len(self._dump_events) or len(self._link_register_events) else Want(0)
+        return stacks | (Want.BRANCHES if len(self._call_stack_events) else Want(0))
 
     def complete(self, samples: Samples) -> tuple[Samples, U8 | None]:
-        """Return samples with complete chains, and (n,) the RootFrame of each; None if nothing was unwound."""
+        """Return samples with complete chains, and (n,) the RootFrame of each; None if no stack dumps were unwound."""
         root: U8 | None = None
-        if len(self._called) and samples.branches is not None:
+        if len(self._call_stack_events) and samples.branches is not None:
             samples = replace(samples, chain=self._with_calls(samples, samples.branches))
         if self._leaf_unwinder is not None and samples.user_stacks is not None:
             from perf2x.stitcher.unwind.join_chains import with_leaf_callers
 
-            use, finder = np.isin(samples.event, self._linked), self._mapping_finder(samples)
+            use, finder = np.isin(samples.event, self._link_register_events), self._mapping_finder(samples)
             chain = with_leaf_callers(samples.chain, samples.user_stacks, use, self._leaf_unwinder, finder)
             samples = replace(samples, chain=chain)
         if self._unwinder is not None and samples.user_stacks is not None:
-            use = np.isin(samples.event, self._copied)
-            chain, root = self._unwound(self._unwinder, samples, samples.user_stacks, use)
+            use = np.isin(samples.event, self._dump_events)
+            chain, root = self._unwind_dumps(self._unwinder, samples, samples.user_stacks, use)
             samples = replace(samples, chain=chain, user_stacks=None)
         return samples, root
 
     @property
     def in_order(self) -> bool:
         """Whether batches must be processed in order, because each depends on those before it."""
-        return self._options.stitch_lbr and len(self._called) > 0
+        return self._options.stitch_lbr and len(self._call_stack_events) > 0
 
     def counted(self) -> UnwindCounts:
         """The counts of all batches so far."""
@@ -178,7 +180,9 @@ class CallGraphs:
         """Return the results of all batches so far; ``diagnostics`` shows whether jitdumps are missing."""
         counts, missing = self._counts, diagnostics["jitdump_missing"] > 0
         ends = {end: int(counts.ends[end]) for end in End if counts.ends[end]}
-        return UnwindReport(ends, counts.frames, counts.guessed, self._size if ends else 0, counts.cut_in_jit, missing)
+        return UnwindReport(
+            ends, counts.frames, counts.guessed, self._dump_size if ends else 0, counts.cut_in_jit, missing
+        )
 
     def note(self, diagnostics: Diagnostics) -> None:
         """Report guessed frames, unsupported processors and damaged objects."""
@@ -198,58 +202,69 @@ class CallGraphs:
                 problem,
             )
 
-    def _unwound(self, unwinder: Unwinder, samples: Samples, stacks: UserStacks, use: Bools) -> tuple[ListArray, U8]:
+    def _unwind_dumps(
+        self, unwinder: Unwinder, samples: Samples, stacks: UserStacks, use: Bools
+    ) -> tuple[ListArray, U8]:
+        """Unwind and count the samples of ``use`` (n,); return all chains, and (n,) the RootFrame of each."""
         from perf2x.stitcher.unwind.join_chains import with_user_part
 
         stacks = replace(stacks, abi=np.where(use, stacks.abi, 0).astype(np.uint8))
         chains = unwinder.unwind(stacks, self._mapping_finder(samples))
-        jit = sum_of(chains.guessed_in_jit), sum_of(chains.cut_in_jit[use])
+        in_jit = sum_of(chains.guessed_in_jit), sum_of(chains.cut_in_jit[use])
         ends, frames = bincount(chains.end[use], len(End)), len(chains.chain.values)
-        self._counts.add(UnwindCounts(ends, frames, sum_of(chains.guessed), *jit))
-        roots = np.zeros(len(End), np.uint8)
-        roots[list(_ROOTS)] = list(_ROOTS.values())
-        moved = chains.chain.values - ~chains.is_exact * self._call_addresses
-        chains = replace(chains, chain=replace(chains.chain, values=moved)) if self._call_addresses else chains
-        return with_user_part(samples.chain, chains, use), roots[chains.end]
+        self._counts.add(UnwindCounts(ends, frames, sum_of(chains.guessed), *in_jit))
+        root_of_end = np.zeros(len(End), np.uint8)
+        root_of_end[list(_ROOTS)] = list(_ROOTS.values())
+        addresses = chains.chain.values - ~chains.is_exact * self._call_offset
+        chains = replace(chains, chain=replace(chains.chain, values=addresses)) if self._call_offset else chains
+        return with_user_part(samples.chain, chains, use), root_of_end[chains.end]
 
     def _mapping_finder(self, samples: Samples) -> MappingFinder:
+        """Return the finder of mappings for a batch; rows of the finder are samples."""
         spaces = self._history.spaces
         epoch = spaces.epoch(as_int64(samples.pid), self._history.sequence_of(samples))
         image = spaces.last_epoch(epoch)
 
-        def at(epochs: I64, address: U64) -> I64:
-            here_only = falses(len(epochs))  # after an exec the user stack dump belongs to the new program
-            return spaces.find(epochs, address, here_only)
+        def find(epochs: I64, address: U64) -> I64:
+            through_exec = falses(len(epochs))  # after an exec the user stack dump belongs to the new program
+            return spaces.find(epochs, address, through_exec)
 
         def find_at_end(rows: I64, address: U64) -> I32:
             images = take(image, rows)
             return as_int32(
-                self._mappings.answers(lambda which: at(images[which], address[which]), images, address.view(np.int64))
+                self._mapping_cache.answers(
+                    lambda which: find(images[which], address[which]), images, address.view(np.int64)
+                )
             )
 
         def find_at_sample(rows: I64, address: U64) -> I32:
-            return as_int32(at(epoch[rows], address))
+            return as_int32(find(epoch[rows], address))
 
         return MappingFinder(image, spaces.sequence(epoch), spaces.made_at, find_at_end, find_at_sample)
 
     def _with_calls(self, samples: Samples, branches: Branches) -> ListArray:
+        """Return all chains; those of events with call stacks have the calls in ``branches`` as their user part."""
         older = None
-        if self._options.stitch_lbr and branches.hw_index is not None and self._depth:
+        if self._options.stitch_lbr and branches.hw_index is not None and self._branch_record_count:
             time = samples.position if samples.time is None else samples.time.view(np.int64)
-            order = np.empty(len(time), np.int64)
-            order[lexsort([samples.position, time])] = arange(len(time))
-            older, self._state = stitch_older_calls(branches, as_int64(samples.tid), order, self._depth, self._state)
+            rank = np.empty(len(time), np.int64)  # of each sample by time
+            rank[lexsort([samples.position, time])] = arange(len(time))
+            older, self._lbr_state = stitch_older_calls(
+                branches, as_int64(samples.tid), rank, self._branch_record_count, self._lbr_state
+            )
         chain = call_stack_chains(samples.chain, samples.ip, branches, older)
-        called = np.isin(samples.event, self._called)
-        if called.all():
+        has_calls = np.isin(samples.event, self._call_stack_events)
+        if has_calls.all():
             return chain
         rows = arange(len(chain))
-        return ListArray.joined([chain, samples.chain])[np.where(called, rows, rows + len(rows))]
+        return ListArray.joined([chain, samples.chain])[np.where(has_calls, rows, rows + len(rows))]
 
 
 def completes_stacks(session: Session) -> bool:
     """Return whether any event records stack dumps, calls in branch records, or the link register."""
-    return any(_copies_stack(event) or _keeps_calls(event) or _keeps_link(event) for event in session.events)
+    return any(
+        _copies_stack(event) or _has_call_stack(event) or _samples_link_register(event) for event in session.events
+    )
 
 
 def _event_indices(session: Session, test: Callable[[Event], bool]) -> I64:
@@ -257,25 +272,27 @@ def _event_indices(session: Session, test: Callable[[Event], bool]) -> I64:
 
 
 def _copies_stack(event: Event) -> bool:
+    """Return whether samples have registers and stack dumps (``--call-graph dwarf``)."""
     needed = SampleType.REGS_USER | SampleType.STACK_USER
     return event.sample_type & needed == needed
 
 
-def _keeps_link(event: Event) -> bool:
-    """Return whether AArch64's link register is sampled in addition to chains by frame pointer."""
-    kept = SampleType.REGS_USER | SampleType.STACK_USER | SampleType.CALLCHAIN
+def _samples_link_register(event: Event) -> bool:
+    """Return whether samples have AArch64's link register (30) in addition to a chain by frame pointer."""
+    mask = SampleType.REGS_USER | SampleType.STACK_USER | SampleType.CALLCHAIN
     needed = SampleType.REGS_USER | SampleType.CALLCHAIN
-    return event.sample_type & kept == needed and bool(event.sample_regs_user >> 30 & 1)
+    return event.sample_type & mask == needed and bool(event.sample_regs_user >> 30 & 1)
 
 
-def _keeps_calls(event: Event) -> bool:
+def _has_call_stack(event: Event) -> bool:
+    """Return whether branch stacks have the calls that have not returned (``--call-graph lbr``)."""
     has_branches = bool(event.sample_type & SampleType.BRANCH_STACK)
     return has_branches and bool(event.branch_sample_type & BranchSampleType.CALL_STACK)
 
 
 def _branch_record_count(session: Session) -> int:
     """Return the number of the processor's branch records (HEADER_CPU_PMU_CAPS, PMU_CAPS), 0 if unknown."""
-    several = session.features.get("pmu_caps")
-    units = [session.features.get("cpu_pmu_caps"), *(several.values() if isinstance(several, dict) else ())]
-    texts = [str(caps.get("branches", "")) for caps in units if isinstance(caps, dict)]
-    return max((int(text) for text in texts if text.isdigit()), default=0)
+    pmu_caps = session.features.get("pmu_caps")  # of each PMU, on hybrid processors
+    caps_of_units = [session.features.get("cpu_pmu_caps"), *(pmu_caps.values() if isinstance(pmu_caps, dict) else ())]
+    counts = [str(caps.get("branches", "")) for caps in caps_of_units if isinstance(caps, dict)]
+    return max((int(count) for count in counts if count.isdigit()), default=0)

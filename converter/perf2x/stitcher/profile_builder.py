@@ -1,7 +1,7 @@
-"""Builds a Profile from stitched samples; row order depends on the records, not on their positions in the file.
+"""Builds a Profile from stitched samples.
 
-Every table is sorted by content (strings, mappings, locations, threads, samples), so that two files with the same
-records in different order, or one file read in two parts, give the same profile.
+Every table is sorted by content (strings, mappings, locations, threads, samples). So two files with the same records in
+different order, or one file read in two parts, give the same profile.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ from perf2x.stitcher.timeline_tables import losses, parents, thread_names, threa
 _NO_CGROUP = 2**64 - 1
 """The id of samples without a cgroup."""
 _CgroupNames = Callable[[I64], I64]
-"""Returns the name of each row's cgroup, as a string index."""
+"""Maps ids of cgroups (n,) to their names (n,), as string indices."""
 
 
 def build_profile(session: Session, history: ProcessHistory, result: StitchResult) -> Profile:
@@ -68,13 +68,15 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
         raise too_much(session.source)
     strings = StringInterner()
     threads, thread_rank = _sorted_threads(history, result.threads, strings)
-    mappings, locations, functions, stacks, leaf = _resolve_stacks(history, result, strings)
+    mappings, locations, functions, stacks, node_of_stack = _resolve_stacks(history, result, strings)
     name_cgroups = partial(_cgroup_names, history.sideband.cgroups, strings)
     if result.timeline is None:
-        rows = replace(result.samples, thread=thread_rank[result.samples.thread], stack=leaf[result.samples.stack])
+        rows = replace(
+            result.samples, thread=thread_rank[result.samples.thread], stack=node_of_stack[result.samples.stack]
+        )
         samples = _sum_rows(rows if rows.cgroup is None else replace(rows, cgroup=name_cgroups(rows.cgroup)))
     else:
-        samples = _timeline_samples(result.timeline, thread_rank, leaf, name_cgroups)
+        samples = _timeline_samples(result.timeline, thread_rank, node_of_stack, name_cgroups)
     return Profile(
         strings=strings.table(),
         events=profile_events(session.events, is_count=session.counts),
@@ -87,34 +89,34 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
         meta=_profile_meta(session, result.totals),
         switches=None if result.timeline is None else thread_switches(history, threads, strings),
         losses=None if result.timeline is None else losses(session.events, history.sideband.losts),
-        recorded=None if result.recorded is None else result.recorded.renumber(thread_rank, leaf),
+        recorded=None if result.recorded is None else result.recorded.renumber(thread_rank, node_of_stack),
         parents=None if result.timeline is None else parents(history.sideband.forks, threads),
         default_event=int(samples.event.min()) if len(samples) else 0,
     )
 
 
-def _sorted_threads(history: ProcessHistory, found: ThreadRows, strings: StringInterner) -> tuple[Threads, I32]:
-    """Sort threads by pid, tid and name; return the table, and (found,) the table's row of each thread in ``found``.
+def _sorted_threads(history: ProcessHistory, stitched: ThreadRows, strings: StringInterner) -> tuple[Threads, I32]:
+    """Return the threads sorted by pid, tid and name, and (stitched threads,) each one's row among them.
 
-    Threads with equal pid, tid and name share a row.
-
-    A process is named after its main thread at the time of the first sample.
+    Stitched threads with equal pid, tid and name share a row; they differ in their forks. A process is named after its
+    main thread at the time of the first sample.
     """
-    texts, pid, tid, seen = history.names.texts, found.pid, found.tid, found.first_sequence
-    comm = thread_names(texts, found.comm, tid)
-    leader = thread_names(texts, history.names.at(pid, seen), pid)
-    order = argsort_rows([pid, tid, comm.ranks(), seen])
-    pid, tid, comm, leader = pid[order], tid[order], comm[order], leader[order]
-    begins = begins_run(pid, tid, comm.number)
+    texts, pid, tid, first_sequence = history.names.texts, stitched.pid, stitched.tid, stitched.first_sequence
+    comm = thread_names(texts, stitched.comm, tid)
+    process = thread_names(texts, history.names.at(pid, first_sequence), pid)
+    order = argsort_rows([pid, tid, comm.ranks(), first_sequence])
+    pid, tid, comm, process = pid[order], tid[order], comm[order], process[order]
+    begins_row = begins_run(pid, tid, comm.number)
     rank = np.empty(len(order), np.int32)
-    rank[order] = cumsum(begins) - 1
-    once, _ = group_rows([pid, tid, found.start[order]])
+    rank[order] = cumsum(begins_row) - 1
+    # one sorted thread for each fork: a thread that was renamed has several rows, and counts as started in the first
+    started, _ = group_rows([pid, tid, stitched.start[order]])
     threads = Threads(
-        pid=as_int32(pid[begins]),
-        tid=as_int32(tid[begins]),
-        comm=strings.add_all(comm[begins]),
-        process=strings.add_all(leader[begins]),
-        starts=as_int32(bincount(rank[order][once], sum_of(begins))),
+        pid=as_int32(pid[begins_row]),
+        tid=as_int32(tid[begins_row]),
+        comm=strings.add_all(comm[begins_row]),
+        process=strings.add_all(process[begins_row]),
+        starts=as_int32(bincount(rank[order][started], sum_of(begins_row))),
     )
     return threads, rank
 
@@ -122,38 +124,47 @@ def _sorted_threads(history: ProcessHistory, found: ThreadRows, strings: StringI
 def _resolve_stacks(
     history: ProcessHistory, result: StitchResult, strings: StringInterner
 ) -> tuple[Mappings, Locations, Functions, Stacks, I32]:
-    """Return mappings and locations sorted by content, the prefix tree over them, and the tree node of every stack."""
+    """Return the tables that stacks refer to, the prefix tree of stacks, and (stacks,) the tree node of each stack.
+
+    A node has a location and a parent, the node of its caller; the node of a stack is that of its innermost frame.
+    """
     keys, index = distinct_keys(result.stacks.values)
-    mappings, locations, functions, rank = _locations(history, result, keys, strings)
+    mappings, locations, functions, location_of_key = _locations(history, result, keys, strings)
     del keys  # one per distinct address, which may be most of a file
-    parent, item, leaf = prefix_tree(ListArray(result.stacks.offsets, rank[index]), innermost_first=True)
-    return mappings, locations, functions, Stacks(parent, item), leaf
+    parent, location, node_of_stack = prefix_tree(
+        ListArray(result.stacks.offsets, location_of_key[index]), innermost_first=True
+    )
+    return mappings, locations, functions, Stacks(parent, location), node_of_stack
 
 
 def _locations(
     history: ProcessHistory, result: StitchResult, keys: U64, strings: StringInterner
 ) -> tuple[Mappings, Locations, Functions, I32]:
-    """Return mappings and locations sorted by content, and (keys,) the location of each distinct key."""
+    """Return mappings and locations sorted by content, the functions of root frames, and (keys,) each key's location.
+
+    ``keys`` are the distinct frame keys.
+    """
     frames = decode_keys(keys, history.layout, result.side_table)
-    mappings, row_of_group = history.mappings.table(result.is_hit, strings)
-    mapping = row_of_group[frames.mapping]
-    # no call precedes a mapping's first byte; such frames may now equal others
-    called = frames.is_return & (frames.address != np.append(mappings.start, np.uint64(0))[mapping])
-    lookup = frames.address - as_uint64(called)
-    order, rank = group_rows([mapping, frames.address, lookup, as_int64(frames.mode), frames.root])
-    root = frames.root[order]
+    mappings, row_of_merged = history.mappings.table(result.is_hit, strings)
+    mapping = row_of_merged[frames.mapping]
+    # No call precedes a mapping's first byte, so the lookup address is the address itself there. That makes such a
+    # frame equal to the frame of the instruction, which has another key.
+    follows_call = frames.is_return & (frames.address != np.append(mappings.start, np.uint64(0))[mapping])
+    lookup = frames.address - as_uint64(follows_call)
+    first, location_of_key = group_rows([mapping, frames.address, lookup, as_int64(frames.mode), frames.root])
+    root = frames.root[first]
     functions, line_function = root_functions(root, strings)
     locations = Locations(
-        address=frames.address[order],
-        lookup=lookup[order],
-        mapping=as_int32(mapping[order]),
-        mode=frames.mode[order],
+        address=frames.address[first],
+        lookup=lookup[first],
+        mapping=as_int32(mapping[first]),
+        mode=frames.mode[first],
         synthetic=root > 0,
         line_offsets=offsets_of(root > 0),
         line_function=line_function,
         line_number=np.zeros(len(line_function), np.int32),
     )
-    return mappings, locations, functions, as_int32(rank)
+    return mappings, locations, functions, as_int32(location_of_key)
 
 
 def _sum_rows(rows: SampleRows) -> ProfileSamples:
@@ -172,12 +183,14 @@ def _sum_rows(rows: SampleRows) -> ProfileSamples:
     )
 
 
-def _timeline_samples(rows: TimedRows, thread_rank: I32, leaf: I32, cgroups: _CgroupNames) -> ProfileSamples:
-    """Return one row per sample; samples with equal times are sorted by content.
+def _timeline_samples(
+    rows: TimedRows, thread_rank: I32, node_of_stack: I32, name_cgroups: _CgroupNames
+) -> ProfileSamples:
+    """Return one row per sample, sorted by time, then by content.
 
-    Columns change in place, one by one, because a second copy of millions of samples takes too much memory.
+    ``rows`` are changed in place, column by column, because a second copy of millions of samples takes too much memory.
     """
-    rows.thread[:], rows.stack[:] = np.append(thread_rank, -1)[rows.thread], np.append(leaf, -1)[rows.stack]
+    rows.thread[:], rows.stack[:] = np.append(thread_rank, -1)[rows.thread], np.append(node_of_stack, -1)[rows.stack]
     order = argsort_rows([rows.time, rows.thread, rows.event, rows.stack, rows.value])
     columns: tuple[AnyArray, ...] = (rows.event, rows.thread, rows.stack, rows.cpu, rows.value, rows.time)
     for column in columns:
@@ -190,16 +203,16 @@ def _timeline_samples(rows: TimedRows, thread_rank: I32, leaf: I32, cgroups: _Cg
         count=np.broadcast_to(np.int64(1), len(rows)),  # without a copy
         time=rows.time,
         cpu=rows.cpu,
-        cgroup=None if rows.cgroup is None else as_int32(cgroups(rows.cgroup[order])),
+        cgroup=None if rows.cgroup is None else as_int32(name_cgroups(rows.cgroup[order])),
         data_src=None if rows.data_src is None else rows.data_src[order],
         position=None if rows.position is None else rows.position[order],
     )
 
 
 def _cgroup_names(cgroups: Cgroups, strings: StringInterner, cgroup: I64) -> I64:
-    """Return the string index of each row's cgroup path. Shapes: ``cgroup`` (n,) ids; returns (n,).
+    """Return the string index of each cgroup's path. Shapes: ``cgroup`` (n,) ids; returns (n,).
 
-    A cgroup without a known path is named ``cgroup:ID``; samples without a cgroup have "".
+    A cgroup without a known path is named ``cgroup:ID``; the id of samples without a cgroup becomes "".
     """
     paths = dict(zip(cgroups.id.tolist(), cgroups.path, strict=True))
     ids, index = unique_inverse(cgroup.view(np.uint64))
@@ -227,15 +240,21 @@ def _profile_meta(session: Session, totals: SampleTotals) -> Meta:
 
 
 def profile_events(events: Sequence[Event], *, is_count: bool = False) -> tuple[ProfileEvent, ...]:
-    """Convert events to the profile's terms, each with its group leader."""
-    reads = [_is_read_by_leader(event) and not _is_read_by_leader(events[event.group_leader]) for event in events]
-    leaders = [event.group_leader if read else -1 for event, read in zip(events, reads, strict=True)]
-    found = (profile_event(event, leader) for event, leader in zip(events, leaders, strict=True))
-    return tuple(replace(event, is_count=is_count) for event in found)
+    """Convert events to the profile's terms; those that are read with the samples of a leader get its index.
+
+    ``is_count``: perf stat counted the events; otherwise they were sampled.
+    """
+    has_leader = [_is_read_by_leader(event) and not _is_read_by_leader(events[event.group_leader]) for event in events]
+    leaders = [event.group_leader if is_led else -1 for event, is_led in zip(events, has_leader, strict=True)]
+    converted = (profile_event(event, leader) for event, leader in zip(events, leaders, strict=True))
+    return tuple(replace(event, is_count=is_count) for event in converted)
 
 
 def profile_event(event: Event, leader: int) -> ProfileEvent:
-    """Convert an event to the profile's terms; clock events count nanoseconds (evsel__unit in tools/perf)."""
+    """Convert an event to the profile's terms; ``leader`` is the index of the event that it is read with, −1 for none.
+
+    Clock events count nanoseconds (evsel__unit in tools/perf).
+    """
     clocks = (SoftwareConfig.CPU_CLOCK, SoftwareConfig.TASK_CLOCK)
     is_clock = event.type == EventType.SOFTWARE and event.config in clocks
     is_wait = event.name.split(":")[0] == "offcpu-time"  # perf record --off-cpu
@@ -251,9 +270,9 @@ def profile_event(event: Event, leader: int) -> ProfileEvent:
 
 
 def _is_read_by_leader(event: Event) -> bool:
-    """Return whether an event is in a group of which only the leader is sampled (``{a,b}:S``).
+    """Return whether an event is read when the leader of its group is sampled, instead of being sampled (``{a,b}:S``).
 
-    Such events have no sampling period.
+    These events have no sampling period.
     """
-    reads = event.sample_type & SampleType.READ and event.read_format & ReadFormat.GROUP
-    return bool(reads) and event.sample_period == 0 and event.group_leader not in (-1, event.index)
+    is_read_as_group = event.sample_type & SampleType.READ and event.read_format & ReadFormat.GROUP
+    return bool(is_read_as_group) and event.sample_period == 0 and event.group_leader not in (-1, event.index)

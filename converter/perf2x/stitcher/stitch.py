@@ -2,15 +2,21 @@
 
 Data flows in one direction::
 
-    Samples ─ split_cookies ─▶ chains, cookies ─ DeferredJoin ─▶ record of each sample
-                                                                     │
-    StitchResult ◀─ StackInterner ◀─ frame keys ◀─ StackRowBuilder ◀─┴ StackInputs (unless RawStackCache knows them)
+    Samples             a batch
+    split_cookies       → chains without cookies, and cookies
+    DeferredJoin        → the deferred record of each sample
+    StackInputs         → what determines each stack; known stacks are taken from RawStackCache
+    StackRowBuilder     → rows of frame keys, for the other stacks
+    StackInterner       → numbers of stacks and threads
+    SampleSums          → sums of equal samples (or TimedSamples: one row per sample)
+    StitchResult        all of these, after the last batch
 
-One lookup finds a sample's thread and its process's epoch, because both change only with records of the side-band::
+A sample's thread and the epoch of its process change only with records of the side-band. So samples of one thread with
+equal sequence numbers share one lookup::
 
-    samples   pid 7  tid 8  at 3        one lookup: the name of 8 and the epoch of 7 as of sequence number 3
-              pid 7  tid 8  at 3        the same thread and epoch
-              pid 7  tid 8  at 4        another lookup: a mapping or a name changed in between
+    pid 7  tid 8  sequence number 3        a lookup: the name of 8 and the epoch of 7 as of 3
+    pid 7  tid 8  sequence number 3        the same thread and epoch
+    pid 7  tid 8  sequence number 4        another lookup: a mapping or a name changed in between
 """
 
 from collections.abc import Callable, Mapping
@@ -57,7 +63,7 @@ from perf2x.stitcher.stacks.stack_rows import StackInputs, StackRowBuilder
 
 
 class SampleTotals(Frozen):
-    """Time span and period of all samples, including dropped ones."""
+    """Time span and period of all samples, including those that ``deferred_missing`` drops."""
 
     first_ns: int | None = None
     """The earliest time; None if no sample has a time."""
@@ -73,39 +79,39 @@ class SampleTotals(Frozen):
 
 
 def _totals_of(samples: Samples) -> SampleTotals:
-    """Return the totals of one batch; the last possible time means that a sample has no time."""
+    """Return the totals of one batch; the time LAST_TIME means that a sample has no time."""
     period = float(samples.period.sum(dtype=float))
     time = np.zeros(0, np.uint64) if samples.time is None else samples.time
-    known = time if len(time) and time.max() < np.uint64(LAST_TIME) else time[time < np.uint64(LAST_TIME)]
-    if not len(known):
+    valid = time if len(time) and time.max() < np.uint64(LAST_TIME) else time[time < np.uint64(LAST_TIME)]
+    if not len(valid):
         return SampleTotals(period=period)
-    return SampleTotals(int(known.min()), int(known.max()), period)
+    return SampleTotals(int(valid.min()), int(valid.max()), period)
 
 
 class StitchResult(Frozen):
     """Distinct threads and stacks of many samples, and sums of equal samples.
 
-    Numbers of threads, stacks and side-table addresses are valid only within one result. Columns may be views of the
+    Numbers of threads, stacks and rows of the side table are valid only within one result. Columns may be views of the
     stitcher's own arrays, so call ``Stitcher.result`` after the last batch.
     """
 
     stacks: ListArray
     """Frame keys of every distinct stack, innermost first."""
     side_table: SideTable
-    """Addresses that frame keys refer to by number."""
+    """Addresses outside the layout, which frame keys refer to by row."""
     is_hit: Bools
     """(recorded mappings + 1,) whether a frame is in each mapping; the last row is for none."""
     threads: ThreadRows
     samples: SampleRows
     """Sums; empty if there is a timeline."""
     timeline: TimedRows | None
-    recorded: RecordedRows | None
+    recorded: RecordedRows | None  # the thread and stack of each sample
     totals: SampleTotals
     deferred: DeferredTally
 
 
-_HALF = np.int64(32)
-_LOW = np.int64(0xFFFFFFFF)
+_HALF_BITS = np.int64(32)
+_LOW_HALF = np.int64(0xFFFFFFFF)
 
 
 class ThreadEpochs:
@@ -114,15 +120,16 @@ class ThreadEpochs:
     def __init__(self, history: ProcessHistory, interner: StackInterner, *, by_thread: bool) -> None:
         """``by_thread``: keep threads separate; otherwise the first thread of a name stands for all (``namesakes``)."""
         self._history, self._interner, self._by_thread = history, interner, by_thread
-        self._moments = DirectMappedCache(columns=2, bits=13)
-        """thread << 32 | epoch, for each pair of a sequence number and (pid << 32 | tid)."""
+        self._cache = DirectMappedCache(columns=2, bits=13)
+        """The answer for (sequence number, pid << 32 | tid): thread << 32 | epoch."""
 
     def of(self, pid: I64, tid: I64, sequence: I64) -> tuple[I32, I64]:
-        """Return (n,) the thread of each sample and the epoch of its process, −1 for unknown processes.
+        """Return the thread of each sample, and the epoch of its process, −1 for unknown processes; shapes (n,).
 
-        A CPU's samples are contiguous in a recording, so most runs of them have one thread.
+        A recording has a CPU's samples one after another, so long runs of samples have the same thread and sequence
+        number. There is one lookup per run.
         """
-        ids = pid << _HALF | tid & _LOW
+        ids = pid << _HALF_BITS | tid & _LOW_HALF
         begins = begins_run(ids, sequence)
         rows = flatnonzero(begins)
         ids, pid, tid, sequence = ids[rows], pid[rows], tid[rows], sequence[rows]
@@ -130,17 +137,19 @@ class ThreadEpochs:
         def find(rows: I64) -> I64:
             return self._find(pid[rows], tid[rows], sequence[rows])
 
-        answers = self._moments.answers(find, sequence, ids)
+        # one answer per run, from here on
+        answers = self._cache.answers(find, sequence, ids)
         run = cumsum(begins) - 1
-        return take(as_int32(answers >> _HALF), run), take(answers << _HALF >> _HALF, run)
+        return take(as_int32(answers >> _HALF_BITS), run), take(answers << _HALF_BITS >> _HALF_BITS, run)
 
     def _find(self, pid: I64, tid: I64, sequence: I64) -> I64:
+        """Return (n,) thread << 32 | epoch, for runs that are not in the cache."""
         names = self._history.names
         thread = as_int64(self._interner.intern_threads(pid, tid, names.at(tid, sequence), names.start(tid, sequence)))
         self._interner.note_first(thread, sequence)
         if not self._by_thread:
             thread = as_int64(self._interner.namesakes(thread))
-        return thread << _HALF | self._history.spaces.epoch(pid, sequence) & _LOW
+        return thread << _HALF_BITS | self._history.spaces.epoch(pid, sequence) & _LOW_HALF
 
 
 class StitchOptions(Frozen):
@@ -149,24 +158,27 @@ class StitchOptions(Frozen):
     timeline: bool = False
     """Keep one row per sample, in time order."""
     by_thread: bool = True
-    """False: sum samples of threads with the same name; all threads are listed, and unnamed ones stay separate."""
+    """Sum samples by thread; otherwise by the thread's name, if it has one. All threads are listed in either case."""
     extra: tuple[str, ...] = ()
     """Columns by which samples stay separate, in addition to event, thread and stack.
 
-    ``cpu``, ``cgroup``, ``data_src``, and ``position`` for a timeline.
+    They are ``cpu``, ``cgroup``, ``data_src`` and, for a timeline, ``position``.
     """
     per_process: bool = False
     """Keep each process's own addresses, as in a history built with ``per_process``; otherwise a file has one address.
     """
     deferred_missing: str = "mark"
-    """``mark``: add a root frame with the reason; ``kernel-only``: add none; ``drop``: drop these samples."""
+    """What becomes of samples whose deferred record is missing.
+
+    ``mark``: they get a root frame; ``kernel-only``: they get none; ``drop``: they are dropped.
+    """
     as_recorded: bool = False
     """Keep thread and stack of each sample, in file order, in addition to the sums."""
     merge_callchains: bool = True
     """Join samples with their deferred user chains; otherwise a root frame marks samples whose user chain is deferred.
     """
     user_only: frozenset[int] = frozenset()
-    """Events that exclude the kernel. Since Linux 7.3, their samples taken in the kernel have address 0."""
+    """Indices of events that exclude the kernel. Since Linux 7.3, their samples taken in the kernel have address 0."""
 
 
 class Stitcher:
@@ -188,7 +200,7 @@ class Stitcher:
         self._totals = SampleTotals()
 
     def add(self, samples: Samples, root: U8 | None = None) -> None:
-        """Add a batch. ``root`` (n,) has a RootFrame for samples whose user part the unwinder cut short."""
+        """Add a batch; ``root`` (n,) has the RootFrame of samples whose unwound chain is not complete, else 0."""
         if not len(samples):
             return
         chain = samples.chain
@@ -200,27 +212,31 @@ class Stitcher:
             chain = ListArray(offsets_of(lengths), end_to_end(chain.values, starts, lengths))
         chain = with_sampled_addresses(chain, samples.ip, (lengths == 0) & (record < 0))
         if self._options.user_only:
-            roots[self._hidden(samples, chain, (record < 0) & (roots == RootFrame.NONE))] = RootFrame.KERNEL_HIDDEN
+            is_candidate = (record < 0) & (roots == RootFrame.NONE)
+            roots[self._kernel_hidden_rows(samples, chain, is_candidate)] = RootFrame.KERNEL_HIDDEN
         self._totals = self._totals.plus(_totals_of(samples))
         kept: I64 | slice = slice(None)
-        whole = samples
+        all_samples = samples
         if self._options.deferred_missing == "drop":
             kept = flatnonzero(outcome < JoinOutcome.MISSING)
             samples, record, roots = take_rows(replace(samples, chain=chain), kept), record[kept], roots[kept]
             chain = samples.chain
-        found = self._add_rows(samples, chain, record, roots)
+        thread_and_stack = self._add_rows(samples, chain, record, roots)
         if self.recorded is not None:
-            self.recorded.add(whole, kept, *found)
+            self.recorded.add(all_samples, kept, *thread_and_stack)
 
-    def located(self, samples: Samples) -> I32:
-        """Intern a stack of only the sampled instruction for each sample, without counting it. Returns (n,)."""
+    def intern_ips(self, samples: Samples) -> I32:
+        """Intern, for each sample, a stack of its instruction pointer alone, without counting the sample.
+
+        Returns (n,) the numbers of the stacks.
+        """
         none = minus_ones(len(samples))
         chain = ListArray(np.arange(len(samples) + 1, dtype=np.int64), samples.ip)
         sequence, (pid, tid) = self._history.sequence_of(samples), (as_int64(samples.pid), as_int64(samples.tid))
         return self._stacks(samples, chain, none, none + 1, sequence, self._threads.of(pid, tid, sequence)[1])
 
     def result(self) -> StitchResult:
-        """Return the result of all batches so far, and clear the cache for further batches."""
+        """Return the result of all batches so far; the cache of raw stacks is emptied."""
         self._cache.clear()
         self._sums.sum_all()
         return StitchResult(
@@ -237,9 +253,9 @@ class Stitcher:
 
     def absorb(self, result: StitchResult) -> None:
         """Add the result of a stitcher with the same history and options for other batches."""
-        numbers = self._keys.absorb(result.side_table, result.is_hit)
+        side_numbers = self._keys.absorb(result.side_table, result.is_hit)
         by_thread = self._options.by_thread
-        renumbering = self._interner.absorb(result.stacks, result.threads, numbers, by_thread=by_thread)
+        renumbering = self._interner.absorb(result.stacks, result.threads, side_numbers, by_thread=by_thread)
         self._sums.add(renumbering.renumber(result.samples))
         if result.timeline is not None:
             self._timeline.add(renumbering.renumber(result.timeline))
@@ -249,7 +265,7 @@ class Stitcher:
         self._totals = self._totals.plus(result.totals)
 
     def _roots(self, outcome: I64, has_cookie: Bools, root: U8 | None) -> I64:
-        """Return (n,) the RootFrame of each sample."""
+        """Return (n,) each sample's RootFrame: ``root`` from the unwinder, or the reason of a missing user part."""
         roots = zeros(len(outcome)) if root is None else as_int64(root)
         if not self._options.merge_callchains:
             roots[has_cookie] = RootFrame.USER_DEFERRED
@@ -257,26 +273,29 @@ class Stitcher:
             roots[outcome >= JoinOutcome.MISSING] = RootFrame.USER_MISSING
         return roots
 
-    def _hidden(self, samples: Samples, chain: ListArray, alone: Bools) -> I64:
-        """Return the rows of samples whose kernel part is hidden: address 0, and only context markers in the chain.
+    def _kernel_hidden_rows(self, samples: Samples, chain: ListArray, is_candidate: Bools) -> I64:
+        """Return the rows of samples whose kernel part is hidden, because their events exclude the kernel.
 
-        Their events exclude the kernel. ``alone`` (n,) are samples without deferred record and without root frame.
+        Of the samples ``is_candidate`` (n,), these have address 0, and only context markers in their chains.
         """
-        rows = flatnonzero(alone & (samples.ip == np.uint64(0)))
+        rows = flatnonzero(is_candidate & (samples.ip == np.uint64(0)))
         rows = rows[np.isin(samples.event[rows], list(self._options.user_only))]
-        kept = chain[rows]
-        addresses = cumsum(np.append(0, kept.values < np.uint64(CALLCHAIN_CONTEXT_MAX)))[kept.offsets]
-        found: I64 = rows[np.diff(addresses) == 0]
-        return found
+        chains = chain[rows]
+        addresses_before = cumsum(np.append(0, chains.values < np.uint64(CALLCHAIN_CONTEXT_MAX)))[chains.offsets]
+        hidden: I64 = rows[np.diff(addresses_before) == 0]
+        return hidden
 
     def _add_rows(self, samples: Samples, chain: ListArray, record: I64, roots: I64) -> tuple[I32, I32]:
-        """Intern threads and stacks of samples, and add the samples to the sums or the timeline; return both."""
+        """Intern threads and stacks of samples, and add the samples to the sums or the timeline.
+
+        Returns (n,) the thread and the stack of each sample.
+        """
         sequence = self._history.sequence_of(samples)
         pid, tid = as_int64(samples.pid), as_int64(samples.tid)
         thread, epoch = self._threads.of(pid, tid, sequence)
         stack = self._stacks(samples, chain, record, roots, sequence, epoch)
         event, value = as_int32(samples.event), as_int64(samples.period)
-        extra = {name: _COLUMNS[name](samples) for name in self._options.extra}
+        extra = {name: _EXTRA_COLUMNS[name](samples) for name in self._options.extra}
         if self._options.timeline:
             time = as_uint64(samples.position) if samples.time is None else samples.time
             self._timeline.add(TimedRows(event, thread, stack, as_int32(samples.cpus), value, time, **extra))
@@ -285,16 +304,16 @@ class Stitcher:
         return thread, stack
 
     def _stacks(self, samples: Samples, chain: ListArray, record: I64, roots: I64, sequence: I64, epoch: I64) -> I32:
-        """Return (n,) the stack of each sample."""
-        joined = record >= 0
+        """Return (n,) the stack of each sample; ``record`` (n,) is its deferred record, −1 for none."""
+        is_joined = record >= 0
         history = self._history
         inputs = StackInputs(
             chain=chain,
             mode=samples.cpumode,
             user_epoch=epoch,
             kernel_epoch=history.spaces.kernel_epoch(sequence),
-            deferred_chain=_take_valid(history.sideband.deferred.chain.number, record, joined),
-            deferred_epoch=_take_valid(history.deferred_epoch, record, joined),
+            deferred_chain=_take_valid(history.sideband.deferred.chain.number, record, is_joined),
+            deferred_epoch=_take_valid(history.deferred_epoch, record, is_joined),
             root=roots,
         )
 
@@ -304,7 +323,7 @@ class Stitcher:
         return self._cache.stacks(inputs, build)
 
 
-_COLUMNS: Mapping[str, Callable[[Samples], I64]] = {
+_EXTRA_COLUMNS: Mapping[str, Callable[[Samples], I64]] = {
     "cpu": lambda samples: as_int64(samples.cpus),
     "cgroup": lambda samples: _bits(samples.cgroup, len(samples), -1),
     "data_src": lambda samples: _bits(samples.data_src, len(samples), 0),
@@ -312,12 +331,13 @@ _COLUMNS: Mapping[str, Callable[[Samples], I64]] = {
 }
 
 
-def _bits(words: U64 | None, count: int, missing: int) -> I64:
-    return np.full(count, missing, np.int64) if words is None else words.view(np.int64)
+def _bits(words: U64 | None, count: int, default: int) -> I64:
+    """Return (count,) the bits of a column as int64; ``default`` if the samples do not have the column."""
+    return np.full(count, default, np.int64) if words is None else words.view(np.int64)
 
 
-def _take_valid(values: I32 | I64, index: I64, valid: Bools) -> I64:
-    """Return values[index] where valid, −1 elsewhere; ``values`` may be empty if nothing is valid."""
+def _take_valid(values: I32 | I64, index: I64, is_valid: Bools) -> I64:
+    """Return (n,) values[index] where ``is_valid``, −1 elsewhere; ``values`` may be empty if no index is valid."""
     result = minus_ones(len(index))
-    result[valid] = values[index[valid]]
+    result[is_valid] = values[index[is_valid]]
     return result

@@ -40,21 +40,22 @@ def thread_switches(history: ProcessHistory, threads: Threads, strings: StringIn
     sequence = history.order.sequence(switches.time, switches.position)
     names = history.names.at(as_int64(switches.tid), sequence)
     table = strings.table()
-    index = {
+    row_of_thread = {
         (int(pid), int(tid), table[comm]): row
         for row, (pid, tid, comm) in enumerate(zip(threads.pid, threads.tid, threads.comm.tolist(), strict=True))
     }
-    # A renamed thread may have samples under only one of its names.
-    any_name = {(pid, tid): row for (pid, tid, _), row in index.items()}
+    # A renamed thread may have samples under only one of its names; then switches under other names belong to that row.
+    row_of_ids = {(pid, tid): row for (pid, tid, _), row in row_of_thread.items()}
     columns = [as_int64(switches.pid), as_int64(switches.tid), names]
     first, group = group_rows(columns)
     pid, tid, name = (column[first] for column in columns)
     comm = thread_names(history.names.texts, name, tid)
-    numbers = as_int64([
-        index.get((*ids, text), any_name.get(ids, -1))
+    # each distinct thread and name is looked up once
+    row_of_group = as_int64([
+        row_of_thread.get((*ids, text), row_of_ids.get(ids, -1))
         for ids, text in zip(zip(pid.tolist(), tid.tolist(), strict=True), comm, strict=True)
     ])  # fmt: skip
-    thread = numbers[group]
+    thread = row_of_group[group]
     keep = flatnonzero(thread >= 0)
     keep = keep[lexsort([switches.is_out[keep], thread[keep], switches.time[keep]])]
     return ThreadSwitches(
@@ -70,7 +71,7 @@ def thread_switches(history: ProcessHistory, threads: Threads, strings: StringIn
 def _with_exits(switches: Switches, exits: Tasks) -> Switches:
     """Add exits as switches out, because the last time that a thread leaves its CPU is not recorded as a switch."""
     count = len(exits)
-    left = Switches(
+    last_switches = Switches(
         time=exits.time,
         position=exits.position,
         pid=exits.pid,
@@ -79,7 +80,7 @@ def _with_exits(switches: Switches, exits: Tasks) -> Switches:
         is_out=trues(count),
         preempted=falses(count),
     )
-    return join_tables([switches, left])
+    return join_tables([switches, last_switches])
 
 
 def losses(events: Sequence[Event], losts: Losts) -> Losses:
@@ -91,9 +92,9 @@ def losses(events: Sequence[Event], losts: Losts) -> Losses:
     table = Losses(losts.time, as_int32(losts.cpu), losts.lost, losts.samples_only)
     is_final = final_counts(events, losts)
     if is_final.any():
-        rest = max(sum_of(losts.lost[is_final]) - sum_of(losts.lost[~losts.samples_only]), 0)
-        end = replace(take_rows_of(table, flatnonzero(is_final)[:1]), lost=as_uint64([rest]))
-        table = join_tables([take_rows_of(table, ~is_final), replace(end, cpu=np.full(1, -1, np.int32))])
+        excess = max(sum_of(losts.lost[is_final]) - sum_of(losts.lost[~losts.samples_only]), 0)
+        last_row = replace(take_rows_of(table, flatnonzero(is_final)[:1]), lost=as_uint64([excess]))
+        table = join_tables([take_rows_of(table, ~is_final), replace(last_row, cpu=np.full(1, -1, np.int32))])
     rows = flatnonzero(table.lost > 0)
     order = argsort_rows([table.time[rows], table.cpu[rows], table.samples_only[rows], table.lost[rows]])
     return take_rows_of(table, rows[order])
@@ -104,20 +105,23 @@ def parents(forks: Tasks, threads: Threads) -> I32:
 
     Returns (threads,) int32: the parent's first row in ``threads``. If a pid was reused, the last fork counts.
     """
-    born = flatnonzero(forks.pid != forks.ppid)
-    born = born[argsort_rows([forks.time[born], forks.position[born]])]
-    parent_of = dict(zip(forks.pid[born].tolist(), forks.ppid[born].tolist(), strict=True))
-    row_of = dict(zip(threads.pid[::-1].tolist(), range(len(threads) - 1, -1, -1), strict=True))
-    rows = (row_of.get(parent_of.get(pid, -2), -1) for pid in threads.pid.tolist())
+    of_processes = flatnonzero(forks.pid != forks.ppid)  # other forks made threads
+    of_processes = of_processes[argsort_rows([forks.time[of_processes], forks.position[of_processes]])]
+    parent_pid = dict(zip(forks.pid[of_processes].tolist(), forks.ppid[of_processes].tolist(), strict=True))
+    # backwards, so that a process's first row is entered last
+    row_of_pid = dict(zip(threads.pid[::-1].tolist(), range(len(threads) - 1, -1, -1), strict=True))
+    rows = (row_of_pid.get(parent_pid.get(pid, -2), -1) for pid in threads.pid.tolist())
     return np.fromiter(rows, np.int32, len(threads))
 
 
 def thread_names(texts: list[str], name: I64, tid: I64) -> DictionaryColumn[str]:
-    """Return (n,) the texts of thread names given by index; index −1 becomes perf's ``:TID``.
+    """Return (n,) the names of threads, of which ``name`` (n,) are the indices in ``texts``.
 
-    See thread__comm_str in tools/perf/util/thread.c.
+    A thread without a name (−1) is shown as perf's ``:TID``, and tid 0 as ``swapper`` (thread__comm_str in
+    tools/perf/util/thread.c).
     """
 
+    # A key is index << 1 of a name, or tid << 1 | 1 of an unnamed thread.
     def text(key: int) -> str:
         number = key >> 1
         if key & 1:

@@ -132,7 +132,7 @@ def _named_places(
     want, addresses = _PLACES[kind]
 
     def stacks(samples: Samples) -> I32:
-        return stitcher.located(placed(samples, *addresses(session.events[samples.event[0]], samples)))
+        return stitcher.intern_ips(placed(samples, *addresses(session.events[samples.event[0]], samples)))
 
     for batch in read(want):
         for event in unique(batch.samples.event).tolist():

@@ -57,7 +57,8 @@ def with_user_part(recorded: ListArray, unwound: UserChains, use: Bools) -> List
     use = use & (chain.lengths > 0) & ~is_deferred
     kept = np.where(use, kernel_words, recorded.lengths)
     if not use.all():
-        chain, is_exact = _only(chain, use), is_exact[repeat(use, chain.lengths)]
+        is_exact = is_exact[repeat(use, chain.lengths)]
+        chain = chain.heads(np.where(use, chain.lengths, 0))  # other rows become empty
     # Number of exact addresses before each unwound address, over all chains: each of them gets a marker.
     markers = np.append(0, cumsum(is_exact))
     added = chain.lengths + np.diff(take(markers, chain.offsets))
@@ -72,11 +73,6 @@ def with_user_part(recorded: ListArray, unwound: UserChains, use: Bools) -> List
     index += arange(len(index))
     words[index] = chain.values
     return ListArray(offsets, words)
-
-
-def _only(chain: ListArray, use: Bools) -> ListArray:
-    """Return the chains of ``use``; other rows are empty."""
-    return chain.heads(np.where(use, chain.lengths, 0))
 
 
 def _words_before_user_part(recorded: ListArray) -> tuple[I64, Bools]:

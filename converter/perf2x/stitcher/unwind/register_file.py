@@ -73,23 +73,21 @@ class StackMemory(Frozen):
 
     def is_beyond(self, rows: I64, address: U64) -> Bools:
         """Return (n,) bool: whether an address is above a complete dump, and may be in the same stack."""
-        offset = address - self.dump_start[rows]
-        return (
-            self.is_complete[rows]
-            & (offset >= self.word_count[rows] << np.uint64(3))
-            & (offset < np.uint64(MAX_STACK_DISTANCE))
-        )
+        return self.is_complete[rows] & self._is_above(rows, address)
 
     def is_unread(self, rows: I64, address: U64) -> Bools:
         """Return (n,) bool: whether an address is above a dump that ended early, at a page boundary.
 
         The kernel does not page in memory for a dump (copy_from_user_nmi), and large frames have pages not touched yet.
         """
-        offset, copied = address - self.dump_start[rows], self.word_count[rows] << np.uint64(3)
-        at_border = self.dump_start[rows] + copied & np.uint64(_PAGE - 1) == 0
-        found: Bools = (
-            ~self.is_complete[rows] & at_border & (offset >= copied) & (offset < np.uint64(MAX_STACK_DISTANCE))
-        )
+        end = self.dump_start[rows] + (self.word_count[rows] << np.uint64(3))
+        at_border: Bools = end & np.uint64(_PAGE - 1) == 0
+        return ~self.is_complete[rows] & at_border & self._is_above(rows, address)
+
+    def _is_above(self, rows: I64, address: U64) -> Bools:
+        """Return (n,) bool: whether an address is above the dump, but close enough to be in the same stack."""
+        offset = address - self.dump_start[rows]
+        found: Bools = (offset >= self.word_count[rows] << np.uint64(3)) & (offset < np.uint64(MAX_STACK_DISTANCE))
         return found
 
 
