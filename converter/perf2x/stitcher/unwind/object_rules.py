@@ -79,14 +79,14 @@ class ObjectRules(Struct):
         if is_start or self.elf.machine not in ("EM_X86_64", "EM_386"):
             return NO_RULE
         if (svma, is_exact) not in self._by_code:
-            from perf2x.base.binaries.cfi.x86_paths import exits
+            from perf2x.base.binaries.cfi.x86_paths import leads_to_system_call
             from perf2x.base.binaries.cfi.x86_rules_from_code import rule_by_code  # few objects need it
             from perf2x.base.binaries.elf.x86_code import X86Code
 
             if self._code is None:
                 self._code = X86Code(self.elf, self.debug)
             rule = rule_by_code(self._code, svma, self.table, is_exact=is_exact)
-            number = NO_RULE if not is_exact and exits(self._code, svma) else _RETURNS
+            number = NO_RULE if not is_exact and leads_to_system_call(self._code, svma) else _RETURNS
             self._by_code[svma, is_exact] = number if rule is None else self.table.number(rule)
         return self._by_code[svma, is_exact]
 

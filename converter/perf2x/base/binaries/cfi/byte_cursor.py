@@ -1,7 +1,7 @@
 """Reads call frame information byte by byte: integers of fixed size, LEB128 numbers, encoded pointers.
 
-Every read is checked against the end of the entry: a damaged entry raises ObjectError, and is never read beyond its
-end.
+An encoded pointer is a number in one of several formats, relative to one of several bases; a byte (DW_EH_PE_*) states
+both. Every read is checked against the end of the entry: in a damaged entry it raises ObjectError.
 """
 
 import struct
@@ -12,25 +12,28 @@ from perf2x.base.abi.cfi_numbers import POINTER_INDIRECT, POINTER_OMIT, PointerB
 from perf2x.errors import ObjectError
 
 MASK = 2**64 - 1
-FIXED: dict[int, str] = {
+# ``struct`` letters of the fixed-size encodings.
+FIXED_SIZE_CODES: dict[int, str] = {
     PointerFormat.UDATA2: "H", PointerFormat.UDATA4: "I", PointerFormat.UDATA8: "Q",
     PointerFormat.SDATA2: "h", PointerFormat.SDATA4: "i", PointerFormat.SDATA8: "q",
 }  # fmt: skip
-"""``struct`` letters of the fixed-size encodings."""
 
 
 class CfiCursor(Struct):
-    """Reads ``data`` from ``position`` up to ``end``; ``address`` is the svma of byte 0, or 0 if it does not matter."""
+    """A position in the bytes of an entry; every read moves it past what was read."""
 
     data: bytes
     position: int
+    """Offset in ``data``."""
     end: int
+    """Offset of the first byte that must not be read."""
     byte_order: str = "<"
     address_size: int = 8
+    # svma of the first byte of ``data``, which pointers may be relative to; 0 if there are none
     address: int = 0
 
     def fixed(self, code: str) -> int:
-        """Read an integer by its struct letter (``B``, ``h``, ``Q`` …)."""
+        """Read an integer, given its format as a letter of `struct` (``B``, ``h``, ``Q`` …)."""
         start = self.position
         self.position = start + struct.calcsize("=" + code)
         if self.position > self.end:
@@ -51,22 +54,26 @@ class CfiCursor(Struct):
 
     def sleb(self) -> int:
         """Read a signed LEB128 number, truncated to 64 bits."""
-        value, shift, last = self._leb()
-        return to_signed(value - (1 << shift) if last & 0x40 and shift < 64 else value)
+        value, bit_count, last_byte = self._leb()
+        is_negative = last_byte & 0x40 and bit_count < 64
+        return to_signed(value - (1 << bit_count) if is_negative else value)
 
     def _leb(self) -> tuple[int, int, int]:
-        """Read a LEB128 number; return its bits as far as they fit, the number of bits read, and the last byte."""
-        value = shift = 0
+        """Read a LEB128 number: (its low 64 bits or a few more, unsigned; number of bits read; last byte)."""
+        value = bit_count = 0
         while True:
             byte = self.u8()
-            value |= (byte & 0x7F) << shift if shift < 64 else 0
-            shift += 7
+            value |= (byte & 0x7F) << bit_count if bit_count < 64 else 0
+            bit_count += 7
             if byte < 0x80:
-                return value, shift, byte
+                return value, bit_count, byte
 
     def operand(self, kind: str) -> int:
-        """Read an integer: ``u`` and ``s`` are LEB128 without and with sign, ``a`` an address, others as in struct."""
-        read = {"u": self.uleb, "s": self.sleb, "a": self.native}.get(kind)
+        """Read an integer of a kind.
+
+        ``u`` and ``s`` are LEB128 without and with sign, ``a`` is an address, and other letters are those of `struct`.
+        """
+        read = {"u": self.uleb, "s": self.sleb, "a": self.word}.get(kind)
         return read() if read is not None else self.fixed(kind)
 
     def block(self) -> bytes:
@@ -78,11 +85,11 @@ class CfiCursor(Struct):
         self.position = start + length
         return self.data[start : self.position]
 
-    def native(self) -> int:
+    def word(self) -> int:
         """Read an address of ``address_size`` bytes."""
         return self.fixed("Q" if self.address_size == 8 else "I")
 
-    def cstring(self) -> bytes:
+    def c_string(self) -> bytes:
         """Read bytes up to the next NUL, and skip the NUL."""
         stop = self.data.find(b"\0", self.position, self.end)
         if stop < 0:
@@ -92,39 +99,41 @@ class CfiCursor(Struct):
         return text
 
     def pointer(self, encoding: int, data_base: int = 0) -> int | None:
-        """Read an encoded pointer and return the svma; None if the pointer is omitted or needs memory of the process.
+        """Read a pointer and return the svma that it points to.
 
-        ``data_base`` is the svma that DW_EH_PE_datarel pointers are relative to.
+        ``encoding`` is its DW_EH_PE_* byte; ``data_base`` is the svma that DW_EH_PE_datarel pointers are relative to.
+        Returns None if the pointer is omitted, relative to a base that is not known here, or indirect: its value is
+        then in the memory of the process.
         """
         if encoding == POINTER_OMIT:
             return None
         base = encoding & 0x70
         if base == PointerBase.ALIGNED:
             self.position += -(self.address + self.position) % self.address_size
-        here = self.address + self.position
+        svma_of_pointer = self.address + self.position
         value = self.pointer_value(encoding)
-        bases = {
+        base_svma = {
             PointerBase.ABSOLUTE: 0,
             PointerBase.ALIGNED: 0,
-            PointerBase.PCREL: here,
+            PointerBase.PCREL: svma_of_pointer,
             PointerBase.DATAREL: data_base,
         }
-        if base not in bases or encoding & POINTER_INDIRECT:
+        if base not in base_svma or encoding & POINTER_INDIRECT:
             return None
-        return (value + bases[PointerBase(base)]) & (MASK if self.address_size == 8 else 2**32 - 1)
+        return (value + base_svma[PointerBase(base)]) & (MASK if self.address_size == 8 else 2**32 - 1)
 
     def pointer_value(self, encoding: int) -> int:
         """Read the stored value of an encoded pointer, without adding its base."""
-        form = encoding & 0x0F
-        if form == PointerFormat.ABSPTR:
-            return self.native()
-        if form == PointerFormat.ULEB128:
+        number_format = encoding & 0x0F
+        if number_format == PointerFormat.ABSPTR:
+            return self.word()
+        if number_format == PointerFormat.ULEB128:
             return self.uleb()
-        if form == PointerFormat.SLEB128:
+        if number_format == PointerFormat.SLEB128:
             return self.sleb()
-        if form not in FIXED:
+        if number_format not in FIXED_SIZE_CODES:
             raise ObjectError(f"call frame information: unknown pointer encoding {encoding:#x}")
-        return self.fixed(FIXED[form])
+        return self.fixed(FIXED_SIZE_CODES[number_format])
 
 
 def to_signed(value: int) -> int:

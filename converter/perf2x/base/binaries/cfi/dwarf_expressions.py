@@ -1,8 +1,10 @@
 """Parses DWARF expressions of call frame information once, and evaluates them for many samples at once.
 
+An expression is a program for a stack machine; here, each entry of its stack is an array with a value per sample.
+
 Linkers write one expression for the procedure linkage table, where the CFA depends on how far into an entry the program
 counter is; C libraries write one per register for signal frames; hand-written assembly has some for realigned stacks.
-Call frame information does not contain branches; an expression with a branch is rejected. Source: DWARF 5, section 2.5.
+None of these has branches; an expression with a branch is rejected. Source: DWARF 5, section 2.5.
 """
 
 from collections.abc import Callable
@@ -15,19 +17,23 @@ from perf2x.base.binaries.cfi.byte_cursor import MASK, CfiCursor
 from perf2x.base.columnar import I64, U64, AnyArray, Bools, as_uint64, falses, trues
 from perf2x.errors import ObjectError
 
+# Maximum number of operators in an expression.
+#
+# Real expressions have about a dozen; a hostile one would be evaluated for every sample at every depth.
 _MAX_OPERATIONS = 256
-"""Maximum number of operators in an expression.
-
-Real expressions have about a dozen; a hostile one would be evaluated for every sample at every depth.
-"""
 
 
 class Operation(NamedTuple):
-    """One operator with its operands; ``register`` is −1 and ``value`` 0 for an operator that takes none."""
+    """One operator with its operands.
+
+    Operators that push a constant all become CONSTU, those that push a register plus an offset all become BREGX.
+    """
 
     operator: Operator
     value: int = 0
+    """The constant, offset, size or stack index; 0 for an operator without such an operand."""
     register: int = -1
+    """DWARF's number of the register; −1 for an operator without a register."""
 
 
 Expression = tuple[Operation, ...]
@@ -37,36 +43,43 @@ class ExpressionContext(Protocol):
     """Registers and memory of the samples that an expression is evaluated for."""
 
     def register(self, number: int) -> tuple[U64, Bools]:
-        """Return (n,) the values of a register in the frame that is being left, and (n,) which values are known."""
+        """Return the value of a register for each sample, and which values are known: (n,) each.
+
+        The frame is the callee's: the expression computes values of its caller.
+        """
         ...
 
     def load(self, address: U64, size: int) -> tuple[U64, Bools]:
-        """Return (n,) the values of ``size`` bytes of memory (0: an address), and (n,) which of them were recorded."""
+        """Return ``size`` bytes of memory at each address as numbers, and which of them were recorded: (n,) each.
+
+        A ``size`` of 0 means the size of an address.
+        """
         ...
 
 
+# Operators with an operand, and how to read it (`CfiCursor.operand`).
 _OPERANDS: dict[int, str] = {
     Operator.ADDR: "a", Operator.CONST1U: "B", Operator.CONST1S: "b", Operator.CONST2U: "H", Operator.CONST2S: "h",
     Operator.CONST4U: "I", Operator.CONST4S: "i", Operator.CONST8U: "Q", Operator.CONST8S: "q",
     Operator.CONSTU: "u", Operator.CONSTS: "s",
     Operator.PICK: "B", Operator.PLUS_UCONST: "u", Operator.DEREF_SIZE: "B",
 }  # fmt: skip
-"""Operators with an operand, and how to read it (`CfiCursor.operand`)."""
 _CONSTANTS = frozenset(code for code in _OPERANDS if code <= Operator.CONSTS)
 
 
 def parse_expression(block: bytes, address_size: int, byte_order: str) -> Expression:
     """Parse an expression. Raises ObjectError for an operator that is not allowed in call frame information."""
     cursor = CfiCursor(block, 0, len(block), byte_order, address_size)
-    steps = []
+    operations = []
     while cursor.position < cursor.end:
-        steps.append(_parse_operation(cursor.u8(), cursor))
-        if len(steps) > _MAX_OPERATIONS:
+        operations.append(_parse_operation(cursor.u8(), cursor))
+        if len(operations) > _MAX_OPERATIONS:
             raise ObjectError(f"call frame information: an expression has more than {_MAX_OPERATIONS} steps")
-    return tuple(steps)
+    return tuple(operations)
 
 
 def _parse_operation(code: int, cursor: CfiCursor) -> Operation:
+    """Return the operation with an operator's code, and read its operands."""
     if Operator.LIT0 <= code <= Operator.LIT31:
         return Operation(Operator.CONSTU, code - Operator.LIT0)
     if Operator.BREG0 <= code <= Operator.BREG31:
@@ -78,7 +91,7 @@ def _parse_operation(code: int, cursor: CfiCursor) -> Operation:
         return Operation(Operator.CONSTU, cursor.operand(_OPERANDS[code]) & MASK)
     if code in _OPERANDS:
         return Operation(Operator(code), cursor.operand(_OPERANDS[code]))
-    if code in _PLAIN:
+    if code in _WITHOUT_OPERAND:
         return Operation(Operator(code))
     raise ObjectError(f"call frame information: unknown operator {code:#x} in an expression")
 
@@ -86,13 +99,15 @@ def _parse_operation(code: int, cursor: CfiCursor) -> Operation:
 def _divide(left: U64, right: U64) -> U64:
     """Divide signed numbers, rounding towards zero; a division by zero, whose result is meaningless, gives 0."""
     numerator, divisor = left.view(np.int64), right.view(np.int64)
-    safe = np.where(divisor == 0, 1, divisor)
-    magnitude = np.abs(numerator).view(np.uint64) // np.abs(safe).view(np.uint64)
-    quotient = np.where((numerator < 0) != (safe < 0), -magnitude.view(np.int64), magnitude.view(np.int64))
+    nonzero_divisor = np.where(divisor == 0, 1, divisor)
+    # as unsigned numbers, because the absolute value of -2**63 does not fit into a signed one
+    magnitude = np.abs(numerator).view(np.uint64) // np.abs(nonzero_divisor).view(np.uint64)
+    quotient = np.where((numerator < 0) != (nonzero_divisor < 0), -magnitude.view(np.int64), magnitude.view(np.int64))
     return np.where(divisor == 0, 0, quotient).view(np.uint64)
 
 
 def _signed(operate: Callable[[I64, I64], AnyArray]) -> Callable[[U64, U64], U64]:
+    """Make an operation on signed numbers one on stack entries, which are unsigned."""
     return lambda left, right: as_uint64(operate(left.view(np.int64), right.view(np.int64)))
 
 
@@ -121,44 +136,44 @@ _UNARY: dict[Operator, Callable[[U64], U64]] = {
     Operator.NOT: np.invert,
     Operator.NOP: lambda a: a,
 }
-_TAKES = {Operator.DUP: 1, Operator.OVER: 2, Operator.SWAP: 2, Operator.ROT: 3, Operator.DROP: 1}
-"""The number of stack entries that each operator that moves stack entries needs."""
-_PLAIN = {Operator.DEREF, *_BINARY, *_UNARY, *_TAKES}
-"""Operators without an operand."""
+# The number of stack entries that each operator that moves stack entries needs.
+_ENTRIES_NEEDED = {Operator.DUP: 1, Operator.OVER: 2, Operator.SWAP: 2, Operator.ROT: 3, Operator.DROP: 1}
+# Operators without an operand.
+_WITHOUT_OPERAND = {Operator.DEREF, *_BINARY, *_UNARY, *_ENTRIES_NEEDED}
 
 
 def evaluate(expression: Expression, context: ExpressionContext, stack: list[U64], count: int) -> tuple[U64, Bools]:
-    """Return (count,) the result for each sample, and (count,) which results are known.
+    """Return the result for each sample, and which results are known; both have the shape (count,).
 
-    ``stack`` is the stack at the beginning: empty, or the value that DWARF pushes first (the CFA).
+    ``stack`` is the stack at the beginning: empty for a CFA, and [CFA] for a register (DWARF 5, section 6.4.2).
     """
-    good = trues(count)
+    is_known = trues(count)
     stack = list(stack)
     for operation in expression:
-        if not _apply_operation(operation, context, stack, good, count):
+        if not _apply_operation(operation, context, stack, is_known, count):
             return np.zeros(count, np.uint64), falses(count)
     if not stack:
         return np.zeros(count, np.uint64), falses(count)
-    return stack[-1], good
+    return stack[-1], is_known
 
 
 def _apply_operation(
-    operation: Operation, context: ExpressionContext, stack: list[U64], good: Bools, count: int
+    operation: Operation, context: ExpressionContext, stack: list[U64], is_known: Bools, count: int
 ) -> bool:
-    """Apply one operation to ``stack`` and ``good`` in place; return False if the stack has too few entries."""
+    """Apply one operation to ``stack`` and ``is_known`` in place; return False if the stack has too few entries."""
     operator = operation.operator
     if operator is Operator.CONSTU:
         stack.append(np.full(count, operation.value, np.uint64))
     elif operator is Operator.BREGX:
-        value, known = context.register(operation.register)
-        good &= known
+        value, is_register_known = context.register(operation.register)
+        is_known &= is_register_known
         stack.append(value + np.uint64(operation.value & MASK))
     elif operator in _BINARY:
         if len(stack) < 2:
             return False
         right = stack.pop()
         stack.append(_BINARY[operator](stack.pop(), right))
-    elif operator in _TAKES or operator is Operator.PICK:
+    elif operator in _ENTRIES_NEEDED or operator is Operator.PICK:
         return _move_entries(operation, stack)
     elif not stack:
         return operator is Operator.NOP
@@ -167,15 +182,16 @@ def _apply_operation(
     elif operator in _UNARY:
         stack.append(_UNARY[operator](stack.pop()))
     else:
-        value, read = context.load(stack.pop(), operation.value if operator is Operator.DEREF_SIZE else 0)
-        good &= read
+        value, is_recorded = context.load(stack.pop(), operation.value if operator is Operator.DEREF_SIZE else 0)
+        is_known &= is_recorded
         stack.append(value)
     return True
 
 
 def _move_entries(operation: Operation, stack: list[U64]) -> bool:
+    """Copy, drop or reorder stack entries in place; return False if the stack has too few."""
     operator = operation.operator
-    if len(stack) < _TAKES.get(operator, operation.value + 1):
+    if len(stack) < _ENTRIES_NEEDED.get(operator, operation.value + 1):
         return False
     if operator is Operator.DROP:
         stack.pop()
@@ -184,6 +200,6 @@ def _move_entries(operation: Operation, stack: list[U64]) -> bool:
     elif operator is Operator.ROT:
         stack[-1], stack[-2], stack[-3] = stack[-2], stack[-3], stack[-1]
     else:
-        back = {Operator.DUP: 1, Operator.OVER: 2}.get(operator, operation.value + 1)
-        stack.append(stack[-back])
+        depth = {Operator.DUP: 1, Operator.OVER: 2}.get(operator, operation.value + 1)  # counted from 1 at the top
+        stack.append(stack[-depth])
     return True

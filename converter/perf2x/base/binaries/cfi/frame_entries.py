@@ -1,8 +1,12 @@
-"""Finds and decodes entries of .eh_frame and .debug_frame: an FDE for each range of code, a CIE that many FDEs share.
+"""Finds and decodes the entries of .eh_frame and .debug_frame.
 
-FDEs are found by address. The linker's sorted table (.eh_frame_hdr) is used as it is. Without that table, as for
-.debug_frame and in old static objects, the entries are walked once, in a Python loop over at most a few hundred
-thousand FDEs, to make columns of their addresses.
+There are two kinds of entries. An FDE (Frame Description Entry) has the instructions that make the unwind rules of one
+range of code. A CIE (Common Information Entry) has what many FDEs share: alignment factors, the encoding of pointers,
+and the instructions with which all their programs begin.
+
+FDEs are found by address. .eh_frame_hdr has a table of them, sorted by the linker, which is used as it is. Without that
+table, as for .debug_frame and in old static objects, a Python loop walks the entries once, at most a few hundred
+thousand, and notes their addresses.
 
 Sources: DWARF 5, section 6.4.1; Linux Standard Base, "Exception Frames" for the differences of .eh_frame, and
 ".eh_frame_hdr".
@@ -14,13 +18,13 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi.cfi_numbers import PointerBase, PointerFormat
-from perf2x.base.binaries.cfi.byte_cursor import FIXED, CfiCursor, to_signed
+from perf2x.base.binaries.cfi.byte_cursor import FIXED_SIZE_CODES, CfiCursor, to_signed
 from perf2x.base.columnar import I64, U64, Frozen, argsort, as_int64, as_uint64, searchsorted
 from perf2x.errors import ObjectError
 
 
 class EntryHeader(NamedTuple):
-    """The decoded first two words of an entry, which give its length and what it is."""
+    """What the first two fields of an entry, its length and CIE pointer, state; offsets are those in the section."""
 
     body: int
     """Offset of the first byte after the header."""
@@ -34,11 +38,16 @@ class Cie(NamedTuple):
     """A decoded Common Information Entry."""
 
     code_alignment: int
+    """Factor of the distances by which instructions advance the address."""
     data_alignment: int
+    """Factor of most offsets in instructions; negative where the stack grows down."""
     return_register: int
+    """Number of the register, real or not, whose rule gives the return address."""
     pointer_encoding: int
+    """DW_EH_PE_* of addresses in the FDEs."""
     address_size: int
     segment_size: int
+    """Bytes of the segment selector before an FDE's start address."""
     has_augmentation_data: bool
     is_signal_frame: bool
     """Augmentation ``S``: a signal interrupted the caller, whose address is that of its next instruction to run."""
@@ -53,16 +62,20 @@ class Fde(NamedTuple):
     start: int
     end: int
     instructions: tuple[int, int]
+    """Offsets of the first instruction and of the end."""
 
 
 class FrameSection(Struct):
-    """The bytes of one .eh_frame (``is_eh``) or .debug_frame; ``address`` is the svma of its first byte."""
+    """The bytes of an .eh_frame or a .debug_frame section, with decoders for its entries."""
 
     data: bytes
     address: int
+    """svma of the first byte; pointers may be relative to their own address."""
     is_eh: bool
+    """The section is an .eh_frame; otherwise it is a .debug_frame."""
     byte_order: str
     address_size: int
+    # decoded CIEs by offset
     cies: dict[int, Cie] = field(default_factory=dict)
 
     def cursor(self, position: int, end: int) -> CfiCursor:
@@ -79,30 +92,32 @@ class FrameSection(Struct):
         if not 0 <= offset < len(self.data):
             return None
         cursor = self.cursor(offset, len(self.data))
-        length, wide = cursor.fixed("I"), False
+        length, is_64 = cursor.fixed("I"), False
         if length == 0:
             return None
         if length == 0xFFFFFFFF:
-            length, wide = cursor.fixed("Q"), True
+            length, is_64 = cursor.fixed("Q"), True
         start = cursor.position
-        identity = cursor.fixed("Q" if wide else "I")
+        cie_pointer = cursor.fixed("Q" if is_64 else "I")
         end = start + length
         if end > len(self.data) or end < cursor.position:
             raise ObjectError(f"call frame information: the entry at {offset:#x} is longer than its section")
-        if identity == (0 if self.is_eh else 2**64 - 1 if wide else 2**32 - 1):
+        # a CIE has a mark in place of a CIE pointer: 0 in .eh_frame, all ones in .debug_frame
+        if cie_pointer == (0 if self.is_eh else 2**64 - 1 if is_64 else 2**32 - 1):
             return EntryHeader(cursor.position, end, -1)
-        back = to_signed(identity) if wide else identity
-        return EntryHeader(cursor.position, end, start - back if self.is_eh else identity)
+        # the CIE pointer of .eh_frame is a distance, counted back from itself; that of .debug_frame is an offset
+        distance = to_signed(cie_pointer) if is_64 else cie_pointer
+        return EntryHeader(cursor.position, end, start - distance if self.is_eh else cie_pointer)
 
     def cie(self, offset: int) -> Cie:
-        """Return the CIE at ``offset``; each is decoded once. Raises ObjectError if there is no CIE."""
-        found = self.cies.get(offset)
-        if found is None:
+        """Return the CIE at ``offset``, which is decoded only once. Raises ObjectError if there is no CIE."""
+        cie = self.cies.get(offset)
+        if cie is None:
             header = self.header(offset)
             if header is None or header.cie != -1:
                 raise ObjectError(f"call frame information: there is no CIE at {offset:#x}")
-            found = self.cies[offset] = self._decode_cie(header)
-        return found
+            cie = self.cies[offset] = self._decode_cie(header)
+        return cie
 
     def fde(self, offset: int) -> Fde:
         """Decode the FDE at ``offset``. Raises ObjectError if there is no FDE, or it is damaged."""
@@ -116,7 +131,7 @@ class FrameSection(Struct):
         start = cursor.pointer(cie.pointer_encoding)
         if start is None:
             raise ObjectError(f"call frame information: the FDE at {offset:#x} has no start address")
-        size = cursor.pointer_value(cie.pointer_encoding & 0x0F)
+        size = cursor.pointer_value(cie.pointer_encoding & 0x0F)  # in the pointers' format, but relative to nothing
         if size < 0 or start + size > 2**64 - 1:
             raise ObjectError(f"call frame information: the FDE at {offset:#x} extends past the address space")
         if cie.has_augmentation_data:
@@ -124,31 +139,37 @@ class FrameSection(Struct):
         return Fde(cie, start, start + size, (cursor.position, header.end))
 
     def _decode_cie(self, header: EntryHeader) -> Cie:
+        """Decode the CIE with this header. Raises ObjectError if it is damaged."""
         cursor = self.cursor(header.body, header.end)
         version = cursor.u8()
-        augmentation = cursor.cstring()
+        augmentation = cursor.c_string()
         address_size, segment_size = self.address_size, 0
         if version >= 4 and not self.is_eh:
             address_size, segment_size = cursor.u8(), cursor.u8()
         if address_size not in (4, 8):
             raise ObjectError(f"call frame information: unsupported address size of {address_size} bytes")
         if augmentation.startswith(b"eh"):
-            cursor.native()
-        code, data = cursor.uleb(), cursor.sleb()
-        register = cursor.u8() if version == 1 else cursor.uleb()
-        encoding = self._augmentation(cursor, augmentation)
+            cursor.word()
+        code_alignment, data_alignment = cursor.uleb(), cursor.sleb()
+        return_register = cursor.u8() if version == 1 else cursor.uleb()
+        encoding = self._pointer_encoding(cursor, augmentation)
         return Cie(
-            code, data, register, encoding, address_size, segment_size,
+            code_alignment, data_alignment, return_register, encoding, address_size, segment_size,
             augmentation.startswith(b"z"), b"S" in augmentation, (cursor.position, header.end),
         )  # fmt: skip
 
-    def _augmentation(self, cursor: CfiCursor, augmentation: bytes) -> int:
-        """Parse the augmentation data up to the first instruction; return the pointer encoding of the FDEs."""
+    def _pointer_encoding(self, cursor: CfiCursor, augmentation: bytes) -> int:
+        """Return the pointer encoding of the FDEs, and move the cursor over the augmentation data of the CIE.
+
+        Each letter of ``augmentation`` after ``z`` states one item of the data: ``R`` the pointer encoding, ``P`` the
+        encoding and address of the personality routine, ``L`` the encoding of language-specific data; ``S``, ``B`` and
+        ``G`` have no data. Data of unknown letters is skipped by the data's size.
+        """
         encoding: int = PointerFormat.ABSPTR
         if not augmentation.startswith(b"z"):
             return encoding
         size = cursor.uleb()
-        instructions = cursor.position + size
+        data_end = cursor.position + size
         for letter in augmentation[1:]:
             if letter == ord("R"):
                 encoding = cursor.u8()
@@ -158,7 +179,7 @@ class FrameSection(Struct):
                 cursor.u8()
             elif letter not in b"SBG":
                 break
-        cursor.position = instructions
+        cursor.position = data_end
         return encoding
 
 
@@ -172,9 +193,9 @@ class FrameIndex(Frozen):
     """(n,) offset of the FDE in ``section``."""
 
     def find(self, svma: U64) -> I64:
-        """Return (n,) the index of the last FDE that starts at or before each svma, −1 if there is none.
+        """Return the index of the last FDE that starts at or before each address; −1 if there is none.
 
-        That FDE may end before the svma.
+        The code of that FDE may end before the address. Shapes: ``svma`` (n,); returns (n,).
         """
         return searchsorted(self.start, svma, "right") - 1
 
@@ -182,13 +203,14 @@ class FrameIndex(Frozen):
 def index_from_header(section: FrameSection, header: bytes, address: int) -> FrameIndex | None:
     """Return the index that .eh_frame_hdr contains; ``header`` is its contents, ``address`` its svma.
 
-    Returns None if it has no table, or one in an unsupported format.
+    It has a table of (start of the function, address of its FDE), both relative to the start of .eh_frame_hdr. Returns
+    None if there is no table, or one in an unsupported format.
     """
     cursor = FrameSection(header, address, True, section.byte_order, section.address_size).cursor(0, len(header))
-    version, frame_format, count_format, table_format = cursor.u8(), cursor.u8(), cursor.u8(), cursor.u8()
-    cursor.pointer(frame_format, address)
-    count = cursor.pointer(count_format, address)
-    code = FIXED.get(table_format ^ PointerBase.DATAREL)
+    version, frame_encoding, count_encoding, table_encoding = cursor.u8(), cursor.u8(), cursor.u8(), cursor.u8()
+    cursor.pointer(frame_encoding, address)  # the address of .eh_frame
+    count = cursor.pointer(count_encoding, address)
+    code = FIXED_SIZE_CODES.get(table_encoding ^ PointerBase.DATAREL)
     if version != 1 or not count or code is None:
         return None
     dtype = np.dtype(section.byte_order + code)
@@ -201,7 +223,10 @@ def index_from_header(section: FrameSection, header: bytes, address: int) -> Fra
 
 
 def index_by_walking(section: FrameSection, past_terminator: bool = True) -> FrameIndex:
-    """Build the index by walking the entries; skip damaged FDEs, and all entries after a damaged header."""
+    """Build the index by walking the entries; skip damaged FDEs, and all entries after a damaged header.
+
+    ``past_terminator``: see `fde_offsets`.
+    """
     starts, offsets = [], []
     for offset in fde_offsets(section, past_terminator):
         try:
@@ -215,11 +240,11 @@ def index_by_walking(section: FrameSection, past_terminator: bool = True) -> Fra
 
 
 def fde_offsets(section: FrameSection, past_terminator: bool) -> list[int]:
-    """Return the offsets of all FDEs in order.
+    """Return the offsets of all FDEs in the order in which they are stored.
 
-    ``past_terminator``: walk on after a terminator (a length of 0); otherwise the terminator ends the walk.
+    ``past_terminator``: walk on after a terminator (a length of 0); otherwise the first terminator ends the walk.
     """
-    found, offset = [], 0
+    offsets, offset = [], 0
     while offset + 8 <= len(section.data):
         try:
             header = section.header(offset)
@@ -231,9 +256,9 @@ def fde_offsets(section: FrameSection, past_terminator: bool) -> list[int]:
             offset += 4
             continue
         if header.cie != -1:
-            found.append(offset)
+            offsets.append(offset)
         offset = header.end
-    return found
+    return offsets
 
 
 def _sorted_index(section: FrameSection, start: U64, offset: I64) -> FrameIndex:

@@ -8,8 +8,11 @@ from enum import IntEnum
 from perf2x.base.binaries.cfi.unwind_rules import RuleKind
 from perf2x.base.columnar import Frozen
 
-PACKED = 0xC0
-"""Mask of the high two bits; where either is set, the low six bits are the first operand."""
+# The high two bits of an instruction's first byte. If either is set, they are the opcode, and the low six bits are the
+# first operand; otherwise the whole byte is the opcode.
+PRIMARY_MASK = 0xC0
+# instructions that are not in OPCODES, because they have an effect on more than rules: DW_CFA_set_loc; remember_state
+# and restore_state as the bytes of a whole instruction (advance_loc is in `run_instructions`)
 SET_LOCATION = 0x01
 REMEMBER, RECALL = b"\x0a", b"\x0b"
 
@@ -18,29 +21,32 @@ class Effect(IntEnum):
     """The effect of an instruction on the rules in force."""
 
     NOTHING = 0
-    SET = 1
-    RESTORE = 2
-    CFA = 3
-    CFA_REGISTER = 4
-    CFA_OFFSET = 5
+    SET = 1  # set the rule of a register, the first operand
+    RESTORE = 2  # give a register, the first operand, the rule that it has after the CIE's instructions
+    CFA = 3  # the CFA is a register plus an offset: the operands
+    CFA_REGISTER = 4  # change the register of the CFA, but not the offset
+    CFA_OFFSET = 5  # change the offset of the CFA, but not the register
     CFA_EXPRESSION = 6
 
 
 class Opcode(Frozen):
-    """One instruction."""
+    """What an instruction with one opcode does, and the operands that follow it."""
 
     effect: Effect
     operands: str = ""
-    """A letter per operand: ``6`` for the low six bits of the instruction, ``u`` and ``s`` for LEB128 without and with
-    sign, ``e`` for an expression.
+    """A letter per operand.
+
+    ``6`` stands for the low six bits of the instruction's first byte, ``u`` and ``s`` for LEB128 numbers without and
+    with sign, ``e`` for an expression.
     """
     rule: RuleKind = RuleKind.SAME
-    """The rule that ``SET`` sets for the register."""
+    """The kind of rule that ``SET`` sets for the register."""
     factor: int = 0
-    """The last operand is multiplied by the data alignment and by this, 1 or −1; with 0, it is used as it is."""
+    """If it is 1 or −1, the last operand is multiplied by it and by the CIE's data alignment; if 0, by nothing."""
 
 
 _OFFSET, _VALUE = RuleKind.OFFSET, RuleKind.VAL_OFFSET
+# DW_CFA_*, the most frequent ones first
 OPCODES: dict[int, Opcode] = {
     0x0E: Opcode(Effect.CFA_OFFSET, "u"),  # def_cfa_offset
     0x80: Opcode(Effect.SET, "6u", _OFFSET, 1),  # offset
@@ -63,7 +69,8 @@ OPCODES: dict[int, Opcode] = {
     0x13: Opcode(Effect.CFA_OFFSET, "s", factor=1),  # def_cfa_offset_sf
     0x0F: Opcode(Effect.CFA_EXPRESSION, "e"),  # def_cfa_expression
     0x2E: Opcode(Effect.NOTHING, "u"),  # gnu_args_size
-    # Signature bits are removed from every return address, signed or not.
+    # These state whether return addresses are signed (Arm pointer authentication). They have no effect here, because
+    # the signature is removed from every return address, signed or not.
     0x2D: Opcode(Effect.NOTHING),  # aarch64_negate_ra_state; gnu_window_save on SPARC
     0x2C: Opcode(Effect.NOTHING),  # aarch64_negate_ra_state_with_pc
 }

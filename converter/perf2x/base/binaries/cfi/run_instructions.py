@@ -1,10 +1,14 @@
-"""Runs the instructions of call frame information, and returns the rule rows of one function.
+"""Runs the instructions of call frame information, and returns the rows of one function.
 
-A row is an address and the number of the rule that applies from there on; registers that the unwinder does not track
-are ignored. Programs of different functions contain the same few pieces. So a program is run in strides, each of which
-ends with an instruction that advances the address, and each state caches the states that strides lead to::
+A row is an address and the number of the rule that applies from there on. Registers that the unwinder does not track,
+such as vector registers, are ignored.
 
-    41         | 0e 10 83 02 | 44         | 0e 80 01   | 02 70      a function's bytes
+Instructions either change rules or advance the address; the programs of different functions have the same few runs of
+changes, because prologues are alike. So a program is split into *strides*: some changes, then one advance. The rules in
+force are a *state*, and each state caches, by the bytes of the changes, the states that they lead to. Most strides
+then cost one match of a regular expression and one dictionary lookup::
+
+    41         | 0e 10 83 02 | 44         | 0e 80 01   | 02 70      the bytes of a program
     advance 1  | push %rbx   | advance 4  | sub …,%rsp | advance 112
                  state 0 → 1                state 1 → 2
 
@@ -20,64 +24,70 @@ from msgspec import Struct, field
 from perf2x.base.binaries.cfi.byte_cursor import MASK, CfiCursor, to_signed
 from perf2x.base.binaries.cfi.dwarf_expressions import parse_expression
 from perf2x.base.binaries.cfi.frame_entries import Cie, Fde, FrameSection
-from perf2x.base.binaries.cfi.opcodes import OPCODES, PACKED, RECALL, REMEMBER, SET_LOCATION, Effect
+from perf2x.base.binaries.cfi.opcodes import OPCODES, PRIMARY_MASK, RECALL, REMEMBER, SET_LOCATION, Effect
 from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, NO_RULE, RegisterRule, Rule, RuleKind, RuleTable
 from perf2x.errors import ObjectError
 
-_AT_ONCE = 1 << 12
-"""Bytes of a program to match at a time; most programs are shorter than a hundred bytes."""
+# Bytes of a program to match at a time; most programs are shorter than a hundred bytes.
+_MATCH_SIZE = 1 << 12
 _LEB128 = rb"[\x80-\xff]*[\x00-\x7f]"
-_OPERANDS = {"6": b"", "u": _LEB128, "s": _LEB128}
+_OPERAND_PATTERNS = {"6": b"", "u": _LEB128, "s": _LEB128}
+# All instructions that change rules, except those with an expression. "6" stands for the low six bits of an opcode.
 _CHANGES = b"|".join(
     b"[\\x%02x-\\x%02x]" % (code, code | 0x3F if "6" in opcode.operands else code)
-    + b"".join(_OPERANDS[kind] for kind in opcode.operands)
+    + b"".join(_OPERAND_PATTERNS[kind] for kind in opcode.operands)
     for code, opcode in OPCODES.items()
     if "e" not in opcode.operands
 )
-_TURNS = rb"[\x40-\x7f]|\x02.|\x03..|\x04.{4}|\x1d.{8}|%b|%b" % (REMEMBER, RECALL)
-_STRIDE = re.compile(rb"((?:%b)*)(?:(%b)|(.*))" % (_CHANGES, _TURNS), re.DOTALL)
-"""Matches one stride: instructions that change rules and have no expression; then an instruction that advances the
-address, or remembers or recalls a state. If there is none, the third group is the rest of the program.
-"""
+# DW_CFA_advance_loc (distance in the low six bits), advance_loc1, advance_loc2, advance_loc4, MIPS_advance_loc8
+_STRIDE_ENDS = rb"[\x40-\x7f]|\x02.|\x03..|\x04.{4}|\x1d.{8}|%b|%b" % (REMEMBER, RECALL)
+# Matches one stride. Group 1 is the instructions that change rules; group 2 is the instruction that advances the
+# address, or remembers or recalls a state. If another instruction follows group 1, group 3 is all the bytes from there.
+_STRIDE = re.compile(rb"((?:%b)*)(?:(%b)|(.*))" % (_CHANGES, _STRIDE_ENDS), re.DOTALL)
 
 
 class FunctionRows(Struct):
-    """The rule rows of one function, by ascending address."""
+    """The rows of one function, by ascending address: which rule applies from where on."""
 
     end: int
-    """svma after the function; 0 if its entry is damaged"""
+    """svma after the function; 0 if its entry is damaged."""
     start: "array[int]"
-    """svma"""
+    """svma of each row."""
     rule: "array[int]"
+    """Number of each row's rule."""
 
-    def move(self, location: int, onward: int, rule: int) -> int:
-        """Add a row for ``rule`` from ``location`` to ``onward``; return ``onward``.
+    def advance(self, location: int, new_location: int, rule: int) -> int:
+        """Add a row: ``rule`` applies from ``location`` up to ``new_location``, which is returned.
 
-        A row that is empty or has no rule is left out.
+        No row is added if it would be empty, or ``rule`` is NO_RULE.
         """
-        if onward > location and rule != NO_RULE:
+        if new_location > location and rule != NO_RULE:
             self.start.append(location)
             self.rule.append(rule)
-        return onward
+        return new_location
 
 
 class _State(Struct):
     """The rules in force at some point of a program; programs of one CIE share states."""
 
     cfa: tuple[int, int] | None
-    """(register, offset), or (CFA_BY_EXPRESSION, number of the expression)"""
+    """(register, offset), or (CFA_BY_EXPRESSION, number of the expression); None before the CFA is defined."""
     registers: tuple[tuple[int, RegisterRule], ...]
+    """(register, rule) of registers that are not SAME, by ascending register."""
     rule: int
-    """Number of the whole rule; NO_RULE without a CFA."""
+    """Number of the rule that ``cfa`` and ``registers`` make up; NO_RULE without a CFA."""
     following: dict[bytes, "_State"] = field(default_factory=dict)
     """The states that follow this one, by the bytes of the instructions that lead to them."""
 
 
 class CfiPrograms:
-    """Runs the programs of all functions that share a CIE; ``table`` numbers their rules."""
+    """Runs the programs of all functions that share a CIE."""
 
     def __init__(self, section: FrameSection, cie: Cie, table: RuleTable) -> None:
-        """Run the CIE's instructions, with which every program begins. Raises ObjectError if they are damaged."""
+        """Run the CIE's instructions, with which every program begins; ``table`` gives rules their numbers.
+
+        Raises ObjectError if the CIE's instructions are damaged.
+        """
         if cie.return_register >= table.register_count:
             raise ObjectError(
                 f"call frame information: the return address is in unsupported register {cie.return_register}"
@@ -85,51 +95,59 @@ class CfiPrograms:
         self._section, self._cie, self._table = section, cie, table
         self._order: Literal["little", "big"] = "little" if section.byte_order == "<" else "big"
         self._states: dict[object, _State] = {}
+        # rules after the CIE's instructions, which DW_CFA_restore restores
         self._initial: dict[int, RegisterRule] = {}
         self._start = self._state(None, {})
         self._start = self._run(cie.instructions, 0, FunctionRows(0, array("Q"), array("i")))
         self._initial = dict(self._start.registers)
-        self._states.clear()  # these states ran without initial rules to restore
+        # forget the cached states: when they were made, DW_CFA_restore had no initial rules
+        self._states.clear()
         self._start.following.clear()
 
     def rows(self, fde: Fde) -> FunctionRows:
-        """Return the rule rows of a function. Raises ObjectError if its entry is damaged."""
+        """Return the rows of a function. Raises ObjectError if its entry is damaged."""
         rows = FunctionRows(fde.end, array("Q"), array("i"))
         self._run(fde.instructions, fde.start, rows)
         return rows
 
     def _run(self, span: tuple[int, int], location: int, rows: FunctionRows) -> _State:
-        """Run the program in the bytes ``span``, from address ``location`` on; add its rows, return the last state."""
+        """Run a program, add its rows to ``rows``, and return the state at its end.
+
+        ``span``: offsets of the program's first byte and of its end; ``location``: the address at which it begins.
+        """
         cursor = self._section.cursor(*span)
         cursor.address_size = self._cie.address_size
         state, remembered = self._start, list[_State]()
         while cursor.position < cursor.end:
-            stop, rest = min(cursor.position + _AT_ONCE, cursor.end), b""
-            for changes, turn, rest in _STRIDE.findall(cursor.data, cursor.position, stop):
+            match_end, unmatched = min(cursor.position + _MATCH_SIZE, cursor.end), b""
+            for changes, last, unmatched in _STRIDE.findall(cursor.data, cursor.position, match_end):
                 if changes:
                     state = state.following.get(changes) or self._learn(state, changes)
-                if turn == REMEMBER:
+                if last == REMEMBER:
                     remembered.append(state)
-                elif turn == RECALL:  # restores the CFA as well, as GCC and binutils do
+                elif last == RECALL:  # restores the CFA as well, as GCC and binutils do
                     if not remembered:
                         raise ObjectError("call frame information: it restores a state that it never remembered")
                     state = remembered.pop()
-                elif turn:
-                    distance = turn[0] & ~PACKED if len(turn) == 1 else int.from_bytes(turn[1:], self._order)
-                    location = rows.move(location, location + distance * self._cie.code_alignment & MASK, state.rule)
-                elif rest:
+                elif last:
+                    distance = last[0] & ~PRIMARY_MASK if len(last) == 1 else int.from_bytes(last[1:], self._order)
+                    new_location = location + distance * self._cie.code_alignment & MASK
+                    location = rows.advance(location, new_location, state.rule)
+                elif unmatched:
                     break
-            if len(rest) < stop - cursor.position:
-                cursor.position = stop - len(rest)
-            elif rest[0] == SET_LOCATION:
-                location = rows.move(location, self._address(cursor), state.rule)
+            # The unmatched bytes begin with an instruction that is not part of a stride, or that match_end cut off.
+            # Strides were matched: go on after them. None was: run that one instruction.
+            if len(unmatched) < match_end - cursor.position:
+                cursor.position = match_end - len(unmatched)
+            elif unmatched[0] == SET_LOCATION:
+                location = rows.advance(location, self._location(cursor), state.rule)
             else:
-                state = self._changed(state, cursor, cursor.position)
-        rows.move(location, MASK + 1, state.rule)
+                state = self._state_after(state, cursor, cursor.position)
+        rows.advance(location, MASK + 1, state.rule)
         return state
 
-    def _address(self, cursor: CfiCursor) -> int:
-        """Read the operand of DW_CFA_set_loc, an address."""
+    def _location(self, cursor: CfiCursor) -> int:
+        """Read DW_CFA_set_loc, and return its operand, an address."""
         cursor.position += 1
         address = cursor.pointer(self._cie.pointer_encoding)
         if address is None:
@@ -137,17 +155,20 @@ class CfiPrograms:
         return address
 
     def _learn(self, state: _State, changes: bytes) -> _State:
-        """Return the state that the instructions ``changes`` lead to, and cache it."""
+        """Return the state that the instructions ``changes`` lead to, and cache it in ``state``."""
         cursor = CfiCursor(changes, 0, len(changes))
-        found = state.following[changes] = self._changed(state, cursor, cursor.end)
-        return found
+        state_after = state.following[changes] = self._state_after(state, cursor, cursor.end)
+        return state_after
 
-    def _changed(self, state: _State, cursor: CfiCursor, stop: int) -> _State:
-        """Run instructions that change rules, at least one and up to ``stop``; return the state that they lead to."""
+    def _state_after(self, state: _State, cursor: CfiCursor, stop: int) -> _State:
+        """Run instructions that change rules, and return the state that they lead to.
+
+        At least one instruction is run, then others as long as the cursor is before ``stop``.
+        """
         cfa, registers = state.cfa, dict(state.registers)
         while True:
             byte = cursor.u8()
-            opcode = OPCODES.get(byte & PACKED or byte)
+            opcode = OPCODES.get(byte & PRIMARY_MASK or byte)
             if opcode is None:
                 raise ObjectError(f"call frame information: instruction {byte:#x} is unknown or cut off")
             operands = [self._operand(kind, byte, cursor) for kind in opcode.operands]
@@ -155,36 +176,41 @@ class CfiPrograms:
                 operands[-1] *= opcode.factor * self._cie.data_alignment
             match opcode.effect:
                 case Effect.SET:
+                    # there is one more operand, the value of the rule, or none
                     self._set(registers, operands[0], RegisterRule(opcode.rule, to_signed(sum(operands[1:]))))
                 case Effect.RESTORE:
                     self._set(registers, operands[0], self._initial.get(operands[0]))
                 case Effect.CFA_EXPRESSION:
                     cfa = CFA_BY_EXPRESSION, operands[0]
                 case Effect.CFA:
-                    cfa = self._defined(*operands)
+                    cfa = self._cfa_rule(*operands)
                 case Effect.CFA_REGISTER:
-                    cfa = self._defined(operands[0], _simple(cfa)[1])
+                    cfa = self._cfa_rule(operands[0], _register_and_offset(cfa)[1])
                 case Effect.CFA_OFFSET:
-                    cfa = self._defined(_simple(cfa)[0], operands[0])
+                    cfa = self._cfa_rule(_register_and_offset(cfa)[0], operands[0])
             if cursor.position >= stop:
                 return self._state(cfa, registers)
 
-    def _operand(self, kind: str, byte: int, cursor: CfiCursor) -> int:
+    def _operand(self, kind: str, opcode: int, cursor: CfiCursor) -> int:
+        """Read an operand of a kind (see `Opcode.operands`); ``opcode`` is the instruction's first byte.
+
+        An expression is parsed, and its number returned.
+        """
         if kind == "6":
-            return byte & ~PACKED
+            return opcode & ~PRIMARY_MASK
         if kind == "e":
             parsed = parse_expression(cursor.block(), self._cie.address_size, cursor.byte_order)
             return self._table.expression_number(parsed)
         return cursor.operand(kind)
 
     def _set(self, registers: dict[int, RegisterRule], register: int, rule: RegisterRule | None) -> None:
-        """Set the rule of a register, unless the unwinder does not track that register (such as a vector register)."""
+        """Set the rule of a register, unless the unwinder does not track that register; None means SAME."""
         registers.pop(register, None)
         if rule is not None and rule.kind is not RuleKind.SAME and register < self._table.register_count:
             registers[register] = rule
 
-    def _defined(self, register: int, offset: int) -> tuple[int, int]:
-        """Return the rule that the CFA is register + offset. Raises ObjectError for a register that is not tracked."""
+    def _cfa_rule(self, register: int, offset: int) -> tuple[int, int]:
+        """Return ``_State.cfa`` for register + offset. Raises ObjectError for a register that is not tracked."""
         if register >= self._table.register_count:
             raise ObjectError(f"call frame information: the CFA is in unsupported register {register}")
         return register, to_signed(offset)
@@ -192,19 +218,20 @@ class CfiPrograms:
     def _state(self, cfa: tuple[int, int] | None, registers: dict[int, RegisterRule]) -> _State:
         """Return the state with these rules; equal rules give the same object."""
         key = cfa, tuple(sorted(registers.items()))
-        found = self._states.get(key)
-        if found is None:
+        state = self._states.get(key)
+        if state is None:
             cie = self._cie
             rule = (
                 NO_RULE
                 if cfa is None
                 else self._table.number(Rule(*cfa, cie.return_register, cie.is_signal_frame, key[1]))
             )
-            found = self._states[key] = _State(*key, rule)
-        return found
+            state = self._states[key] = _State(*key, rule)
+        return state
 
 
-def _simple(cfa: tuple[int, int] | None) -> tuple[int, int]:
+def _register_and_offset(cfa: tuple[int, int] | None) -> tuple[int, int]:
+    """Return ``_State.cfa`` if it is a register and an offset. Raises ObjectError if it is not."""
     if cfa is None or cfa[0] == CFA_BY_EXPRESSION:
         raise ObjectError("call frame information: it changes the CFA before defining it as a register and an offset")
     return cfa

@@ -1,6 +1,8 @@
-"""Looks up unwind rules by address in one section of call frame information; functions are decoded on first use.
+"""Looks up unwind rules by address in one section of call frame information.
 
-The section is found in an ELF file by name, or by segment if the section table was stripped.
+An address → its FDE, by a sorted index of FDEs → the function's rows (address, rule that applies from there on), which
+are decoded when the function is first hit → the rule's number in a `RuleTable`. The section is found in an ELF file by
+name, or by segment if the section table was stripped.
 """
 
 from array import array
@@ -19,32 +21,36 @@ _NO_ROWS = FunctionRows(0, array("Q"), array("i"))
 
 
 class FrameSource(Struct):
-    """The rules of one section: its index, and the rule rows of the functions decoded so far.
+    """The rules of one section: its index, and the rows of the functions decoded so far.
 
-    For each damaged entry, a sentence is added to ``_problems``, which the caller owns.
+    ``_table`` gives rules their numbers. For each damaged entry, a sentence is added to ``_problems``, which the caller
+    owns.
     """
 
     _index: FrameIndex
     _table: RuleTable
     _problems: list[str]
-    _functions: dict[int, FunctionRows] = {}
+    # rows of each decoded function, by the number of its FDE in the index
+    _rows: dict[int, FunctionRows] = {}
     _programs: dict[Cie, CfiPrograms] = {}
 
     def find(self, svma: U64) -> I32:
-        """Return (n,) int32: the number of the rule at each address, NO_RULE outside functions."""
-        functions = self._index.find(svma).tolist()
-        return as_int32([self._rule(number, at) for number, at in zip(functions, svma.tolist(), strict=True)])
+        """Return the number of the rule at each address, NO_RULE outside functions. Shapes: (n,) → (n,)."""
+        fde_numbers = self._index.find(svma).tolist()
+        return as_int32([self._rule(fde, address) for fde, address in zip(fde_numbers, svma.tolist(), strict=True)])
 
-    def _rule(self, number: int, svma: int) -> int:
-        if number < 0:
+    def _rule(self, fde_number: int, svma: int) -> int:
+        """Return the number of the rule at an address, given the last FDE that starts at or before it (−1: none)."""
+        if fde_number < 0:
             return NO_RULE
-        rows = self._functions.get(number)
+        rows = self._rows.get(fde_number)
         if rows is None:
-            rows = self._functions[number] = self._decode(int(self._index.offset[number]))
-        row = bisect_right(rows.start, svma)
-        return rows.rule[row - 1] if row and svma < rows.end else NO_RULE
+            rows = self._rows[fde_number] = self._decode(int(self._index.offset[fde_number]))
+        row_end = bisect_right(rows.start, svma)
+        return rows.rule[row_end - 1] if row_end and svma < rows.end else NO_RULE
 
     def _decode(self, offset: int) -> FunctionRows:
+        """Return the rows of the FDE at an offset; no rows if it is damaged."""
         section = self._index.section
         try:
             fde = section.fde(offset)
@@ -57,7 +63,10 @@ class FrameSource(Struct):
 
 
 def eh_frame_index(elf: ElfObject) -> FrameIndex | None:
-    """Build the index of .eh_frame; None if the file has none. Raises ObjectError if the section cannot be read."""
+    """Build the index of .eh_frame; None if the file has no such section.
+
+    Raises ObjectError if the section cannot be read.
+    """
     section, header = elf.section(".eh_frame"), elf.section(".eh_frame_hdr")
     if section is None:
         return _index_by_segment(elf)
@@ -70,7 +79,7 @@ def eh_frame_index(elf: ElfObject) -> FrameIndex | None:
 
 
 def debug_frame_index(elf: ElfObject) -> FrameIndex | None:
-    """Build the index of .debug_frame; None if the file has none."""
+    """Build the index of .debug_frame; None if the file has no such section."""
     section = elf.section(".debug_frame")
     return index_by_walking(_frame_section(elf, elf.data(section), 0, False)) if section is not None else None
 
@@ -80,17 +89,18 @@ def _frame_section(elf: ElfObject, data: bytes, address: int, is_eh: bool) -> Fr
 
 
 def _index_by_segment(elf: ElfObject) -> FrameIndex | None:
-    """Build the index of .eh_frame from segments: PT_GNU_EH_FRAME is .eh_frame_hdr, which has the address of .eh_frame.
+    """Build the index of .eh_frame from segments.
 
-    The size of .eh_frame is unknown; it ends with its PT_LOAD segment at the latest. If .eh_frame_hdr has no table of
-    functions, entries are walked up to the terminator only, because other sections follow.
+    The segment PT_GNU_EH_FRAME is .eh_frame_hdr, which has the address of .eh_frame. The size of .eh_frame is unknown;
+    it ends with its PT_LOAD segment at the latest. If .eh_frame_hdr has no table of functions, entries are walked up to
+    the terminator only, because other sections follow.
     """
     header = next((segment for segment in elf.segments if segment.type == "PT_GNU_EH_FRAME"), None)
     if header is None:
         return None
     data = elf.read(header.offset, header.file_size)
     cursor = _frame_section(elf, data, header.address, True).cursor(0, len(data))
-    cursor.position = 4
+    cursor.position = 4  # after the version and three encodings; byte 1 is the encoding of .eh_frame's address
     address = cursor.pointer(data[1], header.address) if len(data) > 4 else None
     if address is None or not (entries := elf.code_at(address, elf.size)):
         raise ObjectError(f"{elf.name}: its .eh_frame_hdr points outside the file")

@@ -1,4 +1,10 @@
-"""Follows paths through x86 code with symbolic values, tracking only the stack pointer and saved registers."""
+"""Follows paths through x86 code, and tells what registers and the stack hold at their ends.
+
+Nothing is executed: values are symbolic, in terms of the unknown values at the beginning of the path. ``push %rbx``
+makes the stack pointer (rsp, −8), and the word there (rbx, 0). Only words of 64 (or 32) bits, and additions of
+constants, are followed; a register with the result of any other computation is unknown. Registers have the numbers of
+machine code: rax 0, rcx 1, rdx 2, rbx 3, rsp 4, rbp 5, …
+"""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -6,13 +12,16 @@ from typing import NamedTuple
 from perf2x.base.binaries.elf.x86_code import X86Code
 from perf2x.base.binaries.elf.x86_instructions import FIXED, X86Instruction, opcodes
 
+# The maximum number of instructions to follow in one call of `path_ends`.
 _MOST_INSTRUCTIONS = 4096
-"""The maximum number of instructions to follow for one address."""
+# rax, which holds results; rsp, the stack pointer; rbp, the frame pointer
 RESULT, STACK, FRAME = 0, 4, 5
-"""Numbers, in machine code, of the registers for results (rax), the stack pointer (rsp) and the frame pointer (rbp)."""
+# Opcodes are those of `X86Instruction`: 0x180 stands for 0F 80. First jcc and loop.
 _CONDITIONAL = opcodes("70-7f e0-e3 180-18f")
+# Opcodes at which a path ends without result: far returns and jumps, int3, iret, hlt, ud2.
 _DEAD_ENDS = opcodes("ca cb cc cf ea f4 10b")
-"""Opcodes at which a path ends without result: far returns and jumps, int3, iret, hlt, ud2."""
+# Opcodes that compute a value, and write it to the register or memory in ModR/M's r/m field, or to the register in its
+# reg field.
 _WRITES_OPERAND = opcodes(
     "00 01 08 09 10 11 18 19 20 21 28 29 30 31 80-83 86-88 c0 c1 c6 c7 d0-d3 190-19f 1a4 1a5 1ab-1ad 1b0 1b1 1b3 1bb "
     "1c0 1c1"
@@ -20,30 +29,32 @@ _WRITES_OPERAND = opcodes(
 _WRITES_REGISTER = opcodes(
     "02 03 0a 0b 12 13 1a 1b 22 23 2a 2b 32 33 40-4f 63 69 6b 86 87 8a 90-97 b0-bf 140-14f 1af 1b6-1b8 1bc-1bf 1c8-1cf"
 )
+# The opcodes of both sets that write a byte: for them, the registers 4 to 7 may be ah, ch, dh and bh, not rsp to rdi.
 _BYTES = opcodes("80 82 86 88 8a b0-b7 c0 c6 d0 d2 f6 fe 190-19f 1b0 1c0").union(range(0, 0x38, 2))
-"""The opcodes of both sets that write a byte; for them, registers 4 to 7 may be ah, ch, dh and bh."""
+# Operations of opcodes 80 to 83, as ModR/M's reg field encodes them; 0 is add, 5 is sub.
 _AND, _COMPARE = 4, 7
-"""Operations of opcodes 80 to 83, as ModR/M encodes them."""
 
+# A symbolic value: (base, bytes to add to it). The base is a register's number, for its initial value; or another
+# Place, for the initial word at that address; or ``"aligned"``, for a stack pointer that was aligned. Examples: (4, −8)
+# is rsp − 8; ((5, 16), 0) is the word at rbp + 16.
 Place = tuple[object, int]
-"""A symbolic address: (base, bytes after it). The base is the initial value of a register (given as the register's
-number), the initial word at another Place, or ``"aligned"`` for a stack pointer that was aligned.
-"""
+# The same, or None for an unknown value.
 Value = Place | None
-"""A symbolic value; None if it is unknown."""
 
 
 class PathState(NamedTuple):
     """Registers and memory at a point of a path, in terms of their values at its beginning; changed in place."""
 
     registers: list[Value]
+    """By register number."""
     memory: dict[Place, Value]
-    word: int
-    """Bytes of an address."""
+    """Words that the path has stored, by address."""
+    word_size: int
+    """In bytes."""
 
     def copy(self) -> "PathState":
         """Copy the state, to follow a branch in both directions."""
-        return PathState(self.registers.copy(), self.memory.copy(), self.word)
+        return PathState(self.registers.copy(), self.memory.copy(), self.word_size)
 
     def address(self, base: int, distance: int) -> Value:
         """Return the value of register ``base`` plus ``distance`` bytes; unknown if ``base`` is FIXED or INDEXED."""
@@ -61,17 +72,17 @@ class PathState(NamedTuple):
 
     def push(self, value: Value) -> None:
         """Push a word."""
-        self.registers[STACK] = self.address(STACK, -self.word)
+        self.registers[STACK] = self.address(STACK, -self.word_size)
         self.store(self.registers[STACK], value)
 
     def pop(self) -> Value:
         """Pop a word."""
         value = self.load(self.registers[STACK])
-        self.registers[STACK] = self.address(STACK, self.word)
+        self.registers[STACK] = self.address(STACK, self.word_size)
         return value
 
 
-class Ended(NamedTuple):
+class PathEnd(NamedTuple):
     """The end of a path: the function returns, or the path reaches the address ``until`` of `path_ends`."""
 
     state: PathState
@@ -79,66 +90,69 @@ class Ended(NamedTuple):
     """Bytes that ``ret`` pops, the return address included; 0 if the path ends elsewhere."""
 
     @property
-    def frame(self) -> Value:
-        """The stack pointer after ``ret``.
+    def cfa(self) -> Value:
+        """The canonical frame address: the stack pointer after ``ret``.
 
-        It is None if ``ret`` pops a word that this path has stored, as in V8's builtins: that is not the caller's
+        It is None if ``ret`` pops a word that this path has stored, as in V8's builtins: that word is not the caller's
         address.
         """
-        top = self.state.address(STACK, 0)
-        return self.state.address(STACK, self.popped) if self.state.load(top) == (top, 0) else None
+        stack_top = self.state.address(STACK, 0)
+        return self.state.address(STACK, self.popped) if self.state.load(stack_top) == (stack_top, 0) else None
 
 
-def path_ends(code: X86Code, begin: int, within: tuple[int, int], until: int = -1) -> Iterator[Ended]:
-    """Follow all paths from ``begin``, in the function with the extent ``within``, and yield their ends.
+def path_ends(code: X86Code, begin: int, extent: tuple[int, int], until: int = -1) -> Iterator[PathEnd]:
+    """Follow all paths from ``begin``, in the function with this extent, and yield their ends.
 
-    Each instruction is followed once. A path has an end at ``until``, where the function returns, and at a tail call
-    through memory at a fixed address. Paths that stop for another reason yield nothing.
+    A path has an end at ``until``, where the function returns, and at a tail call through memory at a fixed address. A
+    path that stops for another reason yields nothing; for example, an instruction that an earlier path has reached is
+    not followed a second time.
     """
-    word = 8 if code.is_64 else 4
-    paths = [(begin, PathState([(number, 0) for number in range(16)], {}, word), within)]
-    seen: set[int] = set()
+    word_size = 8 if code.is_64 else 4
+    # (next instruction, state there, extent of its function) of each path that is still to be followed
+    paths = [(begin, PathState([(register, 0) for register in range(16)], {}, word_size), extent)]
+    followed: set[int] = set()
     while paths:
-        at, state, span = paths.pop()
-        while at not in seen and len(seen) < _MOST_INSTRUCTIONS:
-            seen.add(at)
-            if at == until:
-                yield Ended(state, 0)
+        svma, state, extent = paths.pop()
+        while svma not in followed and len(followed) < _MOST_INSTRUCTIONS:
+            followed.add(svma)
+            if svma == until:
+                yield PathEnd(state, 0)
                 break
-            instruction = code.instruction(at) if span[0] <= at < span[1] else None
+            instruction = code.instruction(svma) if extent[0] <= svma < extent[1] else None
             if instruction is None or instruction.opcode in _DEAD_ENDS:
                 break
-            if instruction.opcode in (0xC2, 0xC3) or (
+            if instruction.opcode in (0xC2, 0xC3) or (  # ret, with and without further bytes to pop
                 _is_jump(instruction) and instruction.is_memory and instruction.operand == FIXED
             ):
-                yield Ended(state, word + (instruction.number & 0xFFFF if instruction.opcode == 0xC2 else 0))
+                yield PathEnd(state, word_size + (instruction.number & 0xFFFF if instruction.opcode == 0xC2 else 0))
                 break
             if _is_jump(instruction):
                 break
-            at += instruction.size
-            if instruction.opcode in (0xE9, 0xEB):
-                at += instruction.number
-                span = span if span[0] <= at < span[1] else code.function(at)
+            svma += instruction.size
+            if instruction.opcode in (0xE9, 0xEB):  # jmp
+                svma += instruction.number
+                extent = extent if extent[0] <= svma < extent[1] else code.function(svma)
             elif instruction.opcode in _CONDITIONAL:
-                target = at + instruction.number
-                paths.append((target, state.copy(), span if span[0] <= target < span[1] else code.function(target)))
+                target = svma + instruction.number
+                target_extent = extent if extent[0] <= target < extent[1] else code.function(target)
+                paths.append((target, state.copy(), target_extent))
             else:
                 _run(instruction, state)
 
 
-def exits(code: X86Code, svma: int) -> bool:
-    """Return whether a system call follows within eight instructions, as where a thread's function returns to."""
+def leads_to_system_call(code: X86Code, svma: int) -> bool:
+    """Return whether one of the next eight instructions is a system call, as where a thread's function returns to."""
     for _ in range(8):
         instruction = code.instruction(svma)
-        if instruction is None or instruction.opcode in (0x105, 0xCD):
+        if instruction is None or instruction.opcode in (0x105, 0xCD):  # syscall, int
             return instruction is not None
         svma += instruction.size
     return False
 
 
 def _is_jump(instruction: X86Instruction) -> bool:
-    """Return whether an instruction jumps to an address in a register or in memory."""
-    return instruction.opcode == 0xFF and instruction.register in (4, 5)
+    """Return whether an instruction jumps to an address that is in a register or in memory."""
+    return instruction.opcode == 0xFF and instruction.register in (4, 5)  # near and far jmp
 
 
 def _run(instruction: X86Instruction, state: PathState) -> None:
@@ -148,46 +162,47 @@ def _run(instruction: X86Instruction, state: PathState) -> None:
     """
     opcode, registers = instruction.opcode, state.registers
     if (opcode == 0xE8 and instruction.number) or (opcode == 0xFF and instruction.register in (2, 3)):
-        registers[RESULT] = (
-            None  # other registers are taken to be kept: hand-written code knows which ones its callees keep
-        )
+        # A call changes rax. It is taken to keep other registers: hand-written code knows which ones its callees keep.
+        registers[RESULT] = None
     elif opcode in (0x68, 0x6A, 0x9C, 0xE8) or (opcode == 0xFF and instruction.register == 6):
+        # push of a constant, of flags or of memory; a call of the next instruction, which only pushes its address
         state.push(None)
     elif opcode in range(0x50, 0x58):
         state.push(registers[instruction.register])
     elif opcode in range(0x58, 0x60):
         registers[instruction.register] = state.pop()
-    elif opcode in (0x8F, 0x9D):
+    elif opcode in (0x8F, 0x9D):  # pop to memory or to flags
         state.pop()
-    elif opcode == 0xC9:
+    elif opcode == 0xC9:  # leave
         registers[STACK] = registers[FRAME]
         registers[FRAME] = state.pop()
-    elif opcode in (0x60, 0x61, 0xC8):
+    elif opcode in (0x60, 0x61, 0xC8):  # pusha, popa, enter
         registers[STACK] = None
     elif opcode in (0x89, 0x8B, 0x8D):
         _move(instruction, state)
     else:
         _compute(instruction, state)
-    if instruction.is_narrow and 0x50 <= opcode < 0x60:
+    if instruction.is_narrow and 0x50 <= opcode < 0x60:  # push and pop of 16 bits
         registers[STACK] = None
 
 
 def _move(instruction: X86Instruction, state: PathState) -> None:
     """Apply mov or lea to a path."""
     registers = state.registers
-    place = state.address(instruction.operand, instruction.displacement) if instruction.is_memory else None
-    if instruction.opcode == 0x8D:
-        registers[instruction.register] = place
-    elif instruction.opcode == 0x8B:
-        registers[instruction.register] = state.load(place) if instruction.is_memory else registers[instruction.operand]
+    address = state.address(instruction.operand, instruction.displacement) if instruction.is_memory else None
+    if instruction.opcode == 0x8D:  # lea
+        registers[instruction.register] = address
+    elif instruction.opcode == 0x8B:  # mov from a register or memory
+        source = state.load(address) if instruction.is_memory else registers[instruction.operand]
+        registers[instruction.register] = source
     elif instruction.is_memory:
-        state.store(place, registers[instruction.register])
+        state.store(address, registers[instruction.register])
     else:
         registers[instruction.operand] = registers[instruction.register]
 
 
 def _compute(instruction: X86Instruction, state: PathState) -> None:
-    """Apply arithmetic to a path: add a constant, or make a register unknown."""
+    """Apply arithmetic to a path: add a constant, align the stack pointer, or make a register unknown."""
     opcode, registers = instruction.opcode, state.registers
     if opcode in (0x80, 0x81, 0x83) and instruction.register == _COMPARE:
         return
@@ -199,6 +214,7 @@ def _compute(instruction: X86Instruction, state: PathState) -> None:
             instruction.operand, -instruction.number if instruction.register else instruction.number
         )
         return
+    # opcodes F6, F7, FE and FF are operations on one operand, such as inc; from 4 on, they do not write it
     writes = opcode in _WRITES_OPERAND or (opcode in (0xF6, 0xF7, 0xFE, 0xFF) and instruction.register < 4)
     written = [instruction.register] if opcode in _WRITES_REGISTER else []
     written += [instruction.operand] if writes and not instruction.is_memory else []

@@ -8,8 +8,11 @@ so the path from an instruction to ``ret`` shows where the return address and th
               pop %rbx
               ret
 
-If all paths end in calls that do not return, the path from the function's start to the instruction is used, if a symbol
-gives the start. Paths that disagree give no rule.
+A path may branch, so several ends may be reached; they must agree on the CFA. If no path reaches a ``ret``, as where
+all end in calls that do not return, or if the ends disagree, we try the path from the function's start to the
+instruction, provided that a symbol states the start.
+
+Registers have the numbers of machine code, except in rules, where they have DWARF's.
 """
 
 from collections.abc import Mapping
@@ -21,12 +24,12 @@ from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RegisterRul
 from perf2x.base.binaries.cfi.x86_paths import FRAME, STACK, PathState, Place, Value, path_ends
 from perf2x.base.binaries.elf.x86_code import ANYWHERE, X86Code
 
-_ENOUGH = 4
-"""At most this many path ends are compared; all of them must agree."""
-_SAVED = {True: (3, FRAME, 12, 13, 14, 15), False: (3, FRAME, 6, 7)}
-"""Callee-saved registers of 32-bit (False) and 64-bit code."""
+# At most this many path ends are compared; a function may have any number of them.
+_MAX_PATH_ENDS = 4
+# Callee-saved registers of 32-bit (False) and 64-bit code.
+_CALLEE_SAVED = {True: (3, FRAME, 12, 13, 14, 15), False: (3, FRAME, 6, 7)}
+# Register numbers in 64-bit instructions → DWARF's, where they differ.
 _TO_DWARF = {1: 2, 2: 1, 4: 7, 5: 6, 6: 4, 7: 5}
-"""Register numbers in 64-bit instructions → DWARF's, where they differ."""
 
 
 def rule_by_code(code: X86Code, svma: int, table: RuleTable, *, is_exact: bool) -> Rule | None:
@@ -35,71 +38,87 @@ def rule_by_code(code: X86Code, svma: int, table: RuleTable, *, is_exact: bool) 
     ``is_exact``: ``svma`` is the sampled instruction; otherwise it is a return address, and its function is that of the
     call before it.
     """
-    within = code.function(svma if is_exact else svma - 1)
-    ends = list(islice(path_ends(code, svma, within), _ENOUGH))
-    frames = {(ended.frame, ended.popped) for ended in ends}
-    frame, popped = frames.pop() if len(frames) == 1 else (None, 0)
-    if frame is not None:
-        saved = {register: {one.state.registers[register] for one in ends} for register in _SAVED[code.is_64]}
-        agreed = {register: values.pop() for register, values in saved.items() if len(values) == 1}
-        return _rule(code.is_64, frame, popped, agreed, table)
-    return _rule_from_start(code, within, svma, table) if within != ANYWHERE and within[0] <= svma else None
+    extent = code.function(svma if is_exact else svma - 1)
+    ends = list(islice(path_ends(code, svma, extent), _MAX_PATH_ENDS))
+    cfas = {(end.cfa, end.popped) for end in ends}
+    cfa, popped = cfas.pop() if len(cfas) == 1 else (None, 0)
+    if cfa is not None:
+        # what each callee-saved register holds at the ends; ends that disagree leave the register undefined
+        values = {register: {end.state.registers[register] for end in ends} for register in _CALLEE_SAVED[code.is_64]}
+        agreed = {register: distinct.pop() for register, distinct in values.items() if len(distinct) == 1}
+        return _rule(code.is_64, cfa, popped, agreed, table)
+    return _rule_from_start(code, extent, svma, table) if extent != ANYWHERE and extent[0] <= svma else None
 
 
-def _rule_from_start(code: X86Code, within: tuple[int, int], svma: int, table: RuleTable) -> Rule | None:
-    """Derive the rule from a path from the function's start to an address.
+def _rule_from_start(code: X86Code, extent: tuple[int, int], svma: int, table: RuleTable) -> Rule | None:
+    """Derive the rule from a path from the function's start to ``svma``.
 
-    Returns None if the path stores something else in place of the return address: V8's builtins pop it and push it
+    Returns None if all such paths store something else in place of the return address: V8's builtins pop it and push it
     elsewhere.
     """
-    caller: Place = (STACK, 0)
-    for ended in path_ends(code, within[0], within, until=svma):
-        if ended.state.load(caller) != (caller, 0):
+    return_address: Place = (STACK, 0)  # the stack pointer at the function's start points to it
+    for end in path_ends(code, extent[0], extent, until=svma):
+        if end.state.load(return_address) != (return_address, 0):
             continue
-        for register in () if ended.popped else (FRAME, STACK):  # callees may pop their arguments
-            now = ended.state.registers[register]
-            if now is not None and now[0] == STACK and now[1] <= 0:
-                frame = (register, ended.state.word - now[1])
-                return _rule(code.is_64, frame, ended.state.word, _saved_so_far(code.is_64, ended.state, frame), table)
+        # The frame pointer comes first: callees may pop their arguments, which the path does not know. An end that
+        # pops bytes is a ``ret``, not ``svma``.
+        for register in () if end.popped else (FRAME, STACK):
+            value = end.state.registers[register]
+            if value is not None and value[0] == STACK and value[1] <= 0:
+                word_size = end.state.word_size
+                cfa = (register, word_size - value[1])
+                return _rule(code.is_64, cfa, word_size, _saved_values(code.is_64, end.state, cfa), table)
     return None
 
 
-def _saved_so_far(is_64: bool, state: PathState, frame: tuple[int, int]) -> dict[int, Value]:
-    """Return where the caller's values of callee-saved registers are, given what the function has pushed so far."""
-    found: dict[int, Value] = {}
-    for register in _SAVED[is_64]:
+def _saved_values(is_64: bool, state: PathState, cfa: tuple[int, int]) -> dict[int, Value]:
+    """Return where the caller's values of callee-saved registers are after a path from the function's start.
+
+    ``state`` is in terms of registers at the start. The result and ``cfa`` are in terms of those at the path's end, as
+    `_rule` needs it: a value is the register itself, if the function has not changed it, or the word that it was
+    pushed to.
+    """
+    values: dict[int, Value] = {}
+    for register in _CALLEE_SAVED[is_64]:
         slots = [place[1] for place, value in state.memory.items() if value == (register, 0) and place[0] == STACK]
         if state.registers[register] == (register, 0):
-            found[register] = (register, 0)
+            values[register] = (register, 0)
         elif slots:
-            found[register] = ((frame[0], frame[1] - state.word + slots[0]), 0)
-    return found
+            values[register] = ((cfa[0], cfa[1] - state.word_size + slots[0]), 0)
+    return values
 
 
-def _rule(is_64: bool, frame: Place, popped: int, saved: Mapping[int, Value], table: RuleTable) -> Rule | None:
-    """Build the rule for a canonical frame address; registers without a known value become undefined."""
-    base, distance = frame
-    counter = 16 if is_64 else 8
-    registers = [(counter, RegisterRule(RuleKind.OFFSET, -popped))]
-    for register in _SAVED[is_64]:
+def _rule(is_64: bool, cfa: Place, popped: int, saved: Mapping[int, Value], table: RuleTable) -> Rule | None:
+    """Build a rule of symbolic values, which are in terms of registers and memory at the address of the rule.
+
+    ``cfa`` is the canonical frame address, ``popped`` the distance from it down to the return address, and ``saved``
+    has the caller's values of callee-saved registers; those without a value that a rule can state become undefined.
+    Returns None if a rule cannot state the CFA.
+    """
+    base, distance = cfa
+    return_register = 16 if is_64 else 8  # DWARF's numbers for rip and eip
+    registers = [(return_register, RegisterRule(RuleKind.OFFSET, -popped))]
+    for register in _CALLEE_SAVED[is_64]:
         value = saved.get(register)
-        if value == (register, 0):
+        if value == (register, 0):  # the register still has the caller's value
             continue
-        where = value[0] if value is not None and value[1] == 0 else None
-        at = RegisterRule(RuleKind.UNDEFINED, 0)
-        if isinstance(where, tuple) and where[0] == base:
-            at = RegisterRule(RuleKind.OFFSET, where[1] - distance)
-        registers.append((_dwarf(is_64, register), at))
+        # the place of the word that the value is equal to, if it is a word of memory
+        place = value[0] if value is not None and value[1] == 0 else None
+        rule = RegisterRule(RuleKind.UNDEFINED, 0)
+        if isinstance(place, tuple) and place[0] == base:
+            rule = RegisterRule(RuleKind.OFFSET, place[1] - distance)
+        registers.append((_dwarf_number(is_64, register), rule))
     if base in (STACK, FRAME):
-        return Rule(_dwarf(is_64, base), distance, counter, False, tuple(registers))
-    first = base[0] if isinstance(base, tuple) else base
-    if not isinstance(first, int):
+        return Rule(_dwarf_number(is_64, base), distance, return_register, False, tuple(registers))
+    # the CFA counts from another register, or from a word in memory that a register points to
+    pointer = base[0] if isinstance(base, tuple) else base
+    if not isinstance(pointer, int):
         return None
-    start = Operation(Operator.BREGX, base[1] if isinstance(base, tuple) else 0, _dwarf(is_64, first))
-    read = (Operation(Operator.DEREF),) if isinstance(base, tuple) else ()
-    number = table.expression_number((start, *read, Operation(Operator.PLUS_UCONST, distance)))
-    return Rule(CFA_BY_EXPRESSION, number, counter, False, tuple(registers))
+    push_pointer = Operation(Operator.BREGX, base[1] if isinstance(base, tuple) else 0, _dwarf_number(is_64, pointer))
+    load = (Operation(Operator.DEREF),) if isinstance(base, tuple) else ()
+    expression = table.expression_number((push_pointer, *load, Operation(Operator.PLUS_UCONST, distance)))
+    return Rule(CFA_BY_EXPRESSION, expression, return_register, False, tuple(registers))
 
 
-def _dwarf(is_64: bool, register: int) -> int:
+def _dwarf_number(is_64: bool, register: int) -> int:
     return _TO_DWARF.get(register, register) if is_64 else register

@@ -11,8 +11,8 @@ from perf2x.base.binaries.elf.elf_file import CodeBlocks, ElfObject
 from perf2x.errors import ObjectError
 
 MAX_ANSWERS = 1 << 16
+# Maximum bytes of a call instruction on x86, without prefixes.
 _LONGEST_CALL = 7
-"""Maximum bytes of a call instruction on x86, without prefixes."""
 _CALL_REL32, _GROUP_5 = 0xE8, 0xFF
 _INDIRECT_SIZES = (2, 3, 4, 6, 7)
 

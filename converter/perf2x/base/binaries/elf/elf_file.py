@@ -213,8 +213,8 @@ def open_object(path: Path) -> ElfObject:
     return open_elf(inflate_file(read_object_file(path)), str(path))
 
 
+# Maximum bytes of a function to read.
 MOST = 1 << 20
-"""Maximum bytes of a function to read."""
 
 
 def whole_code(elf: ElfObject, start: int, size: int) -> bytes:
@@ -230,8 +230,8 @@ def whole_code(elf: ElfObject, start: int, size: int) -> bytes:
     return found
 
 
+# Bytes of a block, so few that opening the file takes longer than reading one; the number of blocks to cache.
 BLOCK, MAX_BLOCKS = 1 << 14, 256
-"""Bytes of a block, so few that opening the file takes longer than reading one; the number of blocks to cache."""
 
 
 class CodeBlocks:

@@ -14,21 +14,19 @@ from perf2x.errors import ObjectError
 _IDENT_SIZE = 16
 _CLASS_32, _CLASS_64 = 1, 2
 _LITTLE, _BIG = 1, 2
+# ``e_shstrndx`` of files in which the number of the name section does not fit; ``sh_link`` of section 0 has it
+# instead.
 _SHN_XINDEX = 0xFFFF
-"""``e_shstrndx`` of files in which the number of the name section does not fit; ``sh_link`` of section 0 has it
-instead.
-"""
+# ``e_phnum`` of files with more segments than fit; ``sh_info`` of section 0 has their number instead.
 _PN_XNUM = 0xFFFF
-"""``e_phnum`` of files with more segments than fit; ``sh_info`` of section 0 has their number instead."""
 
+# Fields after e_ident as ``struct`` codes: type, machine, version, entry, phoff, shoff, flags, ehsize, phentsize,
+# phnum, shentsize, shnum, shstrndx.
 _HEADER = {_CLASS_64: "HHIQQQIHHHHHH", _CLASS_32: "HHIIIIIHHHHHH"}
-"""Fields after e_ident as ``struct`` codes: type, machine, version, entry, phoff, shoff, flags, ehsize, phentsize,
-phnum, shentsize, shnum, shstrndx.
-"""
+# name, type, flags, addr, offset, size, link, info, addralign, entsize
 _SECTION = {_CLASS_64: "IIQQQQIIQQ", _CLASS_32: "IIIIIIIIII"}
-"""name, type, flags, addr, offset, size, link, info, addralign, entsize"""
+# 64 bits: type, flags, offset, vaddr, paddr, filesz, memsz, align; 32 bits: flags come second to last.
 _SEGMENT = {_CLASS_64: "IIQQQQQQ", _CLASS_32: "IIIIIIII"}
-"""64 bits: type, flags, offset, vaddr, paddr, filesz, memsz, align; 32 bits: flags come second to last."""
 
 _FILE_TYPES = {1: "ET_REL", 2: "ET_EXEC", 3: "ET_DYN", 4: "ET_CORE"}
 _MACHINES = {
@@ -46,10 +44,10 @@ _SEGMENT_TYPES = {
 SHF_ALLOC = 0x2
 SHF_COMPRESSED = 0x800
 PF_X = 0x1
+# Maximum bytes of a name or path; the rest is cut off.
 LONGEST_TEXT = 1 << 16
-"""Maximum bytes of a name or path; the rest is cut off."""
+# Is appended to a name that was cut off.
 CUT = " [cut after 64 KiB]"
-"""Is appended to a name that was cut off."""
 
 
 class ElfSection(NamedTuple):

@@ -22,8 +22,8 @@ _SIZES = {
 }  # fmt: skip
 
 
+# Returns the name of the function that starts exactly at an svma, "" if none does; used for entries of ifuncs.
 NameAt = Callable[[int], str]
-"""Returns the name of the function that starts exactly at an svma, "" if none does; used for entries of ifuncs."""
 
 
 class LinkageTable:

@@ -16,9 +16,10 @@ from perf2x.base.columnar import U64, AnyArray, arange, as_int64, as_uint64
 from perf2x.errors import ObjectError
 
 _SHF_EXECINSTR = 0x4
+# Base address for modules; a multiple of every alignment, and not 0, which means "discarded" in debug info.
 MODULE_BASE = 1 << 16
-"""Base address for modules; a multiple of every alignment, and not 0, which means "discarded" in debug info."""
 
+# {machine: {relocation type: bytes}} of relocations that store symbol + addend; debug info has no others.
 _WIDTHS = {
     "EM_X86_64": {1: 8, 10: 4, 11: 4},
     "EM_386": {1: 4},
@@ -27,7 +28,6 @@ _WIDTHS = {
     "EM_S390": {22: 8, 4: 4},
     "EM_PPC64": {38: 8, 1: 4},
 }
-"""{machine: {relocation type: bytes}} of relocations that store symbol + addend; debug info has no others."""
 _TYPES = {"SHT_PROGBITS": 1, "SHT_STRTAB": 3, "SHT_NOTE": 7}
 _USED = (".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_line_str", ".debug_ranges",
          ".debug_rnglists", ".debug_addr", ".debug_str_offsets", ".note.gnu.build-id")  # fmt: skip

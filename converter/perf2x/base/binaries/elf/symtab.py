@@ -112,10 +112,9 @@ def function_symbols(elf: ElfObject, table: str, places: Mapping[int, int] | Non
     return SymbolRows(start, size, kind, info >> np.uint8(4), name, strings)
 
 
+# Bits for the kind of a symbol, and for the kinds that its section and its visibility allow. A symbol is used if all
+# three have a bit in common.
 _CODE_OR_DATA, _LABEL, _FUNCTION = 1, 2, 4
-"""Bits for the kind of a symbol, and for the kinds that its section and its visibility allow. A symbol is used if all
-three have a bit in common.
-"""
 
 
 def _is_nameable(elf: ElfObject, rows: AnyArray) -> Bools:
@@ -141,11 +140,11 @@ _KINDS = {
     STT_OBJECT: _CODE_OR_DATA,
     STT_NOTYPE: _LABEL,
 }
+# (256,) the kind of symbol for each st_info.
 _BY_INFO = np.array([_KINDS.get(info & 0xF, 0) for info in range(256)], np.uint8)
-"""(256,) the kind of symbol for each st_info."""
 _NOT_HIDDEN = [0 if other & 3 in (_STV_INTERNAL, _STV_HIDDEN) else _LABEL for other in range(256)]
+# (256,) the kinds of symbol that each st_other (visibility) allows: all, but no hidden labels.
 _BY_OTHER = np.array(_NOT_HIDDEN, np.uint8) | np.uint8(_CODE_OR_DATA | _FUNCTION)
-"""(256,) the kinds of symbol that each st_other (visibility) allows: all, but no hidden labels."""
 _MAPPING_LETTERS = {"EM_ARM": b"adtx", "EM_AARCH64": b"adtx", "EM_RISCV": b"dx"}
 
 

@@ -11,10 +11,10 @@ from perf2x.base.binaries.elf.x86_instructions import LONGEST, X86Instruction, d
 from perf2x.base.columnar import flatnonzero, lexsort
 from perf2x.errors import ObjectError
 
+# Maximum number of cached instructions.
 _MOST = 1 << 17
-"""Maximum number of cached instructions."""
+# The extent of a function without a symbol: all addresses.
 ANYWHERE = 0, 2**64
-"""The extent of a function without a symbol: all addresses."""
 
 
 class X86Code:

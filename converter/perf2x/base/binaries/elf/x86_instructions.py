@@ -6,10 +6,10 @@ Source: Intel's Software Developer's Manual, volume 2: 2.1 (prefixes, ModR/M, SI
 
 from typing import NamedTuple
 
+# Maximum bytes of an instruction.
 LONGEST = 15
-"""Maximum bytes of an instruction."""
+# Stand for a base register where there is none: memory at a fixed address, and memory with an index register.
 FIXED, INDEXED = -1, -2
-"""Stand for a base register where there is none: memory at a fixed address, and memory with an index register."""
 
 
 def opcodes(text: str) -> frozenset[int]:
@@ -29,13 +29,13 @@ _NUMBERS = {
     4: opcodes("05 0d 15 1d 25 2d 35 3d 68 69 81 a9 b8-bf c7 e8 e9"),
     6: opcodes("9a ea"),
 }
+# Bytes of the immediate after an opcode of the first map, with 32-bit operands.
 _NUMBER_OF = {code: size for size, codes in _NUMBERS.items() for code in codes}
-"""Bytes of the immediate after an opcode of the first map, with 32-bit operands."""
 _OF_32_BITS_ONLY = opcodes("06 07 0e 16 17 1e 1f 27 2f 37 3f 60-62 82 9a c4 c5 ce d4-d6 ea")
 _NO_MODRM_0F = opcodes("05-0b 0e 30-37 77 80-8f a0-a2 a8-aa c8-cf")
 _BYTE_0F = opcodes("0f 70-73 a4 ac ba c2 c4-c6")
+# Opcode maps that VEX and EVEX select by number: the one after 0F, and the one after 0F 3A.
 _SECOND, _THIRD = 1, 3
-"""Opcode maps that VEX and EVEX select by number: the one after 0F, and the one after 0F 3A."""
 
 
 class X86Instruction(NamedTuple):

@@ -22,11 +22,11 @@ from perf2x.base.files.unpack_limit import FreeSpace, download_limit, format_siz
 from perf2x.errors import FormatError, ObjectError
 
 _BLOCK = 1 << 16
+# Lifetime of a cached "no server had it" (debuginfod-find(1), cache_miss_s).
 _MISS_SECONDS = 600
-"""Lifetime of a cached "no server had it" (debuginfod-find(1), cache_miss_s)."""
 _SLOW_SECONDS = 90
+# Called with (address, bytes received, total bytes or 0).
 Progress = Callable[[str, int, int], None]
-"""Called with (address, bytes received, total bytes or 0)."""
 
 
 def cache_directory() -> Path | None:

@@ -84,12 +84,11 @@ def has_code(file: ElfObject) -> bool:
 
 
 _ANY_RECORDING = RecordedFiles()
+# Returns why the file at a recorded path is refused; "" if it is taken.
 _Refusal = Callable[[Path], str]
-"""Returns why the file at a recorded path is refused; "" if it is taken."""
+# Yields files of a kind (``executable`` or ``debuginfo``) by build id, from archives or debuginfod; called last, and
+# only for kinds that no other place has.
 Fetcher = Callable[[str, bytes], Iterator[ElfObject]]
-"""Yields files of a kind (``executable`` or ``debuginfo``) by build id, from archives or debuginfod; called last, and
-only for kinds that no other place has.
-"""
 
 
 class Finder(Struct, eq=False):

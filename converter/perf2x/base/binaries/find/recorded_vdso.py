@@ -20,8 +20,8 @@ from perf2x.base.mapping_names import VDSO
 from perf2x.errors import ObjectError
 
 IN_MEMORY = f"{VDSO} of this machine"
+# perf's program that writes out the 32-bit vDSO.
 _READERS = ("/usr/lib/perf-core/perf-read-vdso32", "/usr/libexec/perf-core/perf-read-vdso32")
-"""perf's program that writes out the 32-bit vDSO."""
 
 
 def find_vdso(

@@ -16,12 +16,12 @@ from perf2x.base.binaries.find.search_paths import SearchPaths
 from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.base.frozen_struct import Frozen
 
+# The largest source file to read, in bytes.
 MOST = 4 << 20
-"""The largest source file to read, in bytes."""
+# Maximum number of a path's last parts to look for below a folder.
 _MOST_PARTS = 64
-"""Maximum number of a path's last parts to look for below a folder."""
+# Folders of the kernel's virtual file systems.
 _NO_FILES = ("/proc/", "/sys/", "/dev/")
-"""Folders of the kernel's virtual file systems."""
 
 NOT_LOCAL = (
     "not read from this machine, because its program was recorded elsewhere or found in another place; "
@@ -30,8 +30,8 @@ NOT_LOCAL = (
 
 _NOT_ENABLED = "not read; to read it, pass --source or --source-dir DIR"
 
+# Fetches a source file by the build id of an object and the recorded path.
 Fetch = Callable[[bytes, str], Path | None]
-"""Fetches a source file by the build id of an object and the recorded path."""
 
 
 class SourceText(Frozen):

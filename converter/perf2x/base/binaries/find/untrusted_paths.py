@@ -28,10 +28,9 @@ from perf2x.base.binaries.find.running_kernel import running_host_name
 from perf2x.base.binaries.find.search_paths import SearchPaths
 from perf2x.base.columnar import U64, DictionaryColumn
 
+# Only the low 48 bits of inode numbers are compared: overlayfs puts the number of a layer into those above, and older
+# kernels leave it out in mappings (``xino``).
 _INODE_MODULUS = 1 << 48
-"""Only the low 48 bits of inode numbers are compared: overlayfs puts the number of a layer into those above, and older
-kernels leave it out in mappings (``xino``).
-"""
 
 
 class RecordedOn(Protocol):

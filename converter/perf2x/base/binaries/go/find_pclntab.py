@@ -27,12 +27,11 @@ from perf2x.errors import ObjectError
 
 _SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")
 _MAGIC = re.compile(rb"(?:[\xfb\xfa\xf0\xf1]\xff\xff\xff|\xff\xff\xff[\xfb\xfa\xf0\xf1])\0\0[\1\2\4][\4\10]")
+# Index of the word that holds the start of the text: in the table's header, counted after its first 8 bytes, and in
+# ``.go.module``.
 _TEXT_IN_HEADER, _TEXT_IN_MODULE = 2, 22
-"""Index of the word that holds the start of the text: in the table's header, counted after its first 8 bytes, and in
-``.go.module``.
-"""
+# The number of the relocation type R_*_RELATIVE, by machine.
 _RELATIVE = {"EM_X86_64": 8, "EM_AARCH64": 1027, "EM_386": 8, "EM_ARM": 23, "EM_RISCV": 3, "EM_S390": 12}
-"""The number of the relocation type R_*_RELATIVE, by machine."""
 
 
 def go_functions(elf: ElfObject) -> GoFunctions | None:
@@ -108,8 +107,8 @@ def _relocated(elf: ElfObject, address: int) -> int:
 
 
 _CALL_SIZE = 16
+# Maximum number of inlined calls to read for each function; large functions have a few hundred.
 MAX_CALLS = 1 << 12
-"""Maximum number of inlined calls to read for each function; large functions have a few hundred."""
 _TREES = b"\0go:func.*\0"
 
 

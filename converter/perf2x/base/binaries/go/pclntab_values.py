@@ -35,17 +35,16 @@ from perf2x.base.columnar import (
 )
 from perf2x.base.columnar.byte_streams import numbers
 
+# The longest number in bytes: no field is wider than 32 bits.
 _LONGEST_NUMBER = 5
-"""The longest number in bytes: no field is wider than 32 bits."""
+# The longest table of one function; generated code needs tens of thousands, and a hostile table must not take seconds.
 _LONGEST = 1 << 20
-"""The longest table of one function; generated code needs tens of thousands, and a hostile table must not take seconds.
-"""
+# Bytes of a table to decode in the first attempt.
 _FIRST_LOOK = 256
-"""Bytes of a table to decode in the first attempt."""
+# Bytes of all tables that are decoded together.
 _AT_ONCE = 1 << 20
-"""Bytes of all tables that are decoded together."""
+# The longest function; larger offsets in a damaged table are clamped to this.
 _FARTHEST = np.uint64(1 << 36)
-"""The longest function; larger offsets in a damaged table are clamped to this."""
 
 
 def values_at(data: bytes, at: I64, quantum: int, table: I64, offset: U64) -> I64:

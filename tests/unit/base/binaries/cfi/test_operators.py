@@ -218,7 +218,7 @@ def test_numbers_of_any_size(data, unsigned, signed) -> None:
     assert (cursor(data).uleb(), cursor(data).sleb()) == (unsigned, signed)
 
 
-@pytest.mark.parametrize("read", ["u8", "uleb", "sleb", "block", "native", "cstring"])
+@pytest.mark.parametrize("read", ["u8", "uleb", "sleb", "block", "word", "c_string"])
 def test_nothing_is_read_after_an_entry(read) -> None:
     """The bytes are there, but belong to what comes next."""
     data = b"\x81\x01\x01" + bytes(8)
@@ -231,6 +231,6 @@ def test_nothing_is_read_after_an_entry(read) -> None:
 
 def test_blocks_and_strings_end_within_their_entry() -> None:
     place = cursor(b"\x03abc\x00def\x00")
-    assert (place.block(), place.u8(), place.cstring(), place.position) == (b"abc", 0, b"def", 9)
+    assert (place.block(), place.u8(), place.c_string(), place.position) == (b"abc", 0, b"def", 9)
     with pytest.raises(ObjectError, match="a block of 4 bytes"):
         cursor(b"\x04abc").block()

@@ -153,7 +153,7 @@ def assert_same(section, offsets, registers=17) -> list:
 def at_once(request, monkeypatch) -> None:
     """Programs are taken apart at once, or in pieces that end within instructions."""
     if request.param is not None:
-        monkeypatch.setattr(run_instructions, "_AT_ONCE", request.param)
+        monkeypatch.setattr(run_instructions, "_MATCH_SIZE", request.param)
 
 
 def some_uleb(random) -> bytes:

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RegisterRule, RuleKind, RuleTable
-from perf2x.base.binaries.cfi.x86_paths import exits
+from perf2x.base.binaries.cfi.x86_paths import leads_to_system_call
 from perf2x.base.binaries.cfi.x86_rules_from_code import rule_by_code
 from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.base.binaries.elf.x86_code import X86Code
@@ -136,4 +136,4 @@ def test_code_behind_a_threads_function_exits() -> None:
     # mov edi, eax; xor eax, eax; mov al, 60; syscall; hlt
     for text, found in (("89c731c0b03c0f05f4", True), ("89c731c0b03cc3", False), ("06", False)):
         image = tiny_elf([TinySection(".text", bytes.fromhex(text), TEXT, flags=6)])
-        assert exits(X86Code(open_elf(image), None), TEXT) is found
+        assert leads_to_system_call(X86Code(open_elf(image), None), TEXT) is found
