@@ -90,7 +90,7 @@ def test_names_that_would_rewrite_the_screen() -> None:
 def test_lines_that_are_not_shown() -> None:
     costs = (LineCost(0, (2,), (2,)), LineCost(2, (1,), (1,)), LineCost(9, (1,), (4,)))
     source = SourceListing("/a.c", costs, {1: "a", 2: "b", 9: "c"}, "")
-    assert [(row.place, row.text, row.own) for row in source_rows(source)] == [
+    assert [(row.position, row.text, row.own) for row in source_rows(source)] == [
         ("?", "", (2,)), ("1", "a", ()), ("2", "b", (1,)), ("", GAP, ()), ("9", "c", (1,))
     ]  # fmt: skip
 
@@ -98,7 +98,7 @@ def test_lines_that_are_not_shown() -> None:
 def test_jumps_point_the_way() -> None:
     rows = (instruction(0x10, "jmp 0x11", 1), instruction(0x11, "jmp 0x10", 0), instruction(0x12, "jmp 0x12", 2))
     code = CodeListing("o", "f", 0x10, rows, "")
-    shown = [(row.place, row.text.strip()) for row in code_rows(code, FunctionListing("f", "o", (0,), (0,)))]
+    shown = [(row.position, row.text.strip()) for row in code_rows(code, FunctionListing("f", "o", (0,), (0,)))]
     assert shown == [("▸10", "jmp 0x11 ↓"), ("▸11", "jmp 0x10 ↑"), ("▸12", "jmp 0x12 ↑")]
 
 

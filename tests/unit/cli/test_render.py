@@ -16,7 +16,14 @@ from rich.cells import cell_len
 
 from perf2x.cli.render.csv_table import csv_text, flattened
 from perf2x.cli.render.fit_text import cell_width, share_width, shorten
-from perf2x.cli.render.markdown_table import MOST, Section, code, escape_tildes, markdown_document, sentence_with_code
+from perf2x.cli.render.markdown_table import (
+    MAX_BYTES,
+    Section,
+    code,
+    escape_tildes,
+    markdown_document,
+    sentence_with_code,
+)
 from perf2x.cli.render.report_formats import Report, print_report
 from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen, line_width
 from perf2x.cli.render.text_table import Column, Layout, name_column, table_lines
@@ -165,7 +172,7 @@ def test_markdown_is_bounded() -> None:
     """GitHub refuses a comment of more than 65,536 characters and a summary of more than a mebibyte."""
     rows = 50_000
     text = "\n".join(markdown_document("x", [Section("", [name_column("function", ["名" * 40] * rows)])]))
-    assert MOST - 1000 < len(text.encode()) <= MOST
+    assert MAX_BYTES - 1000 < len(text.encode()) <= MAX_BYTES
     kept = text.count("\n| `")
     assert text.endswith(f"… and {rows - kept:,} more lines, left out to stay below 60,000 bytes.")
 

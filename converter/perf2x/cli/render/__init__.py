@@ -1,1 +1,5 @@
-"""Tables as text: fitted to a terminal, as Markdown, CSV or JSON. Pure functions, except for ``show``, which prints."""
+"""Turns the results of commands into text for a terminal, Markdown, CSV and JSON.
+
+A command makes a ``Report`` (report_formats.py), which has the result in every format, and prints the one that the user
+chose.
+"""

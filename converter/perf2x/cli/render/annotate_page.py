@@ -14,43 +14,48 @@ from perf2x.model.totals.event_columns import LineColumns, cell_text, event_colu
 from perf2x.model.totals.totals import weights
 
 GAP = "⋮"
-_OF_INSTRUCTION = ("address", "text", "note", "path", "line", "function")
+"""Stands for source lines that are left out."""
+# fields of InstructionCost in the JSON
+_INSTRUCTION_FIELDS = ("address", "text", "note", "path", "line", "function")
 
 
 class _Row(Frozen):
-    """A line of a listing; if ``own`` is empty, the line has no costs."""
+    """A line of a listing. ``own`` and ``total`` are its costs; they are empty if it has none."""
 
-    place: str
-    """Line number or address."""
+    position: str
+    """Line number or address; "" for a line that only explains."""
     text: str
     own: Costs = ()
     total: Costs = ()
 
 
-class _Listed(Frozen):
-    """The data that all listings share."""
+class _Profiled(Frozen):
+    """The event that the listings show, and columns of other events."""
 
     event: str
     unit: str
-    whole: int
-    """The sum of all samples."""
-    beside: LineColumns
+    event_total: int
+    """The cost of all samples of the event."""
+    other_columns: LineColumns
     """Other events and ratios."""
 
     def facts(self, own: Costs, total: Costs) -> dict[str, Any]:
-        """Return costs for JSON, and the self costs of other events and ratios."""
+        """Return the self and the total cost for JSON, and the self costs of other events and ratios."""
         if not own:
             return {"self": 0, "total": 0}
-        cells = self.beside.cells(own)
+        cells = self.other_columns.cells(own)
         return {"self": own[0], "total": total[0]} | {f"self_{name}": cell for name, cell in cells.items()}
 
 
 def listing_report(profile: View, columns: Sequence[str] = ()) -> Report:
-    """Return all listings, as lines for people and as JSON."""
+    """Return the report of all listings in the profile: lines for people, and JSON.
+
+    ``columns`` names other events and ratios to show.
+    """
     listings = profile.listings
     assert listings is not None
     measure = listings.measures[0]
-    listed = _Listed(
+    profiled = _Profiled(
         profile.events[measure.event].name,
         measure.unit,
         sum_of(weights(profile, measure.value)[profile.samples.event == measure.event]),
@@ -58,110 +63,117 @@ def listing_report(profile: View, columns: Sequence[str] = ()) -> Report:
     )
 
     def lines(screen: Screen) -> Iterator[str]:
-        for one in listings.functions:
-            yield from _function_lines(one, listed, screen)
+        for function in listings.functions:
+            yield from _function_lines(function, profiled, screen)
 
     def facts() -> dict[str, Any]:
         return {
-            "event": listed.event,
-            "unit": listed.unit,
-            "value": listed.whole,
-            **({"columns": wholes(listed.beside.columns)} if columns else {}),
-            "functions": [_function_facts(one, listed) for one in listings.functions],
+            "event": profiled.event,
+            "unit": profiled.unit,
+            "value": profiled.event_total,
+            **({"columns": wholes(profiled.other_columns.columns)} if columns else {}),
+            "functions": [_function_facts(function, profiled) for function in listings.functions],
         }
 
     return Report(lines, facts)
 
 
-def _function_facts(one: FunctionListing, listed: _Listed) -> dict[str, Any]:
+def _function_facts(function: FunctionListing, profiled: _Profiled) -> dict[str, Any]:
+    """Return the listings of a function for JSON."""
     return {
-        "name": one.name,
-        "object": one.object,
-        **listed.facts(one.own, one.total),
+        "name": function.name,
+        "object": function.object,
+        **profiled.facts(function.own, function.total),
         "sources": [
             {
-                "path": each.path,
-                "reason": each.reason,
+                "path": source.path,
+                "reason": source.reason,
                 "lines": [
-                    {"line": int(row.place) if row.place.isdigit() else 0, "text": row.text}
-                    | listed.facts(row.own, row.total)
-                    for row in source_rows(each)
+                    {"line": int(row.position) if row.position.isdigit() else 0, "text": row.text}
+                    | profiled.facts(row.own, row.total)
+                    for row in source_rows(source)
                 ],
             }
-            for each in one.sources
+            for source in function.sources
         ],
         "code": [
             {
-                "object": each.object,
-                "symbol": each.symbol,
-                "reason": each.reason,
+                "object": code.object,
+                "symbol": code.symbol,
+                "reason": code.reason,
                 "instructions": [
-                    {name: getattr(row, name) for name in _OF_INSTRUCTION} | listed.facts(row.own, row.total)
-                    for row in each.rows
+                    {name: getattr(row, name) for name in _INSTRUCTION_FIELDS} | profiled.facts(row.own, row.total)
+                    for row in code.rows
                 ],
             }
-            for each in one.code
+            for code in function.code
         ],
     }
 
 
-def _function_lines(one: FunctionListing, listed: _Listed, screen: Screen) -> Iterator[str]:
-    own, total = one.own[0], one.total[0]
-    amounts = (f"{word} {format_amount(cost, listed.unit)} {format_percent(cost, listed.whole)}"
-               for word, cost in (("self", own), ("total", total)))  # fmt: skip
-    thing = f" ({plain(one.object)})" if one.object else ""
-    all_of_it = f"{format_amount(listed.whole, listed.unit)} {plain(listed.event)}"
-    yield from screen.sentence(f"{plain(one.name)}{thing}: {', '.join(amounts)} of {all_of_it}", "bold")
-    for source in one.sources:
+def _function_lines(function: FunctionListing, profiled: _Profiled, screen: Screen) -> Iterator[str]:
+    """Yield a heading with the costs of a function, then a table for each source file and each copy of its code."""
+    own, total = function.own[0], function.total[0]
+    amounts = (f"{label} {format_amount(cost, profiled.unit)} {format_percent(cost, profiled.event_total)}"
+               for label, cost in (("self", own), ("total", total)))  # fmt: skip
+    in_object = f" ({plain(function.object)})" if function.object else ""
+    event_total = f"{format_amount(profiled.event_total, profiled.unit)} {plain(profiled.event)}"
+    yield from screen.sentence(f"{plain(function.name)}{in_object}: {', '.join(amounts)} of {event_total}", "bold")
+    for source in function.sources:
         yield from _titled(plain(source.path) or "no source file", source.reason, screen)
-        yield from _table("line", list(source_rows(source)), own, max(own, total), listed, screen)
-    for code in one.code:
-        place = f"{plain(code.symbol)} in " if code.symbol not in ("", one.name) else ""
-        yield from _titled(f"{place}{plain(code.object) or 'memory'}", code.reason, screen)
-        here = sum(row.own[0] for row in code.rows)
-        rows = list(code_rows(code, one))
-        yield from _table("address", rows, here, max(own, total), listed, screen) if rows else ()
-    if one.places > len(one.code):
-        yield f"{one.places - len(one.code):,} more places with less cost are left out"
+        yield from _table("line", list(source_rows(source)), own, max(own, total), profiled, screen)
+    for code in function.code:
+        # code that was inlined into another function
+        inlined_into = f"{plain(code.symbol)} in " if code.symbol not in ("", function.name) else ""
+        yield from _titled(f"{inlined_into}{plain(code.object) or 'memory'}", code.reason, screen)
+        own_of_copy = sum(row.own[0] for row in code.rows)
+        rows = list(code_rows(code, function))
+        yield from _table("address", rows, own_of_copy, max(own, total), profiled, screen) if rows else ()
+    if function.places > len(function.code):
+        yield f"{function.places - len(function.code):,} more places with less cost are left out"
     yield ""
 
 
 def _titled(head: str, reason: str, screen: Screen) -> Iterator[str]:
+    """Yield the title of a table: what it lists, and why something is missing, if so."""
     yield ""
     yield from screen.sentence(f"{head}: {plain(reason)}" if reason else head, "bold")
 
 
 def source_rows(source: SourceListing) -> Iterator[_Row]:
-    """Yield the lines with costs, in file order, and the text around them."""
+    """Yield the lines with costs and the lines around them, in file order, with GAP for lines that are left out."""
     costs = {line.number: line for line in source.lines}
-    before = None
+    previous = None
     for number in sorted(costs.keys() | source.text.keys()):
-        if before and number > before + 1 and source.text:
+        if previous and number > previous + 1 and source.text:
             yield _Row("", GAP)
-        line, place = costs.get(number), str(number) if number else "?"
+        line, position = costs.get(number), str(number) if number else "?"
         text = _code_text(source.text.get(number, ""))
-        yield _Row(place, text, line.own, line.total) if line else _Row(place, text)
-        before = number
+        yield _Row(position, text, line.own, line.total) if line else _Row(position, text)
+        previous = number
 
 
-def code_rows(code: CodeListing, one: FunctionListing) -> Iterator[_Row]:
-    """Yield the instructions, each change of source line preceded by the line."""
-    led_to = {row.target for row in code.rows if row.target >= 0}
-    source = ("", -1, "")
-    for at, row in enumerate(code.rows):
-        here = (row.path, row.line, row.function)
-        if here != source and row.path:
-            inlined = "" if row.function in ("", one.name) else f" {plain(row.function)}"
-            text = _code_text(one.text.get(row.path, {}).get(row.line, "")).strip()
+def code_rows(code: CodeListing, function: FunctionListing) -> Iterator[_Row]:
+    """Yield the instructions; where the source line changes, a row with the line comes first."""
+    jump_targets = {row.target for row in code.rows if row.target >= 0}
+    previous = ("", -1, "")
+    for index, row in enumerate(code.rows):
+        current = (row.path, row.line, row.function)
+        if current != previous and row.path:
+            inlined = "" if row.function in ("", function.name) else f" {plain(row.function)}"
+            text = _code_text(function.text.get(row.path, {}).get(row.line, "")).strip()
             yield _Row("", f"{plain(base_name(row.path))}:{row.line or '?'}{inlined}  {text}".rstrip())
-        source = here
-        mark = "▸" if at in led_to else " "
-        yield _Row(f"{mark}{row.address:x}", f"  {instruction_text(row, at)}", row.own, row.total)
+        previous = current
+        mark = "▸" if index in jump_targets else " "
+        yield _Row(f"{mark}{row.address:x}", f"  {instruction_text(row, index)}", row.own, row.total)
 
 
-def instruction_text(row: InstructionCost, at: int) -> str:
-    """Return an instruction with its target: an arrow for jumps inside the listing, a name for others."""
-    arrow = "" if row.target < 0 else " ↑" if row.target <= at else " ↓"
+def instruction_text(row: InstructionCost, index: int) -> str:
+    """Return the instruction in row ``index`` of a listing, with what its operand refers to.
+
+    A jump inside the listing has an arrow up or down; other jumps, calls and data have a name.
+    """
+    arrow = "" if row.target < 0 else " ↑" if row.target <= index else " ↓"
     return plain(row.text) + arrow + (f"  <{plain(row.note)}>" if row.note else "")
 
 
@@ -170,26 +182,35 @@ def _code_text(text: str) -> str:
 
 
 def _table(
-    place: str, rows: Sequence[_Row], whole: int, largest: int, listed: _Listed, screen: Screen
+    position_head: str, rows: Sequence[_Row], own_sum: int, largest: int, profiled: _Profiled, screen: Screen
 ) -> Iterator[str]:
-    """Yield lines of a table whose last column is truncated if necessary; costs are shares of ``whole``."""
+    """Yield lines of a table whose last column is truncated if necessary.
+
+    The column of shares refers to ``own_sum``. All amounts have the unit of time that suits ``largest``.
+    ``position_head`` is the heading of the column of lines or addresses.
+    """
 
     def amounts(costs: Iterable[Costs]) -> list[str]:
-        return ["" if not one else format_amount(one[0], listed.unit, largest) if one[0] else "." for one in costs]
+        return [
+            "" if not cost else format_amount(cost[0], profiled.unit, largest) if cost[0] else "." for cost in costs
+        ]
 
     own = [row.own[0] if row.own else 0 for row in rows]
-    shares = [format_percent(cost, whole) if cost else "" for cost in own]
-    cells = [listed.beside.cells(row.own) if row.own else {} for row in rows]
-    style = ["" if any(row.total[:1]) else "dim" for row in rows]
+    shares = [format_percent(cost, own_sum) if cost else "" for cost in own]
+    cells = [profiled.other_columns.cells(row.own) if row.own else {} for row in rows]
+    styles = ["" if any(row.total[:1]) else "dim" for row in rows]
     columns = [
         Column("self", amounts(row.own for row in rows)),
-        Column("", shares, [heat(cost, whole) for cost in own]),
+        Column("", shares, [heat(cost, own_sum) for cost in own]),
         Column("total", amounts(row.total for row in rows)),
         *(
-            Column(short(one.name, HEAD), [cell_text(each[one.name], one.whole) if each else "" for each in cells])
-            for one in listed.beside.columns
+            Column(
+                short(column.name, HEAD),
+                [cell_text(by_name[column.name], column.whole) if by_name else "" for by_name in cells],
+            )
+            for column in profiled.other_columns.columns
         ),
-        Column(place, [row.place for row in rows], "dim"),
-        Column("", [row.text for row in rows], style, is_name=True, cut_at_end=True),
+        Column(position_head, [row.position for row in rows], "dim"),
+        Column("", [row.text for row in rows], styles, is_name=True, cut_at_end=True),
     ]
     return table_lines([columns], screen)

@@ -1,7 +1,7 @@
 r"""CSV: full names, raw numbers, one heading line; lines end with ``\n``.
 
 Recordings are untrusted, and spreadsheets evaluate cells that look like a formula, so such a name is prefixed with an
-apostrophe (``'=HYPERLINK(…)``). The JSON has names as recorded.
+apostrophe (``'=HYPERLINK(…)``). JSON output has names as recorded.
 """
 
 import csv
@@ -11,30 +11,31 @@ from typing import Any
 
 from perf2x.model.printable_text import plain
 
-# East Asian spreadsheets also accept the full-width characters.
+# The last four are full-width: spreadsheets in East Asia accept them, too.
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:
-    """Return the rows as CSV, headings first; texts are escaped, numbers unchanged."""
+    """Return the rows as CSV; the first row has the headings. Texts are escaped, numbers unchanged."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows([_cell(cell) for cell in row] for row in rows)
     return out.getvalue()
 
 
 def flattened(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
-    """Yield every plain value below ``value`` with its path: ``events.0.name``, as in the JSON."""
+    """Yield every number, text and None inside nested mappings and lists, with its path: ``events.0.name``."""
     if isinstance(value, Mapping):
-        for key, one in value.items():
-            yield from flattened(one, f"{path}.{key}" if path else str(key))
+        for key, child in value.items():
+            yield from flattened(child, f"{path}.{key}" if path else str(key))
     elif isinstance(value, list | tuple):
-        for number, one in enumerate(value):
-            yield from flattened(one, f"{path}.{number}" if path else str(number))
+        for index, child in enumerate(value):
+            yield from flattened(child, f"{path}.{index}" if path else str(index))
     else:
         yield path, value
 
 
 def _cell(cell: object) -> object:
+    """Return a cell as CSV shows it: booleans as in JSON, and no text that is a formula or has control characters."""
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if not isinstance(cell, str):

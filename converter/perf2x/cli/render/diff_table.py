@@ -1,4 +1,4 @@
-"""The table of ``perf2x diff`` in every format."""
+"""The table of ``perf2x diff``: its layouts for a terminal, and its JSON."""
 
 from typing import Any
 
@@ -17,14 +17,14 @@ from perf2x.tools.tables.library_tables import COLUMNS
 def diff_report(table: DiffTable, confidence: float, verdict: Verdict | None = None) -> Report:
     """Return the comparison in every format.
 
-    ``confidence`` is that of its intervals, ``verdict`` the outcome of limits.
+    ``confidence`` is that of the intervals in the JSON, ``verdict`` the outcome of limits, if there are any.
     """
     renamed = ", ".join(f"{code(new)} as the renamed {code(old)}" for old, new in table.renamed_objects)
     return table_report(
         table,
         f"perf2x diff: {' → '.join(map(code, table.sources))}",
         change_layouts,
-        lambda table: change_facts(table, confidence) | ({"verdict": to_builtins(verdict)} if verdict else {}),
+        lambda table: difference_facts(table, confidence) | ({"verdict": to_builtins(verdict)} if verdict else {}),
         [*[table.unmoved_note] * bool(table.rows and table.unmoved), *[f"treating {renamed}"] * bool(renamed)],
         verdict.markdown() if verdict else (),
     )
@@ -33,35 +33,36 @@ def diff_report(table: DiffTable, confidence: float, verdict: Verdict | None = N
 def change_layouts(table: DiffTable) -> list[Layout]:
     """Return layouts from wide to narrow.
 
-    Each layout drops more columns than the one before it: first the details of the cost by which rows are not sorted,
-    then objects, then that cost altogether, then everything but the changes.
+    Rows are sorted by their change of one cost, self or total. The first layout has all columns of both costs. The next
+    ones drop the columns of the other cost but its change, then objects, then that change, too. The last layout has
+    only the changes of both costs, besides other events and names.
     """
-    parts, changes = [], []
+    column_groups, changes = [], []  # of self, and of total
     for column in COLUMNS:
         style = [change_style(row.moved(column), row.significant(column)) for row in table.rows]
         factor, share = (Column(head, table.shown[head], style) for head in (f"{column} ×", f"{column} change"))
-        costs = [_amounts(table, f"{column} before", f"{column}_before"), _amounts(table, "after", f"{column}_after")]
-        parts.append([*costs, factor.called("×"), share.called("of the total")])
+        amounts = [_amounts(table, f"{column} before", f"{column}_before"), _amounts(table, "after", f"{column}_after")]
+        column_groups.append([*amounts, factor.with_head("×"), share.with_head("of the total")])
         changes.append(share)
-    own, total = parts
+    own, total = column_groups
     sorted_by, narrow = (own, [*own, changes[1]]) if table.sort == "self" else (total, [changes[0], *total])
-    beside, objects, name = side_columns(table)
-    thing = [*beside, *objects]
+    other_events, objects, name = side_columns(table)
     return [
-        [*own, *total, *thing, name],
-        [*narrow, *thing, name],
-        [*narrow, *beside, name],
-        [*sorted_by, *beside, name],
-        [*changes, *beside, name],
+        [*own, *total, *other_events, *objects, name],
+        [*narrow, *other_events, *objects, name],
+        [*narrow, *other_events, name],
+        [*sorted_by, *other_events, name],
+        [*changes, *other_events, name],
     ]
 
 
 def _amounts(table: DiffTable, head: str, field: str) -> Column:
-    whole = table.whole
-    return Column(head, [format_amount(getattr(row, field), whole.unit, whole.whole) for row in table.rows])
+    """Return the column of a field of ``Change``, such as ``self_before``."""
+    before = table.whole
+    return Column(head, [format_amount(getattr(row, field), before.unit, before.whole) for row in table.rows])
 
 
-def change_facts(table: DiffTable, confidence: float) -> dict[str, Any]:
+def difference_facts(table: DiffTable, confidence: float) -> dict[str, Any]:
     """Return the table for JSON."""
     return {
         "event": table.whole.event,
@@ -78,8 +79,8 @@ def change_facts(table: DiffTable, confidence: float) -> dict[str, Any]:
                 "interval": {column: rounded(row.interval(column)) for column in COLUMNS},
                 "significant": {column: row.significant(column) for column in COLUMNS},
             }
-            | more
-            for row, more in zip(table.rows, _facts_beside(table), strict=True)
+            | other_events
+            for row, other_events in zip(table.rows, _other_event_facts(table), strict=True)
         ],
         "unmoved": table.unmoved,
         "renamed_objects": [list(names) for names in table.renamed_objects],
@@ -87,7 +88,15 @@ def change_facts(table: DiffTable, confidence: float) -> dict[str, Any]:
     }
 
 
-def _facts_beside(table: DiffTable) -> list[dict[str, list[float | None]]]:
-    """Return the other columns of each row, before and after, by name."""
-    named = {f"{column}_{one.name}": one.pairs(table.keys, column) for one in table.beside for column in COLUMNS}
-    return [{name: [*map(number_of, pairs[row])] for name, pairs in named.items()} for row in range(len(table.rows))]
+def _other_event_facts(table: DiffTable) -> list[dict[str, list[float | None]]]:
+    """Return for each row the values of other events and ratios, before and after, by name.
+
+    A name is that of the cost, self or total, an underscore, and that of the event or ratio.
+    """
+    pairs_by_name = {
+        f"{column}_{change.name}": change.pairs(table.keys, column) for change in table.beside for column in COLUMNS
+    }
+    return [
+        {name: [*map(number_of, pairs[index])] for name, pairs in pairs_by_name.items()}
+        for index in range(len(table.rows))
+    ]

@@ -11,14 +11,17 @@ from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen
 from perf2x.model.printable_text import plain
 from perf2x.tools.explain.explain_object import Explanation
 
-_LABEL = 14
+_LABEL_WIDTH = 14
 
 
 def explain_report(explanations: Sequence[Explanation], refused: Mapping[str, str]) -> Report:
-    """Return the objects in every format; JSON and CSV also list those that were ``refused`` (path: sentence)."""
+    """Return the report in every format.
+
+    ``refused`` has a sentence for each path that is not a usable ELF file; JSON and CSV list these, too.
+    """
 
     def facts() -> dict[str, Any]:
-        objects = [to_builtins(one) for one in explanations]
+        objects = [to_builtins(explanation) for explanation in explanations]
         return {"objects": objects, "refused": [{"path": path, "error": text} for path, text in refused.items()]}
 
     return Report(
@@ -29,23 +32,23 @@ def explain_report(explanations: Sequence[Explanation], refused: Mapping[str, st
 
 
 def _object_lines(explanations: Sequence[Explanation], screen: Screen) -> Iterator[str]:
-    """Yield lines for every object, separated by empty lines."""
-    for number, one in enumerate(explanations):
-        if number:
+    """Yield lines for every object, separated by empty lines. Only the first of equal labels is shown."""
+    for index, explanation in enumerate(explanations):
+        if index:
             yield ""
-        yield screen.paint(f"{plain(one.path)}:", "bold")
-        last = ""
-        for label, text in _explanation_lines(one):
-            head = f"{'' if label == last else label:{_LABEL}}"
+        yield screen.paint(f"{plain(explanation.path)}:", "bold")
+        previous = ""
+        for label, text in _explanation_lines(explanation):
+            head = f"{'' if label == previous else label:{_LABEL_WIDTH}}"
             yield f"  {screen.paint(head, 'bold')}{plain(text)}"
-            last = label
+            previous = label
 
 
-def _explanation_lines(one: Explanation) -> Iterator[tuple[str, str]]:
-    """Yield (label, text), answers first."""
-    yield from ((label, answer.text) for label, answer in one.answers.items())
-    yield from (("try", f"{advice.what}: {advice.command}") for advice in one.advice)
-    yield "build id", one.build_id or "none"
-    yield from (("sections", f"{file.file}: {', '.join(file.sections) or 'none'}") for file in one.files)
-    yield from (("looked at", f"{place.path}: {place.result}") for place in one.looked_at)
-    yield from (("not taken", text) for text in one.troubles)
+def _explanation_lines(explanation: Explanation) -> Iterator[tuple[str, str]]:
+    """Yield the label and the text of each line: answers, advice, then details."""
+    yield from ((label, answer.text) for label, answer in explanation.answers.items())
+    yield from (("try", f"{advice.what}: {advice.command}") for advice in explanation.advice)
+    yield "build id", explanation.build_id or "none"
+    yield from (("sections", f"{file.file}: {', '.join(file.sections) or 'none'}") for file in explanation.files)
+    yield from (("looked at", f"{place.path}: {place.result}") for place in explanation.looked_at)
+    yield from (("not taken", text) for text in explanation.troubles)

@@ -1,22 +1,23 @@
-"""Measures text in terminal cells, and shortens it in the middle if space is limited.
+"""Measures text in cells of a terminal, and shortens it to a number of cells.
 
-East Asian characters take two cells, combining marks none; rich knows the widths.
+East Asian characters take two cells, combining marks none. The package rich knows the widths; it is imported only for
+text that is not ASCII.
 """
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 _ELLIPSIS = "…"
-# Minimum width of a column of names.
-_LEAST = 8
-# Maximum characters per cell: a name may pile up combining marks without getting wider.
-_MARKS = 4
-# Bytes reserved for the line that counts omitted ones.
+# Minimum width of a column of names, in cells.
+_MIN_WIDTH = 8
+# Maximum number of characters shown per cell: a name may pile up combining marks, which take no cells.
+_MAX_CHARACTERS_PER_CELL = 4
+# Bytes reserved for the line that says how many lines were left out.
 _RESERVED = 200
 
 
 def cell_width(text: str) -> int:
-    """Return the number of cells that a plain text occupies."""
+    """Return the number of cells that a text without control characters occupies."""
     if text.replace(_ELLIPSIS, "").replace("–", "").isascii():
         return len(text)
     from rich.cells import cell_len
@@ -25,8 +26,11 @@ def cell_width(text: str) -> int:
 
 
 def shorten(text: str, room: int, *, at_end: bool = False) -> str:
-    """Return the text in at most ``room`` cells, shortened in the middle, or ``at_end``."""
-    if len(text) <= _MARKS * room and cell_width(text) <= room:
+    """Return the text in at most ``room`` cells; an ellipsis replaces what does not fit.
+
+    That is the middle of the text, or with ``at_end`` its end.
+    """
+    if len(text) <= _MAX_CHARACTERS_PER_CELL * room and cell_width(text) <= room:
         return text
     if room < 1:
         return ""
@@ -35,35 +39,45 @@ def shorten(text: str, room: int, *, at_end: bool = False) -> str:
 
 
 def share_width(widths: Sequence[int], room: int) -> list[int]:
-    """Return the width of each column: as requested, but at most an equal share of the remaining room (at least 8)."""
+    """Divide ``room`` cells among columns; return the width of each, at most its entry in ``widths``.
+
+    Columns that need less than an equal share get what they need. The others share the rest equally, and get at least 8
+    cells, even if there is not enough room: [3, 40, 30] in 43 cells → [3, 20, 20].
+    """
     shares = [0] * len(widths)
-    for place, column in enumerate(sorted(range(len(widths)), key=lambda column: widths[column])):
-        share = room // (len(widths) - place)
-        shares[column] = min(widths[column], max(share, _LEAST))
+    # narrowest first, so that what a narrow column does not need is left for the wider ones
+    for served, column in enumerate(sorted(range(len(widths)), key=lambda column: widths[column])):
+        share = room // (len(widths) - served)
+        shares[column] = min(widths[column], max(share, _MIN_WIDTH))
         room -= shares[column]
     return shares
 
 
-def first_lines(lines: Iterable[str], most: int) -> Iterator[str]:
-    """Yield the lines that fit into ``most`` bytes of UTF-8 (at least 200), and a line with the number of others."""
-    left, lost = most - _RESERVED, 0
+def first_lines(lines: Iterable[str], max_bytes: int) -> Iterator[str]:
+    """Yield the lines that fit into ``max_bytes`` of UTF-8, and a line with the number of others.
+
+    Once a line does not fit, no later line is yielded. ``max_bytes`` is at least 200. Empty lines are not counted.
+    """
+    bytes_left, left_out = max_bytes - _RESERVED, 0
     for line in lines:
-        left -= len(line.encode()) + 1
-        if left < 0:
-            lost += bool(line)
+        bytes_left -= len(line.encode()) + 1
+        if bytes_left < 0:
+            left_out += bool(line)
         else:
             yield line
-    if lost:
-        yield from ("", f"… and {lost:,} more lines, left out to stay below {most:,} bytes.")
+    if left_out:
+        yield from ("", f"… and {left_out:,} more lines, left out to stay below {max_bytes:,} bytes.")
 
 
 def _beginning(text: str, room: int) -> str:
-    lengths = range(1, min(len(text), _MARKS * room) + 1)
+    """Return the longest beginning of a text that fits into ``room`` cells."""
+    lengths = range(1, min(len(text), _MAX_CHARACTERS_PER_CELL * room) + 1)
     return text[: bisect_right(lengths, room, key=lambda length: cell_width(text[:length]))]
 
 
 def _end(text: str, room: int) -> str:
-    lengths = range(1, min(len(text), _MARKS * room) + 1)
+    """Return the longest end of a text that fits into ``room`` cells and does not begin with a combining mark."""
+    lengths = range(1, min(len(text), _MAX_CHARACTERS_PER_CELL * room) + 1)
     size = bisect_right(lengths, room, key=lambda length: cell_width(text[len(text) - length :]))
     tail = text[len(text) - size :]
     while tail and not cell_width(tail[0]):

@@ -1,4 +1,7 @@
-"""Header sections of a recording for ``perf2x info``: all of them as JSON, the useful ones as lines."""
+"""The header sections of a recording (perf calls them features) for ``perf2x info``.
+
+The JSON has all of them, the text has a line for those that help to judge a recording.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -8,31 +11,34 @@ from perf2x.model.printable_text import one_line
 
 
 def sections_as_json(features: Mapping[str, Any]) -> dict[str, Any]:
-    """Return every section by name; for tracepoint formats only names and fields, not the full text."""
-    plain = dict(features)
-    tracing = plain.get("tracing_data")
+    """Return every section by name; of the formats of tracepoints only the names of tracepoints and fields."""
+    sections = dict(features)
+    tracing = sections.get("tracing_data")
     if isinstance(tracing, dict):
         formats = tracing.get("formats", {})
-        plain["tracing_data"] = {
+        sections["tracing_data"] = {
             **tracing,
-            "formats": {number: _tracepoint_fields(one) for number, one in formats.items()},
+            "formats": {event_id: _tracepoint_fields(description) for event_id, description in formats.items()},
         }
-    return plain
+    return sections
 
 
-def _tracepoint_fields(described: Mapping[str, Any]) -> dict[str, Any]:
-    fields = [field.get("name", "") if isinstance(field, dict) else str(field) for field in described.get("fields", [])]
-    return {"name": f"{described.get('system', '')}:{described.get('name', '')}", "fields": fields}
+def _tracepoint_fields(tracepoint: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the name of a tracepoint, such as ``sched:sched_switch``, and the names of its fields."""
+    fields = [
+        field.get("name", "") if isinstance(field, dict) else str(field) for field in tracepoint.get("fields", [])
+    ]
+    return {"name": f"{tracepoint.get('system', '')}:{tracepoint.get('name', '')}", "fields": fields}
 
 
 def section_lines(features: Mapping[str, Any]) -> Iterator[str]:
-    """Yield one line for each section that helps to judge a recording."""
-    for name, describe in _DESCRIBED.items():
+    """Yield a line for each section that helps to judge a recording, and one with the names of the others."""
+    for name, describe in _DESCRIPTIONS.items():
         value = features.get(name)
         if value:
             line = describe.format(**value) if isinstance(describe, str) else describe(value)
             yield from line.splitlines()
-    others = sorted(set(features) - set(_DESCRIBED) - _SHOWN_ELSEWHERE)
+    others = sorted(set(features) - set(_DESCRIPTIONS) - _SHOWN_ELSEWHERE)
     if others:
         yield f"also recorded: {', '.join(others)} (--json shows them)"
 
@@ -41,8 +47,9 @@ def _listed(label: str, words: Iterable[str]) -> str:
     return f"{label}: {', '.join(words)}"
 
 
-def _gibibytes(kilobytes: int) -> str:
-    return f"{kilobytes / 1048576:.1f} GiB"
+def _gibibytes(kibibytes: int) -> str:
+    """Return a size given in KiB, as perf records it."""
+    return f"{kibibytes / 1048576:.1f} GiB"
 
 
 def _topology(cpus: list[Mapping[str, int]]) -> str:
@@ -50,23 +57,26 @@ def _topology(cpus: list[Mapping[str, int]]) -> str:
 
 
 def _hardware_trace(value: Mapping[str, Any]) -> str:
+    """Return a line on Arm SPE or another hardware trace, and the models (MIDR register) of the traced CPUs."""
     cpus = value.get("cpus", [])
-    kinds = ", ".join(sorted({f"MIDR {cpu['midr']:#x}" for cpu in cpus if "midr" in cpu}))
+    models = ", ".join(sorted({f"MIDR {cpu['midr']:#x}" for cpu in cpus if "midr" in cpu}))
     return f"hardware trace: {value['name'] or value['type']}" + (
-        f" of {plural(len(cpus), 'CPU')}, {kinds}" if cpus else ""
+        f" of {plural(len(cpus), 'CPU')}, {models}" if cpus else ""
     )
 
 
 def _android(value: Mapping[str, str]) -> str:
-    """Return lines on the phone, the app, and simpleperf's options."""
-    found = {key: one_line(text) for key, text in value.items()}
+    """Return lines on the phone, the app and simpleperf's options, from what simpleperf records about them."""
+    texts = {key: one_line(text) for key, text in value.items()}
     lines = [
-        (label, [f"{word} {found[key]}".strip() for key, word in facts if key in found]) for label, facts in _FACTS
+        (label, [f"{prefix} {texts[key]}".strip() for key, prefix in entries if key in texts])
+        for label, entries in _ANDROID_LINES
     ]
-    return "\n".join(f"{label}: {', '.join(facts)}" for label, facts in lines if facts)
+    return "\n".join(f"{label}: {', '.join(parts)}" for label, parts in lines if parts)
 
 
-_FACTS = (
+# The label of each line, and the keys of simpleperf whose values it shows, each after a prefix.
+_ANDROID_LINES = (
     ("phone", (("product_props", ""), ("android_version", "Android"), ("android_build_fingerprint", ""))),
     ("app", (("app_package_name", ""), ("app_type", ""))),
     (
@@ -84,12 +94,12 @@ _FACTS = (
 
 
 _SYMBOLS = "symbols in the recording: {symbols:,} of {files:,} files"
-_DESCRIBED: dict[str, str | Callable[[Any], str]] = {
+_DESCRIPTIONS: dict[str, str | Callable[[Any], str]] = {
     "text": lambda kind: f"kind: {kind}",
     "cpudesc": lambda cpu: f"cpu: {cpu}",
     "nrcpus": "cpus: {online} of {available} online",
     "cpu_topology": lambda value: _topology(value.get("cpus", [])),
-    "total_mem": lambda kilobytes: f"memory: {_gibibytes(kilobytes)}",
+    "total_mem": lambda kibibytes: f"memory: {_gibibytes(kibibytes)}",
     "numa_topology": lambda nodes: _listed(
         "memory nodes", (f"{node['node']} ({_gibibytes(node['total_kb'])})" for node in nodes)
     ),
@@ -102,11 +112,13 @@ _DESCRIBED: dict[str, str | Callable[[Any], str]] = {
     "bpf_prog_info": lambda programs: f"bpf programs: {len(programs)}",
     "hardware_trace": _hardware_trace,
     "tracing_data": lambda value: _listed(
-        "tracepoint formats", sorted(_tracepoint_fields(one)["name"] for one in value.get("formats", {}).values())
+        "tracepoint formats",
+        sorted(_tracepoint_fields(tracepoint)["name"] for tracepoint in value.get("formats", {}).values()),
     ),
     "simpleperf_meta_info": _android,
     "simpleperf_file": _SYMBOLS,
     "simpleperf_file2": _SYMBOLS,
 }
-"""The line of each section: a format of its values, or a function of it."""
+"""By section: a format string for its values, or a function that makes the line from its value."""
+# sections that other lines of ``perf2x info`` show
 _SHOWN_ELSEWHERE = {"hostname", "osrelease", "version", "arch", "cmdline", "event_desc", "build_id", "sample_time"}

@@ -1,4 +1,7 @@
-"""Completes the commands in advice with the symbol options typed for the recording, so that they can be copied."""
+"""Adds the symbol options that the user typed to commands in advice, so that the commands can be copied.
+
+Advice such as "run perf2x annotate …" finds the same names only with the same ``--symfs``, ``--debug-dir`` and so on.
+"""
 
 import shlex
 import sys
@@ -11,15 +14,18 @@ from perf2x.model.setting import settings_in
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
-def advice_with_inputs(loaded: Loaded) -> list[Advice]:
-    """Return the advice on a recording; the commands in it have the symbol options that the user typed."""
+def advice_with_typed_options(loaded: Loaded) -> list[Advice]:
+    """Return the advice on a recording, with the typed symbol options appended to the commands in it."""
     settings = settings_in(SymbolOptions).values()
-    known = {name: one for one in settings for name in one.names or (f"--{one.name.replace('_', '-')}",)}
-    words, typed = iter(sys.argv[1:]), list[str]()
-    for word in words:
-        if setting := known.get(word.partition("=")[0]):
-            typed += [word] if "=" in word or setting.kind is bool else [word, next(words, "")]
+    symbol_options = {
+        name: setting for setting in settings for name in setting.names or (f"--{setting.name.replace('_', '-')}",)
+    }
+    arguments, typed = iter(sys.argv[1:]), list[str]()
+    for argument in arguments:
+        if setting := symbol_options.get(argument.partition("=")[0]):
+            # the value follows an equals sign, or is the next argument; switches have none
+            typed += [argument] if "=" in argument or setting.kind is bool else [argument, next(arguments, "")]
     return [
-        replace(one, command=f"{one.command} {shlex.join(typed)}".rstrip()) if one.command else one
-        for one in loaded.advice
+        replace(advice, command=f"{advice.command} {shlex.join(typed)}".rstrip()) if advice.command else advice
+        for advice in loaded.advice
     ]

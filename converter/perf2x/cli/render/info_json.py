@@ -10,7 +10,7 @@ from msgspec import to_builtins
 
 from perf2x.base.columnar import sum_of
 from perf2x.cli.render.header_sections import sections_as_json
-from perf2x.cli.render.hints import advice_with_inputs
+from perf2x.cli.render.hints import advice_with_typed_options
 from perf2x.cli.render.stats_json import advice_facts, symbol_facts, unwound_facts
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.profile import count_threads, numbered_names
@@ -18,7 +18,7 @@ from perf2x.model.recording import counted_losses
 
 
 def info_facts(loaded: Loaded) -> dict[str, Any]:
-    """Return everything about the recording as plain JSON values."""
+    """Return the JSON of ``perf2x info``: nested dicts and lists of numbers, texts and None."""
     session, meta = loaded.recording.session, loaded.profile.meta
     return {
         "samples": loaded.recorded_samples,
@@ -32,7 +32,7 @@ def info_facts(loaded: Loaded) -> dict[str, Any]:
         "start_ns": meta.start_ns,
         "wall_start_ns": meta.wall_start_ns,
         "diagnostics": [to_builtins(count) for count in loaded.diagnostics.counts.values()],
-        "advice": advice_facts(advice_with_inputs(loaded)),
+        "advice": advice_facts(advice_with_typed_options(loaded)),
         "session": {
             "source": session.source,
             "pipe": session.is_pipe,
@@ -50,22 +50,26 @@ def info_facts(loaded: Loaded) -> dict[str, Any]:
 
 
 def _lost_facts(loaded: Loaded) -> dict[str, Any]:
-    """Return losses by event, each once: as samples, or as records; and how often an event was throttled."""
+    """Return lost records and lost samples by event, and how often any event was throttled.
+
+    The kernel and perf may report a loss twice; ``counted_losses`` leaves one of these reports.
+    """
     names = [event.name for event in loaded.recording.session.events]
     throttles = loaded.recording.sideband.throttles
     losts = counted_losses(loaded.recording.session.events, loaded.recording.sideband.losts)
     records: dict[str, int] = {}
     samples: dict[str, int] = {}
-    for event, lost, samples_only in zip(
+    for event, count, is_samples in zip(
         losts.event.tolist(), losts.lost.tolist(), losts.samples_only.tolist(), strict=True
     ):
-        counts = samples if samples_only else records
-        name = names[event] if 0 <= event < len(names) else ""
-        counts[name] = counts.get(name, 0) + lost
+        counts = samples if is_samples else records
+        name = names[event] if 0 <= event < len(names) else ""  # "": the event is unknown
+        counts[name] = counts.get(name, 0) + count
     return {"records": records, "samples": samples, "throttled": sum_of(~throttles.lifted)}
 
 
 def _event_facts(loaded: Loaded, row: int) -> dict[str, Any]:
+    """Return an event of the recording, ``row`` in the order in which events were recorded, with its samples."""
     event, count = loaded.recording.session.events[row], loaded.events[row]
     return {
         "name": numbered_names(loaded.profile.events)[row],

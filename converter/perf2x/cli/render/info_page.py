@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from perf2x.cli.render.header_sections import section_lines
-from perf2x.cli.render.hints import advice_with_inputs
+from perf2x.cli.render.hints import advice_with_typed_options
 from perf2x.cli.render.info_json import info_facts
 from perf2x.cli.render.markdown_table import code, lines_as_markdown
 from perf2x.cli.render.report_formats import Report
@@ -20,18 +20,18 @@ from perf2x.symbolizer.symbol_report import ObjectReport
 if TYPE_CHECKING:
     from perf2x.tools.explain.missing_names import UnnamedObject
 
-# Maximum number of objects without names to list.
+# Maximum number of objects with unnamed frames to list.
 _MOST_OBJECTS = 1000
 
 
 def info_report(loaded: Loaded, reasons: "Sequence[UnnamedObject] | None") -> Report:
-    """Return the recording in every format. The table has a line for each property, none of them shortened.
+    """Return the report on the recording in every format. The text has a line for each property; no line is shortened.
 
-    ``reasons``: why objects have no names, if requested.
+    ``reasons`` says why objects have unnamed frames; None if that was not requested.
     """
     facts = info_facts(loaded)
     if reasons is not None and facts["symbols"] is not None:
-        facts["symbols"]["explained"] = [to_builtins(one) for one in reasons]
+        facts["symbols"]["explained"] = [to_builtins(reason) for reason in reasons]
         facts["symbols"]["not_explained"] = len(_not_explained(loaded, reasons))
 
     def lines(screen: Screen) -> Iterator[str]:
@@ -43,7 +43,7 @@ def info_report(loaded: Loaded, reasons: "Sequence[UnnamedObject] | None") -> Re
 
 
 def _info_lines(loaded: Loaded, facts: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
-    for label, text in _session(loaded, facts):
+    for label, text in _header_facts(loaded, facts):
         yield f"{label}: {text}"
     yield f"{counted_as(event['name'] for event in facts['events'])}: {facts['samples']:,}"
     yield from (f"  {line}" for line in event_lines(loaded, facts["events"]))
@@ -51,21 +51,24 @@ def _info_lines(loaded: Loaded, facts: dict[str, Any], reasons: "Sequence[Unname
     yield f"duration: {facts['duration_ns'] / 1e9:.6f} s"
     yield "records:"
     yield from (f"  {name}: {number:,}" for name, number in facts["records"].items())
-    yield from _judged(loaded, reasons)
-    for one in reasons:
-        yield f"without names: {one.name}, {plural(one.frames, 'frame')}"
-        yield from (f"  {label}: {text}" for label, text in _reason(one))
-    yield from _rest(loaded, reasons)
+    yield from _quality_and_advice(loaded, reasons)
+    for unnamed in reasons:
+        yield f"without names: {unnamed.name}, {plural(unnamed.frames, 'frame')}"
+        yield from (f"  {label}: {text}" for label, text in _explanation(unnamed))
+    yield from _not_explained_line(loaded, reasons)
 
 
 def event_lines(loaded: Loaded, events: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Yield a line for each event of ``info_facts``: samples, or readings, and their sum."""
+    """Yield a line for each event of ``info_facts``: the number of samples or readings, and the sum of their values.
+
+    An event of perf stat that was never read is "not counted".
+    """
     for event in events:
         number = f"{event['readings']:,} readings" if event.get("readings") else f"{event['samples']:,} samples"
-        is_read = event.get("readings") or not loaded.recording.session.counts
+        was_read = event.get("readings") or not loaded.recording.session.counts  # counts: a recording of perf stat
         counted = f", {event['counted']:,} counted" if "counted" in event else ""
         number += f", {event['value']:,} {event['unit']}{counted}"
-        yield f"{event['name']}: {number if is_read else 'not counted'}"
+        yield f"{event['name']}: {number if was_read else 'not counted'}"
 
 
 def _not_explained(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> tuple[ObjectReport, ...]:
@@ -73,22 +76,23 @@ def _not_explained(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> tuple[
     return loaded.symbols.lacking()[len(reasons) :] if loaded.symbols is not None else ()
 
 
-def _rest(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
-    """Yield a sentence on the objects that are not explained; nothing if none were requested, or all are."""
-    rest = _not_explained(loaded, reasons) if reasons else ()
-    if rest:
-        frames = plural(sum(row.unnamed for row in rest), "frame")
-        yield f"without names: {plural(len(rest), 'more object')}, {frames}; those with the most frames are explained"
+def _not_explained_line(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
+    """Yield a line on the objects that are not explained; none if all are, or if no explanation was requested."""
+    others = _not_explained(loaded, reasons) if reasons else ()
+    if others:
+        frames = plural(sum(row.unnamed for row in others), "frame")
+        yield f"without names: {plural(len(others), 'more object')}, {frames}; those with the most frames are explained"
 
 
-def _reason(one: "UnnamedObject") -> Iterator[tuple[str, str]]:
-    yield "why", one.why
-    yield from (("looked at", f"{place.path}: {place.result}") for place in one.looked_at)
-    yield from (("try", f"{advice.what}: {advice.command}") for advice in one.advice)
+def _explanation(unnamed: "UnnamedObject") -> Iterator[tuple[str, str]]:
+    """Yield the label and the text of each line: why names are missing, where perf2x looked, and what helps."""
+    yield "why", unnamed.why
+    yield from (("looked at", f"{place.path}: {place.result}") for place in unnamed.looked_at)
+    yield from (("try", f"{advice.what}: {advice.command}") for advice in unnamed.advice)
 
 
-def _session(loaded: Loaded, facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (label, text) for the properties in the header."""
+def _header_facts(loaded: Loaded, facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the label and the text for each property in the header of the recording."""
     if facts["session"]["source"]:
         yield "source", facts["session"]["source"]
     yield from session_facts(facts["session"])
@@ -98,7 +102,7 @@ def _session(loaded: Loaded, facts: dict[str, Any]) -> Iterator[tuple[str, str]]
 
 
 def session_facts(session: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (label, text) for the known properties: where and how it was recorded."""
+    """Yield the label and the text for each known property in the JSON of a session: where and how it was recorded."""
     for label in ("hostname", "arch", "os_release", "perf_version"):
         if session[label]:
             yield label.replace("_", " "), session[label]
@@ -107,7 +111,10 @@ def session_facts(session: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def quality_lines(loaded: Loaded, objects: int) -> Iterator[str]:
-    """Yield sentences on deferred user stacks and stack dumps, frame names in this many objects, losses, oddities."""
+    """Yield lines on the quality of a recording.
+
+    They are about deferred user stacks, stack dumps, names in at most ``objects`` objects, losses and other damage.
+    """
     deferred = deferred_line(loaded.deferred)
     if deferred:
         yield f"deferred: {deferred}"
@@ -119,7 +126,12 @@ def quality_lines(loaded: Loaded, objects: int) -> Iterator[str]:
         yield f"{count.severity}: {count.sentence}"
 
 
-def _judged(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
-    """Yield sentences on the quality of the recording, and on how to record better."""
+def _quality_and_advice(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
+    """Yield lines on the quality of the recording, and on how to record better.
+
+    Advice with a command is about missing names; ``reasons`` says the same in more detail.
+    """
     yield from quality_lines(loaded, _MOST_OBJECTS)
-    yield from (f"hint: {one.words()}" for one in advice_with_inputs(loaded) if not (one.command and reasons))
+    yield from (
+        f"hint: {advice.words()}" for advice in advice_with_typed_options(loaded) if not (advice.command and reasons)
+    )

@@ -1,7 +1,8 @@
-"""Markdown for a job summary or a comment on a pull request: limited in size, with tables that no name can break.
+"""Markdown for a job summary or a comment on a pull request.
 
 GitHub accepts 65,536 characters in a comment and 1 MiB in a job summary; a document fits both, with space for the
-user's own text. Names are in code spans, in which mentions, links and HTML have no effect.
+user's own text. Names come from recordings and may contain any character, so they are put into code spans, in which
+mentions, links and HTML have no effect, and in which no name can break a table.
 """
 
 import re
@@ -14,49 +15,53 @@ from perf2x.cli.render.text_table import Layout
 from perf2x.model.number_format import first_of
 from perf2x.model.printable_text import plain
 
-MOST = 60_000
+MAX_BYTES = 60_000
 """Maximum size of a document in bytes of UTF-8."""
 # Maximum width of a name in cells.
 _NAME_WIDTH = 80
 # Maximum width of a line in cells.
-_LINE = 4096
-# Number of lines of a table before its rows.
-_HEADING = 2
+_LINE_WIDTH = 4096
+# A table has this many lines before its rows: the headings, and the line that aligns the columns.
+_LINES_BEFORE_ROWS = 2
+# Characters that may be markup of GitHub, such as the colons of :emoji: and the dot of a domain name.
 _MARKUP = re.compile(r""":(?=\S)|[!"#$&*+/<=>?@\[\\\]^_`{|}~]|\.(?=[^\W\d])""")
-# A plus or equals sign before a number, where it is not markup.
+# A plus or an equals sign before a number, as in +1.2 % and total=5%, which is not markup.
 _SIGN = re.compile(r"[+=](?=\d)")
-# A word, without punctuation that ends a clause.
+# A word, without the punctuation mark that may follow it.
 _WORD = re.compile(r"\S+?(?=[,.:;]?(?:\s|$))")
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 
 class Section(Frozen):
-    """A table with Markdown above it, ``""`` for none."""
+    """Some Markdown (``""`` for none), and a table below it, which is left out if it has no rows."""
 
     text: str
     layout: Layout
 
 
 def markdown_document(
-    heading: str, sections: Iterable[Section], most: int = MOST, ahead: Iterable[str] = ()
+    heading: str, sections: Iterable[Section], max_bytes: int = MAX_BYTES, first: Iterable[str] = ()
 ) -> Iterator[str]:
-    """Yield the lines ``ahead``, the heading and the sections.
+    """Return the lines ``first``, the heading and the sections, up to ``max_bytes`` in UTF-8.
 
-    Lines beyond ``most`` bytes are omitted, and counted in a line of their own.
+    A line with the number of lines beyond that limit follows.
 
-    ``heading`` and the sections' texts are Markdown; recorded names in them must have passed through ``code``.
+    ``heading`` and the texts of the sections are Markdown; recorded names in them must have passed through ``code``.
     """
-    return first_lines(chain(ahead, _document_lines(heading, sections)), most)
+    return first_lines(chain(first, _document_lines(heading, sections)), max_bytes)
 
 
 def lines_as_markdown(heading: str, lines: Iterable[str]) -> Iterator[str]:
-    """Return a document of lines that may quote recorded names, as a list; paths and commands can be copied."""
-    listed = (f"- {code(line.strip(), _LINE)}" for line in lines if line)
-    return markdown_document(heading, [Section("\n".join(listed), ())])
+    """Return a document that lists the lines, each in a code span, since lines contain recorded names and paths."""
+    items = (f"- {code(line.strip(), _LINE_WIDTH)}" for line in lines if line)
+    return markdown_document(heading, [Section("\n".join(items), ())])
 
 
 def code(name: str, room: int = _NAME_WIDTH) -> str:
-    """Return a name in a code span that is also valid inside a table; a dash for none."""
+    """Return a name in a code span that is also valid inside a table; a dash for an empty name.
+
+    A name wider than ``room`` cells is shortened.
+    """
     name = shorten(plain(name), room)
     if not name:
         return "–"
@@ -72,15 +77,16 @@ def _prose(text: str) -> str:
 
 
 def sentence_with_code(text: str) -> str:
-    """Return a sentence that may quote recorded names; words with markup characters become code spans.
+    """Return a sentence in Markdown in which words with markup characters, such as recorded names, are code spans.
 
-    People also read it in logs, so it has no entities.
+    People also read the sentence in logs, so nothing in it is escaped as an entity (``&#95;``).
     """
 
     def shown(found: re.Match[str]) -> str:
         word = found.group()
-        fence, room = "`" * (1 + max(map(len, re.findall("`*", word)))), " " * ("`" in word)
-        return f"{fence}{room}{word}{room}{fence}" if _MARKUP.search(_SIGN.sub("", word)) else word
+        # a code span may contain backticks, if its fence is a longer run of them and spaces separate both
+        fence, space = "`" * (1 + max(map(len, re.findall("`*", word)))), " " * ("`" in word)
+        return f"{fence}{space}{word}{space}{fence}" if _MARKUP.search(_SIGN.sub("", word)) else word
 
     return _WORD.sub(shown, plain(text))
 
@@ -91,27 +97,28 @@ def escape_tildes(text: str) -> str:
 
 
 def name_list(names: Sequence[str]) -> str:
-    """Return names of recordings for a heading: the first, and the number of others."""
+    """Return the names of recordings for a heading, as Markdown: the first name, and the number of others."""
     return first_of([*map(code, names)], 1)
 
 
 def _document_lines(heading: str, sections: Iterable[Section]) -> Iterator[str]:
+    """Yield all lines of a document, with an empty line before each text and each table."""
     yield f"### {heading}"
     for section in sections:
         yield from ("", *section.text.split("\n")) if section.text else ()
         lines = _table_rows(section)
-        yield from ("", *lines) if len(lines) > _HEADING else ()
+        yield from ("", *lines) if len(lines) > _LINES_BEFORE_ROWS else ()
 
 
 def _table_rows(section: Section) -> list[str]:
-    """Return the lines of a table; there are two before the rows."""
+    """Return the lines of a table: headings, alignment of the columns, rows."""
     layout = section.layout
-    shown = [code if column.is_name else escape_tildes for column in layout]
+    escapes = [code if column.is_name else escape_tildes for column in layout]
     rows = zip(*(column.texts for column in layout), strict=True)
     return [
         _table_row([_prose(column.head) for column in layout]),
         _table_row([":--" if column.is_name else "--:" for column in layout]),
-        *(_table_row([show(cell) for show, cell in zip(shown, row, strict=True)]) for row in rows),
+        *(_table_row([escape(cell) for escape, cell in zip(escapes, row, strict=True)]) for row in rows),
     ]
 
 

@@ -1,4 +1,8 @@
-"""Results of ``perf2x fleet query`` in every format; all but tables are written row by row."""
+"""The result of ``perf2x fleet query`` in every format.
+
+CSV, JSON and Parquet are written as rows arrive, so that a result may be larger than memory. A table, on a terminal or
+in Markdown, needs all of its rows for the widths of its columns.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,19 +15,20 @@ from perf2x.cli.render.screen import Screen
 from perf2x.cli.render.text_table import Column, Layout, name_column, table_lines
 from perf2x.fleet.query import Answer
 
-_AT_ONCE = 1000
+# Rows of CSV that are formatted together.
+_ROWS_AT_ONCE = 1000
 
 
 def _write_csv(answer: Answer, out: BinaryIO) -> None:
-    """Write all rows, headings first; lists and mappings as JSON."""
+    """Write the headings and all rows; a cell that is a list or a mapping is written as JSON."""
     out.write(csv_text([answer.schema.names]).encode())
     rows = answer.rows()
-    while part := list(islice(rows, _AT_ONCE)):
-        out.write(csv_text([map(_text, row) for row in part]).encode())
+    while chunk := list(islice(rows, _ROWS_AT_ONCE)):
+        out.write(csv_text([map(_text, row) for row in chunk]).encode())
 
 
 def _write_json(answer: Answer, out: BinaryIO) -> None:
-    """Write an array of all rows, one object per line; of equal names the last one counts."""
+    """Write an array with an object per row, each on a line; of columns with equal names, the last one counts."""
     separator = "[\n"
     for row in answer.rows():
         out.write((separator + json.dumps(dict(zip(answer.schema.names, row, strict=True)))).encode())
@@ -45,13 +50,13 @@ WRITERS: dict[str, Callable[["Answer", BinaryIO], None]] = {
     "json": _write_json,
     "parquet": _write_parquet,
 }
-"""Writers of formats that are written row by row."""
+"""Writers of the formats that are written as rows arrive."""
 
 
 def first_rows(answer: Answer, limit: int) -> tuple[Layout, int]:
-    """Return the first ``limit`` rows (0: all) of a result as columns, and the number of omitted rows."""
-    shown, left_out = answer.first_rows(limit)
-    columns = list(zip(*shown, strict=True)) or [()] * len(answer.schema.names)
+    """Return the first ``limit`` rows (0: all) of a result as columns of a table, and the number of rows left out."""
+    rows, left_out = answer.first_rows(limit)
+    columns = list(zip(*rows, strict=True)) or [()] * len(answer.schema.names)
     return [_column(name, cells) for name, cells in zip(answer.schema.names, columns, strict=True)], left_out
 
 
@@ -63,10 +68,11 @@ def text_lines(layout: Layout, screen: Screen) -> Iterable[str]:
 def markdown_lines(layout: Layout) -> Iterator[str]:
     """Yield lines of a table in Markdown, without a heading."""
     lines = markdown_document("", [Section("", layout)])
-    yield from islice(lines, 2, None)
+    yield from islice(lines, 2, None)  # without the heading and the empty line after it
 
 
 def _column(name: str, cells: Sequence[object]) -> Column:
+    """Return a column, right-aligned if all of its cells are numbers or None."""
     present = [cell for cell in cells if cell is not None]
     texts = ["" if cell is None else str(_text(cell)) for cell in cells]
     is_number = bool(present) and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in present)
@@ -74,4 +80,5 @@ def _column(name: str, cells: Sequence[object]) -> Column:
 
 
 def _text(cell: object) -> object:
+    """Return a boolean, a list or a mapping as JSON, any other cell unchanged."""
     return json.dumps(cell, ensure_ascii=False) if isinstance(cell, bool | list | dict) else cell

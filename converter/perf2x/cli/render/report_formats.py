@@ -1,4 +1,4 @@
-"""Reports of commands in the formats of ``--format table|json|markdown|csv``."""
+"""A command's result in every format of ``--format``: table, json, markdown and csv."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,19 +15,23 @@ if TYPE_CHECKING:
     from perf2x.tools.tables.library_tables import ResultTable
 
 # Maximum number of characters of an event's name in a heading.
-_EVENT = 60
+_EVENT_WIDTH = 60
 
 
 class Report(Frozen):
-    """A report in every format, each made on demand."""
+    """The result of a command. Each field makes it in one format, when it is called."""
 
     lines: Callable[[Screen], Iterable[str]]
-    """Lines for people; control characters of recorded names are escaped."""
+    """Returns lines for a terminal; control characters in recorded names are escaped."""
     facts: Callable[[], dict[str, Any]]
-    """A function that returns the value for JSON."""
+    """Returns the value for JSON."""
     markdown: Callable[[], Iterable[str]] = tuple
+    """Returns lines of Markdown."""
     rows: Callable[[], Iterable[Sequence[object]]] | None = None
-    """Returns the rows for CSV, headings first; None: CSV has a row for each value of the JSON."""
+    """Returns the rows for CSV, the first of which has the headings.
+
+    None: the CSV has a row with the path and the value of each value in the JSON.
+    """
 
 
 def table_report(
@@ -36,9 +40,13 @@ def table_report(
     layouts: Callable[[Any], Sequence[Layout]],
     facts: Callable[[Any], dict[str, Any]],
     notes: Iterable[str] = (),
-    ahead: Iterable[str] = (),
+    first: Iterable[str] = (),
 ) -> Report:
-    """Return a report with one table of an event, ``title`` and ``notes`` in Markdown, after the lines ``ahead``."""
+    """Return the report of a command whose result is one table.
+
+    ``layouts`` and ``facts`` make the columns and the JSON of the table. ``title``, ``notes`` and the lines ``first``,
+    which precede the title, are Markdown and shown only there.
+    """
 
     def rows() -> Iterator[Sequence[object]]:
         yield "event", "unit", *table.columns
@@ -46,47 +54,53 @@ def table_report(
             yield table.whole.event, table.whole.unit, *row
 
     return Report(
-        lambda screen: lines(table, layouts(table), screen),
+        lambda screen: lines_on_screen(table, layouts(table), screen),
         lambda: facts(table),
-        lambda: chain(ahead, markdown_document(title, [section(table, layouts(table), notes)])),
+        lambda: chain(first, markdown_document(title, [markdown_section(table, layouts(table), notes)])),
         rows,
     )
 
 
 def side_columns(table: Any) -> tuple[list[Column], list[Column], Column]:
-    """Return columns of the table of ``top`` or ``diff``: other events and ratios, objects if rows have them, names."""
-    beside = [Column(short(head, HEAD), cells) for head, cells in table.texts_beside.items()]
+    """Return the columns that the tables of ``top`` and ``diff`` share, apart from costs of the event.
+
+    They are: other events and ratios; objects, no column if rows have none; names.
+    """
+    other_events = [Column(short(head, HEAD), texts) for head, texts in table.texts_beside.items()]
     has_objects = table.by in ("function", "data-object")
     objects = [name_column("object", [row.object or "–" for row in table.rows], "dim")] if has_objects else []
-    return beside, objects, name_column(table.by, [row.name for row in table.rows])
+    return other_events, objects, name_column(table.by, [row.name for row in table.rows])
 
 
-def lines(table: "ResultTable", layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
-    """Yield the lines of an event's table on a screen."""
-    yield from screen.sentence(f"{short(table.whole.event, _EVENT)}: {table.measured}", "bold")
+def lines_on_screen(table: "ResultTable", layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
+    """Yield the lines of a table on a screen, below a heading with the event and its total.
+
+    ``layouts`` are those of ``table_lines``.
+    """
+    yield from screen.sentence(f"{short(table.whole.event, _EVENT_WIDTH)}: {table.measured}", "bold")
     yield from table_lines(layouts, screen) if len(table) or not table.nothing else [table.nothing]
 
 
-def section(table: "ResultTable", layouts: Sequence[Layout], notes: Iterable[str] = ()) -> Section:
-    """Return the table of an event in Markdown; ``notes`` are Markdown, too."""
-    text = f"{code(table.whole.event, _EVENT)}: {escape_tildes(table.measured)}"
-    texts = [*([] if len(table) or not table.nothing else [table.nothing]), *notes]
-    layout = [column if column.head else column.called("share") for column in without_bars(layouts)[0]]
-    return Section("; ".join([text, *texts]), layout)
+def markdown_section(table: "ResultTable", layouts: Sequence[Layout], notes: Iterable[str] = ()) -> Section:
+    """Return a table in Markdown, in its widest layout, below the event, its total and the notes in Markdown."""
+    heading = f"{code(table.whole.event, _EVENT_WIDTH)}: {escape_tildes(table.measured)}"
+    remarks = [*([] if len(table) or not table.nothing else [table.nothing]), *notes]
+    layout = [column if column.head else column.with_head("share") for column in without_bars(layouts)[0]]
+    return Section("; ".join([heading, *remarks]), layout)
 
 
-def print_report(report: Report, shape: str, *, wide: bool = False) -> None:
-    """Print the report on standard output as table, json, markdown or csv; ``wide`` does not shorten names."""
-    if shape == "json":
+def print_report(report: Report, output_format: str, *, wide: bool = False) -> None:
+    """Print the report on standard output as table, json, markdown or csv; with ``wide``, names are not shortened."""
+    if output_format == "json":
         import json
 
         text = json.dumps(report.facts(), indent=2) + "\n"
-    elif shape == "csv":
+    elif output_format == "csv":
         from perf2x.cli.render.csv_table import csv_text, flattened
 
         text = csv_text(report.rows() if report.rows else [("key", "value"), *flattened(report.facts())])
     else:
-        lines = report.markdown() if shape == "markdown" else report.lines(standard_output(wide=wide))
+        lines = report.markdown() if output_format == "markdown" else report.lines(standard_output(wide=wide))
         text = "".join(f"{line}\n" for line in lines)
     print_report_text(text)
 

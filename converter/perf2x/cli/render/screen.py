@@ -1,4 +1,4 @@
-"""The screen on which lines are printed: its width, and its colours if it is a terminal."""
+"""What lines are printed on: its width, and its colours if it is a terminal."""
 
 import os
 import sys
@@ -11,21 +11,25 @@ if TYPE_CHECKING:
     from rich.color import ColorSystem
 
 WITHOUT_TERMINAL = 160
-"""Width of a line in a file, a pipe or a log."""
-_LABELS = {"loss": "bold red", "lost": "bold red", "guess": "bold yellow"}
+"""Width of a line in a file, a pipe or a log, in cells."""
+# Styles of labels; other labels are bold.
+_LABEL_STYLES = {"loss": "bold red", "lost": "bold red", "guess": "bold yellow"}
+# Maximum length of a label; text before a colon that is longer is not a label.
 _LONGEST_LABEL = 24
-# Smallest shares of the total for each style; below them numbers are dimmed.
-_HOT = ((0.1, "bold red"), (0.02, "yellow"), (0.001, ""))
+# The smallest share of the total for each style; shares below all of them are dimmed.
+_HEAT_STYLES = ((0.1, "bold red"), (0.02, "yellow"), (0.001, ""))
 
 
 class Screen(Frozen):
-    """Cells of a line, None for no limit; and colours, None for plain text."""
+    """The width of lines, and the colours that can be shown."""
 
     room: int | None = None
+    """Cells of a line; None for no limit."""
     colors: Optional["ColorSystem"] = None
+    """None for plain text."""
 
     def paint(self, text: str, style: str) -> str:
-        """Return the text in a style of rich, or unchanged."""
+        """Return the text in a style, written as in rich (``bold red``); unchanged if there are no colours."""
         if self.colors is None or not style or not text:
             return text
         from rich.style import Style
@@ -40,27 +44,27 @@ class Screen(Frozen):
         return [self.paint(line, style) for line in lines]
 
     def labelled(self, line: str) -> str:
-        """Return a line that may begin with a short label and a colon, styled."""
+        """Return the line; if it begins with a short label and a colon, the label is styled."""
         label, colon, text = line.partition(":")
         is_label = colon and len(label.strip()) <= _LONGEST_LABEL
-        return self.paint(label, _LABELS.get(label, "bold")) + colon + text if is_label else line
+        return self.paint(label, _LABEL_STYLES.get(label, "bold")) + colon + text if is_label else line
 
 
-def heat(part: float, whole: float) -> str:
-    """Return the style of a share: the larger, the more prominent."""
-    share = part / whole if whole else 0.0
-    return next((style for least, style in _HOT if share >= least), "dim")
+def heat(part: float, total: float) -> str:
+    """Return the style for a share of the total: the larger the share, the more prominent."""
+    share = part / total if total else 0.0
+    return next((style for least, style in _HEAT_STYLES if share >= least), "dim")
 
 
 def change_style(change: float, significant: bool) -> str:
-    """Return red for growth, green for reduction; dimmed if within sampling noise."""
+    """Return the style for a change: red for growth, green for reduction, dimmed if within sampling noise."""
     return "dim" if not change or not significant else "red" if change > 0 else "green"
 
 
 def standard_output(*, wide: bool = False) -> Screen:
-    """Return the properties of standard output: colours if the terminal has them, unless NO_COLOR is set.
+    """Return the screen for standard output; it has colours if the terminal has them, unless NO_COLOR is set.
 
-    ``wide``: lines may have any length.
+    With ``wide``, lines may have any length.
     """
     return Screen(None if wide else line_width(), _colors() if is_terminal() else None)
 
@@ -71,7 +75,7 @@ def is_terminal() -> bool:
 
 
 def _colors() -> Optional["ColorSystem"]:
-    """Return the colours of the terminal; None if bars and escape sequences would be garbage."""
+    """Return the colours of the terminal; None if it cannot show escape sequences, or the characters of bars."""
     if os.environ.get("NO_COLOR") or not (sys.stdout.encoding or "").lower().startswith("utf"):
         return None
     from rich.console import COLOR_SYSTEMS, Console

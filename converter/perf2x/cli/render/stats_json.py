@@ -1,4 +1,7 @@
-"""``--stats json``: the quality of a conversion as data. docs/stats.md has the schema; later versions only add."""
+"""``--stats``: the quality of a conversion as JSON.
+
+docs/stats.md has the schema. Later versions of perf2x only add keys.
+"""
 
 import json
 from collections.abc import Iterable
@@ -10,7 +13,7 @@ from perf2x import __version__
 from perf2x.base.files.atomic import open_output
 from perf2x.cli.fail_if import quality_percentages
 from perf2x.cli.messages import print_text
-from perf2x.cli.render.hints import advice_with_inputs
+from perf2x.cli.render.hints import advice_with_typed_options
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.advice import Advice
 
@@ -18,7 +21,7 @@ _SCHEMA = 1
 
 
 def write_stats(stats: str, facts: dict[str, Any]) -> None:
-    """Write to standard error for ``json``, otherwise to the named file."""
+    """Write the facts as JSON: to standard error if ``stats`` is ``json``, otherwise to the file of that name."""
     text = json.dumps(facts, indent=2)
     if stats == "json":
         print_text(text)
@@ -28,39 +31,43 @@ def write_stats(stats: str, facts: dict[str, Any]) -> None:
 
 
 def stats_of(loaded: Loaded, output: dict[str, str], seconds: dict[str, float], gates: list[str]) -> dict[str, Any]:
-    """Return all statistics as plain JSON values."""
+    """Return the JSON of ``--stats``.
+
+    ``output`` has the format and the path of the output, ``seconds`` the time to read and to write, ``gates`` a
+    sentence for each limit that was exceeded.
+    """
     rounded = {name: round(value, 3) for name, value in seconds.items()}
     return quality_facts(loaded) | {"output": output, "seconds": rounded, "gates": gates}
 
 
 def quality_facts(loaded: Loaded) -> dict[str, Any]:
-    """Return statistics of a profile as plain JSON values."""
+    """Return the statistics that are known once the profile is made, as values for JSON."""
     counts = loaded.diagnostics.counts.values()
     return {
         "schema": _SCHEMA,
         "perf2x": __version__,
         "source": loaded.profile.meta.source,
         "samples": {"recorded": loaded.recorded_samples, "kept": loaded.samples},
-        "events": [to_builtins(event) | loaded.exact_count(row) for row, event in enumerate(loaded.events)],
+        "events": [to_builtins(event) | loaded.exact_count(index) for index, event in enumerate(loaded.events)],
         "lost": {"samples": loaded.diagnostics["lost_samples"], "records": loaded.diagnostics["lost_records"]},
         "percent": {name: round(share, 4) for name, share in quality_percentages(loaded).items()},
         "deferred": to_builtins(loaded.deferred),
         "unwound": unwound_facts(loaded),
-        "features": {one.NAME: to_builtins(one) for one in loaded.reports if one.NAME},
+        "features": {report.NAME: to_builtins(report) for report in loaded.reports if report.NAME},
         "symbols": symbol_facts(loaded),
         "records": dict(sorted(loaded.record_counts.items())),
         "diagnostics": [to_builtins(count) for count in counts],
-        "advice": advice_facts(advice_with_inputs(loaded)),
+        "advice": advice_facts(advice_with_typed_options(loaded)),
     }
 
 
 def advice_facts(advice: Iterable[Advice]) -> list[dict[str, str]]:
-    """Return topics, each with its sentence."""
-    return [{"about": one.about, "text": one.words()} for one in advice]
+    """Return the topic and the sentence of each piece of advice, for JSON."""
+    return [{"about": item.about, "text": item.words()} for item in advice]
 
 
 def symbol_facts(loaded: Loaded) -> dict[str, Any] | None:
-    """Return frames with and without names, in total and by object; None if no names were looked up."""
+    """Return the numbers of frames with and without names, in total and by object, for JSON; None without symbols."""
     report = loaded.symbols
     if report is None:
         return None
@@ -73,7 +80,7 @@ def symbol_facts(loaded: Loaded) -> dict[str, Any] | None:
 
 
 def unwound_facts(loaded: Loaded) -> dict[str, Any]:
-    """Return the outcome of unwinding user stack dumps as plain JSON values."""
+    """Return the outcome of unwinding user stack dumps, for JSON."""
     report = loaded.unwound
     ends = {end.name.lower(): count for end, count in report.ends.items()}
     return {"samples": report.samples, "frames": report.frames, "guessed_frames": report.guessed, "ends": ends}

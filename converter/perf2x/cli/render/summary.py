@@ -1,4 +1,7 @@
-"""The summary of a conversion on standard error: at most five lines, and one for each piece of advice."""
+"""Lines on standard error about a recording: contents, completed stacks, losses, missing names and advice.
+
+A conversion prints them all as its summary; other commands print some of them.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -6,7 +9,7 @@ from itertools import chain
 
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.mapping_names import VDSO_32
-from perf2x.cli.render.hints import advice_with_inputs
+from perf2x.cli.render.hints import advice_with_typed_options
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.format_features import CodeSettings
 from perf2x.model.number_format import counted_as, first_of, plural
@@ -17,9 +20,12 @@ from perf2x.stitcher.call_graphs import DESCRIBED_CODE, UnwindReport
 from perf2x.stitcher.deferred.deferred_join import DeferredReport
 from perf2x.stitcher.unwind.unwound_chains import End
 
-_NAMED_OBJECTS = 3
-_OBJECTS = {VDSO_32: "the 32-bit vDSO"}
-_TABLE = Needs()
+# Maximum number of objects to list that have unnamed frames.
+_LISTED_OBJECTS = 3
+_OBJECT_NAMES = {VDSO_32: "the 32-bit vDSO"}
+# what a table on the terminal needs
+_NEEDS_OF_TABLE = Needs()
+# Stacks that were not unwound completely, in words, by the reason.
 _UNWIND_ENDS = {
     End.TRUNCATED: "truncated",
     End.NO_UNWIND_INFO: "without unwind info",
@@ -33,38 +39,41 @@ _UNWIND_ENDS = {
 
 def summary(
     loaded: Loaded,
-    name: str,
+    format_name: str,
     needs: Needs,
-    where: Sequence[str],
+    outputs: Sequence[str],
     notes: tuple[str, ...],
     *,
     verbose: bool,
 ) -> Iterator[str]:
-    """Yield lines for standard error: contents, deferred stacks, losses, names, and the files written (``where``)."""
+    """Yield the summary of a conversion, at most five lines, and one for each piece of advice.
+
+    ``outputs`` are the names of the files written, or ``standard output``; ``notes`` are sentences about the output.
+    """
     yield contents_line(loaded)
     completed = "; ".join(_completed_parts(loaded))
     if completed:
         yield completed
-    yield from _troubles(loaded)
-    yield from symbol_lines(loaded, _NAMED_OBJECTS)
+    yield from _trouble_lines(loaded)
+    yield from symbol_lines(loaded, _LISTED_OBJECTS)
     yield from _advice_lines(loaded, needs)
-    hint = needs.viewer.format(where[0]) if where[0] != "standard output" else ""
-    written = f"wrote {name} to {', '.join(where)}" + "".join(f"; {text}" for text in notes)
+    hint = needs.viewer.format(outputs[0]) if outputs[0] != "standard output" else ""
+    written = f"wrote {format_name} to {', '.join(outputs)}" + "".join(f"; {text}" for text in notes)
     yield written + (f" ({hint})" if hint else "")
     if verbose:
         yield from _detail_lines(loaded)
 
 
-def _advice_lines(loaded: Loaded, needs: Needs = _TABLE) -> Iterator[str]:
-    """Yield advice on recording, as far as it affects an output with ``needs``."""
+def _advice_lines(loaded: Loaded, needs: Needs = _NEEDS_OF_TABLE) -> Iterator[str]:
+    """Yield advice on how to record better, unless an output with ``needs`` would be the same."""
     is_dated, has_stacks = START_TIME in needs.honours and needs.dated, needs.of(CodeSettings).code is None
-    for one in advice_with_inputs(loaded):
-        if is_dated if one.for_dates else has_stacks:
-            yield f"hint: {one.words()}"
+    for advice in advice_with_typed_options(loaded):
+        if is_dated if advice.for_dates else has_stacks:
+            yield f"hint: {advice.words()}"
 
 
 def verbose_lines(loaded: Loaded) -> Iterator[str]:
-    """Yield lines of --verbose about a recording, for commands that print tables."""
+    """Yield the lines of --verbose about a recording, for commands that print tables."""
     yield contents_line(loaded)
     yield from _completed_parts(loaded)
     yield from warning_lines(loaded, 1000)
@@ -73,50 +82,50 @@ def verbose_lines(loaded: Loaded) -> Iterator[str]:
 
 
 def _completed_parts(loaded: Loaded) -> Iterator[str]:
-    """Yield texts about completed stacks, without empty ones."""
+    """Yield texts on how stacks were completed: deferred ones joined, dumps unwound, and what features added."""
     texts = (deferred_line(loaded.deferred), unwound_line(loaded.unwound), *(one.line() for one in loaded.reports))
     yield from filter(None, texts)
 
 
 def quality_lines(loaded: Loaded, verbose: bool = False) -> Iterator[str]:
-    """Yield losses, the share of named frames, and how to record better; with --verbose, also ``verbose_lines``."""
+    """Return lines on losses, the share of named frames, and how to record better; or all ``verbose_lines``."""
     if verbose:
         return verbose_lines(loaded)
-    return chain(_troubles(loaded), symbol_lines(loaded, _NAMED_OBJECTS), _advice_lines(loaded))
+    return chain(_trouble_lines(loaded), symbol_lines(loaded, _LISTED_OBJECTS), _advice_lines(loaded))
 
 
-def warning_lines(loaded: Loaded, most: int = 1) -> Iterator[str]:
-    """Yield warnings about losses and unnamed frames."""
-    yield from _troubles(loaded)
+def warning_lines(loaded: Loaded, max_objects: int = 1) -> Iterator[str]:
+    """Yield lines about losses, and about unnamed frames in at most ``max_objects`` objects; nothing if all is well."""
+    yield from _trouble_lines(loaded)
     report = loaded.symbols
     if report is not None and report.named < report.total:
-        yield from symbol_lines(loaded, most)
+        yield from symbol_lines(loaded, max_objects)
 
 
 def contents_line(loaded: Loaded) -> str:
-    """Return samples and events, threads, and the time between the first and the last sample."""
-    counted = [event for event in loaded.events if event.rows]
+    """Return a line with the numbers of samples, events and threads, and the time from the first to the last sample."""
+    sampled = [event for event in loaded.events if event.rows]
     span = loaded.profile.meta.duration_ns
     time = f", {span / 1e9:.3f} s" if span else ""
-    kinds = plural(len(counted), "event")
+    event_count = plural(len(sampled), "event")
     kept, recorded = loaded.samples, loaded.recorded_samples
     samples = f"{kept:,} of {recorded:,}" if kept < recorded else f"{kept:,}"
-    samples += f" {counted_as(event.name for event in counted)}"
-    if loaded.recording.session.counts:
-        samples = plural(sum(event.readings for event in counted), "reading")
-    events = [f"{short(event.name)} {event.rows:,}" for event in counted]
+    samples += f" {counted_as(event.name for event in sampled)}"
+    if loaded.recording.session.counts:  # a recording of perf stat
+        samples = plural(sum(event.readings for event in sampled), "reading")
+    events = [f"{short(event.name)} {event.rows:,}" for event in sampled]
     listed = f" ({first_of(events, 4)})" if events else ""
-    return f"{samples} of {kinds}{listed}, {plural(count_threads(loaded.profile.threads), 'thread')}{time}"
+    return f"{samples} of {event_count}{listed}, {plural(count_threads(loaded.profile.threads), 'thread')}{time}"
 
 
 def deferred_line(report: DeferredReport) -> str:
-    """Return the number of deferred user stacks that were joined; "" if nothing was deferred."""
+    """Return how many deferred user stacks were joined to their samples; "" if nothing was deferred."""
     if not report.samples:
         return ""
-    beyond = report.joined_early_record + report.joined_across_exec
+    not_joined_by_perf = report.joined_early_record + report.joined_across_exec
     parts = [f"{report.joined:,} of {report.samples:,} deferred user stacks joined"]
-    if beyond:
-        parts.append(f"perf 7.2 leaves {beyond:,} of them unjoined")
+    if not_joined_by_perf:
+        parts.append(f"perf 7.2 leaves {not_joined_by_perf:,} of them unjoined")
     unjoined = report.missing + report.refused
     if unjoined:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in report.missing_reasons.items())
@@ -125,12 +134,15 @@ def deferred_line(report: DeferredReport) -> str:
 
 
 def unwound_line(report: UnwindReport) -> str:
-    """Return the share of stack dumps unwound to their outermost frame, and why others were not; "" without any."""
+    """Return the share of user stack dumps that were unwound to the outermost frame, and why the others were not.
+
+    The text is "" if there are no stack dumps.
+    """
     if not report.samples:
         return ""
-    whole = report.ends.get(End.COMPLETE, 0)
+    complete = report.ends.get(End.COMPLETE, 0)
     parts = [
-        f"{math.floor(1000 * whole / report.samples) / 10:g} % of {report.samples:,} user stack dumps fully unwound"
+        f"{math.floor(1000 * complete / report.samples) / 10:g} % of {report.samples:,} user stack dumps fully unwound"
     ]
     for end, text in _UNWIND_ENDS.items():
         count = report.ends.get(end, 0)
@@ -146,23 +158,26 @@ def unwound_line(report: UnwindReport) -> str:
 def _compiled_code(count: int, report: UnwindReport) -> str:
     """Return how many of ``count`` stacks without unwind info end in JIT-compiled code, and what helps."""
 
-    some = "" if report.cut_in_jit == count else f"{report.cut_in_jit:,} of them "
-    helps = "perf inject --jit where its jit-PID.dump is" if report.dumps_missing else DESCRIBED_CODE
-    return f"{some}in just-in-time compiled code: {helps}"
+    subset = "" if report.cut_in_jit == count else f"{report.cut_in_jit:,} of them "
+    remedy = "perf inject --jit where its jit-PID.dump is" if report.dumps_missing else DESCRIBED_CODE
+    return f"{subset}in just-in-time compiled code: {remedy}"
 
 
-def _troubles(loaded: Loaded) -> Iterator[str]:
+def _trouble_lines(loaded: Loaded) -> Iterator[str]:
     """Yield lines about losses, frame filters, and names that may be wrong."""
     counts = loaded.diagnostics.counts
-    filtered = (counts[name] for name in ("samples_without_frames", "patterns_without_frame") if name in counts)
-    text = "; ".join(count.words + (f": {short(count.first, 200)}" if count.first else "") for count in filtered)
-    guessed = (counts[name] for name in ("jitdump_replaced", "perf_map_replaced") if name in counts)
-    replaced = [f"guessed: {count.sentence}" for count in guessed]
-    yield from filter(None, (loss_line(loaded.diagnostics), text, *replaced))
+    filter_counts = (counts[name] for name in ("samples_without_frames", "patterns_without_frame") if name in counts)
+    text = "; ".join(count.words + (f": {short(count.first, 200)}" if count.first else "") for count in filter_counts)
+    guess_counts = (counts[name] for name in ("jitdump_replaced", "perf_map_replaced") if name in counts)
+    guesses = [f"guessed: {count.sentence}" for count in guess_counts]
+    yield from filter(None, (loss_line(loaded.diagnostics), text, *guesses))
 
 
 def loss_line(diagnostics: Diagnostics) -> str:
-    """Return all losses in one line, "" without any; it ends with advice on a missing end, else on the largest loss."""
+    """Return all losses in one line, "" without any.
+
+    The line ends with advice: on a missing end of the recording if there is one, otherwise on the largest loss.
+    """
     losses = diagnostics.losses
     if not losses:
         return ""
@@ -172,28 +187,33 @@ def loss_line(diagnostics: Diagnostics) -> str:
     return f"lost: {listed}" + (f"; {advice}" if advice else "")
 
 
-def symbol_lines(loaded: Loaded, most: int) -> Iterator[str]:
-    """Yield the share of named frames, and at most ``most`` objects without names; nothing with --no-symbols."""
+def symbol_lines(loaded: Loaded, max_objects: int) -> Iterator[str]:
+    """Yield a line with the share of named frames, and at most ``max_objects`` objects that have unnamed frames.
+
+    There is no line if names were not looked up.
+    """
     report = loaded.symbols
     if report is None or not report.total:
         return
     lacking = report.lacking()
-    named = [
-        f"{_OBJECTS.get(row.name) or short(row.name)} {row.unnamed:,}{_reason_text(row.build_id, row.reason)}"
-        for row in lacking[:most]
+    objects = [
+        f"{_OBJECT_NAMES.get(row.name) or short(row.name)} {row.unnamed:,}{_reason_text(row.build_id, row.reason)}"
+        for row in lacking[:max_objects]
     ]
-    more = f", and {len(lacking) - most} more" if len(lacking) > most else ""
-    shares = (math.floor(share * 1000) / 10 for share in (report.sample_share, report.share))
-    share = "{:g} % of the samples and {:g} % of {:,} frames have names".format(*shares, report.total)
-    yield share + (f"; frames without names: {', '.join(named)}{more}" if named else "")
+    more = f", and {len(lacking) - max_objects} more" if len(lacking) > max_objects else ""
+    percentages = (math.floor(share * 1000) / 10 for share in (report.sample_share, report.share))
+    named = "{:g} % of the samples and {:g} % of {:,} frames have names".format(*percentages, report.total)
+    yield named + (f"; frames without names: {', '.join(objects)}{more}" if objects else "")
 
 
 def _reason_text(build_id: str, reason: str) -> str:
+    """Return in parentheses the build id of an object, and why it has no names, as far as both are known."""
     parts = [part for part in (f"build id {build_id[:12]}" if build_id else "", reason) if part]
     return f" ({': '.join(parts)})" if parts else ""
 
 
 def _detail_lines(loaded: Loaded) -> Iterator[str]:
+    """Yield the last lines of --verbose: the command that recorded, and every counter of damage, losses and guesses."""
     session = loaded.recording.session
     if session.command_line:
         yield f"recorded with: {' '.join(session.command_line)}"

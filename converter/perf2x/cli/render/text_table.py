@@ -1,4 +1,9 @@
-"""Columns of a table, and lines of text made from them."""
+"""Tables as lines of text that fit a terminal.
+
+A table has one or several *layouts*: lists of columns that show the same rows, the widest first. On a narrow terminal,
+a layout with fewer columns is used, and names are shortened in the middle, where they differ least. Numbers are never
+shortened.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,37 +17,36 @@ from perf2x.model.printable_text import plain
 HEAD = 30
 """Maximum length of a heading with an event's name."""
 _GAP = "  "
-# If fewer cells of the terminal are left for two columns of names, a layout with fewer numbers is preferred.
-_ENOUGH = 48
-# Cells of the terminal that the longest bar fills.
-_BAR = 8
+# A layout should leave 48 cells for two columns of names, and 24 more for each further column; otherwise, a layout with
+# fewer columns of numbers is preferred.
+_ENOUGH_FOR_NAMES = 48
+# Width of the longest bar in cells.
+_BAR_WIDTH = 8
 _BAR_STYLE = "red"
-_EIGHTHS = " ▏▎▍▌▋▊▉"
+_EIGHTHS = " ▏▎▍▌▋▊▉"  # the last cell of a bar, by the number of its filled eighths
 
 
 class Column(Frozen):
-    """A heading and one text per row: numbers, which are right-aligned and never shortened, or names."""
+    """A heading and a text for each row. Numbers are right-aligned, and never shortened; names are left-aligned."""
 
     head: str
     texts: Sequence[str]
     style: str | Sequence[str] = ""
-    """Style of all texts, or of each."""
+    """Style of all texts, or of each text."""
     is_name: bool = False
-    """Whether the texts are names: left-aligned, and shortened if necessary. They come from a recording and may contain
-    anything.
-    """
+    """Whether the texts are names, which are shortened if necessary. They come from a recording and may be any text."""
     is_bar: bool = False
-    """Whether the texts are bars that repeat another column; layouts with bars are only for coloured terminals."""
+    """Whether the texts are bars that show the numbers of another column; only for terminals with colours."""
     cut_at_end: bool = False
     """Whether to shorten names at the end; otherwise in the middle."""
 
-    def called(self, head: str) -> "Column":
+    def with_head(self, head: str) -> "Column":
         """Return a copy with another heading."""
         return replace(self, head=head)
 
     @property
     def width(self) -> int:
-        """Width of the widest text, in cells of the terminal."""
+        """Width of the heading or the widest text, in cells."""
         return max(map(cell_width, (self.head, *self.texts)))
 
     @property
@@ -58,62 +62,68 @@ def name_column(head: str, texts: Sequence[str], style: str = "") -> Column:
 
 
 def bar_column(shares: Sequence[float]) -> Column:
-    """Make bars, scaled so that the largest share fills ``_BAR`` cells."""
+    """Make a column of bars, the largest of which fills ``_BAR_WIDTH`` cells."""
     largest = max(shares, default=0) or 1
-    eighths = [round(8 * _BAR * max(share, 0) / largest) for share in shares]
-    bars = [("█" * (size // 8) + _EIGHTHS[size % 8].strip()).ljust(_BAR) for size in eighths]
-    return Column(" " * _BAR, bars, _BAR_STYLE, is_bar=True)
+    eighths = [round(8 * _BAR_WIDTH * max(share, 0) / largest) for share in shares]
+    bars = [("█" * (size // 8) + _EIGHTHS[size % 8].strip()).ljust(_BAR_WIDTH) for size in eighths]
+    return Column(" " * _BAR_WIDTH, bars, _BAR_STYLE, is_bar=True)
 
 
 Layout = Sequence[Column]
 
 
 def table_lines(layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
-    """Yield lines that fit the screen: the heading, then the rows.
+    """Yield lines that fit the screen: the headings, then the rows.
 
-    ``layouts`` show the same rows, widest first: the first one that leaves enough space for names is used.
+    ``layouts`` show the same rows, widest first. The first layout that leaves enough space for names is used; bars are
+    left out if the screen has no colours.
     """
     room = screen.room
     if screen.colors is None:
         layouts = without_bars(layouts)
     layout = layouts[0] if room is None else _fitting(layouts, room)
-    wide = [column.width for column in layout]
+    widths = [column.width for column in layout]
     if room is not None:
-        names = [place for place, column in enumerate(layout) if column.is_name]
-        left = _room_for_names(layout, wide, room)
-        widths = share_width([wide[place] for place in names], left)
-        for place, size in zip(names, widths, strict=True):
-            wide[place] = min(size, max(left, 1)) if layout[place].cut_at_end else size
-    texts = [
-        [screen.paint(_padded(text, size, column), style) for text, style in zip(
+        name_columns = [index for index, column in enumerate(layout) if column.is_name]
+        name_room = _room_for_names(layout, widths, room)
+        name_widths = share_width([widths[index] for index in name_columns], name_room)
+        for index, width in zip(name_columns, name_widths, strict=True):
+            # share_width gives at least 8 cells; a column of code, cut at its end, may have fewer
+            widths[index] = min(width, max(name_room, 1)) if layout[index].cut_at_end else width
+    cells = [
+        [screen.paint(_padded(text, width, column), style) for text, style in zip(
             [column.head, *column.texts], column.styles, strict=True)]
-        for column, size in zip(layout, wide, strict=True)
+        for column, width in zip(layout, widths, strict=True)
     ]  # fmt: skip
-    for row in zip(*texts, strict=True):
+    for row in zip(*cells, strict=True):
         yield _GAP.join(row).rstrip()
 
 
 def without_bars(layouts: Sequence[Layout]) -> Sequence[Layout]:
-    """Return the layouts without bars."""
+    """Return the layouts that have no column of bars."""
     return [layout for layout in layouts if not any(column.is_bar for column in layout)]
 
 
 def _fitting(layouts: Sequence[Layout], room: int) -> Layout:
+    """Return the first layout that leaves enough of ``room`` cells for names; the last one if none does."""
     for layout in layouts:
-        wide = [column.width for column in layout]
-        widths = [size for size, column in zip(wide, layout, strict=True) if column.is_name]
-        if _room_for_names(layout, wide, room) >= min(sum(widths), max(_ENOUGH, _ENOUGH // 2 * len(widths))):
+        widths = [column.width for column in layout]
+        name_widths = [width for width, column in zip(widths, layout, strict=True) if column.is_name]
+        enough = max(_ENOUGH_FOR_NAMES, _ENOUGH_FOR_NAMES // 2 * len(name_widths))
+        if _room_for_names(layout, widths, room) >= min(sum(name_widths), enough):
             return layout
     return layouts[-1]
 
 
-def _room_for_names(layout: Layout, wide: Sequence[int], room: int) -> int:
-    used = sum(size for size, column in zip(wide, layout, strict=True) if not column.is_name)
+def _room_for_names(layout: Layout, widths: Sequence[int], room: int) -> int:
+    """Return the cells that other columns, and the gaps between columns, leave; negative if these need more."""
+    used = sum(width for width, column in zip(widths, layout, strict=True) if not column.is_name)
     return room - used - len(_GAP) * (len(layout) - 1)
 
 
-def _padded(text: str, size: int, column: Column) -> str:
+def _padded(text: str, width: int, column: Column) -> str:
+    """Return the text, shortened if it is a name, and padded to ``width`` cells."""
     if column.is_name:
-        text = shorten(text, size, at_end=column.cut_at_end)
-    space = " " * (size - cell_width(text))
+        text = shorten(text, width, at_end=column.cut_at_end)
+    space = " " * (width - cell_width(text))
     return text + space if column.is_name else space + text

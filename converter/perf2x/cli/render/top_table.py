@@ -1,4 +1,4 @@
-"""The table of ``perf2x top`` in every format."""
+"""The table of ``perf2x top``: its layouts for a terminal, its JSON, and remarks about it."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -22,15 +22,19 @@ def top_report(table: TopTable, sources: Sequence[str]) -> Report:
 
 
 def remarks(table: TopTable, loaded: Loaded, *, verbose: bool = False) -> Iterator[str]:
-    """Yield sentences on other events, and on the quality of the recording."""
+    """Yield lines for standard error: events that the table does not show, the quality of the recording, and hints."""
     from perf2x.cli.render.summary import quality_lines
 
-    shown = {table.whole.event.removeprefix("latency:"), *(part.event for one in table.beside for part in one.tables)}
-    own, names = loaded.profile.default_event, numbered_names(loaded.profile.events)
+    shown = {
+        table.whole.event.removeprefix("latency:"),
+        *(totals.event for column in table.beside for totals in column.tables),
+    }
+    default_event, names = loaded.profile.default_event, numbered_names(loaded.profile.events)
+    # an event whose name occurs several times has a number after it, and is not the one shown
     others = [
-        names[row]
-        for row, event in enumerate(loaded.events)
-        if event.samples and row != own and (event.name not in shown or names[row] != event.name)
+        names[index]
+        for index, event in enumerate(loaded.events)
+        if event.samples and index != default_event and (event.name not in shown or names[index] != event.name)
     ]
     if others:
         yield f"other events: {', '.join(others)} (select with --event)"
@@ -40,54 +44,59 @@ def remarks(table: TopTable, loaded: Loaded, *, verbose: bool = False) -> Iterat
 
 
 def _hints(table: TopTable, loaded: Loaded) -> Iterator[str]:
-    """Yield hints on functions: what hides them, and how to see them."""
+    """Yield hints on inlined functions and on runtimes, which hide the functions that a user looks for.
+
+    The first hint: no function has a fifth of the cost by itself, and more than a third is in inlined functions. The
+    second: more than a quarter of the rows belong to a runtime, such as Python's.
+    """
     whole = table.whole.whole
     if not any(5 * row.self > whole for row in table.whole.rows):
         inlined, linked = linked_functions(loaded.profile, table.value)
-        named = (f"{name} {format_percent(cost, whole)}" for name, cost in linked.items() if cost)
+        costliest = (f"{name} {format_percent(cost, whole)}" for name, cost in linked.items() if cost)
         if 3 * inlined > whole:
             yield (
                 f"hint: {format_percent(inlined, whole)} of the cost is in inlined functions; as linked, the "
-                f"costliest are {', '.join(named)} (--no-inline shows them)."
+                f"costliest are {', '.join(costliest)} (--no-inline shows them)."
             )
     for preset, pattern in RUNTIMES.items():
-        number = sum(bool(re.search(pattern, row.name)) for row in table.rows)
-        if number > len(table.rows) / 4:
-            yield f"hint: {number} of the {len(table.rows)} rows belong to a runtime; to hide them: --hide {preset}"
+        count = sum(bool(re.search(pattern, row.name)) for row in table.rows)
+        if count > len(table.rows) / 4:
+            yield f"hint: {count} of the {len(table.rows)} rows belong to a runtime; to hide them: --hide {preset}"
 
 
 def total_layouts(table: TopTable) -> list[Layout]:
-    """Return layouts from wide to narrow: all columns; fewer amounts; no objects; shares only.
+    """Return layouts from wide to narrow, those with bars first.
 
-    They are preceded by those with bars.
+    They show all columns; without the amounts of the cost that rows are not sorted by; without objects; only shares.
     """
 
-    found, rows, sort, shown = table.whole, table.rows, table.sort, table.shown
+    whole, rows, sort, shown = table.whole, table.rows, table.sort, table.shown
 
-    def amounts(column: str, costs: Sequence[int]) -> list[Column]:
-        texts = [format_amount(cost, found.unit, found.whole) for cost in costs]
-        hot = [heat(cost, found.whole) for cost in costs] if column == sort else ""
-        return [Column(column, texts), Column("", shown[column], hot)]
+    def amounts_and_shares(column: str, costs: Sequence[int]) -> list[Column]:
+        amounts = [format_amount(cost, whole.unit, whole.whole) for cost in costs]
+        styles = [heat(cost, whole.whole) for cost in costs] if column == sort else ""
+        return [Column(column, amounts), Column("", shown[column], styles)]
 
     costs = {"self": [row.self for row in rows], "total": [row.total for row in rows]}
-    own, total = (amounts(column, cost) for column, cost in costs.items())
-    beside, thing, name = side_columns(table)
-    narrow = [*own, total[1].called("total")] if sort == "self" else [own[1].called("self"), *total]
-    shares = [own[1].called("self"), total[1].called("total"), *beside]
-    numbers = ([*own, *total, *beside], [*narrow, *beside], shares)
+    own, total = (amounts_and_shares(column, values) for column, values in costs.items())
+    other_events, objects, name = side_columns(table)
+    narrow = [*own, total[1].with_head("total")] if sort == "self" else [own[1].with_head("self"), *total]
+    shares = [own[1].with_head("self"), total[1].with_head("total"), *other_events]
+    numbers = ([*own, *total, *other_events], [*narrow, *other_events], shares)
     bar = bar_column(costs[sort])
-    drawn = [[bar, *columns, *thing, name] for columns in numbers]
-    return [*drawn, *([*columns, *thing, name] for columns in numbers[:2]), [*narrow, *beside, name], [*shares, name]]
+    with_bars = [[bar, *columns, *objects, name] for columns in numbers]
+    with_objects = ([*columns, *objects, name] for columns in numbers[:2])
+    return [*with_bars, *with_objects, [*narrow, *other_events, name], [*shares, name]]
 
 
 def total_facts(table: TopTable) -> dict[str, Any]:
     """Return the table for JSON."""
-    found, columns = table.whole, table.columns
+    whole, columns = table.whole, table.columns
     return {
-        "event": found.event,
-        "unit": found.unit,
-        "samples": found.samples,
-        "value": found.whole,
+        "event": whole.event,
+        "unit": whole.unit,
+        "samples": whole.samples,
+        "value": whole.whole,
         **({"columns": wholes(table.beside)} if table.beside else {}),
         "rows": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
     }

@@ -34,7 +34,7 @@ def changes_of(pair: RecordingPair, growth: GateVerdict, confidence: float, rows
 
     Rows to which a limit of ``growth`` applies have its intervals; the other rows have intervals of ``confidence``.
     """
-    from perf2x.cli.render.diff_table import change_facts
+    from perf2x.cli.render.diff_table import difference_facts
     from perf2x.tools.diff.changes import excludes_zero
 
     table = growth.table(pair, Shown("function", "self", rows), confidence)
@@ -47,7 +47,7 @@ def changes_of(pair: RecordingPair, growth: GateVerdict, confidence: float, rows
         "moved": len(table.moved),
         "moved_significantly": sum(row.significant("self") for row in table.moved),
     }
-    return Changes(table, facts | change_facts(table, confidence))
+    return Changes(table, facts | difference_facts(table, confidence))
 
 
 def report_facts(

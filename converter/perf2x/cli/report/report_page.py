@@ -9,10 +9,10 @@ from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.options.report_options import ReportFlags
 from perf2x.cli.render.diff_table import change_layouts
 from perf2x.cli.render.fit_text import first_lines
-from perf2x.cli.render.hints import advice_with_inputs
+from perf2x.cli.render.hints import advice_with_typed_options
 from perf2x.cli.render.info_page import event_lines, quality_lines, session_facts
-from perf2x.cli.render.markdown_table import MOST, Section, code, markdown_document, name_list
-from perf2x.cli.render.report_formats import Report, lines, section
+from perf2x.cli.render.markdown_table import MAX_BYTES, Section, code, markdown_document, name_list
+from perf2x.cli.render.report_formats import Report, lines_on_screen, markdown_section
 from perf2x.cli.render.screen import Screen
 from perf2x.cli.render.stats_json import advice_facts
 from perf2x.cli.render.summary import contents_line
@@ -41,9 +41,9 @@ def recording_report(
     verdict: Verdict | None = None,
 ) -> Report:
     """Return the report about a recording; its page for people has at most ``how.max_bytes``."""
-    tables, most = report_tables(loaded.profile, how.value, how.limit, how.columns), how.max_bytes or MOST
+    tables, most = report_tables(loaded.profile, how.value, how.limit, how.columns), how.max_bytes or MAX_BYTES
     facts = report_facts(loaded, tables, sources, changes, verdict)
-    steps = [*next_steps(facts, [one for one in advice_with_inputs(loaded) if not one.for_dates])]
+    steps = [*next_steps(facts, [one for one in advice_with_typed_options(loaded) if not one.for_dates])]
     facts["next"] = advice_facts(steps)
 
     found = _parts(loaded, tables, facts, steps, changes)
@@ -120,7 +120,7 @@ def _sections(parts: Iterable[_Part]) -> Iterator[Section]:
     for part in parts:
         yield Section(part.title and f"#### {part.title}", ())
         if part.table is not None:
-            yield section(part.table, part.layouts)
+            yield markdown_section(part.table, part.layouts)
         yield Section("\n".join(f"- {_sentence(line, code)}" for line in part.texts), ())
 
 
@@ -129,7 +129,7 @@ def _terminal(parts: Iterable[_Part], screen: Screen) -> Iterator[str]:
         yield from ("", screen.paint(part.title, "bold underline")) if part.title else ()
         for line in part.texts:
             yield from screen.sentence(f"- {_sentence(line, short)}", indent="  ")
-        yield from lines(part.table, part.layouts, screen) if part.table is not None else ()
+        yield from lines_on_screen(part.table, part.layouts, screen) if part.table is not None else ()
 
 
 def _sentence(line: str | Advice, quoted: Callable[..., str]) -> str:
