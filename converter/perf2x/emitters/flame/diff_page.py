@@ -1,7 +1,7 @@
 """Two profiles on one page: a flame graph coloured by the change between them; red grew, blue shrank.
 
-It is the page of html.py; each row of samples has its value before and after. Threads of two recordings are matched by
-name, because ids differ from run to run.
+The page is that of html.py, but each row of sums has a value before and a value after. Threads of the two recordings
+are matched by name, because ids differ from run to run.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,18 +24,19 @@ _BEFORE, _AFTER = {"side": "before"}, {"side": "after"}
 
 
 class DifferencePage(Frozen):
-    """The initial state of the page, which the reader can change."""
+    """A page that compares two profiles; the reader can change ``normalize`` and ``samples``."""
 
     title: str = ""
     normalize: bool = False
-    """Scale ``after`` to the total of ``before``, so that shares compare."""
+    """Scale the costs after to the total of the costs before, so that shares are compared."""
     samples: bool = False
     """Show numbers of samples instead of periods."""
     work: tuple[float, float] | None = None
-    """The units of work before and after, by which ``after`` is already scaled."""
+    """Units of work done before and after, if given: the caller has scaled the costs after by their ratio."""
     notes: Sequence[str] = ()
     """Sentences about the comparison, shown next to the heading."""
     compress: bool = True
+    """Keep the data gzip-compressed in the page."""
 
     def emit(self, before: Profile, after: Profile, out: BinaryIO) -> None:
         """Write the page; equal profiles give equal bytes."""
@@ -45,10 +46,10 @@ class DifferencePage(Frozen):
         """Yield the data of ``html.py`` with ``beforeValue`` and ``beforeCount``, for page/compare.js."""
         profile = merge_profiles([before, after], [_BEFORE, _AFTER])
         frames = location_frames(profile)
-        key, first = _shown_alike(frames)
-        tree, node = merge_stacks(expand(profile.stacks, frames.of_location), key, profile.samples.stack)
+        frame_keys, key_frames = _equal_frames(frames)
+        tree, node = merge_stacks(expand(profile.stacks, frames.of_location), frame_keys, profile.samples.stack)
         comms = (one_line(profile.strings[row]) for row in profile.threads.comm.tolist())
-        names, thread = number_keys(comms)
+        names, thread_keys = number_keys(comms)
         strings: dict[str, int] = {}
         facts = [*self._facts(before, after), *self.notes]
         yield b"{" + field("facts", facts)
@@ -56,46 +57,52 @@ class DifferencePage(Frozen):
         yield field("compare", {"normalize": self.normalize, "samples": self.samples})
         yield field("events", event_table(profile))
         yield field("threads", [{"name": name, "process": name, "pid": -1, "tid": -1} for name in names])
-        yield table("frames", frame_table(profile, frames, strings, first))
+        yield table("frames", frame_table(profile, frames, strings, key_frames))
         yield table("nodes", node_table(tree))
-        yield table("rows", _compared_rows(profile, thread[profile.samples.thread], node - 1))
+        # row 0 of the tree is the root, which the page knows as -1
+        yield table("rows", _compared_rows(profile, thread_keys[profile.samples.thread], node - 1))
         yield field("noMoments", "A difference has no time.") + field("moments", None)
         yield b'"strings":' + json_bytes(list(strings)) + b"}"
 
     def _facts(self, before: Profile, after: Profile) -> list[str]:
+        """Return a sentence for each profile: its file, number of samples, losses and units of work."""
         texts = []
-        for row, (word, profile) in enumerate((("before", before), ("after", after))):
+        for side, (word, profile) in enumerate((("before", before), ("after", after))):
             source = one_line(base_name(profile.meta.source))
             parts = [f"{word}: {source}", facts(profile)[0], *(lost for _, _, lost in losses(profile.meta.comments))]
-            parts += [f"{self.work[row]:,.15g} units of work"] if self.work else []
+            parts += [f"{self.work[side]:,.15g} units of work"] if self.work else []
             texts.append(", ".join(parts))
         return [*texts, "costs after are scaled to the work done before"] if self.work else texts
 
 
-def _shown_alike(frames: LocationFrames) -> tuple[I64, I64]:
-    """Number frames by what the page shows of them; return each frame's number and each number's first frame.
+def _equal_frames(frames: LocationFrames) -> tuple[I64, I64]:
+    """Return (frames,) a key that frames share if they are equal in both builds, and (keys,) the first frame of each.
 
-    Only name and object count, because source files, lines and mappings differ between builds.
+    Name, object, mode and inlining must be equal; source files, lines and mappings differ between builds.
     """
     columns = zip(frames.name, frames.object, frames.mode.tolist(), frames.inlined.tolist(), strict=True)
-    distinct, key = number_keys(columns)
-    first = zeros(len(distinct))
-    first[key[::-1]] = arange(len(frames))[::-1]
-    return key, first
+    distinct, frame_keys = number_keys(columns)
+    key_frames = zeros(len(distinct))
+    key_frames[frame_keys[::-1]] = arange(len(frames))[::-1]  # the last assignment wins: the first frame
+    return frame_keys, key_frames
 
 
 def _compared_rows(profile: Profile, thread: I64, node: I64) -> Iterator[bytes]:
+    """Yield the table of sums before and after, a row for each thread name, event and node.
+
+    ``thread`` and ``node`` (samples,) are the number of each sample's thread name, and its row of the page's tree.
+    """
     samples = profile.samples
     assert samples.tags is not None
-    old = np.isin(samples.tags, [row for row, tag in enumerate(profile.tag_sets) if tag == _BEFORE])
+    is_before = np.isin(samples.tags, [row for row, tag in enumerate(profile.tag_sets) if tag == _BEFORE])
     event = as_int64(samples.event)
-    first, kind = group_rows([thread, event, node])
+    first, group = group_rows([thread, event, node])
     columns = [("thread", thread[first]), ("event", event[first]), ("node", node[first])]
-    for name, side, column in (
-        ("value", ~old, samples.value),
-        ("count", ~old, samples.count),
-        ("beforeValue", old, samples.value),
-        ("beforeCount", old, samples.count),
+    for name, is_side, column in (
+        ("value", ~is_before, samples.value),
+        ("count", ~is_before, samples.count),
+        ("beforeValue", is_before, samples.value),
+        ("beforeCount", is_before, samples.count),
     ):
-        columns.append((name, sum_at(kind[side], column[side], len(first))))
+        columns.append((name, sum_at(group[is_side], column[is_side], len(first))))
     yield from json_table(columns)

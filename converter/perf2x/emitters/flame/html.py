@@ -1,7 +1,8 @@
 """A flame graph in one HTML file: no network, nothing to install, suitable as a CI artifact.
 
-The page itself is in page/ (plain HTML, CSS and JavaScript, no build step); this module writes the data: the merged
-tree of frames, the summed samples, and the samples over time.
+The page itself is in page/ (plain HTML, CSS and JavaScript, no build step). This module writes its data as one JSON
+object of tables, each as columns: the events, threads and frames; ``nodes``, the merged tree of frames; ``rows``, the
+samples summed by thread, event and node; and the samples over time (page_samples.py).
 """
 
 from collections.abc import Iterator, Sequence
@@ -86,12 +87,13 @@ class Html(Format):
         samples = profile.samples
         tree, node = merge_stacks(expand(profile.stacks, frames.of_location), arange(len(frames)), samples.stack)
         node -= 1  # row 0 is the root, which the page knows as -1
-        tracks, track = tracks_of(profile)
-        track = narrow(track)
-        strings: dict[str, int] = {}
+        tracks, sample_tracks = tracks_of(profile)
+        sample_tracks = narrow(sample_tracks)
+        strings: dict[str, int] = {}  # index of each text in the page's table of strings
         yield b"{" + field("facts", facts(profile))
         yield field("elapsed", profile.meta.duration_ns) + field("losses", losses(profile.meta.comments))
-        yield field("advice", [(one.about, one_line(one.words())) for one in profile.meta.advice if not one.for_dates])
+        advice = [(advice.about, one_line(advice.words())) for advice in profile.meta.advice if not advice.for_dates]
+        yield field("advice", advice)
         yield (
             field("runtimes", RUNTIMES)
             + field("direction", self.direction)
@@ -102,23 +104,23 @@ class Html(Format):
         yield field("events", event_table(profile)) + field("threads", _thread_rows(profile, tracks))
         yield table("frames", frame_table(profile, frames, strings, arange(len(frames))))
         yield table("nodes", node_table(tree))
-        summed = summed_samples(profile, track, node)
-        yield table("rows", row_table(profile, track, node, summed))
+        summed = summed_samples(profile, sample_tracks, node)
+        yield table("rows", row_table(profile, sample_tracks, node, summed))
         if samples.time is None or len(samples) > self.max_moments:
             yield field("noMoments", _no_moments(profile, self.max_moments)) + field("moments", None)
             del tree, node, summed  # free memory before the next columns of all samples
             if samples.time is not None:
-                yield table("lanes", lane_table(profile, track))
+                yield table("lanes", lane_table(profile, sample_tracks))
         else:
-            yield table("moments", moment_table(profile, track, node))
-            yield table("bursts", burst_table(profile, track, summed))
+            yield table("moments", moment_table(profile, sample_tracks, node))
+            yield table("bursts", burst_table(profile, sample_tracks, summed))
         if profile.listings is not None:
             yield field("listings", listing_data(profile.listings))
         yield b'"strings":' + json_bytes(list(strings)) + b"}"
 
 
 def event_table(profile: Profile) -> list[JsonObject]:
-    """Return name, unit and number of samples of every event."""
+    """Return name, unit and number of samples of each event."""
     counts = sum_at(profile.samples.event, profile.samples.count, len(profile.events))
     return [
         {"name": one_line(event.name), "unit": event.unit, "samples": count}
@@ -126,19 +128,24 @@ def event_table(profile: Profile) -> list[JsonObject]:
     ]
 
 
-def _column_table(profile: Profile, shown: Sequence[str]) -> list[JsonObject]:
-    """Return the other events and ratios that the table of functions may show; ``exact``: counted, not sampled."""
-    selected = selected_columns(profile, shown)
+def _column_table(profile: Profile, names: Sequence[str]) -> list[JsonObject]:
+    """Return the columns (events, and ratios of two events) that the page's table of functions can show.
+
+    ``names`` are those of ``--column``, which are shown at first. ``exact``: perf stat counted the event instead of
+    sampling it.
+    """
+    selected = selected_columns(profile, names)
     return [
         {
-            "name": one_line(one.name), "events": one.events, "factor": one.factor,
-            "exact": profile.events[one.events[-1]].is_count, "shown": one in selected,
+            "name": one_line(column.name), "events": column.events, "factor": column.factor,
+            "exact": profile.events[column.events[-1]].is_count, "shown": column in selected,
         }
-        for one in dict.fromkeys([*offered_columns(profile), *selected])
+        for column in dict.fromkeys([*offered_columns(profile), *selected])
     ]  # fmt: skip
 
 
 def _thread_rows(profile: Profile, tracks: Tracks) -> list[JsonObject]:
+    """Return name, process and ids of each track; unknown ids are −1."""
     ids = zip(tracks.pid.tolist(), tracks.tid.tolist(), strict=True)
     return [
         {
@@ -152,21 +159,25 @@ def _thread_rows(profile: Profile, tracks: Tracks) -> list[JsonObject]:
 
 
 def frame_table(profile: Profile, frames: LocationFrames, strings: dict[str, int], rows: I64) -> Iterator[bytes]:
-    """Yield columns of the given frames; their texts are indices of ``strings``, to which new ones are added."""
+    """Yield columns of the frames in ``rows``.
 
-    def texts(values: Sequence[str]) -> I64:
-        number = {value: strings.setdefault(one_line(value), len(strings)) for value in dict.fromkeys(values)}
-        return as_int64([number[value] for value in values])
+    Texts are written as indices of the page's table of strings; ``strings`` has the index of each, and new ones are
+    added.
+    """
 
-    chosen, full = rows.tolist(), full_names(profile, frames)
+    def string_indices(texts: Sequence[str]) -> I64:
+        index = {text: strings.setdefault(one_line(text), len(strings)) for text in dict.fromkeys(texts)}
+        return as_int64([index[text] for text in texts])
+
+    frame_rows, full = rows.tolist(), full_names(profile, frames)
     function = frames.function[rows]
-    file_of = [profile.strings[row] for row in profile.functions.filename]
+    function_files = [profile.strings[row] for row in profile.functions.filename]
     yield from json_table(
         [
-            ("name", texts([frames.name[row] for row in chosen])),
-            ("full", texts([full[row] for row in chosen])),
-            ("object", texts([frames.object[row] for row in chosen])),
-            ("file", texts([file_of[row] if row >= 0 else "" for row in function.tolist()])),
+            ("name", string_indices([frames.name[row] for row in frame_rows])),
+            ("full", string_indices([full[row] for row in frame_rows])),
+            ("object", string_indices([frames.object[row] for row in frame_rows])),
+            ("file", string_indices([function_files[row] if row >= 0 else "" for row in function.tolist()])),
             ("mode", frames.mode[rows]),
             ("inlined", frames.inlined[rows].astype(np.uint8)),
             ("resolved", (function >= 0).astype(np.uint8)),
@@ -176,11 +187,12 @@ def frame_table(profile: Profile, frames: LocationFrames, strings: dict[str, int
 
 
 def node_table(tree: FrameTree) -> Iterator[bytes]:
-    """Yield columns of the tree without its root, which the page knows as −1."""
+    """Yield columns of the tree without its root (row 0), which the page knows as −1; other rows move up by one."""
     yield from json_table([("parent", tree.parent[1:] - 1), ("frame", tree.key[1:])])
 
 
 def _no_moments(profile: Profile, limit: int) -> str:
+    """Say why the page has no stacks over time."""
     if profile.samples.time is None:
         return "The recording has no times."
     return f"Stacks over time are left out: {len(profile.samples):,} samples exceed max_moments={limit:,}"

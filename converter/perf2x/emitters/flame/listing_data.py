@@ -7,9 +7,9 @@ from typing import Any
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import CodeListing, Costs, FunctionListing, InstructionCost, Listings, SourceListing
 
-MOST_ROWS = 2000
+MAX_ROWS = 2000
 """Listings with more instructions than this omit those far from any cost."""
-_AROUND = 20
+_CONTEXT_ROWS = 20
 """Number of instructions to keep before and after each one with a cost."""
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
@@ -17,61 +17,69 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u20
 def listing_data(listings: Listings) -> dict[str, Any]:
     """Return all listings as plain values; texts have no control characters."""
     return {
-        "measures": [[one.event, one.value] for one in listings.measures],
-        "functions": [_function(one) for one in listings.functions],
+        "measures": [[measure.event, measure.value] for measure in listings.measures],
+        "functions": [_function(function) for function in listings.functions],
     }
 
 
-def _function(one: FunctionListing) -> dict[str, Any]:
+def _function(function: FunctionListing) -> dict[str, Any]:
+    """Return a function's listings; ``left`` is the number of copies of its code that have no listing."""
     return {
-        "name": clean(one.name),
-        "object": clean(one.object),
-        "left": one.places - len(one.code),
-        "sources": [_source(source) for source in one.sources],
-        "code": [_code(code, one) for code in one.code],
+        "name": clean(function.name),
+        "object": clean(function.object),
+        "left": function.places - len(function.code),
+        "sources": [_source(source) for source in function.sources],
+        "code": [_code(code, function) for code in function.code],
     }
 
 
 def _source(source: SourceListing) -> dict[str, Any]:
+    """Return a source file's listing; a row is the number of a line, its text and, if it has any, its costs."""
     costs = {line.number: [*_costs(line.own, line.total)] for line in source.lines}
     numbers = sorted(costs.keys() | source.text.keys())
     rows = [[number, clean(source.text.get(number, "")), *costs.get(number, ())] for number in numbers]
     return {"path": clean(source.path), "reason": clean(source.reason), "rows": rows}
 
 
-def _code(code: CodeListing, one: FunctionListing) -> dict[str, Any]:
-    kept = kept_rows(code.rows)
-    place = {row: at for at, row in enumerate(kept)}
+def _code(code: CodeListing, function: FunctionListing) -> dict[str, Any]:
+    """Return a listing of instructions.
+
+    A row is the address, the instruction, a note, the row to which it jumps (−1: none that is shown), an index of
+    ``spots`` and, if it has any, its costs. A spot is the source of an instruction: path, line, function, and the
+    line's text. ``left`` is the number of rows that are left out.
+    """
+    kept = rows_to_show(code.rows)
+    shown_row = {row: index for index, row in enumerate(kept)}
     spots: dict[tuple[str, int, str], int] = {}
     rows = []
     for number in kept:
         row = code.rows[number]
         spot = spots.setdefault((row.path, row.line, row.function), len(spots))
-        target = place.get(row.target, -1)
+        target = shown_row.get(row.target, -1)
         rows.append([f"{row.address:x}", clean(row.text), clean(row.note), target, spot, *_costs(row.own, row.total)])
-    texts = [
-        [clean(path), line, clean(name), clean(one.text.get(path, {}).get(line, "").strip())]
+    spot_rows = [
+        [clean(path), line, clean(name), clean(function.text.get(path, {}).get(line, "").strip())]
         for path, line, name in spots
     ]
     return {
-        "object": clean(code.object), "symbol": clean(code.symbol), "reason": clean(code.reason), "spots": texts,
+        "object": clean(code.object), "symbol": clean(code.symbol), "reason": clean(code.reason), "spots": spot_rows,
         "left": len(code.rows) - len(kept), "rows": rows,
     }  # fmt: skip
 
 
-def kept_rows(rows: Sequence[InstructionCost]) -> list[int]:
-    """Return the rows to show: all, or those near a row with a cost."""
-    if len(rows) <= MOST_ROWS:
+def rows_to_show(rows: Sequence[InstructionCost]) -> list[int]:
+    """Return the indices of the rows to show: all or, if they are more than MAX_ROWS, those near a row with a cost."""
+    if len(rows) <= MAX_ROWS:
         return list(range(len(rows)))
-    near: set[int] = set()
-    for at, row in enumerate(rows):
+    shown: set[int] = set()
+    for index, row in enumerate(rows):
         if any(row.own) or any(row.total):
-            near.update(range(max(at - _AROUND, 0), min(at + _AROUND + 1, len(rows))))
-    return sorted(near)
+            shown.update(range(max(index - _CONTEXT_ROWS, 0), min(index + _CONTEXT_ROWS + 1, len(rows))))
+    return sorted(shown)
 
 
 def _costs(own: Costs, total: Costs) -> Iterable[list[int]]:
-    """Return self and total costs; nothing if there are none, as for most lines."""
+    """Return the self costs and the total costs (lists by measure); neither if all are 0, as for most lines."""
     return (list(own), list(total)) if any(own) or any(total) else ()
 
 

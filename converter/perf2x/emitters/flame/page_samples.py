@@ -1,7 +1,10 @@
 """Samples of the page: sums by track, event and stack, and columns for its views over time.
 
-The columns are chosen because they compress well: when each stack ran or waited, and when each sample was taken; with
-too many samples for that, how long each thread ran and waited in each part of the time.
+Four tables of the page's data are made here. ``rows`` are the sums. ``moments`` say from when to when a stack is drawn
+on a track, and ``bursts`` when each sample was taken and to which of the ``rows`` it belongs, from which the page sums
+a part of the time. If there are too many samples for these two, there is only ``lanes``: how long each thread ran and
+waited in each of a few hundred equal parts of the time. The columns are delta-encoded or sorted where that makes them
+compress better.
 """
 
 from collections.abc import Iterator
@@ -36,32 +39,37 @@ from perf2x.model.profile import Profile, Wait, placed_waits, wait_ends
 
 
 class SummedSamples(Frozen):
-    """Groups of equal samples; each group is a row with its first sample and its sums."""
+    """Groups of samples with equal track, event, node and wait; each group is a row of the table ``rows``."""
 
     order: I64
-    """(samples,) sorted by group."""
+    """(samples,) rows of Profile.samples, group by group."""
     begins: I64
-    """(rows,) where each group begins in ``order``."""
+    """(groups,) where each group begins in ``order``."""
     first: I64
+    """(groups,) a sample of each group; the following columns have one entry per group, too."""
     value: I64
+    """Sums of the samples' columns ``value``, ``count`` and ``latency``."""
     count: I64
     latency: I64 | None
-    """None if the profile has none."""
+    """None if the profile has no latency."""
     off: I64 | None
-    """1 where the thread was off CPU, 0 where it ran; None if all ran."""
+    """1 where the thread was off CPU, 0 where it ran; None if all samples ran."""
 
-    def row_of_sample(self) -> I64:
-        """Return (samples,) the row of each sample."""
-        row = np.empty(len(self.order), np.int64)
-        row[self.order] = row_numbers(np.diff(self.begins, append=len(self.order)))
-        return row
+    def group_of_sample(self) -> I64:
+        """Return (samples,) the group of each sample."""
+        group = np.empty(len(self.order), np.int64)
+        group[self.order] = row_numbers(np.diff(self.begins, append=len(self.order)))
+        return group
 
 
-def summed_samples(profile: Profile, track: AnyArray, node: I64) -> SummedSamples:
-    """Sum samples by track, event and node of the tree, waits separately; ``track``, ``node`` (samples,)."""
+def summed_samples(profile: Profile, sample_tracks: AnyArray, node: I64) -> SummedSamples:
+    """Sum samples by track, event and node of the tree, waits separately.
+
+    ``sample_tracks`` and ``node`` (samples,) are the track and the node of each row of Profile.samples.
+    """
     samples = profile.samples
     off = _off_cpu(profile)
-    columns = [track, as_int64(samples.event), node]
+    columns = [sample_tracks, as_int64(samples.event), node]
     order, begins = sorted_runs(columns if off is None else [*columns, off])
     first = order[begins]
     latency = None if samples.latency is None else sum_runs(samples.latency, order, begins)
@@ -70,17 +78,17 @@ def summed_samples(profile: Profile, track: AnyArray, node: I64) -> SummedSample
 
 
 def _off_cpu(profile: Profile) -> I64 | None:
-    """Return (samples,) 1 for waits; None if there are none."""
-    of_waits = np.array([event.is_wait for event in profile.events], np.bool_)
+    """Return (samples,) 1 for waits, 0 for others; None if there are no waits."""
+    is_wait_event = np.array([event.is_wait for event in profile.events], np.bool_)
     wait = profile.samples.wait
-    is_off = of_waits[profile.samples.event] if wait is None else wait != Wait.RAN
+    is_off = is_wait_event[profile.samples.event] if wait is None else wait != Wait.RAN
     return as_int64(is_off) if is_off.any() else None
 
 
-def row_table(profile: Profile, track: AnyArray, node: I64, summed: SummedSamples) -> Iterator[bytes]:
-    """Yield the rows as columns."""
+def row_table(profile: Profile, sample_tracks: AnyArray, node: I64, summed: SummedSamples) -> Iterator[bytes]:
+    """Yield the sums as columns; ``sample_tracks`` and ``node`` are those given to ``summed_samples``."""
     first = summed.first
-    columns: list[tuple[str, AnyArray]] = [("thread", track[first]), ("event", profile.samples.event[first])]
+    columns: list[tuple[str, AnyArray]] = [("thread", sample_tracks[first]), ("event", profile.samples.event[first])]
     columns += [("node", node[first]), ("value", summed.value), ("count", summed.count)]
     if summed.latency is not None:
         columns.append(("latency", summed.latency))
@@ -89,99 +97,113 @@ def row_table(profile: Profile, track: AnyArray, node: I64, summed: SummedSample
     yield from json_table(columns)
 
 
-_MICROSECOND = 1000
-_MOST_SUMS, _MOST_PARTS, _FEWEST_PARTS = 400_000, 2000, 20
+_US = 1000  # nanoseconds in a microsecond
+# the time is divided into so many parts that all tracks together have at most this many sums
+_MAX_SUMS, _MAX_PARTS, _MIN_PARTS = 400_000, 2000, 20
 
 
-def moment_table(profile: Profile, track: AnyArray, node: I64) -> Iterator[bytes]:
-    """Yield runs and waits of one stack on one track, in microseconds; ``start`` is delta-encoded.
+def moment_table(profile: Profile, sample_tracks: AnyArray, node: I64) -> Iterator[bytes]:
+    """Yield from when to when a stack is drawn, by track, then time: ``track``, ``start``, ``duration``, ``node``.
 
-    ``track``, ``node`` (samples,). ``wait`` is a Wait, omitted if nothing waited.
+    ``sample_tracks`` and ``node`` (samples,) are the track and the node of each row of Profile.samples. Neighbouring
+    time spans of one stack are one row. Times are in microseconds; ``start`` is delta-encoded. ``wait`` is a Wait,
+    omitted if no thread waited.
     """
-    shown = in_ticks(shown_samples(profile, track, arange(len(profile.samples))), _MICROSECOND)
-    stack, wait = node[shown.sample], profile.samples.waits[shown.sample]
-    first = flatnonzero(begins_run(stack, wait) | ~of_previous(shown.joined, False))
+    shown = in_ticks(shown_samples(profile, sample_tracks, arange(len(profile.samples))), _US)
+    shown_node, wait = node[shown.sample], profile.samples.waits[shown.sample]
+    first = flatnonzero(begins_run(shown_node, wait) | ~of_previous(shown.joined, False))
     last, start = of_next(first, len(shown)) - 1, shown.start[first]
     columns: list[tuple[str, AnyArray]] = [("track", shown.track[first]), ("start", np.diff(start, prepend=0))]
-    columns += [("duration", shown.end[last] - start), ("node", stack[first])]
+    columns += [("duration", shown.end[last] - start), ("node", shown_node[first])]
     yield from json_table([*columns, ("wait", wait[first])] if wait.any() else columns)
 
 
-def lane_table(profile: Profile, track: AnyArray) -> Iterator[bytes]:
-    """Yield ``ran`` and ``waited``: microseconds of each track in each of ``parts`` parts of the time, track by track.
+def lane_table(profile: Profile, sample_tracks: AnyArray) -> Iterator[bytes]:
+    """Yield how long each track ``ran`` and ``waited`` in each part of the time, in microseconds, track by track.
 
-    ``length`` is the length of a part, ``origin`` the zero as in ``burst_table``. With more tracks, each has fewer
-    parts.
+    The time is divided into ``parts`` parts of ``length`` microseconds; with more tracks, each has fewer parts.
+    ``origin`` is time 0, as in ``burst_table``. ``sample_tracks`` (samples,) is the track of each row of
+    Profile.samples.
     """
-    everything = np.arange(len(track), dtype=np.int32)
-    shown = in_ticks(shown_samples(profile, track, everything), _MICROSECOND)
-    del everything
-    tracks = int(track.max(initial=0)) + 1
-    parts = max(_FEWEST_PARTS, min(_MOST_PARTS, _MOST_SUMS // tracks))
+    all_samples = np.arange(len(sample_tracks), dtype=np.int32)
+    shown = in_ticks(shown_samples(profile, sample_tracks, all_samples), _US)
+    del all_samples
+    track_count = int(sample_tracks.max(initial=0)) + 1
+    parts = max(_MIN_PARTS, min(_MAX_PARTS, _MAX_SUMS // track_count))
     length = int(shown.end.max(initial=0)) // parts + 1
     edges = arange(parts + 1) * length
     ran = profile.samples.waits[shown.sample] == Wait.RAN
     yield b'{"origin":"%d","length":%d,"parts":%d' % (origin_of(profile), length, parts)
-    for name, chosen in (("ran", ran), ("waited", ~ran)):
-        yield from json_member(name, np.diff(_time_until(shown, chosen, tracks, edges)).ravel())
+    for name, is_counted in (("ran", ran), ("waited", ~ran)):
+        yield from json_member(name, np.diff(_time_until(shown, is_counted, track_count, edges)).ravel())
     yield b"}"
 
 
-def _time_until(shown: ShownSamples, chosen: Bools, tracks: int, edges: I64) -> I64:
-    """Return (tracks, edges) the time of chosen spans before each edge, including all earlier tracks."""
-    if not chosen.any():
-        return zeros((tracks, len(edges)))
-    track, reach = as_int64(shown.track), edges[-1] + 1
-    before = np.concatenate([[0], cumsum(np.where(chosen, shown.end - shown.start, 0))])
-    queries = arange(tracks)[:, None] * reach + edges
-    row = searchsorted(track * reach + shown.start, queries, "right")  # the first span after the edge
-    last = np.append(track * reach + np.where(chosen, shown.end, 0), 0)[row - 1]
-    until: I64 = before[row] - np.maximum(last - queries, 0)
-    return until
+def _time_until(shown: ShownSamples, is_counted: Bools, track_count: int, edges: I64) -> I64:
+    """Return (tracks, edges) the time that counted spans cover before each edge, plus that on all earlier tracks.
+
+    ``is_counted`` is by row of ``shown``; ``edges`` are ascending times, equal for all tracks.
+    """
+    if not is_counted.any():
+        return zeros((track_count, len(edges)))
+    # tracks are laid end to end on one axis, each as long as ``stride``, so that one search serves all tracks
+    track, stride = as_int64(shown.track), edges[-1] + 1
+    total_before = np.concatenate([[0], cumsum(np.where(is_counted, shown.end - shown.start, 0))])
+    axis_edges = arange(track_count)[:, None] * stride + edges
+    row = searchsorted(track * stride + shown.start, axis_edges, "right")  # the first span after the edge
+    end_of_last = np.append(track * stride + np.where(is_counted, shown.end, 0), 0)[row - 1]
+    # the last span that starts before the edge may extend beyond it
+    time: I64 = total_before[row] - np.maximum(end_of_last - axis_edges, 0)
+    return time
 
 
-def burst_table(profile: Profile, track: AnyArray, summed: SummedSamples) -> Iterator[bytes]:
-    """Yield time and row of each sample, by track, then time: the order that compresses best.
+def burst_table(profile: Profile, sample_tracks: AnyArray, summed: SummedSamples) -> Iterator[bytes]:
+    """Yield when each sample was taken and its row in the table ``rows``, by track, then time.
 
-    ``time`` and ``row`` are delta-encoded, time in whole microseconds, rounded down; ``origin`` is its zero on the
-    recording's clock, in nanoseconds, as text, because JavaScript's numbers are not exact enough. ``value`` is omitted
-    if all samples of a row have the same value, ``latency`` if the profile has none, ``cpu`` (delta-encoded) if there
-    is one CPU. ``lasts`` are the microseconds of waits that begin then, omitted if there are none.
+    - ``time`` is in whole microseconds, rounded down, and delta-encoded; 0 is ``origin`` (nanoseconds on the
+      recording's clock, as text, because JavaScript's numbers are not exact enough).
+    - ``row`` is delta-encoded.
+    - ``value`` is omitted if samples of a row have equal values, ``latency`` if the profile has none, ``cpu``
+      (delta-encoded) unless there are several CPUs.
+    - ``lasts`` is how many microseconds a wait lasts that begins at ``time``, 0 for others; omitted if there are no
+      waits.
 
-    ``--time`` keeps the parts of waits within it, but of ``offcpu-time`` whole waits that end in it: these are placed
-    at their end and last 0. Waits of unknown time are omitted.
+    The page selects a part of the time as ``--time`` does: it keeps the parts of waits that are within, but whole waits
+    of ``offcpu-time`` if they end within. So the latter are at their end, and last 0. Waits whose time is unknown are
+    omitted.
     """
     origin = origin_of(profile)
     yield b'{"origin":"%d"' % origin
-    for name, values in _burst_columns(profile, track, summed, origin):
+    for name, values in _burst_columns(profile, sample_tracks, summed, origin):
         yield from json_member(name, values)
     yield b"}"
 
 
 def _burst_columns(
-    profile: Profile, track: AnyArray, summed: SummedSamples, origin: int
+    profile: Profile, sample_tracks: AnyArray, summed: SummedSamples, origin: int
 ) -> Iterator[tuple[str, AnyArray]]:
-    moment, lasts = _moments_of(profile)
-    kept = flatnonzero(profile.samples.waits != Wait.UNPLACED)
-    time = since(moment[kept], origin) // _MICROSECOND
-    order = argsort_rows([track[kept], time])
-    rows, samples, row = kept[order], profile.samples, summed.row_of_sample()
-    yield "time", np.diff(time[order], prepend=0)
-    yield "row", np.diff(row[rows], prepend=0)
-    if not np.array_equal(samples.value * summed.count[row], samples.count * summed.value[row]):
+    sample_time, duration_us = _selection_times(profile)
+    has_time = flatnonzero(profile.samples.waits != Wait.UNPLACED)
+    time_us = since(sample_time[has_time], origin) // _US
+    order = argsort_rows([sample_tracks[has_time], time_us])
+    rows, samples, group = has_time[order], profile.samples, summed.group_of_sample()
+    yield "time", np.diff(time_us[order], prepend=0)
+    yield "row", np.diff(group[rows], prepend=0)
+    # unless every sample has its group's mean value: value = count * (sum of values / sum of counts)
+    if not np.array_equal(samples.value * summed.count[group], samples.count * summed.value[group]):
         yield "value", samples.value[rows]
     if samples.latency is not None:
         yield "latency", samples.latency[rows]
     cpus = samples.cpus
     if len(unique(cpus[cpus >= 0])) > 1:
         yield "cpu", np.diff(cpus[rows], prepend=0)
-    if lasts.any():
-        yield "lasts", lasts[rows]
+    if duration_us.any():
+        yield "lasts", duration_us[rows]
 
 
-def _moments_of(profile: Profile) -> tuple[U64, I64]:
-    """Return (samples,) the time at which ``--time`` selects each sample, and its duration in microseconds."""
+def _selection_times(profile: Profile) -> tuple[U64, I64]:
+    """Return (samples,) the time (ns) at which ``--time`` selects each sample, and the duration (µs) of each wait."""
     samples = profile.samples
     if any(event.is_wait and event.name.split(":")[0] == "offcpu-time" for event in profile.events):
         return wait_ends(samples), zeros(len(samples))
-    return samples.times, np.where(placed_waits(samples), samples.value // _MICROSECOND, 0)
+    return samples.times, np.where(placed_waits(samples), samples.value // _US, 0)

@@ -1,7 +1,8 @@
-"""The page around the data: HTML, style and scripts of emitters/flame/page/ in one file, with the profile as text.
+"""The page around the data: HTML, style and scripts of emitters/flame/page/ in one file.
 
-Scripts and data are compressed; the browser decompresses them. The module is separate from html.py because the
-difference of two profiles (diff_page.py) uses the same page.
+Both pages, of one profile (html.py) and of two (diff_page.py), are made of this template. Its ``{{NAME}}`` are replaced
+by the title, the style, the scripts and the profile's data. The last two are compressed with gzip and written in
+base64; page/unpack.js decompresses them in the browser.
 """
 
 import base64
@@ -16,44 +17,46 @@ from perf2x.base.files.background_writer import BackgroundGzipWriter
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.model.printable_text import printable
 
-_PACKED = ("DATA", "SCRIPT")
+_COMPRESSED_PARTS = ("DATA", "SCRIPT")
 _BYTES_PER_LINE = 57 * 1024
+"""Compressed bytes in a line of base64: a multiple of 3, so that lines have no padding."""
 
 
-def write_page(title: str, pieces: Iterator[bytes], out: BinaryIO, *, compress: bool) -> None:
-    """Write the whole file; ``pieces`` are one JSON object for emitters/flame/page/data.js."""
+def write_page(title: str, data: Iterator[bytes], out: BinaryIO, *, compress: bool) -> None:
+    """Write the whole file; ``data`` are pieces of one JSON object, which page/data.js reads."""
     folder = files("perf2x.emitters.flame") / "page"
     parts: dict[str, Iterator[bytes]] = {
         "TITLE": iter([html.escape(printable(title)).encode()]),
         "STYLE": iter([(folder / "page.css").read_bytes()]),
         "UNPACK": iter([(folder / "unpack.js").read_bytes()]),
-        "SCRIPT": (one.read_bytes() for one in sorted(folder.iterdir(), key=str) if one.name.endswith(".js")),
-        "DATA": pieces if compress else map(_inside_script, pieces),
+        "SCRIPT": (file.read_bytes() for file in sorted(folder.iterdir(), key=str) if file.name.endswith(".js")),
+        "DATA": data if compress else map(_inside_script, data),
     }
-    for number, text in enumerate(re.split(r"\{\{(\w+)\}\}", (folder / "page.html").read_text("utf-8"))):
-        if number % 2 == 0:
+    # re.split returns text and the names of parts in turn
+    for index, text in enumerate(re.split(r"\{\{(\w+)\}\}", (folder / "page.html").read_text("utf-8"))):
+        if index % 2 == 0:
             out.write(text.encode())
         else:
-            out.writelines(_packed(parts[text]) if compress and text in _PACKED else parts[text])
+            out.writelines(_compressed(parts[text]) if compress and text in _COMPRESSED_PARTS else parts[text])
 
 
 def field(name: str, value: object) -> bytes:
-    """Encode one member of the object, with the comma that separates it from the next."""
+    """Encode one member of the data's JSON object, followed by a comma."""
     return json_bytes(name) + b":" + json_bytes(value) + b","
 
 
 def table(name: str, pieces: Iterable[bytes]) -> bytes:
-    """Encode a member of the page's data that is computed in pieces."""
+    """Encode one member whose value is ``pieces`` of JSON, followed by a comma."""
     return json_bytes(name) + b":" + b"".join(pieces) + b","
 
 
-def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _compressed(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Yield the gzipped input as lines of base64."""
-    packed = io.BytesIO()
-    with BackgroundGzipWriter(packed) as out:
+    compressed = io.BytesIO()
+    with BackgroundGzipWriter(compressed) as out:
         out.writelines(pieces)
-    for start in range(0, packed.tell(), _BYTES_PER_LINE):
-        yield base64.b64encode(packed.getbuffer()[start : start + _BYTES_PER_LINE]) + b"\n"
+    for start in range(0, compressed.tell(), _BYTES_PER_LINE):
+        yield base64.b64encode(compressed.getbuffer()[start : start + _BYTES_PER_LINE]) + b"\n"
 
 
 def _inside_script(piece: bytes) -> bytes:

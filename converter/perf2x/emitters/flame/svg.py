@@ -1,8 +1,8 @@
 """A flame graph in one SVG file: for a README, a pull request or a report.
 
-Without its script, as in an ``<img>``, it works as a still picture: labels fit their boxes, names and numbers appear on
-hover (``<title>``), colours follow the reader's light or dark theme. Opened on its own, the script (picture/) adds zoom
-and search. Nothing is fetched.
+Without its script, as in an ``<img>``, the file works as a still picture: labels fit their boxes, and colours follow
+the reader's light or dark theme. If it is opened on its own, names and numbers appear on hover (``<title>``), and the
+script (picture/) adds zoom and search. The file refers to no other one.
 """
 
 import re
@@ -21,13 +21,14 @@ from perf2x.model.printable_text import one_line
 from perf2x.model.profile import LocationFrames, Profile, find_event, full_names, location_frames
 from perf2x.model.setting import Setting
 
-_LEVEL, _TOP, _SIDE = 17, 46, 10  # the same as in picture.js
-_HUES = 6  # of objects, as in picture.css
-LETTER = 6.62
+# pixels: height of a level of boxes, height of the heading, margin at the sides; the same as in picture.js
+_LEVEL_HEIGHT, _HEAD_HEIGHT, _MARGIN = 17, 46, 10
+_HUES = 6  # number of colours of objects, as in picture.css
+LETTER_WIDTH = 6.62
 """Width in pixels of a letter in the picture's monospaced font at 11 px."""
-LONGEST = 500
-"""Number of characters of a name that a title shows, from both ends."""
-# East Asian letters and emoji are two cells wide; a fixed list, because Python's and rich's change with their versions
+MAX_NAME = 500
+"""Number of characters of a name that a title shows; of longer names, both ends."""
+# East Asian letters and emoji are two letters wide; a fixed list, because Python's and rich's vary with their versions
 _WIDE = re.compile(
     "[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\U0001f300-\U0001faff]"
 )
@@ -56,10 +57,10 @@ class Svg(Format):
         """Write the picture box by box, outer frames first."""
         frames = location_frames(profile)
         event = find_event(profile, self.event) if profile.events else 0
-        room = self.width - 2 * _SIDE
-        boxes = boxes_of(profile, frames, event, max(self.min_width, 0) / room, self.max_boxes)
+        graph_width = self.width - 2 * _MARGIN
+        boxes = boxes_of(profile, frames, event, max(self.min_width, 0) / graph_width, self.max_boxes)
         levels = int(boxes.depth.max()) + 1 if len(boxes) else 1
-        out.write(self._opening(profile, _TOP + levels * _LEVEL + 12))
+        out.write(self._opening(profile, _HEAD_HEIGHT + levels * _LEVEL_HEIGHT + 12))
         out.writelines(map(str.encode, self._boxes(profile, frames, boxes, levels)))
         out.write(self._closing(profile, event, boxes).encode())
 
@@ -67,69 +68,71 @@ class Svg(Format):
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" height="{height}"'
             f' viewBox="0 0 {self.width} {height}" role="img"><title>{self._title(profile)}</title>'
-            f"<style>\n{_part('picture.css')}</style>\n"
+            f"<style>\n{_picture_file('picture.css')}</style>\n"
             '<rect class="g" width="100%" height="100%"/>\n<g class="b">\n'
         ).encode()
 
     def _closing(self, profile: Profile, event: int, boxes: Rectangles) -> str:
-        """Return the bar that covers the boxes when a reader scrolls, and the script."""
+        """Return the heading, which is above the boxes when a reader scrolls, and the script."""
         texts = [profile.events[event].name] if profile.events else []
         texts += facts(profile, event)
         texts += [f"the widest {len(boxes):,} of {len(boxes) + boxes.left_out:,} boxes"] if boxes.left_out else []
-        script = f"<script><![CDATA[\n{_part('picture.js')}]]></script>\n" if self.script else ""
+        script = f"<script><![CDATA[\n{_picture_file('picture.js')}]]></script>\n" if self.script else ""
         return (
-            f'</g>\n<g class="head"><rect class="g" width="100%" height="{_TOP - 2}"/>'
-            f'<text class="t" x="{_SIDE}" y="20">{self._title(profile)}</text>'
-            f'<text class="s" x="{_SIDE}" y="37">{_xml(shown_name(", ".join(texts)))}</text></g>\n{script}</svg>\n'
+            f'</g>\n<g class="head"><rect class="g" width="100%" height="{_HEAD_HEIGHT - 2}"/>'
+            f'<text class="t" x="{_MARGIN}" y="20">{self._title(profile)}</text>'
+            f'<text class="s" x="{_MARGIN}" y="37">{_xml(shown_name(", ".join(texts)))}</text></g>\n{script}</svg>\n'
         )
 
     def _title(self, profile: Profile) -> str:
         return _xml(shown_name(self.title or heading(profile)))
 
     def _boxes(self, profile: Profile, frames: LocationFrames, boxes: Rectangles, levels: int) -> list[str]:
+        """Return the SVG elements of each box: a group with title, rectangle and label."""
         names = [*(shown_name(name) or "[unknown]" for name in frames.name), "all"]  # the last entry is for −1
         full = [*map(shown_name, full_names(profile, frames)), ""]
-        whole = sum_of(boxes.total[:1])
-        scale = (self.width - 2 * _SIDE) / max(whole, 1)
-        x, width = _SIDE + boxes.start * scale, np.maximum(boxes.total * scale - 0.5, 0.3)
+        grand_total = sum_of(boxes.total[:1])  # 0 if there are no boxes
+        scale = (self.width - 2 * _MARGIN) / max(grand_total, 1)
+        x, width = _MARGIN + boxes.start * scale, np.maximum(boxes.total * scale - 0.5, 0.3)  # half a pixel of gap
         level = boxes.depth if self.direction == "icicle" else levels - 1 - boxes.depth
-        columns = (boxes.frame, boxes.start, boxes.total, x, _TOP + level * _LEVEL, width)
-        made, objects = [], dict[str, int]()
+        columns = (boxes.frame, boxes.start, boxes.total, x, _HEAD_HEIGHT + level * _LEVEL_HEIGHT, width)
+        elements, object_numbers = [], dict[str, int]()
         for frame, start, total, left, top, size in zip(*(column.tolist() for column in columns), strict=True):
-            lines = (names[frame], full[frame], f"{total:,} ({100 * (total / whole):.2f} %)")
-            place = f'x="{left:.1f}" y="{top}" width="{size:.1f}" height="{_LEVEL - 1}" rx="1"'
+            title = (names[frame], full[frame], f"{total:,} ({100 * (total / grand_total):.2f} %)")
+            position = f'x="{left:.1f}" y="{top}" width="{size:.1f}" height="{_LEVEL_HEIGHT - 1}" rx="1"'
             label = fitted(names[frame], size - 6)
             text = f'<text x="{left + 3:.1f}" y="{top + 12}">{_xml(label)}</text>' if label else ""
-            made.append(
-                f'<g data-at="{start} {total}"><title>{_xml(chr(10).join(filter(None, lines)))}</title>'
-                f'<rect class="{_look(frames, frame, objects)}" {place}/>{text}</g>\n'
+            elements.append(
+                f'<g data-at="{start} {total}"><title>{_xml(chr(10).join(filter(None, title)))}</title>'
+                f'<rect class="{_css_classes(frames, frame, object_numbers)}" {position}/>{text}</g>\n'
             )
-        return made
+        return elements
 
 
-def _look(frames: LocationFrames, frame: int, objects: dict[str, int]) -> str:
-    """Return the CSS classes of a box: kernel, object of user code, unresolved, hypervisor or guest; inlined.
+def _css_classes(frames: LocationFrames, frame: int, object_numbers: dict[str, int]) -> str:
+    """Return the CSS classes of a frame's box (picture/picture.css).
 
-    ``objects`` numbers those that were drawn.
+    "a": the total (frame −1); "x": unresolved; "k": kernel; "u0" to "u5": user code, by object; "h": hypervisor or
+    guest; besides, "i": inlined. ``object_numbers`` numbers objects in the order in which they are drawn.
     """
     if frame < 0:
         return "a"
     if frames.function[frame] < 0:
         return "x"
-    kind = {int(CpuMode.KERNEL): "k", int(CpuMode.USER): "u"}.get(int(frames.mode[frame]), "h")
-    if kind == "u":
-        kind += str(objects.setdefault(frames.object[frame], len(objects)) % _HUES)
-    return kind + " i" * int(frames.inlined[frame])
+    code = {int(CpuMode.KERNEL): "k", int(CpuMode.USER): "u"}.get(int(frames.mode[frame]), "h")
+    if code == "u":
+        code += str(object_numbers.setdefault(frames.object[frame], len(object_numbers)) % _HUES)
+    return code + " i" * int(frames.inlined[frame])
 
 
-def _part(name: str) -> str:
+def _picture_file(name: str) -> str:
     return (files("perf2x.emitters.flame") / "picture" / name).read_text("utf-8")
 
 
 def shown_name(name: str) -> str:
-    """Return a name as one line of at most LONGEST characters valid in XML; long names lose their middle."""
-    if len(name) > LONGEST:
-        name = name[: LONGEST // 2 + 20] + "…" + name[len(name) - LONGEST // 2 + 21 :]
+    """Return a name as one line, valid in XML, of at most MAX_NAME characters; longer names lose their middle."""
+    if len(name) > MAX_NAME:
+        name = name[: MAX_NAME // 2 + 20] + "…" + name[len(name) - MAX_NAME // 2 + 21 :]
     return _NOT_XML.sub("\ufffd", one_line(name))
 
 
@@ -138,17 +141,17 @@ def _xml(text: str) -> str:
     return escape(text, quote=False)
 
 
-def fitted(text: str, room: float) -> str:
-    """Return the text, or its beginning and an ellipsis, to fit ``room`` pixels; "" if three letters do not fit."""
-    cells = int(room / LETTER)
-    if cells < 3:
+def fitted(text: str, pixels: float) -> str:
+    """Return the text if it fits, or its beginning and an ellipsis; "" if there is no room for three letters."""
+    letters = int(pixels / LETTER_WIDTH)
+    if letters < 3:
         return ""
     if text.isascii():
-        return text if len(text) <= cells else text[: cells - 1] + "…"
-    width = fits = 0
-    for place, letter in enumerate(text):
-        width += 2 if _WIDE.match(letter) else 1
-        if width > cells:
-            return text[:fits] + "…"
-        fits = place + 1 if width < cells else fits
+        return text if len(text) <= letters else text[: letters - 1] + "…"
+    width = fitting = 0  # width of the text so far; characters that fit if an ellipsis follows
+    for index, character in enumerate(text):
+        width += 2 if _WIDE.match(character) else 1
+        if width > letters:
+            return text[:fitting] + "…"
+        fitting = index + 1 if width < letters else fitting
     return text

@@ -1,4 +1,4 @@
-"""Boxes of a picture: merged frames with weights and positions, without the narrowest."""
+"""Boxes of a flame graph: the rows of a tree of merged stacks with widths and positions, without the narrowest."""
 
 from perf2x.base.columnar import (
     I64,
@@ -23,8 +23,9 @@ class Rectangles(Frozen):
     frame: I64
     """Row of LocationFrames; −1 for the total."""
     start: I64
-    """Left edge in the event's unit."""
+    """Left edge in the event's unit; 0 is that of the total."""
     total: I64
+    """Width: the sum of the values of the samples with this frame, in the event's unit."""
     left_out: int
     """Number of boxes that were wide enough but exceeded the maximum."""
 
@@ -32,34 +33,35 @@ class Rectangles(Frozen):
         return len(self.depth)
 
 
-def boxes_of(profile: Profile, frames: LocationFrames, event: int, least: float, most: int) -> Rectangles:
-    """Return an event's boxes of at least the share ``least`` of the total, at most the ``most`` widest."""
+def boxes_of(profile: Profile, frames: LocationFrames, event: int, min_share: float, max_boxes: int) -> Rectangles:
+    """Return an event's boxes of at least this share (0 to 1) of the total: all, or the ``max_boxes`` widest."""
     samples, stacks = profile.samples, expand(profile.stacks, frames.of_location)
-    in_event = flatnonzero(samples.event == event)
-    # merged by name, object and mode
-    tree, _, total = weighed_tree(stacks, arange(len(frames)), samples.stack[in_event], samples.value[in_event])
+    event_samples = flatnonzero(samples.event == event)
+    tree, _, total = weighed_tree(
+        stacks, arange(len(frames)), samples.stack[event_samples], samples.value[event_samples]
+    )
     start = _positions(tree, total, _name_ranks(frames))
-    whole = sum_of(total[:1])
-    wide = flatnonzero((total >= least * whole) & (total > 0))
-    # by width, then depth, then position: a box is never kept without the one below it
-    widest = lexsort((start[wide], tree.depth[wide], -total[wide]))[:most]
+    grand_total = sum_of(total[:1])
+    wide = flatnonzero((total >= min_share * grand_total) & (total > 0))
+    # callers are before callees of equal width, so that no box is kept without its caller
+    widest = lexsort((start[wide], tree.depth[wide], -total[wide]))[:max_boxes]
     rows = wide[widest]
     rows = rows[lexsort((start[rows], tree.depth[rows]))]
     return Rectangles(tree.depth[rows], tree.key[rows], start[rows], total[rows], len(wide) - len(rows))
 
 
 def _name_ranks(frames: LocationFrames) -> I64:
-    """Return the sort position of each frame's name."""
+    """Return (frames,) the position of each frame when all are sorted by name."""
     return argsort(as_int64(sorted(range(len(frames)), key=frames.name.__getitem__)))
 
 
-def _positions(tree: FrameTree, total: I64, rank: I64) -> I64:
-    """Return the left edge of each row; children of one parent are side by side, by name."""
+def _positions(tree: FrameTree, total: I64, name_rank: I64) -> I64:
+    """Return (rows of the tree,) left edges; children begin at their parent's and are side by side, by name."""
     start = zeros(len(tree))
     for level in range(1, int(tree.depth.max()) + 1 if len(tree) else 0):
         rows = flatnonzero(tree.depth == level)
-        rows = rows[lexsort((rank[tree.key[rows]], tree.parent[rows]))]
-        before = cumsum(total[rows]) - total[rows]
-        first = searchsorted(tree.parent[rows], tree.parent[rows], side="left")
-        start[rows] = start[tree.parent[rows]] + before - before[first]
+        rows = rows[lexsort((name_rank[tree.key[rows]], tree.parent[rows]))]
+        total_before = cumsum(total[rows]) - total[rows]
+        first_sibling = searchsorted(tree.parent[rows], tree.parent[rows], side="left")
+        start[rows] = start[tree.parent[rows]] + total_before - total_before[first_sibling]
     return start

@@ -1,4 +1,7 @@
-"""Fields of a sample that ``perf script -F`` names, and the fields that samples of each event have.
+"""Chooses the fields that are printed of each event's samples, as ``perf script -F`` does.
+
+The argument of ``-F`` is a list of fields, or of changes to the default fields, perhaps for one type of event only:
+``ip,sym``, ``+addr,-cpu``, ``trace:comm,time``. A field can be printed if the event's sample_type has the data for it.
 
 Source of truth: tools/perf/builtin-script.c (all_output_options, output[], evsel__check_attr, parse_output_fields).
 """
@@ -9,11 +12,11 @@ from perf2x.base.abi import EventType, SampleType
 from perf2x.errors import SettingError
 from perf2x.model.recording import Event
 
-_MEMORY = SampleType.WEIGHT | SampleType.WEIGHT_STRUCT
-NEEDED = {
+_ANY_WEIGHT = SampleType.WEIGHT | SampleType.WEIGHT_STRUCT
+REQUIRED_BITS = {
     "comm": 0, "tid": SampleType.TID, "pid": SampleType.TID, "time": SampleType.TIME, "cpu": SampleType.CPU,
     "misc": 0, "period": 0, "event": 0, "trace": SampleType.RAW, "addr": SampleType.ADDR,
-    "data_src": SampleType.DATA_SRC, "weight": _MEMORY, "ins_lat": SampleType.WEIGHT_STRUCT,
+    "data_src": SampleType.DATA_SRC, "weight": _ANY_WEIGHT, "ins_lat": SampleType.WEIGHT_STRUCT,
     "retire_lat": SampleType.WEIGHT_STRUCT, "cgroup": SampleType.CGROUP, "flags": 0, "ip": SampleType.IP,
     "sym": SampleType.IP, "symoff": SampleType.IP, "dso": SampleType.IP, "dsoff": SampleType.IP,
     "srcline": SampleType.IP,
@@ -21,84 +24,97 @@ NEEDED = {
     "phys_addr": SampleType.PHYS_ADDR, "data_page_size": SampleType.DATA_PAGE_SIZE,
     "code_page_size": SampleType.CODE_PAGE_SIZE,
 }  # fmt: skip
-"""Fields, and the sample_type bits of which an event needs at least one."""
-_BESIDE = {"symoff": "sym", "srcline": "ip"}
-"""Fields that require another one."""
-_USUAL = ("comm", "tid", "cpu", "time", "period", "event", "ip", "sym", "symoff", "dso")
-_RAW = (*_USUAL, "addr", "data_src", "weight", "phys_addr", "data_page_size", "code_page_size", "ins_lat", "retire_lat")
-_TRACED = ("comm", "tid", "cpu", "time", "event", "trace")
-_KINDS = {
+"""All fields, and the sample_type bits of which an event needs at least one to have the field; 0: every event has it.
+"""
+_REQUIRED_FIELD = {"symoff": "sym", "srcline": "ip"}
+"""Fields that can only be printed together with another one."""
+# default fields, by type of event
+_DEFAULT = ("comm", "tid", "cpu", "time", "period", "event", "ip", "sym", "symoff", "dso")
+_DEFAULT_OF_RAW = (
+    *_DEFAULT, "addr", "data_src", "weight", "phys_addr", "data_page_size", "code_page_size", "ins_lat", "retire_lat",
+)  # fmt: skip
+_DEFAULT_OF_TRACEPOINTS = ("comm", "tid", "cpu", "time", "event", "trace")
+# types of events, as -F calls them
+_TYPES = {
     "hw": EventType.HARDWARE, "sw": EventType.SOFTWARE, "trace": EventType.TRACEPOINT, "raw": EventType.RAW,
     "break": EventType.BREAKPOINT, "hw_cache": EventType.HW_CACHE,
 }  # fmt: skip
 
 
-def named_places(spec: str) -> frozenset[str]:
-    """Return the kinds of addresses, other than stacks, that these fields may name (Needs.places)."""
+def addresses_to_name(spec: str) -> frozenset[str]:
+    """Return which addresses besides those of stacks need names for these fields (Needs.places).
+
+    ``spec`` is the argument of ``-F``. A list without any field that shows names or objects prints bare addresses.
+    """
     words = spec.rpartition(":")[2].split(",")
-    names = {word.removeprefix("+") for word in words}
-    is_bare = words[0][:1] not in ("+", "-") and not names & {"sym", "dso", "dsoff", "brstacksym"}
-    kinds = {"branches": {"brstack", "brstacksym"}, "data": {"addr"}}
-    return frozenset(kind for kind, fields in kinds.items() if names & fields and not is_bare)
+    fields = {word.removeprefix("+") for word in words}
+    without_names = words[0][:1] not in ("+", "-") and not fields & {"sym", "dso", "dsoff", "brstacksym"}
+    fields_of_kinds = {"branches": {"brstack", "brstacksym"}, "data": {"addr"}}
+    return frozenset(kind for kind, own in fields_of_kinds.items() if fields & own and not without_names)
 
 
 def event_fields(events: Sequence[Event], spec: str, sampled: Container[int], *, chains: bool) -> list[frozenset[str]]:
-    """Return the fields of each event; ``spec`` is the argument of ``-F``: ``ip,sym``, ``+addr,-cpu``, ``trace:comm``.
+    """Return the fields to print of each event's samples; ``spec`` is the argument of ``-F``.
 
     ``chains``: call chains are printed. Raises SettingError for an unknown field, and for a requested field that
-    samples of a ``sampled`` event lack.
+    samples of a ``sampled`` event (index) lack.
     """
-    kind, colon, names = spec.rpartition(":")
-    if colon and kind not in _KINDS:
-        raise _refused(f"={spec}: no kind of event {kind!r}; there are {', '.join(_KINDS)}")
+    event_type, colon, names = spec.rpartition(":")
+    if colon and event_type not in _TYPES:
+        raise _setting_error(f"={spec}: no kind of event {event_type!r}; there are {', '.join(_TYPES)}")
     changes = _parsed(names)
     signs = {sign for sign, _ in changes}
     if "" in signs and len(signs) > 1:
-        raise _refused(f"={spec}: either all fields, or all with + or -")
-    found = []
+        raise _setting_error(f"={spec}: either all fields, or all with + or -")
+    fields_of_events = []
     for event in events:
-        applies = not colon or event.type == _KINDS[kind]
-        fields = set() if applies and "" in signs else set(_default(event, chains))
+        applies = not colon or event.type == _TYPES[event_type]
+        fields = set() if applies and "" in signs else set(_default_fields(event, chains))
         for sign, name in changes if applies else ():
             (fields.discard if sign == "-" else fields.add)(name)
-        named = {name for _, name in changes} if applies and event.index in sampled else set()
-        found.append(_available(event, fields, named, spec))
-    return found
+        requested = {name for _, name in changes} if applies and event.index in sampled else set()
+        fields_of_events.append(_available(event, fields, requested, spec))
+    return fields_of_events
 
 
-def _default(event: Event, chains: bool) -> tuple[str, ...]:
+def _default_fields(event: Event, chains: bool) -> tuple[str, ...]:
     if event.type == EventType.TRACEPOINT:
         has_chain = chains and event.sample_type & SampleType.CALLCHAIN
-        return (*_TRACED, "ip", "sym", "symoff", "dso") if has_chain else _TRACED
-    return _RAW if event.type == EventType.RAW else _USUAL
+        return (*_DEFAULT_OF_TRACEPOINTS, "ip", "sym", "symoff", "dso") if has_chain else _DEFAULT_OF_TRACEPOINTS
+    return _DEFAULT_OF_RAW if event.type == EventType.RAW else _DEFAULT
 
 
 def _parsed(names: str) -> list[tuple[str, str]]:
-    """Return the sign (``+``, ``-`` or nothing) and the field of each word."""
-    found = []
+    """Return sign (``+``, ``-`` or "") and field of each word of a list. Raises SettingError for unknown fields."""
+    changes = []
     for word in filter(None, names.split(",")):
         sign = word[0] if word[0] in "+-" else ""
         name = word.removeprefix(sign)
-        if name not in NEEDED:
-            raise _refused(f"={word}: there are {', '.join(NEEDED)}")
-        found.append((sign, name))
-    return found
+        if name not in REQUIRED_BITS:
+            raise _setting_error(f"={word}: there are {', '.join(REQUIRED_BITS)}")
+        changes.append((sign, name))
+    return changes
 
 
-def _available(event: Event, fields: set[str], named: set[str], spec: str) -> frozenset[str]:
-    """Return the fields that samples of an event have. Raises SettingError for a field in ``named`` that they lack."""
-    found = {name for name in fields if not NEEDED[name] or event.sample_type & NEEDED[name]}
+def _available(event: Event, fields: set[str], requested: set[str], spec: str) -> frozenset[str]:
+    """Return those of the fields that samples of an event have.
+
+    Raises SettingError for a field in ``requested`` that they lack. Fields of raw data and of branches are exceptions:
+    they are left out silently.
+    """
+    available = {name for name in fields if not REQUIRED_BITS[name] or event.sample_type & REQUIRED_BITS[name]}
     if event.type != EventType.TRACEPOINT:
-        found.discard("trace")
-    quiet = (SampleType.RAW, SampleType.BRANCH_STACK)
-    lacking = sorted(name for name in fields - found if name in named and NEEDED[name] not in quiet)
-    if lacking:
-        raise _refused(f"={spec}: samples of {event.name} have no {lacking[0]}")
-    for name, other in _BESIDE.items():
-        if name in found and other not in found:
-            raise _refused(f"={spec}: {name} needs {other}")
-    return frozenset(found)
+        available.discard("trace")
+    optional = (SampleType.RAW, SampleType.BRANCH_STACK)
+    missing = sorted(name for name in fields - available if name in requested and REQUIRED_BITS[name] not in optional)
+    if missing:
+        raise _setting_error(f"={spec}: samples of {event.name} have no {missing[0]}")
+    for name, required in _REQUIRED_FIELD.items():
+        if name in available and required not in available:
+            raise _setting_error(f"={spec}: {name} needs {required}")
+    return frozenset(available)
 
 
-def _refused(rest: str) -> SettingError:
-    return SettingError("", "fields", rest)
+def _setting_error(text: str) -> SettingError:
+    """Return an error about the option ``--fields``, whose name the text follows."""
+    return SettingError("", "fields", text)

@@ -1,9 +1,12 @@
-"""Columns of text around a sample's frames, one for each field, in perf's order.
+"""Texts of a sample's fields before and after its frames: a column of byte strings for each field, in perf's order.
 
-Texts shared by many samples are made once; a time is made from three tables. Memory accesses are spelled out:
-``68100142 |OP LOAD|LVL L1 hit|SNP None|TLB L1 or L2 hit|LCK No|BLK  N/A``; a branch is ``
-0x4004f0/0x4004e0/P/-/-/12/COND/-`` and a blank, with names ``main+0x10 (/bin/prog)/work+0x0
-(/bin/prog)/P/-/-/12/COND/-``.
+A line of ``perf script`` is the columns of its sample, one after the other. A text that many samples share is made once
+and referred to from an object array. Two fields need a note:
+
+- A memory access (``data_src``) is described in words:
+  ``68100142 |OP LOAD|LVL L1 hit|SNP None|TLB L1 or L2 hit|LCK No|BLK  N/A``.
+- A branch (``brstack``) is source, target, flags, cycles, type and speculation: ``0x4004f0/0x4004e0/P/-/-/12/COND/-``.
+  With names it is ``main+0x10 (/bin/prog)/work+0x0 (/bin/prog)/P/-/-/12/COND/-``.
 
 Source of truth: tools/perf/builtin-script.c perf_sample__fprintf_start, process_event, data_src__fprintf,
 print_bstack_flags, perf_sample__fprintf_brstack and perf_sample__fprintf_brstacksym; util/mem-events.c
@@ -25,23 +28,28 @@ from perf2x.model.recording import Samples
 from perf2x.model.recording.branch_types import SPECULATIONS, TYPES, speculations, type_numbers
 
 Fields = frozenset[str]
+"""Names of the fields to print."""
 _THOUSAND = 1000
-_UNITS = "BKMG"
-_MODES = "KUHGg"
-"""Letters by the bits of PERF_RECORD_MISC_KERNEL etc., which are numbers, although perf tests them as bits."""
+_SIZE_UNITS = "BKMG"
+_MODE_LETTERS = "KUHGg"
+"""Letters of the CPU modes 1 to 5 (PERF_RECORD_MISC_KERNEL etc.)."""
 
 
 class StartColumns:
-    """Makes the columns before a sample's address: comm, ids, CPU, mode, time."""
+    """Makes the columns before the event's: comm, ids, CPU, mode, time."""
 
     def __init__(self, profile: Profile, *, nanoseconds: bool) -> None:
+        """``nanoseconds``: print times with nine decimals; otherwise with six."""
         threads, self._nanoseconds = profile.threads, nanoseconds
         comms = (profile.strings[row] or ":-1" for row in threads.comm.tolist())
         self._threads = list(zip(comms, threads.pid.tolist(), threads.tid.tolist(), strict=True))
 
-    def of_samples(self, samples: Samples, thread: I32, fields: Fields, *, padded: bool) -> Iterator[AnyArray]:
-        """Yield (n,) columns; with ``padded``, thread names are right-aligned, as they are without a call chain."""
-        yield shared_texts(thread, lambda row: _who(*self._threads[row], fields, padded=padded))
+    def of_samples(self, samples: Samples, thread: I32, fields: Fields, *, align_comm: bool) -> Iterator[AnyArray]:
+        """Yield (samples,) columns; ``thread`` are rows of Profile.threads.
+
+        ``align_comm``: right-align thread names, as perf does if it prints no call chain.
+        """
+        yield shared_texts(thread, lambda row: _thread_text(*self._threads[row], fields, align_comm=align_comm))
         if "cpu" in fields and samples.cpu is not None:
             yield shared_texts(samples.cpu.view(np.int32), "[{:03d}] ".format)
         if "misc" in fields:
@@ -50,20 +58,25 @@ class StartColumns:
             yield from self._time(samples.time)
 
     def _time(self, time: U64) -> Iterator[AnyArray]:
-        micro = time // np.uint64(_THOUSAND)
-        milli = micro // np.uint64(_THOUSAND)
-        digits, ends = _three_digits()
-        last = as_int64(micro - milli * np.uint64(_THOUSAND))
-        yield shared_texts(milli, lambda one: f"{one // _THOUSAND:5d}.{one % _THOUSAND:03d}")
+        """Yield the parts of times: seconds with three decimals, perhaps three more decimals, and the last three.
+
+        So only the first part is made anew for each batch of samples; the others come from a table of 1000 texts.
+        """
+        microseconds = time // np.uint64(_THOUSAND)
+        milliseconds = microseconds // np.uint64(_THOUSAND)
+        digits, last_digits = _three_digits()
+        decimals = as_int64(microseconds - milliseconds * np.uint64(_THOUSAND))
+        yield shared_texts(milliseconds, lambda ms: f"{ms // _THOUSAND:5d}.{ms % _THOUSAND:03d}")
         if self._nanoseconds:
-            yield digits[last]
-            last = as_int64(time % np.uint64(_THOUSAND))
-        yield ends[last]
+            yield digits[decimals]
+            decimals = as_int64(time % np.uint64(_THOUSAND))
+        yield last_digits[decimals]
 
 
-def _who(comm: str, pid: int, tid: int, fields: Fields, *, padded: bool) -> str:
+def _thread_text(comm: str, pid: int, tid: int, fields: Fields, *, align_comm: bool) -> str:
+    """Return a thread's name and ids, as far as they are among the fields."""
     comm = without_controls(comm)
-    blanks = 16 - len(comm.encode()) if padded else 0
+    blanks = 16 - len(comm.encode()) if align_comm else 0
     name = f"{' ' * blanks}{comm} " if "comm" in fields else ""
     if {"pid", "tid"} <= fields:
         return f"{name}{pid:7d}/{tid:<7d} "
@@ -71,46 +84,51 @@ def _who(comm: str, pid: int, tid: int, fields: Fields, *, padded: bool) -> str:
 
 
 def _mode_text(mode: int) -> str:
-    """Return ``U     ``: the letters of a CPU mode and at least one blank."""
-    return f"{''.join(letter for number, letter in enumerate(_MODES, 1) if mode & number == number):5} "
+    """Return the letters of a CPU mode, padded to five columns, and a blank: ``U     ``.
+
+    Modes are numbers, but perf tests them as if they were bits: mode 3 (hypervisor) contains 1 and 2, so it prints KUH.
+    """
+    return f"{''.join(letter for number, letter in enumerate(_MODE_LETTERS, 1) if mode & number == number):5} "
 
 
 @cache
 def _three_digits() -> tuple[AnyArray, AnyArray]:
-    """Return the texts of 000 … 999, and the same as the end of a time."""
+    """Return the texts 000 … 999, and the same with the colon and blank that end a time."""
     texts = [b"%03d" % number for number in range(_THOUSAND)]
     return chunk_array(texts), chunk_array([text + b": " for text in texts])
 
 
-_MOST = 99
+_MAX_MEMORY_TEXT = 99
+"""Bytes of a memory access's text: perf formats it in a buffer of 100 bytes."""
 
 
 class MemoryText:
-    """Text of memory accesses; each one is padded to the longest so far."""
+    """Texts of memory accesses. Each text is padded to the longest one so far, of any batch, as in perf."""
 
     def __init__(self) -> None:
         self._longest = 0
 
     def column(self, data_src: U64) -> AnyArray:
-        """Return (n,) texts."""
-        found, place = unique_inverse(data_src)
-        texts = [_text(word) for word in found.tolist()]
+        """Return (samples,) texts of ``data_src`` (union perf_mem_data_src); there must be some."""
+        words, word_index = unique_inverse(data_src)
+        texts = [_memory_text(word) for word in words.tolist()]
         lengths = as_int64([self._longest, *map(len, texts)])
-        widths = np.maximum.accumulate(np.append(self._longest, lengths[1:][place]))[1:]
+        widths = np.maximum.accumulate(np.append(self._longest, lengths[1:][word_index]))[1:]
         self._longest = int(widths[-1])
-        rows = zip(place.tolist(), widths.tolist(), strict=True)
-        return chunk_array([f"{texts[row]:<{width}}".encode() for row, width in rows])
+        rows = zip(word_index.tolist(), widths.tolist(), strict=True)
+        return chunk_array([f"{texts[index]:<{width}}".encode() for index, width in rows])
 
 
-def _text(word: int) -> str:
+def _memory_text(word: int) -> str:
+    """Return a memory access in perf's words; bits as in union perf_mem_data_src."""
     lock = "N/A" if word >> 24 & 1 else "Yes" if word >> 24 & 2 else "No"
-    block = word >> 40 & 7
-    blocked = " N/A" if not block or block & 1 else " Data" * (block >> 1 & 1) + " Addr" * (block >> 2)
-    where = level(word)
-    where += " " * (where != "N/A" and not word >> 5 & 6)
-    how = "|".join(("OP " + operation(word), "LVL " + where, "SNP " + snoop(word), "TLB " + translation(word),
-                    "LCK " + lock, "BLK " + blocked))  # fmt: skip
-    return f"{word:16x} |{how}"[:_MOST]
+    bits = word >> 40 & 7  # mem_blk: 1 not available, 2 by data, 4 by address
+    block = " N/A" if not bits or bits & 1 else " Data" * (bits >> 1 & 1) + " Addr" * (bits >> 2)
+    memory_level = level(word)
+    memory_level += " " * (memory_level != "N/A" and not word >> 5 & 6)  # a blank where perf prints hit or miss
+    parts = "|".join(("OP " + operation(word), "LVL " + memory_level, "SNP " + snoop(word), "TLB " + translation(word),
+                      "LCK " + lock, "BLK " + block))  # fmt: skip
+    return f"{word:16x} |{parts}"[:_MAX_MEMORY_TEXT]
 
 
 def value_columns(
@@ -121,24 +139,27 @@ def value_columns(
     cgroups: Mapping[int, str],
     data: PlaceText | None,
 ) -> Iterator[AnyArray]:
-    """Yield (n,) columns between the time and the address: period, event, values of the event."""
+    """Yield (samples,) columns between the time and the address: period, event, and what the event recorded.
+
+    ``event`` is the event's name, ``cgroups`` are paths by id; ``data`` names data addresses, None to leave them bare.
+    """
     extra = samples.extra
-    name = f"{event}: " if "event" in fields else ""
+    event_text = f"{event}: " if "event" in fields else ""
     yield shared_texts(
-        samples.period, (lambda period: f"{period:10d} {name}") if "period" in fields else lambda _: name
+        samples.period, (lambda period: f"{period:10d} {event_text}") if "period" in fields else lambda _: event_text
     )
     if "flags" in fields:
-        yield np.full(len(samples), b" " * 24, np.object_)
+        yield np.full(len(samples), b" " * 24, np.object_)  # only samples of processor traces have flags
     if "addr" in fields and samples.addr is not None:
         yield shared_texts(samples.addr, "{:16x}".format)
         if data is not None:
-            yield data.texts(data.locate(samples), fields & {"sym", "symoff", "dso", "dsoff"})
+            yield data.texts(data.locate(samples), fields & (_SYMBOL | _OBJECT))
     if "data_src" in fields and samples.data_src is not None:
         yield memory.column(samples.data_src)
     columns: tuple[tuple[str, AnyArray | None, Callable[[int], str]], ...] = (
         ("weight", samples.weight, "{:16d}".format),
         ("ins_lat", extra.get("ins_lat"), "{:16d}".format), ("retire_lat", extra.get("weight3"), "{:16d}".format),
-        ("cgroup", samples.cgroup, lambda one: f" {without_controls(cgroups.get(one, 'unknown'))}"),
+        ("cgroup", samples.cgroup, lambda cgroup: f" {without_controls(cgroups.get(cgroup, 'unknown'))}"),
     )  # fmt: skip
     for name, values, text in columns:
         if name in fields and values is not None:
@@ -146,57 +167,63 @@ def value_columns(
 
 
 def last_columns(samples: Samples, fields: Fields) -> Iterator[AnyArray]:
-    """Yield (n,) columns after the branches: physical address, page sizes."""
-    for name, form in (("phys_addr", "{:16x}".format), ("data_page_size", _page_size), ("code_page_size", _page_size)):
+    """Yield (samples,) columns after the branches: physical address, page sizes."""
+    for name, text in (("phys_addr", "{:16x}".format), ("data_page_size", _page_size), ("code_page_size", _page_size)):
         if name in fields and name in samples.extra:
-            yield shared_texts(samples.extra[name], form)
+            yield shared_texts(samples.extra[name], text)
 
 
 def _page_size(size: int) -> str:
-    """Return `` 4K``, `` 1024K``, `` 2M`` (tools/perf/util/event.c get_page_size_name, unit_number__scnprintf)."""
+    """Return `` 4K``, `` 1024K``, `` 2M`` (tools/perf/util/event.c get_page_size_name, unit_number__scnprintf).
+
+    Like perf, it divides while the quotient is more than 1; so 1 MiB stays 1024K.
+    """
     unit = 0
-    while size >> 10 > 1 and unit < len(_UNITS) - 1:
+    while size >> 10 > 1 and unit < len(_SIZE_UNITS) - 1:
         size, unit = size >> 10, unit + 1
-    return f" {size}{_UNITS[unit]}" if size else " N/A"
+    return f" {size}{_SIZE_UNITS[unit]}" if size else " N/A"
 
 
-_NAME = frozenset({"sym", "symoff"})
+_SYMBOL = frozenset({"sym", "symoff"})
 _OBJECT = frozenset({"dso", "dsoff"})
 
 
-def branch_column(samples: Samples, fields: frozenset[str], places: PlaceText | None) -> AnyArray:
-    """Return (n,) the branches of each sample, newest first; ``places`` names their addresses."""
+def branch_column(samples: Samples, fields: Fields, places: PlaceText | None) -> AnyArray:
+    """Return (samples,) the branches of each sample, newest first; ``places`` names their addresses."""
     branches = samples.branches
     assert branches is not None
     places = places if fields & {"brstacksym", *_OBJECT} else None
     columns: list[AnyArray] = [branches.flags, branches.from_ip, branches.to_ip]
     if places is not None:
         columns += np.split(as_int64(places.locate(samples)), 2)
-    first, kind = group_rows(columns)
+    first, branch_text = group_rows(columns)  # equal branches share a text
     flags, *columns = (column[first] for column in columns)
-    numbers = zip(flags.tolist(), type_numbers(flags).tolist(), speculations(flags).tolist(), strict=True)
-    start, end = _ends(columns, fields, places)
-    texts: AnyArray = start + b"/" + end + chunk_array([_flag_text(*row).encode() for row in numbers])
-    return chunk_array([b"".join(row.tolist()) for row in ListArray(branches.offsets, texts[kind]).rows()])
+    flag_rows = zip(flags.tolist(), type_numbers(flags).tolist(), speculations(flags).tolist(), strict=True)
+    source, target = _source_and_target(columns, fields, places)
+    texts: AnyArray = source + b"/" + target + chunk_array([_flag_text(*row).encode() for row in flag_rows])
+    return chunk_array([b"".join(row.tolist()) for row in ListArray(branches.offsets, texts[branch_text]).rows()])
 
 
-def _ends(columns: list[AnyArray], fields: frozenset[str], places: PlaceText | None) -> Iterator[AnyArray]:
-    """Yield (n,) texts of the sources of branches, then of their targets."""
+def _source_and_target(columns: list[AnyArray], fields: Fields, places: PlaceText | None) -> Iterator[AnyArray]:
+    """Yield (branches,) texts of the sources of branches, then of their targets.
+
+    ``columns`` are source and target addresses and, with ``places``, the locations (its rows) of both.
+    """
     for address, *location in zip(columns[:2], *([columns[2:]] if places is not None else []), strict=True):
         if "brstack" in fields or places is None:
             text = shared_texts(address, (" {:#x}" if address is columns[0] else "{:#x}").format)
         else:
-            text = chunk_array([name[1:] for name in places.texts(location[0], _NAME).tolist()])
+            text = chunk_array([name[1:] for name in places.texts(location[0], _SYMBOL).tolist()])
         if places is not None:
             text = text + places.texts(location[0], fields & _OBJECT)
         yield text
 
 
-def _flag_text(flags: int, kind: int, speculation: int) -> str:
-    """Return ``/P/-/-/12/COND/-`` for the bits of struct perf_branch_entry (include/uapi/linux/perf_event.h)."""
+def _flag_text(flags: int, type_number: int, speculation: int) -> str:
+    """Return ``/P/-/-/12/COND/-`` and a blank for the bits of struct perf_branch_entry (uapi/linux/perf_event.h)."""
     not_taken = "N" if flags >> 33 & 1 else ""
     predicted = "P" if flags & 2 else "M" if flags & 1 or not_taken else "-"
-    word = TYPES[kind] or "N/A" * (kind > 0)
+    type_name = TYPES[type_number] or "N/A" * (type_number > 0)
     transaction, abort = "X" if flags & 4 else "-", "A" if flags & 8 else "-"
-    guess = SPECULATIONS[speculation] or "-"
-    return f"/{predicted}{not_taken}/{transaction}/{abort}/{flags >> 4 & 0xFFFF}/{word}/{guess} "
+    cycles = flags >> 4 & 0xFFFF
+    return f"/{predicted}{not_taken}/{transaction}/{abort}/{cycles}/{type_name}/{SPECULATIONS[speculation] or '-'} "

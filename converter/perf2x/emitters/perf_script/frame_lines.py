@@ -1,5 +1,7 @@
 """Frames as ``perf script`` prints them: ``7f11db9fcc98 handle_amd+0x18 (/usr/lib/ld.so)``.
 
+Each location of the profile is formatted once for each set of fields; a stack is the lines of its locations.
+
 Source of truth: tools/perf/util/evsel_fprintf.c sample__fprintf_callchain and sample__fprintf_sym, util/map.c.
 """
 
@@ -22,108 +24,109 @@ from perf2x.model.profile import (
     paths_of_length,
 )
 
-_PLACE = frozenset({"ip", "sym", "symoff", "dso", "dsoff", "srcline"})
-"""Fields that describe a frame."""
-_UNKNOWN = b" [unknown]"
-_KERNELS = (b" ([kernel", b" ([guest.kernel")
-_MAP = b" (/tmp/perf-"
+_FRAME_FIELDS = frozenset({"ip", "sym", "symoff", "dso", "dsoff", "srcline"})
+_UNKNOWN_SYMBOL = b" [unknown]"
+# how the texts of objects (FrameTexts._objects) begin: a kernel, and a perf map
+_KERNEL_STARTS = (b" ([kernel", b" ([guest.kernel")
+_PERF_MAP_START = b" (/tmp/perf-"
 _ANONYMOUS = ("//anon", "/anon_hugepage", "/SYSV", "/dev/zero")
+"""How names of mappings begin whose code perf looks up in a perf map (is_anon_memory, is_no_dso_memory, map__new)."""
 
 
 class PlaceText:
-    """Formats addresses that are not part of a stack."""
+    """Formats addresses that are not part of a stack: those of branches, or of data."""
 
     def __init__(self, places: NamedPlaces, reader: SampleReader) -> None:
         self.locate = places.locate
-        self.texts = FrameTexts(places.profile, places.symbol_start, reader.session.build_ids).places
+        self.texts = FrameTexts(places.profile, places.symbol_start, reader.session.build_ids).name_texts
 
 
 class FrameTexts:
-    """Formats a profile's locations and stacks; each location is formatted once."""
+    """Formats the stacks and locations of a profile; each location is formatted once."""
 
-    def __init__(self, profile: Profile, symbol_start: U64, listed: Container[str]) -> None:
+    def __init__(self, profile: Profile, symbol_start: U64, objects_with_build_id: Container[str]) -> None:
         """``symbol_start`` (locations,) is SampleReader's.
 
-        ``listed`` are the objects in the header's build id table.
+        ``objects_with_build_id`` are the names in the file header's table of build ids.
         """
-        self._profile, self._starts = profile, symbol_start
-        self._depth = np.append(depths(profile.stacks.parent) + 1, 0)
-        names = (*(_object_name(profile, row, listed) for row in range(len(profile.mappings))), "[unknown]")
-        self._objects = chunk_array([f" ({name}".encode() for name in names])
-        self._texts: dict[tuple[frozenset[str], bool], AnyArray] = {}
-        self._named: dict[frozenset[str], AnyArray] = {}
+        self._profile, self._symbol_start = profile, symbol_start
+        self._frame_count = np.append(depths(profile.stacks.parent) + 1, 0)  # the last entry is for stack −1
+        names = [_object_name(profile, row, objects_with_build_id) for row in range(len(profile.mappings))]
+        # (mappings + 1,) the text of each object without its closing bracket; the last entry is for mapping −1
+        self._objects = chunk_array([f" ({name}".encode() for name in (*names, "[unknown]")])
+        self._lines_by_fields: dict[tuple[frozenset[str], bool], AnyArray] = {}
+        self._names_by_fields: dict[frozenset[str], AnyArray] = {}
 
     def chains(self, stack: AnyArray, fields: frozenset[str], *, unwound: bool) -> AnyArray:
         """Return (n,) the text of each stack: a newline, then a line for each frame, innermost first.
 
-        ``unwound``: callers were unwound from a stack dump; perf prints the address of their call, one byte before the
-        return address (tools/perf/util/unwind-libdw.c).
+        ``stack`` (n,) are rows of Profile.stacks. ``unwound``: callers were unwound from a stack dump; then perf prints
+        the address of their call, one byte before the return address (tools/perf/util/unwind-libdw.c).
         """
-        texts, stacks = self._lines(fields, unwound=unwound), self._profile.stacks
-        rows, place = unique_inverse(stack)
-        path = paths_of_length(stacks.parent, as_int64(rows), self._depth[rows])
-        frames = texts[stacks.location[path.values]].tolist()
-        lines = [b"\n" + b"".join(frames[start:end]) for start, end in pairwise(path.offsets.tolist())]
-        return chunk_array(lines)[place]
+        lines, stacks = self._lines(fields, unwound=unwound), self._profile.stacks
+        rows, index = unique_inverse(stack)
+        path = paths_of_length(stacks.parent, as_int64(rows), self._frame_count[rows])
+        frames = lines[stacks.location[path.values]].tolist()
+        texts = [b"\n" + b"".join(frames[start:end]) for start, end in pairwise(path.offsets.tolist())]
+        return chunk_array(texts)[index]
 
     def leaves(self, stack: AnyArray, fields: frozenset[str]) -> AnyArray:
-        """Return (n,) the text of each stack's innermost frame, after a blank."""
-        texts = self._lines(fields, unwound=False)
-        rows, place = unique_inverse(stack)
+        """Return (n,) the text of each stack's innermost frame, after a blank; b"" for stack −1."""
+        lines = self._lines(fields, unwound=False)
+        rows, index = unique_inverse(stack)
         location = self._profile.stacks.location
-        lines = [b" " + texts[location[row]][1:-1] if row >= 0 else b"" for row in rows.tolist()]
-        return chunk_array(lines)[place]
+        # without the tab and the newline
+        texts = [b" " + lines[location[row]][1:-1] if row >= 0 else b"" for row in rows.tolist()]
+        return chunk_array(texts)[index]
 
-    def places(self, location: AnyArray, fields: frozenset[str]) -> AnyArray:
-        """Return (n,) name and object of each location, each after a blank; −1 for none."""
-        if fields not in self._named:
-            texts = self._places(self._profile.locations.address, fields)
-            unknown = _UNKNOWN * ("sym" in fields) + b" ([unknown])" * bool(fields & {"dso", "dsoff"})
-            self._named[fields] = np.append(texts, chunk_array([unknown]))
-        return self._named[fields][location]
+    def name_texts(self, location: AnyArray, fields: frozenset[str]) -> AnyArray:
+        """Return (n,) name and object of each location, each after a blank; "unknown" for location −1."""
+        if fields not in self._names_by_fields:
+            texts = self._after_address(self._profile.locations.address, fields)
+            unknown = _UNKNOWN_SYMBOL * ("sym" in fields) + b" ([unknown])" * bool(fields & {"dso", "dsoff"})
+            self._names_by_fields[fields] = np.append(texts, chunk_array([unknown]))
+        return self._names_by_fields[fields][location]
 
     def _lines(self, fields: frozenset[str], *, unwound: bool) -> AnyArray:
-        """Return (locations,) lines, each after a tab; nothing for synthetic frames."""
-        key = fields & _PLACE, unwound
-        if key not in self._texts:
+        """Return (locations,) lines: a tab, the text of the frame, a newline; b"" for synthetic frames."""
+        key = fields & _FRAME_FIELDS, unwound
+        if key not in self._lines_by_fields:
             locations = self._profile.locations
-            called = unwound & (locations.mode == CpuMode.USER)
-            address = np.where(called, locations.lookup, locations.address)
-            cells = _hex_cells(address) if "ip" in fields else chunk_array([b"\t"] * len(address))
-            lines = cells + self._places(address, key[0], b"\n")
-            self._texts[key] = np.where(locations.synthetic, b"", lines)
-        return self._texts[key]
+            is_call = unwound & (locations.mode == CpuMode.USER)
+            address = np.where(is_call, locations.lookup, locations.address)
+            addresses = _hex_cells(address) if "ip" in fields else chunk_array([b"\t"] * len(address))
+            lines = addresses + self._after_address(address, key[0], b"\n")
+            self._lines_by_fields[key] = np.where(locations.synthetic, b"", lines)
+        return self._lines_by_fields[key]
 
-    def _places(self, address: U64, shown: frozenset[str], end: bytes = b"") -> AnyArray:
-        """Return (locations,) the text after an address, followed by ``end``."""
+    def _after_address(self, address: U64, fields: frozenset[str], end: bytes = b"") -> AnyArray:
+        """Return (locations,) the text that follows each location's address, then ``end``."""
         locations, columns = self._profile.locations, list[AnyArray | bytes]()
-        if "sym" in shown:
-            name, has_symbol = self._names(), self._starts != 0
+        if "sym" in fields:
+            name, has_symbol = self._names(), self._symbol_start != 0
             columns.append(name)
-            if "symoff" in shown:
-                has_symbol &= name != _UNKNOWN
-                columns.append(
-                    np.where(
-                        has_symbol, shared_texts(np.where(has_symbol, address - self._starts, 0), "+{:#x}".format), b""
-                    )
-                )
-        if shown & {"dso", "dsoff"}:
+            if "symoff" in fields:
+                has_symbol &= name != _UNKNOWN_SYMBOL
+                offset = np.where(has_symbol, address - self._symbol_start, 0)
+                columns.append(np.where(has_symbol, shared_texts(offset, "+{:#x}".format), b""))
+        if fields & {"dso", "dsoff"}:
             columns.append(self._objects[locations.mapping])
-            if "dsoff" in shown:
-                offsets = shared_texts(self._offset(address), "+{:#x}".format)
-                columns.append(np.where(self._is_file()[locations.mapping], offsets, b""))
+            if "dsoff" in fields:
+                offsets = shared_texts(self._object_offset(address), "+{:#x}".format)
+                columns.append(np.where(self._has_offsets()[locations.mapping], offsets, b""))
             columns.append(b")")
-        if "srcline" in shown:
+        if "srcline" in fields:
             columns.append(self._source_lines(address))
         columns.append(chunk_array([end] * len(address)))
         return joined_chunks(*columns)
 
     def _names(self) -> AnyArray:
-        """Return (locations,) a blank and the full name of the outermost function."""
+        """Return (locations,) a blank and the full name of the outermost function; " [unknown]" without one."""
         functions, strings, full = self._profile.functions, self._profile.strings, self._profile.full_names
         rows = zip(functions.system_name.tolist(), functions.name.tolist(), strict=True)
         names = [f" {without_controls(full.get(strings[system]) or strings[name])}".encode() for system, name in rows]
-        return chunk_array([*(name if name != b" " else _UNKNOWN for name in names), _UNKNOWN])[
+        # the last entry is for function −1
+        return chunk_array([*(name if name != b" " else _UNKNOWN_SYMBOL for name in names), _UNKNOWN_SYMBOL])[
             outermost_functions(self._profile.locations)
         ]
 
@@ -134,52 +137,63 @@ class FrameTexts:
         """
         files, strings = self._profile.functions.filename.tolist(), self._profile.strings
         locations = self._profile.locations
-        line = np.where(np.diff(locations.line_offsets) > 0, locations.line_offsets[:-1], -1)
-        number = np.append(locations.line_number, -1)[line]
-        columns = functions_of(locations, line), number, locations.mapping, self._offset(address)
-        is_file = self._is_file().tolist()
-        short = [_short_name(name[2:].decode(), is_file[row]) for row, name in enumerate(self._objects.tolist())]
+        innermost = np.where(np.diff(locations.line_offsets) > 0, locations.line_offsets[:-1], -1)
+        number = np.append(locations.line_number, -1)[innermost]
+        columns = functions_of(locations, innermost), number, locations.mapping, self._object_offset(address)
+        has_offsets = self._has_offsets().tolist()
+        objects = enumerate(self._objects.tolist())
+        object_names = [_short_object_name(name[2:].decode(), has_offsets[row]) for row, name in objects]
 
         def text(function: int, number: int, mapping: int, offset: int) -> str:
             file = strings[files[function]] if function >= 0 and number > 0 else ""
             if file:
                 return f"\n  {without_controls(base_name(file))}:{number}"
-            return f"\n  {short[mapping]}[{offset:x}]" if mapping >= 0 else ""
+            return f"\n  {object_names[mapping]}[{offset:x}]" if mapping >= 0 else ""
 
         rows = zip(*(column.tolist() for column in columns), strict=True)
         return chunk_array([text(*row).encode() for row in rows])
 
-    def _is_file(self) -> Bools:
-        """Return (mappings + 1,) whether offsets are shown: not if kallsyms or a perf map gave the names."""
+    def _has_offsets(self) -> Bools:
+        """Return (mappings + 1,) whether ``dsoff`` shows offsets in an object.
+
+        perf shows none if the object's names come from kallsyms or a perf map, because such an object is not a file.
+        """
         locations = self._profile.locations
-        named = falses(len(self._objects))
-        named[locations.mapping[np.diff(locations.line_offsets) > 0]] = True
-        tables = [name.startswith((*_KERNELS, _MAP)) for name in self._objects.tolist()]
-        found: Bools = ~(named & tables)
-        found[-1] = False
-        return found
+        has_names = falses(len(self._objects))
+        has_names[locations.mapping[np.diff(locations.line_offsets) > 0]] = True
+        is_table = [name.startswith((*_KERNEL_STARTS, _PERF_MAP_START)) for name in self._objects.tolist()]
+        has_offsets: Bools = ~(has_names & is_table)
+        has_offsets[-1] = False
+        return has_offsets
 
-    def _offset(self, address: U64) -> U64:
-        """Return (locations,) the offset in the mapped file.
+    def _object_offset(self, address: U64) -> U64:
+        """Return (locations,) the offset of each location's address in the mapped file.
 
-        For kernels, stacks and JIT-compiled code it is the address itself.
+        For kernels, stacks, heaps and perf maps it is the address itself.
         """
         mappings, mapping = self._profile.mappings, self._profile.locations.mapping
-        is_kernel = [name.startswith((*_KERNELS, _MAP, b" ([stack", b" ([heap")) for name in self._objects.tolist()]
-        shift = as_uint64(np.append(np.where(is_kernel[:-1], 0, mappings.start - mappings.offset), 0))
+        not_files = (*_KERNEL_STARTS, _PERF_MAP_START, b" ([stack", b" ([heap")
+        is_not_file = [name.startswith(not_files) for name in self._objects.tolist()]
+        shift = as_uint64(np.append(np.where(is_not_file[:-1], 0, mappings.start - mappings.offset), 0))
         offset: U64 = address - shift[mapping]
         return offset
 
 
-def _short_name(name: str, is_file: bool) -> str:
-    """Return an object's name for an unknown source line; that of a perf map is its thread's (dso__load)."""
-    if name.startswith(_MAP[2:].decode()) and not is_file:
-        return f"[JIT] tid {name[len(_MAP) - 2 :].removesuffix('.map')}"
+def _short_object_name(name: str, has_offsets: bool) -> str:
+    """Return an object's name for an unknown source line.
+
+    An object whose names come from a perf map is called after its process there, as in perf (dso__load).
+    """
+    if name.startswith(_PERF_MAP_START[2:].decode()) and not has_offsets:
+        return f"[JIT] tid {name[len(_PERF_MAP_START) - 2 :].removesuffix('.map')}"
     return base_name(name)
 
 
-def _object_name(profile: Profile, mapping: int, listed: Container[str]) -> str:
-    """Return perf's name for the object of a mapping (map__new, dso__name)."""
+def _object_name(profile: Profile, mapping: int, objects_with_build_id: Container[str]) -> str:
+    """Return perf's name for the object of a mapping (map__new, dso__name).
+
+    A kernel module is called ``[name]``, unless the header's table of build ids has it by its path.
+    """
     mappings = profile.mappings
     name = profile.strings[int(mappings.filename[mapping])]
     if name.startswith(("[kernel", "[guest.kernel")):
@@ -188,16 +202,18 @@ def _object_name(profile: Profile, mapping: int, listed: Container[str]) -> str:
     is_anonymous = name.startswith(_ANONYMOUS) or name in ("[heap]", "")
     if is_anonymous and pid >= 0 and not mappings.is_kernel[mapping]:
         return f"/tmp/perf-{pid}.map"
-    if mappings.is_kernel[mapping] and ".ko" in name and name not in listed:  # dso__name: the name in the table
+    if mappings.is_kernel[mapping] and ".ko" in name and name not in objects_with_build_id:
         name = f"[{base_name(name).partition('.ko')[0].replace('-', '_')}]"
     return without_controls(name)
 
 
 def _hex_cells(address: U64) -> AnyArray:
-    """Return (n,) a tab and the address, right-aligned in 16 columns."""
+    """Return (n,) a tab and the hexadecimal address, right-aligned in 16 columns."""
+    # all addresses as one hexadecimal text, 16 digits each
     digits = np.frombuffer(address.astype(">u8").tobytes().hex().encode(), np.uint8).reshape(-1, 16)
     cells = np.empty((len(address), 17), np.uint8)
     cells[:, 0] = ord("\t")
+    # leading zeros become blanks
     cells[:, 1:] = np.where(np.logical_and.accumulate(digits == ord("0"), axis=1), ord(" "), digits)
     cells[address == 0, -1] = ord("0")
     return chunk_array(cells.view("S17")[:, 0].tolist())

@@ -1,7 +1,9 @@
 """The text of ``perf script``, sample by sample, for tools that read it.
 
-Samples are read again, batch by batch, and written in time order: a batch is held back until no later batch can have an
-earlier sample. Text that many samples share (a thread, a stack) is made once.
+The profile has only sums of equal samples, so samples are read from the recording in a second pass, batch by batch.
+They are written in time order: lines are held back until no later batch can have an earlier sample. The text of a batch
+is a table with a row for each sample and a column for each field; the cells of a row, concatenated, are the sample's
+text. A text that many samples share (a thread, a stack) is made once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +17,7 @@ from msgspec.structs import replace
 from perf2x.base.abi import SampleType
 from perf2x.base.columnar import I64, U64, AnyArray, as_uint64, flatnonzero, lexsort, unique, zeros
 from perf2x.emitters.encoding.decimal_text import chunk_array
-from perf2x.emitters.perf_script.field_selection import event_fields, named_places
+from perf2x.emitters.perf_script.field_selection import addresses_to_name, event_fields
 from perf2x.emitters.perf_script.field_texts import (
     MemoryText,
     StartColumns,
@@ -33,11 +35,12 @@ from perf2x.model.recording import Samples, Want, take_rows
 from perf2x.model.recording.branch_types import filter_branches, parse_branch_filter
 from perf2x.model.setting import Setting
 
-_MORE = frozenset({"phys_addr", "ins_lat", "retire_lat", "data_page_size", "code_page_size"})
-_WANTED = {"addr": Want.ADDR, "weight": Want.MEMORY, "data_src": Want.MEMORY, "brstack": Want.BRANCHES,
-           "brstacksym": Want.BRANCHES, "trace": Want.RAW, "cgroup": Want.CGROUP,
-           **dict.fromkeys(_MORE, Want.EXTRA)}  # fmt: skip
-_BRANCHES = frozenset({"brstack", "brstacksym"})
+_EXTRA_FIELDS = frozenset({"phys_addr", "ins_lat", "retire_lat", "data_page_size", "code_page_size"})
+_FIELD_COLUMNS = {"addr": Want.ADDR, "weight": Want.MEMORY, "data_src": Want.MEMORY, "brstack": Want.BRANCHES,
+                  "brstacksym": Want.BRANCHES, "trace": Want.RAW, "cgroup": Want.CGROUP,
+                  **dict.fromkeys(_EXTRA_FIELDS, Want.EXTRA)}  # fmt: skip
+"""Optional columns of samples that a field needs."""
+_BRANCH_FIELDS = frozenset({"brstack", "brstacksym"})
 
 
 class PerfScript(Format):
@@ -64,9 +67,9 @@ class PerfScript(Format):
 
     @property
     def needs(self) -> Needs:
-        """Names of addresses outside stacks are needed, if the chosen fields show them."""
+        """Samples one by one are needed, and names of addresses outside stacks, if the selected fields show them."""
         return Needs(
-            features=(SingleSampleSettings(as_recorded=True, places=named_places(self.fields)),),
+            features=(SingleSampleSettings(as_recorded=True, places=addresses_to_name(self.fields)),),
             lines="srcline" in self.fields,
             full_names=True,
             honours=frozenset({SAMPLES, FRAMES, INLINE}),
@@ -82,15 +85,17 @@ class PerfScript(Format):
 
 
 class _Writer:
+    """Writes the samples of one recording."""
+
     def __init__(self, profile: Profile, reader: SampleReader, options: PerfScript) -> None:
         self._reader, self._options = reader, options
         self._events = reader.session.events
         self._branch_filter = parse_branch_filter(options.branch_filter)
         sampled = frozenset(profile.samples.event.tolist())
         self._fields = event_fields(self._events, options.fields, sampled, chains=not options.hide_call_graph)
-        printed = frozenset().union(*self._fields)
-        self._want = reduce(or_, (want for name, want in _WANTED.items() if name in printed), Want(0))
-        if self._branch_filter and not printed & _BRANCHES:
+        all_fields = frozenset().union(*self._fields)
+        self._want = reduce(or_, (want for name, want in _FIELD_COLUMNS.items() if name in all_fields), Want(0))
+        if self._branch_filter and not all_fields & _BRANCH_FIELDS:
             raise SettingError(
                 "", "branch_filter", f" {options.branch_filter}: there is no brstack among the ", "fields"
             )
@@ -99,12 +104,13 @@ class _Writer:
         self._start = StartColumns(profile, nanoseconds=options.ns)
         self._memory = MemoryText()
         cgroups = reader.sideband.cgroups
-        self._cgroups = dict(zip(cgroups.id.tolist(), cgroups.path, strict=True))
+        self._cgroup_paths = dict(zip(cgroups.id.tolist(), cgroups.path, strict=True))
         names = [without_controls(event.name) for event in self._events]
         width = max(map(len, names), default=0)
-        self._names = [f"{name:>{width}}" for name in names]
+        self._event_names = [f"{name:>{width}}" for name in names]  # right-aligned
 
     def chunks(self) -> Iterator[bytes]:
+        """Yield the text of all samples in time order; without times, in file order."""
         order = TimeOrder()
         for batch in self._reader.read(self._want):
             samples = batch.samples
@@ -112,47 +118,54 @@ class _Writer:
             yield order.add(time, samples.position, self._lines(batch), batch.earliest_later)
 
     def _lines(self, batch: RecordedBatch) -> AnyArray:
-        """Return (n, chunks) the text of each sample."""
+        """Return (samples, columns) the texts of each sample."""
         samples, parts = batch.samples, []
         for event in unique(samples.event).tolist():
             rows = flatnonzero(samples.event == event)
             columns = self._columns(event, take_rows(samples, rows), batch.thread[rows], batch.stack[rows])
             parts.append((rows, list(columns)))
-        return _rows(len(samples), parts)
+        return _text_table(len(samples), parts)
 
     def _columns(self, event: int, samples: Samples, thread: AnyArray, stack: AnyArray) -> Iterator[AnyArray]:
+        """Yield (samples,) columns of samples of one event, in perf's order.
+
+        ``thread`` and ``stack`` (samples,) are rows of Profile.threads and Profile.stacks.
+        """
         fields, attributes = self._fields[event], self._events[event]
         has_chain = attributes.sample_type & SampleType.CALLCHAIN and not self._options.hide_call_graph
-        chained = bool(has_chain) and "ip" in fields
-        yield from self._start.of_samples(samples, thread, fields, padded=not chained)
+        prints_chain = bool(has_chain) and "ip" in fields
+        yield from self._start.of_samples(samples, thread, fields, align_comm=not prints_chain)
         data = self._places.get("data") if names_data(attributes) else None
-        yield from value_columns(samples, fields, self._names[event], self._memory, self._cgroups, data)
+        yield from value_columns(samples, fields, self._event_names[event], self._memory, self._cgroup_paths, data)
         if "trace" in fields and samples.raw is not None:
-            texts, row = self._reader.raw_texts(attributes, samples.raw)
-            yield chunk_array([without_controls(text).encode() for text in texts])[row]
-        if chained:
+            texts, index = self._reader.raw_texts(attributes, samples.raw)
+            yield chunk_array([without_controls(text).encode() for text in texts])[index]
+        if prints_chain:
             unwound = bool(attributes.sample_type & SampleType.STACK_USER)
             yield self._frames.chains(stack, fields, unwound=unwound)
         elif "ip" in fields:
             yield self._frames.leaves(stack, fields)
-        if samples.branches is not None and fields & _BRANCHES:
+        if samples.branches is not None and fields & _BRANCH_FIELDS:
             branches = filter_branches(samples.branches, self._branch_filter)
             yield branch_column(replace(samples, branches=branches), fields, self._places.get("branches"))
         yield from last_columns(samples, fields)
         yield np.full(len(samples), b"\n", np.object_)
 
 
-def _rows(count: int, parts: Sequence[tuple[I64 | slice, list[AnyArray]]]) -> AnyArray:
-    """Return (count, chunks): the columns of all parts side by side; empty where rows have fewer."""
+def _text_table(count: int, parts: Sequence[tuple[I64 | slice, list[AnyArray]]]) -> AnyArray:
+    """Return a table (count, columns) of texts; each part is some rows of it, and the columns of these rows.
+
+    Rows of a part with fewer columns end with b"".
+    """
     table = np.full((count, max((len(columns) for _, columns in parts), default=0)), b"", np.object_)
     for rows, columns in parts:
-        for place, column in enumerate(columns):
-            table[rows, place] = column
+        for index, column in enumerate(columns):
+            table[rows, index] = column
     return table
 
 
 class TimeOrder:
-    """Holds back lines until all earlier ones are written; a line is a row of chunks.
+    """Holds back the lines of samples until no earlier line can follow; a line is a row of a table of texts.
 
     Lines of equal time stay in file order, as in perf's ordered events (tools/perf/util/ordered-events.c).
     """
@@ -162,13 +175,21 @@ class TimeOrder:
         self._position: I64 = zeros(0)
         self._lines: AnyArray = np.zeros((0, 1), np.object_)
 
-    def add(self, time: U64, position: I64, lines: AnyArray, behind: int) -> bytes:
-        """Add lines (n, chunks); return the text of those before ``behind``, the earliest time still to come."""
+    def add(self, time: U64, position: I64, lines: AnyArray, earliest_later: int) -> bytes:
+        """Add the lines of a batch; return the text of all lines before ``earliest_later``, in time order.
+
+        ``earliest_later`` is the earliest time of all later batches, NEVER after the last one. Shapes: ``time`` and
+        ``position`` (n,), ``lines`` (n, columns).
+        """
         count = len(self._time)
         time, position = np.append(self._time, time), np.append(self._position, position)
-        lines = _rows(len(time), [(slice(count), list(self._lines.T)), (slice(count, None), list(lines.T))])
+        lines = _text_table(len(time), [(slice(count), list(self._lines.T)), (slice(count, None), list(lines.T))])
         order = lexsort((position, time))
-        ready = len(time) if behind == NEVER else int(np.searchsorted(time[order], np.uint64(behind), "left"))
-        late = order[ready:]
-        self._time, self._position, self._lines = time[late], position[late], lines[late]
+        ready = (
+            len(time)
+            if earliest_later == NEVER
+            else int(np.searchsorted(time[order], np.uint64(earliest_later), "left"))
+        )
+        held_back = order[ready:]
+        self._time, self._position, self._lines = time[held_back], position[held_back], lines[held_back]
         return b"".join(lines[order[:ready]].ravel().tolist())

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.emitters.flame import listing_data
-from perf2x.emitters.flame.listing_data import clean, kept_rows
+from perf2x.emitters.flame.listing_data import clean, rows_to_show
 from perf2x.kernel.registry import build_emitter
 from perf2x.model.profile.listings import (
     CodeListing,
@@ -94,9 +94,9 @@ def test_large_functions_keep_what_costs(monkeypatch: pytest.MonkeyPatch) -> Non
         instruction(at, own=5 * (at == 50), total=5 * (at in (50, 99)), target=0 if at == 51 else 52)
         for at in range(100)
     ]
-    assert kept_rows(rows) == list(range(100))
-    monkeypatch.setattr(listing_data, "MOST_ROWS", 99)
-    assert kept_rows(rows) == [*range(30, 71), *range(79, 100)]
+    assert rows_to_show(rows) == list(range(100))
+    monkeypatch.setattr(listing_data, "MAX_ROWS", 99)
+    assert rows_to_show(rows) == [*range(30, 71), *range(79, 100)]
     (code,) = data(page(listings(*rows)))["listings"]["functions"][0]["code"]
     assert code["left"] == 38
     targets = {row[0]: row[3] for row in code["rows"]}

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.emitters.flame.svg import LETTER, LONGEST, Svg, fitted, shown_name
+from perf2x.emitters.flame.svg import LETTER_WIDTH, MAX_NAME, Svg, fitted, shown_name
 from perf2x.errors import OptionError
 from perf2x.model.profile.profile import Profile
 from perf2x.testing import EmitterContract
@@ -109,7 +109,7 @@ def test_the_widest_boxes_stay_with_all_that_they_stand_on(builder) -> None:
 def test_size_has_a_limit_whatever_the_names(builder) -> None:
     for name in range(300):
         builder.sample([builder.function(f"{name}" + "<" * 50_000 + "end")])
-    assert len(written(builder.build(), max_boxes=100)) < 100 * (4 * LONGEST + 300) + 20_000
+    assert len(written(builder.build(), max_boxes=100)) < 100 * (4 * MAX_NAME + 300) + 20_000
 
 
 @pytest.mark.parametrize("text", ["main", "x" * 40, "函数名字很长" * 5, "a函b数c名d", "🔥" * 9, "", "ab"])
@@ -120,7 +120,7 @@ def test_labels_are_as_long_as_fits(text) -> None:
         return sum(2 if letter > "\u2e80" else 1 for letter in part)
 
     for room in (0, 15, 20, 26.5, 60, 133.3, 400):
-        most = int(room / LETTER)
+        most = int(room / LETTER_WIDTH)
         begun = [text[:end] + "…" for end in range(len(text)) if cells(text[:end]) + 1 <= most]
         best = text if cells(text) <= most else max(begun, key=len, default="")
         assert fitted(text, room) == (best if most >= 3 else "")
@@ -140,8 +140,8 @@ def test_labels_end_before_their_boxes(builder) -> None:
 
 def test_names_keep_both_ends_and_are_valid_xml() -> None:
     name = shown_name("begin" + "x" * 10_000 + "end")
-    assert name.startswith("begin") and name.endswith("end") and len(name) == LONGEST
-    assert shown_name("x" * LONGEST) == "x" * LONGEST
+    assert name.startswith("begin") and name.endswith("end") and len(name) == MAX_NAME
+    assert shown_name("x" * MAX_NAME) == "x" * MAX_NAME
     assert shown_name("a\uffff\x01\nb") == "a\ufffd  b"
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from perf2x.base.columnar.dictionary_column import DictionaryColumn
 from perf2x.base.columnar.list_array import ListArray
 from perf2x.cli.app import command
-from perf2x.emitters.perf_script.field_selection import NEEDED, event_fields
+from perf2x.emitters.perf_script.field_selection import REQUIRED_BITS, event_fields
 from perf2x.emitters.perf_script.frame_lines import FrameTexts
 from perf2x.emitters.perf_script.perf_script import PerfScript
 from perf2x.errors import OptionError
@@ -109,7 +109,7 @@ def test_a_source_line_is_that_of_the_innermost_inlined_function() -> None:
     location = builder.location(0x401000, builder.mapping("/demo/prog", 0x400000, 0x2000, ""), lines=lines)
     profile = builder.build()
     frames = FrameTexts(profile, np.zeros(1, np.uint64), ())
-    assert frames.places(np.array([location]), frozenset({"sym", "srcline"})).tolist() == [b" outer\n  a.c:3"]
+    assert frames.name_texts(np.array([location]), frozenset({"sym", "srcline"})).tolist() == [b" outer\n  a.c:3"]
 
 
 def test_a_caller_in_padding_has_the_offset_of_the_name_behind_it(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_default_fields_are_what_samples_have() -> None:
                              "retire_lat"}  # fmt: skip
     assert branches == chained == {"comm", "tid", "cpu", "time", "period", "event", "ip", "sym", "symoff", "dso"}
     assert event_fields(events, "+misc,-ip", range(3), chains=True)[2] == chained - {"ip"} | {"misc"}
-    assert set(NEEDED) >= raw
+    assert set(REQUIRED_BITS) >= raw
 
 
 def load_events() -> tuple[Recorded, ...]:
