@@ -87,9 +87,9 @@ class TableOptions(TypedDict, total=False):
     original: int
     """Maximum size of a recording to keep unchanged in View.original, in bytes; 0: keep none."""
     as_recorded: bool
-    """Keep a reader of single samples (``View.single_samples``), each with its thread and its process's addresses."""
+    """Keep a reader of single samples (``View.single_samples``). Addresses stay those of the sample's process."""
     places: frozenset[str]
-    """Addresses outside the stacks of single samples to symbolize: ``branches``, ``data``."""
+    """Addresses outside stacks that are symbolized, too: ``branches``, ``data``."""
     start_time: int | Literal["file"] | None
     """Time of the first sample in nanoseconds since the epoch; None: as recorded. ``file``: the date of the recording's
     files, minus its duration."""

@@ -10,7 +10,7 @@ from msgspec import Struct
 from perf2x.base.columnar.dictionary_column import DictionaryColumn
 from perf2x.base.columnar.list_array import ListArray, SharedRows
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.model.recording.events import ALL, Samples, Shard, Want
+from perf2x.model.recording.events import ALL_BLOCKS, Samples, Shard, Want
 from perf2x.reader import PerfRecording, open_recording
 from tests.forge import Record, Session, write_file
 
@@ -35,7 +35,7 @@ def one_batch(recording: PerfRecording, want: Want = EVERYTHING) -> Samples:
     return batch
 
 
-def facts(path: Path, shards: Sequence[Shard] = (ALL,)) -> dict[str, Any]:
+def facts(path: Path, shards: Sequence[Shard] = (ALL_BLOCKS,)) -> dict[str, Any]:
     """All that a recording says, as plain values; its samples one by one, those of some shards one behind the other."""
     diagnostics = Diagnostics()
     recording = open_recording(str(path), diagnostics=diagnostics)

@@ -18,7 +18,7 @@ from perf2x.kernel.input_source import Source, SourceKind, source_kinds
 from perf2x.kernel.load_options import LoadContext
 from perf2x.kernel.options_for_format import refuse_lacking
 from perf2x.kernel.perf_data import PerfData
-from perf2x.model.recording import COUNTED, Event, Losts, Session
+from perf2x.model.recording import PERF_STAT_ONLY_COUNTS, Event, Losts, Session
 from perf2x.reader.containers.input_file import FIRST, MAGICS, input_name, map_input
 from perf2x.reader.loss_notes import note_lost_samples
 
@@ -118,7 +118,7 @@ def _groups(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[Sess
         path = Path(file.path)
         can_reopen = file.path != "-" and (path.is_file() or path.is_dir())  # not standard input or a pipe
         if session.counts and not context.options.counts:
-            raise FormatError(f"{session.source}: no samples: {COUNTED}")
+            raise FormatError(f"{session.source}: no samples: {PERF_STAT_ONLY_COUNTS}")
         opened = source if number < MOST_OPEN or not can_reopen else None
         part = SessionPart(
             file, session.source, recording.sample_count, bool(session.events), opened, session.counts,

@@ -129,7 +129,7 @@ class SamplePass(Struct):
         for value in self.values:
             want |= value.want
         batches = self.recording.samples(want, shard)
-        reported = _with_progress(batches, self.recording.sample_count, shard.of, progress)
+        reported = _with_progress(batches, self.recording.sample_count, shard.count, progress)
         for decoded in self.stages.each("decode", self.filters.batches(reported)):
             batch = decoded
             with self.stages.stage("unwind"):

@@ -137,7 +137,7 @@ class ShardQueue(Shard, eq=False, kw_only=True):
         bounds = list(accumulate(sizes, initial=0))
         rest = _RECORDING_LENGTH - bounds[-1]  # the last round divides it so that nothing is lost by rounding
         bounds += [_RECORDING_LENGTH - rest * left // round_size for left in range(round_size - 1, -1, -1)]
-        return cls(of=processes, bounds=bounds, pipe=_queue_of_numbers(len(bounds) - 1), taken=[])
+        return cls(count=processes, bounds=bounds, pipe=_queue_of_numbers(len(bounds) - 1), taken=[])
 
     def holds(self, index: int, total: int) -> bool:
         """Return whether block ``index`` of ``total`` belongs to this process; ask for blocks in ascending order.

@@ -1,4 +1,4 @@
-"""Advice on how to record better: sentences with recorded names, which each output quotes in its own way."""
+"""Advice on how to record better: sentences that quote names from the recording, in each output's own style."""
 
 from collections.abc import Callable
 
@@ -6,21 +6,21 @@ from perf2x.base.frozen_struct import Frozen
 
 
 class Advice(Frozen):
-    """One sentence with placeholders ``{0}``, ``{1}`` … for recorded names."""
+    """One sentence of advice: ``text``, whose placeholders ``{0}``, ``{1}`` … stand for ``names``, and ``command``."""
 
-    about: str
+    about: str  # a key, by which programs can tell advice apart
     text: str
     names: tuple[str, ...] = ()
     for_dates: bool = False
     """Whether it matters only to outputs that show the time of day."""
 
     command: str = ""
-    """The command of perf2x that the sentence ends with."""
+    """The command of perf2x that the sentence ends with; "" if it ends with none."""
 
-    def with_names(self, quoted: Callable[[str], str]) -> str:
-        """Return the sentence with its names, each quoted by ``quoted``, and its command."""
-        return self.text.format(*map(quoted, self.names)) + self.command
+    def with_names(self, quote: Callable[[str], str]) -> str:
+        """Return the whole sentence; ``quote`` returns a name in quotes."""
+        return self.text.format(*map(quote, self.names)) + self.command
 
     def words(self) -> str:
-        """Return the sentence with its names in quotes."""
+        """Return the whole sentence, with names in single quotes."""
         return self.with_names(lambda name: f"'{name}'")

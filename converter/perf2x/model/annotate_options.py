@@ -1,4 +1,4 @@
-"""Options of `perf2x annotate`, and of formats with listings."""
+"""Options of `perf2x annotate`, and of formats that show source lines and instructions, such as html."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -17,7 +17,7 @@ class ListingOptions(Frozen):
     PANEL = "Code"
 
     function: str = ""
-    """Name or glob; empty: the ``hottest`` functions."""
+    """Name or glob of the functions to list; empty: the ``hottest`` ones."""
     as_recorded: Annotated[
         bool,
         Setting(
@@ -27,7 +27,7 @@ class ListingOptions(Frozen):
             asks="files",
         ),
     ] = False
-    """Also read source files from the paths in debug info."""
+    """Also read source files from the paths in debug info, not only from ``source_dirs``."""
     source_dirs: Annotated[
         tuple[Path, ...],
         Setting(
@@ -51,9 +51,9 @@ class ListingOptions(Frozen):
     instructions: bool = False
     """Whether to return the instruction of each location."""
     source: Annotated[bool, Setting(group=LISTINGS)] = False
-    """Show costs of source lines.
+    """Show costs of source lines, as pages always do.
 
-    Pages always do. It is a setting so that formats without listings can refuse the settings of listings.
+    It has no option of its own, but is a setting, so that formats that show no lines refuse it.
     """
     syntax: Annotated[Literal["att", "intel"], Setting("Syntax of x86 instructions.", group=LISTINGS, rare=True)] = (
         "att"
@@ -86,10 +86,13 @@ class ListingOptions(Frozen):
     """``period`` or ``samples`` of the default event; empty: both, of all events."""
 
     def on_page(self) -> "ListingOptions":
-        """Return the options for a page, which shows lines. Raises SettingError for options that pages lack."""
-        plain = ListingOptions()
+        """Return the options for a page, which always shows costs of lines.
+
+        Raises SettingError for options on how to show code if the user did not ask for code.
+        """
+        defaults = ListingOptions()
         for setting in ("syntax", "around", "hottest"):
-            if getattr(self, setting) != getattr(plain, setting) and not (
+            if getattr(self, setting) != getattr(defaults, setting) and not (
                 self.as_recorded or self.source_dirs or self.assembly
             ):
                 words = (" needs code to show: ", "as_recorded", ", ", "source_dirs", " or ", "assembly")

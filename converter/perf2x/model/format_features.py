@@ -1,4 +1,7 @@
-"""Settings of features that output formats request (``Needs.features``); ``features/`` implements them."""
+"""Settings of the features that output formats can request in ``Needs.features``; ``features/`` implements them.
+
+They are declared here because emitters do not import features.
+"""
 
 from typing import Annotated, Literal
 
@@ -18,11 +21,14 @@ class CodeRequest(Frozen):
     object: str = ""
     """Name, path or build id; empty: the object with the most samples."""
     steps_over: Literal["kernel", "external"] = "kernel"
-    """Branches to remove before neighbours are paired: those from or to the kernel, or all outside the object."""
+    """Branches to leave out before the next branch of each branch is found.
+
+    ``kernel``: those from or to kernel code. ``external``: those with both ends outside the object.
+    """
     lines: bool = False
-    """Also count lines of functions, which requires debug info."""
+    """Also count by source line, which requires debug info."""
     gcc: int = 0
-    """The version of GCC to count lines for, 12 to 16; 0: LLVM."""
+    """Count lines as this version of GCC expects it, 12 to 16; 0: as LLVM does."""
 
 
 class CodeSettings(FeatureSettings):
@@ -47,9 +53,9 @@ class SingleSampleSettings(FeatureSettings):
     AS_RECORDED = True
 
     as_recorded: bool = False
-    """Keep a reader of single samples (``View.single_samples``), each with its thread and its process's addresses."""
+    """Keep a reader of single samples (``View.single_samples``). Addresses stay those of the sample's process."""
     places: frozenset[str] = frozenset()
-    """Addresses outside the stacks of single samples to symbolize: ``branches``, ``data``."""
+    """Addresses outside stacks that are symbolized, too: ``branches``, ``data``."""
 
 
 class OriginalSettings(FeatureSettings):

@@ -1,10 +1,10 @@
 """Parses the names that runtimes give to JIT-compiled code: the language, and the function's name for display.
 
-Each row of ``_FORMS`` is one form of name; docs/symbols.md shows the results. Sources of truth, and of the real perf
-maps in the tests: CPython's Python/perf_trampoline.c; V8's src/logging/log.cc and src/objects/code-kind.cc; OpenJDK's
-``Method::external_name``; perf's jvmti/libjvmti.c; perf-map-agent.c; .NET's src/coreclr/vm/perfmap.cpp; PHP's
-zend_jit_trace.c; OTP's beam_jit_main.cpp; LuaJIT's lj_trace.c; Ruby's yjit/src/codegen.rs; Dart's
-runtime/vm/code_observers.cc; Julia's src/codegen.cpp.
+Each row of ``_FORMS`` is one form of name; docs/symbols.md shows the results. The forms are those of CPython's
+Python/perf_trampoline.c; V8's src/logging/log.cc and src/objects/code-kind.cc; OpenJDK's ``Method::external_name``;
+perf's jvmti/libjvmti.c; perf-map-agent.c; .NET's src/coreclr/vm/perfmap.cpp; PHP's zend_jit_trace.c; OTP's
+beam_jit_main.cpp; LuaJIT's lj_trace.c; Ruby's yjit/src/codegen.rs; Dart's runtime/vm/code_observers.cc; Julia's
+src/codegen.cpp.
 """
 
 import re
@@ -26,28 +26,30 @@ class CompiledName(Frozen):
 
 
 _V8_ANONYMOUS = {"Eval": "(eval)", "Script": "(script)"}
+# name of a Java method, without the suffixes _[i] and _[j] of perf-map-agent, which mark inlined and compiled code
 _MEMBER = r"<(?:cl)?init>|(?:(?!_\[[ij]\])[^;\s():/<>])+"
+# ``Lorg/Class;::method`` (the class as a JVM descriptor) or ``org.Class::method``, then its signature, if any
 _JAVA_METHOD = (
     rf"(?:L(?P<class>[^;\s()]+);(?:::|\.)?|(?P<clean>[\w$]+(?:[/.][\w$+]+)+)::)(?P<method>{_MEMBER})"
     r"(?:\([^\s()]*\)(?:\[*(?:[VZBCSIJFD]|L[^;\s()]+;))?)?(?:\([^\s():]+:-?\d+\))?(?:_\[[ij]\])?"
 )
+# Suffix of Java classes that were generated at run time; it differs in every process.
 _HIDDEN_CLASS = re.compile(r"[+/]0x[0-9a-f]+")
-"""Suffix of classes generated at run time; it differs in every process."""
 
 
 def _python(found: re.Match[str]) -> str:
-    """Return the qualified name; for module code, which has the same name in all modules, also the file's base name."""
+    """Return the qualified name; code of a module, always ``<module>``, is distinguished by the file's base name."""
     return f"{found['name']} {base_name(found['file'])}" if found["name"] == "<module>" else found["name"]
 
 
 def _v8(found: re.Match[str]) -> str:
-    """Return function, base name of the file and line, because scripts have many functions of one name, or of none."""
+    """Return ``function file:line``, because scripts have many functions with the same name, or without a name."""
     name = found["name"] or _V8_ANONYMOUS.get(found["kind"], "(anonymous)")
     return f"{name} {base_name(found['file']) or '(eval)'}:{found['line']}"
 
 
 def _java(found: re.Match[str]) -> str:
-    """Return class and method, with all methods of a name that perf-map-agent unfolded."""
+    """Return class and method, joined by a dot; for a list of inlined methods (``a->b``), those of each."""
     return re.sub(_JAVA_METHOD, _java_method, found.string)
 
 
@@ -57,10 +59,12 @@ def _java_method(found: re.Match[str]) -> str:
 
 
 def _dotnet(found: re.Match[str]) -> str:
-    """Return type and method without type arguments, which merges the instances of a generic type."""
+    """Return type and method, joined by a dot, without type arguments: instances of a generic type get one name."""
     return re.sub(r"\[.*\]", "", f"{found['type']}.{found['name']}")
 
 
+# Language, regular expression, and a function that returns the name for display. Without a function, the name is that
+# of the group ``name`` and, if there is no such group, stays as written. The first expression that matches counts.
 _FORMS: tuple[tuple[str, str, Callable[[re.Match[str]], str] | None], ...] = (
     ("cpython", r"py::(?P<name>.+?):(?P<file>/.*|<[^<>]*>|[^:]*\.py)$", _python),
     ("cpython", r"py::", None),
@@ -97,18 +101,13 @@ _FORMS: tuple[tuple[str, str, Callable[[re.Match[str]], str] | None], ...] = (
     ("native", r"(?:julia|japi[13]|jl?sys1?)_(?P<name>.+)_\d+$", None),
     ("native", r"\*(?P<name>[A-Za-z_].*)$", None),
 )
-"""Language, form, and how the function is shown: by default as the group ``name``, or unchanged if there is no such
-group.
-
-The first form that matches a name counts.
-"""
 
 
 def read_compiled_name(name: str) -> CompiledName:
     """Parse the name of JIT-compiled code; a name of unknown form is shown unchanged, as native code."""
-    for language, form, show in _FORMS:
+    for language, form, display_name in _FORMS:
         if found := re.match(form, name):
             parts = found.groupdict()
-            shown = show(found) if show else parts.get("name") or ""
+            shown = display_name(found) if display_name else parts.get("name") or ""
             return CompiledName(language, shown, parts.get("file") or "", min(int(parts.get("line") or 0), 2**31 - 1))
     return CompiledName("native")

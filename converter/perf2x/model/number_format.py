@@ -1,45 +1,46 @@
-"""Numbers formatted for people."""
+"""Formats numbers for people: amounts of an event, percentages, changes, and short lists."""
 
 from collections.abc import Iterable, Sequence
 
+# Name of the event whose values have an unknown unit, as in folded stacks: samples, nanoseconds or bytes.
 WEIGHT = "weight"
-"""The event of counts in unknown units, as in folded stacks: samples, nanoseconds or bytes."""
-_TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
+_TIME_UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
 
 
 def format_amount(value: int, unit: str, scale_of: int | None = None) -> str:
-    """Return ``12.34 ms``, or ``1,234``.
+    """Return ``12.34 ms`` for nanoseconds, ``1,234`` for any other unit.
 
-    With ``scale_of``, use the largest unit of time of which ``scale_of`` is at least ten.
+    A time is shown in the largest unit in which it is at least 1. To show several amounts in the same unit, pass their
+    total as ``scale_of``: the unit is the largest in which this total is at least 10.
     """
     if unit != "nanoseconds":
         return f"{value:,}"
-    for size, name in _TIMES:
-        if abs(value if scale_of is None else scale_of // 10) >= size:
-            return f"{value / size:,.2f} {name}"
+    for nanoseconds, name in _TIME_UNITS:
+        if abs(value if scale_of is None else scale_of // 10) >= nanoseconds:
+            return f"{value / nanoseconds:,.2f} {name}"
     return f"{value:,} ns"
 
 
 def format_percent(part: float, whole: float) -> str:
-    """Return ``12.3 %``; a dash if the total is 0."""
+    """Return ``12.3 %``; a dash if ``whole`` is 0."""
     return f"{100 * part / whole:.1f} %" if whole else "–"
 
 
 def format_change(change: float, whole: float) -> str:
-    """Return a change in percent of the total, with a sign: ``+1.2 %``."""
+    """Return a change in percent of ``whole``, with a sign: ``+1.2 %``."""
     text = format_percent(change, whole)
     return text if change < 0 or not whole else f"+{text}"
 
 
 def format_factor(before: int, after: int) -> str:
-    """Return the ratio of two costs: ``×2.04``, ``×1,113``; ``new`` where only the first is 0, "" where both are."""
+    """Return the ratio of two costs: ``×2.04``, ``×1,113``. If ``before`` is 0: ``new``, or "" if both are 0."""
     if not before:
         return "new" * bool(after)
-    return f"×{after / before:,.{2 * (after < 100 * before)}f}"
+    return f"×{after / before:,.{2 * (after < 100 * before)}f}"  # two decimals below 100
 
 
 def counted_as(events: Iterable[str]) -> str:
-    """Return what the numbers of samples of these events count."""
+    """Return what to call the number of samples of these events: ``samples``, or ``units of weight``."""
     return "units of weight" if {*events} == {WEIGHT} else "samples"
 
 
@@ -49,6 +50,6 @@ def plural(number: int, word: str) -> str:
 
 
 def first_of(names: Sequence[str], most: int) -> str:
-    """Return ``a, b and 3 more``."""
+    """Return the first ``most`` of the names, and how many there are beyond: ``a, b and 3 more``."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

@@ -1,6 +1,6 @@
-"""Declarations of an emitter: its options, the data and features it needs, and the conversion options it supports.
+"""What an output format declares: its own options, the data and features it needs, and the options it supports.
 
-They are separate from the registry, so that emitters need not import it; plugins import them from ``perf2x.plugins``.
+Plugins import `Format` and `Needs` from ``perf2x.plugins``.
 """
 
 from typing import ClassVar
@@ -10,24 +10,25 @@ from perf2x.model.setting import FeatureSettings, Settings, settings_in, setting
 
 SAMPLES, FRAMES, STACKS, WAITS, NAMES, INLINE = "samples", "frames", "stacks", "waits", "names", "inline"
 TAGS, START_TIME, LISTINGS = "tags", "start_time", "listings"
+# Groups of options that concern a finished profile; a format that shows all of one supports these groups.
 FINISHED = frozenset({SAMPLES, FRAMES, STACKS, WAITS, NAMES, INLINE})
-"""Groups of options that every format supports that shows a finished profile."""
+# All groups of options that a format may support.
 HONOURABLE = FINISHED | {TAGS, START_TIME, LISTINGS}
-"""Groups of options that a format may support."""
 
 
 class Needs(Frozen):
     """The data that an output format needs, and the groups of options that it supports."""
 
     timeline: bool = False
-    """True: one row per sample, in time order; False: equal samples are summed."""
+    """True: it gets a row for each sample, in time order; False: equal samples are summed."""
     times: bool = False
-    """Whether it can only show samples with times."""
+    """Whether it cannot show samples without times."""
     columns: frozenset[str] = frozenset()
-    """Optional columns of Profile.samples that it uses, and what else it shows.
+    """Optional columns of Profile.samples that it uses, and optional kinds of samples.
 
-    ``cpu``, ``cgroup``, ``data_src``, ``fields`` (of tracepoints), ``latency`` (in addition to the values, if
-    requested); ``counts``: readings of perf stat; ``events``: events that were not selected, too.
+    Columns: ``cpu``, ``cgroup``, ``data_src``, ``fields`` (of tracepoints), ``latency`` (if the user requests latency,
+    the format shows it in addition to the values). Samples: ``counts``, readings of perf stat; ``events``, samples of
+    events that the user did not select.
     """
     threads: bool = True
     """Whether it distinguishes threads of the same name."""
@@ -36,29 +37,30 @@ class Needs(Frozen):
     features: tuple[FeatureSettings, ...] = ()
     """Features that it needs (``model/format_features.py``): counts of code, listings, single samples, bytes."""
     lines: bool = True
-    """Whether it shows anything that needs debug info."""
+    """Whether it shows source lines or inlined functions, which need debug info."""
     honours: frozenset[str] = FINISHED
     """Groups of options that affect the output; kernel/options_for_format.py refuses the options of all other groups.
 
-    ``samples`` (as stitched), ``frames`` (filters of stacks), ``stacks``, ``waits`` (off-CPU time), ``names`` and
-    ``inline`` (of a finished profile), ``tags``, ``start_time``, ``listings`` (source lines and instructions).
+    ``samples`` (which samples to convert), ``frames`` (which frames or functions they must have), ``stacks`` (which
+    frames to show), ``waits`` (off-CPU time), ``names`` (how to write names), ``inline`` (inlined functions), ``tags``,
+    ``start_time``, ``listings`` (source lines and instructions).
     """
     why: str = ""
-    """Why it supports no more, for the error message: the end of a sentence about the option."""
+    """For the error message about an option that is refused: why, as the end of the sentence."""
     binary: bool = False
     """Whether its output is not text for a terminal."""
     dated: bool = True
-    """Whether an output without the time of day is incomplete."""
+    """Whether the output should have the time of day, so that advice is given if the recording lacks it."""
     viewer: str = ""
-    """A hint on how to open the file ``{0}``: "open it: speedscope.app"."""
+    """A hint on how to open the output file, whose name replaces ``{0}``: "open it: speedscope.app"."""
 
     def of(self, kind: type[Settings]) -> Settings:
-        """Return the settings of a feature."""
+        """Return the settings that the format requests for the feature whose settings are of this type."""
         return settings_of(self.features, kind)
 
 
 class Format(Frozen):
-    """Base class of formats: fields with a Setting are its options, whose values are checked on creation.
+    """Base class of output formats: fields with a Setting are its options, whose values are checked on creation.
 
     A Setting without names has no option on the command line: ``--set`` sets it.
     """

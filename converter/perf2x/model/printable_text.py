@@ -22,19 +22,19 @@ def printable(text: str) -> str:
 
 
 def as_recorded(text: str) -> str:
-    r"""Undo ``printable``: ``\xNN`` from 80 on becomes an undecodable byte again."""
+    r"""Undo ``printable``: ``\x80`` to ``\xff`` become undecodable bytes again."""
     if "\\x" not in text:
         return text
     return _ESCAPED.sub(lambda found: chr(0xDC00 + int(found.group(1), 16)), text)
 
 
 def one_line(text: str) -> str:
-    """Make text printable, with control characters replaced by spaces and stripped at both ends."""
+    """Make text printable, replace control characters by spaces, and remove spaces at both ends."""
     return without_controls(text).strip(" ")
 
 
 def without_controls(text: str) -> str:
-    """Make text printable, with control characters replaced by spaces."""
+    """Make text printable, and replace control characters by spaces."""
     return text if text.isascii() and text.isprintable() else _CONTROLS.sub(" ", printable(text))
 
 
@@ -46,15 +46,16 @@ def base_name(filename: str) -> str:
 
 
 def bracketed(filename: str) -> str:
-    """Return the name of a frame known only by its object: ``[libc.so.6]``; ``[unknown]`` without one."""
+    """Return the name of a frame of which only the object is known: ``[libc.so.6]``; ``[unknown]`` for ""."""
     name = base_name(filename)
     return name if name.startswith("[") else f"[{name or 'unknown'}]"
 
 
+# Maximum length of a name in a message.
 NAME_LENGTH = 120
-"""Maximum length of a name in a message."""
+# Maximum length of a word in a message; paths that people type are shorter.
 _WORD_LENGTH = 400
-"""Maximum length of a word in a message; paths that people type are shorter."""
+# Maximum length of a message.
 MESSAGE_LENGTH = 4000
 
 
@@ -70,7 +71,7 @@ def plain(text: str) -> str:
 
 
 def short(name: str, most: int = NAME_LENGTH) -> str:
-    """Escape a name and shorten it to ``most`` characters; a long name loses its middle."""
+    """Escape a name and shorten it to ``most`` characters: the middle of a long name is replaced by ``…``."""
     name = plain(name)
     if len(name) <= most:
         return name
@@ -79,7 +80,7 @@ def short(name: str, most: int = NAME_LENGTH) -> str:
 
 
 def message(line: str) -> str:
-    """Escape a line and bound its length; very long words lose their middle."""
+    """Escape a line and limit its length: long words, and then a long line, lose their middle."""
     line = plain(line)
     if len(line) > _WORD_LENGTH:
         line = " ".join(short(word, _WORD_LENGTH) for word in line.split(" "))

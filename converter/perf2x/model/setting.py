@@ -5,8 +5,8 @@
     class Grouping(Frozen):
         merge_threads: Annotated[bool, Setting("Merge the threads of each process.", group=STACKS)] = False
 
-The declaration yields the command-line option with its help and choices, and its refusal by formats that do not support
-its group and by inputs that lack the data it needs. Options of formats are declared in the same way.
+From this declaration, the command line makes the option, with its help and choices. Formats that do not support its
+group refuse it, as do inputs that lack the data it needs. Options of formats are declared in the same way.
 """
 
 import functools
@@ -24,46 +24,49 @@ from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import SettingError
 
 ON = "On by default"
-"""Help panel of switches with two names, whose wide column of names would squeeze the help of other options."""
-
-
-_TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+"""Heading in the help for switches with two names (``--x/--no-x``): next to other options, they would narrow the help.
+"""
+_SWITCH_WORDS = {
+    "1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False
+}  # fmt: skip
+# what an error message says was expected, by type
 _EXPECTED = {bool: "yes or no", int: "a whole number", float: "a number"}
 
 
 class Setting(Frozen):
-    """Names, help and values of a field's option."""
+    """The option of a field: its names, help, and possible values."""
 
     help: str = ""
-    """Empty: the setting has no option on the command line."""
+    """Text for the help; empty: the setting has no option on the command line."""
     names: tuple[str, ...] = ()
     """Names of the option; empty: that of the field, or ``--set`` for a format's option."""
-    metavar: str | None = None
+    metavar: str | None = None  # placeholder of the value in the help; None: one made from the type
     least: int | None = None
     """The smallest number allowed."""
     most: int | None = None
     """The largest number allowed."""
     shown_default: str | bool = True
-    """The description of the default in the help."""
+    """How the help describes the default; True: by its value, False: not at all."""
     panel: str = ""
-    """Heading in the help; empty: that of the struct."""
+    """Heading in the help under which the option is; empty: ``PANEL`` of the struct."""
     rare: bool = False
     """True: only ``--help-all`` shows it."""
     group: str = ""
-    """Group of options that a format must support; empty: it affects every format, or none."""
+    """Group of options (`plugin_options.py`) that a format must support; empty: all formats accept the option."""
     asks: str = ""
-    """Data that an input must have.
+    """What an input must have for the option to make sense; empty: nothing.
 
-    ``files`` (to look into), ``records``, ``trace``, ``stitching`` (still to be done), or ``times`` (also CPUs) of
-    samples.
+    ``files``: object files to look into; ``records``: a recording's records; ``trace``: hardware trace; ``stitching``:
+    samples that are not stitched yet; ``times``: times and CPUs of samples.
     """
     typed_default: object = ...
     """The command line's default, if it differs from the library's."""
     variable: str = ""
     """Environment variable that replaces the default."""
     read: Callable[[str, Any], Any] | None = None
-    """Converts the setting's name and the typed text to the value, or to a mapping of several fields. Raises
-    SettingError.
+    """Converts what the user typed to the field's value, or to a mapping of several fields with their values.
+
+    Called with the setting's name and the typed text, or texts if the option may be repeated. Raises SettingError.
     """
     choices: tuple[str, ...] = ()
     """Values to choose from, if the type of the field does not list them."""
@@ -78,67 +81,72 @@ class Setting(Frozen):
     @property
     def values(self) -> tuple[str, ...]:
         """Values to choose from; empty: any."""
-        return self.choices or tuple(one for one in get_args(self.kind) if one and isinstance(one, str))
+        return self.choices or tuple(choice for choice in get_args(self.kind) if choice and isinstance(choice, str))
 
     @property
     def is_many(self) -> bool:
-        """Whether the option may be given several times."""
+        """Whether the field holds several values (``tuple[X, ...]``), so that the option may be repeated."""
         return get_args(self.kind)[-1:] == (Ellipsis,)
 
-    def values_of(self, given: Any) -> Mapping[str, Any]:
-        """Return values of fields, converted from one or several typed texts, or from a ready value.
+    def values_of(self, value: Any) -> Mapping[str, Any]:
+        """Convert what the user typed to values of fields: usually this field alone, or those that ``read`` returns.
 
-        Raises SettingError.
+        ``value`` is a typed text, several texts if the option is repeated, or a value that needs no conversion. Raises
+        SettingError.
         """
         if self.read is not None:
-            given = self.read(self.name, given)
-            return given if isinstance(given, Mapping) else {self.name: given}
+            value = self.read(self.name, value)
+            return value if isinstance(value, Mapping) else {self.name: value}
         if self.is_many:
-            given = self._read_many(given)
-        elif isinstance(given, str) and self.kind in _EXPECTED:
+            value = self._read_many(value)
+        elif isinstance(value, str) and self.kind in _EXPECTED:
             try:
-                given = _TRUTH[given.lower()] if self.kind is bool else self.kind(given)
+                value = _SWITCH_WORDS[value.lower()] if self.kind is bool else self.kind(value)
             except (KeyError, ValueError) as error:
-                raise SettingError("", self.name, f"={given}: expected {_EXPECTED[self.kind]}") from error
-        self.check(given)
-        return {self.name: given}
+                raise SettingError("", self.name, f"={value}: expected {_EXPECTED[self.kind]}") from error
+        self.check(value)
+        return {self.name: value}
 
-    def _read_many(self, given: Any) -> tuple[Any, ...]:
+    def _read_many(self, value: Any) -> tuple[Any, ...]:
         if int in get_args(self.kind):
-            return split_numbers(self.name, given)
-        if self.choices and not isinstance(given, str):
-            given = ",".join(given)
-        return tuple(filter(None, map(str.strip, given.split(",")))) if isinstance(given, str) else tuple(given)
+            return split_numbers(self.name, value)
+        if self.choices and not isinstance(value, str):
+            value = ",".join(value)
+        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else tuple(value)
 
     def check(self, value: Any) -> None:
         """Raise SettingError for a value that is not among the choices, and for a number out of range."""
-        for one in value if self.is_many else (value,) if value != self.default else ():
-            words = ""
-            if self.values and one not in self.values:
-                words = f"choose from {', '.join(self.values)}{did_you_mean(one, self.values)}"
-            elif self.least is not None and one < self.least:
-                words = f"it must be at least {self.least}"
-            elif self.most is not None and one > self.most:
-                words = f"it must be at most {self.most}"
-            if words:
-                raise SettingError("", self.name, f"={one}: {words}")
+        for single in value if self.is_many else (value,) if value != self.default else ():
+            problem = ""
+            if self.values and single not in self.values:
+                problem = f"choose from {', '.join(self.values)}{did_you_mean(single, self.values)}"
+            elif self.least is not None and single < self.least:
+                problem = f"it must be at least {self.least}"
+            elif self.most is not None and single > self.most:
+                problem = f"it must be at most {self.most}"
+            if problem:
+                raise SettingError("", self.name, f"={single}: {problem}")
 
 
 class Argument(Setting):
-    """A positional argument; ``metavar`` is its name in the help, ``names`` are those of an option, not shown there."""
+    """A positional argument.
+
+    ``metavar`` is its name in the help. If it has ``names``, it can also be given as an option, which the help does not
+    show.
+    """
 
 
 class FeatureSettings(Frozen):
     """Settings of one feature; with all defaults, the feature is off."""
 
     NEEDS_TIMES = False
-    """True: it needs every sample in time order, and may read them again after the sample pass."""
+    """True: it needs all samples one by one in time order, and may read the recording again after the sample pass."""
     LATE_TIMES = False
-    """True: the user's time ranges apply to the feature's result, not to the samples."""
+    """True: the user's time ranges apply to the feature's result, not to the samples that it is computed from."""
     HIDES_NAMES = ""
-    """The setting that hides names, after which no other output may show them."""
+    """Name of the setting with which the feature hides names, so that no output may show them; "" if it hides none."""
     LOOKS_UP_NAMES = True
-    """False: the feature names code itself."""
+    """False: the feature does not need the profile's names, because it looks up names of code itself."""
     AS_RECORDED = False
     """True: samples stay identifiable one by one, with their processes' addresses, as in one recording alone."""
 
@@ -147,73 +155,74 @@ Settings = TypeVar("Settings", bound=FeatureSettings)
 
 
 def settings_of(features: Iterable[FeatureSettings], kind: type[Settings]) -> Settings:
-    """Return the settings of a feature among those of all."""
-    return next((one for one in features if isinstance(one, kind)), kind())
+    """Return the settings of type ``kind`` among those of several features; the defaults if there are none."""
+    return next((settings for settings in features if isinstance(settings, kind)), kind())
 
 
 @functools.cache
 def hints_of(kind: type[Struct]) -> Mapping[str, Any]:
-    """Return the types of a struct's fields, with annotations."""
+    """Return the type of each field of a struct, with the Setting in ``Annotated``."""
     return get_type_hints(kind, include_extras=True)
 
 
 def setting_of(hint: Any, name: str = "", default: Any = None) -> Setting | None:
     """Return the setting in a field's annotation, completed from the field; None for fields that are not options."""
-    setting = next((mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Setting)), None)
+    setting = next((item for item in getattr(hint, "__metadata__", ()) if isinstance(item, Setting)), None)
     if setting is None:
         return None
-    kinds = [one for one in get_args(hint.__origin__) if one is not NoneType]
+    kinds = [kind for kind in get_args(hint.__origin__) if kind is not NoneType]
     is_optional = len(kinds) == 1 and NoneType in get_args(hint.__origin__)
     return replace(setting, name=name, kind=kinds[0] if is_optional else hint.__origin__, default=default)
 
 
 @functools.cache
 def settings_in(kind: type) -> Mapping[str, Setting]:
-    """Return the settings of a struct's fields; none for any other class."""
+    """Return the settings of a struct's fields, by field; none for a class that is not a struct."""
     fields = zip(getattr(kind, "__struct_fields__", ()), getattr(kind, "__struct_defaults__", ()), strict=True)
-    found = (setting_of(hints_of(kind)[name], name, default) for name, default in fields)
-    return {one.name: one for one in found if one is not None}
+    settings = (setting_of(hints_of(kind)[name], name, default) for name, default in fields)
+    return {setting.name: setting for setting in settings if setting is not None}
 
 
-def changed_settings(struct: Struct, above: str = "") -> Iterator[tuple[str, Setting]]:
-    """Yield the settings that differ from their defaults, of a struct and of the structs in it: ``filters.pids``.
+def changed_settings(struct: Struct, prefix: str = "") -> Iterator[tuple[str, Setting]]:
+    """Yield name and Setting of each field whose value is not the default, in a struct and the structs inside it.
 
-    Features' settings have no dots. Raises SettingError for a value outside the choices.
+    Names begin with ``prefix``; those of inner structs have a dot, ``filters.pids``, except those of features. Raises
+    SettingError for a value that is not among the choices.
     """
     settings = settings_in(type(struct))
     for field in struct.__struct_fields__:
         value, setting = getattr(struct, field), settings.get(field)
         for inner in (value,) if isinstance(value, Struct) else value if field == "features" else ():
-            yield from changed_settings(inner, "" if field == "features" else f"{above}{field}.")
+            yield from changed_settings(inner, "" if field == "features" else f"{prefix}{field}.")
         if setting is not None and not isinstance(value, Struct) and value != setting.default:
             if setting.values:
-                replace(setting, name=f"{above}{field}").check(value)
-            yield f"{above}{field}", setting
+                replace(setting, name=f"{prefix}{field}").check(value)
+            yield f"{prefix}{field}", setting
 
 
 def struct_in(hint: Any) -> type[Struct] | None:
-    """Return the struct type that a field holds or may hold; None for other types."""
+    """Return the struct type in a field's type, such as X in ``Annotated[X | None, …]``; None if there is none."""
     hint = getattr(hint, "__origin__", hint) if hasattr(hint, "__metadata__") else hint
     kinds = [kind for kind in (hint, *getattr(hint, "__args__", ())) if isinstance(kind, type)]
     return next((kind for kind in kinds if issubclass(kind, Struct)), None)
 
 
 def split_names(_: str, texts: Iterable[str]) -> tuple[str, ...]:
-    """Split ``a,b``; repeated options accumulate. Commas within <>, () and {} belong to a name."""
+    """Return all names in texts such as ``a,b``. Commas within <>, () and {} belong to a name."""
     names: list[str] = []
     for text in texts:
         depth, begin = 0, 0
-        for at, char in enumerate(text):
+        for index, char in enumerate(text):
             depth += (char in "<({") - (char in ">)}")
             if char == "," and depth <= 0:
-                names.append(text[begin:at])
-                begin = at + 1
+                names.append(text[begin:index])
+                begin = index + 1
         names.append(text[begin:])
     return tuple(name for name in names if name)
 
 
 def split_numbers(setting: str, texts: Iterable[str]) -> tuple[int, ...]:
-    """Parse numbers and ranges, ``0-3,7``, ascending. Raises SettingError for anything else."""
+    """Return all numbers in texts such as ``0-3,7``, ascending. Raises SettingError for any other text."""
     numbers: set[int] = set()
     for part in (part.strip() for text in texts for part in text.split(",")):
         found = re.fullmatch(r"(-?\d{1,10})(?:-(\d{1,10}))?", part)
@@ -226,21 +235,25 @@ def split_numbers(setting: str, texts: Iterable[str]) -> tuple[int, ...]:
     return tuple(sorted(numbers))
 
 
-def read_path(setting: str, text: str, fits: Callable[[Path], bool] = Path.is_file, kind: str = "file") -> Path:
-    """Return the typed path. Raises SettingError if it does not exist, or does not satisfy ``fits``."""
+def read_path(setting: str, text: str, is_of_kind: Callable[[Path], bool] = Path.is_file, kind: str = "file") -> Path:
+    """Return the typed path.
+
+    Raises SettingError if it does not exist, or is not of the right kind: ``is_of_kind`` decides, ``kind`` is for the
+    message.
+    """
     path = Path(text)
     if not path.exists():
         raise SettingError("", setting, f" {text}: there is no such file or directory")
-    if not fits(path):
+    if not is_of_kind(path):
         raise SettingError("", setting, f" {text}: not a {kind}")
     return path
 
 
 def read_directory(setting: str, text: str) -> Path:
-    """Do what ``read_path`` does, for a directory."""
+    """Return the typed path of a directory. Raises SettingError if there is none."""
     return read_path(setting, text, Path.is_dir, "directory")
 
 
 def read_directories(setting: str, texts: Iterable[str]) -> tuple[Path, ...]:
-    """Do what ``read_directory`` does, for each text."""
+    """Return the typed paths of directories. Raises SettingError if one does not exist."""
     return tuple(read_directory(setting, text) for text in texts)

@@ -1,14 +1,14 @@
-"""Reports of features on their work."""
+"""The base class of features' reports: figures on what a feature did, for the summary and JSON."""
 
 from perf2x.base.frozen_struct import Frozen
 
 
 class StepReport(Frozen):
-    """Figures of one feature; those of several recordings are added field by field (kernel/merge_reports.py)."""
+    """What one feature did; reports on several recordings are added field by field (kernel/merge_reports.py)."""
 
     NAME = ""
-    """Its key in JSON; empty: not reported."""
+    """Key of the report in JSON; empty: JSON does not have it."""
 
     def line(self) -> str:
-        """Return a sentence for the summary; empty: none."""
+        """Return a sentence for the summary; empty if there is nothing to say."""
         return ""

@@ -5,25 +5,25 @@ import numpy as np
 from perf2x.base.columnar import I64
 from perf2x.errors import FormatError
 
+# Latest time, in nanoseconds.
 LAST_TIME = 2**63 - 1
-"""Latest time, in nanoseconds."""
+# Largest period of a sample or event: a counter that counts once per nanosecond reaches it in three days.
 MOST_PERIOD = 1 << 48
-"""Largest period of a sample or event: a counter that counts once per nanosecond reaches it in three days."""
+# The values of all samples must add up to less, so that every sum of some of them fits into int64.
 MOST_VALUE = 1 << 62
-"""Limit for the sum of all samples, so that every partial sum fits into int64."""
 
 
-def check_total(what: str, values: I64, before: float = 0.0) -> float:
-    """Return ``before`` plus the sum of values (int64, none negative).
+def check_total(source: str, values: I64, total_so_far: float = 0.0) -> float:
+    """Return ``total_so_far`` plus the sum of ``values`` (int64, none negative).
 
-    Raises FormatError if it is 2⁶² or more.
+    Raises FormatError, which names the input ``source``, if it is 2⁶² or more.
     """
-    total = before + float(values.sum(dtype=np.float64))
+    total = total_so_far + float(values.sum(dtype=np.float64))
     if total >= MOST_VALUE:
-        raise too_much(what)
+        raise too_much(source)
     return total
 
 
-def too_much(what: str) -> FormatError:
-    """Return the error for an input with damaged periods."""
-    return FormatError(f"{what}: damaged: the periods of its samples add up to 2⁶² or more")
+def too_much(source: str) -> FormatError:
+    """Return the error for an input whose samples have such large values that it must be damaged."""
+    return FormatError(f"{source}: damaged: the periods of its samples add up to 2⁶² or more")

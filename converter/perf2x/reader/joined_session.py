@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar import I32, cumsum, join_tables, unique
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.model.recording import ALL, TABLES, Recording, Samples, Session, Shard, Sideband, Want
+from perf2x.model.recording import ALL_BLOCKS, TABLES, Recording, Samples, Session, Shard, Sideband, Want
 from perf2x.reader.sideband_decoder import in_order
 
 _SYNTHESIZED = ("mmaps", "comms", "forks", "exits")
@@ -43,7 +43,7 @@ class JoinedRecording:
         found = [part.fingerprint for part in self._parts]
         return None if None in found else hashlib.blake2b(repr(found).encode(), digest_size=16).digest()
 
-    def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
+    def samples(self, want: Want, shard: Shard = ALL_BLOCKS) -> Iterator[Samples]:
         """Yield the batches of each part in turn, at their positions in the session.
 
         A shard is a share of every part.

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from perf2x.base.abi import ByteOrder
 from perf2x.base.columnar import I32, I64, U8, U32, U64, Frozen, as_int64, flatnonzero, offsets_of, ranges, take, trues
-from perf2x.model.recording import ALL, Shard
+from perf2x.model.recording import ALL_BLOCKS, Shard
 from perf2x.reader.containers.compressed_records import Unpacker
 from perf2x.reader.containers.input_file import InputFile
 from perf2x.reader.record_framing import header_types
@@ -206,7 +206,7 @@ class RecordStream(Frozen, eq=False):
     end: int
     """One past the last record's position."""
 
-    def blocks(self, left_out: Sequence[I32], shard: Shard = ALL) -> Iterator[tuple[int, Block]]:
+    def blocks(self, left_out: Sequence[I32], shard: Shard = ALL_BLOCKS) -> Iterator[tuple[int, Block]]:
         """Yield the blocks of a shard with their numbers, in file order; each without its rows ``left_out``."""
         numbers, total = count(), sum(map(len, self.plans))
         for section, plans in zip(self.sections, self.plans, strict=True):

@@ -36,7 +36,7 @@ from perf2x.base.columnar import (
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.errors import SettingError
 from perf2x.model.recording import (
-    ALL,
+    ALL_BLOCKS,
     Event,
     Recording,
     Samples,
@@ -111,7 +111,7 @@ class PerfRecording(Frozen, eq=False):
         """Digest shared by the finished recording and all earlier states of it."""
         return _fingerprint(self.session.events, self._index.stream)
 
-    def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
+    def samples(self, want: Want, shard: Shard = ALL_BLOCKS) -> Iterator[Samples]:
         """Yield the batches of a shard in file order."""
         if self.session.counts:
             if Want.COUNTS in want and shard.holds(0, 1):

@@ -92,7 +92,7 @@ def test_names_are_read(row) -> None:
 def test_the_documentation_shows_the_same() -> None:
     """Each written name in the table of docs/symbols.md becomes what is next to it."""
     text = Path(__file__).parents[3].joinpath("docs/symbols.md").read_text()
-    rows = re.findall(r"^\|(.*?)\| (.*) \| (.*) \|$", text.partition("### Names of compiled code")[2], re.MULTILINE)
+    rows = re.findall(r"^\|(.*?)\| (.*) \| (.*) \|$", text.partition("### Names of JIT-compiled code")[2], re.MULTILINE)
     checked = 0
     for _, written, shown in rows:
         shorts = set(re.findall(r"``?(.+?)``?(?=[, ]|$)", shown))

@@ -3,8 +3,8 @@
 from perf2x.model.recording.build_ids import KERNEL, build_id_by_name, has_64_bits, kernel_build_id, with_vdso_names
 from perf2x.model.recording.event_names import RECORDING_TERMS, event_name, is_tracepoint, means
 from perf2x.model.recording.events import (
-    ALL,
-    COUNTED,
+    ALL_BLOCKS,
+    PERF_STAT_ONLY_COUNTS,
     Branches,
     Event,
     ReadValues,

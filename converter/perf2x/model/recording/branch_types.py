@@ -1,6 +1,7 @@
-"""Types, speculation and privilege of branches in perf's terms, and filters by them.
+"""Types, speculation outcomes and privilege levels of branches in perf's words, and filters by these words.
 
-Source of truth: struct perf_branch_entry (include/uapi/linux/perf_event.h), tools/perf/util/branch.c.
+All three are fields of a branch's ``flags``, the third word of struct perf_branch_entry. Source of truth:
+include/uapi/linux/perf_event.h; the words are those of tools/perf/util/branch.c.
 """
 
 from collections.abc import Sequence
@@ -12,59 +13,65 @@ from perf2x.base.columnar import I64, U64, Bools, as_int64, bincount, offsets_of
 from perf2x.errors import SettingError
 from perf2x.model.recording.events import Branches
 
+# Words for PERF_BR_* (1 to 14) and, from 15 on, for PERF_BR_NEW_*; "" for unknown types.
 TYPES = (
     "", "COND", "UNCOND", "IND", "CALL", "IND_CALL", "RET", "SYSCALL", "SYSRET", "COND_CALL", "COND_RET", "ERET", "IRQ",
     "SERROR", "NO_TX", "FAULT_ALGN", "FAULT_DATA", "FAULT_INST", "ARCH_1", "ARCH_2", "ARCH_3", "ARCH_4", "ARCH_5",
     *[""] * 8,
 )  # fmt: skip
-"""By ``type_numbers``."""
+# Words for PERF_BR_SPEC_*; "" if not available.
 SPECULATIONS = ("", "SPEC_WRONG_PATH", "NON_SPEC_CORRECT_PATH", "SPEC_CORRECT_PATH")
+# Words for PERF_BR_PRIV_*; "" if unknown.
 PRIVILEGES = ("", "USER", "KERNEL", "HV", *[""] * 4)
+# PERF_BR_EXTEND_ABI in the field ``type``: the type is a PERF_BR_NEW_* in the field ``new_type``.
 _EXTENDED = 15
-"""PERF_BR_EXTEND_ABI: the type is in a field of its own."""
 
 
 def type_numbers(flags: U64) -> I64:
-    """Return (n,) indices of TYPES."""
-    kind, new = flags >> np.uint64(20) & np.uint64(15), flags >> np.uint64(26) & np.uint64(15)
-    return as_int64(np.where(kind == _EXTENDED, kind + new, kind))
+    """Return (n,) the index in TYPES of each branch's type, from perf_branch_entry.type and new_type."""
+    old_type, new_type = flags >> np.uint64(20) & np.uint64(15), flags >> np.uint64(26) & np.uint64(15)
+    return as_int64(np.where(old_type == _EXTENDED, old_type + new_type, old_type))
 
 
 def speculations(flags: U64) -> I64:
-    """Return (n,) indices of SPECULATIONS."""
+    """Return (n,) the index in SPECULATIONS of each branch's outcome, from perf_branch_entry.spec."""
     return as_int64(flags >> np.uint64(24) & np.uint64(3))
 
 
 def privileges(flags: U64) -> I64:
-    """Return (n,) indices of PRIVILEGES."""
+    """Return (n,) the index in PRIVILEGES of each branch's level, from perf_branch_entry.priv."""
     return as_int64(flags >> np.uint64(30) & np.uint64(7))
 
 
-_KINDS = ((TYPES, type_numbers), (SPECULATIONS, speculations), (PRIVILEGES, privileges))
+_FIELDS = ((TYPES, type_numbers), (SPECULATIONS, speculations), (PRIVILEGES, privileges))
 
 
 def parse_branch_filter(text: str) -> tuple[str, ...]:
     """Parse ``call,ret,user`` to words in capitals. Raises SettingError for a word that perf does not have."""
     words = tuple(word.upper() for word in text.split(",") if word)
-    known = [word for table, _ in _KINDS for word in table if word]
+    all_words = [word for table, _ in _FIELDS for word in table if word]
     for word in words:
-        if word not in known:
-            raise SettingError("", "branch_filter", f" {word.lower()}: there are {', '.join(known).lower()}")
+        if word not in all_words:
+            raise SettingError("", "branch_filter", f" {word.lower()}: there are {', '.join(all_words).lower()}")
     return words
 
 
 def chosen_branches(flags: U64, words: Sequence[str]) -> Bools:
-    """Return (n,) True for branches that match: for each kind that any of ``words`` belongs to, one word must match."""
-    chosen = trues(len(flags))
-    for table, numbers in _KINDS:
-        values = [place for place, word in enumerate(table) if word and word in words]
-        if values:
-            chosen &= np.isin(numbers(flags), values)
-    return chosen
+    """Return (n,) True for branches that a filter selects.
+
+    A word selects by type, speculation or privilege. Words of one of these are alternatives, so ``call,ret,user``
+    selects calls and returns in user mode.
+    """
+    is_chosen = trues(len(flags))
+    for table, numbers in _FIELDS:
+        chosen_numbers = [number for number, word in enumerate(table) if word and word in words]
+        if chosen_numbers:
+            is_chosen &= np.isin(numbers(flags), chosen_numbers)
+    return is_chosen
 
 
 def filter_branches(branches: Branches, words: Sequence[str]) -> Branches:
-    """Keep the matching branches of every sample."""
+    """Keep the branches of each sample that the filter (`chosen_branches`) selects."""
     keep = chosen_branches(branches.flags, words)
     row = row_numbers(np.diff(branches.offsets))[keep]
     lengths = bincount(row, len(branches.offsets) - 1)

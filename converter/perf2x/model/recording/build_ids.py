@@ -1,4 +1,4 @@
-"""Build ids from the table at the end of a recording, by name, for mappings without one."""
+"""Build ids of mappings whose records have none, from the recording's table of build ids (HEADER_BUILD_ID), by name."""
 
 import numpy as np
 from msgspec.structs import replace
@@ -8,14 +8,14 @@ from perf2x.base.mapping_names import VDSO, VDSO_32, VDSO_X32
 from perf2x.model.recording.events import Session
 from perf2x.model.recording.sideband import Mmaps
 
+# Name of the kernel in the table. Its mapping is named after the reference symbol, too: ``[kernel.kallsyms]_text``.
 KERNEL = "[kernel.kallsyms]"
-"""Name of the kernel; its mapping appends the reference symbol (``[kernel.kallsyms]_text``)."""
-_OF_64_BITS = frozenset({"x86_64", "aarch64", "ppc64le", "s390x", "riscv64", "sparc64", "loongarch64", "mips64"})
+_64_BIT_MACHINES = frozenset({"x86_64", "aarch64", "ppc64le", "s390x", "riscv64", "sparc64", "loongarch64", "mips64"})
 
 
 def has_64_bits(session: Session) -> bool:
-    """Return whether the recording machine is 64-bit; x86_64 is assumed if unknown."""
-    return session.arch in _OF_64_BITS or not session.arch
+    """Return whether the recording machine has 64 bits, which is assumed if its architecture is unknown."""
+    return session.arch in _64_BIT_MACHINES or not session.arch
 
 
 def kernel_build_id(session: Session, mmaps: Mmaps) -> bytes:
@@ -25,24 +25,27 @@ def kernel_build_id(session: Session, mmaps: Mmaps) -> bytes:
 
 
 def with_vdso_names(mmaps: Mmaps, session: Session) -> Mmaps:
-    """Rename the vDSO of 32-bit programs on a 64-bit machine to the name that perf gives it in the table of build ids.
+    """Rename the vDSO of 32-bit programs on a 64-bit machine, so that it is found in the table of build ids.
 
-    It is mapped below 4 GiB. If the table has the names of both 32-bit ABIs, addresses cannot distinguish them:
-    `build_id_by_name` then returns no build id.
+    Every vDSO is mapped as ``[vdso]``, but in the table, those of 32-bit programs (i386 and x32) have names of their
+    own. A vDSO mapped below 4 GiB is one of these. If the table has both names, the address does not say which one it
+    is, so `build_id_by_name` returns no build id for it.
     """
     is_low = mmaps.filename.which(lambda name: name == VDSO) & (mmaps.start < np.uint64(2**32))
     if not is_low.any() or not has_64_bits(session):
         return mmaps
-    known = [name for name in (VDSO_32, VDSO_X32) if name in session.build_ids]
-    filename = DictionaryColumn.of([*mmaps.filename.distinct, known[0] if len(known) == 1 else VDSO_32])
+    table_names = [name for name in (VDSO_32, VDSO_X32) if name in session.build_ids]
+    # the new name is appended, so the last number is its number
+    filename = DictionaryColumn.of([*mmaps.filename.distinct, table_names[0] if len(table_names) == 1 else VDSO_32])
     number = np.where(is_low, filename.number[-1], mmaps.filename.number)
     return replace(mmaps, filename=DictionaryColumn(number, filename.distinct))
 
 
 def build_id_by_name(session: Session, name: str) -> bytes:
-    """Return the build id of an object; b"" if the recording's table has none, or an ambiguous one.
+    """Return the build id that the recording's table has for a mapping's name; b"" if it has none.
 
-    The table names the kernel without its mapping's reference symbol.
+    Also b"" for the 32-bit vDSO if the table has both kinds. The name of the kernel's mapping may have a reference
+    symbol, which is ignored.
     """
     if name == VDSO_32 and VDSO_X32 in session.build_ids:
         return b""

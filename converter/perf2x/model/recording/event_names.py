@@ -1,28 +1,30 @@
 """Parses event names: separates the event from how it was recorded.
 
 perf has many names for one event: ``cycles``, ``cycles:P``, ``cycles/freq=99/``, ``cpu_core/cycles/``, ``cycles:u``.
+Their grammar is ``event:modifiers``, ``event/terms/modifiers`` or ``pmu/event,terms/modifiers``.
 """
 
 import re
 
 from perf2x.base.frozen_struct import Frozen
 
+# Terms between slashes that describe recording, not the event (tools/perf/util/parse-events.l).
 RECORDING_TERMS = {
     "aux-action", "aux-output", "aux-sample-size", "branch_type", "call-graph", "freq", "inherit", "max-events",
     "max-stack", "no-inherit", "no-overwrite", "overwrite", "percore", "period", "stack-size", "time",
 }  # fmt: skip
-"""Terms between slashes that describe recording, not the event (tools/perf/util/parse-events.l)."""
 
+# letters after a name (tools/perf/Documentation/perf-list.txt, EVENT MODIFIERS)
 _MODIFIERS = "ukhIGHpPSDWebR"
-_BETWEEN_SLASHES = re.compile(rf"([^/]+)/([^/]*)/:?([{_MODIFIERS}]*)/?")
-_BEHIND_A_COLON = re.compile(rf"(.+):([{_MODIFIERS}]+)")
-_CORE = re.compile(r"cpu(_\w+)?|arm\w+|apple_\w+")
-"""PMUs of CPU cores: cpu, cpu_core, cpu_atom, armv8_cortex_a72, apple_firestorm_pmu."""
-_OTHER_NAMES = {
+_WITH_SLASHES = re.compile(rf"([^/]+)/([^/]*)/:?([{_MODIFIERS}]*)/?")
+_WITH_COLON = re.compile(rf"(.+):([{_MODIFIERS}]+)")
+# PMUs of CPU cores: cpu, cpu_core, cpu_atom, armv8_cortex_a72, apple_firestorm_pmu.
+_CORE_PMU = re.compile(r"cpu(_\w+)?|arm\w+|apple_\w+")
+# perf's aliases (event_symbols_hw and _sw in tools/perf/util/parse-events.c), and those of Arm's PMUs.
+_ALIASES = {
     "cpu-cycles": "cycles", "cpu_cycles": "cycles", "branch-instructions": "branches", "cs": "context-switches",
     "faults": "page-faults", "migrations": "cpu-migrations",
 }  # fmt: skip
-"""perf's aliases (event_symbols_hw and _sw in tools/perf/util/parse-events.c), and those of Arm's PMUs."""
 
 
 class EventName(Frozen):
@@ -31,58 +33,66 @@ class EventName(Frozen):
     event: str
     """The event alone: ``cycles``, ``sched:sched_switch``; with its PMU if it is only a code."""
     pmu: str
-    """``cpu_core``; empty if the name has none."""
+    """The PMU of the event, such as ``cpu_core``; empty if the name has none."""
     modes: frozenset[str]
-    """Modes counted exclusively, out of u, k, h and G (user, kernel, hypervisor, guest); empty: all but guests.
+    """The only modes in which the event is counted, out of u, k, h and G (user, kernel, hypervisor, guest).
 
-    Other modifiers concern precision and scheduling. H excludes guests, which is perf's default.
+    Empty if the name does not restrict them: the event is counted in all modes but the guest's. H is left out, because
+    it excludes guests, which is the default; all other modifiers concern precision and scheduling.
     """
 
     @property
-    def counted(self) -> str:
-        """The event's canonical name."""
-        return _OTHER_NAMES.get(self.event, self.event)
+    def canonical(self) -> str:
+        """The event's name, if it is an alias the name that it stands for: ``cycles`` for ``cpu-cycles``."""
+        return _ALIASES.get(self.event, self.event)
 
     @property
-    def is_of_core(self) -> bool:
-        """Whether the name has the PMU of a kind of CPU core."""
-        return _CORE.fullmatch(self.pmu) is not None
+    def is_core_pmu(self) -> bool:
+        """Whether the name has a PMU, and it belongs to CPU cores."""
+        return _CORE_PMU.fullmatch(self.pmu) is not None
 
     def counts_like(self, other: "EventName") -> bool:
-        """Return whether both count the same event, possibly in different modes."""
-        cores = self.is_of_core and other.is_of_core
-        return self.counted == other.counted and (self.pmu in ("", other.pmu) or not other.pmu or cores)
+        """Return whether both names count the same event, possibly in different modes or on different kinds of core.
+
+        A name without a PMU counts the same as one with any PMU.
+        """
+        both_cores = self.is_core_pmu and other.is_core_pmu
+        return self.canonical == other.canonical and (self.pmu in ("", other.pmu) or not other.pmu or both_cores)
 
 
 def event_name(text: str) -> EventName:
     """Parse a name as perf writes it."""
-    if parts := _BETWEEN_SLASHES.fullmatch(text):
-        pmu, listed, modifiers = parts.groups()
-        terms = [term for term in listed.split(",") if term and term.partition("=")[0] not in RECORDING_TERMS]
-        if not terms:
-            return EventName(pmu, "", _modes(modifiers))
-        if len(terms) == 1 and "=" not in terms[0]:
-            return EventName(terms[0], pmu, _modes(modifiers))
-        return EventName(f"{pmu}/{','.join(terms)}/", "", _modes(modifiers))
-    if parts := _BEHIND_A_COLON.fullmatch(text):
+    if parts := _WITH_SLASHES.fullmatch(text):
+        head, all_terms, modifiers = parts.groups()
+        terms = [term for term in all_terms.split(",") if term and term.partition("=")[0] not in RECORDING_TERMS]
+        if not terms:  # cycles/freq=99/
+            return EventName(head, "", _modes(modifiers))
+        if len(terms) == 1 and "=" not in terms[0]:  # cpu_core/cycles/
+            return EventName(terms[0], head, _modes(modifiers))
+        return EventName(f"{head}/{','.join(terms)}/", "", _modes(modifiers))  # cpu/event=0x3c,umask=0x1/
+    if parts := _WITH_COLON.fullmatch(text):
         return EventName(parts[1], "", _modes(parts[2]))
     return EventName(text, "", frozenset())
 
 
-def means(text: str, name: str) -> bool:
-    """Return whether a user's event name matches this name; without a PMU or modes, it matches all of them."""
-    if text == name:
+def means(typed_name: str, recorded_name: str) -> bool:
+    """Return whether a name that a user typed matches a recorded one.
+
+    A typed name without a PMU, or with ``cpu``, matches all PMUs; one without modes matches all modes.
+    """
+    if typed_name == recorded_name:
         return True
-    typed, recorded = event_name(text), event_name(name)
-    is_alike = typed.counted == recorded.counted and typed.pmu in ("", "cpu", recorded.pmu)
-    return is_alike and (not typed.modes or typed.modes == recorded.modes)
+    typed, recorded = event_name(typed_name), event_name(recorded_name)
+    is_same_event = typed.canonical == recorded.canonical and typed.pmu in ("", "cpu", recorded.pmu)
+    return is_same_event and (not typed.modes or typed.modes == recorded.modes)
 
 
 def is_tracepoint(name: str) -> bool:
-    """Return whether a name is a tracepoint, ``sched:sched_switch``, not a counter with modifiers, ``cycles:u``."""
+    """Return whether an event is a tracepoint (``sched:sched_switch``), not a counter with modifiers (``cycles:u``)."""
     return ":" in event_name(name).event and "/" not in name
 
 
 def _modes(modifiers: str) -> frozenset[str]:
+    """Return `EventName.modes`; user and kernel mode together are no restriction."""
     modes = frozenset(modifiers) & frozenset("ukhG")
     return modes - {"u", "k", "h"} if {"u", "k"} <= modes else modes

@@ -1,4 +1,4 @@
-"""Tables of a recording: the reader fills one Session, the side-band tables (sideband.py) and batches of Samples.
+"""What a recording consists of: a `Session`, the side-band tables (sideband.py) and batches of `Samples`.
 
 Names are the kernel's. The tables are frozen structs of equal-length arrays, one row per record in file order; −1 is
 "none" in integer columns, and a missing optional column is None. Times are nanoseconds of the recording's clock.
@@ -22,16 +22,17 @@ from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording.sideband import Sideband
 from perf2x.model.recording.simpleperf_files import RecordedFile
 
-COUNTED = (
+PERF_STAT_ONLY_COUNTS = (
     "perf stat record counts events and takes no samples; perf2x info and report show the totals, "
     "chrome, firefox and perfetto draw them over time"
 )
+"""For messages about recordings of perf stat."""
 
 
 class Event(Frozen):
     """One perf_event_attr (include/uapi/linux/perf_event.h) with its name and ids."""
 
-    index: int
+    index: int  # position among the recording's events
     name: str
     type: int
     config: int
@@ -54,7 +55,7 @@ class Event(Frozen):
     unit: str = ""
     scale: float = 1.0
     group_leader: int = -1
-    """Index of the leader if this event is read as a member of its group."""
+    """Index of the group's leader if the leader's samples read this event's counter (``{a,b}:S``), else −1."""
 
 
 class Session(Frozen):
@@ -76,46 +77,46 @@ class Session(Frozen):
     clock_id: int = -1
     """``ClockId`` of recorded times; −1: perf's own clock."""
     wall_clock_offset_ns: int | None = None
-    """Offset from recorded times to nanoseconds since the epoch; None if unknown.
+    """What to add to recorded times to get nanoseconds since the Unix epoch; None if unknown.
 
-    From CLOCK_DATA, or because the clock is CLOCK_REALTIME.
+    Known from HEADER_CLOCK_DATA; 0 if the clock is CLOCK_REALTIME.
     """
     build_ids: Mapping[str, bytes] = field(default_factory=dict)
-    """Build id by recorded file name, from HEADER_BUILD_ID or record 67."""
+    """Build id by recorded file name, from HEADER_BUILD_ID or PERF_RECORD_HEADER_BUILD_ID (67)."""
     features: Mapping[str, object] = field(default_factory=dict)
     """Every feature section by lower-case name, decoded to plain JSON-like values."""
     kcore_dir: str = ""
-    """Path of ``kcore_dir`` for directory recordings made with --kcore."""
+    """Path of ``kcore_dir`` in a directory recorded with --kcore; "" otherwise."""
     thread_map: tuple[tuple[int, str], ...] = ()
-    """Ids and names of the threads that perf monitored; −1: all."""
+    """(tid, name) of each thread that perf stat counted for, from PERF_RECORD_THREAD_MAP; tid −1 stands for all."""
     aggregation: int = -1
-    """enum aggr_mode: how perf stat aggregated counts."""
+    """enum aggr_mode: how perf stat aggregated counts; −1 if unknown."""
     counts: bool = False
     """Whether perf stat made the recording: events were counted, not sampled."""
     recorded_files: Mapping[str, RecordedFile] = field(default_factory=dict)
     """Symbols in the recording itself, by file name (simpleperf)."""
     kallsyms: bytes = b""
-    """The kernel's symbols, if the recording has them (simpleperf)."""
+    """The kernel's symbols in the recording itself, as text of /proc/kallsyms (simpleperf); b"" without them."""
     has_call_addresses: bool = False
-    """Callchains have addresses inside call instructions instead of return addresses (simpleperf)."""
+    """True if callchains have addresses inside call instructions instead of return addresses (simpleperf)."""
 
     @property
     def sample_times(self) -> tuple[int, int]:
         """Return the first and last time of samples from HEADER_SAMPLE_TIME; zeros without it."""
-        known: Any = self.features.get("sample_time") or {}
-        return int(known.get("first") or 0), int(known.get("last") or 0)
+        section: Any = self.features.get("sample_time") or {}
+        return int(section.get("first") or 0), int(section.get("last") or 0)
 
     def tracepoint_format(self, event: Event) -> Mapping[str, Any] | None:
-        """Return the format file of a tracepoint; None if it was not recorded, and for other events."""
-        known: Any = self.features.get("tracing_data") or {}
-        return known.get("formats", {}).get(str(event.config)) if event.type == EventType.TRACEPOINT else None
+        """Return the parsed ``format`` file of a tracepoint; None if it was not recorded, and for other events."""
+        section: Any = self.features.get("tracing_data") or {}
+        return section.get("formats", {}).get(str(event.config)) if event.type == EventType.TRACEPOINT else None
 
 
 class UserStacks(Frozen):
-    """PERF_SAMPLE_REGS_USER and STACK_USER of a batch, for the unwinder; rows without registers have abi 0."""
+    """PERF_SAMPLE_REGS_USER and STACK_USER of a batch of ``n`` samples, for the unwinder."""
 
     abi: U8
-    """0 none, 1 32-bit, 2 64-bit."""
+    """(n,) PERF_SAMPLE_REGS_ABI_*: 0 none (the sample has no registers), 1 32-bit, 2 64-bit."""
     regs: U64
     """(n, popcount(mask)) in the bit order of ``mask``, zeros where abi is 0."""
     mask: int
@@ -127,7 +128,7 @@ class UserStacks(Frozen):
     size: I64
     """(n,) bytes that the kernel copied (dyn_size); 0 without a dump."""
     requested: int
-    """perf_event_attr.sample_stack_user: the requested size in bytes."""
+    """perf_event_attr.sample_stack_user: the size of a dump that was requested, in bytes."""
 
     def __getitem__(self, rows: I64) -> "UserStacks":
         return replace(self, abi=self.abi[rows], regs=self.regs[rows], start=self.start[rows], size=self.size[rows])
@@ -141,7 +142,10 @@ class UserStacks(Frozen):
 
     @classmethod
     def joined(cls, parts: "Sequence[UserStacks]") -> "UserStacks":
-        """Concatenate stacks of one block, which share their words; registers are spread to the union of the masks."""
+        """Concatenate the stacks of events of one block, which share their ``words``.
+
+        Events may have recorded different registers: the result has those of all, zeros where an event lacks one.
+        """
         mask = reduce(or_, (part.mask for part in parts))
         return cls(
             abi=np.concatenate([part.abi for part in parts]),
@@ -154,7 +158,7 @@ class UserStacks(Frozen):
         )
 
     def _spread(self, mask: int) -> U64:
-        """Return the registers in the columns of another mask, which includes this one; columns without are zero.
+        """Return the registers in the columns of a mask that includes this one; columns of other registers are zero.
 
         Shape: (n, popcount(mask)).
         """
@@ -162,37 +166,38 @@ class UserStacks(Frozen):
             return self.regs
         spread = np.zeros((len(self.abi), mask.bit_count()), np.uint64)
         for source, bit in enumerate(bit for bit in range(64) if self.mask >> bit & 1):
+            # a register's column is the number of set bits below its own
             spread[:, (mask & ((1 << bit) - 1)).bit_count()] = self.regs[:, source]
         return spread
 
 
 class Entries(Frozen):
-    """Lists with any number of entries per sample, such as branches, as columns of a batch.
+    """A list for each of ``n`` samples, such as its branches: all entries concatenated, a column for each field.
 
-    Columns in ``_ONE_EACH`` have one number per sample instead.
+    Columns in ``_ONE_PER_SAMPLE`` have one number per sample, not per entry.
     """
 
     offsets: I64
-    """(n + 1,) offsets of each sample's entries."""
+    """(n + 1,) sample i has the entries ``offsets[i]`` to ``offsets[i + 1]`` − 1."""
 
     def __getitem__(self, rows: I64) -> Self:
         lengths = np.diff(self.offsets)[rows]
         entries = ranges(self.offsets[rows], lengths)
-        columns = {name: column[rows if name in _ONE_EACH else entries] for name, column in self._columns()}
+        columns = {name: column[rows if name in _ONE_PER_SAMPLE else entries] for name, column in self._columns()}
         return replace(self, offsets=offsets_of(lengths), **columns)
 
     def empty(self, count: int) -> Self:
         """Return ``count`` samples without entries."""
-        columns = {name: np.zeros(count if name in _ONE_EACH else 0, np.uint64) for name, _ in self._columns()}
+        columns = {name: np.zeros(count if name in _ONE_PER_SAMPLE else 0, np.uint64) for name, _ in self._columns()}
         return replace(self, offsets=zeros(count + 1), **columns)
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Concatenate parts; columns that any part lacks are None."""
+        """Concatenate parts; a column that any part lacks (None) is None in the result."""
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
         columns = [[getattr(part, name) for part in parts] for name in cls.__struct_fields__[1:]]
-        known = [None if any(column is None for column in each) else np.concatenate(each) for each in columns]
-        return cls(offsets_of(lengths), *known)
+        joined = [None if any(part is None for part in column) else np.concatenate(column) for column in columns]
+        return cls(offsets_of(lengths), *joined)
 
     def _columns(self) -> Iterator[tuple[str, U64]]:
         """Yield names and values of the columns that are not None."""
@@ -200,23 +205,24 @@ class Entries(Frozen):
         return ((name, column) for name, column in columns if column is not None)
 
 
-_ONE_EACH = frozenset({"hw_index", "enabled", "running"})
+_ONE_PER_SAMPLE = frozenset({"hw_index", "enabled", "running"})
 
 
 class Branches(Entries):
-    """PERF_SAMPLE_BRANCH_STACK of a batch, newest branch first, as a list array with three columns."""
+    """PERF_SAMPLE_BRANCH_STACK of a batch: an entry per branch, each sample's newest branch first."""
 
     from_ip: U64
     to_ip: U64
     flags: U64
     hw_index: U64 | None = None
-    """One per sample: index of the register with the newest branch, all ones if unknown; None if not recorded."""
+    """(n,) index of the register with the newest branch, all ones if unknown; None if not recorded."""
 
 
 class ReadValues(Entries):
-    """PERF_SAMPLE_READ of a batch; ``value``, ``id`` and ``lost`` have one entry per sample and group member."""
+    """PERF_SAMPLE_READ of a batch: an entry per counter read, several if the event's read_format has GROUP."""
 
     enabled: U64 | None
+    """(n,) nanoseconds that the event was enabled, likewise ``running``; None if not recorded."""
     running: U64 | None
     value: U64
     id: U64 | None
@@ -226,8 +232,9 @@ class ReadValues(Entries):
 class Samples(SampleColumns):
     """One batch of PERF_RECORD_SAMPLE in file order; all columns have ``n`` rows.
 
-    ``event`` indexes Session.events. ``cpumode`` is misc & PERF_RECORD_MISC_CPUMODE. ``chain`` is the callchain exactly
-    as recorded, including context markers and cookies, bounded by the record; rows without one are empty.
+    ``event`` is an index into Session.events. ``cpumode`` is misc & PERF_RECORD_MISC_CPUMODE. ``chain`` is the
+    callchain exactly as recorded, including context markers and cookies of deferred callchains; it is cut where the
+    record ends if its length says more, and empty for samples without one.
     """
 
     event: I32
@@ -238,7 +245,7 @@ class Samples(SampleColumns):
     cpu: I32 | None
     ip: U64
     period: U64
-    """The recorded period, or else attr.sample_period of a fixed-period event, or else 1."""
+    """The recorded period; if there is none, attr.sample_period of an event with a fixed period; otherwise 1."""
     cpumode: U8
     chain: ListArray
     addr: U64 | None = None
@@ -254,7 +261,7 @@ class Samples(SampleColumns):
 
 
 class Want(Flag):
-    """Optional columns to decode; the others are skipped by size."""
+    """Optional columns of Samples to decode; the fields of all others are skipped."""
 
     CHAIN = auto()
     """Callchains; without this flag, all rows of ``chain`` are empty (``info`` does not need them)."""
@@ -274,17 +281,17 @@ class Want(Flag):
 
 
 class Shard(Frozen):
-    """One of ``of`` equal shares of a recording's blocks: a run of neighbouring blocks; ``number`` counts from 0."""
+    """A share of a recording's blocks, for one worker: ``count`` shards of equal size, of neighbouring blocks each."""
 
-    number: int = 0
-    of: int = 1
+    number: int = 0  # from 0 to ``count`` − 1
+    count: int = 1
 
     def holds(self, index: int, total: int) -> bool:
         """Return whether block ``index`` of ``total`` belongs to the shard."""
-        return index * self.of // max(total, 1) == self.number
+        return index * self.count // max(total, 1) == self.number
 
 
-ALL = Shard()
+ALL_BLOCKS = Shard()
 
 
 class Recording(Protocol):
@@ -307,10 +314,7 @@ class Recording(Protocol):
 
     @property
     def fingerprint(self) -> bytes | None:
-        """A 16-byte digest that identifies the recording, even while it is still being written.
-
-        Returns None without samples.
-        """
+        """A 16-byte digest that identifies the recording, even while it is being written; None without samples."""
         ...
 
     @property
@@ -318,7 +322,7 @@ class Recording(Protocol):
         """Damage found so far; reading samples may add to it."""
         ...
 
-    def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
+    def samples(self, want: Want, shard: Shard = ALL_BLOCKS) -> Iterator[Samples]:
         """Yield batches in file order, each a few MiB of records; arrays may be views that the next batch invalidates.
 
         The shards of a recording together yield every batch once.

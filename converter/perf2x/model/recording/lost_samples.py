@@ -1,11 +1,14 @@
-"""Counts lost samples, most of which both perf and the kernel report.
+"""Adds up lost samples without counting a loss twice, as most losses are in two kinds of records.
 
-The kernel counts records that do not fit into a ring buffer per buffer, and writes PERF_RECORD_LOST when there is room
-again. Since Linux 6.0 it also counts them per event (PERF_FORMAT_LOST; kernel/events/ring_buffer.c,
-__perf_output_begin), and perf record writes these counts at its end as LOST_SAMPLES without a time (builtin-record.c,
-record__read_lost_samples): the same losses, and those after the last LOST. They replace LOST, as in the "Total Lost
-Samples" of perf report (machine.c, machines__deliver_event). A recording that was killed has only LOST. The kernel's
-own LOST_SAMPLES (perf_log_lost_samples) have a time, report samples that the hardware mixed up, and always count.
+- PERF_RECORD_LOST: the kernel counts the records that do not fit into a ring buffer, and writes their number when there
+  is room again.
+- PERF_RECORD_LOST_SAMPLES without a time: since Linux 6.0, the kernel also counts these losses for each event
+  (PERF_FORMAT_LOST; kernel/events/ring_buffer.c, __perf_output_begin), and perf record writes the events' totals when
+  it ends (builtin-record.c, record__read_lost_samples). They include the losses after the last LOST.
+- PERF_RECORD_LOST_SAMPLES with a time: other losses, samples that the hardware mixed up (perf_log_lost_samples).
+
+So if there are totals, LOST records are ignored, as in the "Total Lost Samples" of perf report (machine.c,
+machines__deliver_event). A perf record that was killed wrote no totals: then LOST records count.
 """
 
 from collections.abc import Sequence
@@ -17,12 +20,12 @@ from perf2x.model.recording.sideband import Losts
 
 
 def final_counts(events: Sequence[Event], losts: Losts) -> Bools:
-    """Return (losts,) whether a row is an event's total, written by perf at the end."""
-    counts_lost = as_int64([event.read_format & ReadFormat.LOST for event in events] + [0])
-    found: Bools = losts.samples_only & (losts.time == 0) & (losts.lost > 0) & (counts_lost[losts.event] > 0)
-    return found
+    """Return (losts,) True for rows that are an event's total, written by perf record when it ended."""
+    has_total = as_int64([event.read_format & ReadFormat.LOST for event in events] + [0])  # the last entry: event −1
+    is_total: Bools = losts.samples_only & (losts.time == 0) & (losts.lost > 0) & (has_total[losts.event] > 0)
+    return is_total
 
 
 def counted_losses(events: Sequence[Event], losts: Losts) -> Losts:
-    """Return the rows that add up to a recording's total losses."""
+    """Return the rows to add up for the recording's losses: without LOST records if there are totals of events."""
     return take_rows_of(losts, losts.samples_only) if final_counts(events, losts).any() else losts

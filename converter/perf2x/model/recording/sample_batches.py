@@ -1,4 +1,4 @@
-"""Selects and concatenates rows of sample batches, whichever optional columns they have."""
+"""Selects rows of batches of samples, and joins batches, whichever optional columns these have."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +10,7 @@ from perf2x.base.columnar import I64, Bools, ListArray, argsort, flatnonzero
 from perf2x.base.columnar.list_array import join_columns
 from perf2x.model.recording.events import Samples
 
+# what samples without a column get where others have it; 0 in all other columns
 _FILL = {"cpu": -1}
 
 
@@ -30,7 +31,7 @@ def _take_each(columns: Mapping[str, Any], rows: I64) -> dict[str, Any]:
 
 
 def join_batches(parts: Sequence[Samples]) -> Samples:
-    """Concatenate batches in file order; a column that some of them lack is filled with 0 (cpu: −1)."""
+    """Join batches into one, in file order. Samples of a batch without a column get 0 in it, −1 in ``cpu``."""
     if len(parts) == 1:
         return parts[0]
     counts = [len(part) for part in parts]
@@ -42,25 +43,32 @@ def join_batches(parts: Sequence[Samples]) -> Samples:
     return take_rows(joined, argsort(joined.position))
 
 
-def _join_column(name: str, values: Sequence[Any], counts: Sequence[int]) -> Any:
-    present = [value for value in values if value is not None]
+def _join_column(name: str, parts: Sequence[Any], counts: Sequence[int]) -> Any:
+    """Concatenate one column of several batches; None if all lack it.
+
+    ``parts`` has each batch's column, None if the batch lacks it; ``counts`` has each batch's number of samples. A
+    column is an array, a table such as Branches, or a mapping of further columns (``Samples.extra``).
+    """
+    present = [part for part in parts if part is not None]
     if not present:
         return None
-    like = present[0]
-    if isinstance(like, dict):
-        names = dict.fromkeys(key for value in values for key in value)
-        return {key: _join_column(key, [value.get(key) for value in values], counts) for key in names}
+    example = present[0]
+    if isinstance(example, dict):
+        names = dict.fromkeys(key for part in parts for key in part)
+        return {key: _join_column(key, [part.get(key) for part in parts], counts) for key in names}
     filled = [
-        _absent_rows(name, like, count) if value is None else value for value, count in zip(values, counts, strict=True)
+        _filler(name, example, count) if part is None else part for part, count in zip(parts, counts, strict=True)
     ]
-    if isinstance(like, np.ndarray) and like.ndim == 2:
+    if isinstance(example, np.ndarray) and example.ndim == 2:
         width = max(part.shape[1] for part in filled)
         filled = [np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in filled]
     return join_columns(filled)
 
 
-def _absent_rows(name: str, like: Any, count: int) -> Any:
-    """Return filler rows for samples without the column."""
-    if isinstance(like, np.ndarray):
-        return np.full((count, *like.shape[1:]), _FILL.get(name, 0), like.dtype)
-    return ListArray.of_empty_rows(count, like.values.dtype) if isinstance(like, ListArray) else like.empty(count)
+def _filler(name: str, example: Any, count: int) -> Any:
+    """Return the column for ``count`` samples that lack it, of the same type as the column ``example``."""
+    if isinstance(example, np.ndarray):
+        return np.full((count, *example.shape[1:]), _FILL.get(name, 0), example.dtype)
+    if isinstance(example, ListArray):
+        return ListArray.of_empty_rows(count, example.values.dtype)
+    return example.empty(count)

@@ -1,7 +1,7 @@
 """Side-band tables: every record that is not a sample, one table for each kind of record.
 
-Structs of equal-length arrays, one row per record in file order; −1 is "none" in integer columns. Columns that all
-tables share are described in events.py.
+Structs of equal-length arrays, one row per record in file order; −1 is "none" in integer columns. As in events.py,
+``time`` is in nanoseconds of the recording's clock, ``position`` is the record's byte offset in the record stream.
 """
 
 from collections.abc import Mapping
@@ -56,16 +56,20 @@ class Mmaps(_OfThread):
     is_data: Bools
     """MISC_MMAP_DATA: a data mapping without code."""
     file: U64
-    """Hash of device, inode and generation: distinguishes files of one name in several containers.
+    """Hash of device, inode and inode generation, which distinguishes files of the same name in several containers.
 
-    0 if the record has a build id instead, or neither.
+    0 if the record does not have these three: it has a build id in their place, or is a PERF_RECORD_MMAP.
     """
     inode: U64
-    """0 if ``file`` is."""
+    """0 if ``file`` is 0."""
 
 
 def further_mappings(mmaps: Mmaps, *, prot: int, mode: int, **columns: Any) -> Mmaps:
-    """Append mappings that no record describes, made from ``columns``, which end with ``pgoff`` and the filename."""
+    """Append mappings that no record describes, such as those of the kernel or of JIT-compiled code.
+
+    All of them have the protection ``prot`` and the cpumode ``mode``. ``columns`` are their remaining columns: time,
+    position, pid, tid, start, length, pgoff and filename. They have no build id, and no file identity.
+    """
     count = len(columns["start"])
     added = Mmaps(
         prot=np.full(count, prot, np.int32),
@@ -100,17 +104,17 @@ class Tasks(_Records):
 class DeferredChains(_OfThread):
     """PERF_RECORD_CALLCHAIN_DEFERRED: user chains that complete samples with the same cookie.
 
-    Unlike the other tables sorted by (cookie, tid, time, position), so that the join needs no other index.
+    Unlike the other tables, it is sorted by (cookie, tid, time, position), so that records are found without an index.
     """
 
     cpu: I32
     cookie: U64
     chain: SharedRows
-    """uint64; as recorded, innermost first; equal chains are stored once."""
+    """uint64 addresses as recorded, innermost first; equal chains are stored once."""
 
 
 class Losts(_Records):
-    """PERF_RECORD_LOST and LOST_SAMPLES: ``lost`` records or samples that did not fit into the ring buffer."""
+    """PERF_RECORD_LOST and LOST_SAMPLES: the number of records, or samples, that were ``lost`` (lost_samples.py)."""
 
     event: I32
     cpu: I32
@@ -122,16 +126,19 @@ class Losts(_Records):
 
 
 class Throttles(_Records):
-    """PERF_RECORD_THROTTLE, and UNTHROTTLE (``lifted``): the kernel stopped an event that fired too often."""
+    """PERF_RECORD_THROTTLE: the kernel stopped an event that fired too often; and UNTHROTTLE: it started it again."""
 
     event: I32
     """−1 for an unknown id."""
     cpu: I32
-    lifted: Bools
+    lifted: Bools  # True for UNTHROTTLE
 
 
 class Auxes(_Records):
-    """PERF_RECORD_AUX: a chunk of hardware trace from the kernel; PERF_AUX_FLAG_* state why parts are missing."""
+    """PERF_RECORD_AUX: the kernel added a chunk of hardware trace to a CPU's AUX buffer.
+
+    PERF_AUX_FLAG_* in ``flags`` say if, and why, parts are missing.
+    """
 
     cpu: I32
     offset: U64
@@ -140,7 +147,7 @@ class Auxes(_Records):
 
 
 class Ksymbols(_Records):
-    """PERF_RECORD_KSYMBOL: kernel code loaded (or unloaded, ``unregister``) at run time: BPF programs, trampolines."""
+    """PERF_RECORD_KSYMBOL: kernel code, such as a BPF program, was loaded, or unloaded if ``unregister``."""
 
     start: U64
     length: U64
@@ -150,7 +157,7 @@ class Ksymbols(_Records):
 
 
 class Switches(_OfThread):
-    """PERF_RECORD_SWITCH and SWITCH_CPU_WIDE: ``tid`` left (``is_out``) or entered a CPU."""
+    """PERF_RECORD_SWITCH and SWITCH_CPU_WIDE: thread ``tid`` left a CPU (``is_out``), or entered it."""
 
     cpu: I32
     is_out: Bools
@@ -158,20 +165,21 @@ class Switches(_OfThread):
 
 
 class Cgroups(_Records):
-    """PERF_RECORD_CGROUP: names of the ids in the samples' cgroup column."""
+    """PERF_RECORD_CGROUP: the path of a cgroup, by the id in ``Samples.cgroup``."""
 
     id: U64
     path: DictionaryColumn[str]
 
 
 class Namespaces(_OfThread):
-    """PERF_RECORD_NAMESPACES; ``links`` rows are (dev, inode) pairs, flattened, indexed by namespace kind."""
+    """PERF_RECORD_NAMESPACES: the namespaces that a thread is in."""
 
     links: ListArray
+    """A list for each record: device and inode of each namespace in turn, in the order of the kernel's *_NS_INDEX."""
 
 
 class Readings(_Records):
-    """PERF_RECORD_STAT: a counter's value when perf stat read it, in the round that the next STAT_ROUND ends."""
+    """PERF_RECORD_STAT: a counter's value when perf stat read it. The next PERF_RECORD_STAT_ROUND has the time."""
 
     event: I32
     """−1 for an unknown id."""
@@ -179,12 +187,12 @@ class Readings(_Records):
     cpu: I32
     """−1: the counter follows its thread."""
     thread: I32
-    """Index in Session.thread_map."""
+    """Index into Session.thread_map."""
     value: U64
     enabled: U64
     """Nanoseconds that the counter was enabled."""
     running: U64
-    """Nanoseconds that it was scheduled on the hardware."""
+    """Nanoseconds that the counter was on the hardware, less than ``enabled`` if counters were multiplexed."""
 
 
 class Reads(_Records):
@@ -196,11 +204,11 @@ class Reads(_Records):
 
 
 class Rounds(_Records):
-    """PERF_RECORD_STAT_ROUND: the end of a round of readings, in nanoseconds since perf stat started."""
+    """PERF_RECORD_STAT_ROUND: perf stat has read all counters; ``time`` is in nanoseconds since perf stat started."""
 
 
 class Sideband(Frozen):
-    """All side-band tables of a recording, decoded once."""
+    """All side-band tables of a recording."""
 
     mmaps: Mmaps
     comms: Comms
@@ -228,4 +236,5 @@ TABLES: dict[str, type[ColumnTable]] = {
     for name, kind in Sideband.__annotations__.items()
     if isinstance(kind, type) and issubclass(kind, ColumnTable)
 }
+"""The type of each table of Sideband, by field name."""
 NO_RECORDS = Sideband(**{name: no_rows(kind) for name, kind in TABLES.items()}, record_counts={}, stream_end=0)  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
-"""Files with symbols that Android's simpleperf writes into a recording: those that have samples.
+"""Files whose symbols Android's simpleperf writes into a recording: those in which samples were taken.
 
-Source of truth: dso.cpp of simpleperf. The meaning of symbol addresses depends on the kind of file.
+Source of truth: dso.cpp of simpleperf. What the addresses of symbols mean depends on the kind of file (`FileKind`).
 """
 
 import re
@@ -12,18 +12,19 @@ from perf2x.base.columnar import I64, U64, Frozen, searchsorted
 
 
 class FileKind(IntEnum):
-    """DsoType in simpleperf's dso.h, and the addresses of each kind's symbols."""
+    """DsoType in simpleperf's dso.h. Each comment says what the addresses of the file's symbols are."""
 
     KERNEL = 0
     """Recorded addresses."""
     MODULE = 1
-    """Addresses in the file: ``min_vaddr`` is ``offset`` bytes after the module's start."""
+    """Addresses in the file; ``RecordedFile.min_vaddr`` is ``offset`` bytes after the module's start."""
     ELF = 2
-    """ELF addresses: ``min_vaddr`` is at file offset ``offset``; recorded addresses for JIT-compiled code."""
+    """Addresses in the ELF file, where ``min_vaddr`` is at file offset ``offset``; of JIT-compiled code, recorded ones.
+    """
     DEX = 3
     """File offsets."""
     PERF_MAP = 4
-    """Recorded addresses, in the process of ``perf-PID.map``."""
+    """Recorded addresses, in the process whose id is in the file's name, ``perf-PID.map``."""
     UNKNOWN = 5
     """Recorded addresses."""
 
@@ -35,24 +36,28 @@ class RecordedFile(Frozen):
     min_vaddr: int
     """The lowest address of code in the file."""
     offset: int | None
-    """Offset of that address; None in old recordings, where it is the start of the file's first mapping."""
+    """File offset of ``min_vaddr``.
+
+    None in old recordings, which lack it: there, the file's first mapping starts at ``min_vaddr``.
+    """
     start: U64
     end: U64
     names: list[str]
 
     def find(self, address: U64) -> I64:
-        """Return (n,) index of the symbol that contains each address, −1 for none."""
+        """Return (n,) the index of the symbol that contains each address, −1 if none does."""
         row = searchsorted(self.start, address, "right") - 1
         return np.where((row >= 0) & (address < self.end[row]), row, -1)
 
 
-_CODE = re.compile(r"(?:^|/)(?:[^/]*_jit_(app|zygote)_cache:|TemporaryFile-)([^/]*)$")
+_JIT_FILE = re.compile(r"(?:^|/)(?:[^/]*_jit_(app|zygote)_cache:|TemporaryFile-)([^/]*)$")
 
 
 def shown_path(path: str) -> str:
-    """Name JIT-compiled code as simpleperf's reports do: without the suffix that distinguishes its parts.
+    """Return the name for a file of JIT-compiled code as in simpleperf's reports; other paths unchanged.
 
-    ``[JIT app cache]`` for a slice of ``perf.data_jit_app_cache``, ``[JIT cache]`` for old ``TemporaryFile-…``.
+    simpleperf writes such code into parts of a file next to the recording. All parts get one name: ``[JIT app cache]``
+    for ``perf.data_jit_app_cache:…``, ``[JIT cache]`` for ``TemporaryFile-…``, as older versions called it.
     """
-    found = _CODE.search(path)
+    found = _JIT_FILE.search(path)
     return path if found is None else f"[JIT {found[1] + ' ' if found[1] else ''}cache]{found[2]}"

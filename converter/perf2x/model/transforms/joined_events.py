@@ -59,7 +59,7 @@ def _alike(profile: Profile) -> Iterator[list[int]]:
         parsed = event_name(event.name)
         if event.is_wait or event.is_count:
             continue
-        key = (parsed.counted, parsed.modes) if parsed.is_of_core else event.name
+        key = (parsed.canonical, parsed.modes) if parsed.is_core_pmu else event.name
         groups.setdefault((key, event.unit), []).append(row)
     return (rows for rows in groups.values() if len(rows) > 1)
 

@@ -33,7 +33,7 @@ from perf2x.base.columnar import (
     take_rows_of,
 )
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.model.recording import COUNTED, Comms, Readings, Samples, Session, Sideband
+from perf2x.model.recording import PERF_STAT_ONLY_COUNTS, Comms, Readings, Samples, Session, Sideband
 from perf2x.model.value_limits import MOST_PERIOD
 
 _ALL_THREADS = "all threads"
@@ -58,7 +58,7 @@ def with_thread_names(sideband: Sideband, session: Session) -> Sideband:
 def note_counts(sideband: Sideband, session: Session, diagnostics: Diagnostics) -> None:
     """Report how many readings there are, how many were extrapolated, and which events were not counted."""
     readings = sideband.readings
-    diagnostics.add("counter_readings", COUNTED, len(readings))
+    diagnostics.add("counter_readings", PERF_STAT_ONLY_COUNTS, len(readings))
     for event in session.events:
         is_idle = not readings.running[readings.event == event.index].any()
         advice = "perf stat did not count it: the machine does not support it, or the monitored program did not run"

@@ -35,7 +35,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.frozen_struct import Frozen
-from perf2x.model.recording import ALL, Recording, Samples, Session, Shard, Sideband, Want
+from perf2x.model.recording import ALL_BLOCKS, Recording, Samples, Session, Shard, Sideband, Want
 from perf2x.reader.first_walk import TraceBlock
 from perf2x.reader.record_block import join_bytes
 from perf2x.reader.records.clamp_values import clamp_samples
@@ -202,7 +202,7 @@ class SpeRecording:
         seen = (self._recording.fingerprint or b"") + data
         return hashlib.blake2b(seen, digest_size=16).digest() if seen else None
 
-    def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
+    def samples(self, want: Want, shard: Shard = ALL_BLOCKS) -> Iterator[Samples]:
         """Yield the batches of a shard: recorded ones, then those of the trace, each in file order."""
         yield from self._recording.samples(want, shard)
         for number, chunk in enumerate(self._chunks):

@@ -43,7 +43,7 @@ from perf2x.model.profile import (
     Stacks,
     Threads,
 )
-from perf2x.model.recording import ALL, NO_RECORDS, Samples, Session, Shard, Sideband, Want
+from perf2x.model.recording import ALL_BLOCKS, NO_RECORDS, Samples, Session, Shard, Sideband, Want
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.reader.containers.input_file import FIRST, InputFile
 from perf2x.sources.stitched_recording import StitchedRecording, batch_of, events_of
@@ -130,7 +130,7 @@ class TextRecording(StitchedRecording):
     def fingerprint(self) -> None:
         """None, because nothing in a text identifies it while it grows."""
 
-    def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
+    def samples(self, want: Want, shard: Shard = ALL_BLOCKS) -> Iterator[Samples]:
         """Yield the samples' columns; ``want`` is ignored, because a text has no other columns."""
         yield batch_of(self._profile)
 

@@ -43,7 +43,7 @@ def _candidates(
     for row, old in enumerate(olds):
         for other, new in enumerate(news):
             first, second = before.events[row], after.events[other]
-            clocks = {old.counted, new.counted} == _CLOCKS
+            clocks = {old.canonical, new.canonical} == _CLOCKS
             if (old.counts_like(new) or clocks) and first.unit == second.unit:
                 unlike = (clocks, first.name != second.name, old.modes != new.modes, old.pmu != new.pmu)
                 yield (*unlike, row != before.default_event, -sampled[0][row], -sampled[1][other]), row, other
@@ -69,7 +69,7 @@ def _notes(before: Profile, after: Profile, pairs: dict[int, int]) -> Iterator[s
     found = [(row, other) for _, row, other in _candidates(before, after) if sampled[0][row] and sampled[1][other]]
     others = [before.events[row].name for row, other in found if other == pairs[chosen] and row != chosen]
     others += [after.events[other].name for row, other in found if row == chosen and other != pairs[chosen]]
-    if {event_name(name).counted for name in (old, new)} == _CLOCKS:
+    if {event_name(name).canonical for name in (old, new)} == _CLOCKS:
         yield f"comparing {old} with {new}: both measure CPU time"
     if old != new and others:
         yield f"comparing {old} with {new}; {', '.join(others)} could be meant, too (select with --event)"

@@ -20,7 +20,7 @@ from perf2x.kernel.merge_reports import sum_reports
 from perf2x.kernel.options_for_format import ONE_RECORDING
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.profile import Meta, Profile
-from perf2x.model.recording import ALL, KERNEL, NO_RECORDS, Samples, Session, Shard, Sideband, Want
+from perf2x.model.recording import ALL_BLOCKS, KERNEL, NO_RECORDS, Samples, Session, Shard, Sideband, Want
 from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row
 from perf2x.sources.dataset.read.restore_profile import restore_events, restore_meta, restore_profile
 from perf2x.sources.stitched_recording import StitchedRecording, events_of
@@ -145,7 +145,7 @@ class StoredPart(StitchedRecording):
         """None, because a part of a dataset may consist of several recordings."""
         return None
 
-    def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
+    def samples(self, want: Want, shard: Shard = ALL_BLOCKS) -> Iterator[Samples]:
         """Raise OptionError, because single samples are not kept."""
         raise OptionError(f"{self.source}: a dataset does not keep samples as they were recorded")
 
