@@ -145,8 +145,8 @@ def _locations(
     ``keys`` are the distinct frame keys.
     """
     frames = decode_keys(keys, history.layout, result.side_table)
-    mappings, row_of_merged = history.mappings.table(result.is_hit, strings)
-    mapping = row_of_merged[frames.mapping]
+    mappings, row_of_group = history.mappings.table(result.is_hit, strings)
+    mapping = row_of_group[frames.mapping]
     # No call precedes a mapping's first byte, so the lookup address is the address itself there. That makes such a
     # frame equal to the frame of the instruction, which has another key.
     follows_call = frames.is_return & (frames.address != np.append(mappings.start, np.uint64(0))[mapping])

@@ -4,14 +4,17 @@ The kernel (get_perf_callchain and perf_callchain_deferred_output) ends the samp
 PERF_CONTEXT_USER_DEFERRED and a cookie that identifies one stay of one thread in the kernel. When the thread returns to
 user space, one record with the same cookie follows. Sample and record are matched by cookie, whatever their order in
 the file. Several records can have one cookie: the counter wrapped around, or a record was written twice. Then the
-record of the sample's own thread that is nearest in time is chosen. A record of another thread is chosen only if the
-process called exec between sample and record, because an exec gives the calling thread its leader's id.
+record of the sample's own thread that is nearest in time is chosen. A record of another thread id is chosen only if one
+of the two ids is unknown (−1), or if the process called exec between sample and record, because an exec gives the
+calling thread its leader's id.
 
-Records are sorted by (cookie, thread, time); that order is the only index, so a record costs no more than its row::
+Records are sorted by (cookie, thread, time). That order is the only index, so a record takes no more memory than its
+row. For a sample with cookie 7 of thread 4 at time 60::
 
-    cookie   7    7    7    9            a sample with cookie 7 of thread 4 at time 60:
-    tid      4    4    5    1            rows 0 … 2, lower bound of (4, 60) is 1, neighbours 0 and 1: the nearer one
-    time     10   99   50   70
+    row      0    1    2    3            rows with cookie 7: 0 … 2
+    cookie   7    7    7    9            first of them not below (4, 60): row 1
+    tid      4    4    5    1            candidates: row 1 and the row before it
+    time     10   99   50   70           nearest in time: row 1
 """
 
 from enum import IntEnum
@@ -56,7 +59,7 @@ class JoinOutcome(IntEnum):
     the cookie as their outermost frame.
     """
     JOINED_ACROSS_EXEC = 3
-    """Joined with a record under the leader's thread id (perf 7.2 never does)."""
+    """Joined with a record that has the leader's thread id (perf 7.2 never joins these)."""
     MISSING = 4
     """No record has the cookie."""
     REFUSED = 5
@@ -72,10 +75,10 @@ class DeferredRecords:
     def __init__(self, records: DeferredChains, comms: Comms, has_time: bool) -> None:
         self._records = records
         self.has_time = has_time
-        self._when: U64 = records.time if has_time else records.position.view(np.uint64)
+        self._time_key: U64 = records.time if has_time else records.position.view(np.uint64)
         execs = flatnonzero(comms.is_exec)
         self.execs = KeyedTimes(comms.pid[execs], comms.time[execs])
-        """Times of execs by process."""
+        """Times of execs by pid."""
 
     def __len__(self) -> int:
         return len(self._records)
@@ -83,18 +86,18 @@ class DeferredRecords:
     @cached_property
     def threads(self) -> KeyedTimes:
         """Times of each thread's records; computed on first use, because healthy recordings never need it."""
-        return KeyedTimes(self._records.tid, self._when)
+        return KeyedTimes(self._records.tid, self._time_key)
 
     @property
     def duplicates(self) -> int:
         """Number of records with the same cookie, thread and time as another."""
-        columns = (self._records.cookie, self._records.tid, self._when)
+        columns = (self._records.cookie, self._records.tid, self._time_key)
         return sum_of(~begins_run(*columns))
 
     def orphans(self, used: Bools) -> int:
-        """Return the number of records whose cookie no sample has.
+        """Return the number of records whose cookie belongs to no joined sample.
 
-        ``used`` (records,) is True for those that were joined with a sample.
+        ``used`` (records,) is True for records that were joined with a sample.
         """
         cookie = self._records.cookie
         if not len(cookie):
@@ -104,98 +107,117 @@ class DeferredRecords:
         return sum_of(np.diff(first, append=len(cookie))[~is_used])
 
     def time_keys(self, time: U64 | None, position: I64) -> U64:
-        """Return (n,) the sort key of samples and records: times, or positions in recordings without timestamps."""
+        """Return (n,) the keys by which samples and records are ordered: times, or positions without timestamps."""
         return time if self.has_time and time is not None else position.view(np.uint64)
 
-    def match(self, cookie: U64, pid: I32, tid: I32, when: U64) -> tuple[I64, I64]:
-        """Return (n,) the record's row or −1, and (n,) JoinOutcome, of samples that all have a cookie.
+    def match(self, cookie: U64, pid: I32, tid: I32, time_key: U64) -> tuple[I64, I64]:
+        """Return the record's row, −1 for none, and the JoinOutcome, of samples that all have a cookie.
 
-        ``when`` comes from ``time_keys``.
+        ``time_key`` comes from ``time_keys``. Shapes: all (n,).
         """
-        low = searchsorted(self._records.cookie, cookie, "left")
-        high = searchsorted(self._records.cookie, cookie, "right")
-        record = self._nearest_record(low, high, tid, when)
+        # the records with each cookie: rows first … end − 1
+        first = searchsorted(self._records.cookie, cookie, "left")
+        end = searchsorted(self._records.cookie, cookie, "right")
+        record = self._nearest_record(first, end, tid, time_key)
         outcome = np.where(record >= 0, int(JoinOutcome.JOINED), int(JoinOutcome.MISSING))
-        rows = flatnonzero((record < 0) & (high > low))
+        rows = flatnonzero((record < 0) & (end > first))
         if len(rows):
-            self._match_other_thread(rows, (low[rows], high[rows]), record, outcome, pid, tid, when)
-        self._check_time(record, outcome, tid, when)
+            self._match_other_thread(rows, (first[rows], end[rows]), record, outcome, pid, tid, time_key)
+        self._check_time(record, outcome, tid, time_key)
         return record, outcome
 
-    def _nearest_record(self, low: I64, high: I64, tid: I32, when: U64) -> I64:
-        """Return (n,) the record of the thread in rows low … high − 1 that is nearest in time, −1 for none."""
-        row = low.copy()
-        several = flatnonzero(high - low > 1)
-        if len(several):
-            row[several] = self._lower_bound(low[several], high[several], tid[several], when[several])
-        later = np.where(row < high, row, -1)
-        earlier = np.where(row > low, row - 1, -1)
-        later, earlier = (self._of_thread(candidate, tid) for candidate in (later, earlier))
-        closer = distance(self._when_of(later), when) <= distance(self._when_of(earlier), when)
-        return np.where((earlier < 0) | ((later >= 0) & closer), later, earlier)
+    def _nearest_record(self, first: I64, end: I64, tid: I32, time_key: U64) -> I64:
+        """Return (n,) the record of the thread in rows first … end − 1 that is nearest in time, −1 for none."""
+        row = first.copy()
+        has_choice = flatnonzero(end - first > 1)
+        if len(has_choice):
+            row[has_choice] = self._lower_bound(
+                first[has_choice], end[has_choice], tid[has_choice], time_key[has_choice]
+            )
+        later = np.where(row < end, row, -1)
+        earlier = np.where(row > first, row - 1, -1)
+        later, earlier = (self._if_of_thread(candidate, tid) for candidate in (later, earlier))
+        is_later_closer = distance(self._time_key_of(later), time_key) <= distance(self._time_key_of(earlier), time_key)
+        return np.where((earlier < 0) | ((later >= 0) & is_later_closer), later, earlier)
 
-    def _lower_bound(self, low: I64, high: I64, tid: I32, when: U64) -> I64:
-        """Return (n,) the first row in low … high − 1 whose (tid, time) is not less than the sample's.
+    def _lower_bound(self, first: I64, end: I64, tid: I32, time_key: U64) -> I64:
+        """Return (n,) the first row in first … end − 1 whose (tid, time) is not below the sample's, ``end`` for none.
 
-        ``high`` if there is none. The binary searches of all samples advance together.
+        The binary searches of all samples advance together.
         """
-        low, high = low.copy(), high.copy()
+        low, high = first.copy(), end.copy()
         while len(todo := flatnonzero(low < high)):
             middle = (low[todo] + high[todo]) >> 1
             middle_tid = self._records.tid[middle]
-            below = (middle_tid < tid[todo]) | ((middle_tid == tid[todo]) & (self._when[middle] < when[todo]))
-            low[todo] = np.where(below, middle + 1, low[todo])
-            high[todo] = np.where(below, high[todo], middle)
+            is_below = (middle_tid < tid[todo]) | (
+                (middle_tid == tid[todo]) & (self._time_key[middle] < time_key[todo])
+            )
+            low[todo] = np.where(is_below, middle + 1, low[todo])
+            high[todo] = np.where(is_below, high[todo], middle)
         return low
 
-    def _of_thread(self, record: I64, tid: I32) -> I64:
+    def _if_of_thread(self, record: I64, tid: I32) -> I64:
+        """Return (n,) the records of the samples' own threads; −1 instead of others."""
         if not len(self._records):
             return record
         return np.where((record >= 0) & (self._records.tid[record] == tid), record, -1)
 
-    def _when_of(self, record: I64) -> U64:
-        return self._when[record] if len(self._records) else np.zeros(len(record), np.uint64)
+    def _time_key_of(self, record: I64) -> U64:
+        """Return (n,) the time keys of records; those of −1 are meaningless."""
+        return self._time_key[record] if len(self._records) else np.zeros(len(record), np.uint64)
 
     def _match_other_thread(
-        self, rows: I64, run: tuple[I64, I64], record: I64, outcome: I64, pid: I32, tid: I32, when: U64
+        self, rows: I64, cookie_rows: tuple[I64, I64], record: I64, outcome: I64, pid: I32, tid: I32, time_key: U64
     ) -> None:
-        """Match samples with records of another thread id, if an id is unknown or an exec explains the other."""
-        low, high = run
-        sought = as_int32(np.where(tid[rows] < 0, self._records.tid[low], np.int32(-1)))
-        anonymous = self._nearest_record(low, high, sought, when[rows])
-        leader = self._nearest_record(low, high, pid[rows], when[rows])
-        known = flatnonzero(leader >= 0)
-        leader[known[~self._exec_between(pid[rows][known], when[rows][known], leader[known])]] = -1
-        record[rows] = np.where(anonymous >= 0, anonymous, leader)
-        outcome[rows] = JoinOutcome.REFUSED
-        outcome[rows[anonymous >= 0]] = JoinOutcome.JOINED
-        outcome[rows[(anonymous < 0) & (leader >= 0)]] = JoinOutcome.JOINED_ACROSS_EXEC
+        """Match samples with records of another thread id, if one of the ids is unknown or an exec explains the other.
 
-    def _exec_between(self, pid: I32, when: U64, found: I64) -> Bools:
+        Sets ``record`` and ``outcome`` (n,) in ``rows`` (m,); ``cookie_rows`` are the first record with the cookie of
+        each of ``rows``, and the end of these records.
+        """
+        first, end = cookie_rows
+        # a sample of an unknown thread matches any thread's record, another sample that of an unknown thread
+        other_tid = as_int32(np.where(tid[rows] < 0, self._records.tid[first], np.int32(-1)))
+        by_unknown = self._nearest_record(first, end, other_tid, time_key[rows])
+        by_exec = self._nearest_record(first, end, pid[rows], time_key[rows])
+        candidates = flatnonzero(by_exec >= 0)
+        is_explained = self._exec_between(pid[rows][candidates], time_key[rows][candidates], by_exec[candidates])
+        by_exec[candidates[~is_explained]] = -1
+        record[rows] = np.where(by_unknown >= 0, by_unknown, by_exec)
+        outcome[rows] = JoinOutcome.REFUSED
+        outcome[rows[by_unknown >= 0]] = JoinOutcome.JOINED
+        outcome[rows[(by_unknown < 0) & (by_exec >= 0)]] = JoinOutcome.JOINED_ACROSS_EXEC
+
+    def _exec_between(self, pid: I32, time_key: U64, record: I64) -> Bools:
         """Return (n,) whether sample and record are of one process, which called exec between them.
 
         Without timestamps, only the process is compared.
         """
-        same: Bools = self._records.pid[found] == pid
+        is_same_process: Bools = self._records.pid[record] == pid
         if not self.has_time:
-            return same
-        time = self._when[found]
-        return same & self.execs.between(pid, np.minimum(when, time), np.maximum(when, time))
+            return is_same_process
+        record_time = self._time_key[record]
+        return is_same_process & self.execs.between(
+            pid, np.minimum(time_key, record_time), np.maximum(time_key, record_time)
+        )
 
-    def _check_time(self, record: I64, outcome: I64, tid: I32, when: U64) -> None:
-        """Mark records that precede their samples, and refuse those of another round of the cookie counter."""
+    def _check_time(self, record: I64, outcome: I64, tid: I32, time_key: U64) -> None:
+        """Mark records that precede their samples, and refuse those of another round of the cookie counter.
+
+        Changes ``record`` and ``outcome`` in place.
+        """
         rows = flatnonzero(record >= 0)
-        time = self._when_of(record[rows])
-        early = rows[(time < when[rows]) & (outcome[rows] == JoinOutcome.JOINED)]
+        record_time = self._time_key_of(record[rows])
+        early = rows[(record_time < time_key[rows]) & (outcome[rows] == JoinOutcome.JOINED)]
         outcome[early] = JoinOutcome.JOINED_EARLY_RECORD
         if not self.has_time:
             return
-        is_far = distance(time, when[rows]) > COOKIE_REUSE_NS
-        far, time = rows[is_far], time[is_far]
+        is_far = distance(record_time, time_key[rows]) > COOKIE_REUSE_NS
+        far, record_time = rows[is_far], record_time[is_far]
         if not len(far):
             return
-        # the thread has another record in between, so it returned to user space, and the counter wrapped around
-        low, high = np.minimum(time, when[far]) + np.uint64(1), np.maximum(time, when[far]) - np.uint64(1)
-        other_round = far[self.threads.between(tid[far], low, high)]
+        # If the thread has another record in between, it returned to user space since, so the counter wrapped around.
+        after = np.minimum(record_time, time_key[far]) + np.uint64(1)
+        before = np.maximum(record_time, time_key[far]) - np.uint64(1)
+        other_round = far[self.threads.between(tid[far], after, before)]
         record[other_round] = -1
         outcome[other_round] = JoinOutcome.REFUSED

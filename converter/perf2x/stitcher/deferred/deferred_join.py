@@ -1,9 +1,9 @@
 """Joins batches of samples with their deferred user chains, counts the outcomes, and explains missing user stacks.
 
-The counts of a recording go into the summary, ``info`` and the outputs. Later records explain why a sample's record is
-missing. If the thread has a later deferred record, it did return to user space: the sample's record was written, and
-then lost. If it has none, the thread exited, or was still in the kernel when the recording stopped (or its file was
-closed).
+The counts of a recording go into the summary, ``info`` and the outputs. Records after a sample explain why its deferred
+record is missing. If the thread has a later deferred record, the thread did return to user space; so the sample's
+record was written, and is lost or in another file. If the thread has none, it exited, or was still in the kernel when
+the recording stopped (or its file was closed).
 """
 
 from enum import StrEnum
@@ -58,71 +58,72 @@ class MissingReason(StrEnum):
 
 
 class MissingUserStacks(ColumnTable):
-    """Samples without their record: one row per distinct (cookie, thread), with the number of samples."""
+    """Samples whose deferred record is missing: one row per stay in the kernel, identified by cookie and thread."""
 
     cookie: U64
     pid: I32
     tid: I32
     cpu: I32
     """−1 if the samples have no CPU."""
-    when: U64
-    """Time of the last of these samples."""
-    count: I64
+    last: U64
+    """Time of the last sample (``DeferredRecords.time_keys``)."""
+    count: I64  # number of samples
 
 
 def sum_missing(missing: MissingUserStacks) -> MissingUserStacks:
-    """Merge the rows of each stay in the kernel, identified by cookie and thread."""
+    """Merge the rows that belong to one stay in the kernel."""
     first, stay = group_rows([missing.cookie, as_int64(missing.tid)])
     last = np.zeros(len(first), np.uint64)
-    np.maximum.at(last, stay, missing.when)
-    return replace(take_rows_of(missing, first), when=last, count=sum_at(stay, missing.count, len(first)))
+    np.maximum.at(last, stay, missing.last)
+    return replace(take_rows_of(missing, first), last=last, count=sum_at(stay, missing.count, len(first)))
 
 
 def missing_reasons(missing: MissingUserStacks, sideband: Sideband, records: DeferredRecords) -> dict[str, int]:
-    """Return the number of samples by reason, in the order of MissingReason; all missing samples are counted."""
+    """Return the number of samples by reason, in the order of MissingReason; every sample has one reason."""
     if not len(missing):
         return {}
     if not len(sideband.deferred) and len(missing.cookie) > len(unique(missing.tid)):
         return {str(MissingReason.INJECTED): sum_of(missing.count)}
-    back = records.threads.after(missing.tid, missing.when)
+    next_record = records.threads.after(missing.tid, missing.last)  # time of the thread's next deferred record
     exits = sideband.exits
-    exit_when = records.time_keys(exits.time, exits.position)
-    exited = KeyedTimes(exits.tid, exit_when).after(missing.tid, missing.when) != FOREVER
-    lost = _lost_after(sideband.losts, missing, records)
-    # an exec ends the process's other threads, and gives the leader's id to the caller: later records are not theirs
-    replaced = records.execs.between(missing.pid, missing.when, back)
-    came_back = (back != FOREVER) & ~replaced
-    exited |= replaced
-    chosen = np.select(
-        [came_back & lost, came_back, exited, lost],
+    exit_times = KeyedTimes(exits.tid, records.time_keys(exits.time, exits.position))
+    has_exited = exit_times.after(missing.tid, missing.last) != FOREVER
+    is_lost = _lost_after(sideband.losts, missing, records)
+    # An exec ends the process's other threads, and gives the leader's id to its caller. So later records with the id of
+    # the sample's thread are not that thread's.
+    has_execed = records.execs.between(missing.pid, missing.last, next_record)
+    has_returned = (next_record != FOREVER) & ~has_execed
+    has_exited |= has_execed
+    reasons = np.select(
+        [has_returned & is_lost, has_returned, has_exited, is_lost],
         [MissingReason.LOST, MissingReason.ELSEWHERE, MissingReason.EXITED, MissingReason.LOST],
         MissingReason.STOPPED,
     )
-    counts = ((reason, sum_of(missing.count[chosen == reason])) for reason in MissingReason)
+    counts = ((reason, sum_of(missing.count[reasons == reason])) for reason in MissingReason)
     return {str(reason): count for reason, count in counts if count}
 
 
 def _lost_after(losts: Losts, missing: MissingUserStacks, records: DeferredRecords) -> Bools:
-    """Return (n,) whether a record was lost after the sample, on its CPU if both CPUs are known.
+    """Return (n,) whether a record was lost after each sample, on the sample's CPU if all CPUs are known.
 
     The kernel writes LOST after the loss, once there is room again.
     """
     rows = flatnonzero(~losts.samples_only & (losts.lost > 0))
-    when = records.time_keys(losts.time, losts.position)[rows]
+    time_key = records.time_keys(losts.time, losts.position)[rows]
     cpu = losts.cpu[rows]
-    anywhere = KeyedTimes(np.zeros(len(rows), np.int32), when).after(np.zeros_like(missing.cpu), missing.when)
-    found: Bools = anywhere != FOREVER
+    on_any_cpu = KeyedTimes(np.zeros(len(rows), np.int32), time_key).after(np.zeros_like(missing.cpu), missing.last)
+    is_lost: Bools = on_any_cpu != FOREVER
     if bool(np.all(cpu >= 0)):
-        known = flatnonzero(missing.cpu >= 0)
-        found[known] = KeyedTimes(cpu, when).after(missing.cpu[known], missing.when[known]) != FOREVER
-    return found
+        has_cpu = flatnonzero(missing.cpu >= 0)
+        is_lost[has_cpu] = KeyedTimes(cpu, time_key).after(missing.cpu[has_cpu], missing.last[has_cpu]) != FOREVER
+    return is_lost
 
 
 class DeferredTally(Struct):
     """The outcomes of all joins so far."""
 
     outcomes: I64
-    """(len(JoinOutcome),) samples with each outcome."""
+    """(len(JoinOutcome),) number of samples with each outcome."""
     missing: list[MissingUserStacks]
     """Samples whose record is missing, one part per batch."""
     used: Bools
@@ -135,8 +136,7 @@ class DeferredJoin:
     def __init__(self, records: DeferredRecords, merge: bool) -> None:
         self._records = records
         self._merge = merge
-        none = zeros(len(JoinOutcome))
-        self.tally = DeferredTally(none, [], falses(len(records)))
+        self.tally = DeferredTally(zeros(len(JoinOutcome)), [], falses(len(records)))
         """The outcomes of all batches so far; updated by later batches."""
 
     def join(self, samples: Samples, cookies: U64, has_cookie: Bools) -> tuple[I64, I64]:
@@ -145,12 +145,12 @@ class DeferredJoin:
         outcome = zeros(len(samples))
         rows = flatnonzero(has_cookie)
         if len(rows) and self._merge:
-            when = self._records.time_keys(samples.time, samples.position)
+            time_key = self._records.time_keys(samples.time, samples.position)
             record[rows], outcome[rows] = self._records.match(
-                cookies[rows], samples.pid[rows], samples.tid[rows], when[rows]
+                cookies[rows], samples.pid[rows], samples.tid[rows], time_key[rows]
             )
             self.tally.used[record[record >= 0]] = True
-            self._add_missing(samples, cookies, when, flatnonzero(outcome == JoinOutcome.MISSING))
+            self._add_missing(samples, cookies, time_key, flatnonzero(outcome == JoinOutcome.MISSING))
         self.tally.outcomes += bincount(outcome, len(JoinOutcome))
         return record, outcome
 
@@ -160,13 +160,13 @@ class DeferredJoin:
         self.tally.missing += other.missing
         self.tally.used |= other.used
 
-    def _add_missing(self, samples: Samples, cookies: U64, when: U64, rows: I64) -> None:
-        """Keep the data that explains why records are missing: one row per stay in the kernel, not per sample."""
+    def _add_missing(self, samples: Samples, cookies: U64, time_key: U64, rows: I64) -> None:
+        """Keep what explains why the records of samples ``rows`` are missing: a row per stay in the kernel."""
         if not len(rows):
             return
         cpu = samples.cpus[rows]
-        one = np.ones(len(rows), np.int64)
-        missing = MissingUserStacks(cookies[rows], samples.pid[rows], samples.tid[rows], cpu, when[rows], one)
+        ones = np.ones(len(rows), np.int64)
+        missing = MissingUserStacks(cookies[rows], samples.pid[rows], samples.tid[rows], cpu, time_key[rows], ones)
         self.tally.missing.append(sum_missing(missing))
 
 
@@ -179,11 +179,9 @@ class DeferredReport(Frozen):
     """PERF_RECORD_CALLCHAIN_DEFERRED records in the file."""
     joined: int = 0
     joined_early_record: int = 0
-    """The part of ``joined`` where the record precedes the sample; perf 7.2 delivers these samples with the cookie as a
-    frame.
-    """
+    """How many of ``joined`` have a record that precedes the sample; perf 7.2 shows their cookies as frames."""
     joined_across_exec: int = 0
-    """The part of ``joined`` where the record has another thread id, because the thread executed a program."""
+    """How many of ``joined`` have a record with another thread id, because the thread called exec."""
     missing: int = 0
     missing_reasons: dict[str, int] = field(default_factory=dict)
     refused: int = 0
@@ -191,7 +189,10 @@ class DeferredReport(Frozen):
     duplicates: int = 0
     """Records with the same cookie, thread and time as another."""
     orphans: int = 0
-    """Records whose cookie no sample has: another perf session requested them, or the samples are in another file."""
+    """Records whose cookie belongs to no joined sample.
+
+    Another perf session requested them, or the samples are in another file.
+    """
 
 
 def deferred_report(history: ProcessHistory, tally: DeferredTally) -> DeferredReport:

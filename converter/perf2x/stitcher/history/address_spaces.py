@@ -1,10 +1,11 @@
 """Looks up the mapping that holds an address of a process at a given sequence number (see ``process_history``).
 
-An address *space* holds the mappings of one process image. A new space begins when a process is first seen, is forked,
-or calls exec. After an exec, the space is empty. After a fork, the child also sees its parent's mappings as of the
-fork, wherever it has mapped nothing itself. A later mapping hides the earlier mappings that it overlaps. An *epoch* is
-the time between two changes of a process's mappings: within an epoch, equal stacks need only one lookup. This follows
-machine__process_fork_event, thread__set_comm and maps__fixup_overlap_and_insert of tools/perf, but copies no mappings.
+A process *image* begins when a process is first seen, is forked, or calls exec, and ends with the next exec; its
+mappings are its address space. After an exec, the address space is empty. After a fork, the child also sees its
+parent's mappings as of the fork, wherever it has mapped nothing itself. A later mapping hides the earlier mappings that
+it overlaps. An *epoch* is the time between two changes of a process's mappings: within an epoch, equal stacks need only
+one lookup. This follows machine__process_fork_event, thread__set_comm and maps__fixup_overlap_and_insert of tools/perf,
+but copies no mappings.
 """
 
 import numpy as np
@@ -39,64 +40,68 @@ Lookups walk up generation by generation; without a limit, n generations that al
 """
 
 
-class ProcessLives(Frozen):
-    """All process images of a recording: one row for each, from a fork or exec to the next exec."""
+class ProcessImages(Frozen):
+    """All process images of a recording, one row for each; the kernel is a process, too (KERNEL)."""
 
     pid: I64
-    born: I64
+    began_at: I64
     """The sequence number of the fork or exec; 0 for processes older than the recording."""
     parent: I64
-    """The life that forked this one, and whose mappings as of the fork this one sees; −1 for none."""
-    before: I64
-    """The life that an exec ended; −1 if the life did not begin with an exec."""
+    """The image that forked this one, and whose mappings as of the fork this one sees; −1 for none."""
+    replaced: I64
+    """The image that ended with the exec with which this one began; −1 if it did not begin with an exec."""
     depth: I64
-    """The number of ancestors whose mappings each life sees."""
-    cut: int
-    """The number of lives that see no ancestor's mappings, because their chain of forks is too long."""
+    """The number of ancestors whose mappings each image sees."""
+    cut_count: int
+    """The number of images that see no ancestor's mappings, because their chain of forks is too long."""
 
 
-def find_lives(
+def find_images(
     owner: I64, mmap_sequence: I64, forks: Tasks, fork_sequence: I64, comms: Comms, comm_sequence: I64
-) -> ProcessLives:
-    """Return the lives of all processes. A process whose first record is not its fork is older than the recording.
+) -> ProcessImages:
+    """Return the images of all processes.
 
-    ``owner`` (mappings,) is the process of each mapping. Each record is in effect from its sequence number on.
+    ``owner`` (mappings,) is the process of each mapping. Each record is in effect from its sequence number on. Images
+    are in this order: those of processes older than the recording, those that a fork began, those that an exec began.
     """
+    # forks of processes (not of threads), and those among them whose child sees its parent's mappings
     forking, executing = flatnonzero(forks.pid != forks.ppid), flatnonzero(comms.is_exec)
-    heirs = forking[~forks.is_exec[forking]]
+    inheriting = forking[~forks.is_exec[forking]]
     forked, executed = (as_int64(ids) for ids in (forks.pid[forking], comms.pid[executing]))
-    forker, inherited = as_int64(forks.ppid[heirs]), fork_sequence[heirs]
-    seen = np.concatenate([forked, owner, forker, executed])
+    forker, inherited_at = as_int64(forks.ppid[inheriting]), fork_sequence[inheriting]
+    # A process whose first record is not its own fork is older than the recording.
+    named = np.concatenate([forked, owner, forker, executed])
     order = argsort_rows(
-        [seen, np.concatenate([fork_sequence[forking], mmap_sequence, inherited, comm_sequence[executing]])]
+        [named, np.concatenate([fork_sequence[forking], mmap_sequence, inherited_at, comm_sequence[executing]])]
     )
-    first = order[begins_run(seen[order])]
-    older = seen[first[first >= len(forked)]]
-    begins = cumsum([len(older), len(forked)])
+    first = order[begins_run(named[order])]
+    older = named[first[first >= len(forked)]]
+    ends = cumsum([len(older), len(forked)])  # of the first two kinds of images
     pid = np.concatenate([older, forked, executed])
-    born = np.concatenate([zeros(len(older)), fork_sequence[forking], comm_sequence[executing]])
-    by_pid = KeyedValues(pid, born, arange(len(pid)))
-    parent, before = minus_ones(len(pid)), minus_ones(len(pid))
-    parent[begins[0] + flatnonzero(~forks.is_exec[forking])] = by_pid.at(forker, inherited - 1)
-    before[begins[1] :] = by_pid.at(executed, comm_sequence[executing] - 1)
-    depth = _generations(parent)
+    began_at = np.concatenate([zeros(len(older)), fork_sequence[forking], comm_sequence[executing]])
+    images = KeyedValues(pid, began_at, arange(len(pid)))
+    parent, replaced = minus_ones(len(pid)), minus_ones(len(pid))
+    parent[ends[0] + flatnonzero(~forks.is_exec[forking])] = images.at(forker, inherited_at - 1)
+    replaced[ends[1] :] = images.at(executed, comm_sequence[executing] - 1)
+    depth = _count_ancestors(parent)
     is_cut = (depth > 0) & (depth % MAX_FORK_DEPTH == 0)
     parent[is_cut] = -1
-    return ProcessLives(pid, born, parent, before, depth % MAX_FORK_DEPTH, int(np.count_nonzero(is_cut)))
+    return ProcessImages(pid, began_at, parent, replaced, depth % MAX_FORK_DEPTH, int(np.count_nonzero(is_cut)))
 
 
-def _generations(parent: I64) -> I64:
-    """Count the ancestors of each life, by pointer doubling. Returns (lives,)."""
-    up, count = np.append(parent, -1), as_int64(np.append(parent >= 0, False))
-    while (up >= 0).any():
-        count += count[up]
-        up = up[up]
+def _count_ancestors(parent: I64) -> I64:
+    """Return (images,) the number of ancestors of each image, by pointer doubling."""
+    # ``count`` is the number of ancestors below ``ancestor``; each iteration doubles the distance
+    ancestor, count = np.append(parent, -1), as_int64(np.append(parent >= 0, False))
+    while (ancestor >= 0).any():
+        count += count[ancestor]
+        ancestor = ancestor[ancestor]
     return count[:-1]
 
 
 KERNEL = -2
-"""The key of the kernel's own space; −1 already means "no process"."""
-_TOMBSTONE = -2
+"""Stands for the kernel where the key is a process; −1 already means "no process"."""
+_TOMBSTONE = -2  # in place of a mapping: none, and ancestors are not searched
 _GENERATIONS = 16
 """How many generations of ancestors are searched for each query alone, before equal queries are merged.
 
@@ -107,7 +112,8 @@ Merging costs more than it saves if there are few generations.
 class AddressSpaces:
     """The mappings of every process over time. Immutable; ``find`` returns rows of ``mmaps``.
 
-    Each record is in effect from its sequence number (``*_sequence``) on.
+    Each record is in effect from its sequence number (``*_sequence``) on. Epochs are numbered: first one for the
+    beginning of each image, then one for each mapping, then one for each record of a kernel symbol.
     """
 
     def __init__(
@@ -122,20 +128,19 @@ class AddressSpaces:
         ksymbol_sequence: I64,
     ) -> None:
         owner = np.where(is_kernel_mapping(mmaps), KERNEL, as_int64(mmaps.pid))
-        lives = find_lives(owner, mmap_sequence, forks, fork_sequence, comms, comm_sequence)
-        self._born, self._parent, self._before, self._depth = lives.born, lives.parent, lives.before, lives.depth
-        self.lines_cut = lives.cut
-        """The number of processes that see no ancestor's mappings, because MAX_FORK_DEPTH forks precede them."""
+        self._images = images = find_images(owner, mmap_sequence, forks, fork_sequence, comms, comm_sequence)
+        self.cut_count = images.cut_count
+        """The number of process images that see no ancestor's mappings, because MAX_FORK_DEPTH forks precede them."""
         kernel = np.full(len(ksymbol_sequence), KERNEL, np.int64)
-        keys = np.concatenate([lives.pid, owner, kernel])
-        self._epoch_sequence = np.concatenate([lives.born, mmap_sequence, ksymbol_sequence])
-        self._epochs = KeyedValues(keys, self._epoch_sequence, arange(len(keys)))
-        self.kernel_epochs = flatnonzero(keys == KERNEL)
+        process = np.concatenate([images.pid, owner, kernel])
+        self._epoch_sequence = np.concatenate([images.began_at, mmap_sequence, ksymbol_sequence])
+        self._epochs = KeyedValues(process, self._epoch_sequence, arange(len(process)))
+        self.kernel_epochs = flatnonzero(process == KERNEL)
         """All epochs of the kernel."""
-        self._epoch_space, self._last_epoch = _spaces_of(self._epochs, len(lives.pid), self.kernel_epochs)
-        _, of_mmaps, of_ksymbols = np.split(self._epoch_space, cumsum([len(lives.pid), len(owner)]))
+        self._epoch_image, self._last_epoch = _images_of(self._epochs, len(images.pid), self.kernel_epochs)
+        _, of_mmaps, of_ksymbols = np.split(self._epoch_image, cumsum([len(images.pid), len(owner)]))
         self.ranges = _index_mappings(mmaps, of_mmaps, mmap_sequence, ksymbols, of_ksymbols, ksymbol_sequence)
-        """The mappings of all spaces over time; in one interval, all addresses of an epoch have the same mapping."""
+        """The mappings of all images over time; in one interval, all addresses of an epoch have the same mapping."""
         self.made_at: I64 = np.append(mmap_sequence, -1)
         """(mmaps + 1,) the sequence number of each mapping.
 
@@ -156,7 +161,7 @@ class AddressSpaces:
         return self._epochs.of(KERNEL, sequence)
 
     def last_epoch(self, epoch: I64) -> I64:
-        """Return (n,) int64: the last epoch of the same process image; −1 and epochs of the kernel map to themselves.
+        """Return (n,) int64: the last epoch of the same image; −1 and epochs of the kernel map to themselves.
 
         Let M be the mapping at an address in the last epoch. M is also at that address in every epoch since M was
         ``made_at``: only a later mapping could hide M, and it would still do so in the last epoch.
@@ -174,91 +179,104 @@ class AddressSpaces:
         sample inside execve, taken after the kernel announced the new program, still has the old program's addresses
         in its user chain. Otherwise, only the current program is searched.
         """
-        if not len(self._epoch_space):
+        if not len(self._epoch_image):
             return minus_ones(len(address))
-        space = np.where(epoch >= 0, self._epoch_space[epoch], -1)
+        image = np.where(epoch >= 0, self._epoch_image[epoch], -1)
         sequence = self._epoch_sequence[epoch]
-        found = self.find_at(space, sequence, address)
-        again = flatnonzero(through_exec & (found < 0) & (space >= 0))
-        found[again] = self.find_at(self._before[space[again]], sequence[again], address[again])
+        found = self._find_in_images(image, sequence, address)
+        retried = flatnonzero(through_exec & (found < 0) & (image >= 0))
+        found[retried] = self._find_in_images(
+            self._images.replaced[image[retried]], sequence[retried], address[retried]
+        )
         return found
 
-    def find_at(self, space: I64, sequence: I64, address: U64) -> I64:
-        """Return the mapping of each address as ``find`` does, by space and sequence number, including ancestors'."""
+    def _find_in_images(self, image: I64, sequence: I64, address: U64) -> I64:
+        """Return (n,) rows of mappings, −1 for none, in images (−1: none) and their ancestors at sequence numbers."""
         found = minus_ones(len(address))
-        todo = flatnonzero((space >= 0) & self.ranges.intervals(address)[1])  # no process maps the others
-        space, sequence = space[todo], sequence[todo]
+        todo = flatnonzero((image >= 0) & self.ranges.intervals(address)[1])  # no process maps the others
+        image, sequence = image[todo], sequence[todo]
         for _ in range(_GENERATIONS):
             if not len(todo):
                 break
-            found[todo] = self.ranges.find(space, sequence, address[todo])
-            up = (found[todo] == -1) & (self._parent[space] >= 0)
-            todo, space, sequence = todo[up], space[up], sequence[up]
-            sequence = np.minimum(sequence, self._born[space])
-            space = self._parent[space]
+            found[todo] = self.ranges.find(image, sequence, address[todo])
+            # where nothing was found, go on in the parent, as of the fork if that is earlier
+            is_open = (found[todo] == -1) & (self._images.parent[image] >= 0)
+            todo, image, sequence = todo[is_open], image[is_open], sequence[is_open]
+            sequence = np.minimum(sequence, self._images.began_at[image])
+            image = self._images.parent[image]
         if len(todo):
-            found[todo] = self._find_far_up(space, sequence, address[todo])
+            found[todo] = self._find_in_ancestors(image, sequence, address[todo])
         found[found == _TOMBSTONE] = -1
         return found
 
-    def _find_far_up(self, space: I64, sequence: I64, address: U64) -> I64:
-        """Find mappings in long chains of ancestors, generation by generation from the youngest.
+    def _find_in_ancestors(self, image: I64, sequence: I64, address: U64) -> I64:
+        """Do what ``_find_in_images`` does where chains of ancestors are long: (n,) mappings, or _TOMBSTONE, or −1.
 
-        Equal queries of a process's descendants are merged, so the work grows with the number of forks and not with
-        their depth times the number of samples.
+        All images of one depth are searched together, from the greatest depth (the youngest generation) to depth 0.
+        Queries without an answer go on to the images' parents, where equal ones are merged. So the work grows with the
+        number of forks, not with their depth times the number of samples. Then the answers are handed back down.
         """
-        depth = self._depth[space]
+        parent, began_at, depth = self._images.parent, self._images.began_at, self._images.depth[image]
+        # addresses of one interval have the same answers, so they become equal
         address = self.ranges.begin_of(self.ranges.intervals(address)[0])
-        arriving = zeros(0), zeros(0), np.zeros(0, np.uint64)
-        pending: list[tuple[I64, I64, I64, I64]] = []
+        # queries that go on from the generation below: images, sequence numbers, addresses
+        inherited = zeros(0), zeros(0), np.zeros(0, np.uint64)
+        generations: list[tuple[I64, I64, I64, I64]] = []
+        # arange adds every depth once, so that generations without queries of their own are visited, too
         for _, rows in reversed(list(rows_by(np.append(depth, arange(int(depth.max()) + 1))))):
             rows = rows[rows < len(depth)]
-            spaces = np.concatenate([arriving[0], space[rows]])
-            sequences = np.concatenate([arriving[1], sequence[rows]])
-            addresses = np.concatenate([arriving[2], address[rows]])
-            first, which = group_rows([spaces, sequences, addresses])
-            spaces, sequences, addresses = spaces[first], sequences[first], addresses[first]
-            answer = self.ranges.find(spaces, sequences, addresses)
-            up = flatnonzero((answer == -1) & (self._parent[spaces] >= 0))
-            arriving = (
-                self._parent[spaces[up]], np.minimum(sequences[up], self._born[spaces[up]]), addresses[up],
+            images = np.concatenate([inherited[0], image[rows]])
+            sequences = np.concatenate([inherited[1], sequence[rows]])
+            addresses = np.concatenate([inherited[2], address[rows]])
+            first, query = group_rows([images, sequences, addresses])
+            images, sequences, addresses = images[first], sequences[first], addresses[first]
+            answer = self.ranges.find(images, sequences, addresses)
+            is_open = flatnonzero((answer == -1) & (parent[images] >= 0))
+            inherited = (
+                parent[images[is_open]], np.minimum(sequences[is_open], began_at[images[is_open]]), addresses[is_open],
             )  # fmt: skip
-            pending.append((rows, which, answer, up))
-        found = minus_ones(len(space))
-        above = zeros(0)
-        for rows, which, answer, up in reversed(pending):
-            answer[up] = above
-            answers = answer[which]
+            generations.append((rows, query, answer, is_open))
+        found = minus_ones(len(image))
+        answers_from_parents = zeros(0)
+        for rows, query, answer, is_open in reversed(generations):
+            answer[is_open] = answers_from_parents
+            answers = answer[query]  # first for the inherited queries, then for this generation's own
             found[rows] = answers[len(answers) - len(rows) :]
-            above = answers[: len(answers) - len(rows)]
+            answers_from_parents = answers[: len(answers) - len(rows)]
         return found
 
 
-def _spaces_of(epochs: KeyedValues, lives: int, kernel: I64) -> tuple[I64, I64]:
-    """Return the space of each epoch, −1 for none, and the last epoch of that space.
+def _images_of(epochs: KeyedValues, image_count: int, kernel_epochs: I64) -> tuple[I64, I64]:
+    """Return the image of each epoch, −1 for none, and the last epoch of that image.
 
-    The first ``lives`` epochs begin their spaces. Epochs of the ``kernel`` are their own last epochs, and so is −1.
-    Shapes: (epochs,) and (epochs + 1,), whose last row is for epoch −1.
+    The first ``image_count`` epochs are those with which images begin. Those of the kernel are their own last epochs,
+    and so is −1. Shapes: (epochs,) and (epochs + 1,), whose last row is for epoch −1.
     """
+    # All epochs by process and time. In this order, an epoch's image began at the last beginning before it.
     order, process = epochs.in_order()
-    begin = np.maximum.accumulate(np.where(order < lives, arange(len(order)), 0))
-    in_order = np.where((order[begin] < lives) & (process[begin] == process), order[begin], -1)
-    is_last = ends_run(in_order)
-    space, last = np.empty(len(order), np.int64), np.append(arange(len(order)), -1)
-    space[order] = in_order
+    begin = np.maximum.accumulate(np.where(order < image_count, arange(len(order)), 0))
+    image_in_order = np.where((order[begin] < image_count) & (process[begin] == process), order[begin], -1)
+    is_last = ends_run(image_in_order)
+    image, last = np.empty(len(order), np.int64), np.append(arange(len(order)), -1)
+    image[order] = image_in_order
     last[order] = order[is_last][cumsum(is_last) - is_last]
-    alone = np.append(kernel, order[in_order < 0])
-    last[alone] = alone
-    return space, last
+    own_last = np.append(kernel_epochs, order[image_in_order < 0])
+    last[own_last] = own_last
+    return image, last
 
 
 def _index_mappings(
-    mmaps: Mmaps, space: I64, mmap_sequence: I64, ksymbols: Ksymbols, of_ksymbols: I64, ksymbol_sequence: I64
+    mmaps: Mmaps, of_mmaps: I64, mmap_sequence: I64, ksymbols: Ksymbols, of_ksymbols: I64, ksymbol_sequence: I64
 ) -> OverlappingRanges:
-    """Index all mappings; where a kernel symbol was unregistered, a tombstone hides the mapping made for the symbol."""
-    gone = flatnonzero(ksymbols.unregister & (of_ksymbols >= 0))
-    start = np.concatenate([mmaps.start, ksymbols.start[gone]])
-    length = np.concatenate([mmaps.length, ksymbols.length[gone]])
-    sequence = np.concatenate([mmap_sequence, ksymbol_sequence[gone]])
-    value = np.concatenate([arange(len(mmaps)), np.full(len(gone), _TOMBSTONE, np.int64)])
-    return OverlappingRanges(np.append(space, of_ksymbols[gone]), start, end_addresses(start, length), sequence, value)
+    """Index all mappings; where a kernel symbol was unregistered, a tombstone hides the mapping made for the symbol.
+
+    ``of_mmaps`` (mappings,) and ``of_ksymbols`` (ksymbols,) are the images that the records belong to.
+    """
+    removed = flatnonzero(ksymbols.unregister & (of_ksymbols >= 0))
+    start = np.concatenate([mmaps.start, ksymbols.start[removed]])
+    length = np.concatenate([mmaps.length, ksymbols.length[removed]])
+    sequence = np.concatenate([mmap_sequence, ksymbol_sequence[removed]])
+    value = np.concatenate([arange(len(mmaps)), np.full(len(removed), _TOMBSTONE, np.int64)])
+    return OverlappingRanges(
+        np.append(of_mmaps, of_ksymbols[removed]), start, end_addresses(start, length), sequence, value
+    )

@@ -13,8 +13,8 @@ _KERNEL_IMAGE_SIZE = np.uint64(1 << 30)
 
 def is_kernel_mapping(mmaps: Mmaps) -> Bools:
     """Return (mappings,) bool: whether each mapping belongs to the kernel."""
-    kernel: Bools = (mmaps.pid == -1) | (mmaps.cpumode == CpuMode.KERNEL)
-    return kernel
+    is_kernel: Bools = (mmaps.pid == -1) | (mmaps.cpumode == CpuMode.KERNEL)
+    return is_kernel
 
 
 def end_addresses(start: U64, length: U64) -> U64:
@@ -24,10 +24,10 @@ def end_addresses(start: U64, length: U64) -> U64:
 
 
 def extend_kernel_text(mmaps: Mmaps) -> Mmaps:
-    """Extend the kernel's text to the next kernel mapping, to at most 1 GiB.
+    """Extend the kernel's text up to the next kernel mapping, but to at most 1 GiB.
 
-    The record covers _text … _etext, but .init.text and other sections follow it. perf extends the mapping in the same
-    way (maps__fixup_end in tools/perf/util/maps.c).
+    The text's record covers _text … _etext, but .init.text and other sections follow. perf extends the mapping in the
+    same way (maps__fixup_end in tools/perf/util/maps.c).
     """
     rows = flatnonzero(mmaps.filename.which(lambda name: name.startswith("[kernel.kallsyms]")))
     if not len(rows):
@@ -36,19 +36,19 @@ def extend_kernel_text(mmaps: Mmaps) -> Mmaps:
     length = mmaps.length.copy()
     for row in rows.tolist():
         start = mmaps.start[row]
-        above = int(np.searchsorted(starts, start, "right"))
-        room = starts[above] - start if above < len(starts) else _KERNEL_IMAGE_SIZE
+        following = int(np.searchsorted(starts, start, "right"))
+        room = starts[following] - start if following < len(starts) else _KERNEL_IMAGE_SIZE
         length[row] = max(length[row], min(room, _KERNEL_IMAGE_SIZE))
     return replace(mmaps, length=length)
 
 
 def append_ksymbols(mmaps: Mmaps, ksymbols: Ksymbols) -> Mmaps:
-    """Append a kernel mapping for every registered kernel symbol; it has the symbol's name."""
+    """Append a kernel mapping, with the symbol's name, for each PERF_RECORD_KSYMBOL that registers one."""
     rows = flatnonzero(~ksymbols.unregister)
     if not len(rows):
         return mmaps
-    none, start = np.full(len(rows), -1, np.int32), ksymbols.start[rows]
+    no_id, start = np.full(len(rows), -1, np.int32), ksymbols.start[rows]
     return further_mappings(
-        mmaps, prot=-1, mode=CpuMode.KERNEL, time=ksymbols.time[rows], position=ksymbols.position[rows], pid=none,
-        tid=none, start=start, length=ksymbols.length[rows], pgoff=start, filename=ksymbols.name[rows],
+        mmaps, prot=-1, mode=CpuMode.KERNEL, time=ksymbols.time[rows], position=ksymbols.position[rows], pid=no_id,
+        tid=no_id, start=start, length=ksymbols.length[rows], pgoff=start, filename=ksymbols.name[rows],
     )  # fmt: skip

@@ -1,15 +1,16 @@
-"""Cached lookup of the mapping that contains an address.
+"""Finds the mapping that contains an address, with a cache.
 
 The ends of all processes' mappings divide the address space into intervals; in each interval, a process has at most one
-mapping at a time. One search finds an address's interval, and whether any process maps the interval. This first test
-settles many words at once, because chains of programs without frame pointers contain many words that are not addresses.
-For the rest, mappings are cached by process image and interval.
+mapping at a time. One search finds an address's interval, and whether any process maps the interval. That test alone
+decides about many words, because chains of programs without frame pointers contain many words that are not addresses.
+For the other words, mappings are cached by process image and interval.
 
-The kernel's largest mapping has most frames of a system-wide recording. If no other mapping ever overlaps that mapping,
-its addresses need no lookup by process::
+Most frames of a system-wide recording are in the kernel's largest mapping, its text. If no other mapping ever overlaps
+that mapping, two comparisons tell whether an address is in it (`KernelText`); the mapping's existence depends on the
+epoch alone::
 
-    kernel    | text, as of nearly all epochs |   | module |   | BPF program, as of some |
-              known by the epoch alone            looked up
+    kernel    | text, in nearly all epochs |   | module |   | BPF program, in some epochs |
+              no lookup                        looked up    looked up
 """
 
 import numpy as np
@@ -27,7 +28,7 @@ class KernelText(Frozen):
     length: np.uint64
     mapping: int
     """Row of the recorded mapping, −1 if it was removed before the end."""
-    is_there: Bools
+    exists: Bools
     """(contexts,) whether the mapping exists in each lookup context; False for contexts of processes."""
 
     def holds(self, part: I64, context: I64, address: U64) -> Bools:
@@ -35,13 +36,13 @@ class KernelText(Frozen):
 
         ``part`` (n,) is the row of each address's context in ``context``.
         """
-        lies: Bools = address - self.start < self.length
-        lies &= take(take(self.is_there, context), part)
-        return lies
+        holds: Bools = address - self.start < self.length  # lower addresses wrap around
+        holds &= take(take(self.exists, context), part)
+        return holds
 
 
 def kernel_text_of(spaces: AddressSpaces, mmaps: Mmaps) -> KernelText | None:
-    """Return the range of the kernel's longest mapping; None if others overlap it or there is no kernel."""
+    """Return the range of the kernel's longest mapping; None if others overlap it, or without kernel mappings."""
     rows = flatnonzero(is_kernel_mapping(mmaps))
     if not len(rows):
         return None
@@ -51,34 +52,38 @@ def kernel_text_of(spaces: AddressSpaces, mmaps: Mmaps) -> KernelText | None:
     if limit[0] <= first[0] or not spaces.ranges.is_uniform(first, limit - np.uint64(1))[0]:
         return None
     epochs = spaces.kernel_epochs
-    now = falses(len(epochs))
-    found = spaces.find(epochs, repeat(first, len(epochs)), now)
-    is_there = falses(2 * spaces.epoch_count + 2)
-    is_there[lookup_contexts(epochs, now)] = found == found[-1]
-    return KernelText(first[0], limit[0] - first[0], int(found[-1]), is_there)
+    through_exec = falses(len(epochs))
+    found = spaces.find(epochs, repeat(first, len(epochs)), through_exec)
+    exists = falses(2 * spaces.epoch_count + 2)
+    exists[lookup_contexts(epochs, through_exec)] = found == found[-1]
+    return KernelText(first[0], limit[0] - first[0], int(found[-1]), exists)
 
 
 def lookup_contexts(epoch: I64, through_exec: Bools) -> I64:
-    """Return (n,) nonnegative int64: epoch and the through-exec flag of AddressSpaces.find packed into one number."""
+    """Return (n,) int64: the arguments of AddressSpaces.find, apart from the address, packed into one number.
+
+    The number is (epoch + 1) * 2 + through_exec: at least 0, and small enough to index tables.
+    """
     return epoch + 1 << 1 | through_exec
 
 
 class MappingLookup:
     """Finds mappings by interval, with a cache in front of AddressSpaces.find.
 
-    Every epoch is first looked up as the last epoch of its process image, so that all epochs of the image share cache
-    entries: a program that keeps mapping memory has thousands of epochs.
+    An address is first looked up as of the last epoch of the process image, so that all epochs of the image share cache
+    entries: a program that keeps mapping memory has thousands of epochs. The tables below have a row for each lookup
+    context.
     """
 
     def __init__(self, spaces: AddressSpaces, mappings: int) -> None:
         self._spaces, self._intervals = spaces, spaces.ranges.interval_count
         epoch = arange(-1, spaces.epoch_count)
         last = lookup_contexts(spaces.last_epoch(epoch)[:, None], np.array([False, True], np.bool_)).ravel()
-        self._last = last * self._intervals
+        self._last_key = last * self._intervals
         """(contexts,) the cache key of interval 0 in the last epoch of each context's process image."""
         self._sequence = repeat(spaces.sequence(epoch), 2)
         """(contexts,) the sequence number at which each context's epoch began."""
-        self._recent = DirectMappedCache()
+        self._cache = DirectMappedCache()
         self.is_hit = falses(mappings + 1)
         """(mappings + 1,) whether an address was in each mapping; the last row is for none."""
 
@@ -89,7 +94,7 @@ class MappingLookup:
         the image's last epoch is also the answer in every earlier epoch in which the mapping already existed; the other
         epochs take a second lookup.
         """
-        mmap = self._answers(take(self._last, context) + interval)
+        mmap = self._answers(take(self._last_key, context) + interval)
         later = flatnonzero(take(self._spaces.made_at, mmap) > take(self._sequence, context))
         if len(later):
             mmap[later] = self._answers(context[later] * self._intervals + interval[later])
@@ -103,4 +108,4 @@ class MappingLookup:
             context, interval = np.divmod(key[rows], self._intervals)
             return self._spaces.find((context >> 1) - 1, self._spaces.ranges.begin_of(interval), context & 1 != 0)
 
-        return self._recent.answers(find, key)
+        return self._cache.answers(find, key)

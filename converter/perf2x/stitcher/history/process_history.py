@@ -1,23 +1,24 @@
-"""Every process of a recording over time: its mappings and the names of its threads.
+"""Builds the history of all processes of a recording: their mappings, and the names of their threads, over time.
 
-Built once from the side-band records and never changed, so that forked workers share it without a copy.
+It is built once from the side-band records and never changed, so that forked workers share it without a copy.
 
-Side-band events are in total order: by time, then by position in the file. The *sequence number* of a record is the
-number of events before it. Times are compared once, here; all other modules compare these small integers, which also
-works for recordings without timestamps (all times are 0: the position alone decides).
+Events that change a process are in total order: by time, then by position in the file. The *sequence number* of any
+record, such as a sample, is the number of events before it. Times are compared once, here; all other modules compare
+these small integers, which also works for recordings without timestamps (all times are 0: the position alone decides).
 
 A thread's name comes from its own PERF_RECORD_COMM. A thread without this record has the name that its parent had at
-the fork (thread__fork in tools/perf). If that is unknown too, the name is ``:TID``, as perf prints unnamed threads; tid
-0 is ``swapper``.
+the fork (thread__fork in tools/perf). If that is unknown, too, perf shows the thread as ``:TID``, or as ``swapper`` for
+tid 0.
 
-A program may copy its text over itself to have it in huge pages (iodlr, BOLT's --hot-text, Chromium). That anonymous
-memory is treated as the file it replaced, whose names and call frame information still apply::
+A program may copy its text over itself to have it in huge pages (iodlr, BOLT's --hot-text, Chromium). The anonymous
+memory with the copy is treated as the part of the file that it replaced, whose names and call frame information still
+apply::
 
-    file     0x400000 … 0x900000    /bin/server                      0x400000 … 0x900000    /bin/server
-    then     0x600000 … 0x800000    //anon, executable      is       0x600000 … 0x800000    /bin/server from 0x200000 on
+    first     0x400000 … 0x900000    /bin/server
+    then      0x600000 … 0x800000    //anon, executable; treated as /bin/server from offset 0x200000 on
 
-Only whole huge pages are treated this way. No record reports an munmap, so other anonymous memory may be a JIT
-compiler's, at the address of a library that was unloaded.
+Only anonymous memory that consists of whole huge pages is treated this way. Other anonymous memory may be a JIT
+compiler's, at the address of a library that was unloaded: no record reports an munmap.
 """
 
 import numpy as np
@@ -53,8 +54,8 @@ from perf2x.stitcher.history.address_spaces import MAX_FORK_DEPTH, AddressSpaces
 from perf2x.stitcher.history.kernel_mappings import append_ksymbols, end_addresses, extend_kernel_text
 from perf2x.stitcher.history.profile_mappings import AddressLayout, MergedMappings, may_hold_code, merge_mappings
 
-_HUGE = np.uint64(2 << 20)
-"""Bytes of a huge page, to which it is also aligned; the same value is used for all processors."""
+_HUGE_PAGE = np.uint64(2 << 20)
+"""Bytes of a huge page, which is also its alignment; the same value is used for all processors."""
 
 
 def _with_copied_text(mmaps: Mmaps, mmap_sequence: I64, spaces: AddressSpaces) -> Mmaps:
@@ -62,31 +63,34 @@ def _with_copied_text(mmaps: Mmaps, mmap_sequence: I64, spaces: AddressSpaces) -
 
     ``mmap_sequence`` (mappings,) are the sequence numbers from which each mapping is in effect.
     """
-    code = may_hold_code(mmaps)
-    rows = flatnonzero(mmaps.filename.which(lambda name: name.startswith(("//anon", "/anon_hugepage"))) & code)
+    is_code = may_hold_code(mmaps)
+    rows = flatnonzero(mmaps.filename.which(lambda name: name.startswith(("//anon", "/anon_hugepage"))) & is_code)
     if not len(rows):
         return mmaps
     start, end = mmaps.start[rows], end_addresses(mmaps.start, mmaps.length)[rows]
+    # the mapping that each anonymous one replaced, if that was the same at its first and its last byte
     epoch = spaces.epoch(as_int64(mmaps.pid[rows]), mmap_sequence[rows] - 1)
-    here = falses(len(rows))
-    hidden = spaces.find(epoch, start, here)
+    through_exec = falses(len(rows))
+    replaced = spaces.find(epoch, start, through_exec)
     last = np.maximum(end, start + np.uint64(1)) - np.uint64(1)
-    is_one = (hidden >= 0) & (hidden != rows) & (spaces.find(epoch, last, here) == hidden)
-    is_one &= (start | end) % _HUGE == 0
-    hides = arange(len(mmaps))
-    hides[rows[is_one]] = hidden[is_one]
-    source = ends_of(hides)[rows]
-    is_file = mmaps.filename.which(_is_file) & code
-    found = flatnonzero((source != rows) & take(is_file, source))
-    return _as_parts(mmaps, rows[found], source[found]) if len(found) else mmaps
+    is_copy = (replaced >= 0) & (replaced != rows) & (spaces.find(epoch, last, through_exec) == replaced)
+    is_copy &= (start | end) % _HUGE_PAGE == 0
+    # a copy may have replaced another copy: follow these chains to their ends
+    replaced_row = arange(len(mmaps))
+    replaced_row[rows[is_copy]] = replaced[is_copy]
+    source = ends_of(replaced_row)[rows]
+    has_file = mmaps.filename.which(_is_file) & is_code
+    copies = flatnonzero((source != rows) & take(has_file, source))
+    return _as_parts(mmaps, rows[copies], source[copies]) if len(copies) else mmaps
 
 
 def _is_file(name: str) -> bool:
+    """Return whether a mapping's name is that of a file that programs are loaded from."""
     return is_real_path(without_deleted(name)) and not (is_jitdump(name) or is_injected(name))
 
 
 def _as_parts(mmaps: Mmaps, rows: I64, source: I64) -> Mmaps:
-    """Return the mappings ``rows`` as parts of the files of the mappings ``source``, at unchanged addresses."""
+    """Return all mappings; those in ``rows`` (m,) become parts of the files of ``source`` (m,), where they are."""
     pgoff: U64 = mmaps.pgoff.copy()
     pgoff[rows] = mmaps.pgoff[source] + (mmaps.start[rows] - mmaps.start[source])
     file, filename, build_id = mmaps.file.copy(), mmaps.filename.number.copy(), mmaps.build_id.number.copy()
@@ -100,27 +104,33 @@ def _as_parts(mmaps: Mmaps, rows: I64, source: I64) -> Mmaps:
 
 
 class ThreadNames:
-    """Finds the name of the thread that has a tid at a sequence number, and the fork that made this thread."""
+    """Finds the name of the thread that has a tid at a sequence number, and the fork that made this thread.
+
+    ``comm_sequence`` and ``fork_sequence`` are the sequence numbers from which each record is in effect.
+    """
 
     def __init__(self, comms: Comms, comm_sequence: I64, forks: Tasks, fork_sequence: I64) -> None:
         strings = StringInterner()
         names = take(strings.add_all(comms.comm.distinct), comms.comm.number)
         self.texts = strings.table()
         tid = as_int64(np.concatenate([comms.tid, forks.tid]))
-        self._changes = KeyedValues(tid, np.concatenate([comm_sequence, fork_sequence]), arange(len(tid)))
-        parent = self._changes.at(as_int64(forks.ptid), fork_sequence - 1)
+        # The record that names a thread: comms are numbered first, then forks.
+        self._naming_records = KeyedValues(tid, np.concatenate([comm_sequence, fork_sequence]), arange(len(tid)))
+        # A fork passes on the name of the record that named the parent. These references are followed to comms, or to
+        # −1.
+        parent = self._naming_records.at(as_int64(forks.ptid), fork_sequence - 1)
         parent[forks.tid == forks.ptid] = -1  # another thread had the id before (machine__process_fork_event)
         source = ends_of(np.concatenate([arange(len(names)), parent, [-1]]))
         self._names = np.append(as_int64(names), -1)[np.where(source < 0, len(names), source)]
         """(comms + forks + 1,) the name that each record gives to its thread, as an index in ``texts``.
 
-        A comm gives its own name, a fork that of the parent. The last row is −1, for unnamed threads.
+        −1 for unnamed threads, and in the last row.
         """
         self._starts = KeyedValues(as_int64(forks.tid), fork_sequence, fork_sequence)
 
     def at(self, tid: I64, sequence: I64) -> I64:
         """Return (n,) int64: index in ``texts`` of each thread's name as of each sequence number, −1 for none."""
-        return take(self._names, self._changes.at(tid, sequence))
+        return take(self._names, self._naming_records.at(tid, sequence))
 
     def start(self, tid: I64, sequence: I64) -> I64:
         """Return (n,) int64: the sequence number of the fork that made each thread, −1 if no fork was recorded."""
@@ -128,17 +138,17 @@ class ThreadNames:
 
 
 class EventOrder(Frozen):
-    """Sorted times and positions of all events; created by ``order_events``."""
+    """The order of all events by time, then position; created by ``order_events``."""
 
-    times: U64
+    times: U64  # (events,) ascending
     next_times: U64
     """(events + 1,) the time of the event at each sequence number; the last is a sentinel."""
     positions: I64
-    """Ascending positions."""
+    """(events,) ascending; not in the order of ``times``."""
     tie_keys: I64
-    """(time slot, index of position) of each event, packed into one ascending integer."""
-    slots: U64
-    """Distinct times, ascending."""
+    """(events,) ascending: index in ``distinct_times`` and index in ``positions`` of each event, packed."""
+    distinct_times: U64
+    """Ascending."""
 
     def sequence(self, time: U64 | None, position: I64) -> I64:
         """Return (n,) the number of events that precede each time or, at equal times, each position in the file."""
@@ -146,26 +156,29 @@ class EventOrder(Frozen):
             time = np.zeros(len(position), np.uint64)
         first, last = searchsorted(self.times, [time.min(initial=np.uint64(LAST_TIME)), time.max(initial=0)]).tolist()
         sequence: I64 = searchsorted(self.times[first:last], time) + first  # only among the times of this batch
+        # where events have the very same time, positions decide
         tied = flatnonzero(take(self.next_times, sequence) == time)
         if len(tied):
-            slot = searchsorted(self.slots, time[tied]) * (len(self.positions) + 1)
-            sequence[tied] = searchsorted(self.tie_keys, slot + searchsorted(self.positions, position[tied]))
+            time_index = searchsorted(self.distinct_times, time[tied])
+            tie_key = time_index * (len(self.positions) + 1) + searchsorted(self.positions, position[tied])
+            sequence[tied] = searchsorted(self.tie_keys, tie_key)
         return sequence
 
 
 def order_events(time: U64, position: I64) -> tuple[EventOrder, I64]:
-    """Return the order of events, and (n,) the sequence number from which each event is in effect.
+    """Return the order of events, and (events,) the sequence number from which each event is in effect.
 
-    An event is in effect from the sequence number after its own.
+    An event is in effect from the sequence number after its own: the first event from 1 on.
     """
-    order, in_place = argsort_rows([time, position]), argsort_rows([position])
-    in_force, place = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
-    in_force[order] = arange(1, len(order) + 1)
-    place[in_place] = arange(len(order))
+    order, by_position = argsort_rows([time, position]), argsort_rows([position])
+    in_effect_from, position_index = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
+    in_effect_from[order] = arange(1, len(order) + 1)
+    position_index[by_position] = arange(len(order))
     times = time[order]
-    slots, slot = unique_inverse(times)
-    keys = slot * (len(order) + 1) + place[order]
-    return EventOrder(times, np.append(times, np.uint64(0)), position[in_place], keys, slots), in_force
+    distinct_times, time_index = unique_inverse(times)
+    tie_keys = time_index * (len(order) + 1) + position_index[order]
+    next_times = np.append(times, np.uint64(0))
+    return EventOrder(times, next_times, position[by_position], tie_keys, distinct_times), in_effect_from
 
 
 class ProcessHistory(Frozen):
@@ -184,7 +197,7 @@ class ProcessHistory(Frozen):
     deferred_epoch: I32
     """(deferred records,) the epoch of the process at each record's time, −1 for unknown processes."""
     has_call_addresses: bool = False
-    """As in Session."""
+    """Callchains have addresses inside call instructions instead of return addresses (see Session)."""
 
     def sequence_of(self, samples: Samples) -> I64:
         """Return (n,) the sequence number of each sample: the number of side-band events before it."""
@@ -198,8 +211,8 @@ class ProcessHistory(Frozen):
     def note_missing_times(self, time: U64, diagnostics: Diagnostics) -> None:
         """Report samples that a timeline cannot place; ``time`` (samples,) uint64 has the times of all samples.
 
-        If no sample has a time, a timeline shows positions in the file instead. Time 0 and the last possible time do
-        not come from a running clock: later times were clamped to the last possible time.
+        If no sample has a time, a timeline shows positions in the file instead. Time 0 and LAST_TIME do not come from a
+        running clock: the reader replaces times beyond LAST_TIME by it.
         """
         if not self.has_time:
             advice = "times shown are positions in the file; record without --per-thread or with -T"
@@ -242,7 +255,7 @@ def build_process_history(
     diagnostics.add(
         "fork_lines_cut",
         f"After {MAX_FORK_DEPTH:,} forks in a row without an exec, processes do not see earlier mappings.",
-        count=spaces.lines_cut,
+        count=spaces.cut_count,
     )  # fmt: skip
     deferred = sideband.deferred
     deferred_sequence = order.sequence(deferred.time, deferred.position)

@@ -1,11 +1,11 @@
 """Merges recorded mappings into the profile's mappings, and lays these end to end, so that one number names an address.
 
 A file is mapped at a different address in every process. Its symbols do not depend on the address, so the profile has
-each part of a file once, at the lowest address where the part was mapped. Locations in the part's other mappings are
-moved there (as profile.Merge in github.com/google/pprof does). Code that is identified by its address, or that belongs
-to one process, keeps its address::
+each piece of a file (a range of offsets) once, at the lowest address where the piece was mapped. Addresses in the
+piece's other mappings are moved there (as profile.Merge in github.com/google/pprof does). Code that is identified by
+its address, or that belongs to one process, keeps its address::
 
-    pid 7   libc 0x7f10…000     pid 8   libc 0x7f55…000          one mapping, 0x7f10…000
+    pid 7   libc 0x7f10…000     pid 8   libc 0x7f55…000          one mapping, at 0x7f10…000
     pid 7   //anon 0x2000       pid 8   //anon 0x2000            two mappings
 """
 
@@ -35,7 +35,7 @@ from perf2x.model.recording import Mmaps, Session, build_id_by_name
 from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_mapping
 
 _PROT_EXEC = 4
-"""include/uapi/asm-generic/mman-common.h"""
+"""Bit of Mmaps.prot (include/uapi/asm-generic/mman-common.h)."""
 _PRIVATE_NAMES = (
     "//anon",
     "[heap]",
@@ -51,12 +51,15 @@ _PRIVATE_NAMES = (
 
 
 class MergedMappings(Frozen):
-    """Recorded mappings (rows of ``Mmaps``, and a last row for none) grouped into profile mappings."""
+    """Groups of recorded mappings that are one mapping of the profile.
 
-    number: I64
-    """(mappings + 1,) the group of each mapping; −1 for the last row."""
+    Rows are those of ``mmaps``; arrays of mappings + 1 have a last row for no mapping.
+    """
+
+    group: I64
+    """(mappings + 1,) the group of each mapping; −1 for none."""
     shift: U64
-    """(mappings + 1,) the distance by which addresses in each mapping are moved, modulo 2⁶⁴."""
+    """(mappings + 1,) what to add to an address in each mapping to move it to its group's address, modulo 2⁶⁴."""
     mmaps: Mmaps
     build_ids: DictionaryColumn[str]
     """The build id of each recorded mapping, in hexadecimal."""
@@ -64,45 +67,50 @@ class MergedMappings(Frozen):
     """(mappings,) whether each mapping is process memory without code; stray words in chains may still point there."""
 
     def table(self, is_hit: Bools, strings: StringInterner) -> tuple[Mappings, I64]:
-        """Return the groups with an ``is_hit`` recorded mapping, and (groups + 1,) each group's row, −1 for none.
+        """Return the profile's mappings, and (groups + 1,) each group's row among them, −1 for groups left out.
 
-        Sorted by kernel or not, name, build id, offset and address.
+        Only groups with a recorded mapping that has frames are in the profile: ``is_hit`` (mappings + 1,) marks those.
+        They are sorted by kernel or not, name, build id, offset and address. The process of a mapping is the one with
+        the lowest pid.
         """
-        rows = flatnonzero(is_hit[:-1])
-        first, group = group_rows([self.number[rows]])
+        hit = flatnonzero(is_hit[:-1])
+        first, row_of_hit = group_rows([self.group[hit]])  # groups are numbered in the order to sort by
         pid = np.full(len(first), np.iinfo(np.int32).max, np.int32)
-        np.minimum.at(pid, group, self.mmaps.pid[rows])
-        number = minus_ones(int(self.number.max(initial=-1)) + 2)
-        number[self.number[rows[first]]] = arange(len(first))
-        return self._mappings(rows[first], pid, strings), number
+        np.minimum.at(pid, row_of_hit, self.mmaps.pid[hit])
+        row_of_group = minus_ones(int(self.group.max(initial=-1)) + 2)
+        row_of_group[self.group[hit[first]]] = arange(len(first))
+        return self._mappings(hit[first], pid, strings), row_of_group
 
     def _mappings(self, rows: I64, pid: I32, strings: StringInterner) -> Mappings:
-        mmaps, kernel = self.mmaps, is_kernel_mapping(self.mmaps)[rows]
+        """Return the profile's mappings: one for each of ``rows``, with its process."""
+        mmaps, is_kernel = self.mmaps, is_kernel_mapping(self.mmaps)[rows]
         start = mmaps.start[rows] + self.shift[rows]
         no = falses(len(rows))
         return Mappings(
             start=start, limit=end_addresses(start, mmaps.length[rows]), offset=mmaps.pgoff[rows],
             filename=strings.add_all(mmaps.filename[rows]),
             build_id=strings.add_all(self.build_ids[rows]),
-            pid=as_int32(np.where(kernel | self.is_data[rows], -1, pid)),
-            is_kernel=kernel,
+            pid=as_int32(np.where(is_kernel | self.is_data[rows], -1, pid)),
+            is_kernel=is_kernel,
             has_functions=no, has_filenames=no.copy(), has_line_numbers=no.copy(), has_inline_frames=no.copy(),
         )  # fmt: skip
 
 
 def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool) -> MergedMappings:
-    """Group equal mappings.
+    """Group mappings that are to be one mapping of the profile.
 
     Mappings without a build id get the one from ``session`` by name. With ``per_process``, mappings at different
     addresses stay separate.
     """
     # look up each object once, however many mappings it has
-    rows, kind = group_rows([mmaps.filename.number, mmaps.build_id.number])
-    known = zip(mmaps.filename[rows], mmaps.build_id[rows], strict=True)
-    build_ids = DictionaryColumn.of((own or build_id_by_name(session, name)).hex() for name, own in known)[kind]
-    private = mmaps.filename.which(lambda name: name.startswith(_PRIVATE_NAMES)) & ~build_ids.which(bool)
-    is_data = private & ~may_hold_code(mmaps)
-    traits = _traits(mmaps, build_ids, private, is_data, per_process)
+    rows, object_number = group_rows([mmaps.filename.number, mmaps.build_id.number])
+    objects = zip(mmaps.filename[rows], mmaps.build_id[rows], strict=True)
+    build_ids = DictionaryColumn.of((build_id or build_id_by_name(session, name)).hex() for name, build_id in objects)[
+        object_number
+    ]
+    is_private = mmaps.filename.which(lambda name: name.startswith(_PRIVATE_NAMES)) & ~build_ids.which(bool)
+    is_data = is_private & ~may_hold_code(mmaps)
+    traits = _traits(mmaps, build_ids, is_private, is_data, per_process)
     first, group = group_alike(traits)
     start = np.full(len(first), 2**64 - 1, np.uint64)
     np.minimum.at(start, group, mmaps.start)
@@ -111,54 +119,62 @@ def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool) -> MergedM
 
 
 def may_hold_code(mmaps: Mmaps) -> Bools:
-    """Return (mappings,) whether each may be executed; perf record -d records data mappings, too."""
+    """Return (mappings,) bool: whether each may be executed; perf record -d records data mappings, too."""
     found: Bools = ~mmaps.is_data & ((mmaps.prot < 0) | (mmaps.prot & _PROT_EXEC != 0))
     return found
 
 
 def _traits(
-    mmaps: Mmaps, build_ids: DictionaryColumn[str], private: Bools, is_data: Bools, per_process: bool
+    mmaps: Mmaps, build_ids: DictionaryColumn[str], is_private: Bools, is_data: Bools, per_process: bool
 ) -> list[I32 | I64 | U64]:
-    """Return columns that are equal within a group, most significant first; texts as indices in sorted order."""
-    kernel, start = is_kernel_mapping(mmaps), mmaps.start
-    moves = (mmaps.filename.which(_is_relative) | build_ids.which(bool)) & ~private & ~kernel & (not per_process)
+    """Return (mappings,) columns that are equal within a group, the primary key first; texts as ranks.
+
+    A mapping that may be moved has 0 instead of its address.
+    """
+    is_kernel, start = is_kernel_mapping(mmaps), mmaps.start
+    is_relative = mmaps.filename.which(_is_relative) | build_ids.which(bool)
+    may_move = is_relative & ~is_private & ~is_kernel & (not per_process)
     return [
-        as_int64(kernel), mmaps.filename.ranks(), build_ids.ranks(), mmaps.pgoff,
-        np.where(moves, np.uint64(0), start), end_addresses(start, mmaps.length) - start,
-        as_int64(np.where(private, mmaps.pid, -1)), mmaps.file, as_int64(is_data),
+        as_int64(is_kernel), mmaps.filename.ranks(), build_ids.ranks(), mmaps.pgoff,
+        np.where(may_move, np.uint64(0), start), end_addresses(start, mmaps.length) - start,
+        as_int64(np.where(is_private, mmaps.pid, -1)), mmaps.file, as_int64(is_data),
     ]  # fmt: skip
 
 
 def _is_relative(name: str) -> bool:
-    """Return whether symbols of the file are found by file offset, and not by address as in a jitdump."""
+    """Return whether the symbols of a file are found by file offset, and not by address as in a jitdump."""
     return name.startswith("[vdso") or (is_real_path(without_deleted(name)) and not is_jitdump(name))
 
 
-_ROOM = 1 << 57
-"""Bytes in the layout; mappings that do not fit are left out."""
+_LAYOUT_SIZE = 1 << 57
+"""Most bytes in the layout; mappings that do not fit are left out."""
 _MAX_LENGTH = 1 << 48
 """Bytes of the longest mapping in the layout; longer mappings are damaged, or span a whole address space."""
 
 
 class AddressLayout:
-    """Lays the merged mappings end to end, and converts between addresses and offsets in this layout::
+    """Lays the merged mappings end to end, and converts between addresses and offsets in this layout.
 
-    mapping (merged)        0 at 0x5000, 0x3000 long     1 at 0x9000, 0x1000 long
-    begin                   0                            0x3000                        end 0x4000
-    delta of a mapping recorded at 0x7000, merged into 1: 0x3000 − 0x7000
+    ::
+
+        group                  0 at 0x5000, 0x3000 long     1 at 0x9000, 0x1000 long
+        begins at offset       0                            0x3000                        (end at 0x4000)
+
+    A mapping that was recorded at 0x7000 and is in group 1 has the delta 0x3000 − 0x7000.
     """
 
     def __init__(self, merged: MergedMappings) -> None:
-        mmaps, group = merged.mmaps, merged.number[:-1]
+        mmaps, group = merged.mmaps, merged.group[:-1]
         count = int(group.max(initial=-1)) + 1
         length, start = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
         length[group] = end_addresses(mmaps.start, mmaps.length) - mmaps.start
         start[group] = mmaps.start + merged.shift[:-1]
-        # code at address 0 needs special care with return addresses, see FrameKeys
+        # no call ends below address 0, so return addresses there need special care: see FrameKeys
         fits = (length < np.uint64(_MAX_LENGTH)) & (start != 0)
         size = np.where(fits, length, np.uint64(0))
         begin = np.append(np.uint64(0), np.cumsum(size, dtype=np.uint64))
-        fits &= np.cumsum(size, dtype=np.float64) < _ROOM  # the integers may have wrapped around
+        fits &= np.cumsum(size, dtype=np.float64) < _LAYOUT_SIZE  # as floats, because integers may wrap around
+        # groups in the layout, with their offsets and addresses, ascending by offset
         self._group = flatnonzero(fits & (length > 0))
         self._begin = begin[self._group]
         self._start = start[self._group]
@@ -171,7 +187,7 @@ class AddressLayout:
         """(recorded mappings + 1,) whether each mapping is outside the layout."""
 
     def at(self, offset: U64) -> tuple[I64, U64]:
-        """Return (n,) the merged mapping and the address of each offset in the layout."""
+        """Return the group and the address of each offset in the layout; shapes (n,)."""
         if not len(self._begin):
             return minus_ones(len(offset)), np.zeros(len(offset), np.uint64)
         row = np.maximum(searchsorted(self._begin, offset, "right") - 1, 0)

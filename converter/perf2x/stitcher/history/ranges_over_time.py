@@ -1,16 +1,19 @@
-"""Finds the range that was the newest over a point at a given sequence number, among ranges that overlap.
+"""Finds the newest range that covered a point at a given sequence number, among ranges that overlap.
 
 The points where ranges begin or end divide the line into elementary intervals. A range is stored with every interval
-that it covers, in a radix-64 segment tree: where the range covers 64 aligned intervals entirely, one block of the next
-level replaces them, and so on up the levels. So a range costs at most 126 entries per level, however many others it
-overlaps, and a lookup searches one sorted array per level::
+that it covers::
 
-    ranges        |------ a (made at 1) ------|
-                        |-- b (made at 5) --|
+    ranges        |------ a (made at 1) -------|
+                        |-- b (made at 5) -|
     intervals     |  0  |         1        | 2 |
-    entries       (0, 1, a)  (1, 1, a)  (1, 5, b)  (2, 1, a)        point in 1 as of 4: a, as of 7: b
+    entries       (0, 1, a)  (1, 1, a)  (1, 5, b)  (2, 1, a)        a point in 1: a as of 4, b as of 7
 
-Ranges belong to separate spaces; those of one space never overlap those of another.
+Alone, that would cost a range as many entries as there are intervals. So intervals form a radix-64 segment tree: where
+a range covers 64 aligned intervals entirely, one block of the next level replaces them, and 64 aligned blocks are
+replaced in the same way. A range then costs at most 126 entries per level, however many others it overlaps, and a
+lookup searches one sorted array per level.
+
+Ranges belong to separate spaces (here, process images); those of one space never overlap those of another.
 """
 
 import numpy as np
@@ -32,14 +35,14 @@ from perf2x.base.columnar import (
     unique_inverse,
 )
 
-_RADIX_BITS = 6
+_RADIX_BITS = 6  # a block of a level has 2⁶ = 64 blocks of the level below
 
 
 class _Level(Frozen):
-    """All blocks of one size."""
+    """The entries of one level, sorted by block, then by sequence number; block b of level 0 is interval b."""
 
     keys: I64
-    """block << 32 | sequence number, ascending."""
+    """block << 32 | sequence number."""
     values: I64
 
 
@@ -51,36 +54,42 @@ class OverlappingRanges:
     """
 
     def __init__(self, space: I64, start: U64, limit: U64, sequence: I64, value: I64) -> None:
-        keep = limit > start
-        space, sequence, value = space[keep], sequence[keep], value[keep]
-        start, limit = start[keep], limit[keep]
-        self._points, points = unique_inverse(np.concatenate([start, limit]))
-        self._is_covered = self._covered(*np.split(points, 2))
-        points += np.tile(space * len(self._points), 2)
-        self._bounds, bounds = unique_inverse(points)
-        low, high = np.split(bounds, 2)
-        self._levels = _build_levels(low, high, sequence, value)
+        is_filled = limit > start
+        space, sequence, value = space[is_filled], sequence[is_filled], value[is_filled]
+        start, limit = start[is_filled], limit[is_filled]
+        self._points, bound = unique_inverse(np.concatenate([start, limit]))
+        self._is_covered = self._covered(*np.split(bound, 2))
+        # A space has elementary intervals of its own, between the points where its own ranges begin or end. The bounds
+        # of all spaces are on one line: bound number i of a space is at space * (number of all points) + i.
+        bound += np.tile(space * len(self._points), 2)
+        self._bounds, interval = unique_inverse(bound)
+        first, end = np.split(interval, 2)
+        self._levels = _build_levels(first, end, sequence, value)
 
     def find(self, space: I64, sequence: I64, point: U64) -> I64:
         """Return (n,) int64: the value of the newest range over each point as of each sequence number, −1 for none."""
-        best = minus_ones(len(point))
+        value = minus_ones(len(point))
         if not len(self._bounds):
-            return best
-        slot = searchsorted(self._points, point, "right") - 1
-        block = searchsorted(self._bounds, space * len(self._points) + slot, "right") - 1
-        block[slot < 0] = -1
+            return value
+        bound = searchsorted(self._points, point, "right") - 1  # the last one at or before each point
+        interval = searchsorted(self._bounds, space * len(self._points) + bound, "right") - 1
+        interval[bound < 0] = -1
         newest = minus_ones(len(point))
         for number, level in enumerate(self._levels):
-            _find_in_level(level, block >> (_RADIX_BITS * number), sequence, best, newest)
-        return best
+            _find_in_level(level, interval >> (_RADIX_BITS * number), sequence, value, newest)
+        return value
 
     @property
     def interval_count(self) -> int:
-        """Number of elementary intervals, including those below the first point and above the last."""
+        """Number of intervals that `intervals` numbers, including those below the first point and above the last."""
         return len(self._points) + 1
 
     def intervals(self, point: U64) -> tuple[I64, Bools]:
-        """Return (n,) the elementary interval of each point, and whether any range ever covers it in any space."""
+        """Return the interval that each point is in, and whether any range ever covers it, in any space; shapes (n,).
+
+        These intervals lie between the bounds of ranges in all spaces, so that ``find`` has the same answer, for any
+        space and sequence number, at all points of an interval.
+        """
         interval = searchsorted(self._points, point, "right")
         return interval, take(self._is_covered, interval)
 
@@ -91,9 +100,11 @@ class OverlappingRanges:
     def _covered(self, first: I64, last: I64) -> Bools:
         """Return (intervals,) bool: whether any range covers each elementary interval.
 
-        ``first`` and ``last`` (n,) are the indices of the points where each range begins and ends.
+        ``first`` and ``last`` (n,) are the indices of the points where each range begins and ends. Interval 0 is below
+        the first point, so interval i + 1 begins at point i.
         """
         count = len(self._points) + 1
+        # the number of ranges that began so far minus that of ranges that ended
         return cumsum(bincount(first + 1, count) - bincount(last + 1, count)) > 0
 
     def is_uniform(self, first: U64, last: U64) -> Bools:
@@ -102,30 +113,41 @@ class OverlappingRanges:
         return same
 
 
-def _find_in_level(level: _Level, block: I64, sequence: I64, best: I64, newest: I64) -> None:
-    """Replace ``best`` and ``newest`` (value and sequence number) where this level has a newer range."""
+def _find_in_level(level: _Level, block: I64, sequence: I64, value: I64, newest: I64) -> None:
+    """Replace ``value`` and its sequence number, ``newest``, where this level has a newer range. Shapes: all (n,).
+
+    ``block`` is the block of the level that each point is in, ``sequence`` the sequence number to look up.
+    """
     index = searchsorted(level.keys, block << 32 | sequence, "right") - 1
-    found = level.keys[np.maximum(index, 0)]
-    hit = (index >= 0) & (block >= 0) & (found >> 32 == block)
-    hit &= (found & 0xFFFFFFFF) > newest
-    best[hit] = level.values[index[hit]]
-    newest[hit] = found[hit] & 0xFFFFFFFF
+    key = level.keys[np.maximum(index, 0)]
+    is_newer = (index >= 0) & (block >= 0) & (key >> 32 == block)
+    is_newer &= (key & 0xFFFFFFFF) > newest
+    value[is_newer] = level.values[index[is_newer]]
+    newest[is_newer] = key[is_newer] & 0xFFFFFFFF
 
 
-def _build_levels(low: I64, high: I64, sequence: I64, value: I64) -> list[_Level]:
-    """Divide each run of intervals low … high − 1 into blocks, level by level."""
+def _build_levels(first: I64, end: I64, sequence: I64, value: I64) -> list[_Level]:
+    """Divide each range, which covers intervals first … end − 1, into blocks, level by level.
+
+    What a range covers on a level is split into whole blocks of the next level (the middle), and the blocks before and
+    after these, of which there are at most 63 each. Only the latter become entries of the level::
+
+        covered on level 0     62 63 | 64 … 127 | 128 129            entries 62, 63, 128, 129
+        covered on level 1             1
+    """
     levels: list[_Level] = []
-    while len(low):
-        up_low = -(-low >> _RADIX_BITS)
-        up_high = np.maximum(high >> _RADIX_BITS, up_low)
-        inner = up_high > up_low
-        head_end = np.where(inner, up_low << _RADIX_BITS, high)
-        tail_start = np.where(inner, up_high << _RADIX_BITS, high)
-        lengths = head_end - low, high - tail_start
-        blocks = np.concatenate([ranges(low, lengths[0]), ranges(tail_start, lengths[1])])
-        owner = np.concatenate([repeat(arange(len(sequence)), length) for length in lengths])
-        sequences = sequence[owner]
+    while len(first):
+        next_first = -(-first >> _RADIX_BITS)
+        next_end = np.maximum(end >> _RADIX_BITS, next_first)
+        has_middle = next_end > next_first
+        head_end = np.where(has_middle, next_first << _RADIX_BITS, end)
+        tail_first = np.where(has_middle, next_end << _RADIX_BITS, end)
+        lengths = head_end - first, end - tail_first
+        blocks = np.concatenate([ranges(first, lengths[0]), ranges(tail_first, lengths[1])])
+        range_of_block = np.concatenate([repeat(arange(len(sequence)), length) for length in lengths])
+        sequences = sequence[range_of_block]
         order = argsort_rows([blocks, sequences])
-        levels.append(_Level((blocks << 32 | sequences)[order], value[owner[order]]))
-        low, high, sequence, value = up_low[inner], up_high[inner], sequence[inner], value[inner]
+        levels.append(_Level((blocks << 32 | sequences)[order], value[range_of_block[order]]))
+        first, end = next_first[has_middle], next_end[has_middle]
+        sequence, value = sequence[has_middle], value[has_middle]
     return levels

@@ -60,8 +60,8 @@ class DecodedFrames(Frozen):
     """Decoded frame keys, (n,) columns."""
 
     mapping: I64
-    """The merged mapping (`MergedMappings`), −1 if no mapping contains the address."""
-    address: U64  # moved to the address of the merged mapping; 0 for root frames
+    """The group in `MergedMappings`, −1 if no mapping contains the address."""
+    address: U64  # moved to the address of the group; 0 for root frames
     is_return: Bools
     mode: U8
     root: I64
@@ -72,7 +72,7 @@ class SideTable(Frozen):
     """Addresses outside the layout; keys refer to them by number."""
 
     mapping: I64
-    """The merged mapping, −1 for none."""
+    """The group in `MergedMappings`, −1 for none."""
     address: I64
     """The address's bits as int64."""
 
@@ -155,11 +155,11 @@ class FrameKeys:
 
     def __init__(self, spaces: AddressSpaces, merged: MergedMappings, layout: AddressLayout, per_process: bool) -> None:
         self._spaces, self._merged, self.layout, self._per_process = spaces, merged, layout, per_process
-        self._lookup = MappingLookup(spaces, len(merged.number) - 1)
+        self._lookup = MappingLookup(spaces, len(merged.group) - 1)
         text = kernel_text_of(spaces, merged.mmaps)
         self._kernel_text = None if text is None or layout.is_outside[text.mapping] else text
         self._side = RowInterner(2)
-        """The rows of the side table: the mapping, and the address as int64 bits."""
+        """The rows of the side table: the group of mappings, and the address as int64 bits."""
         # (1,) the key that user addresses without a mapping share
         user_bits = mode_bits(np.array([CpuMode.USER], np.uint8))
         self._unmapped_user = self._side_keys(as_int64([-1]), np.zeros(1, np.uint64), user_bits)
@@ -230,9 +230,7 @@ class FrameKeys:
         rows = flatnonzero((mmap >= 0) | self._stays_separate(bits))
         if len(rows):
             mmap = mmap[rows]
-            keys[rows] = self._side_keys(
-                self._merged.number[mmap], address[rows] + self._merged.shift[mmap], bits[rows]
-            )
+            keys[rows] = self._side_keys(self._merged.group[mmap], address[rows] + self._merged.shift[mmap], bits[rows])
         return keys
 
     def _side_keys(self, mapping: I64, address: U64, bits: U64) -> U64:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from perf2x.base.columnar.dictionary_column import DictionaryColumn
 from perf2x.model.recording.sideband import Comms, Tasks
 from perf2x.stitcher.history import address_spaces
-from perf2x.stitcher.history.address_spaces import ProcessLives, find_lives
+from perf2x.stitcher.history.address_spaces import ProcessImages, find_images
 from perf2x.stitcher.history.process_history import ThreadNames
 
 IDS = st.integers(-1, 5)
@@ -43,10 +43,10 @@ def tables(events: list[Event]) -> tuple[Tasks, np.ndarray, Comms, np.ndarray]:
     return forks, of_forks, comms, of_comms
 
 
-def found(events: list[Event]) -> ProcessLives:
+def found(events: list[Event]) -> ProcessImages:
     forks, fork_sequence, comms, comm_sequence = tables(events)
     mapped = np.array([sequence for sequence, event in enumerate(events, 1) if event[0] == "map"], np.int64)
-    return find_lives(numbers(events, "map", 1, np.int64), mapped, forks, fork_sequence, comms, comm_sequence)
+    return find_images(numbers(events, "map", 1, np.int64), mapped, forks, fork_sequence, comms, comm_sequence)
 
 
 def walked(events: list[Event], most: int) -> tuple[set[tuple[object, ...]], int]:
@@ -90,12 +90,12 @@ def test_lives_begin_with_forks_with_execs_and_before_all(most: int, events: lis
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(address_spaces, "MAX_FORK_DEPTH", most)
         lives = found(events)
-    names = [*zip(lives.pid.tolist(), lives.born.tolist(), strict=True), None]
-    others = [[names[row] for row in column.tolist()] for column in (lives.parent, lives.before)]
+    names = [*zip(lives.pid.tolist(), lives.began_at.tolist(), strict=True), None]
+    others = [[names[row] for row in column.tolist()] for column in (lives.parent, lives.replaced)]
     expected, cut = walked(events, most)
     assert len(lives.pid) == len(expected)
     assert set(zip(names[:-1], *others, lives.depth.tolist(), strict=True)) == expected
-    assert lives.cut == cut
+    assert lives.cut_count == cut
 
 
 @given(EVENTS)
@@ -121,4 +121,4 @@ def test_a_name_is_inherited_down_a_long_line_of_forks() -> None:
     names = ThreadNames(comms, comm_sequence, forks, fork_sequence)
     assert names.texts[int(names.at(np.array([4999]), np.array([5000]))[0])] == "a"
     lives = found(events)
-    assert (lives.cut, int(lives.depth.max())) == (4999 // address_spaces.MAX_FORK_DEPTH, 2047)
+    assert (lives.cut_count, int(lives.depth.max())) == (4999 // address_spaces.MAX_FORK_DEPTH, 2047)

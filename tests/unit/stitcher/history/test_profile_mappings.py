@@ -29,13 +29,13 @@ def mmaps(*rows: tuple[int, str, int, int, bytes, int]) -> Mmaps:
 
 
 def groups(table: Mmaps, per_process: bool = False) -> list[int]:
-    return merge_mappings(table, SESSION, per_process).number.tolist()[:-1]
+    return merge_mappings(table, SESSION, per_process).group.tolist()[:-1]
 
 
 def test_one_file_in_two_processes_is_one_mapping_at_the_lower_address() -> None:
     table = mmaps((7, LIBC, 0x9000, 0, b"", 1), (8, LIBC, 0x5000, 0, b"", 1))
     merged = merge_mappings(table, SESSION, per_process=False)
-    assert merged.number.tolist() == [0, 0, -1]
+    assert merged.group.tolist() == [0, 0, -1]
     assert (table.start + merged.shift[:2]).tolist() == [0x5000, 0x5000]
     strings = StringInterner()
     mappings, rows = merged.table(np.array([True, False, True]), strings)
@@ -64,7 +64,7 @@ def test_different_files_are_different_mappings(other: tuple[int, str, int, int,
 def test_code_that_is_named_by_its_address_stays_where_it_was(name: str) -> None:
     table = mmaps((7, name, 0x9000, 0, b"", 0), (8, name, 0x5000, 0, b"", 0))
     merged = merge_mappings(table, SESSION, per_process=False)
-    assert merged.shift.tolist() == [0, 0, 0] and len(set(merged.number[:2].tolist())) == 2
+    assert merged.shift.tolist() == [0, 0, 0] and len(set(merged.group[:2].tolist())) == 2
 
 
 @pytest.mark.parametrize("name", ["/memfd:plugin (deleted)", "/anon_hugepage (deleted)", "/dev/shm/plugin.so"])
@@ -81,7 +81,7 @@ def test_memory_that_holds_no_code_is_no_processs_code(name: str, pid: int) -> N
     table = replace(table, prot=np.array([3, 5, -1], np.int32), is_data=np.array([False, False, True]))
     merged = merge_mappings(table, SESSION, per_process=False)
     mappings, rows = merged.table(np.ones(4, np.bool_), StringInterner())
-    assert mappings.pid[rows[merged.number[:3]]].tolist() == [pid, 7, pid]
+    assert mappings.pid[rows[merged.group[:3]]].tolist() == [pid, 7, pid]
 
 
 def test_modules_stay_where_the_kernel_had_them() -> None:
@@ -92,10 +92,10 @@ def test_modules_stay_where_the_kernel_had_them() -> None:
 def test_per_process_mappings_do_not_move() -> None:
     table = mmaps((7, LIBC, 0x9000, 0, b"", 1), (8, LIBC, 0x5000, 0, b"", 1), (9, LIBC, 0x5000, 0, b"", 1))
     merged = merge_mappings(table, SESSION, per_process=True)
-    assert merged.number.tolist() == [1, 0, 0, -1] and not merged.shift.any()
+    assert merged.group.tolist() == [1, 0, 0, -1] and not merged.shift.any()
 
 
 def test_build_ids_of_the_header_replace_missing_ones() -> None:
     table = mmaps((7, LIBC, 0x9000, 0, b"", 0), (8, LIBC, 0x5000, 0, b"\1\2", 0))
     merged = merge_mappings(table, make_session(build_ids={LIBC: b"\1\2"}), per_process=False)
-    assert list(merged.build_ids) == ["0102", "0102"] and merged.number.tolist() == [0, 0, -1]
+    assert list(merged.build_ids) == ["0102", "0102"] and merged.group.tolist() == [0, 0, -1]

@@ -141,7 +141,7 @@ def test_decoded_keys_equal_the_lookup(
         address = (address + int(group.shift[row])) % 2**64
         if row < 0 and mode == CpuMode.USER and not per_process:
             address = 0
-        expected.append((int(group.number[row]), address, address != 0, int(mode), 0))
+        expected.append((int(group.group[row]), address, address != 0, int(mode), 0))
     table = frame_keys(ranges, per_process)
     assert decoded(table, keys_of(table, epochs, addresses, mode)) == expected
 
