@@ -1,11 +1,12 @@
 """Names of code that is entered without a call: exception entries, padding, signal trampolines.
 
-A return address is looked up one byte earlier, inside the call. A frame that this code interrupted contains no call:
-its address is that of the interrupted instruction, and one byte earlier may be another function::
+A return address is looked up one byte earlier, inside the call. But the caller of an exception entry called nothing:
+the exception interrupted it. So its address is that of the interrupted instruction, and the byte before may belong to
+another function. A chain, innermost frame first::
 
-    exc_page_fault          called by the entry
-    asm_exc_page_fault+42   entry: behind its call
-    mas_prev+0              interrupted; one byte earlier lies __pfx_mas_prev
+    exc_page_fault          C function, called by the entry
+    asm_exc_page_fault+42   entry; this is the return address after its call
+    mas_prev+0              interrupted at its first byte; the byte before belongs to __pfx_mas_prev
 
 Sources of truth: the kernel's arch/*/kernel/entry*.S and its unwinders, which report pt_regs.ip (or its equivalent) as
 recorded after an entry. On powerpc perf_callchain_kernel puts a context marker before such an address, so nothing is
@@ -22,7 +23,7 @@ from perf2x.base.columnar import I64, U8, Bools, Frozen, falses, flatnonzero, un
 _PADDING = ("__pfx_", "__cfi_")
 """Prefixes of symbols for the bytes before a kernel function (objtool --prefix; clang -fsanitize=kcfi)."""
 
-_STARTS = frozenset({
+_ENTERED_AT_START = frozenset({
     "__restore_rt", "__restore", "__default_rt_sa_restorer", "__default_sa_restorer",  # C libraries
     "__kernel_rt_sigreturn", "__kernel_sigreturn",  # vDSO
     "runtime.sigreturn__sigaction", "runtime.sigreturn__sigaction.abi0", "runtime.sigreturn", "runtime.sigreturn.abi0",
@@ -31,34 +32,34 @@ _STARTS = frozenset({
 })  # fmt: skip
 """Code whose first byte is put on a stack as a return address, although no call precedes it.
 
-The kernel does so for signal trampolines, makecontext for coroutines, copy_thread for new tasks; function graph tracing
-does so, too.
+The kernel puts that of a signal trampoline there, makecontext that of coroutines (__start_context), copy_thread that of
+new tasks, and function graph tracing return_to_handler.
 """
 
 
 class EntryRole(IntFlag):
-    """The role of a kernel function in entering an interrupt."""
+    """The role of a kernel function when an interrupt or exception enters the kernel."""
 
     NONE = 0
     ENTRY = 1
-    """Entered by the processor: its caller in the chain was interrupted."""
+    """Entered by the processor: the function after it in the chain was interrupted, and did not call it."""
     PART = 2
-    """Entered by the processor or called by another entry, depending on kernel and address."""
+    """Part of the entry code: entered by the processor or called by an entry, depending on kernel and address."""
     CALLS_PARTS = 4
-    """Calls functions with PART, which then did not interrupt it."""
+    """Calls functions that are PART; when it is their caller, they did not interrupt it."""
     CALLS_ENTRIES = 8
-    """Calls entries as the processor would (KVM, for a host interrupt that arrived in the guest)."""
+    """Calls functions that are ENTRY, as KVM does for a host interrupt that arrived while the guest was running."""
 
 
 # plain numbers, because flag arithmetic takes a microsecond per operation
 _ENTRY, _PART, _CALLS_PARTS, _CALLS_ENTRIES = (int(role) for role in EntryRole if role)
 
 
-class _CpuEntries(Frozen):
-    """The functions of one processor that are ENTRY or PART."""
+class _EntryNames(Frozen):
+    """Names of an architecture's kernel functions that are ENTRY or PART; those with ``entry_prefixes`` are ENTRY."""
 
-    names: frozenset[str]
-    prefixes: tuple[str, ...] = ()
+    entries: frozenset[str]
+    entry_prefixes: tuple[str, ...] = ()
     parts: frozenset[str] = frozenset()
 
 
@@ -72,70 +73,74 @@ _X86_BEFORE_5_8 = """
     kvm_posted_intr_wakeup_ipi kvm_posted_intr_nested_ipi xen_hvm_callback_vector hyperv_callback_vector
     hyperv_reenlightenment_vector hv_stimer0_callback_vector
 """
-"""Entries of entry_64.S before Linux 5.8 prefixed them with asm_; some are now C functions called by entries."""
+"""Entries of entry_64.S before Linux 5.8 prefixed them with asm_. Some names are now those of C functions that entries
+call, so in a kernel of unknown version they are PART.
+"""
 _X86_PARTS = """
     error_entry xen_error_entry error_return paranoid_entry paranoid_exit common_interrupt_return handle_exception
 """
-_X86 = _CpuEntries(
+_X86 = _EntryNames(
     frozenset({"asm_common_interrupt", "asm_spurious_interrupt", "asm_int80_emulation"}),
     ("asm_exc_", "asm_sysvec_", "asm_xenpv_", "asm_fred_entrypoint_", "xen_asm_exc_", "xen_asm_sysvec_"),
     frozenset((_X86_PARTS + _X86_BEFORE_5_8).split()),
 )
-_ARM64 = _CpuEntries(
+_ARM64 = _EntryNames(
     frozenset(
         f"el{level}_{kind}"
         for level in ("0", "1", "0t_64", "0t_32", "1t_64", "1h_64")
         for kind in ("sync", "irq", "fiq", "error")
     )
 )
-_ARM = _CpuEntries(frozenset({"__irq_svc", "__fiq_svc", "__dabt_svc", "__pabt_svc", "__und_svc"}))
-_RISCV = _CpuEntries(frozenset({"handle_exception", "ret_from_exception", "handle_kernel_stack_overflow"}))
-_S390 = _CpuEntries(
+_ARM = _EntryNames(frozenset({"__irq_svc", "__fiq_svc", "__dabt_svc", "__pabt_svc", "__und_svc"}))
+_RISCV = _EntryNames(frozenset({"handle_exception", "ret_from_exception", "handle_kernel_stack_overflow"}))
+_S390 = _EntryNames(
     frozenset(f"{kind}_handler" for kind in ("pgm_check", "io_int", "ext_int", "mcck_int", "restart_int"))
 )
 _LOONGARCH_KINDS = """
     vint ade adef adem ale bce bp fpe fpu lsx lasx lbt ri watch reserved tlb_load tlb_load_ptw tlb_store tlb_store_ptw
     tlb_modify tlb_modify_ptw tlb_protect
 """
-_LOONGARCH = _CpuEntries(frozenset({"rollback_handle_vint", *(f"handle_{kind}" for kind in _LOONGARCH_KINDS.split())}))
+_LOONGARCH = _EntryNames(frozenset({"rollback_handle_vint", *(f"handle_{kind}" for kind in _LOONGARCH_KINDS.split())}))
 _MIPS_NAMES = """
     handle_int rollback_handle_int ret_from_irq ret_from_exception handle_tlbl handle_tlbs handle_tlbm handle_adel
     handle_ades tlb_do_page_fault_0 tlb_do_page_fault_1
 """
-_MIPS = _CpuEntries(frozenset(_MIPS_NAMES.split()))
+_MIPS = _EntryNames(frozenset(_MIPS_NAMES.split()))
 _MACHINES = {
     "x86_64": _X86, "i386": _X86, "i486": _X86, "i586": _X86, "i686": _X86, "aarch64": _ARM64, "arm": _ARM,
     "riscv": _RISCV, "s390": _S390, "loongarch": _LOONGARCH, "mips": _MIPS,
 }  # fmt: skip
-"""By prefix of uname -m."""
-_CALL_PARTS = ("asm_", "xen_asm_", "fred_")
-_CALL_ENTRIES = ("vmx_do_", "asm_fred_entry_from_kvm")
+"""By the beginning of the architecture's name in ``uname -m``."""
+# prefixes of functions that are CALLS_PARTS, and of those that are CALLS_ENTRIES
+_PART_CALLERS = ("asm_", "xen_asm_", "fred_")
+_ENTRY_CALLERS = ("vmx_do_", "asm_fred_entry_from_kvm")
 
 
 def entry_roles(machine: str, names: Sequence[str]) -> U8:
-    """Return (n,) EntryRoles of a kernel's functions; ``machine`` is uname -m.
+    """Return (n,) the EntryRole of each kernel function; ``machine`` is the architecture as ``uname -m`` prints it.
 
-    If it was not recorded, the names of x86-64 and arm64 are used.
+    If ``machine`` is "", because it was not recorded, the names of x86-64 and arm64 are used.
     """
-    tables = [entries for name, entries in _MACHINES.items() if machine.startswith(name)]
+    tables = [table for prefix, table in _MACHINES.items() if machine.startswith(prefix)]
     tables = tables if machine else [_X86, _ARM64]
-    entries = _CpuEntries(
-        frozenset[str]().union(*(one.names for one in tables)),
-        tuple(prefix for one in tables for prefix in one.prefixes),
-        frozenset[str]().union(*(one.parts for one in tables)),
+    merged = _EntryNames(
+        frozenset[str]().union(*(table.entries for table in tables)),
+        tuple(prefix for table in tables for prefix in table.entry_prefixes),
+        frozenset[str]().union(*(table.parts for table in tables)),
     )
-    return np.array([_role(entries, name) for name in names], np.uint8)
+    return np.array([_role(merged, name) for name in names], np.uint8)
 
 
-def _role(entries: _CpuEntries, name: str) -> int:
+def _role(entry_names: _EntryNames, name: str) -> int:
+    """Return the EntryRole of one function, as a plain number."""
     role = 0
-    if name in entries.names or name.startswith(entries.prefixes):
+    if name in entry_names.entries or name.startswith(entry_names.entry_prefixes):
         role = _ENTRY
-    elif name in entries.parts:
+    elif name in entry_names.parts:
         role = _PART
-    if name.startswith(_CALL_PARTS):
+    if name.startswith(_PART_CALLERS):
         role |= _CALLS_PARTS
-    return role | _CALLS_ENTRIES if name.startswith(_CALL_ENTRIES) else role
+    return role | _CALLS_ENTRIES if name.startswith(_ENTRY_CALLERS) else role
 
 
 def is_interrupted(callee: U8, caller: U8) -> Bools:
@@ -143,26 +148,30 @@ def is_interrupted(callee: U8, caller: U8) -> Bools:
 
     ``callee`` and ``caller`` (n,) are EntryRoles of neighbouring frames.
     """
-    part = (callee & EntryRole.PART != 0) & (caller & EntryRole.CALLS_PARTS == 0)
-    found: Bools = ((callee & EntryRole.ENTRY != 0) | part) & (caller & EntryRole.CALLS_ENTRIES == 0)
-    return found
+    is_entry_part = (callee & EntryRole.PART != 0) & (caller & EntryRole.CALLS_PARTS == 0)
+    interrupted: Bools = ((callee & EntryRole.ENTRY != 0) | is_entry_part) & (caller & EntryRole.CALLS_ENTRIES == 0)
+    return interrupted
 
 
-def not_called(lookup: I64, exact: I64, names: Sequence[str]) -> Bools:
-    """Return (n,) whether names show that addresses are not return addresses.
+def not_called(before: I64, at: I64, names: Sequence[str]) -> Bools:
+    """Return (n,) whether names show that assumed return addresses are not return addresses.
 
-    ``lookup`` (n,) is the function one byte before each address, ``exact`` (n,) the function at the address: rows of
-    ``names``, −1 for none. An address is not a return address if it follows padding, which contains no calls, or if it
-    is the first of ``_STARTS``, which no call precedes.
+    ``before`` (n,) is the function that contains the byte before each address, ``at`` (n,) the function at the address
+    itself: rows of ``names``, −1 for none. An address is not a return address if it is the first byte after padding,
+    which contains no calls, or the first byte of ``_ENTERED_AT_START``, which no call precedes.
     """
-    found = falses(len(lookup))
-    rows = flatnonzero((exact >= 0) & (lookup != exact))
-    texts = ["", *names]
-    pairs, place = unique_inverse((lookup[rows] + 1) * len(texts) + exact[rows] + 1)
-    called = ((texts[pair // len(texts)], texts[pair % len(texts)]) for pair in pairs.tolist())
-    left = [before != at and (before.startswith(_PADDING) or at in _STARTS) for before, at in called]
-    found[rows] = np.array(left, np.bool_)[place]
-    return found
+    is_exact = falses(len(before))
+    rows = flatnonzero((at >= 0) & (before != at))
+    texts = ["", *names]  # row −1 becomes ""
+    # names are compared once for each distinct pair of functions, packed into one number
+    pairs, pair_index = unique_inverse((before[rows] + 1) * len(texts) + at[rows] + 1)
+    name_pairs = ((texts[pair // len(texts)], texts[pair % len(texts)]) for pair in pairs.tolist())
+    is_exact_pair = [
+        name_before != name_at and (name_before.startswith(_PADDING) or name_at in _ENTERED_AT_START)
+        for name_before, name_at in name_pairs
+    ]
+    is_exact[rows] = np.array(is_exact_pair, np.bool_)[pair_index]
+    return is_exact
 
 
 def without_padding(name: str) -> str:

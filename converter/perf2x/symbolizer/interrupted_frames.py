@@ -1,16 +1,18 @@
 """Restores the exact addresses of interrupted kernel frames, once their callees have names.
 
-An entry is a function that the kernel enters by an interrupt or exception. Its caller was interrupted between two
-instructions, but in a chain the caller's address looks like a return address. Names show which frames are entries. The
-location of an interrupted frame gets a copy that is an exact instruction address (its *twin*), which is symbolized as
-well; interrupted frames then use the twins, and unused locations are dropped::
+An entry is a function that the processor enters at an interrupt or exception. Its caller in the chain was interrupted
+between two instructions, but the caller's address looks like a return address there. Only names show which frames are
+entries. So when functions have names, the location of an interrupted frame gets a *twin*: a copy whose address is taken
+as that of an instruction, and which is symbolized as well. Interrupted frames then use the twin, frames that called
+their callee keep the original, and locations that no frame uses are dropped::
 
-    stacks   schedule ─ mas_prev (return) ┬ asm_exc_page_fault     interrupted
-                                          └ mas_next               called
-    result   schedule ┬ mas_prev (exact)  ─ asm_exc_page_fault
+    before   schedule ─ mas_prev (return) ┬ asm_exc_page_fault     interrupted mas_prev
+                                          └ mas_next               was called by mas_prev
+    after    schedule ┬ mas_prev (exact)  ─ asm_exc_page_fault
                       └ mas_prev (return) ─ mas_next
 
-The work grows with the rows of the tree, not with the number of samples.
+Stacks are a tree of rows (``Stacks``): each row has a location and the row of its caller, its parent. The work grows
+with the rows of the tree, not with the number of samples.
 """
 
 import numpy as np
@@ -37,176 +39,193 @@ from perf2x.base.columnar import (
 from perf2x.model.profile import Locations, Profile, Stacks, depths, equal_rows, sum_samples, take_locations
 from perf2x.symbolizer.interrupt_entry_names import EntryRole, entry_roles, is_interrupted
 
-_FACTS = ("address", "mapping", "mode", "synthetic")
-"""Columns of locations that are copied to a twin."""
+_COPIED_COLUMNS = ("address", "mapping", "mode", "synthetic")
+"""Columns of locations that a twin has in common with its location."""
 
 
 def are_kernel_returns(locations: Locations) -> Bools:
-    """Return (locations,) whether each may have a twin: the kernel's return addresses may."""
-    found: Bools = (locations.mode == CpuMode.KERNEL) & (locations.lookup != locations.address)
-    return found & ~locations.synthetic
+    """Return (locations,) whether each is a return address in the kernel; only these may get a twin."""
+    is_return: Bools = (locations.mode == CpuMode.KERNEL) & (locations.lookup != locations.address)
+    return is_return & ~locations.synthetic
 
 
-def with_exact_twins(profile: Profile, rows: I64) -> tuple[Profile, I32]:
-    """Append an exact twin without lines for each of the locations ``rows``.
+def with_exact_twins(profile: Profile, with_twin: I64) -> tuple[Profile, I32]:
+    """Append an exact twin without lines for each of the locations ``with_twin``, in their order.
 
     Returns the profile, and (locations,) the twin of each location, −1 for none.
     """
     old = profile.locations
     count = len(old)
-    twin = np.full(count + len(rows), -1, np.int32)
-    if not len(rows):
+    twin = np.full(count + len(with_twin), -1, np.int32)
+    if not len(with_twin):
         return profile, twin
-    twin[rows] = np.arange(count, count + len(rows), dtype=np.int32)
-    same = {name: np.append(getattr(old, name), getattr(old, name)[rows]) for name in _FACTS}
-    offsets = np.append(old.line_offsets, np.full(len(rows), old.line_offsets[-1], np.int64))
-    locations = replace(old, lookup=np.append(old.lookup, old.address[rows]), line_offsets=offsets, **same)
+    twin[with_twin] = np.arange(count, count + len(with_twin), dtype=np.int32)
+    copied = {name: np.append(getattr(old, name), getattr(old, name)[with_twin]) for name in _COPIED_COLUMNS}
+    line_offsets = np.append(old.line_offsets, np.full(len(with_twin), old.line_offsets[-1], np.int64))
+    lookup = np.append(old.lookup, old.address[with_twin])
+    locations = replace(old, lookup=lookup, line_offsets=line_offsets, **copied)
     return replace(profile, locations=locations), twin
 
 
-def behind_entries(profile: Profile, machine: str) -> I64:
-    """Return the locations that entries interrupted, ascending; ``profile`` is symbolized, ``machine`` is uname -m."""
+def interrupted_locations(profile: Profile, machine: str) -> I64:
+    """Return the locations that entries interrupted, ascending.
+
+    ``profile`` is symbolized; ``machine`` is the architecture as ``uname -m`` prints it.
+    """
     stacks = profile.stacks
     return as_int64(unique(stacks.location[stacks.parent[_interrupting_rows(stacks, _roles(profile, machine))]]))
 
 
-def settle_interrupted(profile: Profile, twin: I32, machine: str, *, moved: bool) -> Profile:
+def settle_interrupted(profile: Profile, twin: I32, machine: str, *, has_exact: bool) -> Profile:
     """Replace interrupted locations by their twins, and drop all other twins.
 
-    ``profile`` is symbolized, ``machine`` is uname -m.
+    ``profile`` is symbolized, ``twin`` (locations,) is the twin of each location or −1, ``machine`` is the architecture
+    as ``uname -m`` prints it.
 
-    ``moved``: names have changed addresses of locations (``not_called``), so equal locations are merged.
+    ``has_exact``: names have shown some return addresses to be exact (``not_called``), so that their locations may now
+    equal others, which are merged.
     """
     stacks, samples = profile.stacks, profile.samples
     row = _interrupting_rows(stacks, _roles(profile, machine))
     row = row[twin[stacks.location[stacks.parent[row]]] >= 0]
-    if not (len(row) or moved):
+    if not (len(row) or has_exact):
         return _without_twins(profile, twin)
     tree = _with_twins(stacks, row, twin, as_int64(samples.stack))
     tree = replace(tree, location=_equal_locations(profile.locations)[tree.location])
     if len(tree.location) == len(stacks) and np.array_equal(tree.location, stacks.location):
         return _without_twins(profile, twin)
-    changed, number = _settled_tree(tree, stacks)
-    samples = replace(samples, stack=as_int32(np.append(number, -1)[samples.stack]))
+    new_stacks, new_row = _settled_tree(tree, stacks)
+    samples = replace(samples, stack=as_int32(np.append(new_row, -1)[samples.stack]))
     recorded = profile.recorded
     if recorded is not None:
-        recorded = recorded.renumber(None, as_int32(number))
-    settled = replace(profile, stacks=changed, samples=samples, recorded=recorded)
-    settled = _take_locations(settled, _kept_locations(stacks, changed, twin))
-    return settled if _keeps_order(number, profile) else sum_samples(settled)
+        recorded = recorded.renumber(None, as_int32(new_row))
+    settled = replace(profile, stacks=new_stacks, samples=samples, recorded=recorded)
+    settled = _take_locations(settled, _kept_locations(stacks, new_stacks, twin))
+    return settled if _keeps_order(new_row, profile) else sum_samples(settled)
 
 
 def _interrupting_rows(stacks: Stacks, role: U8) -> I64:
-    """Return rows of the tree that interrupted their parents; ``role`` (locations,) has EntryRoles."""
+    """Return the rows of the tree that interrupted their parents; ``role`` (locations,) has EntryRoles."""
     rows = flatnonzero((role[stacks.location] & (EntryRole.ENTRY | EntryRole.PART) != 0) & (stacks.parent >= 0))
-    interrupted = stacks.location[stacks.parent[rows]]
-    return rows[is_interrupted(role[stacks.location[rows]], role[interrupted])]
+    parent_location = stacks.location[stacks.parent[rows]]
+    return rows[is_interrupted(role[stacks.location[rows]], role[parent_location])]
 
 
 def _roles(profile: Profile, machine: str) -> U8:
-    """Return (locations,) role of each location's outermost function; 0 outside the kernel."""
+    """Return (locations,) the EntryRole of each location's outermost function; 0 outside the kernel."""
     locations = profile.locations
     named = flatnonzero((np.diff(locations.line_offsets) > 0) & (locations.mode == CpuMode.KERNEL))
-    functions, place = unique_inverse(locations.line_function[locations.line_offsets[1:][named] - 1])
+    # the last line of a location is its outermost function; each distinct function's role is found once
+    functions, function_index = unique_inverse(locations.line_function[locations.line_offsets[1:][named] - 1])
     names = [profile.strings[row] for row in profile.functions.system_name[functions].tolist()]
-    result = np.zeros(len(locations), np.uint8)
-    result[named] = entry_roles(machine, names)[place]
-    return result
+    role = np.zeros(len(locations), np.uint8)
+    role[named] = entry_roles(machine, names)[function_index]
+    return role
 
 
 class _Tree(Frozen):
-    """A tree of stacks that is being changed: new rows are appended."""
+    """A tree of stacks that is being changed; new rows, split from old ones, are appended."""
 
     parent: I64
+    """(rows,) row of the caller, −1 for none."""
     location: I64
-    beside: I64
-    """(new rows,) the row from which each was split."""
+    """(rows,)"""
+    split_from: I64
+    """(new rows,) the old row that each new row was split from."""
 
 
-def _with_twins(stacks: Stacks, rows: I64, twin: I32, leaves: I64) -> _Tree:
-    """Return the tree with the parents of ``rows`` replaced by their twins.
+def _with_twins(stacks: Stacks, interrupting: I64, twin: I32, sampled: I64) -> _Tree:
+    """Return the tree in which the parents of the rows ``interrupting`` have their twins' locations.
 
-    A parent with other children, or with samples of its own (``leaves``), stays, and a new row has the twin.
+    If such a parent has other children, or is the innermost frame of samples (one of ``sampled``), it must keep its
+    location for these. Then a new row with the twin is split from it, and becomes the parent of the interrupting rows.
     """
     parent, location = as_int64(stacks.parent), as_int64(stacks.location)
-    shared = falses(len(parent) + 1)
-    shared[np.delete(parent, rows)] = True
-    shared[leaves] = True
-    interrupted = unique(parent[rows])
-    alone, split = interrupted[~shared[interrupted]], interrupted[shared[interrupted]]
-    new = arange(len(parent))
-    new[split] = len(parent) + arange(len(split))
-    chosen = falses(len(parent))
-    chosen[rows] = True
-    chosen = np.append(chosen, chosen[split])  # whatever interrupted the row also interrupted the new one
-    location[alone] = twin[location[alone]]
+    is_needed = falses(len(parent) + 1)  # the last element is for −1: no parent, no stack
+    is_needed[np.delete(parent, interrupting)] = True
+    is_needed[sampled] = True
+    interrupted = unique(parent[interrupting])
+    replaced, split = interrupted[~is_needed[interrupted]], interrupted[is_needed[interrupted]]
+    new_row = arange(len(parent))  # the row that interrupting children of each row get as their parent
+    new_row[split] = len(parent) + arange(len(split))
+    is_interrupting = falses(len(parent))
+    is_interrupting[interrupting] = True
+    is_interrupting = np.append(is_interrupting, is_interrupting[split])  # a new row interrupted what its old row did
+    location[replaced] = twin[location[replaced]]
     location = np.append(location, twin[location[split]])
     parent = np.append(parent, parent[split])
-    parent[chosen] = new[parent[chosen]]
+    parent[is_interrupting] = new_row[parent[is_interrupting]]
     return _Tree(parent, location, split)
 
 
 def _settled_tree(tree: _Tree, before: Stacks) -> tuple[Stacks, I64]:
-    """Return the tree without equal rows, parents before children, and the new row of each of ``before``."""
+    """Return the tree without duplicate rows, parents before children, and the new row of each row of ``before``.
+
+    Rows are duplicates if they have equal locations and parents.
+    """
     count = len(before)
-    changed = flatnonzero(tree.location != np.append(before.location, minus_ones(len(tree.beside))))
-    same = equal_rows(tree.parent, tree.location, changed)
-    if (before.parent[1:] >= before.parent[:-1]).all():  # sort by level: a new row follows the one it was split from
-        place = np.append(2 * arange(count), 2 * tree.beside + 1)
+    changed = flatnonzero(tree.location != np.append(before.location, minus_ones(len(tree.split_from))))
+    first_equal = equal_rows(tree.parent, tree.location, changed)
+    # put parents before children: if the old rows are sorted by level, a new row may directly follow the row that it
+    # was split from; otherwise, all rows are sorted by depth
+    if (before.parent[1:] >= before.parent[:-1]).all():
+        sort_key = np.append(2 * arange(count), 2 * tree.split_from + 1)
     else:
-        place = depths(tree.parent)
-    order = argsort(place)
-    order = order[same[order] == order]
-    number = minus_ones(len(same) + 1)
-    number[order] = arange(len(order))
-    number[:-1] = number[same]
-    parent = as_int32(number[tree.parent[order]])
-    return Stacks(parent, as_int32(tree.location[order])), number[:count]
+        sort_key = depths(tree.parent)
+    order = argsort(sort_key)
+    order = order[first_equal[order] == order]
+    new_row = minus_ones(len(first_equal) + 1)  # the last element is for −1, no parent
+    new_row[order] = arange(len(order))
+    new_row[:-1] = new_row[first_equal]
+    parent = as_int32(new_row[tree.parent[order]])
+    return Stacks(parent, as_int32(tree.location[order])), new_row[:count]
 
 
-def _keeps_order(number: I64, profile: Profile) -> bool:
-    """Return whether rows of samples stay distinct and sorted; ``number`` is the new row of each stack."""
-    used = falses(len(profile.stacks) + 1)
-    used[profile.samples.stack] = True
-    rows = number[used[:-1]]
-    return bool((rows[1:] > rows[:-1]).all())
+def _keeps_order(new_row: I64, profile: Profile) -> bool:
+    """Return whether the stacks of samples stay distinct and in order; ``new_row`` (stacks,) renumbers them."""
+    is_sampled = falses(len(profile.stacks) + 1)
+    is_sampled[profile.samples.stack] = True
+    new_rows = new_row[is_sampled[:-1]]
+    return bool((new_rows[1:] > new_rows[:-1]).all())
 
 
 def _equal_locations(locations: Locations) -> I64:
-    """Return (locations,) the first equal location of each; synthetic ones are all different.
+    """Return (locations,) the first location that equals each, which may be the location itself.
 
-    Return addresses stay distinct: only those that have become exact may equal others.
+    Only exact locations are compared, because only those that have become exact may equal others; synthetic ones are
+    all different.
     """
-    first = arange(len(locations))
+    first_equal = arange(len(locations))
     rows = flatnonzero((locations.lookup == locations.address) & ~locations.synthetic)
-    kept, group = group_rows([column[rows] for column in (locations.mapping, locations.address, locations.mode)])
-    first[rows] = rows[kept[group]]
-    return first
+    first_row, group = group_rows([column[rows] for column in (locations.mapping, locations.address, locations.mode)])
+    first_equal[rows] = rows[first_row[group]]
+    return first_equal
 
 
 def _kept_locations(before: Stacks, after: Stacks, twin: I32) -> I64:
-    """Return the locations to keep, in order: those in stacks, and those that were in no stack before.
+    """Return the locations to keep: those in stacks now, and those that were in no stack before (twins excepted).
 
-    Twins come last.
+    They are in their old order, and each twin comes after its location.
     """
-    count = len(twin) - np.count_nonzero(twin >= 0)
-    keep: Bools = arange(len(twin)) < count
-    keep[before.location] = False
-    keep[after.location] = True
-    order = 2 * arange(len(twin))
-    order[twin[twin >= 0]] = order[twin >= 0] + 1
-    by_order = argsort(order)
-    return by_order[keep[by_order]]
+    count = len(twin) - np.count_nonzero(twin >= 0)  # without twins, which come last
+    is_kept: Bools = arange(len(twin)) < count
+    is_kept[before.location] = False
+    is_kept[after.location] = True
+    sort_key = 2 * arange(len(twin))
+    sort_key[twin[twin >= 0]] = sort_key[twin >= 0] + 1
+    order = argsort(sort_key)
+    return order[is_kept[order]]
 
 
 def _without_twins(profile: Profile, twin: I32) -> Profile:
+    """Drop all twins, which are the last locations and in no stack."""
     count = int(np.count_nonzero(twin < 0))
     return profile if count == len(twin) else _take_locations(profile, arange(count))
 
 
 def _take_locations(profile: Profile, rows: I64) -> Profile:
-    """Return the profile with some of its locations, including all that its stacks need, in the given order."""
-    number = np.full(len(profile.locations), -1, np.int32)
-    number[rows] = np.arange(len(rows), dtype=np.int32)
-    stacks = Stacks(profile.stacks.parent, number[profile.stacks.location])
+    """Return the profile with only its locations ``rows``, in this order; they include all that its stacks need."""
+    new_row = np.full(len(profile.locations), -1, np.int32)
+    new_row[rows] = np.arange(len(rows), dtype=np.int32)
+    stacks = Stacks(profile.stacks.parent, new_row[profile.stacks.location])
     return replace(profile, locations=take_locations(profile.locations, rows), stacks=stacks)

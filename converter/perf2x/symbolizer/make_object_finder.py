@@ -1,4 +1,4 @@
-"""Creates the object finder, shared by unwinder and symbolizer, and the context of symbol sources, from the options."""
+"""Creates the object finder, which unwinder and symbolizer share, and the context that symbol sources get."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,17 +19,17 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 def make_finder(options: SymbolOptions, diagnostics: Diagnostics, progress: Progress | None = None) -> Finder:
-    """Create a finder that searches everything in ``options``.
+    """Create a finder that searches all directories, archives and servers in ``options``.
 
     Use one per conversion, because it caches what it finds.
     """
     fetchers: list[Fetcher] = []
-    objects = _ArchivedObjects(archives_of(options))
+    archived = _ArchivedObjects(archives_of(options))
     if options.archives:
-        fetchers.append(objects.by_build_id)
+        fetchers.append(archived.by_build_id)
     if (client := _debuginfod(options, diagnostics, progress)) is not None:
         fetchers.append(client.fetch)
-    return Finder(options.search_paths(), tuple(fetchers), objects.by_name)
+    return Finder(options.search_paths(), tuple(fetchers), archived.by_name)
 
 
 def make_source_fetcher(options: SymbolOptions, diagnostics: Diagnostics) -> Fetch | None:
@@ -41,36 +41,41 @@ def make_source_fetcher(options: SymbolOptions, diagnostics: Diagnostics) -> Fet
 def _debuginfod(
     options: SymbolOptions, diagnostics: Diagnostics, progress: Progress | None = None
 ) -> Debuginfod | None:
-    """Create a client of the servers; those in DEBUGINFOD_URLS are not necessarily on the Internet."""
+    """Create a client of the debuginfod servers; None without servers.
+
+    The variable DEBUGINFOD_URLS may also have URLs of other kinds than http, as file://, which are left out.
+    """
     urls = tuple(url.rstrip("/") for url in options.debuginfod_urls if url.startswith(("http://", "https://")))
     return Debuginfod(urls, cache_directory(), diagnostics, progress) if urls else None
 
 
 def archives_of(options: SymbolOptions) -> tuple[Archive, ...]:
-    """Return the tarballs that the user named."""
+    """Return the tarballs of ``perf archive`` that the user named."""
     return tuple(Archive(path) for path in options.archives)
 
 
 class _ArchivedObjects(Struct):
-    """Objects in archives, found by build id or, if none was recorded, by name."""
+    """Finds objects in archives by build id or, if none was recorded, by name."""
 
     _archives: Sequence[Archive]
 
     def by_build_id(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
-        """Yield objects of a kind that the finder requests, ``executable`` or ``debuginfo``."""
+        """Yield the objects with a build id; ``kind`` is ``executable`` or ``debuginfo``, as in requests to servers."""
         members = {"executable": ("elf", "vdso"), "debuginfo": ("debug",)}[kind]
         for archive in self._archives:
-            found = archive.member(build_id, members)
-            if found is not None:
-                yield open_elf(found[1], found[0])
+            member = archive.member(build_id, members)
+            if member is not None:
+                name, contents = member
+                yield open_elf(contents, name)
 
     def by_name(self, name: str) -> Iterator[ElfObject]:
-        """Yield objects with a recorded name."""
+        """Yield the objects that were recorded as ``name``, without a build id."""
         for archive in self._archives:
             for kind in ("elf", "vdso", "debug"):
-                found = archive.member(name_key(name), (kind,))
-                if found is not None:
-                    yield open_elf(found[1], found[0])
+                member = archive.member(name_key(name), (kind,))
+                if member is not None:
+                    member_name, contents = member
+                    yield open_elf(contents, member_name)
 
 
 def make_context(
@@ -81,12 +86,13 @@ def make_context(
     finder: Finder,
     sideband: Sideband | None = None,
 ) -> Context:
-    """Collect what symbol sources need; properties of the kernel come from the first kernel mapping.
+    """Collect what symbol sources need.
 
-    For a profile without kernel frames, they come from the recording's ``sideband``, if there is one.
+    The kernel's build id and relocation reference are those of the profile's first kernel mapping. If there is none, or
+    if it lacks the build id, that comes from ``sideband``, or else from the recording's header (``session``).
     """
-    recorded = kernel_build_id(session, sideband.mmaps) if sideband else build_id_by_name(session, KERNEL)
-    reference, build_id = ("", 0), recorded
+    header_build_id = kernel_build_id(session, sideband.mmaps) if sideband else build_id_by_name(session, KERNEL)
+    reference, build_id = ("", 0), header_build_id
     for row in flatnonzero(profile.mappings.is_kernel):
         name = profile.strings[int(profile.mappings.filename[row])]
         if name.startswith(KERNEL):

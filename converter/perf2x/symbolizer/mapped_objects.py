@@ -1,4 +1,8 @@
-"""Groups a profile's mappings and locations by object, and computes the addresses to look up in each."""
+"""Groups a profile's mappings and locations by object, and computes the addresses to look up in each object.
+
+Symbols are looked up by object, not by mapping: several processes map the same file, and one process maps it in several
+pieces.
+"""
 
 from itertools import pairwise
 
@@ -18,34 +22,37 @@ _KERNEL_PREFIXES = ("[kernel", "[guest.kernel")
 
 
 class ObjectKey(Frozen):
-    """The key of an object: mappings with equal keys belong to one object."""
+    """What identifies an object: mappings with equal keys belong to one object."""
 
     kind: DsoKind
     name: str
+    """The mappings' name.
+
+    For ANONYMOUS memory, it is "", so that all code of a process is one object; only data keeps its name, and memory
+    whose symbols are in the recording (``Session.recorded_files``).
+    """
     build_id: bytes
     pid: int
-    """The process of ANONYMOUS memory, because names are valid only in it; −1 for data, and for all other kinds.
-
-    ANONYMOUS memory has an empty name, except for data and for code whose names are in the recording.
+    """The process of ANONYMOUS code, whose names are valid only in that process; −1 for data and for all other kinds.
     """
 
 
 class MappedObject(Frozen):
-    """One object of a profile, with its mappings and the requested locations."""
+    """One object of a profile, with its mappings and those of its locations that are to be looked up."""
 
     key: ObjectKey
     mappings: I64
-    """Rows of mappings."""
+    """Rows of the profile's mappings."""
     locations: I64
-    """Rows of locations, ascending."""
+    """Rows of the profile's locations, ascending."""
     pid: int
-    """A process that has the object mapped; −1 for the kernel."""
+    """A process that has mapped the object; −1 for the kernel."""
     start: int = 0
     """The lowest address that it is mapped at, 0 if there is no mapping."""
 
 
 def _kind_of(filename: str, is_kernel: bool, *, has_build_id: bool) -> DsoKind:
-    """Return the kind of object for a mapping's recorded name."""
+    """Return what kind of object a mapping is, by its recorded name."""
     if is_kernel:
         if filename.startswith(_KERNEL_PREFIXES) or not filename:
             return DsoKind.KERNEL
@@ -56,10 +63,11 @@ def _kind_of(filename: str, is_kernel: bool, *, has_build_id: bool) -> DsoKind:
 
 
 def mapped_objects(profile: Profile, session: Session, selected: Bools | None = None) -> list[MappedObject]:
-    """Return objects with ``selected`` locations, in order of their first mappings; unmapped kernel code comes last.
+    """Return the objects that have ``selected`` locations, in the order of their first mappings.
 
-    ``selected`` (locations,): None selects the locations without names. A mapping without a build id gets the one that
-    ``session`` has for its name.
+    ``selected`` (locations,): True for the locations to look up; None selects those without names. Kernel addresses
+    outside all mappings form an object of their own, which comes last. A mapping without a build id gets the one that
+    the recording's header (``session``) has for its name.
     """
     keys: dict[ObjectKey, list[int]] = {}
     for row in range(len(profile.mappings)):
@@ -79,76 +87,83 @@ def mapped_objects(profile: Profile, session: Session, selected: Bools | None = 
     return [mapped for mapped in result if len(mapped.locations)]
 
 
-def _locations_by_object(profile: Profile, rows: list[list[int]], selected: Bools) -> list[I64]:
-    """Return the selected locations of each object, ascending; ``rows`` are the mappings of each object."""
-    owner = zeros(len(profile.mappings))
-    for index, mappings in enumerate(rows):
-        owner[mappings] = index
-    found = flatnonzero(selected & (profile.locations.mapping >= 0))
-    owners = owner[profile.locations.mapping[found]]
-    order = argsort(owners)
-    cuts = searchsorted(owners[order], arange(len(rows) + 1))
-    return [found[order[start:end]] for start, end in pairwise(cuts.tolist())]
+def _locations_by_object(profile: Profile, object_mappings: list[list[int]], selected: Bools) -> list[I64]:
+    """Return the selected locations of each object, ascending.
+
+    ``object_mappings``: the rows of the mappings of each object; each mapping belongs to one object.
+    """
+    object_of_mapping = zeros(len(profile.mappings))
+    for object_number, mappings in enumerate(object_mappings):
+        object_of_mapping[mappings] = object_number
+    rows = flatnonzero(selected & (profile.locations.mapping >= 0))
+    numbers = object_of_mapping[profile.locations.mapping[rows]]
+    order = argsort(numbers)
+    bounds = searchsorted(numbers[order], arange(len(object_mappings) + 1))
+    return [rows[order[start:end]] for start, end in pairwise(bounds.tolist())]
 
 
 def object_key(profile: Profile, row: int, session: Session) -> ObjectKey:
-    """Return the object of a mapping."""
+    """Return the key of the object that the mapping in ``row`` belongs to."""
     mappings, strings = profile.mappings, profile.strings
     name = strings[int(mappings.filename[row])]
-    carried = bytes.fromhex(strings[int(mappings.build_id[row])])
-    build_id = carried or build_id_by_name(session, name)
+    mapping_build_id = bytes.fromhex(strings[int(mappings.build_id[row])])
+    build_id = mapping_build_id or build_id_by_name(session, name)
     kind = _kind_of(name, bool(mappings.is_kernel[row]), has_build_id=bool(build_id))
     if kind is DsoKind.ANONYMOUS:
         pid = int(mappings.pid[row])
         return ObjectKey(kind, name if pid < 0 or name in session.recorded_files else "", b"", pid)
-    if kind is DsoKind.KERNEL:
+    if kind is DsoKind.KERNEL:  # [kernel.kallsyms]_text and [kernel.kallsyms]_stext are one object
         name = name.partition("]")[0] + "]" if "]" in name else name
     return ObjectKey(kind, name, build_id, -1)
 
 
-def dso_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> Dso:
+def dso_of(profile: Profile, mapped: MappedObject, files: ObjectFiles) -> Dso:
     """Return the object in the form that symbol sources expect."""
     key, rows = mapped.key, mapped.mappings
     limit = int(profile.mappings.limit[rows].max()) if len(rows) else 2**64 - 1
     offset = int(profile.mappings.offset[rows].min()) if len(rows) else 0
-    return Dso(key.name, key.build_id, key.kind, mapped.pid, found, mapped.start, limit, offset)
+    return Dso(key.name, key.build_id, key.kind, mapped.pid, files, mapped.start, limit, offset)
 
 
-def addresses_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> U64:
-    """Return (2 * locations,) addresses to look up: ELF addresses in files, otherwise recorded addresses (see DsoKind).
+def addresses_of(profile: Profile, mapped: MappedObject, files: ObjectFiles) -> U64:
+    """Return the addresses at which an object's locations are looked up, in the terms of its ``DsoKind``.
 
-    The address for a location's ``lookup`` is followed by that for its ``address``, for a second try. If the locations
-    are sorted, so are the addresses.
+    There are two for each location: that of its ``lookup`` (the byte before a return address), then that of its
+    ``address``, in case that the location turns out not to be a return address.
+
+    Shapes: returns (2 * locations,), ascending if the locations are.
     """
     locations, mappings = profile.locations, profile.mappings
-    offset = np.empty(2 * len(mapped.locations), np.uint64)
-    offset[::2], offset[1::2] = locations.lookup[mapped.locations], locations.address[mapped.locations]
+    address = np.empty(2 * len(mapped.locations), np.uint64)
+    address[::2], address[1::2] = locations.lookup[mapped.locations], locations.address[mapped.locations]
     if mapped.key.kind not in (DsoKind.FILE, DsoKind.VDSO):
-        return offset
+        return address
+    # make file offsets of the addresses, then svmas if the file is there; a vDSO is mapped whole, from its first byte
     shift = mappings.offset - mappings.start if mapped.key.kind is DsoKind.FILE else -mappings.start
-    offset.reshape(-1, 2)[:] += shift[locations.mapping[mapped.locations], None]
-    if found.code is not None:
-        svma, inside = found.code.svma(offset)
-        return np.where(inside, svma, offset)  # offsets outside all segments are never found
-    if found.files:
-        return _svmas_without_code(found.files[0], offset, int(mappings.offset[mapped.mappings].min()))
-    return offset
+    address.reshape(-1, 2)[:] += shift[locations.mapping[mapped.locations], None]
+    if files.code is not None:
+        svma, is_in_segment = files.code.svma(address)
+        return np.where(is_in_segment, svma, address)  # offsets outside all segments are never found
+    if files.files:
+        return _svmas_without_code(files.files[0], address, int(mappings.offset[mapped.mappings].min()))
+    return address
 
 
-def _svmas_without_code(debug: ElfObject, offset: U64, first: int) -> U64:
-    """Convert file offsets to ELF addresses with only a debug file, in which the offsets of segments differ.
+def _svmas_without_code(debug: ElfObject, offset: U64, first_offset: int) -> U64:
+    """Convert file offsets to svmas if only a debug file was found, whose segments have other offsets.
 
-    ``objcopy --only-keep-debug`` keeps addresses and sizes, but not offsets. The executable segment began at the offset
-    of the first mapping, rounded to pages.
+    ``objcopy --only-keep-debug`` keeps the addresses and sizes of segments, but not their offsets. The missing file is
+    assumed to have its first executable segment at ``first_offset``, the lowest offset of the object's mappings, which
+    begins a page.
     """
-    text = [s for s in debug.segments if s.type == "PT_LOAD" and s.flags & PF_X]
-    if not text:
+    text_segments = [s for s in debug.segments if s.type == "PT_LOAD" and s.flags & PF_X]
+    if not text_segments:
         return offset
-    shift = text[0].address // 4096 * 4096 - first
+    shift = text_segments[0].address // 4096 * 4096 - first_offset
     return offset + np.uint64(shift % 2**64)
 
 
 def vdso_files(context: Context, mapped: MappedObject) -> ObjectFiles:
-    """Return the files of a vDSO; that of 32-bit programs is mapped below 4 GiB."""
+    """Return the files of a vDSO; the one for 32-bit programs is mapped below 4 GiB."""
     is_64 = mapped.start >= 2**32
     return find_vdso(context.finder, context.session, mapped.key.build_id, context.kernel_build_id, is_64=is_64)

@@ -1,4 +1,8 @@
-"""Builds a profile's tables of strings, functions and lines from the lookup results of its objects."""
+"""Builds a profile's tables of strings, functions and lines from the lookup results of its objects.
+
+A line, as in pprof, is a function and a source line in it; a location has one for its function, preceded by those of
+the functions inlined there.
+"""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -22,11 +26,12 @@ class ProfileLineBuilder:
         columns = (table.name, table.system_name, table.filename, table.start_line)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         self._functions: dict[tuple[int, int, int, int], int] = {row: index for index, row in enumerate(rows)}
-        # lines in order of arrival; locations refer to them by first row and count
+        # all lines in the order in which they were added, as a list of arrays; location i has count[i] of them from
+        # row _start[i] on
         self._line_function: list[AnyArray] = [profile.locations.line_function]
         self._line_number: list[AnyArray] = [profile.locations.line_number]
-        self._first = 0
-        """Row of the first of the lines that were added last."""
+        self._last_array_start = 0
+        """The row of the first line in the last array."""
         self._start = profile.locations.line_offsets[:-1].copy()
         self.count = np.diff(profile.locations.line_offsets)
         """(locations,) number of lines."""
@@ -34,42 +39,47 @@ class ProfileLineBuilder:
         self._is_exact = falses(len(profile.locations))
 
     def add(self, mapped: MappedObject, result: ResolveResult) -> None:
-        """Add the lines of one object's locations; results that share rows must follow each other."""
+        """Add the lines of one object's locations.
+
+        Results that share rows (those of ``ResolveResult.split``) must be added one after the other, so that these rows
+        are added once.
+        """
         if result.line is not self._line_number[-1]:
             numbers = as_int32(self._function_numbers(result.functions))
             self._line_function.append(numbers[result.function])
-            self._first += len(self._line_number[-1])
+            self._last_array_start += len(self._line_number[-1])
             self._line_number.append(result.line)
-        self._start[mapped.locations], self.count[mapped.locations] = result.start + self._first, result.count
+        self._start[mapped.locations] = result.start + self._last_array_start
+        self.count[mapped.locations] = result.count
         self._is_exact[mapped.locations] = result.is_exact
         self._has_inlines[mapped.mappings] |= result.has_inlines.any()
 
     @property
-    def moved(self) -> bool:
-        """Whether any location turned out to be exact, not a return address."""
+    def has_exact(self) -> bool:
+        """Whether any location turned out to be exact, not a return address; `finish` then changes its ``lookup``."""
         return bool(self._is_exact.any())
 
     def _function_numbers(self, functions: Sequence[FunctionRow]) -> list[int]:
-        """Return numbers of functions in the profile's table; new functions are appended to it."""
-        strings, known = self._strings, self._functions
-        result = []
+        """Return the index of each function in the profile's table; functions that it lacks are appended to it."""
+        strings, table = self._strings, self._functions
+        numbers = []
         for name, system_name, filename, start_line in functions:
-            a = strings.setdefault(name, len(strings))
-            b = a if system_name == name else strings.setdefault(system_name, len(strings))
-            c = strings.setdefault(filename, len(strings))
-            result.append(known.setdefault((a, b, c, start_line), len(known)))
-        return result
+            name_index = strings.setdefault(name, len(strings))
+            system_index = name_index if system_name == name else strings.setdefault(system_name, len(strings))
+            file_index = strings.setdefault(filename, len(strings))
+            numbers.append(table.setdefault((name_index, system_index, file_index, start_line), len(table)))
+        return numbers
 
     def finish(self, profile: Profile) -> Profile:
-        """Return the profile with all lines, in the order of its locations."""
+        """Return ``profile`` with all lines, functions and strings, and with the ``has_…`` flags of its mappings."""
         rows = ranges(self._start, self.count)
         flat = np.fromiter(chain.from_iterable(self._functions), np.int32, 4 * len(self._functions))
         columns = flat.reshape(-1, 4).T
         functions = Functions(*(np.ascontiguousarray(column) for column in columns))
-        before = profile.locations
+        old = profile.locations
         locations = replace(
-            before,
-            lookup=np.where(self._is_exact, before.address, before.lookup) if self.moved else before.lookup,
+            old,
+            lookup=np.where(self._is_exact, old.address, old.lookup) if self.has_exact else old.lookup,
             line_offsets=offsets_of(self.count),
             line_function=np.concatenate(self._line_function)[rows].astype(np.int32, copy=False),
             line_number=np.concatenate(self._line_number)[rows].astype(np.int32, copy=False),
@@ -81,20 +91,24 @@ class ProfileLineBuilder:
 
 
 def _with_has_flags(mappings: Mappings, locations: Locations, functions: Functions, has_inlines: AnyArray) -> Mappings:
-    """Set ``has_functions``, ``has_filenames`` etc. of mappings that have such lines."""
-    mapping = repeat(locations.mapping, np.diff(locations.line_offsets))
+    """Set pprof's ``has_functions``, ``has_filenames`` etc. for mappings with at least one line that has the property.
+
+    ``has_inlines`` (mappings,): whether a source of the mapping's names includes inlined functions.
+    """
+    line_mapping = repeat(locations.mapping, np.diff(locations.line_offsets))
     has_file, has_line = functions.filename[locations.line_function] > 0, locations.line_number > 0
 
-    def any_of(column: AnyArray) -> AnyArray:
+    def mappings_with(is_selected_line: AnyArray) -> AnyArray:
+        """Return (mappings,) whether any of a mapping's lines is selected."""
         result = falses(len(mappings))
-        result[mapping[column & (mapping >= 0)]] = True
+        result[line_mapping[is_selected_line & (line_mapping >= 0)]] = True
         return result
 
-    named = any_of(trues(len(mapping)))
+    has_functions = mappings_with(trues(len(line_mapping)))
     return replace(
         mappings,
-        has_functions=mappings.has_functions | named,
-        has_filenames=mappings.has_filenames | any_of(has_file),
-        has_line_numbers=mappings.has_line_numbers | any_of(has_line),
-        has_inline_frames=mappings.has_inline_frames | (has_inlines & named),
+        has_functions=mappings.has_functions | has_functions,
+        has_filenames=mappings.has_filenames | mappings_with(has_file),
+        has_line_numbers=mappings.has_line_numbers | mappings_with(has_line),
+        has_inline_frames=mappings.has_inline_frames | (has_inlines & has_functions),
     )

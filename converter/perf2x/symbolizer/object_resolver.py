@@ -1,5 +1,10 @@
 """Looks up functions and lines for the addresses of one object in all symbol sources.
 
+A return address is the address after the call, which may already belong to the next function, so it is looked up one
+byte earlier. Not every address that looks like a return address is one: some are the first byte of a function that was
+never called. Only the functions found at both addresses, or the code before them, show which. So two addresses are
+looked up for each location: the *lookup address* and the *exact* address, which is the location's own.
+
 Functions are named in the style that the user requested. Results can be sent between processes.
 """
 
@@ -42,54 +47,56 @@ from perf2x.symbolizer.sources.elf_symbols import count_broken
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Function, Symbols, SymbolSource
 from perf2x.symbolizer.symbol_options import NameStyle
 
-_LINKER, _LINKER_PREFIX = "[linker]", "__dl_"
-_LINKERS = re.compile(r"/linker(?:64)?(?:_\w+)?$")
-"""Android's linker, whose build prefixes all symbols; functions in other libraries have that prefix for other reasons.
+_LINKER_MARK, _LINKER_PREFIX = "[linker]", "__dl_"
+"""What simpleperf displays before functions of Android's linker, and what the linker's build puts before its symbols.
 """
+_LINKER_PATH = re.compile(r"/linker(?:64)?(?:_\w+)?$")
+"""Path of Android's linker. Functions of other libraries begin with its prefix for other reasons."""
 
 
 def function_row(function: Function, style: NameStyle) -> FunctionRow:
     """Return a function as a row of the profile, named in ``style``; a short name given by its source is kept."""
-    shown = linked = function.system_name or function.name
+    display_name = system_name = function.system_name or function.name
     if style == "short":
-        shown = function.name or short_name(function.system_name)
+        display_name = function.name or short_name(function.system_name)
     elif style == "full":
-        shown = _full(function)
-    return shown, linked, function.filename, function.start_line
+        display_name = _full_name(function)
+    return display_name, system_name, function.filename, function.start_line
 
 
 def full_names(names: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return full names by system name, of the functions that are displayed under a different name.
+    """Return the full names of functions by system name, without those that are displayed in full anyway.
 
     ``names``: the displayed name and the system name of each function.
     """
-    pairs = ((name, system_name, _full(Function(system_name, name))) for name, system_name in names)
-    return {system_name: full for name, system_name, full in pairs if full != name}
+    rows = ((name, system_name, _full_name(Function(system_name, name))) for name, system_name in names)
+    return {system_name: full for name, system_name, full in rows if full != name}
 
 
-def _full(function: Function) -> str:
-    if function.name.startswith(_LINKER):
-        return _LINKER + full_name(function.system_name.removeprefix(_LINKER_PREFIX))
+def _full_name(function: Function) -> str:
+    if function.name.startswith(_LINKER_MARK):
+        return _LINKER_MARK + full_name(function.system_name.removeprefix(_LINKER_PREFIX))
     return full_name(function.system_name) if function.system_name else function.name
 
 
-def _of_linker(function: Function) -> Function:
-    """Return a function of Android's linker, marked as simpleperf does."""
+def _with_linker_mark(function: Function) -> Function:
+    """Return a function of Android's linker with simpleperf's mark in place of the linker's prefix."""
     if not function.system_name.startswith(_LINKER_PREFIX):
         return function
-    return replace(function, name=_LINKER + short_name(function.system_name.removeprefix(_LINKER_PREFIX)))
+    return replace(function, name=_LINKER_MARK + short_name(function.system_name.removeprefix(_LINKER_PREFIX)))
 
 
 class ResolveResult(Frozen):
     """Functions and lines of one object's locations.
 
     Location i has ``count[i]`` rows from ``start[i]`` on, innermost inlined function first; none if no source knows it.
+    Several locations may share rows.
     """
 
     start: I64
-    """(locations,)"""
+    """(locations,) first row."""
     count: I64
-    """(locations,)"""
+    """(locations,) number of rows."""
     is_exact: Bools
     """(locations,) True if names or code show that the address is an instruction's own, not a return address."""
     function: I32
@@ -99,27 +106,27 @@ class ResolveResult(Frozen):
     functions: list[FunctionRow]
     """In order of first appearance; some may be equal."""
     has_inlines: Bools
-    """(locations,) whether a source that named addresses of the object reports inlined functions."""
+    """(locations,) whether a source that named an address of the object includes inlined functions."""
     reason: str
-    """Why locations have no name."""
-    counts: Sequence[Count] = ()
-    """Diagnostics of this object."""
+    """Why locations without rows have none."""
+    diagnostic_counts: Sequence[Count] = ()
+    """What was counted in the diagnostics while the object was looked up."""
 
-    def split(self, counts: Sequence[int]) -> "Iterator[ResolveResult]":
-        """Split a result for several objects into one for each; ``counts`` are their numbers of locations.
+    def split(self, location_counts: Sequence[int]) -> "Iterator[ResolveResult]":
+        """Split a result for several objects into one for each; all of them share the rows.
 
-        All of them share the rows.
+        ``location_counts``: the number of locations of each object.
         """
-        for first, end in pairwise([0, *accumulate(counts)]):
-            part = {name: getattr(self, name)[first:end] for name in ("start", "count", "is_exact", "has_inlines")}
-            yield replace(self, **part)
+        for first, end in pairwise([0, *accumulate(location_counts)]):
+            columns = {name: getattr(self, name)[first:end] for name in ("start", "count", "is_exact", "has_inlines")}
+            yield replace(self, **columns)
 
-    def names(self, rows: I64) -> PlaceNames:
-        """Return the names of the locations ``rows``, whose numbers become the places of the result."""
-        lines = ranges(self.start[rows], self.count[rows])
-        function, line = (as_int64(column[lines]) for column in (self.function, self.line))
-        flags = self.is_exact[rows], self.has_inlines[rows]
-        return PlaceNames(rows, self.count[rows], *flags, function, line, self.functions)
+    def names(self, locations: I64) -> PlaceNames:
+        """Return the names of some locations, given by index; these indices are the places of the result."""
+        rows = ranges(self.start[locations], self.count[locations])
+        function, line = (as_int64(column[rows]) for column in (self.function, self.line))
+        flags = self.is_exact[locations], self.has_inlines[locations]
+        return PlaceNames(locations, self.count[locations], *flags, function, line, self.functions)
 
 
 class ObjectResolver:
@@ -130,62 +137,69 @@ class ObjectResolver:
         self._sources = sorted(sources, key=lambda source: source.order)
 
     def resolve(self, mapped: MappedObject) -> ResolveResult:
-        """Resolve one object. Diagnostics are part of the result, so that any process can call this."""
+        """Look up the locations of one object. Diagnostics are part of the result, so that any process can do this."""
         options = self._context.options
-        with self._context.diagnostics.apart() as counts:
-            found = find_files(self._context, mapped)
-            dso = dso_of(self._profile, mapped, found)
-            address, index = unique_inverse(addresses_of(self._profile, mapped, found))
+        with self._context.diagnostics.apart() as diagnostic_counts:
+            files = find_files(self._context, mapped)
+            dso = dso_of(self._profile, mapped, files)
+            # (2 * locations,): lookup address and exact address of each location, as indices into distinct addresses
+            address, index = unique_inverse(addresses_of(self._profile, mapped, files))
+            lookup, exact = index[::2], index[1::2]
             is_file = mapped.key.kind is DsoKind.FILE or is_vdso(mapped.key.name)
             is_data = mapped.key.kind is DsoKind.ANONYMOUS and mapped.pid < 0
-            reason = found.reason if is_file else "it holds no code" if is_data else ""
-            answers = self._ask_sources(dso, address, reason)
-            function, used = _shared_functions(answers.parts)
-            if is_file and _LINKERS.search(mapped.key.name):
-                used = [*map(_of_linker, used)]
-            functions = [function_row(each, options.names) for each in used]
-            lookup, exact = index[::2], index[1::2]
-            outermost = _outermost_functions(answers, function)
+            reason = files.reason if is_file else "it holds no code" if is_data else ""
+            found_symbols = self._ask_sources(dso, address, reason)
+            function, source_functions = _shared_functions(found_symbols.per_source)
+            if is_file and _LINKER_PATH.search(mapped.key.name):
+                source_functions = [*map(_with_linker_mark, source_functions)]
+            functions = [function_row(each, options.names) for each in source_functions]
+            # if the function changes between the two addresses, the exact one is the first byte of a function
+            outermost = _outermost_functions(found_symbols, function)
             before, at = outermost[lookup], outermost[exact]
-            is_exact, starts = not_called(before, at, [row[1] for row in functions]), (at >= 0) & (before != at)
+            begins_function = (at >= 0) & (before != at)
+            is_exact = not_called(before, at, [row[1] for row in functions])
             if mapped.key.kind is DsoKind.ANONYMOUS:
                 # an address at which a function begins is exact here, even after a call: Erlang's virtual machine
                 # stores continuations, the first byte of a function, on the stack without a call; and a call seldom
                 # ends where the next function begins, because runtimes align functions and put headers before them
-                is_exact |= starts
-            elif found.code is not None:
-                is_exact |= _without_call(found.code, address[exact], starts)
-            row = np.where(is_exact | (answers.count[lookup] == 0), exact, lookup)
+                is_exact |= begins_function
+            elif files.code is not None:
+                is_exact |= _without_call(files.code, address[exact], begins_function)
+            # a location that has no name at its lookup address may have one at its exact address
+            row = np.where(is_exact | (found_symbols.count[lookup] == 0), exact, lookup)
         return ResolveResult(
-            start=answers.start[row],
-            count=answers.count[row],
+            start=found_symbols.start[row],
+            count=found_symbols.count[row],
             is_exact=is_exact,
             function=function,
-            line=answers.line,
+            line=found_symbols.line,
             functions=_of_kind(mapped.key.kind, functions),
-            has_inlines=np.full(len(row), any(part.has_inlines for part in answers.parts), np.bool_),
-            reason=answers.reason or "no symbol at these addresses",
-            counts=list(counts.values()),
+            has_inlines=np.full(len(row), any(symbols.has_inlines for symbols in found_symbols.per_source), np.bool_),
+            reason=found_symbols.reason or "no symbol at these addresses",
+            diagnostic_counts=list(diagnostic_counts.values()),
         )
 
     def functions_at(self, dso: Dso, address: U64) -> tuple[ListArray, list[FunctionRow]]:
-        """Return function number and line of each frame at each address, innermost first, and the functions.
+        """Return the frames at each address, innermost first, and the functions that they are in.
 
-        Names are the same as those from `resolve`. Shapes: ``address`` (n,), sorted and unique; returns n lists, whose
-        values are (rows, 2).
+        Functions have the same names as in the result of `resolve`. Shapes: ``address`` (n,), sorted and unique;
+        returns n lists of rows (index of the function, line), whose values are (rows, 2).
         """
-        answers = self._ask_sources(dso, address, "")
-        function, used = _shared_functions(answers.parts)
-        rows = ranges(answers.start, answers.count)
-        values = as_int64(np.stack([function[rows], answers.line[rows]], 1))
-        functions = [function_row(each, self._context.options.names) for each in used]
-        return ListArray(offsets_of(answers.count), values), _of_kind(dso.kind, functions)
+        found_symbols = self._ask_sources(dso, address, "")
+        function, source_functions = _shared_functions(found_symbols.per_source)
+        rows = ranges(found_symbols.start, found_symbols.count)
+        values = as_int64(np.stack([function[rows], found_symbols.line[rows]], 1))
+        functions = [function_row(each, self._context.options.names) for each in source_functions]
+        return ListArray(offsets_of(found_symbols.count), values), _of_kind(dso.kind, functions)
 
-    def _ask_sources(self, dso: Dso, address: U64, reason: str) -> "_SourceAnswers":
-        """Look up, in one source after another, the addresses that earlier sources did not name."""
+    def _ask_sources(self, dso: Dso, address: U64, reason: str) -> "_FoundSymbols":
+        """Ask one source after another for the addresses that earlier sources did not name.
+
+        ``reason``: why addresses may stay without a name, unless a source reports a reason of its own.
+        """
         start, count = zeros(len(address)), zeros(len(address))
-        parts: list[Symbols] = []
-        rows = 0
+        per_source: list[Symbols] = []
+        row_count = 0
         for source in self._sources:
             unnamed = flatnonzero(count == 0)
             if not len(unnamed) or not source.covers(dso):
@@ -197,84 +211,94 @@ class ObjectResolver:
                 reason = reason or str(error)
                 continue
             reason = symbols.missing or reason
-            start[unnamed], count[unnamed] = symbols.offsets[:-1] + rows, np.diff(symbols.offsets)
-            rows += len(symbols.line)
-            parts.append(symbols)
-        return _SourceAnswers(start, count, parts, reason)
+            start[unnamed], count[unnamed] = symbols.offsets[:-1] + row_count, np.diff(symbols.offsets)
+            row_count += len(symbols.line)
+            per_source.append(symbols)
+        return _FoundSymbols(start, count, per_source, reason)
 
 
-class _SourceAnswers(Frozen):
-    """Answers of all sources for an object's unique addresses."""
+class _FoundSymbols(Frozen):
+    """What all sources found at an object's addresses; the rows of ``per_source`` are numbered one after the other."""
 
     start: I64
-    """(addresses,) first row among the concatenated rows of all parts."""
+    """(addresses,) first row."""
     count: I64
-    """(addresses,)"""
-    parts: list[Symbols]
+    """(addresses,) number of rows."""
+    per_source: list[Symbols]
     reason: str
+    """Why addresses without rows have none."""
 
     @property
     def line(self) -> I32:
         """(rows,) source lines, 0 if unknown."""
-        return np.concatenate([np.zeros(0, np.int32), *(part.line for part in self.parts)])
+        return np.concatenate([np.zeros(0, np.int32), *(symbols.line for symbols in self.per_source)])
 
 
 def find_files(context: Context, mapped: MappedObject) -> ObjectFiles:
-    """Return the object's files; none for the kernel, for code that the kernel generated, and for anonymous memory."""
+    """Find an object's files; report those of another build, and a program that was changed after the recording.
+
+    There are none for the kernel (its sources find its files), for code that it generated, and for anonymous memory.
+    """
     key = mapped.key
     if key.kind in (DsoKind.KERNEL, DsoKind.SYMBOL, DsoKind.ANONYMOUS):
         return ObjectFiles()
     if is_vdso(key.name):
         return vdso_files(context, mapped)
-    found = context.find(key.name, key.build_id, mapped.pid)
+    files = context.find(key.name, key.build_id, mapped.pid)
     is_program = not is_jitdump(key.name)  # a runtime may still be writing its dump
-    if found.doubtful and not found.files and is_program and context.recorded.made_here:
+    if files.doubtful and not files.files and is_program and context.recorded.made_here:
         advice = (
             "a program without a build id was changed after the recording, so its code has no names: convert before "
             "rebuilding it, keep the recorded file (--symfs DIR), or link with --build-id."
         )
         context.diagnostics.add("objects_replaced", advice, where=key.name)
-    if found.mismatched:
+    if files.mismatched:
         advice = "files of another build were used, as requested; names may be wrong."
         context.diagnostics.add("build_id_mismatch", advice, where=key.name)
-    return found
+    return files
 
 
-def _shared_functions(parts: Sequence[Symbols]) -> tuple[I32, list[Function]]:
-    """Return the function index of every row, and one table of the functions used by any part."""
+def _shared_functions(per_source: Sequence[Symbols]) -> tuple[I32, list[Function]]:
+    """Join the functions of all sources into one table, without those that no row uses.
+
+    Returns (rows,) the index of each row's function in the table, and the table.
+    """
     functions: list[Function] = []
     columns = [np.zeros(0, np.int32)]
-    for part in parts:
-        is_used = falses(len(part.functions))
-        is_used[part.function] = True
-        number = cumsum(is_used) - 1 + len(functions)
-        functions += [part.functions[row] for row in flatnonzero(is_used).tolist()]
-        columns.append(as_int32(number[part.function]))
+    for symbols in per_source:
+        is_used = falses(len(symbols.functions))
+        is_used[symbols.function] = True
+        new_index = cumsum(is_used) - 1 + len(functions)
+        functions += [symbols.functions[row] for row in flatnonzero(is_used).tolist()]
+        columns.append(as_int32(new_index[symbols.function]))
     return np.concatenate(columns), functions
 
 
-def _outermost_functions(answers: _SourceAnswers, function: I32) -> I64:
-    """Return (addresses,) the function of each address, −1 if no source knows it."""
-    last = (answers.start + answers.count - 1)[answers.count > 0]
-    outermost = minus_ones(len(answers.count))
-    outermost[answers.count > 0] = function[last]
+def _outermost_functions(found_symbols: _FoundSymbols, function: I32) -> I64:
+    """Return (addresses,) the function of each address's last row, −1 for an address without rows.
+
+    That is the function itself, not one inlined into it. ``function`` (rows,) is the index of each row's function.
+    """
+    last_row = (found_symbols.start + found_symbols.count - 1)[found_symbols.count > 0]
+    outermost = minus_ones(len(found_symbols.count))
+    outermost[found_symbols.count > 0] = function[last_row]
     return outermost
 
 
-def _without_call(code: ElfObject, svma: U64, starts: Bools) -> Bools:
-    """Return (n,) True where a function starts (``starts``) and no call ends, so that it is not a return address.
+def _without_call(code: ElfObject, svma: U64, begins_function: Bools) -> Bools:
+    """Return (n,) True where a function begins and no call ends, so that the address is not a return address.
 
-    Only the few addresses of ``starts`` are checked, because chains without frame pointers contain addresses of
-    functions that were never called. A call may be the last instruction of a function (if the callee never returns), so
-    the bytes before the address decide.
+    Chains without frame pointers contain addresses of functions that were never called. But a call may also be the last
+    instruction of a function (if the callee never returns), so the bytes before the address decide. Only the few
+    addresses at which a function begins (``begins_function``, (n,)) are checked.
     """
-    sites, found = CallSites(code), falses(len(svma))
-    found[starts] = [not sites.may_return_to(one) for one in svma[starts].tolist()]
-    return found
+    sites, is_without_call = CallSites(code), falses(len(svma))
+    is_without_call[begins_function] = [not sites.may_return_to(address) for address in svma[begins_function].tolist()]
+    return is_without_call
 
 
 def _of_kind(kind: DsoKind, functions: list[FunctionRow]) -> list[FunctionRow]:
-    """Return the functions; in the kernel, padding gets the name of its function."""
+    """Return the functions of an object of this kind; padding in kernel code gets the name of its function."""
     if kind not in (DsoKind.KERNEL, DsoKind.MODULE):
         return functions
     return [

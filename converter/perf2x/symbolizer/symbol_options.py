@@ -1,4 +1,4 @@
-"""Options of symbolization."""
+"""Options of symbolization: where symbols are searched, and how functions are named."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from perf2x.base.binaries.find.search_paths import SearchPaths
 
 _KALLSYMS = re.compile(rb"[0-9a-f]{1,16} \w |\x1f\x8b|\xfd7zXZ|\x28\xb5\x2f\xfd|BZh")
-"""First line of the file, or the magic of gzip, xz, zstd and bzip2."""
+"""How the file begins: with the first line of kallsyms, or with the magic number of gzip, xz, zstd or bzip2."""
+
+
+# Functions named _read_… convert an option's text to its value. Raise SettingError for an unsuitable one.
 
 
 def _read_kallsyms(setting: str, text: str) -> Path:
@@ -22,9 +25,9 @@ def _read_kallsyms(setting: str, text: str) -> Path:
 
 
 def _is_kallsyms(path: Path) -> bool:
-    """Return whether a file starts like kallsyms, or is compressed.
+    """Return whether a file may be a copy of kallsyms, by its first bytes.
 
-    ``<(zcat kallsyms.gz)`` is a pipe, which can be read only once, from start to end.
+    A pipe, as from ``<(zcat kallsyms.gz)``, is accepted unread, because it can be read only once.
     """
     if not path.is_file():
         return path.is_fifo()
@@ -50,9 +53,9 @@ def _read_servers(setting: str, urls: Iterable[str]) -> tuple[str, ...]:
     return tuple(urls)
 
 
-def _place(words: str, *names: str, metavar: str = "DIR", **more: object) -> Setting:
-    """Declare a path to search; inputs without addresses in files refuse it."""
-    return Setting(words, names, metavar, asks="files", **{"rare": True} | more)  # type: ignore[arg-type]
+def _search_path(help_text: str, *names: str, metavar: str = "DIR", **more: object) -> Setting:
+    """Declare an option that is a path to search. Inputs whose code has no addresses in files refuse it."""
+    return Setting(help_text, names, metavar, asks="files", **{"rare": True} | more)  # type: ignore[arg-type]
 
 
 NameStyle = Literal["short", "full", "mangled"]
@@ -63,13 +66,13 @@ tables.
 
 
 class SymbolOptions(Frozen):
-    """Sources of symbols and the style of names."""
+    """Where symbols are searched, and how functions are named."""
 
     PANEL = "Symbols"
 
     symfs: Annotated[
         Path | None,
-        _place(
+        _search_path(
             "Root of the recorded machine's files; ~/.debug and /usr/lib/debug of this machine are not read.",
             metavar="DIR[,flat]",
             rare=False,
@@ -80,23 +83,25 @@ class SymbolOptions(Frozen):
     """``--symfs DIR,flat``: every file lies directly in DIR."""
     kallsyms: Annotated[
         Path | None,
-        _place("The recorded kernel's symbols (/proc/kallsyms).", metavar="FILE", read=_read_kallsyms),
+        _search_path("The recorded kernel's symbols (/proc/kallsyms).", metavar="FILE", read=_read_kallsyms),
     ] = None
-    """Used unchecked; may be compressed."""
-    vmlinux: Annotated[Path | None, _place("The kernel's ELF file.", metavar="FILE", read=read_path)] = None
+    """It may be compressed. That it is of the recorded kernel is not checked."""
+    vmlinux: Annotated[Path | None, _search_path("The kernel's ELF file.", metavar="FILE", read=read_path)] = None
     debug_dirs: Annotated[
         tuple[Path, ...],
-        _place("Another directory laid out like /usr/lib/debug; repeatable.", "--debug-dir", read=read_directories),
+        _search_path(
+            "Another directory laid out like /usr/lib/debug; repeatable.", "--debug-dir", read=read_directories
+        ),
     ] = ()
     """Searched before /usr/lib/debug."""
     buildid_dir: Annotated[
         Path | None,
-        _place("perf's build-id cache.", shown_default="~/.debug, with --symfs DIR/.debug", read=read_directory),
+        _search_path("perf's build-id cache.", shown_default="~/.debug, with --symfs DIR/.debug", read=read_directory),
     ] = None
     perf_map_dir: Annotated[
-        Path | None, _place("Directory of perf-PID.map files.", shown_default="/tmp", read=read_directory)
+        Path | None, _search_path("Directory of perf-PID.map files.", shown_default="/tmp", read=read_directory)
     ] = None
-    """Also for jit-PID.dump; None: /tmp (below symfs if given)."""
+    """Searched for jit-PID.dump files as well. None: /tmp, below ``symfs`` if given."""
     debuginfod_urls: Annotated[
         tuple[str, ...],
         Setting(
@@ -109,13 +114,13 @@ class SymbolOptions(Frozen):
             rare=True,
         ),
     ] = ()
-    """Empty: no network access."""
+    """If empty, the network is not used."""
     archives: Annotated[
         tuple[Path, ...],
-        _place("A tarball of perf archive; repeatable.", "--archive", metavar="FILE", read=_read_archives),
+        _search_path("A tarball of perf archive; repeatable.", "--archive", metavar="FILE", read=_read_archives),
     ] = ()
     allow_mismatch: Annotated[
-        bool, _place("Also use files of another build.", "--allow-build-id-mismatch", metavar="")
+        bool, _search_path("Also use files of another build.", "--allow-build-id-mismatch", metavar="")
     ] = False
     cache_dir: Path | None = None
     """Directory of cached source locations; None: the user's cache directory."""
@@ -129,9 +134,9 @@ class SymbolOptions(Frozen):
         bool,
         Setting("Source lines and inlined functions.", ("--inline/--no-inline",), panel=ON, group=INLINE),
     ] = True
-    """False: one function per address."""
+    """False: only the outermost function of each address, without those inlined into it."""
     lines: bool = True
-    """False: read debug info only if there is no symbol table."""
+    """False: debug info is read only of objects without a symbol table."""
 
     def search_paths(self) -> "SearchPaths":
         """Return the search paths for the object finder."""
@@ -146,7 +151,10 @@ class SymbolOptions(Frozen):
         )
 
     def _default_buildid_dir(self) -> Path | None:
-        """Return perf's cache (tools/perf/util/symbol.c symbol__config_symfs, util/config.c); None without a home."""
+        """Return where perf's build-id cache is by default; None without a home directory.
+
+        Source of truth: tools/perf/util/symbol.c symbol__config_symfs, tools/perf/util/config.c.
+        """
         if self.symfs is not None:
             return self.symfs / ".debug"
         try:

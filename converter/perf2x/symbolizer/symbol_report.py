@@ -1,4 +1,7 @@
-"""Reports named and unnamed frames by object, for the summary and ``info --json``."""
+"""Counts frames with and without a name by object, for the summary and ``info --json``.
+
+A frame counts once for every sample whose stack has it.
+"""
 
 import numpy as np
 
@@ -7,7 +10,7 @@ from perf2x.model.profile import Profile, depths, stack_weights
 
 
 class ObjectReport(Frozen):
-    """Counts for one object: frames of stacks, each counted once per sample."""
+    """Counts for one object: frames with a name (``named``) and without (``unnamed``), and samples."""
 
     name: str
     build_id: str
@@ -17,9 +20,9 @@ class ObjectReport(Frozen):
     reason: str
     """Why frames have no name; "" if all have one."""
     samples: int = 0
-    """Samples whose innermost frame is in the object: its own cost."""
+    """Number of samples whose innermost frame is in the object."""
     unnamed_samples: int = 0
-    """The samples among them whose innermost frame has no name."""
+    """The number of these samples whose innermost frame has no name."""
 
 
 class SymbolReport(Frozen):
@@ -44,41 +47,46 @@ class SymbolReport(Frozen):
 
     @property
     def samples(self) -> int:
-        """Number of samples with a frame, by the object of their innermost frame."""
+        """Number of samples that have any frame but synthetic ones."""
         return sum(row.samples for row in self.objects)
 
     @property
     def sample_share(self) -> float:
-        """Share of samples whose innermost frame has a name; 1 if there are none."""
+        """Share of samples whose innermost frame has a name; 1 if there are no samples."""
         named = self.samples - sum(row.unnamed_samples for row in self.objects)
         return named / self.samples if self.samples else 1.0
 
     def lacking(self) -> tuple[ObjectReport, ...]:
-        """The objects with unnamed frames, worst first."""
+        """Return the objects with unnamed frames, most unnamed frames first."""
         return tuple(row for row in self.objects if row.unnamed)
 
 
 def location_weights(profile: Profile) -> I64:
-    """Return (2, locations) number of frames, and of innermost frames, of samples at each location.
-
-    Computed level by level, deepest first.
-    """
+    """Return (2, locations): how many frames of samples are at each location, and how many innermost frames."""
     weight = stack_weights(profile.samples, len(profile.stacks))
     innermost = sum_at(profile.stacks.location, weight, len(profile.locations))
     parent = as_int64(profile.stacks.parent)
     depth = depths(parent)
+    # add the samples of each row of the stack tree to its parent, level by level, deepest first
     for rows in np.split(argsort_small(depth), cumsum(bincount(depth))[:-1])[:0:-1]:
         np.add.at(weight, as_intp(parent[rows]), weight[rows])
     return np.stack([sum_at(profile.stacks.location, weight, len(profile.locations)), innermost])
 
 
-def object_report(name: str, build_id: bytes, weight: I64, named: Bools, reason: str) -> ObjectReport:
-    """Sum up one object's locations, ``named`` (n,); ``weight`` (2, n) is that of ``location_weights``."""
-    (has, own), (lacks, unnamed) = ([sum_of(row[kept]) for row in weight] for kept in (named, ~named))
-    return ObjectReport(name, build_id.hex(), has, lacks, reason if lacks else "", own + unnamed, unnamed)
+def object_report(name: str, build_id: bytes, weights: I64, is_named: Bools, reason: str) -> ObjectReport:
+    """Sum up the n locations of one object.
+
+    ``weights`` (2, n): their columns of ``location_weights``; ``is_named`` (n,): whether each has a name; ``reason``:
+    why those without a name have none.
+    """
+    (named, named_samples), (unnamed, unnamed_samples) = (
+        [sum_of(weight[selected]) for weight in weights] for selected in (is_named, ~is_named)
+    )
+    samples = named_samples + unnamed_samples
+    return ObjectReport(name, build_id.hex(), named, unnamed, reason if unnamed else "", samples, unnamed_samples)
 
 
 def sorted_report(rows: list[ObjectReport]) -> SymbolReport:
-    """Build the report from rows in any order; rows without frames are dropped."""
+    """Build the report from the objects in any order; those without frames are dropped."""
     rows.sort(key=lambda row: (-row.unnamed, -row.named, row.name, row.build_id))
     return SymbolReport(tuple(row for row in rows if row.named + row.unnamed))

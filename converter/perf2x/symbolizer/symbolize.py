@@ -1,4 +1,10 @@
-"""Symbolizes a profile: passes a batch of unique addresses per object to symbol sources, in order."""
+"""Symbolizes a profile: looks up functions and lines for the addresses of each object.
+
+Work is divided into units, which may run in several processes. Names that were found earlier (in a dataset, in a text,
+for another recording of the same command) are taken from there, not looked up again. Which kernel frames were
+interrupted shows only when functions have names, so their exact addresses are looked up in a second step
+(interrupted_frames.py).
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -13,11 +19,11 @@ from perf2x.model.profile import Functions, Profile
 from perf2x.model.recording import Session, Sideband
 from perf2x.symbolizer.interrupted_frames import (
     are_kernel_returns,
-    behind_entries,
+    interrupted_locations,
     settle_interrupted,
     with_exact_twins,
 )
-from perf2x.symbolizer.known.known_names import Known, KnownNames, PendingObjects
+from perf2x.symbolizer.known.known_names import KnownLocations, KnownNames, PendingObjects
 from perf2x.symbolizer.known.location_names import LocationNames, StoredNames
 from perf2x.symbolizer.make_object_finder import make_context, make_finder
 from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects
@@ -29,8 +35,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, location_weights, object_report, sorted_report
 
 READ_MICROSECONDS, UNIT_MICROSECONDS = 20, 5000
-"""Estimated time to read a KiB of ``.debug_info``, and to read one of its units. At most one unit per address is read.
-"""
+"""Estimated time to read a KiB of .debug_info, and to read one of its compilation units."""
 
 
 def symbolize(
@@ -44,7 +49,8 @@ def symbolize(
 ) -> tuple[Profile, SymbolReport]:
     """Symbolize a profile in this process; see ``ProfileSymbolizer``.
 
-    ``finder`` is shared with the unwinder if there was one; ``sideband`` is the recording's.
+    ``finder``: the unwinder's if there was one, so that files are searched once; None for a new one. ``sideband``: that
+    of the recording, if there is one.
     """
     finder = finder or make_finder(options, diagnostics)
     context = make_context(profile, session, options, diagnostics, finder, sideband)
@@ -72,14 +78,14 @@ class ProfileSymbolizer:
         """``sources`` are the classes of the entry points (``perf2x.kernel.registry``).
 
         ``known`` has the names of earlier recordings, which are not looked up again, and collects those of this one;
-        ``stored`` are names of this profile's own locations that were found earlier.
+        ``stored`` has names of this profile's own locations that came with it, as in a dataset.
         """
         self._context, self._profile = context, profile
         self._sources = [source(context) for source in sources]
-        self._names, self._stored = known, stored
+        self._known, self._stored = known, stored
         self._resolver = ObjectResolver(profile, context, self._sources)
-        self._first = self._pending_objects(profile, zeros(0))
-        self._units = _units_of_work(self._first.pending)
+        self._objects = self._pending_objects(profile, zeros(0))
+        self._units = _units_of_work(self._objects.pending)
 
     @property
     def units(self) -> int:
@@ -92,95 +98,103 @@ class ProfileSymbolizer:
         return self._context.finder.is_local
 
     def costs(self) -> list[int]:
-        """Estimate for each unit the microseconds to find, open and query its objects; this finds all files."""
-        units = [[self._first.pending[number] for number in unit] for unit in self._units]
-        each = 3 if self._context.options.lines else 0
+        """Estimate the time of each unit in microseconds. This already searches the files of all objects."""
+        units = [[self._objects.pending[number] for number in unit] for unit in self._units]
+        # measured: 2 ms to find and open an object, 3 µs to look up the lines of an address
+        microseconds_per_location = 3 if self._context.options.lines else 0
+        # objects of a unit are of the same build, so their debug info is read once
         return [
-            sum(2000 + each * len(one.locations) for one in unit) + max(map(self._debug_info_cost, unit))
+            sum(2000 + microseconds_per_location * len(mapped.locations) for mapped in unit)
+            + max(map(self._debug_info_cost, unit))
             for unit in units
         ]
 
     def _debug_info_cost(self, mapped: MappedObject) -> int:
-        """Return the estimated microseconds to read the debug info units that contain an object's addresses."""
+        """Estimate the time to read the debug info units that contain an object's addresses, in microseconds.
+
+        It is 0 if there is a cache file. At most one unit per address is read, and at most the whole section.
+        """
         if mapped.key.kind is not DsoKind.FILE or not self._context.options.lines:
             return 0
         file = self._context.find(mapped.key.name, mapped.key.build_id, mapped.pid).dwarf
-        place = cache_path_of(file, self._context.options) if file is not None else None
-        if file is None or (place is not None and place.is_file()):
+        cache_path = cache_path_of(file, self._context.options) if file is not None else None
+        if file is None or (cache_path is not None and cache_path.is_file()):
             return 0
-        info = file.section(".debug_info")
-        size = info.size >> 10 if info is not None else 0
-        return min(READ_MICROSECONDS * size, UNIT_MICROSECONDS * len(mapped.locations))
+        debug_info = file.section(".debug_info")
+        kibibytes = debug_info.size >> 10 if debug_info is not None else 0
+        return min(READ_MICROSECONDS * kibibytes, UNIT_MICROSECONDS * len(mapped.locations))
 
     def resolve(self, unit: int) -> list[ResolveResult]:
-        """Do one unit of work."""
-        return [self._resolver.resolve(self._first.pending[number]) for number in self._units[unit]]
+        """Do the unit of work with this number; return the result for each of its objects."""
+        return [self._resolver.resolve(self._objects.pending[number]) for number in self._units[unit]]
 
     def finish(self, results: Iterable[list[ResolveResult]]) -> tuple[Profile, SymbolReport]:
-        """Combine the results of all units, in order.
+        """Combine the results of all units; ``results`` are in the order of the units.
 
-        Returns the profile with functions, lines and correct ``has_*`` flags, and a report of all objects. Neither
-        depends on which process did a unit.
+        Returns the profile with functions and lines, and with the ``has_…`` flags of its mappings, and a report of all
+        objects. Neither depends on which process did a unit.
         """
         by_object = {
             number: result
             for unit, unit_results in zip(self._units, results, strict=True)
             for number, result in zip(unit, unit_results, strict=True)
         }
-        weights, rows = location_weights(self._profile), []
+        weights, report_rows = location_weights(self._profile), []
         lines = ProfileLineBuilder(self._profile)
         for number in sorted(by_object):
-            self._context.diagnostics.absorb(by_object[number].counts)
-        for mapped, result in self._first.completed(by_object):
+            self._context.diagnostics.absorb(by_object[number].diagnostic_counts)
+        for mapped, result in self._objects.completed(by_object):
             lines.add(mapped, result)
-            key, of_object = mapped.key, weights[:, mapped.locations]
+            key, object_weights = mapped.key, weights[:, mapped.locations]
             name = key.name or f"//anon of process {mapped.pid}"
-            rows.append(object_report(name, key.build_id, of_object, result.count > 0, result.reason))
-        rows.append(_unmapped_row(self._profile, lines.count, weights))
-        named, moved = lines.finish(self._profile), lines.moved
-        del weights, lines
-        settled = settle_interrupted(*self._with_named_twins(named), self._context.session.arch, moved=moved)
-        whole = in_function_order(settled, len(self._profile.strings))
-        return _with_full_names(whole) if self._context.options.keep_full_names else whole, sorted_report(rows)
+            report_rows.append(object_report(name, key.build_id, object_weights, result.count > 0, result.reason))
+        report_rows.append(_unmapped_row(self._profile, lines.count, weights))
+        named, has_exact = lines.finish(self._profile), lines.has_exact
+        del weights, lines  # they are large, and no longer needed
+        settled = settle_interrupted(*self._with_named_twins(named), self._context.session.arch, has_exact=has_exact)
+        ordered = in_function_order(settled, len(self._profile.strings))
+        keeps_full_names = self._context.options.keep_full_names
+        return _with_full_names(ordered) if keeps_full_names else ordered, sorted_report(report_rows)
 
     def _with_named_twins(self, named: Profile) -> tuple[Profile, I32]:
         """Append twins of the kernel's return addresses that an entry interrupted, and name them like any location.
 
-        The first lookup has already asked for their exact addresses, so nothing new is counted or reported.
+        Returns the profile, and (locations,) the twin of each location, −1 for none. The first lookup has already asked
+        for the exact addresses of all locations, so nothing new is counted or reported.
         """
-        interrupted = behind_entries(named, self._context.session.arch)
-        rows = interrupted[are_kernel_returns(self._profile.locations)[interrupted]]
-        profile, twin = with_exact_twins(named, rows)
-        if not len(rows):
+        interrupted = interrupted_locations(named, self._context.session.arch)
+        with_twin = interrupted[are_kernel_returns(self._profile.locations)[interrupted]]
+        profile, twin = with_exact_twins(named, with_twin)
+        if not len(with_twin):
             return profile, twin
-        first, resolver = self._pending_objects(profile, rows), ObjectResolver(profile, self._context, self._sources)
-        pending = {number: mapped for number, mapped in enumerate(first.pending) if len(mapped.locations)}
-        lines = ProfileLineBuilder(profile)
-        for mapped, result in first.completed({number: resolver.resolve(one) for number, one in pending.items()}):
+        objects, lines = self._pending_objects(profile, with_twin), ProfileLineBuilder(profile)
+        resolve = ObjectResolver(profile, self._context, self._sources).resolve
+        results = {number: resolve(mapped) for number, mapped in enumerate(objects.pending) if len(mapped.locations)}
+        for mapped, result in objects.completed(results):
             lines.add(mapped, result)
         return lines.finish(profile), twin
 
-    def _pending_objects(self, profile: Profile, twins: I64) -> PendingObjects:
+    def _pending_objects(self, profile: Profile, with_twin: I64) -> PendingObjects:
         """Return the objects with the locations to look up.
 
-        ``twins``: rows of the locations that have twins; only the twins, which come last, are looked up. If it is
-        empty, all locations are.
+        ``with_twin``: the locations that have twins in ``profile``. If there are any, only the twins are looked up,
+        which come after the other locations; otherwise, all locations are.
         """
-        selected = arange(len(profile.locations)) >= len(self._profile.locations) if len(twins) else None
+        selected = arange(len(profile.locations)) >= len(self._profile.locations) if len(with_twin) else None
         objects = mapped_objects(profile, self._context.session, selected)
-        known: list[Callable[[MappedObject], Known | None]] = []
+        name_stores: list[Callable[[MappedObject], KnownLocations | None]] = []
         if self._stored is not None:
-            known.append(StoredNames(self._stored, self._profile.locations, twins).of)
-        if (names := self._names) is not None:
-            known.append(lambda mapped: names.of(profile, mapped, self._context))
-        return PendingObjects(objects, known)
+            name_stores.append(StoredNames(self._stored, self._profile.locations, with_twin).of)
+        if (known := self._known) is not None:
+            name_stores.append(lambda mapped: known.of(profile, mapped, self._context))
+        return PendingObjects(objects, name_stores)
 
 
 def _units_of_work(objects: Sequence[MappedObject]) -> list[list[int]]:
-    """Return object numbers by unit of work; objects without an address to look up are left out.
+    """Divide the objects into units of work, each a list of indices; leave out objects without locations to look up.
 
-    Objects of one build form a unit, because they share a cache; so do all objects without a file, because sources
-    cache what they find out about the kernel.
+    Files of one build form a unit, because they share a cache file. So do all objects that are not files, because
+    sources cache what they find out about the kernel.
     """
     units: dict[bytes | str, list[int]] = {}
     for number, mapped in enumerate(objects):
@@ -192,11 +206,17 @@ def _units_of_work(objects: Sequence[MappedObject]) -> list[list[int]]:
 
 
 def _unmapped_row(profile: Profile, line_count: I64, weights: I64) -> ObjectReport:
-    """Return the report row of frames outside all mappings."""
+    """Return the report row for user frames outside all mappings, none of which has a name.
+
+    ``line_count`` (locations,): number of lines of each location; ``weights``: the result of ``location_weights``.
+    Kernel frames outside all mappings belong to the kernel's own row.
+    """
     locations = profile.locations
-    unmapped = (line_count == 0) & (locations.mapping < 0) & ~locations.synthetic & (locations.mode != CpuMode.KERNEL)
-    unnamed = falses(sum_of(unmapped))
-    return object_report("[unknown]", b"", weights[:, unmapped], unnamed, "no mapping contained these addresses")
+    is_unmapped = (
+        (line_count == 0) & (locations.mapping < 0) & ~locations.synthetic & (locations.mode != CpuMode.KERNEL)
+    )
+    is_named = falses(sum_of(is_unmapped))
+    return object_report("[unknown]", b"", weights[:, is_unmapped], is_named, "no mapping contained these addresses")
 
 
 def _with_full_names(profile: Profile) -> Profile:
@@ -205,24 +225,25 @@ def _with_full_names(profile: Profile) -> Profile:
     return replace(profile, full_names={**profile.full_names, **full_names(names)})
 
 
-def in_function_order(profile: Profile, kept: int) -> Profile:
-    """Sort the functions that lines need by their texts and first lines, and drop all others.
+def in_function_order(profile: Profile, kept_strings: int) -> Profile:
+    """Sort the functions by their names, files and start lines, and drop those that no line refers to.
 
-    The first ``kept`` strings stay; the others follow in the order in which functions need them.
+    So the result does not depend on the order of lookups. The first ``kept_strings`` strings keep their indices; those
+    that functions need in addition follow in the order of the functions, and all others are dropped.
     """
     old, strings = profile.functions, profile.strings
-    used = falses(len(old))
-    used[profile.locations.line_function] = True
-    texts = (old.name, old.system_name, old.filename)
-    columns = [[strings[row] for row in column.tolist()] for column in texts]
-    rows = list(zip(*columns, old.start_line.tolist(), strict=True))
-    order = as_int64(sorted(flatnonzero(used).tolist(), key=rows.__getitem__))
-    number = np.zeros(len(old), np.int32)
-    number[order] = np.arange(len(order), dtype=np.int32)
-    index = {text: row for row, text in enumerate(strings[:kept])}
+    is_used = falses(len(old))
+    is_used[profile.locations.line_function] = True
+    columns = [[strings[row] for row in column.tolist()] for column in (old.name, old.system_name, old.filename)]
+    sort_keys = list(zip(*columns, old.start_line.tolist(), strict=True))
+    order = as_int64(sorted(flatnonzero(is_used).tolist(), key=sort_keys.__getitem__))
+    new_row = np.zeros(len(old), np.int32)
+    new_row[order] = np.arange(len(order), dtype=np.int32)
+    string_index = {text: index for index, text in enumerate(strings[:kept_strings])}
     name, system_name, filename = (
-        as_int32([index.setdefault(column[row], len(index)) for row in order.tolist()]) for column in columns
+        as_int32([string_index.setdefault(column[row], len(string_index)) for row in order.tolist()])
+        for column in columns
     )
     functions = Functions(name, system_name, filename, old.start_line[order])
-    locations = replace(profile.locations, line_function=number[profile.locations.line_function])
-    return replace(profile, strings=list(index), functions=functions, locations=locations)
+    locations = replace(profile.locations, line_function=new_row[profile.locations.line_function])
+    return replace(profile, strings=list(string_index), functions=functions, locations=locations)

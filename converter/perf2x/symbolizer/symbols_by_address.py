@@ -1,8 +1,18 @@
 """Index of symbols by address, with perf's rules for ends of functions, for ties and for nesting.
 
+The symbols are sorted by start. An address usually belongs to the last symbol that starts at or before it. There are
+three complications:
+
+- Several symbols may start at one address (aliases). They form a *group*, of which the best one is chosen, but only
+  when an address hits the group, because the choice may need the names.
+- A symbol may have no size; it then ends where the next one starts.
+- A symbol may lie inside another (hand-written assembler). An address after the end of the inner one belongs to the
+  nearest earlier group that reaches it.
+
+A group is identified by the position of its last symbol in the sorted order.
+
 Source of truth: tools/perf/util/symbol.c symbols__fixup_end, choose_best_symbol, symbols__fixup_duplicate and
-symbols__find. perf edits a tree symbol by symbol; this index gets the same answers from sorted columns, and compares
-names only if several symbols start at an address that was looked up.
+symbols__find. perf edits a tree symbol by symbol; this index gets the same answers from sorted columns.
 """
 
 from collections.abc import Callable
@@ -33,14 +43,19 @@ from perf2x.base.columnar import (
 
 PAGE = 4096
 _MAX_NESTING = 1000
-"""Maximum nesting of symbols. Real tables have two levels; a hostile one must not take forever."""
-_MAX_ROUNDS = 64
-"""Maximum rounds of pointer doubling, enough for every real table; if more were needed, lookups would take more steps.
+"""Maximum number of enclosing groups to try for an address. Real tables nest symbols in two levels; a hostile one must
+not take forever.
+"""
+_MAX_DOUBLINGS = 64
+"""Maximum number of rounds in `_Nesting`, enough for every real table; with more, lookups would take more steps each.
 """
 
 
 class SymbolColumns(Frozen):
-    """Symbols in perf's order of insertion."""
+    """Symbols in perf's order of insertion; the columns are (symbols,).
+
+    ``type`` has the STT_… constants of ELF, ``binding`` its STB_….
+    """
 
     start: U64
     end: U64
@@ -50,68 +65,69 @@ class SymbolColumns(Frozen):
     name: Callable[[int], str]
     """Returns the name of a row. It is a function because decoding all names would take longer than the lookups."""
     shown: Callable[[str], str] = str
-    """Returns the form of a name that perf displays (demangled), which decides ties."""
+    """Converts a name to the form that perf displays (demangled), which decides ties."""
 
 
 class SymbolIndex:
     """Finds symbols for batches of addresses.
 
-    Only the order of symbols is computed in advance. Symbols with the same start form a group; the best symbol of a
-    group is chosen when an address hits the group.
+    Only the order of the symbols is computed in advance; the rest is computed for groups that addresses hit.
+    Private methods identify symbols by their position in the sorted order.
     """
 
     def __init__(self, symbols: SymbolColumns) -> None:
         self._symbols = symbols
         order = argsort_rows([symbols.start])
-        inner = _inner_labels(symbols, order)
-        self._order = order = order[~inner] if inner is not None else order
+        is_inner_label = _inner_labels(symbols, order)
+        self._order = order = order[~is_inner_label] if is_inner_label is not None else order
         self._start = symbols.start[order]
         self._end = np.maximum(symbols.end[order], self._start)
 
     def find(self, address: U64) -> I64:
-        """Return (n,) row of the symbol that contains each address, −1 for none."""
+        """Return (n,) the row in `SymbolColumns` of the symbol that contains each address, −1 for none."""
         result = minus_ones(len(address))
-        found, hit, at = self._hit(address)
+        found, groups, group_index = self._groups_of_addresses(address)
         if len(found):
-            result[found] = self._order[self._winners(self._groups(hit))[at]]
+            result[found] = self._order[self._winners(self._groups(groups))[group_index]]
         return result
 
     def extents(self, address: U64) -> tuple[U64, U64]:
-        """Return (n,) first byte, and one past the last, of the symbols that `find` finds.
+        """Return (n,) start and end of the symbol that `find` finds for each address; both are 0 where there is none.
 
-        Both are 0 where there is none.
+        The end is one past the last byte.
         """
         start, end = np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
-        found, hit, at = self._hit(address)
+        found, groups, group_index = self._groups_of_addresses(address)
         if len(found):
-            start[found], end[found] = self._start[hit][at], self._groups(hit).reach[at]
+            start[found], end[found] = self._start[groups][group_index], self._groups(groups).reach[group_index]
         return start, end
 
-    def _hit(self, address: U64) -> tuple[I64, I64, I64]:
-        """Return which addresses are in a group, the distinct groups, and the index of each such address's group."""
-        last = searchsorted(self._start, address, "right") - 1
-        if len(self._start):
-            last = self._climb(last, address)
-        found = flatnonzero(last >= 0)
-        return found, *unique_inverse(last[found])
+    def _groups_of_addresses(self, address: U64) -> tuple[I64, I64, I64]:
+        """Find the group that each address belongs to.
 
-    def _climb(self, last: I64, address: U64) -> I64:
-        """Return (n,) the nearest group, at or before the given one, that reaches each address; −1 for none.
-
-        A group is identified by its last symbol.
+        Returns the indices of addresses that belong to one, the distinct groups, and the index of each such address's
+        group among these.
         """
-        started = flatnonzero(last >= 0)
-        hit, at = unique_inverse(last[started])
-        reach = np.zeros(len(last), np.uint64)
-        reach[started] = self._groups(hit).reach[at]
+        group = searchsorted(self._start, address, "right") - 1
+        if len(self._start):
+            group = self._reaching_groups(group, address)
+        found = flatnonzero(group >= 0)
+        return found, *unique_inverse(group[found])
+
+    def _reaching_groups(self, nearest: I64, address: U64) -> I64:
+        """Return (n,) the last group, at or before the ``nearest`` (n,), that reaches each address; −1 for none."""
+        has_nearest = flatnonzero(nearest >= 0)
+        groups, group_index = unique_inverse(nearest[has_nearest])
+        reach = np.zeros(len(nearest), np.uint64)
+        reach[has_nearest] = self._groups(groups).reach[group_index]
         # as in symbols__find: before the end, or exactly at a symbol without length
-        held = (address < reach) | (address == self._start[last])
-        result = np.where(held, last, -1)
-        missed = flatnonzero((last >= 0) & ~held)
+        is_reached = (address < reach) | (address == self._start[nearest])
+        result = np.where(is_reached, nearest, -1)
+        missed = flatnonzero((nearest >= 0) & ~is_reached)
+        if len(missed):  # most addresses that are missed are beyond all earlier symbols, too
+            missed = missed[self._farthest_end[nearest[missed]] > address[missed]]
         if len(missed):
-            missed = missed[self._farthest_end[last[missed]] > address[missed]]
-        if len(missed):
-            result[missed] = self._nesting.climb(last[missed], address[missed])
+            result[missed] = self._nesting.reaching_groups(nearest[missed], address[missed])
         return result
 
     @cached_property
@@ -121,49 +137,54 @@ class SymbolIndex:
 
     @cached_property
     def _nesting(self) -> "_Nesting":
-        last = flatnonzero(ends_run(self._start))
-        return _Nesting(last, self._groups(last).reach)
+        all_groups = flatnonzero(ends_run(self._start))
+        return _Nesting(all_groups, self._groups(all_groups).reach)
 
-    def _ends(self, rows: I64) -> U64:
-        """Apply symbols__fixup_end: a symbol without size ends at the next start, the last at the next page's end."""
-        start, end = self._start[rows], self._end[rows]
-        page = min(-(-int(self._start[-1]) // PAGE) * PAGE + PAGE, 2**64 - 1)
-        is_last = rows + 1 == len(self._start)
-        following = np.where(is_last, np.uint64(page), self._start[np.where(is_last, rows, rows + 1)])
-        return np.where(end == start, np.maximum(following, start), end)
+    def _ends(self, position: I64) -> U64:
+        """Return (n,) the ends of symbols, which symbols__fixup_end gives to those without size.
+
+        A symbol without size ends at the start of the next one; the last symbol ends with the page after its start.
+        """
+        start, end = self._start[position], self._end[position]
+        page_end = min(-(-int(self._start[-1]) // PAGE) * PAGE + PAGE, 2**64 - 1)
+        is_last = position + 1 == len(self._start)
+        next_start = np.where(is_last, np.uint64(page_end), self._start[np.where(is_last, position, position + 1)])
+        return np.where(end == start, np.maximum(next_start, start), end)
 
     def _groups(self, last: I64) -> "_Groups":
-        """Return the groups with these last symbols, in ascending order."""
+        """Return the groups with these last symbols; ``last`` is ascending."""
         first = searchsorted(self._start, self._start[last], "left")
         count = last + 1 - first
-        row = ranges(first, count)
-        at = offsets_of(count)[:-1]
-        start, end = self._start[row], self._ends(row)
-        score = _score(start, end, self._symbols, self._order[row])
-        if not len(row):
-            return _Groups(row, at, count, score == 0, end)
-        is_best = score == repeat(np.maximum.reduceat(score, as_intp(at)), count)
-        return _Groups(row, at, count, is_best, np.maximum.reduceat(np.where(is_best, end, start), as_intp(at)))
+        symbol = ranges(first, count)
+        group_start = offsets_of(count)[:-1]
+        start, end = self._start[symbol], self._ends(symbol)
+        score = _score(start, end, self._symbols, self._order[symbol])
+        if not len(symbol):
+            return _Groups(symbol, group_start, count, score == 0, end)
+        is_best = score == repeat(np.maximum.reduceat(score, as_intp(group_start)), count)
+        reach = np.maximum.reduceat(np.where(is_best, end, start), as_intp(group_start))
+        return _Groups(symbol, group_start, count, is_best, reach)
 
     def _winners(self, groups: "_Groups") -> I64:
         """Return (groups,) each group's best symbol by choose_best_symbol; names are compared only for ties."""
         best = flatnonzero(groups.is_best)
-        group = repeat(arange(len(groups.at)), groups.count)[best]
-        first = searchsorted(group, arange(len(groups.at)))
-        winner = groups.row[best[first]]
-        ties = np.append(first[1:], len(best)) - first
-        for tied in flatnonzero(ties > 1).tolist():
-            start = int(first[tied])
-            winner[tied] = self._choose(groups.row[best[start : start + int(ties[tied])]].tolist())
+        group = repeat(arange(len(groups.group_start)), groups.count)[best]
+        first_best = searchsorted(group, arange(len(groups.group_start)))
+        winner = groups.symbol[best[first_best]]
+        best_count = np.append(first_best[1:], len(best)) - first_best
+        for tied_group in flatnonzero(best_count > 1).tolist():
+            start = int(first_best[tied_group])
+            tied = groups.symbol[best[start : start + int(best_count[tied_group])]]
+            winner[tied_group] = self._choose(tied.tolist())
         return winner
 
     def _choose(self, tied: list[int]) -> int:
-        """Choose among symbols that differ only in their names."""
-        winner, best = tied[0], self._name(tied[0])
-        for row in tied[1:]:
-            name = self._name(row)
-            if not _first_is_better(best, name, self._symbols.shown):
-                winner, best = row, name
+        """Choose among symbols that differ only in their names, by ``_first_is_better``."""
+        winner, winner_name = tied[0], self._name(tied[0])
+        for position in tied[1:]:
+            name = self._name(position)
+            if not _first_is_better(winner_name, name, self._symbols.shown):
+                winner, winner_name = position, name
         return winner
 
     def _name(self, position: int) -> str:
@@ -171,73 +192,87 @@ class SymbolIndex:
 
 
 class _Groups(Frozen):
-    """Some groups; symbols are given by position in sorted order."""
+    """Some groups of symbols with the same start. ``symbol`` has the members of the first group, then of the next …"""
 
-    row: I64
-    """(rows,) symbols of all groups."""
-    at: I64
-    """(groups,) first index in ``row``."""
+    symbol: I64
+    """(members,) symbols by position in the sorted order."""
+    group_start: I64
+    """(groups,) index in ``symbol`` of each group's first member."""
     count: I64
-    """(groups,)"""
+    """(groups,) number of members."""
     is_best: Bools
-    """(rows,) True if no symbol of the group is better, names aside."""
+    """(members,) True if no member of the group is better, names aside."""
     reach: U64
-    """(groups,) the farthest end of the best symbols."""
+    """(groups,) the farthest end of the best members."""
 
 
 class _Nesting:
-    """Nesting of all groups of a table, computed when an address is after the end of the nearest group."""
+    """Finds groups that enclose others. It is created when an address is after the end of the nearest group.
 
-    def __init__(self, last: I64, reach: U64) -> None:
-        """``last`` (groups,) is the last symbol of each group, ascending; ``reach`` (groups,) its farthest end."""
-        self._last, self._reach = last, reach
-        self._outer = self._enclosing()
+    For each group, it has the *outer* group: the nearest earlier one that reaches farther. All groups that contain an
+    address are on the path from the nearest group to its outer group, to that one's outer group, and so on.
+    """
 
-    def climb(self, last: I64, address: U64) -> I64:
-        """Return (n,) nearest earlier group that reaches each address, −1 for none; groups by last symbol."""
-        group = self._outer[searchsorted(self._last, last)]
+    def __init__(self, groups: I64, reach: U64) -> None:
+        """``groups`` (groups,) are all groups of a table, ascending; ``reach`` (groups,) is that of `_Groups`."""
+        self._groups, self._reach = groups, reach
+        self._outer = self._outer_groups()
+
+    def reaching_groups(self, nearest: I64, address: U64) -> I64:
+        """Return (n,) the last group before the ``nearest`` (n,) that reaches each address, −1 for none."""
+        group = self._outer[searchsorted(self._groups, nearest)]
         for _ in range(_MAX_NESTING - 1):
             missed = flatnonzero((group >= 0) & (address >= self._reach[group]))
             if not len(missed):
                 break
             group[missed] = self._outer[group[missed]]
-        holds = (group >= 0) & (address < self._reach[group])
-        return np.where(holds, self._last[group], -1)
+        is_reached = (group >= 0) & (address < self._reach[group])
+        return np.where(is_reached, self._groups[group], -1)
 
-    def _enclosing(self) -> I64:
-        """Return (groups,) nearest earlier group that reaches farther, −1 for none. ::
+    def _outer_groups(self) -> I64:
+        """Return (groups,) the index of each group's outer group, −1 for none.
 
-        reach    90  20  15  60         group 2 (15): group 1 reaches farther; group 3 (60): group 0 does
-        outer    -1   0   1   0         pointers skip all groups that reach less far, twice as many each round
+        At first, every group points to the one before it. In each round, a group whose pointer does not reach farther
+        takes over the pointer of that other group; pointers so skip about twice as many groups each round::
+
+            reach    90  20  15  60
+            pointers -1   0   1   2         at first; group 3 (60) points to group 2 (15)
+            pointers -1   0   1   1         after a round; group 1 (20) does not reach farther either
+            pointers -1   0   1   0         after another round; all pointers are final
         """
         outer = arange(-1, len(self._reach) - 1)
-        for _ in range(_MAX_ROUNDS):
-            short = flatnonzero((outer >= 0) & (self._reach[outer] <= self._reach))
-            if not len(short):
+        for _ in range(_MAX_DOUBLINGS):
+            too_short = flatnonzero((outer >= 0) & (self._reach[outer] <= self._reach))
+            if not len(too_short):
                 break
-            outer[short] = outer[outer[short]]
+            outer[too_short] = outer[outer[too_short]]
         return outer
 
 
 def _inner_labels(symbols: SymbolColumns, order: I64) -> Bools | None:
-    """Return (n,) True for labels without type and size inside a function with a size; None if there are no labels.
+    """Return (symbols,) True for labels inside functions, to be left out; None if the table has no labels.
 
-    Only the function is a correct answer for addresses there. perf finds the label or the function, whichever is nearer
-    to the root of its tree.
+    A label is a symbol without type and size (assembler code has them). Addresses after a label inside a function with
+    a size belong to the function; perf finds the label or the function, whichever is nearer to the root of its tree.
+    ``order`` (symbols,) sorts the symbols by start; the result is in this order.
     """
-    label = (symbols.type == STT_NOTYPE) & (symbols.end <= symbols.start)
-    if not label.any():
+    is_label = (symbols.type == STT_NOTYPE) & (symbols.end <= symbols.start)
+    if not is_label.any():
         return None
-    start, label = symbols.start[order], label[order]
+    start, is_label = symbols.start[order], is_label[order]
     end = np.maximum(symbols.end[order], start)
-    sized = (end > start) & (symbols.type[order] != STT_NOTYPE)
-    reach = np.maximum.accumulate(np.where(sized, end, np.uint64(0)))
-    inner: Bools = label & (reach > start)
-    return inner
+    has_size = (end > start) & (symbols.type[order] != STT_NOTYPE)
+    farthest_end = np.maximum.accumulate(np.where(has_size, end, np.uint64(0)))
+    is_inner: Bools = is_label & (farthest_end > start)
+    return is_inner
 
 
 def _score(start: U64, end: U64, symbols: SymbolColumns, row: I64) -> I64:
-    """Return (n,) rank by choose_best_symbol without names: has a size, has a type, is not weak, is global."""
+    """Return (n,) how good symbols are by choose_best_symbol, names aside: the best has the highest score.
+
+    It compares four properties, the most important first: the symbol has a size, has a type, is not weak, is global.
+    ``start`` and ``end`` (n,) are those of the symbols; ``row`` (n,) is their row in ``symbols``.
+    """
     binding, kind = symbols.binding[row], symbols.type[row]
     score: I64 = as_int64(end > start) * 8 + (kind != STT_NOTYPE) * 4
     score += (binding != STB_WEAK) * 2 + (binding == STB_GLOBAL)
@@ -245,7 +280,11 @@ def _score(start: U64, end: U64, symbols: SymbolColumns, row: I64) -> I64:
 
 
 def _first_is_better(first: str, second: str, shown: Callable[[str], str]) -> bool:
-    """Compare names as choose_best_symbol does: fewer leading underscores, then the longer name, then no SyS alias."""
+    """Compare two names as choose_best_symbol does.
+
+    Better is the name with fewer leading underscores, then the longer one. If that does not decide, the first name is
+    better, unless it is an alias of a system call (``SyS_…``, ``compat_SyS_…``).
+    """
     if first != second:
         first, second = shown(first), shown(second)
         underscores, others = (len(name) - len(name.lstrip("_")) for name in (first, second))

@@ -208,7 +208,7 @@ def profile_of(stacks: list[list[Frame]]) -> Profile:
 
 def settled_stacks(profile: Profile) -> Counter:
     with_twins, twin = with_exact_twins(profile, np.flatnonzero(are_kernel_returns(profile.locations)))
-    settled = settle_interrupted(named_alike(with_twins, twin), twin, "x86_64", moved=True)
+    settled = settle_interrupted(named_alike(with_twins, twin), twin, "x86_64", has_exact=True)
     settled.check()
     locations, found = settled.locations, Counter()
     rows = location_rows(settled, settled.samples.stack.astype(np.int64))

@@ -27,5 +27,5 @@ def test_parts_are_written_as_the_whole(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "kallsyms").write_text("".join(lines))
     whole = written(tmp_path, "whole")
     assert len({line["function"] for row in whole for line in row["lines"] or ()}) == COUNT // 20
-    monkeypatch.setattr(place_names, "_AT_ONCE", 300)
+    monkeypatch.setattr(place_names, "_BATCH_SIZE", 300)
     assert written(tmp_path, "parts") == whole

@@ -1,9 +1,10 @@
-"""Names known before any symbol source is used, so that each is looked up once.
+"""Names known before any symbol source is asked, so that each is looked up once.
 
-They come from the profile itself, if it was read with names, or from earlier recordings of the same command, by object
-and address. Objects of one build have the same names in all recordings; so does the kernel on every boot, given its
-relocation. Everything else depends on the recording (memory without a file, the vDSO) or on unrecorded facts (files
-without a build id).
+There are two stores of names. One has those that came with the profile, as in a dataset (``StoredNames`` in
+location_names.py). The other, ``KnownNames``, collects those that were looked up for earlier recordings of the same
+command, by object and address. A file with a build id has the same names in all recordings; so does a kernel with a
+build id, if its load address was recorded. All other names are valid in one recording only: they depend on its process
+(memory without a file, the vDSO), or it is not recorded what they depend on (a file without a build id).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,21 +34,25 @@ from perf2x.symbolizer.object_resolver import ResolveResult
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind
 
 
-class Answers:
-    """Names of places by row; grows with every lookup."""
+class NameTable:
+    """The names of places, one row for each; it grows with every lookup.
+
+    A row has a range of the lines, innermost inlined function first. Rows are numbered from 0; −1 stands for a place
+    without names.
+    """
 
     def __init__(self) -> None:
         self._rows = GrowableColumns(np.int64, 5)
         """Place, first line, number of lines, ``is_exact`` and ``has_inlines``.
 
-        The first row is a place without names.
+        There is one more row before row 0: that of −1, which has no lines.
         """
         self._rows.extend(zeros(1), 0, 0, 0, 0)
         self._lines = GrowableColumns(np.int64, 2)
-        """Function and line."""
+        """Index into ``_functions``, and source line."""
         self._functions: list[FunctionRow] = []
-        self.reason = ""
-        self.is_counted = False
+        self.reason = ""  # why places without lines have none
+        self.has_damage = False
         """Whether a lookup added to the diagnostics. If so, no names are reused, because every recording must count its
         own damage.
         """
@@ -57,8 +62,8 @@ class Answers:
 
     def add(self, names: PlaceNames) -> None:
         """Append a row for each place."""
-        start = cumsum(names.count) - names.count + len(self._lines)
-        self._rows.extend(names.place, start, names.count, names.is_exact, names.has_inlines)
+        first_line = cumsum(names.count) - names.count + len(self._lines)
+        self._rows.extend(names.place, first_line, names.count, names.is_exact, names.has_inlines)
         self._lines.extend(as_int64(names.function) + len(self._functions), names.line)
         self._functions += names.functions
 
@@ -70,87 +75,101 @@ class Answers:
         return PlaceNames(place, count, *flags, function, line, self._functions)
 
     def result(self, rows: I64) -> ResolveResult:
-        """Return the result for locations whose places have these rows; −1 is a location without a name."""
-        start, count, is_exact, has_inlines = self._rows.whole()[1:, rows + 1]
-        function, line = (column[ranges(start, count)] for column in self._lines.columns())
-        used, place = unique_known(function)
+        """Return the result for locations whose names are in ``rows`` (locations,), −1 for a location without names."""
+        first_line, count, is_exact, has_inlines = self._rows.whole()[1:, rows + 1]
+        function, line = (column[ranges(first_line, count)] for column in self._lines.columns())
+        used_functions, function_index = unique_known(function)
         return ResolveResult(
             start=cumsum(count) - count,
             count=count,
             is_exact=is_exact.astype(np.bool_),
-            function=as_int32(place),
+            function=as_int32(function_index),
             line=as_int32(line),
-            functions=[self._functions[row] for row in used.tolist()],
+            functions=[self._functions[row] for row in used_functions.tolist()],
             has_inlines=has_inlines.astype(np.bool_),
             reason=self.reason,
         )
 
 
-class Known(Frozen):
-    """The known part of an object's locations, and the rest, which must be looked up."""
+class KnownLocations(Frozen):
+    """Which of an object's locations have known names, and which must be looked up."""
 
-    answers: Answers
+    table: NameTable
     rows: I64
-    """(locations,) the row of each; −1: known to have no name."""
+    """(locations,) each location's row in ``table``; −1: known to have no name.
+
+    A pending location has the row that its names will get: the next free rows of the table are reserved for them.
+    """
     pending: I64
-    """The locations still to look up, by number."""
+    """Indices of the locations that must be looked up, ascending."""
 
     def completed(self, found: ResolveResult | None) -> ResolveResult:
-        """Return the result for all locations of the object, and remember ``found``, the result for ``pending``."""
-        answers = self.answers
+        """Add ``found``, the result for the pending locations, to the table; return the result for all locations."""
+        table = self.table
         if found is not None and len(self.pending):
-            first, _ = group_rows([self.rows[self.pending]])
-            answers.add(found.names(first))
-            answers.is_counted |= bool(found.counts)
+            # locations at the same address share a row: add the names of the first of them
+            first_of_row, _ = group_rows([self.rows[self.pending]])
+            table.add(found.names(first_of_row))
+            table.has_damage |= bool(found.diagnostic_counts)
             if not found.count.all():
-                answers.reason = found.reason
+                table.reason = found.reason
             if len(self.pending) == len(self.rows):
                 return found
-        return answers.result(self.rows)
+        return table.result(self.rows)
 
 
 class PendingObjects:
-    """The objects of one profile, and their known names."""
+    """The objects of one profile: their known names, and their locations that must be looked up."""
 
-    def __init__(self, objects: list[MappedObject], known: Sequence[Callable[[MappedObject], Known | None]]) -> None:
-        """Each element of ``known`` names locations that those before it left unnamed."""
-        self._objects, self._known = objects, list[list[Known | None]]()
+    def __init__(
+        self, objects: list[MappedObject], name_stores: Sequence[Callable[[MappedObject], KnownLocations | None]]
+    ) -> None:
+        """Each of ``name_stores`` is asked for the locations that those before it do not know.
+
+        A store returns None for an object whose names it neither knows nor collects.
+        """
+        self._objects, self._known_by_store = objects, list[list[KnownLocations | None]]()
         self.pending = objects
-        """Each object with the locations to look up."""
-        for of in known:
-            self._known.append([of(mapped) if len(mapped.locations) else None for mapped in self.pending])
+        """All objects; the locations of each are reduced to those that must be looked up."""
+        for store in name_stores:
+            self._known_by_store.append([store(mapped) if len(mapped.locations) else None for mapped in self.pending])
             self.pending = [
-                mapped if one is None else replace(mapped, locations=mapped.locations[one.pending])
-                for mapped, one in zip(self.pending, self._known[-1], strict=True)
+                mapped if known is None else replace(mapped, locations=mapped.locations[known.pending])
+                for mapped, known in zip(self.pending, self._known_by_store[-1], strict=True)
             ]
 
     def completed(self, found: dict[int, ResolveResult]) -> Iterator[tuple[MappedObject, ResolveResult]]:
         """Yield every object with the result for all its locations.
 
-        ``found`` has the results of lookups by object number; each is removed from it, to free memory. Objects that
-        needed no lookup come first, grouped by the origin of their names, because the objects of a group share lines.
+        ``found`` has the results of lookups by object number, each of which is removed from it, to free memory. Objects
+        of which the first store knew everything come first, grouped by their table of names, because the results of a
+        group share rows.
         """
-        first = self._known[0] if self._known else []
-        whole = {number: known for number, known in enumerate(first) if known is not None and not len(known.pending)}
+        first_store = self._known_by_store[0] if self._known_by_store else []
+        fully_known = {
+            number: known for number, known in enumerate(first_store) if known is not None and not len(known.pending)
+        }
         groups: dict[int, list[int]] = {}
-        for number, known in whole.items():
-            groups.setdefault(id(known.answers), []).append(number)
+        for number, known in fully_known.items():
+            groups.setdefault(id(known.table), []).append(number)
         for numbers in groups.values():
-            rows = [whole[number].rows for number in numbers]
-            results = whole[numbers[0]].answers.result(np.concatenate(rows)).split([len(each) for each in rows])
+            rows = [fully_known[number].rows for number in numbers]
+            joined = fully_known[numbers[0]].table.result(np.concatenate(rows))
+            results = joined.split([*map(len, rows)])
             yield from ((self._objects[number], result) for number, result in zip(numbers, results, strict=True))
         for number, mapped in enumerate(self._objects):
-            if number in whole:
+            if number in fully_known:
                 continue
             result = found.pop(number, None)
-            for layer in reversed(self._known):
-                one = layer[number]
-                result = result if one is None else one.completed(result)
+            # the last store completes the result for what the store before it left pending, and so on
+            for store_known in reversed(self._known_by_store):
+                known_locations = store_known[number]
+                result = result if known_locations is None else known_locations.completed(result)
             if result is not None:
                 yield mapped, result
 
 
-_ObjectFacts = tuple[object, ...]
+_CacheKey = tuple[object, ...]
 """Everything that determines the names of an object's addresses."""
 
 
@@ -158,44 +177,52 @@ class KnownNames:
     """Names by object and address, shared by the recordings of one command; empty at first."""
 
     def __init__(self) -> None:
-        self._objects: dict[_ObjectFacts, tuple[RowInterner, Answers]] = {}
+        # for each object the pairs (lookup address, address) by row, and the names of these rows
+        self._objects: dict[_CacheKey, tuple[RowInterner, NameTable]] = {}
 
-    def of(self, profile: Profile, mapped: MappedObject, context: Context) -> Known | None:
-        """Return the known names of an object; None if its names are valid in only one recording."""
-        facts = _facts(profile, mapped, context)
-        if facts is None:
+    def of(self, profile: Profile, mapped: MappedObject, context: Context) -> KnownLocations | None:
+        """Return what is known of an object; None if its names are valid in only one recording.
+
+        Addresses that are not yet known get rows at once; `KnownLocations.completed` adds their names.
+        """
+        key = _cache_key(profile, mapped, context)
+        if key is None:
             return None
-        pairs, answers = self._objects.setdefault(facts, (RowInterner(2), Answers()))
-        if answers.is_counted:
+        pairs, table = self._objects.setdefault(key, (RowInterner(2), NameTable()))
+        if table.has_damage:
             return None
-        known = len(pairs)
+        known_count = len(pairs)
         columns = profile.locations.lookup, profile.locations.address
         lookup, address = (_in_object(profile, mapped, column[mapped.locations]) for column in columns)
         rows = pairs.number(lookup.view(np.int64), address.view(np.int64))
-        return Known(answers, rows, flatnonzero(rows >= known))
+        return KnownLocations(table, rows, flatnonzero(rows >= known_count))
 
 
-def _facts(profile: Profile, mapped: MappedObject, context: Context) -> _ObjectFacts | None:
+def _cache_key(profile: Profile, mapped: MappedObject, context: Context) -> _CacheKey | None:
     """Return what determines an object's names; None if they are valid in only one recording.
 
-    The first file offset is included because a debug file without the program needs it (see ``addresses_of``).
+    That of a file includes its lowest mapped offset, which matters if only its debug file is found (see
+    ``addresses_of``).
     """
     key, mappings = mapped.key, profile.mappings
     if key.kind is DsoKind.FILE:
-        lasts = bool(key.build_id) and not is_jitdump(key.name) and key.name not in context.session.recorded_files
-        return (key, int(mappings.offset[mapped.mappings].min())) if lasts else None
+        is_lasting = bool(key.build_id) and not is_jitdump(key.name) and key.name not in context.session.recorded_files
+        return (key, int(mappings.offset[mapped.mappings].min())) if is_lasting else None
     session = context.session
-    lasts = bool(context.kernel_build_id and context.kernel_reference[1]) and not (
+    is_lasting = bool(context.kernel_build_id and context.kernel_reference[1]) and not (
         session.kcore_dir or session.recorded_files
     )
-    if key.kind not in (DsoKind.KERNEL, DsoKind.MODULE) or not lasts:
+    if key.kind not in (DsoKind.KERNEL, DsoKind.MODULE) or not is_lasting:
         return None
     limit = int(mappings.limit[mapped.mappings].max(initial=0))
     return (key, context.kernel_build_id, context.kernel_reference, session.os_release, mapped.start, limit)
 
 
 def _in_object(profile: Profile, mapped: MappedObject, address: U64) -> U64:
-    """Return file offsets for addresses in a file, which do not depend on the mapping; other addresses as recorded."""
+    """Convert addresses to what is the same in all recordings: file offsets in a file; others are as recorded.
+
+    Shapes: ``address`` (n,), one for each of the object's locations; returns (n,).
+    """
     if mapped.key.kind is not DsoKind.FILE:
         return address
     mapping, mappings = profile.locations.mapping[mapped.locations], profile.mappings

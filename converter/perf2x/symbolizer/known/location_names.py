@@ -1,7 +1,9 @@
-"""Looks up names of locations for stores (bundles, datasets) whose names and stacks are joined later.
+"""Looks up the names that are stored with a profile (bundles, datasets), and finds them again when it is read.
 
-Interrupted frames are settled only then (interrupted_frames.py), so twins are named, too. When a store is read, its
-names are used unchanged; only other locations are looked up.
+What can be named only where it was recorded must be named before it is stored; the rest is looked up when it is read.
+Stored names are not attached to the profile, so it is not yet known which kernel frames were interrupted
+(interrupted_frames.py). So names are stored for both addresses of each kernel return: its lookup address, and the exact
+address of its twin.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,24 +27,28 @@ from perf2x.base.columnar import (
 from perf2x.base.mapping_names import is_jitdump
 from perf2x.model.profile import Locations, PlaceNames, Profile
 from perf2x.symbolizer.interrupted_frames import are_kernel_returns, with_exact_twins
-from perf2x.symbolizer.known.known_names import Answers, Known
+from perf2x.symbolizer.known.known_names import KnownLocations, NameTable
 from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects
 from perf2x.symbolizer.object_resolver import ObjectResolver
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind, SymbolSource
 
-_AT_ONCE = 1 << 16
-"""Number of locations to resolve at once."""
+_BATCH_SIZE = 1 << 16
+"""Number of locations of the kernel to look up at once, which limits memory."""
 
 
 class LocationNames(Frozen):
-    """Names of some locations of a profile."""
+    """Names of some locations of a profile, and of twins that it may get later."""
 
     names: PlaceNames
-    """Places are the profile's own locations, then a twin of each that ``are_kernel_returns`` finds, in order."""
+    """A place is the index of a location or of a twin.
+
+    The twins are numbered after the n locations of the profile: the location ``flatnonzero(are_kernel_returns(…))[i]``
+    has the twin n + i.
+    """
     looked_up: Bools
-    """(mappings,) mappings of the objects that were looked up."""
+    """(mappings,) whether the mapping's object was looked up, so that its other locations need not be."""
     kernel_looked_up: bool
-    """Whether kernel addresses outside all mappings were looked up."""
+    """The same for kernel addresses outside all mappings."""
 
 
 def location_names(
@@ -51,46 +57,50 @@ def location_names(
     sources: Sequence[type[SymbolSource]],
     is_symbolized: Callable[[MappedObject, Context], bool],
 ) -> LocationNames:
-    """Look up the names of the ``is_symbolized`` objects; counts go to the context's diagnostics.
+    """Look up the names of the objects that ``is_symbolized`` selects; counts go to the context's diagnostics.
 
     Locations without a name are not included.
     """
-    returns = as_int32(flatnonzero(are_kernel_returns(profile.locations)))
-    opened = [source(context) for source in sources]
+    kernel_returns = as_int32(flatnonzero(are_kernel_returns(profile.locations)))
+    source_instances = [source(context) for source in sources]
     objects = [mapped for mapped in mapped_objects(profile, context.session) if is_symbolized(mapped, context)]
-    looked_up, answers = falses(len(profile.mappings)), Answers()
+    looked_up, table = falses(len(profile.mappings)), NameTable()
     for mapped in objects:
-        # names in a recording cover only sampled functions, and files may contain more
+        # simpleperf records only symbols of sampled functions; files on the reading machine may have more
         looked_up[mapped.mappings] = not context.session.recorded_files or only_where_recorded(mapped, context)
         for rows in _batches(mapped):
-            part, location = _with_twins_of(profile, rows, returns)
-            result = ObjectResolver(part, context, opened).resolve(replace(mapped, locations=arange(len(location))))
-            context.diagnostics.absorb(result.counts)
+            part, place = _with_twins_of(profile, rows, kernel_returns)
+            resolver = ObjectResolver(part, context, source_instances)
+            result = resolver.resolve(replace(mapped, locations=arange(len(place))))
+            context.diagnostics.absorb(result.diagnostic_counts)
             names = result.names(flatnonzero(result.count))
-            answers.add(replace(names, place=location[names.place]))
-    return LocationNames(answers.names(), looked_up, any(not len(mapped.mappings) for mapped in objects))
+            table.add(replace(names, place=place[names.place]))
+    return LocationNames(table.names(), looked_up, any(not len(mapped.mappings) for mapped in objects))
 
 
 def _batches(mapped: MappedObject) -> Iterator[I64]:
-    """Yield the locations of an object; those of a kernel in batches, because they may be all addresses of a file.
+    """Yield the locations of an object; those of the kernel in batches, because a hostile file may have any number.
 
-    Other objects are not split: which JIT map belongs to a process is decided by all addresses together.
+    Other objects are not split: which perf map belongs to a process is decided by all addresses together.
     """
-    step = _AT_ONCE if mapped.key.kind is DsoKind.KERNEL else len(mapped.locations)
+    step = _BATCH_SIZE if mapped.key.kind is DsoKind.KERNEL else len(mapped.locations)
     return (mapped.locations[first : first + step] for first in range(0, len(mapped.locations), step))
 
 
-def _with_twins_of(profile: Profile, rows: I64, returns: I32) -> tuple[Profile, I64]:
-    """Return the profile with only some of its locations, then their twins, and (locations,) the number of each."""
+def _with_twins_of(profile: Profile, rows: I64, kernel_returns: I32) -> tuple[Profile, I64]:
+    """Return the profile with only its locations ``rows``, followed by their twins, and the place of each of these.
+
+    Places are those of ``LocationNames``; ``kernel_returns`` are the locations of the whole profile that have twins.
+    """
     old = profile.locations
-    none = old.line_function[:0]
+    no_lines = old.line_function[:0]
     locations = Locations(
         old.address[rows], old.lookup[rows], old.mapping[rows], old.mode[rows], old.synthetic[rows],
-        zeros(len(rows) + 1), none, none,
+        zeros(len(rows) + 1), no_lines, no_lines,
     )  # fmt: skip
-    twins = flatnonzero(are_kernel_returns(locations))
-    part, _ = with_exact_twins(replace(profile, locations=locations), twins)
-    return part, np.append(rows, len(old) + searchsorted(returns, rows[twins]))
+    with_twin = flatnonzero(are_kernel_returns(locations))
+    part, _ = with_exact_twins(replace(profile, locations=locations), with_twin)
+    return part, np.append(rows, len(old) + searchsorted(kernel_returns, rows[with_twin]))
 
 
 def everything(mapped: MappedObject, context: Context) -> bool:
@@ -101,37 +111,42 @@ def everything(mapped: MappedObject, context: Context) -> bool:
 def only_where_recorded(mapped: MappedObject, context: Context) -> bool:
     """Return whether an object can be named only where it was recorded, by files of that machine and boot.
 
-    This is true of memory without a file, jitdumps, the vDSO, and kernels without a build id.
+    This is true of memory without a file, jitdumps, the vDSO, modules without a build id, and kernels whose build id or
+    load address was not recorded. It is also true of a kernel whose symbols are in the recording's kcore directory.
     """
     kind, build_id = mapped.key.kind, mapped.key.build_id
     if kind is DsoKind.FILE:
         return is_jitdump(mapped.key.name)
     if kind is DsoKind.KERNEL:
-        lasts = bool(context.kernel_build_id and context.kernel_reference[1])
-        return not lasts or bool(context.session.kcore_dir)
+        is_identified = bool(context.kernel_build_id and context.kernel_reference[1])
+        return not is_identified or bool(context.session.kcore_dir)
     return kind is not DsoKind.MODULE or not build_id
 
 
 class StoredNames:
-    """Names of some locations of one profile, and of some of its twins."""
+    """Finds the stored names of a profile's locations and of those twins that the profile has."""
 
-    def __init__(self, stored: LocationNames, locations: Locations, twins: I64) -> None:
-        """``locations`` are the profile's own; ``twins`` are the rows of those whose twins follow them."""
-        self._stored, self._answers = stored, Answers()
-        self._answers.add(stored.names)
-        self._answers.reason = "no name where it was recorded"
-        returns = flatnonzero(are_kernel_returns(locations))
-        row = minus_ones(len(locations) + len(returns))
-        row[stored.names.place] = arange(len(self._answers))
-        self._row = np.append(row[: len(locations)], row[len(locations) + searchsorted(returns, twins)])
-        self._next = len(self._answers)
+    def __init__(self, stored: LocationNames, locations: Locations, with_twin: I64) -> None:
+        """``locations`` are the profile's own, without twins; ``with_twin`` are the rows of those that have twins now.
 
-    def of(self, mapped: MappedObject) -> Known:
-        """Return the known names of an object, which are all if it was looked up where it was recorded."""
+        In the profile, these twins follow the locations, in the order of ``with_twin``.
+        """
+        self._stored, self._table = stored, NameTable()
+        self._table.add(stored.names)
+        self._table.reason = "no name where it was recorded"
+        kernel_returns = flatnonzero(are_kernel_returns(locations))
+        # rows of the locations and of all twins that may have names; then of the twins that exist
+        row = minus_ones(len(locations) + len(kernel_returns))
+        row[stored.names.place] = arange(len(self._table))
+        self._row = np.append(row[: len(locations)], row[len(locations) + searchsorted(kernel_returns, with_twin)])
+        self._next_row = len(self._table)
+
+    def of(self, mapped: MappedObject) -> KnownLocations:
+        """Return what is known of an object: everything if it was looked up where it was recorded."""
         rows = self._row[mapped.locations]
         stored, mappings = self._stored, mapped.mappings
         looked_up = stored.looked_up[mappings].any() if len(mappings) else stored.kernel_looked_up
-        unnamed = zeros(0) if looked_up else flatnonzero(rows < 0)
-        rows[unnamed] = self._next + arange(len(unnamed))
-        self._next += len(unnamed)
-        return Known(self._answers, rows, unnamed)
+        pending = zeros(0) if looked_up else flatnonzero(rows < 0)
+        rows[pending] = self._next_row + arange(len(pending))
+        self._next_row += len(pending)
+        return KnownLocations(self._table, rows, pending)

@@ -58,14 +58,16 @@ def code_lines(context: Context, files: ObjectFiles, recorded_path: str) -> Code
 
 
 class _UnitReader(Struct, dict=True):
-    """Opens the debug file of one object, and each file with another part of its debug info when that is needed."""
+    """Opens the debug file of one object, and each file with another part of its debug info when that is needed.
+
+    ``_debug_file`` is the one among the object's ``_files``. ``_recorded_path`` is the object's path as recorded; its
+    ``.dwp`` may be next to that path.
+    """
 
     _context: Context
     _files: ObjectFiles
-    _file: ElfObject
-    """The debug file."""
+    _debug_file: ElfObject
     _recorded_path: str
-    """The object's path as recorded; its ``.dwp`` may be next to that path."""
     _dwo_files: DwoFiles = field(default_factory=DwoFiles)
     has_read_dwo: bool = False
     """Whether a result depends on ``.dwo`` files. It is then not cached: there may be thousands of them to identify."""
@@ -78,7 +80,7 @@ class _UnitReader(Struct, dict=True):
 
     def lines(self) -> UnitLines:
         """Return what looks addresses up in the units of all files."""
-        file = self._file
+        file = self._debug_file
         if file.type == "ET_REL":  # a kernel module: references between its debug sections are relocations
             file = open_elf(relocate_debug_info(file), file.name)
         dwz_file = DebugFile(DebugSections(self._supplementary)) if self._supplementary is not None else None
@@ -88,16 +90,16 @@ class _UnitReader(Struct, dict=True):
     @cached_property
     def _supplementary(self) -> ElfObject | None:
         """The dwz file; None if the debug file refers to none, or if it is missing or unreadable."""
-        if not has_supplementary(self._file):
+        if not has_supplementary(self._debug_file):
             return None
         with counting_broken(self._context.diagnostics):
-            dwz_file = supplementary_file(self._context.finder, self._file)
+            dwz_file = supplementary_file(self._context.finder, self._debug_file)
             if dwz_file is None:
                 advice = (
                     "part of the debug info is in a dwz file that was not found; some inlined functions have no name. "
                     "Install debug packages, or use --debug-dir or --debuginfod."
                 )
-                self._context.diagnostics.add("debug_info_in_dwz", advice, where=self._file.name)
+                self._context.diagnostics.add("debug_info_in_dwz", advice, where=self._debug_file.name)
             return dwz_file
         return None
 
@@ -133,7 +135,7 @@ class _UnitReader(Struct, dict=True):
 
     def _from_dwo_file(self, skeleton: Unit) -> Unit | None:
         """Return the unit from the first readable ``.dwo`` file with the skeleton's name and id; None without one."""
-        for path in split_paths(self._context.finder, self._file, skeleton.comp_dir, skeleton.dwo_name):
+        for path in split_paths(self._context.finder, self._debug_file, skeleton.comp_dir, skeleton.dwo_name):
             if is_file(path):
                 with counting_broken(self._context.diagnostics):
                     unit = self._dwo_files.unit(path, skeleton.dwo_id)

@@ -42,8 +42,7 @@ class GoSource(BuiltInSource):
         decoded = [table.function(row) if row >= 0 else None for row in rows.tolist()]
         is_decoded = np.array([function is not None for function in decoded], np.bool_)
         index = as_int64(new_rows(is_decoded)[row_index])  # (n,) index among the decoded functions, −1 for None
-        go_functions_hit = [function for function in decoded if function is not None]
-        functions, line = _functions_and_lines(table, go_functions_hit, index, address)
+        functions, line = _functions_and_lines(table, [*filter(None, decoded)], index, address)
         return symbols_from_functions(functions, index, "no function of the Go program", line)
 
 

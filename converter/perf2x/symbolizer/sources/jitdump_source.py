@@ -31,8 +31,7 @@ class JitdumpSource(BuiltInSource):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._files = JitdumpFiles.of(context)
-        self._code: dict[str, CodeByOffset] = {}
-        """The code of each dump, by path of the dump."""
+        self._code: dict[str, CodeByOffset] = {}  # by path of the dump
 
     def covers(self, dso: Dso) -> bool:
         """Return True for a jitdump, which ``with_jitdump_mappings`` made mappings of."""

@@ -46,21 +46,21 @@ _MAX_SIZE = 1 << 28
 
 
 class Kallsyms(Frozen):
-    """All symbols that perf would consider, in file order; the columns are (symbols,)."""
+    """All symbols that perf would consider, in file order; the columns are (symbols,).
+
+    ``start`` has the addresses, ``text`` is the whole file. The name of a symbol is ``text[name_start:name_end]``,
+    without its module.
+    """
 
     start: U64
-    """Addresses, as in the file."""
     letter: U8
     """Types as nm prints them; upper case for global symbols."""
     name_start: I64
-    """Position in ``text`` at which each name begins."""
     name_end: I64
-    """Position in ``text`` one past the end of each name."""
     module: I64
     """Index into ``modules``, −1 for the kernel itself."""
     modules: list[str]
     text: bytes
-    """The whole file."""
 
     def name(self, row: int) -> str:
         """Return the symbol's name without its module."""

@@ -27,12 +27,10 @@ _MAX_ADDRESSES = 1 << 20
 
 
 class CachedLines(Frozen):
-    """Source locations by svma."""
+    """Source locations of n addresses: ``address`` (n,) has svmas, ascending; ``locations`` are in the same order."""
 
     address: U64
-    """(n,) ascending."""
     locations: SourceLocations
-    """The locations of ``address``, in the same order."""
 
     def rows(self, address: U64) -> I64:
         """Return (n,) the index of each address in ``self.address``, −1 if it is not cached."""
@@ -55,20 +53,20 @@ _NO_LINES = CachedLines(np.zeros(0, np.uint64), source_locations_of([]))
 
 
 class _Stored(Frozen, array_like=True):
-    """The contents of a cache file: columns of little-endian 64-bit words, and the functions that they refer to."""
+    """The contents of a cache file: columns of little-endian 64-bit words, and the functions that they refer to.
+
+    - ``other_files``: identities of the other files with a part of the debug info.
+    - ``address`` (addresses,): ascending. ``count`` (addresses,): number of rows of each address.
+    - ``function`` (rows,): index into ``functions``. ``line`` (rows,): source line.
+    - ``functions``: symbol, path, start line and outer function of each `DebugFunction`.
+    """
 
     other_files: str
-    """Identities of the other files with a part of the debug info."""
     address: bytes
-    """(addresses,) ascending."""
     count: bytes
-    """(addresses,) number of rows of each address."""
     function: bytes
-    """(rows,) index into ``functions``."""
     line: bytes
-    """(rows,) source line."""
     functions: list[tuple[bytes, bytes, int, bytes]]
-    """The fields of `DebugFunction`: symbol, path, start line, outer function."""
 
     @classmethod
     def of(cls, cached: CachedLines, other_files: str) -> Self:

@@ -24,7 +24,7 @@ from perf2x.sources.dataset.place_keys import PlaceKeys, keys_of_rows
 from perf2x.sources.dataset.read.dataset_part import DatasetPart
 from perf2x.sources.dataset.read.restore_profile import Restored
 from perf2x.sources.dataset.write.profile_places import ProfilePlaces, profile_places
-from perf2x.symbolizer.known.known_names import Answers
+from perf2x.symbolizer.known.known_names import NameTable
 from perf2x.symbolizer.known.location_names import LocationNames
 from perf2x.symbolizer.object_resolver import function_row
 from perf2x.symbolizer.sources.symbol_source import Function
@@ -75,11 +75,11 @@ def known_names(
     """
     own = PlaceLines(rows_of_table(restored.places, flatnonzero(is_known(restored.places, "lines"))))
     of_objects = part.of_symbols(PlaceLines)
-    places, answers = profile_places(profile.locations, restored.objects, bytes.fromhex(ident)), Answers()
+    places, table = profile_places(profile.locations, restored.objects, bytes.fromhex(ident)), NameTable()
     found = own.rows_of(places)
-    answers.add(own.names(found, style, inline=inline))
-    answers.add(of_objects.names(np.where(found < 0, of_objects.rows_of(places), -1), style, inline=inline))
-    return LocationNames(answers.names(), restored.looked_up, kernel_looked_up=False)
+    table.add(own.names(found, style, inline=inline))
+    table.add(of_objects.names(np.where(found < 0, of_objects.rows_of(places), -1), style, inline=inline))
+    return LocationNames(table.names(), restored.looked_up, kernel_looked_up=False)
 
 
 class PlaceLines(PlaceIndex):
