@@ -31,9 +31,9 @@ def demo(timeline: bool) -> Profile:
     main, worker = builder.thread("demo", 100, 100), builder.thread("worker é", 100, 101, "demo")
     program = builder.mapping("/usr/bin/demo", build_id="c0ffee")
     library = builder.mapping("/usr/lib/libfoo.so.1", 0x7F0000000000)
-    start = builder.location(0x400010, program, [("main", "demo.c", 3)], caller=1)
+    start = builder.location(0x400010, program, [("main", "demo.c", 3)], is_caller=True)
     outer = builder.location(
-        0x400100, program, [("inner_inlined", "demo.c", 10), ("outer_work", "demo.c", 20)], caller=1
+        0x400100, program, [("inner_inlined", "demo.c", 10), ("outer_work", "demo.c", 20)], is_caller=True
     )
     sleepy = builder.location(0x400200, program, [("wait_for_it", "demo.c", 30)])
     unknown = builder.location(0x7F0000000010, library)

@@ -34,8 +34,8 @@ def small(timeline: bool) -> Profile:
     program = builder.mapping("/usr/bin/prog", build_id="c0ffee")
     kernel = builder.mapping("[kernel.kallsyms]_text", 0xFFFFFFFF81000000, 0x1000000, kernel=True)
     library = builder.mapping("/usr/lib/libfoo.so.1", 0x7F0000000000)
-    start = builder.location(0x400010, program, [("main", "prog.c", 3)], caller=1)
-    work = builder.location(0x400100, program, [("inner<a;b>", "prog.c", 10), ("outer", "prog.c", 20)], caller=1)
+    start = builder.location(0x400010, program, [("main", "prog.c", 3)], is_caller=True)
+    work = builder.location(0x400100, program, [("inner<a;b>", "prog.c", 10), ("outer", "prog.c", 20)], is_caller=True)
     read = builder.location(0xFFFFFFFF81000010, kernel, ["sys_read"], CpuMode.KERNEL)
     nameless = builder.location(0x7F0000000010, library)
     for step in range(4):

@@ -97,10 +97,10 @@ def test_nothing_is_taken_off_the_first_address_of_a_mapping(tmp_path: Path) -> 
 
 
 def test_a_profile_with_an_address_outside_its_mapping_is_broken() -> None:
-    for address, caller in ((0x400000, 1), (0x410000, 0), (0x3FFFFF, 0)):
+    for address, is_caller in ((0x400000, True), (0x410000, False), (0x3FFFFF, False)):
         builder = ProfileBuilder()
         mapping = builder.mapping("/bin/prog", 0x400000, 0x10000)
-        builder.location(address, mapping, caller=caller)
+        builder.location(address, mapping, is_caller=is_caller)
         with pytest.raises(ValueError, match="an address is outside its mapping"):
             builder.build()
 

@@ -56,7 +56,7 @@ class Kernel:
 
     def sample(self, *addresses: int, count: int = 1) -> None:
         rows = [
-            self.builder.location(address, self.mapping, mode=CpuMode.KERNEL, caller=int(depth < len(addresses) - 1))
+            self.builder.location(address, self.mapping, mode=CpuMode.KERNEL, is_caller=depth < len(addresses) - 1)
             for depth, address in enumerate(addresses)
         ]
         self.builder.sample(rows, value=count, count=count)
@@ -200,7 +200,7 @@ def profile_of(stacks: list[list[Frame]]) -> Profile:
     builder.thread()
     for stack in stacks:
         builder.sample([
-            builder.location(16 * number + 16, lines=[FUNCTIONS[number]], mode=CpuMode.KERNEL, caller=int(is_return))
+            builder.location(16 * number + 16, lines=[FUNCTIONS[number]], mode=CpuMode.KERNEL, is_caller=is_return)
             for number, is_return in stack
         ])  # fmt: skip
     return builder.build()

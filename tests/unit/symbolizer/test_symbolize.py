@@ -63,7 +63,7 @@ def test_a_signal_trampoline_is_not_called_by_the_function_in_front_of_it(symfs)
     builder.thread("prog", 7)
     row = builder.mapping("/lib/libx.so", base, 0x1000, BUILD_ID.hex(), pid=7)
     trampoline, called = base + offset + 0x10, base + offset + 0x8
-    frames = [builder.location(address, row, caller=1) for address in (trampoline, called)]
+    frames = [builder.location(address, row, is_caller=True) for address in (trampoline, called)]
     builder.sample([*frames, builder.location(trampoline, row)])
     result, _, _ = run(builder.build(), symfs=symfs)
     assert [name_of(result, location) for location in result.stacks.location] == [
@@ -88,7 +88,9 @@ def test_only_a_call_gives_an_address_to_the_function_that_it_ends(symfs, code, 
     builder.event()
     builder.thread("prog", 7)
     row = builder.mapping("/lib/libx.so", base, 0x1000, pid=7)
-    builder.sample([builder.location(base + offset + 0x10, row, caller=1), builder.location(base + offset + 2, row)])
+    builder.sample(
+        [builder.location(base + offset + 0x10, row, is_caller=True), builder.location(base + offset + 2, row)]
+    )
     result, _, _ = run(builder.build(), symfs=symfs)
     caller = int(result.stacks.location[0])
     assert name_of(result, caller) == name

@@ -1,7 +1,4 @@
-"""Changed rows of two recordings, as ``perf2x diff`` and the library's ``diff`` show them.
-
-Columns of other events give costs and ratios before and after.
-"""
+"""The table of changes between two recordings that ``perf2x diff`` and the library's ``diff`` show."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -23,7 +20,7 @@ class ColumnChange(Frozen):
     before: EventColumn
     after: EventColumn
     scale: float
-    """Factor for the costs of the later recording; ratios do not need it."""
+    """Factor for costs of the later recording; ratios are not scaled."""
 
     @property
     def name(self) -> str:
@@ -31,7 +28,7 @@ class ColumnChange(Frozen):
         return self.before.name
 
     def pairs(self, keys: Sequence[Key], sort: str) -> list[tuple[Cell, Cell]]:
-        """Return the cells of the rows before and after."""
+        """Return the cells (before, after) of the rows with these keys."""
         after = self.after.cells(keys, sort)
         scaled = (round(cell * self.scale) if isinstance(cell, int) else cell for cell in after)
         return list(zip(self.before.cells(keys, sort), scaled, strict=True))
@@ -40,16 +37,16 @@ class ColumnChange(Frozen):
         """Return the columns ``self_X_before`` and ``self_X_after``; for ratios also ``self_X_significant``."""
         name, pairs = f"{sort}_{self.name}", self.pairs(keys, sort)
         found: dict[str, Sequence[object]] = {
-            f"{name}_{side}": [number_of(pair[at]) for pair in pairs] for at, side in enumerate(_SIDES)
+            f"{name}_{side}": [number_of(pair[index]) for pair in pairs] for index, side in enumerate(_SIDES)
         }
         return found | (
             {f"{name}_significant": [_is_significant(*pair) for pair in pairs]} if self.before.is_ratio else {}
         )
 
     def texts(self, keys: Sequence[Key], sort: str) -> list[str]:
-        """Return texts: changes as shares of the event's total in the earlier recording, or ratios before and after.
+        """Return the cells as text: a cost's change in percent of the event's total before, or both ratios.
 
-        Changes that noise explains are marked.
+        A ``~`` marks changes of ratios that noise explains.
         """
         whole = self.before.tables[0].whole
         return [
@@ -78,14 +75,14 @@ def _change_text(before: Cell, after: Cell) -> str:
 
 
 class Shown(Frozen):
-    """Selects and orders the rows of a comparison to show."""
+    """Selects and sorts the rows of a comparison to show."""
 
     by: str
     sort: str
     limit: int = 0
     """Maximum number of rows; 0: all."""
     all: bool = False
-    """True: include unchanged rows."""
+    """Include unchanged rows."""
 
 
 class DiffTable(ResultTable):
@@ -102,9 +99,9 @@ class DiffTable(ResultTable):
         renamed_objects: Sequence[tuple[str, str]],
         work: Work | None,
     ) -> None:
-        found = sorted(changes, key=lambda row: (-abs(row.moved(shown.sort)), *row.key))
+        largest_first = sorted(changes, key=lambda row: (-abs(row.moved(shown.sort)), *row.key))
         least = max(comparison.before.whole, 1)  # changes below 1/SMALLEST_PART of it are shown as 0.0 %
-        self.moved = [row for row in found if shown.all or abs(row.moved(shown.sort)) * SMALLEST_PART >= least]
+        self.moved = [row for row in largest_first if shown.all or abs(row.moved(shown.sort)) * SMALLEST_PART >= least]
         """All changed rows, largest changes first, including those beyond the limit."""
         self.comparison = comparison
         self.whole = comparison.before
@@ -112,7 +109,7 @@ class DiffTable(ResultTable):
         self.rows: list[Change] = self.moved[: shown.limit or None]
         self.by = shown.by
         self.sort = shown.sort
-        self.unmoved = len(found) - len(self.moved)
+        self.unmoved = len(largest_first) - len(self.moved)
         """The number of unchanged rows, which are left out."""
         self.sources = sources
         self.notes = notes
@@ -126,7 +123,7 @@ class DiffTable(ResultTable):
 
     @property
     def measured(self) -> str:
-        """Both totals, and how to read the changes."""
+        """Both totals, how costs were scaled, and what ``~`` means."""
         before, after = self.comparison.before, self.comparison.whole_after
         whole = f"{format_amount(before.whole, before.unit)} before, {format_amount(after, before.unit)} after"
         marked = any(_uncertain(row, column) for row in self.rows for column in COLUMNS)
@@ -142,23 +139,23 @@ class DiffTable(ResultTable):
 
     @property
     def columns(self) -> Mapping[str, Sequence[object]]:
-        """Columns of costs before and after, with limits of their change and whether it is significant.
+        """Costs before and after, the confidence interval of their change, and whether the change is significant.
 
-        ``name`` and ``object`` come first, then for ``self`` and ``total`` each ``_before``, ``_after``,
-        ``_change_low``, ``_change_high``, ``_significant``; of other columns ``self_X_before`` …, of latencies
-        ``self_period_before`` …
+        The columns are ``name`` and ``object``; then, each with the prefix ``self`` and ``total``: ``_before``,
+        ``_after``, ``_change_low``, ``_change_high``, ``_significant``; then those of other events and ratios, such as
+        ``self_X_before``; for latencies ``self_period_before`` …
         """
         found = self.names_and_objects
         for column in COLUMNS:
             found |= {f"{column}_{side}": [getattr(row, f"{column}_{side}") for row in self.rows] for side in _SIDES}
-            for place, end in enumerate(("low", "high")):
-                found[f"{column}_change_{end}"] = [rounded(row.interval(column))[place] for row in self.rows]
+            for index, end in enumerate(("low", "high")):
+                found[f"{column}_change_{end}"] = [rounded(row.interval(column))[index] for row in self.rows]
             found[f"{column}_significant"] = [row.significant(column) for row in self.rows]
         return found | self.columns_beside
 
     @property
     def shown(self) -> Mapping[str, Sequence[str]]:
-        """Factors, and changes as shares of the total before, marked if noise explains them; then objects and names."""
+        """Factors, and changes in percent of the total before, marked with ``~`` if noise explains them; then names."""
         whole, changes = self.comparison.before.whole, {}
         for column in COLUMNS:
             changes[f"{column} ×"] = [format_factor(*row.sides(column)) for row in self.rows]
@@ -177,7 +174,7 @@ def _compared_note(work: Sequence[float] | None, normalized: bool) -> str:
 
 
 def _uncertain(row: Change, column: str) -> bool:
-    """Return True if sampling noise explains a change."""
+    """Return whether a row changed, but not more than sampling noise explains."""
     return row.moved(column) != 0 and not row.significant(column)
 
 

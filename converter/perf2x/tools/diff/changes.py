@@ -1,4 +1,4 @@
-"""Changes between two recordings, as a table, and as one profile for pprof."""
+"""Computes changes between two recordings: rows with confidence intervals, or one profile for pprof."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -19,12 +19,12 @@ from perf2x.model.transforms.merge_profiles import merge_profiles
 SMALLEST_PART = 2000
 """A change smaller than 1/2000 of the earlier recording's total is shown as 0.0 %."""
 _COMMON = 0.1
-"""If two recordings are of the same program, at least this share of their costs is in functions of both."""
+"""Recordings of the same program have at least this share of their costs in functions that both contain."""
 _SORTS = ("self", "total")
 _TOGETHER = 0.95
 """Confidence of the interval that `Comparison.together` returns."""
 _LEAST = 1e-9
-"""The share of the costs at which a line without costs is set, to avoid a division by zero."""
+"""The share of the costs that a line without costs counts as, to avoid a division by zero."""
 _BASE = {"pprof::base": "true"}
 """The label with which pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof)."""
 
@@ -67,7 +67,7 @@ class Change(Line):
         return self.self_interval if sort == "self" else self.total_interval
 
     def significant(self, sort: str) -> bool:
-        """Return True if sampling noise does not explain the change."""
+        """Return whether the change is larger than sampling noise explains."""
         return excludes_zero(self.interval(sort))
 
 
@@ -79,16 +79,15 @@ def excludes_zero(limits: Interval) -> bool:
 class Comparison(Frozen, dict=True):
     """Compares two tables of one event.
 
-    ``normalize``: costs of ``after`` are scaled to the total of ``before``, so that shares are compared; otherwise they
-    are multiplied by ``factor``.
+    With ``normalize``, costs of ``after`` are scaled to the total of ``before``, so that shares are compared; otherwise
+    they are multiplied by ``factor``.
     """
 
     before: Totals
     after: Totals
     normalize: bool = False
     factor: float = 1.0
-    """Work of ``before`` divided by that of ``after``; costs of ``after``, including the total, are multiplied by it.
-    """
+    """Work of ``before`` divided by that of ``after``; also applied to the total of ``after``."""
     same_command: bool = False
     """Whether both recordings are known to come from the same perf command line."""
     hosts: HostSpread | None = None
@@ -113,8 +112,8 @@ class Comparison(Frozen, dict=True):
         """The lines of both tables by name, without intervals."""
         scale = self.scale
         return [
-            Change(*was.key, was.self, round(now.self * scale), was.total, round(now.total * scale))
-            for was, now in self._pairs
+            Change(*old.key, old.self, round(new.self * scale), old.total, round(new.total * scale))
+            for old, new in self._pairs
         ]
 
     def parts(self, rows: Iterable[Change], sort: str) -> float:
@@ -127,57 +126,61 @@ class Comparison(Frozen, dict=True):
         return sum(sum(row.sides(sort)) for row in rows) / self._both
 
     def judged(self, rows: Iterable[Change], confidence: float, among: Sequence[float]) -> list[Change]:
-        """Return these lines with intervals that hold at once for all lines that make up the shares ``among``.
+        """Return these lines with intervals that hold simultaneously for all lines that are tested.
 
-        ``among`` has a share of the self costs and one of the total costs, as `parts` computes them.
+        ``among``: the share of the tested lines in the self costs, and in the total costs, as `parts` computes them.
         """
-        by_key, held = {row.key: row for row in rows}, []
-        for was, now in self._pairs:
-            if (row := by_key.get(was.key)) is None:
+        by_key, result = {row.key: row for row in rows}, []
+        for old, new in self._pairs:
+            if (row := by_key.get(old.key)) is None:
                 continue
             errors = self.hosts.errors.get(row.key, (0.0, 0.0)) if self.hosts else (0.0, 0.0)
-            for sort, error, whole in zip(_SORTS, errors, among, strict=True):
-                reach = self._reach(confidence, whole / max(sum(row.sides(sort)) / self._both, _LEAST))
-                limits = self._interval(was.of(sort), now.of(sort), reach[0])
-                row = row.with_interval(sort, _wider(limits, row.moved(sort), reach[1] * error))
-            held.append(row)
-        return held
+            for sort, error, tested in zip(_SORTS, errors, among, strict=True):
+                comparisons = tested / max(sum(row.sides(sort)) / self._both, _LEAST)
+                deviations, host_deviations = self._deviations(confidence, comparisons)
+                limits = self._interval(old.of(sort), new.of(sort), deviations)
+                row = row.with_interval(sort, _widened(limits, row.moved(sort), host_deviations * error))
+            result.append(row)
+        return result
 
     def together(self, keys: set[Key], sort: str) -> tuple[int, int, Interval]:
-        """Return the costs of lines before and after, and the interval of their change, as if they were one line."""
+        """Return the joint cost of some lines before and after, and the interval of its change."""
         pairs = [pair for pair in self._pairs if pair[0].key in keys]
-        (was, first), (now, second) = (
+        before, after = (
             (sum(cost for cost, _ in side), sum(squares for _, squares in side))
             for side in zip(*((old.of(sort), new.of(sort)) for old, new in pairs), strict=True)
         )
-        return was, round(now * self.scale), self._interval((was, first), (now, second), quantile(_TOGETHER))
+        return before[0], round(after[0] * self.scale), self._interval(before, after, quantile(_TOGETHER))
 
     def mismatch(self) -> str:
-        """Return a sentence if hardly any cost is in functions of both recordings, or with similar names; else ""."""
+        """Return a sentence if hardly any cost is in functions of both recordings; else "".
+
+        A function of ``after`` with a name similar to one that vanished counts as one of both.
+        """
         wholes, rows = (self.before.whole, self.after.whole * self.scale), self.lines
         if not all(wholes) or not rows:
             return ""
-        gone = [row.name for row in rows if not row.total_after and row.self_before >= _COMMON * wholes[0]]
+        vanished = [row.name for row in rows if not row.total_after and row.self_before >= _COMMON * wholes[0]]
         common = [0, 0]
         for row in rows:
-            came = not row.total_before and row.self_after >= _COMMON * wholes[1]
-            if (row.total_before and row.total_after) or (came and close_names(row.name, gone, 1)):
+            appeared = not row.total_before and row.self_after >= _COMMON * wholes[1]
+            if (row.total_before and row.total_after) or (appeared and close_names(row.name, vanished, 1)):
                 common = [cost + side for cost, side in zip(common, row.sides("self"), strict=True)]
-        few = all(cost < _COMMON * whole for cost, whole in zip(common, wholes, strict=True))
-        return "hardly any of the cost is in functions of both" if few else ""
+        is_little = all(cost < _COMMON * whole for cost, whole in zip(common, wholes, strict=True))
+        return "hardly any of the cost is in functions of both" if is_little else ""
 
     def whole_change(self, confidence: float, comparisons: float = 1) -> Change:
         """Return the change of the total as a line; its interval takes the number of samples as random, too."""
-        (old, new), (was, now) = self._wholes, (self.before.whole, self.whole_after)
-        reach = self._reach(confidence, comparisons)
-        limits = interval(old, new.scaled(self.factor), reach[0])
-        limits = _wider(limits, now - was, reach[1] * (self.hosts.whole if self.hosts else 0))
-        return Change("the total", "", was, now, was, now, limits, limits)
+        (old, new), (before, after) = self._wholes, (self.before.whole, self.whole_after)
+        deviations, host_deviations = self._deviations(confidence, comparisons)
+        limits = interval(old, new.scaled(self.factor), deviations)
+        limits = _widened(limits, after - before, host_deviations * (self.hosts.whole if self.hosts else 0))
+        return Change("the total", "", before, after, before, after, limits, limits)
 
-    def _reach(self, confidence: float, comparisons: float) -> tuple[float, float]:
-        """Return the half-width of an interval in standard errors of samples, and in those of hosts.
+    def _deviations(self, confidence: float, comparisons: float) -> tuple[float, float]:
+        """Return half the width of an interval, in standard errors of samples, and in standard errors of hosts.
 
-        The fewer hosts there are, the larger is the latter; without hosts it is 0.
+        The second is from Student's t, so it grows as the number of hosts falls; without hosts it is 0.
         """
         return quantile(confidence, comparisons), (
             student(confidence, 2 ** math.ceil(math.log2(max(comparisons, 1))), self.hosts.freedom)
@@ -192,42 +195,43 @@ class Comparison(Frozen, dict=True):
 
     @cached_property
     def _wholes(self) -> tuple[Measured, Measured]:
-        """The sums of all samples before and after, as recorded."""
-        weights = [table.squares / table.whole if table.whole else 0.0 for table in (self.before, self.after)]
-        old, new = weights[0] or weights[1], weights[1] or weights[0]
+        """The sums of all samples before and after, as recorded; an empty side has the other's typical weight."""
+        typical = [table.squares / table.whole if table.whole else 0.0 for table in (self.before, self.after)]
+        old_typical, new_typical = typical[0] or typical[1], typical[1] or typical[0]
         return (
-            Measured(self.before.whole, self.before.squares, old),
-            Measured(self.after.whole, self.after.squares, new),
+            Measured(self.before.whole, self.before.squares, old_typical),
+            Measured(self.after.whole, self.after.squares, new_typical),
         )
 
     @cached_property
     def _pairs(self) -> list[tuple[Total, Total]]:
+        """The lines before and after of every key in either table, sorted by key; a missing line is zero."""
         old = {row.key: row for row in self.before.rows}
         new = {row.key: row for row in self.after.rows}
         keys = sorted(old.keys() | new.keys())
         return [(old.get(key) or Total(*key, 0, 0), new.get(key) or Total(*key, 0, 0)) for key in keys]
 
-    def _interval(self, was: tuple[int, float], now: tuple[int, float], deviations: float) -> Interval:
-        """Return the limits of the change of a cost; each side has its cost and the sum of squared weights."""
-        old, new = self._wholes
-        before = Measured(*was, old.typical)
-        after = Measured(*now, new.typical).scaled(self.scale)
+    def _interval(self, old: tuple[int, float], new: tuple[int, float], deviations: float) -> Interval:
+        """Return the limits of the change from ``old`` to ``new``: pairs of cost and sum of squared weights."""
+        old_whole, new_whole = self._wholes
+        before = Measured(*old, old_whole.typical)
+        after = Measured(*new, new_whole.typical).scaled(self.scale)
         if self.normalize:
-            return share_interval(before, old, after, new.scaled(self.scale), deviations)
+            return share_interval(before, old_whole, after, new_whole.scaled(self.scale), deviations)
         return interval(before, after, deviations)
 
 
-def _wider(limits: Interval, change: int, reach: float) -> Interval:
-    """Return an interval widened so that it reaches at least ``reach``, the error of hosts, around the change."""
-    return min(limits[0], change - reach), max(limits[1], change + reach)
+def _widened(limits: Interval, change: int, host_error: float) -> Interval:
+    """Return an interval that extends at least ``host_error``, the error between hosts, to each side of the change."""
+    return min(limits[0], change - host_error), max(limits[1], change + host_error)
 
 
 def difference(before: Profile, after: Profile) -> Profile:
     """Return ``after`` minus ``before``: samples of ``before`` are negative and marked as pprof's base."""
     samples = before.samples
     negative = replace(samples, value=-samples.value, count=-samples.count)
-    whole = merge_profiles([replace(before, samples=negative), after], [_BASE, {}])
-    return replace(whole, meta=replace(whole.meta, duration_ns=after.meta.duration_ns))
+    merged = merge_profiles([replace(before, samples=negative), after], [_BASE, {}])
+    return replace(merged, meta=replace(merged.meta, duration_ns=after.meta.duration_ns))
 
 
 def normalized(before: Profile, after: Profile, value: str) -> Profile:
@@ -235,9 +239,8 @@ def normalized(before: Profile, after: Profile, value: str) -> Profile:
 
     Events that either recording lacks are not scaled.
     """
-    wholes = _wholes(before, value)
-    found = _wholes(after, value).items()
-    return scaled(after, [wholes[event] / whole if whole and wholes.get(event) else 1.0 for event, whole in found])
+    old, new = _totals_by_event(before, value), _totals_by_event(after, value)
+    return scaled(after, [old[event] / total if total and old.get(event) else 1.0 for event, total in new.items()])
 
 
 def scaled(after: Profile, factors: Sequence[float]) -> Profile:
@@ -248,14 +251,14 @@ def scaled(after: Profile, factors: Sequence[float]) -> Profile:
     samples = after.samples
     value_column, count = samples.value.copy(), samples.count.copy()
     for row, factor in enumerate(factors):
-        held = flatnonzero(samples.event == row)
+        rows_of_event = flatnonzero(samples.event == row)
         for column in (value_column, count):
-            sums = as_int64(np.rint(cumsum(column[held]) * factor))
-            column[held] = np.diff(sums, prepend=0)
+            sums = as_int64(np.rint(cumsum(column[rows_of_event]) * factor))
+            column[rows_of_event] = np.diff(sums, prepend=0)
     return replace(after, samples=replace(samples, value=value_column, count=count))
 
 
-def _wholes(profile: Profile, value: str) -> dict[tuple[str, str], int]:
-    """Return the sum of each event's samples, in the order of the events."""
-    whole = sum_at(profile.samples.event, weights(profile, value), len(profile.events))
-    return dict(zip([(event.name, event.unit) for event in profile.events], whole.tolist(), strict=True))
+def _totals_by_event(profile: Profile, value: str) -> dict[tuple[str, str], int]:
+    """Return the sum of each event's samples, by (name, unit), in the order of the events."""
+    total = sum_at(profile.samples.event, weights(profile, value), len(profile.events))
+    return dict(zip([(event.name, event.unit) for event in profile.events], total.tolist(), strict=True))

@@ -16,7 +16,7 @@ _LIBRARY = re.compile(r"<?([^:]* as )?(std|core|alloc|hashbrown|__gnu_cxx)::")
 """Functions of the language's library that are compiled into the program, such as instances of templates."""
 
 _MOST = 0.9
-"""Largest share of the earlier cost that a candidate may have with its callees, because ``main`` explains nothing."""
+"""Maximum share of the total before that a function and its callees may have, because ``main`` explains nothing."""
 
 
 def likely_cause(costs: Comparison, grown: Set[Key], callers_of: CallersOf) -> str:
@@ -33,17 +33,17 @@ def likely_cause(costs: Comparison, grown: Set[Key], callers_of: CallersOf) -> s
     column: CostColumn = "own"
     found = _explaining(own, before, after) if len(rows) > 1 else [(rows[0].self, rows[0].key)]
     if not found:
-        small = (row for row in rows if row.total_before <= _MOST * before and row.key not in libraries)
-        column, found = "total", _explaining({row.key: row.sides("total") for row in small}, before, after)
-    sides = [callers_of(side, libraries, column) for side in (0, 1)]
-    if column == "total":
-        outer = {caller for _, key in found for caller in sides[1].get(key, {}) if caller != key}
-        found = [one for one in found if one[1] not in outer]
+        candidates = (row for row in rows if row.total_before <= _MOST * before and row.key not in libraries)
+        column, found = "total", _explaining({row.key: row.sides("total") for row in candidates}, before, after)
+    callers_before, callers_after = (callers_of(side, libraries, column) for side in (0, 1))
+    if column == "total":  # a caller of another candidate grew only because the callee did
+        outer = {caller for _, key in found for caller in callers_after.get(key, {}) if caller != key}
+        found = [(growth, key) for growth, key in found if key not in outer]
     if len(found) != 1:
         return ""
     ((growth, function),) = found
-    was, now = (callers.get(function, {}) for callers in sides)
-    calls = {caller: (was.get(caller, 0), round(now.get(caller, 0) * costs.scale)) for caller in {**was, **now}}
+    old, new = callers_before.get(function, {}), callers_after.get(function, {})
+    calls = {caller: (old.get(caller, 0), round(new.get(caller, 0) * costs.scale)) for caller in {**old, **new}}
     callers = _explaining(calls, *own[function]) if column == "own" else []
     if len(callers) != 1:
         if len(rows) == 1:
@@ -55,10 +55,15 @@ def likely_cause(costs: Comparison, grown: Set[Key], callers_of: CallersOf) -> s
 
 
 def _explaining(parts: Mapping[Key, tuple[int, int]], before: int, after: int) -> list[tuple[int, Key]]:
-    """Return growth and key of the parts that account for more than half of the growth beyond proportion."""
+    """Return growth and key of each part that explains more than half of the growth, apart from proportional growth.
+
+    In proportion, a part with the cost ``old`` would grow by ``growth * old / before``. What it grew beyond that must
+    be more than half of ``growth * (before - old) / before``, the proportional growth of everything else. A part that
+    grew by more than 1.5 times the total does not explain it either, because others must then have shrunk.
+    """
     growth, before, found = after - before, max(before, 1), []
-    for key, (was, now) in parts.items():
-        beyond = (now - was) * before - growth * was
-        if 2 * beyond > growth * (before - was) and 2 * (now - was) < 3 * growth:
-            found.append((now - was, key))
+    for key, (old, new) in parts.items():
+        beyond = (new - old) * before - growth * old  # multiplied by ``before``, to stay in integers
+        if 2 * beyond > growth * (before - old) and 2 * (new - old) < 3 * growth:
+            found.append((new - old, key))
     return found

@@ -19,14 +19,14 @@ def renamed(before: Profile, after: Profile) -> tuple[Profile, list[str]]:
     """Return ``after`` with events named as their counterparts in ``before``, and notes on differences.
 
     Names are compared without PMU prefix and modifiers. The most similar names are paired first: equal ones, then those
-    that count in the same modes, then those of the same PMU. Among equally similar pairs, that of the default event of
-    ``before`` comes first, then those with most samples.
+    of events that count in the same modes (user, kernel …), then those of the same PMU. Among equally similar pairs,
+    that of the default event of ``before`` comes first, then those with most samples.
     """
-    pairs, taken = dict[int, int](), set[int]()
+    pairs, used = dict[int, int](), set[int]()
     for _, old, new in sorted(_candidates(before, after)):
-        if old not in pairs and new not in taken:
+        if old not in pairs and new not in used:
             pairs[old] = new
-            taken.add(new)
+            used.add(new)
     events = list(after.events)
     for old, new in pairs.items():
         events[new] = replace(events[new], name=before.events[old].name)
@@ -37,16 +37,20 @@ def renamed(before: Profile, after: Profile) -> tuple[Profile, list[str]]:
 def _candidates(
     before: Profile, after: Profile
 ) -> Iterator[tuple[tuple[bool, bool, bool, bool, bool, int, int], int, int]]:
-    """Yield (dissimilarity, row before, row after) of all pairs of events that may be the same."""
+    """Yield (sort key, row before, row after) of all pairs of events that may be the same, in any order.
+
+    The most similar pair has the smallest sort key.
+    """
     olds, news = ([event_name(event.name) for event in profile.events] for profile in (before, after))
-    sampled = [_samples_by_event(before), _samples_by_event(after)]
-    for row, old in enumerate(olds):
-        for other, new in enumerate(news):
-            first, second = before.events[row], after.events[other]
-            clocks = {old.canonical, new.canonical} == _CLOCKS
-            if (old.counts_like(new) or clocks) and first.unit == second.unit:
-                unlike = (clocks, first.name != second.name, old.modes != new.modes, old.pmu != new.pmu)
-                yield (*unlike, row != before.default_event, -sampled[0][row], -sampled[1][other]), row, other
+    old_samples, new_samples = _samples_by_event(before), _samples_by_event(after)
+    for old_row, old in enumerate(olds):
+        for new_row, new in enumerate(news):
+            first, second = before.events[old_row], after.events[new_row]
+            are_clocks = {old.canonical, new.canonical} == _CLOCKS
+            if (old.counts_like(new) or are_clocks) and first.unit == second.unit:
+                differences = (are_clocks, first.name != second.name, old.modes != new.modes, old.pmu != new.pmu)
+                rank = (old_row != before.default_event, -old_samples[old_row], -new_samples[new_row])
+                yield (*differences, *rank), old_row, new_row
 
 
 _CLOCKS = {"cpu-clock", "task-clock"}
@@ -60,15 +64,19 @@ def _samples_by_event(profile: Profile) -> list[int]:
 
 
 def _notes(before: Profile, after: Profile, pairs: dict[int, int]) -> Iterator[str]:
-    """Yield notes on the compared event: if others could be meant, and if its modes differ."""
-    chosen = before.default_event
-    if chosen not in pairs:
+    """Yield notes on the default event: that another event could be meant, and that its modes differ.
+
+    ``pairs`` has the row after of each event's row before.
+    """
+    old_row = before.default_event
+    if old_row not in pairs:
         return
-    old, new = before.events[chosen].name, after.events[pairs[chosen]].name
+    new_row = pairs[old_row]
+    old, new = before.events[old_row].name, after.events[new_row].name
     sampled = [_samples_by_event(before), _samples_by_event(after)]
-    found = [(row, other) for _, row, other in _candidates(before, after) if sampled[0][row] and sampled[1][other]]
-    others = [before.events[row].name for row, other in found if other == pairs[chosen] and row != chosen]
-    others += [after.events[other].name for row, other in found if row == chosen and other != pairs[chosen]]
+    possible = [(row, other) for _, row, other in _candidates(before, after) if sampled[0][row] and sampled[1][other]]
+    others = [before.events[row].name for row, other in possible if other == new_row and row != old_row]
+    others += [after.events[other].name for row, other in possible if row == old_row and other != new_row]
     if {event_name(name).canonical for name in (old, new)} == _CLOCKS:
         yield f"comparing {old} with {new}: both measure CPU time"
     if old != new and others:
@@ -89,25 +97,26 @@ _MOST = 300
 
 
 def match_objects(before: Profile, after: Profile, typed: dict[str, str]) -> tuple[Profile, list[tuple[str, str]]]:
-    """Return ``after`` with objects named as in ``before``, and the pairs (old, new) that were found.
+    """Return ``after`` with objects named as in ``before``, and the renamed pairs (old name, new name).
 
-    Only objects whose base names the other recording lacks are paired. Two objects match if their names differ in
-    version alone, and they share a function or neither has named functions. They also match, whatever their names, if
-    most of the cost of both is in functions of the same names. The most similar pairs win; only the _MOST costliest
-    objects of each side are compared.
+    Only objects whose base names the other recording lacks are paired, the most similar ones first. Two objects match
 
-    An object in ``typed`` (new to old) is not paired with any other, so ``{"libb.so": "libb.so"}`` excludes it. Threads
-    that are named after a program are renamed with it. Raises OptionError for a name that no object has.
+    - if their names differ only in the version, and they have a function in common, or neither has named functions;
+    - or, whatever their names, if at least `_FEWEST` functions in common make up at least `_ALIKE` of the cost of each.
+
+    ``typed`` (new name to old name) are the user's pairs; their objects are not paired with any other, so that
+    ``{"libb.so": "libb.so"}`` excludes an object. Threads named after a program are renamed with it. Raises OptionError
+    for a name that no object has.
     """
     olds, news = (_objects(profile) for profile in (before, after))
-    for side, there, names in (("before", olds, typed.values()), ("after", news, typed)):
+    for side, existing, names in (("before", olds, typed.values()), ("after", news, typed)):
         for name in names:
-            if name not in (olds | news if typed.get(name) == name else there):
-                raise OptionError(no_such("object", name, sorted(there), f"the recording {side} has"))
-    lone = (olds - news - {*typed.values()}, news - olds - typed.keys())
-    found = dict(_paired(before, after, lone)) if all(lone) else {}
+            if name not in (olds | news if typed.get(name) == name else existing):
+                raise OptionError(no_such("object", name, sorted(existing), f"the recording {side} has"))
+    unpaired = (olds - news - {*typed.values()}, news - olds - typed.keys())
+    found = dict(_similar_pairs(before, after, unpaired)) if all(unpaired) else {}
     names = {new: old for new, old in (typed | found).items() if new != old}
-    return _called(after, before, names), sorted((old, new) for new, old in names.items())
+    return _with_names(after, before, names), sorted((old, new) for new, old in names.items())
 
 
 def _objects(profile: Profile) -> set[str]:
@@ -115,27 +124,29 @@ def _objects(profile: Profile) -> set[str]:
     return {base_name(profile.strings[row]) for row in profile.mappings.filename.tolist()} - {""}
 
 
-def _paired(before: Profile, after: Profile, lone: tuple[set[str], set[str]]) -> Iterator[tuple[str, str]]:
-    """Yield pairs (new, old), with each name at most once."""
-    costs = [_costs(profile, names) for profile, names in zip((before, after), lone, strict=True)]
-    alike = sorted(
-        (not versions, -share, old, new)
-        for old, was in costs[0].items()
-        for new, now in costs[1].items()
-        for versions, share in [(_stem(old) == _stem(new), _shared(was, now))]
-        if (versions and (share or not (was or now))) or (share >= _ALIKE and len(was.keys() & now.keys()) >= _FEWEST)
+def _similar_pairs(before: Profile, after: Profile, unpaired: tuple[set[str], set[str]]) -> Iterator[tuple[str, str]]:
+    """Yield pairs (new name, old name) of ``unpaired`` objects (before, after), with each name at most once."""
+    costs = [_costs(profile, names) for profile, names in zip((before, after), unpaired, strict=True)]
+    # same stem first, then the largest share in common
+    candidates = sorted(
+        (not same_stem, -share, old, new)
+        for old, old_costs in costs[0].items()
+        for new, new_costs in costs[1].items()
+        for same_stem, share in [(_stem(old) == _stem(new), _share_in_common(old_costs, new_costs))]
+        if (same_stem and (share or not (old_costs or new_costs)))
+        or (share >= _ALIKE and len(old_costs.keys() & new_costs.keys()) >= _FEWEST)
     )
-    taken: set[tuple[int, str]] = set()
-    for _, _, old, new in alike:
-        if not taken & {(0, old), (1, new)}:
-            taken |= {(0, old), (1, new)}
+    used: set[tuple[int, str]] = set()
+    for _, _, old, new in candidates:
+        if not used & {(0, old), (1, new)}:
+            used |= {(0, old), (1, new)}
             yield new, old
 
 
 def _costs(profile: Profile, objects: set[str]) -> dict[str, dict[str, int]]:
-    """Return the self cost of each function of those ``objects`` that have samples, by object.
+    """Return, for the `_MOST` costliest of ``objects``, the self cost of each named function.
 
-    A cost is at least 1. Only the _MOST costliest objects are returned; frames without names are ignored.
+    A cost is at least 1; objects without samples are left out.
     """
     found: dict[str, dict[str, int]] = {}
     for row in totals(profile).rows:
@@ -146,34 +157,34 @@ def _costs(profile: Profile, objects: set[str]) -> dict[str, dict[str, int]]:
     return dict(sorted(found.items(), key=lambda one: (-sum(one[1].values()), one[0]))[:_MOST])
 
 
-def _shared(was: Mapping[str, int], now: Mapping[str, int]) -> float:
-    """Return the share of an object's cost that is in functions of both objects: the smaller of the two shares."""
-    both = was.keys() & now.keys()
-    return min(sum(cost[name] for name in both) / sum(cost.values()) if both else 0.0 for cost in (was, now))
+def _share_in_common(old: Mapping[str, int], new: Mapping[str, int]) -> float:
+    """Return how much of each object's cost is in functions that both have: the smaller of the two shares."""
+    both = old.keys() & new.keys()
+    return min(sum(cost[name] for name in both) / sum(cost.values()) if both else 0.0 for cost in (old, new))
 
 
 def _stem(name: str) -> str:
     """Return a name without its version.
 
-    It is ``libfoo.so`` for ``libfoo-1.2.so`` and ``libfoo.so.1.3``, ``app`` for ``app2`` and ``app-3f2a9c``.
+    ``libfoo-1.2.so`` and ``libfoo.so.1.3`` become ``libfoo.so``, ``app2`` and ``app-3f2a9c`` become ``app``.
     """
     first, *rest = re.split(r"[-._+~]", name)
     return ".".join([first.rstrip("0123456789"), *(part for part in rest if not re.search(r"\d", part))])
 
 
-def _called(after: Profile, before: Profile, names: Mapping[str, str]) -> Profile:
-    """Rename mappings of ``after`` (new to old), and the threads that are named after them."""
+def _with_names(after: Profile, before: Profile, names: Mapping[str, str]) -> Profile:
+    """Return ``after`` with mappings renamed by ``names`` (new to old), and with them threads named after programs."""
     if not names:
         return after
     paths = {base_name(path): path for path in (before.strings[row] for row in before.mappings.filename.tolist())}
-    place = {text: row for row, text in enumerate(after.strings)}
+    number_of = {text: number for number, text in enumerate(after.strings)}
 
     def renumbered(column: I32, renamed: Mapping[str, str]) -> I32:
-        row_of = np.arange(len(after.strings), dtype=np.int32)
-        for row in unique(column).tolist():
-            if (new := renamed.get(base_name(after.strings[row]))) is not None:
-                row_of[row] = place.setdefault(new, len(place))
-        return row_of[column]
+        new_number = np.arange(len(after.strings), dtype=np.int32)
+        for number in unique(column).tolist():
+            if (name := renamed.get(base_name(after.strings[number]))) is not None:
+                new_number[number] = number_of.setdefault(name, len(number_of))
+        return new_number[column]
 
     files, comms = (
         {new: paths[old] for new, old in names.items()},
@@ -183,4 +194,4 @@ def _called(after: Profile, before: Profile, names: Mapping[str, str]) -> Profil
     threads = replace(
         after.threads, comm=renumbered(after.threads.comm, comms), process=renumbered(after.threads.process, comms)
     )
-    return replace(after, strings=tuple(place), mappings=mappings, threads=threads)
+    return replace(after, strings=tuple(number_of), mappings=mappings, threads=threads)

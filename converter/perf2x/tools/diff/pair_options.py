@@ -13,11 +13,11 @@ from perf2x.model.printable_text import base_name
 from perf2x.model.setting import Setting
 
 Work = tuple[float, float]
-"""The units of work in both recordings."""
+"""Units of work done, before and after."""
 
 
 def read_object_names(setting: str, texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Parse ``OLD=NEW`` texts to names of objects after and before. Raises SettingError for any other text."""
+    """Parse ``OLD=NEW`` texts to pairs of object names (after, before). Raises SettingError for any other text."""
     names: dict[str, str] = {}
     for text in texts:
         old, equals, new = text.partition("=")
@@ -41,7 +41,7 @@ def _no_work(setting: str, text: str) -> SettingError:
 
 
 class PairOptions(Frozen):
-    """The basis of comparison: costs as recorded, or one of the first three fields."""
+    """Options of a comparison. At most one of ``normalize``, ``per`` and ``per_value`` may be set."""
 
     PANEL = "Table"
 
@@ -72,11 +72,11 @@ class PairOptions(Frozen):
             read=read_object_names,
         ),
     ] = ()
-    """The names of objects after and before."""
+    """Pairs of object names (after, before)."""
 
     def __post_init__(self) -> None:
-        """Reject more than one way to compare."""
-        first, second, *_ = [*(way for way in ("normalize", "per", "per_value") if getattr(self, way)), "", ""]
+        """Reject more than one way to compare, and work that is not positive."""
+        first, second, *_ = [*(name for name in ("normalize", "per", "per_value") if getattr(self, name)), "", ""]
         if second:
             raise SettingError("", first, " and ", second, " are two ways to compare; choose one")
         if self.per and not all(0 < units < inf for units in self.per):
@@ -87,5 +87,5 @@ class PairOptions(Frozen):
         if self.per_value and options.value:
             replaces = f" {options.value} replaces; give "
             raise SettingError("", "per_value", " adds up periods, which ", "value", replaces, "per", " the counts")
-        more = (self.per_value,) if self.per_value and options.events and not options.keep_other_events else ()
-        return replace(options, events=(*options.events, *more))
+        added = (self.per_value,) if self.per_value and options.events and not options.keep_other_events else ()
+        return replace(options, events=(*options.events, *added))

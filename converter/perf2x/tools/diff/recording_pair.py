@@ -26,7 +26,7 @@ from perf2x.tools.tables.report_tables import call_tree
 _OUTPUT = re.compile(r" (-o|--output) ?\S+")
 """The name of perf's output on its command line."""
 _NAMED = 8
-"""Maximum number of pairs of objects to list in a sentence."""
+"""Maximum number of renamed objects to list in a sentence."""
 
 
 class RecordingPair:
@@ -44,10 +44,10 @@ class RecordingPair:
         profile, self.renamed_objects = match_objects(before.profile, profile, dict(how.map))
         """Names before and after of objects that are treated as one."""
         self.sources = sources
-        plain, hosts = zip(*map(split_hosts, (before.profile, profile)), strict=True)
+        merged, hosts = zip(*map(split_hosts, (before.profile, profile)), strict=True)
         self._hosts = hosts
-        self.before = replace(before, profile=plain[0])
-        self.after = replace(after, profile=plain[1])
+        self.before = replace(before, profile=merged[0])
+        self.after = replace(after, profile=merged[1])
         self.notes = [*renamed_events, *_object_notes(self.renamed_objects)]
         """Sentences on events or objects that are compared under different names."""
         self.value = value
@@ -56,18 +56,18 @@ class RecordingPair:
         self.work = how.per
         """The units of work; None: costs are compared as recorded, or as shares."""
         self.periods: RecordingPair | None = None
-        """These recordings by period, if values are latencies."""
+        """The same recordings compared by period, if values are latencies."""
         self.compared = cache(self._compare)
-        """The tables, each compared once: of functions, objects or threads (``function``, ``object``, ``thread``), or
-        of functions by their shares (``share``).
+        """Returns the comparison by ``function``, ``object``, ``thread``, or ``share`` (functions by their shares);
+        each is made once.
         """
 
     def callers(self, side: int, skipped: Set[Key], column: CostColumn) -> dict[Key, dict[Key, int]]:
-        """Return, for each function, its cost by caller, where callers are the nearest ones not in ``skipped``.
+        """Return each function's cost by caller; functions in ``skipped`` are passed over to their callers.
 
-        ``side`` is 0 for the earlier recording, 1 for the later one. ``column`` selects costs including callees
-        (total), or self costs (own). The result for self costs is empty if many samples lack the caller of the sampled
-        function.
+        ``side`` is 0 for the earlier recording, 1 for the later one. ``column`` selects total costs (``total``) or self
+        costs (``own``). For self costs the result is empty if the recording lacks callers of sampled functions (the
+        advice ``missing_callers``).
         """
         profile = (self.before, self.after)[side].profile
         if column == "own" and any(one.about == "missing_callers" for one in profile.meta.advice):
@@ -75,18 +75,20 @@ class RecordingPair:
         event = find_event(profile, self.compared("function").before.event)
         calls = call_tree(replace(profile, default_event=event), self.value)
         names, key = [*calls.names, ("", "")], calls.tree.key  # the last name is that of key −1
-        skips, caller = np.array([name in skipped for name in names], np.bool_), np.maximum(calls.tree.parent, 0)
-        while len(rows := flatnonzero((key >= 0) & (skips[key[caller]] | (key[caller] == key)))):
+        is_skipped = np.array([name in skipped for name in names], np.bool_)
+        caller = np.maximum(calls.tree.parent, 0)
+        # replace callers that are skipped, or the function itself (recursion), by their callers
+        while len(rows := flatnonzero((key >= 0) & (is_skipped[key[caller]] | (key[caller] == key)))):
             caller[rows] = caller[caller[rows]]
         found: dict[Key, dict[Key, int]] = {}
-        (function, by), (cost,) = sum_rows([key, key[caller]], [getattr(calls, column)])
-        for row, other, value in zip(function.tolist(), by.tolist(), cost.tolist(), strict=True):
-            found.setdefault(names[row], {})[names[other]] = value
+        (function, calling), (cost,) = sum_rows([key, key[caller]], [getattr(calls, column)])
+        for name, caller_name, value in zip(function.tolist(), calling.tolist(), cost.tolist(), strict=True):
+            found.setdefault(names[name], {})[names[caller_name]] = value
         return found
 
     @property
     def factor(self) -> float:
-        """The factor for the second recording's costs."""
+        """The factor that scales the second recording's costs to the work of the first."""
         return self.work[0] / self.work[1] if self.work else 1.0
 
     def scaled_after(self) -> Profile:
@@ -102,7 +104,7 @@ class RecordingPair:
         return DiffTable(compared, changes, shown, self.sources, beside, notes, self.renamed_objects, self.work)
 
     def left_out(self, beside: Iterable[ColumnChange]) -> Iterator[str]:
-        """Yield a sentence on the sampled events that neither the comparison nor a column shows."""
+        """Yield a sentence that lists the sampled events shown neither by the comparison nor by a column."""
         profile = self.before.profile
         shown = {event.name for event in profile.events[profile.default_event :][:1]}
         shown |= {part.event for one in beside for part in one.before.tables}
@@ -114,15 +116,15 @@ class RecordingPair:
     def _columns(self, by: str, names: Sequence[str]) -> Iterator[ColumnChange]:
         """Yield the columns of other events and ratios; for latencies, first their periods."""
         if self.periods:
-            found = self.periods.compared(by)
-            sides = [EventColumn("period", (), tables=(one,)) for one in (found.before, found.after)]
-            yield ColumnChange(sides[0], sides[1], found.scale)
+            periods = self.periods.compared(by)
+            sides = [EventColumn("period", (), tables=(table,)) for table in (periods.before, periods.after)]
+            yield ColumnChange(sides[0], sides[1], periods.scale)
         value = "latency" if self.periods else self.value
         before = event_columns(self.before.profile, by, value, names)
-        after = event_columns(self.after.profile, by, value, [one.name for one in before])
-        for one, other in zip(before, after, strict=True):
-            costs = Comparison(one.tables[0], other.tables[0], self.normalize, self.factor)
-            yield ColumnChange(one, other, costs.scale)
+        after = event_columns(self.after.profile, by, value, [column.name for column in before])
+        for old, new in zip(before, after, strict=True):
+            costs = Comparison(old.tables[0], new.tables[0], self.normalize, self.factor)
+            yield ColumnChange(old, new, costs.scale)
 
     def _compare(self, by: str) -> Comparison:
         kind = "function" if by == "share" else by
@@ -133,14 +135,14 @@ class RecordingPair:
             text = f"{self.sources[1]}: {error}; "
             raise SettingError(text, "events", " NAME selects one that both have") from None
         normalize = self.normalize or by == "share"
-        command, same = (_OUTPUT.sub("", " ".join(one.profile.meta.command_line)) for one in (self.before, self.after))
-        is_same = command == same != ""
-        found = Comparison(before, after, normalize, 1.0 if normalize else self.factor, is_same)
+        commands = [_OUTPUT.sub("", " ".join(one.profile.meta.command_line)) for one in (self.before, self.after)]
+        is_same = commands[0] == commands[1] != ""
+        comparison = Comparison(before, after, normalize, 1.0 if normalize else self.factor, is_same)
         old, new = self._hosts
         if old is None or new is None:
-            return found
-        spread = host_spread(old, new, before.event, kind, self.value, found.scale, are_shares=found.normalize)
-        return replace(found, hosts=spread)
+            return comparison
+        spread = host_spread(old, new, before.event, kind, self.value, comparison.scale, are_shares=normalize)
+        return replace(comparison, hosts=spread)
 
 
 def _object_notes(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -165,15 +167,15 @@ def pair_of(
 ) -> RecordingPair:
     """Pair recordings that were read with the same options.
 
-    ``events`` are those to keep if an additional event was read to count work; empty: all.
+    ``events``: the events to compare, if another one was read only to count work; empty: all.
     """
     counts = [len(loaded.sources) for loaded in pair]
     if counts[0] != counts[1] and how == PairOptions(map=how.map):
-        # compare shares of parts of datasets, whose numbers of samples depend on what happened to be recorded
+        # parts of datasets have any number of recordings, so compare shares
         how = replace(how, normalize=True)
     if how.per_value:
-        how = replace(how, per=_counted(sources, pair, how.per_value), per_value="")
-        before, after = (replace(one, profile=_only(one.profile, events)) for one in pair) if events else pair
+        how = replace(how, per=_count_work(sources, pair, how.per_value), per_value="")
+        before, after = (replace(one, profile=_with_events(one.profile, events)) for one in pair) if events else pair
     else:
         before, after = pair
     if value != "latency":
@@ -181,13 +183,13 @@ def pair_of(
     from perf2x.features.latency.divide_values import latency_as_value
 
     latencies = [replace(loaded, profile=latency_as_value(loaded.profile)) for loaded in (before, after)]
-    made = RecordingPair(sources, latencies[0], latencies[1], "period", how)
-    made.periods = RecordingPair(sources, before, after, "period", how)
-    return made
+    by_latency = RecordingPair(sources, latencies[0], latencies[1], "period", how)
+    by_latency.periods = RecordingPair(sources, before, after, "period", how)
+    return by_latency
 
 
-def _counted(sources: tuple[str, str], pair: tuple[Loaded, Loaded], event: str) -> Work:
-    """Return the counts of the event in both recordings."""
+def _count_work(sources: tuple[str, str], pair: tuple[Loaded, Loaded], event: str) -> Work:
+    """Return how often the event occurred in each recording. Raises SettingError if it has no samples."""
     work = []
     for source, loaded in zip(sources, pair, strict=True):
         try:
@@ -202,7 +204,7 @@ def _counted(sources: tuple[str, str], pair: tuple[Loaded, Loaded], event: str) 
     return work[0], work[1]
 
 
-def _only(profile: Profile, events: tuple[str, ...]) -> Profile:
+def _with_events(profile: Profile, events: tuple[str, ...]) -> Profile:
     """Return a profile with only these events, without the one that was read to count work."""
     from perf2x.model.filters.profile_filters import keep_events
 

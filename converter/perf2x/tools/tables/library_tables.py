@@ -1,4 +1,4 @@
-"""Result tables of the library: rows for pandas, Arrow and notebooks."""
+"""The common base of the library's result tables: columns for pandas, Arrow and notebooks."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,32 +17,29 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 COLUMNS = ("self", "total")
-_TEXTS = ("name", "object")
-_KINDS = {**dict.fromkeys(_TEXTS, np.object_), "low": np.float64, "high": np.float64, "significant": np.bool_}
-"""Types of columns by name, or by the last part of the name; other columns are int64, ratios float64."""
+_STRING_COLUMNS = ("name", "object")
+_DTYPES = {**dict.fromkeys(_STRING_COLUMNS, np.object_), "low": np.float64, "high": np.float64, "significant": np.bool_}
+"""Types of columns by name, or by the last part of the name; ratios are float64, other columns int64."""
 _ROWS_IN_HTML = 20
 _ROWS_IN_LINE, _NAME_IN_LINE = 3, 40
-"""The number of rows, and of characters of a name, in the short form."""
+"""The number of rows, and of characters of a name, that ``repr`` shows."""
 
 
 class ResultTable(ABC):
-    """Rows of a result.
-
-    The short form has three lines; notebooks show the first rows.
-    """
+    """Rows of a result. ``repr`` has three lines; notebooks show the first rows."""
 
     whole: Totals
     """The event, and the total that shares refer to."""
     rows: Sequence[Any]
-    """Lines of ``model/totals/totals.py``."""
+    """Rows derived from Line (``model/totals/totals.py``)."""
     by: str
-    """The kind of the rows: function, object or thread."""
+    """What a row is: function, object or thread."""
     sort: str
     """The column that rows are sorted by: ``self`` or ``total``."""
     beside: Sequence[Any] = ()
     """Other events and ratios, as EventColumn or ColumnChange."""
     nothing = ""
-    """The text to show if there are no rows."""
+    """The sentence to show if there are no rows."""
 
     @property
     @abstractmethod
@@ -52,12 +49,12 @@ class ResultTable(ABC):
     @property
     @abstractmethod
     def columns(self) -> Mapping[str, Sequence[object]]:
-        """Names of the columns and their values: texts as recorded, and numbers in the event's unit."""
+        """Names of the columns and their values: strings as recorded, numbers in the event's unit."""
 
     @property
     @abstractmethod
     def shown(self) -> Mapping[str, Sequence[str]]:
-        """Headings and cells to display, names last; control characters are not escaped."""
+        """Headings and cells to display, with names in the last columns; control characters are not escaped."""
 
     @property
     def keys(self) -> list[tuple[str, str]]:
@@ -77,16 +74,16 @@ class ResultTable(ABC):
     @property
     def columns_beside(self) -> dict[str, Sequence[object]]:
         """Return columns of other events and ratios."""
-        found: dict[str, Sequence[object]] = {}
-        for one in self.beside:
-            for column in COLUMNS:
-                found |= one.columns(self.keys, column)
-        return found
+        columns: dict[str, Sequence[object]] = {}
+        for other in self.beside:
+            for sort in COLUMNS:
+                columns |= other.columns(self.keys, sort)
+        return columns
 
     @property
     def texts_beside(self) -> dict[str, list[str]]:
         """Return headings and cells of other events and ratios, for the sort column."""
-        return {f"{self.sort} {one.name}": one.texts(self.keys, self.sort) for one in self.beside}
+        return {f"{self.sort} {other.name}": other.texts(self.keys, self.sort) for other in self.beside}
 
     @property
     def heading(self) -> str:
@@ -116,9 +113,11 @@ class ResultTable(ABC):
     def to_arrow(self) -> ArrowTable:
         """Make a table for Arrow: ``pyarrow.table(table.to_arrow())``, ``polars.DataFrame(table.to_arrow())``.
 
-        Texts are dictionary-encoded; undecodable bytes of names are shown as ``\\xNN``. Requires pyarrow or polars.
+        Strings are dictionary-encoded; undecodable bytes of names are shown as ``\\xNN``. Requires pyarrow or polars.
         """
-        return ArrowTable({name: coded(values) if name in _TEXTS else values for name, values in self._arrays()})
+        return ArrowTable(
+            {name: coded(values) if name in _STRING_COLUMNS else values for name, values in self._arrays()}
+        )
 
     def to_pandas(self) -> "DataFrame":
         """Make a pandas.DataFrame. Raises ImportError without pandas."""
@@ -130,6 +129,6 @@ class ResultTable(ABC):
     def _arrays(self) -> Iterator[tuple[str, Any]]:
         """Yield the names of the columns and their values as numpy arrays."""
         for name, values in self.columns.items():
-            kind = name.rpartition("_")[2]
+            suffix = name.rpartition("_")[2]
             is_ratio = any(value is None or isinstance(value, float) for value in values)
-            yield name, np.array(values, _KINDS.get(name) or _KINDS.get(kind, np.float64 if is_ratio else np.int64))
+            yield name, np.array(values, _DTYPES.get(name) or _DTYPES.get(suffix, np.float64 if is_ratio else np.int64))

@@ -1,7 +1,7 @@
-"""Tables of a report in addition to those of ``top`` and ``diff``: callers, and hottest paths.
+"""Tables that a report has besides those of ``top`` and ``diff``: callers, and hottest paths.
 
-The callers of a function are those of its outermost call. A path is a chain of calls from the outermost function down
-to where the cost splits into small parts.
+The callers of a recursive function are those of its outermost call. A path is a chain of calls from the outermost
+function down to the last one that has a large share of the cost.
 """
 
 from collections.abc import Iterable
@@ -17,15 +17,15 @@ from perf2x.tools.tables.top_rows import TopTable
 
 
 class CallTree(Frozen):
-    """The call tree of one event: all calls of a function along the same path of callers are one row."""
+    """The call tree of one event: a row for each function and path of callers that lead to it."""
 
     names: list[Key]
-    """The name of each key of ``tree``."""
+    """Function name and object of each key in ``tree``."""
     tree: FrameTree
     own: I64
-    """Self cost of each row, in the measured value."""
+    """(rows,) self costs."""
     total: I64
-    """Total cost of each row."""
+    """(rows,) total costs."""
 
 
 class HotPath(Frozen):
@@ -34,9 +34,9 @@ class HotPath(Frozen):
     frames: list[Key]
     """Outermost first."""
     own: int
-    """Self cost of the last function if called along this path."""
+    """Self cost of the last function when called along this path."""
     total: int
-    """Total cost of the last function if called along this path."""
+    """Total cost of the last function when called along this path."""
 
     @property
     def functions(self) -> list[str]:
@@ -45,19 +45,19 @@ class HotPath(Frozen):
 
     @property
     def shown(self) -> list[str]:
-        """Return the names, with ``…`` for runs of runtime functions.
+        """Return the names, with one ``…`` for consecutive functions of a runtime.
 
         The last function is always shown. If all functions before it belong to the runtime, they are shown, too.
         """
-        held = [not is_runtime(*key) for key in self.frames[:-1]] + [True]
-        if sum(held) == 1:
+        is_shown = [not is_runtime(*key) for key in self.frames[:-1]] + [True]
+        if sum(is_shown) == 1:
             return self.functions
-        pairs = zip(self.functions, held, [True, *held], strict=False)
-        return [name if is_shown else "…" for name, is_shown, before in pairs if is_shown or before]
+        rows = zip(self.functions, is_shown, [True, *is_shown], strict=False)
+        return [name if shown else "…" for name, shown, previous_shown in rows if shown or previous_shown]
 
 
 class Caller(Line):
-    """One caller of a function; its name is empty if the function was outermost."""
+    """One caller of a function; its name is "" if the function has no caller."""
 
     value: int
     """Cost of the function when called from this caller."""
@@ -80,14 +80,14 @@ class ReportTables(Frozen):
 
 
 def report_tables(profile: Profile, value: str, rows: int, columns: Iterable[str] = ()) -> ReportTables:
-    """Return the first ``rows`` of every table; ``value`` and the ``columns`` of functions are as in ``TopTable``."""
+    """Return the tables, with at most ``rows`` rows each; ``value`` and ``columns`` are as in ``TopTable``."""
     by_self = TopTable(profile, "function", "self", value, rows, [*columns])
     by_total = by_self.sorted_by("total")
     objects, threads = (TopTable(profile, kind, "self", value, rows) for kind in ("object", "thread"))
     calls, samples, cost = call_tree(profile, value), profile.samples, _costs(profile, value)
     mode = np.append(profile.locations.mode[profile.stacks.location], CpuMode.USER)[samples.stack]
     pid = np.append(profile.threads.pid, -1)[samples.thread]
-    kernel, idle = (sum_of(cost[chosen]) for chosen in (mode == CpuMode.KERNEL, pid == 0))
+    kernel, idle = (sum_of(cost[is_part]) for is_part in (mode == CpuMode.KERNEL, pid == 0))
     callers = callers_of(calls, [*by_self.keys, *by_total.keys])
     return ReportTables(by_self, by_total, objects, threads, callers, hot_paths(calls, rows), kernel, idle)
 
@@ -106,16 +106,16 @@ def _costs(profile: Profile, value: str) -> I64:
 
 
 def hot_paths(calls: CallTree, most: int, least: float = 0.05) -> list[HotPath]:
-    """Return the costliest paths of at least two functions; no two share a sample.
+    """Return up to ``most`` paths, costliest first; each has at least two functions, and no two share a sample.
 
-    A path ends where no continuation has the share ``least`` of the cost. There are at most ``most`` paths, costliest
-    first. Of equally costly paths, shorter ones come first, then those that are earlier in the tree.
+    A path ends at the last function with the share ``least`` of the cost. Of equally costly paths, the shortest comes
+    first, then the one that is earlier in the tree.
     """
     tree, total = calls.tree, calls.total
     is_hot = (total >= least * sum_of(calls.own)) & (total > 0) & (tree.depth > 1)
-    goes_on = falses(len(tree))
-    goes_on[tree.parent[is_hot]] = True
-    ends = flatnonzero(is_hot & ~goes_on)
+    has_hot_callee = falses(len(tree))
+    has_hot_callee[tree.parent[is_hot]] = True
+    ends = flatnonzero(is_hot & ~has_hot_callee)
     ends = ends[lexsort((ends, tree.depth[ends], -total[ends]))][:most]
     chains = paths(tree.parent, tree.depth, ends, outermost_first=True).rows()
     return [
@@ -128,11 +128,12 @@ def callers_of(calls: CallTree, functions: Iterable[Key]) -> dict[Key, list[Call
     """Return the callers of each function, costliest first; their values add up to the function's total."""
     names, tree, found = [*calls.names, ("", "")], calls.tree, {}  # the last name is for key −1
     for name in dict.fromkeys(functions):
-        is_it = tree.key == names.index(name)
-        outermost = flatnonzero(is_it & (path_sums(tree.parent, as_int64(is_it)) == 1) & (calls.total > 0))
-        caller, place = unique_inverse(tree.key[tree.parent[outermost]])
-        value = sum_at(place, calls.total[outermost], len(caller))
+        is_function = tree.key == names.index(name)
+        is_outermost = is_function & (path_sums(tree.parent, as_int64(is_function)) == 1)
+        outermost = flatnonzero(is_outermost & (calls.total > 0))
+        caller, caller_row = unique_inverse(tree.key[tree.parent[outermost]])
+        value = sum_at(caller_row, calls.total[outermost], len(caller))
         costs = zip(caller.tolist(), value.tolist(), strict=True)
-        rows = [Caller(names[by][0], names[by][1], cost) for by, cost in costs]
+        rows = [Caller(names[key][0], names[key][1], cost) for key, cost in costs]
         found[name] = sorted(rows, key=lambda row: (-row.value, *row.key))
     return found

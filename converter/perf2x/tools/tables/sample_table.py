@@ -1,4 +1,4 @@
-"""The samples of a profile as one flat table, with dictionary-encoded texts, for ``sample_table`` and ``to_arrow``."""
+"""Samples of a profile as one flat table with dictionary-encoded strings, for ``sample_table`` and ``to_arrow``."""
 
 from collections.abc import Iterable
 from typing import NotRequired, TypedDict
@@ -13,7 +13,7 @@ from perf2x.model.profile import Profile, location_frames, location_rows, used_s
 
 
 class SampleTable(TypedDict):
-    """Columns of equal length; texts are object arrays of str."""
+    """Columns of equal length; columns of strings are object arrays of str."""
 
     time: NotRequired[npt.NDArray[np.uint64]]
     """Nanoseconds of the recording's clock; only in timelines."""
@@ -45,25 +45,25 @@ def columns_of(profile: Profile) -> dict[str, Numbers | Coded]:
     shown as ``\xNN``.
     """
     samples, threads, strings = profile.samples, profile.threads, profile.strings
-    leaves, place = used_stacks(profile)
-    function, thing, stack = _texts_of(profile, leaves)
+    leaves, stack_row = used_stacks(profile)
+    function, file, stack = _describe_stacks(profile, leaves)
     timed: dict[str, Numbers | Coded] = {} if samples.time is None else {"time": samples.time}
     table: dict[str, Numbers | Coded] = {
         "event": coded((event.name for event in profile.events), samples.event),
         "pid": threads.pid[samples.thread],
         "tid": threads.tid[samples.thread],
         "comm": coded((strings[row] for row in threads.comm.tolist()), samples.thread),
-        "function": coded(function, place),
-        "object": coded(thing, place),
-        "stack": coded(stack, place),
+        "function": coded(function, stack_row),
+        "object": coded(file, stack_row),
+        "stack": coded(stack, stack_row),
         "value": samples.value,
         "count": samples.count,
     }
     if samples.cpu is not None:
         table["cpu"] = samples.cpu
     if samples.cgroup is not None:
-        used, row = unique_inverse(samples.cgroup)
-        table["cgroup"] = coded((strings[text] for text in used.tolist()), row)
+        cgroups, row = unique_inverse(samples.cgroup)
+        table["cgroup"] = coded((strings[number] for number in cgroups.tolist()), row)
     return timed | table
 
 
@@ -73,14 +73,14 @@ def coded(texts: Iterable[str], rows: I32 | I64 | slice = slice(None)) -> Coded:
     return Coded(as_int32(code)[rows], tuple(distinct))
 
 
-def _texts_of(profile: Profile, leaves: I64) -> tuple[list[str], list[str], list[str]]:
-    """Return the innermost function, the object, and the whole stack as text, for each distinct stack."""
+def _describe_stacks(profile: Profile, leaves: I64) -> tuple[list[str], list[str], list[str]]:
+    """Return the innermost function, its object, and all functions joined by semicolons, for each of these stacks."""
     frames = location_frames(profile)
     rows = location_rows(profile, leaves)
     expanded = frames.of_location[rows.values]
-    whole = ListArray(expanded.offsets[rows.offsets], expanded.values)
+    frames_of_stack = ListArray(expanded.offsets[rows.offsets], expanded.values)
     names, objects, stacks = [], [], []
-    for row in whole.rows():
+    for row in frames_of_stack.rows():
         last = int(row[-1]) if len(row) else -1
         names.append(frames.name[last] if len(row) else "")
         objects.append(frames.object[last] if len(row) else "")

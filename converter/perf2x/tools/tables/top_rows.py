@@ -37,10 +37,10 @@ class TopTable(ResultTable):
         self._duration_ns = profile.meta.duration_ns
 
     def sorted_by(self, sort: str) -> "TopTable":
-        """Return a table of the same profile, sorted by the other column."""
-        found = copy(self)
-        found._sort_by(sort)
-        return found
+        """Return a table of the same profile, sorted by another column."""
+        table = copy(self)
+        table._sort_by(sort)
+        return table
 
     def _sort_by(self, sort: str) -> None:
         self.sort = sort
@@ -48,7 +48,7 @@ class TopTable(ResultTable):
 
     @property
     def measured(self) -> str:
-        """Return the samples, their sum, and the number of rows."""
+        """Return the number of samples, their sum, ratios of the total, and how many rows are shown."""
         ratios = "".join(f", {one.name} {cell_text(one.whole, None)}" for one in self.beside if one.is_ratio)
         rows = plural(len(self.whole.rows), self.by)
         if self.by == "thread" and self._threads != len(self.whole.rows):
@@ -57,15 +57,15 @@ class TopTable(ResultTable):
 
     @property
     def size(self) -> str:
-        """Return the samples and their sum."""
-        found = self.whole
+        """Return the number of samples, their sum, and the duration of the recording."""
+        whole = self.whole
         time = f" in {self._duration_ns / 1e9:.3f} s" if self._duration_ns else ""
         samples = (
-            f"{plural(found.samples, 'sample')}, "
-            if (found.samples and found.event != WEIGHT) or not found.whole
+            f"{plural(whole.samples, 'sample')}, "
+            if (whole.samples and whole.event != WEIGHT) or not whole.whole
             else ""
         )
-        return f"{samples}{format_amount(found.whole, found.unit)}{time}"
+        return f"{samples}{format_amount(whole.whole, whole.unit)}{time}"
 
     @property
     def columns(self) -> Mapping[str, Sequence[object]]:
@@ -96,14 +96,17 @@ def _threads_shown(profile: Profile, beside: Sequence[EventColumn]) -> int:
 
 
 def linked_functions(profile: Profile, value: str) -> tuple[int, dict[str, int]]:
-    """Return the cost of inlined functions alone, and the three costliest linked functions including inlined ones."""
+    """Return the self cost of inlined functions, and the three linked functions with the highest self cost.
+
+    A linked function is a symbol of an object; its self cost includes that of functions inlined into it.
+    """
     samples, first = profile.samples, profile.locations.line_offsets
     rows = flatnonzero((samples.event == profile.default_event) & (samples.stack >= 0))
     leaf, cost = profile.stacks.location[samples.stack[rows]], weights(profile, value)[rows]
-    lines = np.diff(first)[leaf]
-    held = flatnonzero(lines)
-    owner = profile.locations.line_function[first[1:][leaf[held]] - 1]
-    sums = sum_at(owner, cost[held], len(profile.functions))
+    line_count = np.diff(first)[leaf]
+    is_named = flatnonzero(line_count)
+    outermost = profile.locations.line_function[first[1:][leaf[is_named]] - 1]
+    sums = sum_at(outermost, cost[is_named], len(profile.functions))
     costliest = argsort(-sums)[:3].tolist()
-    named = {profile.strings[profile.functions.name[row]]: int(sums[row]) for row in costliest}
-    return sum_of(cost[lines > 1]), named
+    cost_by_name = {profile.strings[profile.functions.name[row]]: int(sums[row]) for row in costliest}
+    return sum_of(cost[line_count > 1]), cost_by_name

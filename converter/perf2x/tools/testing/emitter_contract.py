@@ -16,7 +16,7 @@ class _SequentialSink(io.RawIOBase):
 
     def __init__(self) -> None:
         super().__init__()
-        self.pieces: list[bytes] = []
+        self.written: list[bytes] = []
 
     def writable(self) -> bool:
         """True: the stream accepts bytes."""
@@ -24,7 +24,7 @@ class _SequentialSink(io.RawIOBase):
 
     def write(self, data: Any) -> int:
         """Keep a copy of the bytes."""
-        self.pieces.append(bytes(data))
+        self.written.append(bytes(data))
         return len(data)
 
 
@@ -61,13 +61,14 @@ class EmitterContract:
         """Return the emitter's bytes for a profile, written to a sink that cannot seek."""
         sink = _SequentialSink()
         self.emitter().emit(profile, cast(BinaryIO, sink))
-        return b"".join(sink.pieces)
+        return b"".join(sink.written)
 
     def profile(self, builder: ProfileBuilder) -> View:
         """Build the profile that this emitter needs: summed, or one row per sample."""
         return builder.build(timeline=self.emitter().needs.timeline)
 
-    def _holds(self, builder: ProfileBuilder) -> bytes:
+    def _check(self, builder: ProfileBuilder) -> bytes:
+        """Return the output for a profile, after checking notes, determinism and the sum of values."""
         profile = self.profile(builder)
         first = self.output(profile)
         assert all(notes(self.emitter(), profile)), "a note for the user is empty"
@@ -83,34 +84,34 @@ class EmitterContract:
         assert self.emitter().needs.honours <= HONOURABLE
 
     def test_empty_profile(self) -> None:
-        self._holds(ProfileBuilder())
+        self._check(ProfileBuilder())
 
     def test_event_without_samples(self) -> None:
         builder = ProfileBuilder()
         builder.event()
         builder.thread()
-        self._holds(builder)
+        self._check(builder)
 
     def test_one_sample(self) -> None:
-        assert self._holds(_threads_of(1, depth=1))
+        assert self._check(_threads_of(1, depth=1))
 
     def test_sample_without_a_stack(self) -> None:
         builder = _threads_of(1, depth=2)
         builder.sample([])
-        self._holds(builder)
+        self._check(builder)
 
     def test_unresolved_frames(self) -> None:
         builder = _threads_of(1, depth=1)
         library = builder.mapping("/usr/lib/libfoo.so.1 (deleted)", 0x7F0000000000)
         places = [builder.location(0x7F0000001000, library), builder.location(0xDEAD)]
         builder.sample(places, time=5_000_000)
-        self._holds(builder)
+        self._check(builder)
 
     def test_highest_addresses(self) -> None:
         builder = _threads_of(1, depth=1)
         kernel = builder.mapping("[kernel.kallsyms]_text", 2**64 - 2**31, 2**31 - 1, kernel=True)
-        builder.sample([builder.location(2**64 - 2**20, kernel, ["end"], CpuMode.KERNEL, 1)], time=5_000_000)
-        self._holds(builder)
+        builder.sample([builder.location(2**64 - 2**20, kernel, ["end"], CpuMode.KERNEL, True)], time=5_000_000)
+        self._check(builder)
 
     def test_odd_names(self) -> None:
         builder = ProfileBuilder()
@@ -119,14 +120,14 @@ class EmitterContract:
             thread = builder.thread(name[:15], 100 + number)
             places = [builder.function(name), builder.function("leaf " + name)]
             builder.sample(places, thread, time=number * 1_000_000)
-        assert self._holds(builder)
+        assert self._check(builder)
 
     def test_several_threads_and_modes(self) -> None:
         builder = _threads_of(3, depth=5)
         thread = builder.thread("prog", 100, 100)
         entry = builder.function("entry_SYSCALL_64", CpuMode.KERNEL)
         builder.sample([builder.function("main"), entry], thread, time=9_000_000)
-        self._holds(builder)
+        self._check(builder)
 
     def test_idle_and_unknown_threads(self) -> None:
         builder = _threads_of(1, depth=2)
@@ -134,29 +135,29 @@ class EmitterContract:
         place = builder.function("cpu_startup_entry", CpuMode.KERNEL)
         for number in range(6):
             builder.sample([place], odd[number % 3], time=number * 1_000_000, cpu=number)
-        self._holds(builder)
+        self._check(builder)
 
     def test_ten_thousand_threads(self) -> None:
-        self._holds(_threads_of(10_000, depth=2))
+        self._check(_threads_of(10_000, depth=2))
 
     def test_a_thousand_deep(self) -> None:
-        self._holds(_threads_of(2, depth=1000))
+        self._check(_threads_of(2, depth=1000))
 
     def test_large_values(self) -> None:
         builder = _threads_of(1, depth=1)
         builder.sample([builder.function("huge")], value=2**60, time=7_000_000)
-        self._holds(builder)
+        self._check(builder)
 
 
 def _threads_of(threads: int, depth: int) -> ProfileBuilder:
-    """Return a profile with one clock event and one sample of this stack depth per thread."""
+    """Return a builder with one clock event and one sample per thread, whose stack has ``depth`` frames."""
     builder = ProfileBuilder()
     builder.event()
     program = builder.mapping("/usr/bin/prog", build_id="0123456789abcdef")
     for number in range(threads):
         thread = builder.thread(f"worker {number}", 100, 100 + number, "prog")
         places = [
-            builder.location(0x400010 + 16 * level, program, [(f"level_{level}", "prog.c", level + 1)], caller=1)
+            builder.location(0x400010 + 16 * level, program, [(f"level_{level}", "prog.c", level + 1)], is_caller=True)
             for level in range(depth)
         ]
         builder.sample(places, thread, time=number * 1000, value=1_000_000 + number)

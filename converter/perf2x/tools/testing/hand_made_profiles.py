@@ -23,11 +23,11 @@ from perf2x.model.profile import (
 )
 
 Line = tuple[str, str, int]
-"""Function name, source file, line number."""
+"""Function name, source file ("" if unknown), line number (0 if unknown)."""
 
 
 class ProfileBuilder:
-    """Builds a Profile row by row. Methods return the number of their row; equal rows are added only once."""
+    """Builds a Profile row by row. Methods return the row that they added; equal rows are added only once."""
 
     def __init__(self) -> None:
         self._strings: dict[str, int] = {"": 0}
@@ -48,12 +48,12 @@ class ProfileBuilder:
         is_wait: bool = False,
         leader: int = -1,
     ) -> int:
-        """Add an event; ``is_wait``: all its samples are waits; ``leader``: the leader of its group."""
+        """Add an event. ``is_wait``: its samples are waits. ``leader``: row of its group's leader, or −1."""
         self._events.append(ProfileEvent(name, unit, period, frequency, is_wait, leader))
         return len(self._events) - 1
 
     def thread(self, comm: str = "prog", pid: int = 100, tid: int | None = None, process: str | None = None) -> int:
-        """Add a thread; ``tid`` defaults to ``pid``, the process's name to ``comm``."""
+        """Add a thread; ``tid`` defaults to ``pid``, ``process`` (the name of the process) to ``comm``."""
         row = (pid, pid if tid is None else tid, self._text(comm), self._text(comm if process is None else process))
         return self._row("threads", row)
 
@@ -67,9 +67,9 @@ class ProfileBuilder:
         offset: int = 0,
         pid: int = 100,
     ) -> int:
-        """Add a mapped file; those of the kernel belong to process −1."""
-        texts = self._text(filename), self._text(build_id)
-        return self._row("mappings", (start, start + size, offset, *texts, -1 if kernel else pid, kernel))
+        """Add a mapped file. ``kernel``: it is the kernel or a module, and belongs to no process (pid −1)."""
+        names = self._text(filename), self._text(build_id)
+        return self._row("mappings", (start, start + size, offset, *names, -1 if kernel else pid, kernel))
 
     def location(
         self,
@@ -77,19 +77,21 @@ class ProfileBuilder:
         mapping: int = -1,
         lines: Sequence[str | Line] = (),
         mode: int = CpuMode.USER,
-        caller: int = 0,
+        is_caller: bool = False,
         synthetic: bool = False,
     ) -> int:
         """Add a location.
 
-        ``lines``: innermost first; a text is a function without source. ``caller``: 1 for callers. ``synthetic`` marks
-        a frame without an address, such as ``[truncated stack]``.
+        - ``lines``: innermost function first; a str is the name of a function without source.
+        - ``is_caller``: ``address`` is a return address, so that it is looked up one byte earlier; otherwise it is the
+          sampled instruction.
+        - ``synthetic``: a frame without an address, such as ``[truncated stack]``.
         """
         rows = tuple(self._line((line, "", 0) if isinstance(line, str) else line) for line in lines)
-        return self._row("locations", (address, address - caller, mapping, int(mode), synthetic, rows))
+        return self._row("locations", (address, address - is_caller, mapping, int(mode), synthetic, rows))
 
     def function(self, name: str, mode: int = CpuMode.USER) -> int:
-        """Add a function of this name outside all mappings; return its location."""
+        """Add a function outside all mappings, with an address of its own; return its location."""
         location = self._functions.get((name, mode))
         if location is None:
             location = self.location(0x1000 + 16 * len(self._tables["locations"]), lines=[name], mode=mode)
@@ -97,7 +99,7 @@ class ProfileBuilder:
         return location
 
     def stack(self, locations: Sequence[int]) -> int:
-        """Add a stack, root first; −1 for an empty one."""
+        """Add a stack, outermost location first; an empty one is row −1."""
         row = -1
         for location in locations:
             row = self._row("stacks", (row, location))
@@ -114,27 +116,28 @@ class ProfileBuilder:
         cpu: int = 0,
         wait: Wait = Wait.RAN,
     ) -> None:
-        """Add a row of samples, with the stack root first; a wait lasts from ``time`` for ``value`` ns."""
+        """Add a row of samples, outermost location first; a wait lasts from ``time`` for ``value`` ns."""
         self._samples.append((event, thread, self.stack(locations), value, count, time, cpu, wait))
 
     def switch(
         self, time: int, thread: int = 0, is_out: bool = True, cpu: int = -1, is_preempted: bool = False
     ) -> None:
-        """Record that a thread left or entered a CPU (−1: unknown which) at this time (ns)."""
+        """Add a context switch: at ``time`` (ns), a thread left (``is_out``) or entered a CPU (−1: unknown which)."""
         self._switches.append((time, thread, is_out, cpu, is_preempted))
 
     def build(self, timeline: bool = False, meta: Meta | None = None) -> View:
-        """Return the checked profile.
+        """Return the profile, after checking its tables.
 
-        Without ``timeline``, samples have no times, and rows of equal event, thread and stack are summed.
+        ``timeline``: keep every sample, sorted by time. Otherwise samples lose their times, and those with equal event,
+        thread and stack are summed.
         """
         rows = sorted(self._samples, key=lambda row: row[5]) if timeline else _summed(self._samples)
-        resolved = {row[2] for row in self._tables["locations"] if row[5]}
+        named_mappings = {row[2] for row in self._tables["locations"] if row[5]}
         profile = View(
             strings=list(self._strings),
             events=tuple(self._events),
             threads=Threads(*_columns(self._tables["threads"], *[np.int32] * 4)),
-            mappings=self._mappings(resolved),
+            mappings=self._mappings(named_mappings),
             functions=Functions(*_columns(self._tables["functions"], *[np.int32] * 4)),
             locations=self._locations(),
             stacks=Stacks(*_columns(self._tables["stacks"], np.int32, np.int32)),
@@ -149,18 +152,21 @@ class ProfileBuilder:
         return self._strings.setdefault(text, len(self._strings))
 
     def _row(self, table: str, row: tuple[Any, ...]) -> int:
+        """Add a row to a table unless it is there already; return its number."""
         rows = self._tables[table]
         return rows.setdefault(row, len(rows))
 
     def _line(self, line: Line) -> tuple[int, int]:
+        """Return the row of the line's function, and the line number."""
         name, filename, number = line
         return self._row("functions", (self._text(name), self._text(name), self._text(filename), 0)), number
 
-    def _mappings(self, resolved: set[int]) -> Mappings:
+    def _mappings(self, with_names: set[int]) -> Mappings:
+        """Return the table; the mappings ``with_names`` are marked as having functions."""
         rows = self._tables["mappings"]
         columns = _columns(rows, *[np.uint64] * 3, *[np.int32] * 3, np.bool_)
-        named, none = np.array([row in resolved for row in range(len(rows))], np.bool_), falses(len(rows))
-        return Mappings(*[*columns, named, none, none, none])
+        has_functions, none = np.array([row in with_names for row in range(len(rows))], np.bool_), falses(len(rows))
+        return Mappings(*[*columns, has_functions, none, none, none])
 
     def _locations(self) -> Locations:
         rows = self._tables["locations"]
@@ -177,11 +183,12 @@ class ProfileBuilder:
 
 
 def _columns(rows: Collection[tuple[Any, ...]], *dtypes: Any) -> Any:
-    """Return (rows,) the first entries of each row, as columns of these types."""
-    return [np.array([row[at] for row in rows], dtype) for at, dtype in enumerate(dtypes)]
+    """Return the first ``len(dtypes)`` entries of all rows as columns, one array for each type."""
+    return [np.array([row[index] for row in rows], dtype) for index, dtype in enumerate(dtypes)]
 
 
 def _summed(rows: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Sum value and count of rows with equal event, thread and stack."""
     totals: dict[tuple[int, int, int], tuple[int, int]] = {}
     for event, thread, stack, value, count, *_ in rows:
         total_before = totals.get((event, thread, stack), (0, 0))

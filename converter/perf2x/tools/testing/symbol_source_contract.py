@@ -11,13 +11,10 @@ from perf2x.symbolizer.sources.symbol_source import Dso, DsoKind, SymbolSource
 
 
 class SymbolSourceContract:
-    """Tests that every symbol source must pass. Inherit from it, and define the methods and ``known``.
-
-    ``known`` lists pairs that the source resolves in :meth:`dso`: an address, and the displayed name of its outermost
-    function.
-    """
+    """Tests that every symbol source must pass. Inherit from it, and define :meth:`source`, :meth:`dso`, ``known``."""
 
     known: Sequence[tuple[int, str]] = ()
+    """Addresses that the source resolves in :meth:`dso`, each with the displayed name of its outermost function."""
 
     def source(self) -> SymbolSource:
         """The source under test, made from a Context."""
@@ -28,9 +25,9 @@ class SymbolSourceContract:
         raise NotImplementedError("return an object that the source knows")
 
     def ask(self, addresses: Sequence[int]) -> list[list[tuple[str, str, int]]]:
-        """Return (name or mangled name, file, line) of every address, innermost first.
+        """Return, for every address, (name or mangled name, file, line) of its functions, innermost first.
 
-        Checks the shape of the result.
+        Checks shapes and types of the result.
         """
         source, queries = self.source(), as_uint64(addresses)
         symbols = source.lookup(self.dso(), queries)
@@ -54,8 +51,8 @@ class SymbolSourceContract:
 
     def test_covers_answers_for_every_kind(self) -> None:
         """``covers`` returns a bool for every kind of object."""
-        source, mine = self.source(), self.dso()
-        assert source.covers(mine) is True
+        source, covered = self.source(), self.dso()
+        assert source.covers(covered) is True
         for kind in DsoKind:
             other = Dso("/nowhere/at-all", b"", kind, 1, ObjectFiles())
             assert source.covers(other) in (True, False)
@@ -71,7 +68,7 @@ class SymbolSourceContract:
         assert [rows[-1][0] for rows in answers] == [name for _, name in sorted(self.known)]
 
     def test_a_batch_is_the_sum_of_its_parts(self) -> None:
-        """The result of an address does not depend on the others in the batch."""
+        """An address has the same result alone as among others."""
         addresses = sorted({*(address + step for address, _ in self.known for step in (0, 1)), 0, 2**64 - 1})
         assert self.ask(addresses) == [self.ask([address])[0] for address in addresses]
 

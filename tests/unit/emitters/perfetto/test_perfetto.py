@@ -150,7 +150,7 @@ def test_inlined_functions_are_frames_of_one_place() -> None:
     builder = ProfileBuilder()
     program = builder.mapping("/usr/bin/prog", 0x400000, offset=0x1000, build_id="c0ffee00")
     lines = [("inner", "a.h", 7), ("outer", "a.c", 30)]
-    outer, inner = frames_of(builder, builder.location(0x400124, program, lines, caller=1))
+    outer, inner = frames_of(builder, builder.location(0x400124, program, lines, is_caller=True))
     assert (outer.name, outer.source, outer.line) == ("outer", "a.c", 30)
     assert (inner.name, inner.source, inner.line) == ("inner", "a.h", 7)
     for frame in (outer, inner):

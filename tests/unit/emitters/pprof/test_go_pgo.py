@@ -29,8 +29,8 @@ def recorded(timeline: bool = False) -> Profile:
     faults = builder.event("page-faults", "count", period=1, frequency=0)
     threads = [builder.thread("prog", 7), builder.thread("prog", 7, 8)]
     mapping = builder.mapping("/prog")
-    outer = builder.location(0x400100, mapping, [("main.main", "m.go", 30)], caller=1)
-    middle = builder.location(0x400200, mapping, [("main.small", "m.go", 8), ("main.sum", "m.go", 20)], caller=1)
+    outer = builder.location(0x400100, mapping, [("main.main", "m.go", 30)], is_caller=True)
+    middle = builder.location(0x400200, mapping, [("main.small", "m.go", 8), ("main.sum", "m.go", 20)], is_caller=True)
     leaf = builder.location(0x400300, mapping, [("main.area", "m.go", 12)])
     kernel = builder.location(0xFFFFFFFF81000010, -1, ["do_page_fault"], mode=CpuMode.KERNEL)
     for thread, stack in [

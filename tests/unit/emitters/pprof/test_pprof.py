@@ -155,7 +155,7 @@ def test_locations_keep_mapping_build_id_and_call_address(builder) -> None:
     library = builder.mapping("/usr/lib/libc.so.6", 0x7F0000000000, build_id="cafe")
     program = builder.mapping("/usr/bin/my prog", 0x400000, build_id="beef")
     places = [
-        builder.location(0x400105, program, [("main", "main.c", 12)], caller=1),
+        builder.location(0x400105, program, [("main", "main.c", 12)], is_caller=True),
         builder.location(0x7F0000000042, library),
     ]
     builder.sample(places)

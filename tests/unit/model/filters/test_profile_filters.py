@@ -45,7 +45,7 @@ def profile() -> Profile:
     main, pool = made.thread("main", 7), made.thread("pool-1", 7, 8)
     app, libc = made.mapping("/opt/bin/app"), made.mapping("/lib/libc.so.6", 0x7F0000)
     kernel = made.mapping("[kernel.kallsyms]_text", 0xFFFF0000, kernel=True)
-    start = made.location(0x400010, app, ["start"], caller=1)
+    start = made.location(0x400010, app, ["start"], is_caller=True)
     copy = made.location(0x7F0010, libc, [("memcpy", "copy.c", 3), ("parse", "parse.c", 9)])
     bare, other = made.location(0x7F0100, libc), made.location(0x10)
     syscall = made.location(0xFFFF0010, kernel, ["sys_read"], mode=CpuMode.KERNEL)

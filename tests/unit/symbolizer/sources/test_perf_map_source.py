@@ -81,7 +81,7 @@ def test_an_address_that_was_stored_not_called_belongs_to_the_function_that_it_b
     builder.event()
     builder.thread("beam", 77)
     row = builder.mapping("//anon", 0x7F0000000000, 0x100000, pid=77)
-    builder.sample([builder.location(address, row, caller=1) for address in frames])
+    builder.sample([builder.location(address, row, is_caller=True) for address in frames])
     options, sources = SymbolOptions(perf_map_dir=tmp_path), load_symbol_sources()
     result, _ = symbolize(builder.build(), make_session(), options, Diagnostics(), sources)
     assert [name_of(result, row) for row in range(4)] == ["Builtin:Call", "Builtin:Call", "Builtin:Call", "main"]
