@@ -223,7 +223,7 @@ class CallGraphs:
         """Return the finder of mappings for a batch; rows of the finder are samples."""
         spaces = self._history.spaces
         epoch = spaces.epoch(as_int64(samples.pid), self._history.sequence_of(samples))
-        image = spaces.last_epoch(epoch)
+        image = spaces.last_epoch(epoch)  # stands for the process image, all of whose epochs have the same last one
 
         def find(epochs: I64, address: U64) -> I64:
             through_exec = falses(len(epochs))  # after an exec the user stack dump belongs to the new program

@@ -40,6 +40,7 @@ def make_unwinder(session: Session, history: ProcessHistory, finder: Finder, arc
 
 
 def _is_jit(name: str) -> bool:
-    """Return whether a name is that of a jitdump or of memory without a file, and not a part of the kernel."""
-    by_kernel = name.startswith("[") and not name.startswith("[anon")
-    return is_jitdump(name) or not (by_kernel or is_real_path(name))
+    """Return whether code in a mapping of this name is JIT-compiled: that of a jitdump, or of memory without a file."""
+    # such as [vdso] and [stack]; only [anon…] are named by the program itself
+    is_named_by_kernel = name.startswith("[") and not name.startswith("[anon")
+    return is_jitdump(name) or not (is_named_by_kernel or is_real_path(name))

@@ -64,6 +64,7 @@ def thread_switches(history: ProcessHistory, threads: Threads, strings: StringIn
         is_out=switches.is_out[keep],
         cpu=switches.cpu[keep],
         is_preempted=switches.preempted[keep],
+        # exits follow the recorded switches in the joined table
         state=np.where(keep < len(history.sideband.switches), -1, _EXIT_DEAD),
     )
 

@@ -134,6 +134,7 @@ class AddressSpaces:
         kernel = np.full(len(ksymbol_sequence), KERNEL, np.int64)
         process = np.concatenate([images.pid, owner, kernel])
         self._epoch_sequence = np.concatenate([images.began_at, mmap_sequence, ksymbol_sequence])
+        # which epoch a process is in at a sequence number: the one that began last
         self._epochs = KeyedValues(process, self._epoch_sequence, arange(len(process)))
         self.kernel_epochs = flatnonzero(process == KERNEL)
         """All epochs of the kernel."""
@@ -163,8 +164,8 @@ class AddressSpaces:
     def last_epoch(self, epoch: I64) -> I64:
         """Return (n,) int64: the last epoch of the same image; −1 and epochs of the kernel map to themselves.
 
-        Let M be the mapping at an address in the last epoch. M is also at that address in every epoch since M was
-        ``made_at``: only a later mapping could hide M, and it would still do so in the last epoch.
+        Let M be the mapping at an address in the last epoch. M is also at that address in every epoch since M was made
+        (`made_at`): only a later mapping could hide M, and it would still do so in the last epoch.
         """
         return take(self._last_epoch, epoch)
 

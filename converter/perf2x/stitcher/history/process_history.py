@@ -116,8 +116,8 @@ class ThreadNames:
         tid = as_int64(np.concatenate([comms.tid, forks.tid]))
         # The record that names a thread: comms are numbered first, then forks.
         self._naming_records = KeyedValues(tid, np.concatenate([comm_sequence, fork_sequence]), arange(len(tid)))
-        # A fork passes on the name of the record that named the parent. These references are followed to comms, or to
-        # −1.
+        # A fork passes on the name that the parent had, so it refers to the record that named the parent. These
+        # references are followed to their ends: a comm, or −1.
         parent = self._naming_records.at(as_int64(forks.ptid), fork_sequence - 1)
         parent[forks.tid == forks.ptid] = -1  # another thread had the id before (machine__process_fork_event)
         source = ends_of(np.concatenate([arange(len(names)), parent, [-1]]))

@@ -105,9 +105,8 @@ def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool) -> MergedM
     # look up each object once, however many mappings it has
     rows, object_number = group_rows([mmaps.filename.number, mmaps.build_id.number])
     objects = zip(mmaps.filename[rows], mmaps.build_id[rows], strict=True)
-    build_ids = DictionaryColumn.of((build_id or build_id_by_name(session, name)).hex() for name, build_id in objects)[
-        object_number
-    ]
+    hex_ids = ((build_id or build_id_by_name(session, name)).hex() for name, build_id in objects)
+    build_ids = DictionaryColumn.of(hex_ids)[object_number]
     is_private = mmaps.filename.which(lambda name: name.startswith(_PRIVATE_NAMES)) & ~build_ids.which(bool)
     is_data = is_private & ~may_hold_code(mmaps)
     traits = _traits(mmaps, build_ids, is_private, is_data, per_process)
@@ -169,7 +168,7 @@ class AddressLayout:
         length, start = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
         length[group] = end_addresses(mmaps.start, mmaps.length) - mmaps.start
         start[group] = mmaps.start + merged.shift[:-1]
-        # no call ends below address 0, so return addresses there need special care: see FrameKeys
+        # no call ends at address 0, so addresses there need special care: see FrameKeys._side_keys
         fits = (length < np.uint64(_MAX_LENGTH)) & (start != 0)
         size = np.where(fits, length, np.uint64(0))
         begin = np.append(np.uint64(0), np.cumsum(size, dtype=np.uint64))

@@ -100,26 +100,27 @@ def decode_chains(chains: ListArray, mode: U8) -> ChainFrames:
     Frames after an unknown marker (a stray word in programs without frame pointers) have mode UNKNOWN; perf drops the
     whole chain (add_callchain_ip).
 
-    First, every start of a chain and every marker begins a part; then empty parts are dropped::
+    First, every start of a chain and every marker begins a part; then empty parts are dropped. Two chains::
 
-        words    k0 k1 USER u0 | USER u1            parts    k0 k1 | u0 | (empty) | u1
+        words    k0 k1 USER u0        USER u1
+        parts    [k0 k1] [u0]         [] [u1]
     """
     is_marker = chains.values >= np.uint64(CALLCHAIN_CONTEXT_MAX)
-    marker_at = flatnonzero(is_marker)
+    marker_index = flatnonzero(is_marker)
     markers_before = take(offsets_of(is_marker), chains.offsets)  # (n + 1,) markers in all chains before each
     row_of_marker = row_numbers(np.diff(markers_before))
     # numbers of the parts that begin at a chain's start, and of those that begin at a marker
     at_start = arange(len(chains)) + markers_before[:-1]
-    at_marker = arange(len(marker_at)) + row_of_marker + 1
+    at_marker = arange(len(marker_index)) + row_of_marker + 1
     count = len(at_start) + len(at_marker)
     row, modes = np.empty(count, np.int64), np.empty(count, np.uint8)
     row[at_start], row[at_marker] = arange(len(chains)), row_of_marker
-    from_last = np.uint64(_LAST) - chains.values[marker_at]
+    from_last = np.uint64(_LAST) - chains.values[marker_index]
     modes[at_start], modes[at_marker] = mode, take(_MODES_FROM_LAST, from_last.view(np.int64))
     begin = np.empty(count + 1, np.int64)  # index of the first frame, not counting markers
     begin[at_start] = chains.offsets[:-1] - markers_before[:-1]
-    begin[at_marker] = marker_at - arange(len(marker_at))
-    begin[-1] = len(is_marker) - len(marker_at)
+    begin[at_marker] = marker_index - arange(len(marker_index))
+    begin[-1] = len(is_marker) - len(marker_index)
     filled = flatnonzero(begin[1:] > begin[:-1])
     parts = ChainParts(take(row, filled), take(modes, filled), take(begin, filled))
     # compress takes a third of the time of boolean indexing

@@ -69,7 +69,7 @@ class DecodedFrames(Frozen):
 
 
 class SideTable(Frozen):
-    """Addresses outside the layout; keys refer to them by number."""
+    """Addresses outside the layout; keys refer to them by row."""
 
     mapping: I64
     """The group in `MergedMappings`, −1 for none."""
@@ -97,8 +97,8 @@ def distinct_keys(keys: U64) -> tuple[U64, I32]:
 
     Up to a million keys are sorted with their rows. With more keys, that would take more memory than any other step of
     a conversion. So if they repeat, their indices are found chunk by chunk: most in a cache (a hash table of fixed
-    size), and those that lost their slot to another key by binary search. If most keys are distinct, each search would
-    miss the CPU's cache at every step, so these are sorted after all.
+    size), and those that lost their slot to another key by binary search. If more than a quarter are distinct, each
+    search would miss the CPU's cache at every step, so these are sorted after all.
     """
     if len(keys) <= _SORT_LIMIT:
         # As two columns, because group_rows packs them together with the row into one word, if offsets are small.
@@ -172,7 +172,7 @@ class FrameKeys:
         in_text = text.holds(part, context, address)
         others = flatnonzero(~in_text)
         self.is_hit[text.mapping] |= len(others) < len(in_text)
-        # for the others, too, because one addition for all costs less than choosing
+        # all keys as if the addresses were in the kernel's text; those of the others are replaced below
         keys: U64 = address + np.uint64((int(self.layout.delta[text.mapping]) + int(_KERNEL_RETURN)) % 2**64)
         keys[others] = self._encode_anywhere(take(part, others), context, bits, take(address, others))
         return keys
@@ -212,7 +212,7 @@ class FrameKeys:
         return self._lookup.is_hit
 
     def side_table(self) -> SideTable:
-        """The addresses that keys refer to by number, as copies."""
+        """The addresses that keys refer to by row, as copies."""
         mapping, address = self._side.columns()
         return SideTable(mapping.copy(), address.copy())
 
@@ -235,7 +235,7 @@ class FrameKeys:
 
     def _side_keys(self, mapping: I64, address: U64, bits: U64) -> U64:
         """Return (n,) keys that refer to the side table, to which new addresses are added; ``bits`` (n,)."""
-        number = self._side.number(mapping, address.view(np.int64)).view(np.uint64)
-        # no call ends below address 0
+        side_row = self._side.number(mapping, address.view(np.int64)).view(np.uint64)
+        # no call ends at address 0: such an address is not a return address
         bits = np.where(address == np.uint64(0), without_return(bits), bits)
-        return bits | _SIDE | number
+        return bits | _SIDE | side_row

@@ -133,13 +133,13 @@ def _mark_each(rows: ListArray) -> ListArray:
 
 
 def stitch_older_calls(
-    branches: Branches, thread: I64, order: I64, depth: int, state: LbrState
+    branches: Branches, thread: I64, rank: I64, register_count: int, state: LbrState
 ) -> tuple[ListArray, LbrState]:
     """Find older calls, overwritten in the registers but present in the thread's previous sample (``--stitch-lbr``).
 
-    ``thread`` (n,) identifies threads, ``order`` (n,) is each sample's rank by time, ``depth`` is the processor's
-    number of branch records. Returns the calls to append to each sample's own (n rows), and the state for the next
-    batch.
+    ``thread`` (n,) identifies threads, ``rank`` (n,) is each sample's rank by time, ``register_count`` is the number
+    of branch records that the processor keeps. Returns the calls to append to each sample's own (n rows), and the state
+    for the next batch.
 
     Let P be the thread's previous sample. A sample continues P if the sample's oldest record is also in P, unchanged
     and in the same register. Then P's records that are older than this record belong to the sample as well; they are
@@ -157,12 +157,12 @@ def stitch_older_calls(
     older = ListArray(offsets, state.older.values)
     thread = np.concatenate([state.thread, thread])
     # by thread, then by time; those of the state come first. From here on, columns are in this order.
-    rows = lexsort([np.concatenate([minus_ones(len(state.thread)), order]), thread])
+    rows = lexsort([np.concatenate([minus_ones(len(state.thread)), rank]), thread])
     thread = thread[rows]
     previous = np.concatenate([rows[:1], rows[:-1]])
-    distance, continues = _continues(all_branches, rows, previous, depth)
+    position, continues = _continues(all_branches, rows, previous, register_count)
     continues &= ~begins_run(thread)
-    chunks = _chunks(all_branches, older, rows, previous, distance, continues)
+    chunks = _chunks(all_branches, older, rows, previous, position, continues)
     added = _concatenate_runs(chunks, continues)
     added_in_batch = added[argsort(rows)[len(state.thread) :]]
     last = flatnonzero(ends_run(thread))
@@ -175,7 +175,7 @@ def _indices(branches: Branches) -> U64:
     return unknown if branches.hw_index is None else branches.hw_index
 
 
-def _continues(branches: Branches, rows: I64, previous: I64, depth: int) -> tuple[I64, Bools]:
+def _continues(branches: Branches, rows: I64, previous: I64, register_count: int) -> tuple[I64, Bools]:
     """Compare each sample's oldest record with the record in the same register of the previous sample.
 
     Returns the position of the latter among the previous sample's records, newest first, and whether the two are equal.
@@ -185,26 +185,28 @@ def _continues(branches: Branches, rows: I64, previous: I64, depth: int) -> tupl
     registers before it.
     """
     count, index = np.diff(branches.offsets), _indices(branches)
-    has_index = (index[rows] < np.uint64(depth)) & (index[previous] < np.uint64(depth)) & (count[rows] > 0)
-    oldest_register = depth - count[rows] + index[rows].view(np.int64) + 1
+    has_index = (
+        (index[rows] < np.uint64(register_count)) & (index[previous] < np.uint64(register_count)) & (count[rows] > 0)
+    )
+    oldest_register = register_count - count[rows] + index[rows].view(np.int64) + 1
     newest_register = index[previous].view(np.int64)  # of the previous sample
-    distance = (newest_register - oldest_register) % depth  # perf misses distance 0: it tests newest > oldest
-    is_comparable = has_index & (distance < count[previous]) & (count[rows] <= depth)
-    oldest, counterpart = branches.offsets[rows + 1] - 1, branches.offsets[previous] + distance
+    position = (newest_register - oldest_register) % register_count  # perf misses position 0: it tests newest > oldest
+    is_comparable = has_index & (position < count[previous]) & (count[rows] <= register_count)
+    oldest, counterpart = branches.offsets[rows + 1] - 1, branches.offsets[previous] + position
     is_equal = is_comparable.copy()
     for column in (branches.from_ip, branches.to_ip, branches.flags):
         is_equal[is_comparable] &= column[oldest[is_comparable]] == column[counterpart[is_comparable]]
-    return distance, is_equal
+    return position, is_equal
 
 
 def _chunks(
-    branches: Branches, older: ListArray, rows: I64, previous: I64, distance: I64, continues: Bools
+    branches: Branches, older: ListArray, rows: I64, previous: I64, position: I64, continues: Bools
 ) -> ListArray:  # fmt: skip
-    """Return the chunk of each sample: the previous sample's records after the one at position ``distance``.
+    """Return the chunk of each sample: the previous sample's records after the one at position ``position``.
 
     The chunk of a sample that continues none is empty; that of a row of the state has the older calls added before.
     """
-    first = branches.offsets[previous] + distance + 1
+    first = branches.offsets[previous] + position + 1
     lengths = np.where(continues, branches.offsets[previous + 1] - first, older.lengths[rows])
     # calls of the state follow those of all samples in the array that the chunks are taken from
     starts = np.where(continues, first, len(branches.from_ip) + older.offsets[:-1][rows])

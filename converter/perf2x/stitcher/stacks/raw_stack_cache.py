@@ -1,8 +1,8 @@
 """Caches stacks by their recorded words, because most samples repeat a recent stack.
 
 Building a stack takes several lookups per frame; finding it in the cache takes one comparison of its words. On a busy
-machine that starts many programs, only samples of the same batch are equal (half of them); a cache that is kept from
-batch to batch then finds nothing, and is emptied early.
+machine that starts many programs, half of the samples of a batch repeat another one of the batch, but hardly any repeat
+one of an earlier batch. Then the cache finds hardly more if it is kept, and so it is emptied early.
 """
 
 from collections.abc import Callable

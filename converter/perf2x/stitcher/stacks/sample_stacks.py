@@ -51,14 +51,14 @@ class RecordedSpools:
         rows[:, kept] = thread, stack
         self._spools[self._own].extend(*rows)
         self._count += len(samples)
-        first = samples.position[:1] if samples.time is None else samples.time.min(keepdims=True).view(np.int64)
-        self._batches.extend(self._count, first, samples.position[:1], check_of(samples.position))
+        earliest = samples.position[:1] if samples.time is None else samples.time.min(keepdims=True).view(np.int64)
+        self._batches.extend(self._count, earliest, samples.position[:1], check_of(samples.position))
 
     def absorb(self, rows: RecordedRows) -> None:
         """Add the rows of another process, renumbered for this one."""
         self._end_part()
-        first = rows.batch_first.view(np.int64)
-        self._batches.extend(rows.batch_end + self._count, first, rows.batch_position, rows.batch_check)
+        earliest = rows.batch_first.view(np.int64)
+        self._batches.extend(rows.batch_end + self._count, earliest, rows.batch_position, rows.batch_check)
         self._parts += rows.parts
         self._count += sum(part.stop - part.start for part in rows.parts)
 
@@ -67,9 +67,9 @@ class RecordedSpools:
         self._end_part()
         if self._own:
             self._spools[self._own].flush()
-        end, first, position, check = self._batches.columns()
+        end, earliest, position, check = self._batches.columns()
         spools = [] if self._own else self._spools
-        return RecordedRows(self._parts, end, first.view(np.uint64), position, check, spools)
+        return RecordedRows(self._parts, end, earliest.view(np.uint64), position, check, spools)
 
     def _end_part(self) -> None:
         """Make a part of the rows that were written since the last part."""

@@ -27,30 +27,30 @@ def step_by_rules(view: SampleView, table: RuleTable, rule: I32) -> U8:
     is_exact, is_signal = take(frames.is_exact, rows), take(columns.is_signal_frame, rule)
     # Stacks grow down, so the caller's frame is above. In a sampled frame, nothing may be on the stack yet.
     sp = take(frames.registers[view.architecture.stack_pointer], rows)
-    rises = (cfa > sp) | (is_exact & (cfa == sp)) | is_signal
+    is_above = (cfa > sp) | (is_exact & (cfa == sp)) | is_signal
     # the CFA first: a rule may restore the stack pointer from elsewhere
     view.set_register(view.architecture.stack_pointer, cfa)
     for register in restored:
         view.set_restored(register)
     frames.is_exact[rows] = is_signal
     frames.crossed_signal[rows] |= is_signal
-    return _set_program_counters(view, columns, rule, cfa, is_known & rises, is_exact)
+    return _set_program_counters(view, columns, rule, cfa, is_known & is_above, is_exact)
 
 
 def _canonical_frame_address(view: SampleView, table: RuleTable, columns: RuleColumns, rule: I32) -> tuple[U64, Bools]:
     """Return (n,) the CFA of each sample, and which are known."""
     register, value = take(columns.cfa_register, rule), take(columns.cfa_value, rule)
-    by_expression = register == CFA_BY_EXPRESSION
-    if not by_expression.any():
+    is_expression = register == CFA_BY_EXPRESSION
+    if not is_expression.any():
         base, is_known = view.register_of_each(register)
-        return (base + value) & view.mask, is_known
-    base, is_known = view.register_of_each(np.where(by_expression, 0, register))
+        return (base + value) & view.word_mask, is_known
+    base, is_known = view.register_of_each(np.where(is_expression, 0, register))
     cfa = base + value
-    for number in unique(value[by_expression]).tolist():
-        which = flatnonzero(by_expression & (value == np.uint64(number)))
+    for number in unique(value[is_expression]).tolist():
+        which = flatnonzero(is_expression & (value == np.uint64(number)))
         part = view.part(which)
         cfa[which], is_known[which] = evaluate(table.expressions[number], part, [], len(which))
-    return cfa & view.mask, is_known
+    return cfa & view.word_mask, is_known
 
 
 def _restored_registers(
@@ -62,7 +62,7 @@ def _restored_registers(
     """
     used_rules = flatnonzero(bincount(rule, len(columns.cfa_register)))
     restored = []
-    for register in view.architecture.kept(table.needed):
+    for register in view.architecture.registers_to_restore(table.needed):
         kinds = flatnonzero(bincount(columns.kind[register, used_rules], len(RuleKind))).tolist()
         for kind in kinds:
             if kind == RuleKind.SAME:
@@ -85,9 +85,9 @@ def _values(
     ``value`` (n,) is that of the `RegisterRule`: a distance from the CFA, a register, or an expression.
     """
     if kind is RuleKind.OFFSET:
-        return _loaded(view, register, cfa + value & view.mask)
+        return _loaded(view, register, cfa + value & view.word_mask)
     if kind is RuleKind.VAL_OFFSET:
-        return cfa + value & view.mask, trues(len(cfa))
+        return cfa + value & view.word_mask, trues(len(cfa))
     if kind is RuleKind.REGISTER:
         return view.register_of_each(value.view(np.int64))
     if kind is RuleKind.UNDEFINED:
@@ -120,7 +120,7 @@ def _by_expression(view: SampleView, table: RuleTable, kind: RuleKind, number: U
         part = view.part(which)
         result, has_result = evaluate(table.expressions[each], part, [cfa[which]], len(which))
         if kind is RuleKind.EXPRESSION:  # the result is an address
-            result, is_copied = part.load(result & view.mask, 0)
+            result, is_copied = part.load(result & view.word_mask, 0)
             has_result = has_result & is_copied
         values[which], is_known[which] = result, has_result
     return values, is_known
@@ -152,12 +152,12 @@ def _set_program_counters(
 
 
 def _end_reasons(view: SampleView, columns: RuleColumns, rule: I32, cfa: U64) -> U8:
-    """Return (n,) an ``End`` for samples that have no return address, because the CFA or a register is no good.
+    """Return (n,) an ``End`` for samples without a return address: the CFA or a register is unknown or impossible.
 
     Code that keeps its caller's stack pointer in a register that is neither the stack pointer nor the frame pointer has
     switched to another stack (OCaml's runtime).
     """
-    memory, rows, last_word = view.memory, view.rows, cfa - np.uint64(view.architecture.word)
+    memory, rows, return_slot = view.memory, view.rows, cfa - np.uint64(view.architecture.word)
     register = columns.cfa_register[rule]
     has_switched = (register >= 0) & ~np.isin(
         register, [view.architecture.stack_pointer, view.architecture.frame_pointer]
@@ -166,8 +166,9 @@ def _end_reasons(view: SampleView, columns: RuleColumns, rule: I32, cfa: U64) ->
     is_elsewhere = view.frames.crossed_signal[rows] | (memory.word_count[rows] == 0) | has_switched
     # each reason replaces the ones before
     end = np.where(is_elsewhere, End.OTHER_STACK, End.BROKEN).astype(np.uint8)
-    end[memory.is_unread(rows, last_word)] = End.OTHER_STACK
-    end[memory.is_beyond(rows, last_word)] = End.TRUNCATED
+    end[memory.is_unread(rows, return_slot)] = End.OTHER_STACK
+    end[memory.is_beyond(rows, return_slot)] = End.TRUNCATED
+    # expressions are taken to read the stack pointer
     cfa_register = np.where(register == CFA_BY_EXPRESSION, view.architecture.stack_pointer, register)
     end[view.frames.recorded >> as_uint64(cfa_register) & np.uint64(1) == 0] = End.REGISTERS_MISSING
     return end

@@ -48,7 +48,7 @@ class Architecture(Frozen):
     lazy_plt_rules: tuple[Rule, ...] = ()
     """Rules in a lazy .plt after 0, 1 and 2 pushes; empty if .plt pushes nothing, too."""
 
-    def kept(self, needed: int) -> list[int]:
+    def registers_to_restore(self, needed: int) -> list[int]:
         """Return the registers to restore, ascending: those that are bits in ``needed``, and three for every step.
 
         The three are the stack pointer, the frame pointer and the program counter.

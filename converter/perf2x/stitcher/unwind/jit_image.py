@@ -1,10 +1,10 @@
 """Presents a jitdump to the unwinder as an ELF file in memory: its code in place, then one .eh_frame for all of it.
 
-A jitdump holds the code of each function and, from some runtimes, an .eh_frame made for this function alone, with
-addresses relative to its own. ``perf inject --jit`` therefore writes one ELF file per function, with that .eh_frame
-after the code, at the next multiple of 8 (tools/perf/util/genelf.c jit_write_elf). Here the whole dump becomes one
-image, whose addresses are the dump's file offsets. For that, the entries of all functions are rewritten, with absolute
-addresses, into one section after the dump::
+A jitdump holds the code of each function and, from some runtimes, an .eh_frame made for this function alone. Its
+addresses are relative to where they are stored, and assume that the .eh_frame follows the code, at the next multiple of
+8. ``perf inject --jit`` therefore writes one ELF file per function, laid out in this way (tools/perf/util/genelf.c
+jit_write_elf). Here the whole dump becomes one image, whose addresses are the dump's file offsets. For that, the
+entries of all functions are rewritten, with absolute addresses, into one section after the dump::
 
     0             ELF header, instead of the dump's own header and the first record's
     64            the rest of the dump, all of which is one .text
@@ -55,23 +55,27 @@ def jit_image(data: bytes, machine: int, functions: Sequence[JitFrames], name: s
     frames = _frame_section(functions, 4 if machine in (3, 40) else 8)  # EM_386, EM_ARM
     if not frames:
         return None
+    # without the first 64 bytes, which the ELF header takes
     body = data[64:].ljust(frames_at - 64, b"\0") + frames + b"\0\0\0\0"  # a length of 0 ends the section
     names_at = 64 + len(body)
-    tables = names_at + len(_SECTION_NAMES)
-    tables += -tables % 8
-    body = (body + _SECTION_NAMES).ljust(tables - 64, b"\0")
+    tables_at = names_at + len(_SECTION_NAMES)
+    tables_at += -tables_at % 8
+    body = (body + _SECTION_NAMES).ljust(tables_at - 64, b"\0")
     # PT_LOAD, PF_R | PF_X: the file up to the tables, at address 0
-    program = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, tables, tables, 4096)
+    program_header = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, tables_at, tables_at, 4096)
     # .text is the whole dump; 1, 7 and 17 are where the names begin in _SECTION_NAMES
-    sections = bytes(64) + _section_header(1, _PROGBITS, _CODE, 0, frames_at)
-    sections += _section_header(7, _PROGBITS, _ALLOC, frames_at, len(frames) + 4) + _section_header(
+    section_headers = bytes(64) + _section_header(1, _PROGBITS, _CODE, 0, frames_at)
+    section_headers += _section_header(7, _PROGBITS, _ALLOC, frames_at, len(frames) + 4) + _section_header(
         17, _STRTAB, 0, names_at, len(_SECTION_NAMES)
     )
-    # ELFCLASS64, little-endian, ET_DYN. It replaces the headers of the dump and of the first record, which are no code.
+    # ELFCLASS64, little-endian, ET_DYN. It replaces the headers of the dump and of the first record, which are not
+    # code.
     header = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
-    header += struct.pack("<HHIQQQIHHHHHH", 3, machine & 0xFFFF, 1, 0, tables, tables + 56, 0, 64, 56, 1, 64, 4, 3)
+    header += struct.pack(
+        "<HHIQQQIHHHHHH", 3, machine & 0xFFFF, 1, 0, tables_at, tables_at + 56, 0, 64, 56, 1, 64, 4, 3
+    )
     try:
-        return open_elf(header + body + program + sections, name)
+        return open_elf(header + body + program_header + section_headers, name)
     except ObjectError:
         return None
 
@@ -81,7 +85,7 @@ def _section_header(name: int, kind: int, flags: int, offset: int, size: int) ->
 
 
 def _frame_section(functions: Sequence[JitFrames], address_size: int) -> bytes:
-    """Return the .eh_frame of all functions, without its end; b"" if none has a readable entry.
+    """Return the .eh_frame of all functions, without a terminator; b"" if none has a readable entry.
 
     Of several functions at one offset, the last is taken.
     """

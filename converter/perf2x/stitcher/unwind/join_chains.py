@@ -106,9 +106,11 @@ def with_leaf_callers(
     registers = np.zeros((len(use), 3), np.uint64)
     registers[:, 0] = stacks.regs[:, (stacks.mask & ((1 << LINK_REGISTER) - 1)).bit_count()]
     registers[rows, 2] = recorded.values[first[rows]]
-    none, abi = zeros(len(use)), np.where(use, stacks.abi, 0).astype(np.uint8)
+    no_dumps, abi = zeros(len(use)), np.where(use, stacks.abi, 0).astype(np.uint8)
     mask = 1 << LINK_REGISTER | 1 << STACK_POINTER | 1 << PROGRAM_COUNTER
-    chain = unwinder.unwind(UserStacks(abi, registers, mask, np.zeros(0, np.uint64), none, none, 0), finder).chain
+    chain = unwinder.unwind(
+        UserStacks(abi, registers, mask, np.zeros(0, np.uint64), no_dumps, no_dumps, 0), finder
+    ).chain
     leaves = flatnonzero(chain.lengths == LEAF_FRAMES)
     caller, following = chain.values[chain.offsets[leaves] + 1], first[leaves] + 1
     is_recorded = following < recorded.offsets[leaves + 1]

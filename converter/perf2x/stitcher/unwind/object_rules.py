@@ -75,7 +75,7 @@ class ObjectRules(Struct):
         the function may be the outermost one, and −2 (_RETURNS) if it has a caller. Derived rules are guesses: check
         that a call precedes the return address that they lead to.
         """
-        is_start = not is_exact and self._is_started and 0 < svma - self.elf.entry <= _START_SIZE
+        is_start = not is_exact and self._may_start_at_entry and 0 < svma - self.elf.entry <= _START_SIZE
         if is_start or self.elf.machine not in ("EM_X86_64", "EM_386"):
             return NO_RULE
         if (svma, is_exact) not in self._by_code:
@@ -99,9 +99,9 @@ class ObjectRules(Struct):
 
     def _sources_in_order(self) -> Iterator[FrameSource]:
         files = [self.elf] if self.debug is None else [self.elf, self.debug]
-        for read, file in [(eh_frame_index, self.elf), *((debug_frame_index, file) for file in files)]:
+        for read_index, file in [(eh_frame_index, self.elf), *((debug_frame_index, file) for file in files)]:
             try:
-                index = read(file)
+                index = read_index(file)
             except ObjectError as error:
                 self.problems.append(str(error))
                 continue
@@ -121,7 +121,7 @@ class ObjectRules(Struct):
         """
         if self.elf.machine != self.architecture.machine:
             return None
-        if svma and svma == self.elf.entry and self._is_started:
+        if svma and svma == self.elf.entry and self._may_start_at_entry:
             return self.architecture.outermost
         for code in self.architecture.known_code:
             found = self._code_bytes(svma, code.size + 1)
@@ -130,7 +130,7 @@ class ObjectRules(Struct):
         return None
 
     @property
-    def _is_started(self) -> bool:
+    def _may_start_at_entry(self) -> bool:
         """Return whether execution may start at the file's entry: true of programs and loaders, not of JIT images."""
         return self.elf.type == "ET_EXEC" or any(segment.type == "PT_DYNAMIC" for segment in self.elf.segments)
 

@@ -96,9 +96,9 @@ def stack_memory(stacks: UserStacks, stack_pointer: U64) -> StackMemory:
 
     A damaged record may state a size beyond the words that exist; that size is cut.
     """
-    stated = np.clip(stacks.size, 0, None) >> 3
-    room = np.clip(len(stacks.words) - stacks.start, 0, None)
-    word_count = np.where(stacks.start >= 0, np.minimum(stated, room), 0)
+    stated_words = np.clip(stacks.size, 0, None) >> 3
+    words_left = np.clip(len(stacks.words) - stacks.start, 0, None)
+    word_count = np.where(stacks.start >= 0, np.minimum(stated_words, words_left), 0)
     is_complete = stacks.size + 8 > min(stacks.requested, _RECORD_LIMIT)  # up to the last whole word
     return StackMemory(stacks.words, stacks.start, stack_pointer, word_count.view(np.uint64), is_complete)
 
@@ -145,7 +145,7 @@ class SampleView(Frozen):
     rows: I64
 
     @property
-    def mask(self) -> np.uint64:
+    def word_mask(self) -> np.uint64:
         """A word of the architecture with all bits set."""
         return np.uint64((1 << 8 * self.architecture.word) - 1)
 

@@ -161,9 +161,9 @@ class CodeMap:
         """Yield for each object its number, the rows of the addresses that lie in it, and their svmas."""
         mapped = flatnonzero(mapping >= 0)
         object_numbers = self._objects_of(mapping[mapped])
-        for number, places in rows_by(as_int64(object_numbers)):
+        for number, index in rows_by(as_int64(object_numbers)):
             if number >= 0:
-                rows = mapped[places]
+                rows = mapped[index]
                 offset = address[rows] + self._to_file_offset[mapping[rows]]
                 svma, is_inside = self.objects[number].elf.svma(offset)
                 yield number, rows[is_inside], svma[is_inside]
@@ -173,7 +173,7 @@ class CodeMap:
         """Whether an object is a Go program."""
         return bool(self._go_tables)
 
-    def ends(self, mapping: I32, address: U64, end: U8) -> U8:
+    def corrected_ends(self, mapping: I32, address: U64, end: U8) -> U8:
         """Return (n,) why chains end, corrected where the outermost function is one of Go's runtime.
 
         ``address`` has the outermost frames, ``end`` (n,) the reasons by unwind rules alone.

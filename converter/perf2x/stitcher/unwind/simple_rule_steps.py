@@ -60,7 +60,7 @@ _CHAIN_SLOT, _FRAME_PC, _KNOWN, _IMAGE, _SEQUENCE, _DUMP_START, _DUMP_SIZE, _FIR
 ENTRY_FIELDS = 2  # a chain entry is the first two fields of a state: where in the chains it belongs, and its address
 # A chain slot is row << 32 | depth << 1 | is_return; see pack_chain_slots.
 _ROW_SHIFT, _DEPTH_SHIFT, _RETURN_FLAG, _ONE_DEEPER, _LOW_HALF = map(np.uint64, (32, 1, 1, 2, (1 << 32) - 1))
-_NONE = zeros(0)
+_NO_ROWS = zeros(0)
 _CFA_FIELD, _CFA_OFFSET, _RESTORED, _SAVED_AT = range(4)
 """Fields of `SimpleRules`, explained above; from _SAVED_AT on, one per register, the program counter first."""
 
@@ -129,14 +129,16 @@ class SimpleRuleTable(Struct):
 def _simple_rules(columns: RuleColumns, architecture: Architecture, needed: int) -> SimpleRules:
     """Convert the rules of a table; bit r of ``needed``: some rule reads register r, so it must be restored."""
     pc, sp = architecture.program_counter, architecture.stack_pointer
-    kept = [register for register in architecture.kept(needed) if register != pc]
-    callee_saved = [register for register in kept if register in architecture.preserved]
-    registers, unrestored = [pc, *callee_saved], [register for register in kept if register not in callee_saved]
+    to_restore = [register for register in architecture.registers_to_restore(needed) if register != pc]
+    callee_saved = [register for register in to_restore if register in architecture.preserved]
+    registers, unrestored = [pc, *callee_saved], [register for register in to_restore if register not in callee_saved]
     kind, offset = columns.kind[registers], columns.value[registers]
     # the field of each register in SampleStates; −1 for others, and in the last place for an expression (−1)
     field_of_register = minus_ones(architecture.register_count + 1)
     field_of_register[[sp, *registers]] = range(_SP, _SP + 1 + len(registers))
     cfa_field = field_of_register[np.clip(columns.cfa_register, -1, architecture.register_count)]
+    # What a rule does with each register: restore it from a word of the dump, or leave it unchanged. Registers that are
+    # not callee-saved must be unchanged.
     is_restored = (kind == RuleKind.OFFSET) & (offset & _MISALIGNED == 0)
     is_simple = (cfa_field >= 0) & (columns.return_register == pc) & is_restored[0] & ~columns.is_signal_frame
     is_simple &= (is_restored | (kind == RuleKind.SAME)).all(axis=0)
@@ -148,6 +150,7 @@ def _simple_rules(columns: RuleColumns, architecture: Architecture, needed: int)
     restored = np.bitwise_or.reduce(np.where(is_restored, bits, np.uint64(0))) | np.uint64(1 << sp)
     fields[:_SAVED_AT, simple] = cfa_field[simple], columns.cfa_value[simple], restored[simple]
     fields[_SAVED_AT:, simple] = np.where(is_restored, offset, offset[0])[:, simple]
+    # the return address itself is undefined
     is_outermost = columns.kind[columns.return_register, arange(len(cfa_field))] == RuleKind.UNDEFINED
     is_outermost = np.append(is_outermost & ~columns.is_signal_frame, False)
     is_restored = np.append(is_restored[1:], falses((len(callee_saved), 1)), axis=1)
@@ -221,10 +224,10 @@ class SampleStates(Frozen):
         frames.known[rows], frames.depth[rows], frames.is_exact[rows] = self.fields[_KNOWN], depth, ~is_return
         return SampleView(frames, self.batch.memory, self.batch.architecture, rows)
 
-    def step(self, rules: SimpleRules, rule: I32 | I64, is_cached: Bools) -> tuple[U64, "SampleStates", I64, I64]:
+    def step(self, rules: SimpleRules, rule: I32 | I64, has_rule: Bools) -> tuple[U64, "SampleStates", I64, I64]:
         """Step to the callers of all samples whose rules are known, and simple or outermost.
 
-        ``rule`` (n,) are numbers of rules, meaningless where ``is_cached`` (n,) is False. Returns
+        ``rule`` (n,) are numbers of rules, meaningless where ``has_rule`` (n,) is False. Returns
 
         - the chain entries of the frames that were left, (2, stepped samples): chain slots and addresses;
         - the states in the callers' frames of those samples that have a caller;
@@ -235,22 +238,22 @@ class SampleStates(Frozen):
         states replace the old ones in place.
         """
         rule = as_intp(rule)
-        # "clip": numbers that are not cached may be out of range
+        # "clip": where has_rule is False, numbers may be out of range
         fields, rule_fields = self.fields, take(rules.fields, rule, "clip", 1)
         cfa, can_step = self._canonical_frame_address(rule_fields)
-        can_step &= is_cached
-        cfa_offset, restored = cfa - fields[_DUMP_START], rule_fields[_RESTORED]
+        can_step &= has_rule
+        cfa_in_dump, restored = cfa - fields[_DUMP_START], rule_fields[_RESTORED]
         # (k, n): where each register is saved, first in bytes from the dump's first byte
-        saved_at = rule_fields[_SAVED_AT:] + cfa_offset
+        saved_at = rule_fields[_SAVED_AT:] + cfa_in_dump
         for offset in saved_at:
             can_step &= offset < fields[_DUMP_SIZE]
-        if np.bitwise_or.reduce(cfa_offset) & _MISALIGNED:
-            can_step &= cfa_offset & _MISALIGNED == 0
+        if np.bitwise_or.reduce(cfa_in_dump) & _MISALIGNED:
+            can_step &= cfa_in_dump & _MISALIGNED == 0
         fields[_FRAME_PC] = fields[_PC]
-        ended = left = _NONE
+        ended = left = _NO_ROWS
         if np.count_nonzero(can_step) < len(can_step):
             left, stepping = flatnonzero(~can_step), flatnonzero(can_step)
-            is_last = is_cached[left] & take(rules.is_outermost, rule[left], "clip")
+            is_last = has_rule[left] & take(rules.is_outermost, rule[left], "clip")
             left, last = left[~is_last], left[is_last]
             entries = np.concatenate([fields[:ENTRY_FIELDS, stepping], fields[:ENTRY_FIELDS, last]], axis=1)
             ended = unpack_chain_slots(fields[_CHAIN_SLOT, last])[0]

@@ -93,7 +93,7 @@ class Unwinder(Struct):
         mapping, _ = finder.find(rows, address)
         for code in go_maps:
             in_code = flatnonzero(code.is_code(mapping))
-            end[rows[in_code]] = code.ends(mapping[in_code], address[in_code], end[rows[in_code]])
+            end[rows[in_code]] = code.corrected_ends(mapping[in_code], address[in_code], end[rows[in_code]])
 
     @property
     def knows_arch(self) -> bool:
@@ -175,7 +175,7 @@ class _BatchUnwinder(Struct):
         memory = stack_memory(self.stacks, frames.registers[architecture.stack_pointer].copy())
         batch = SampleView(frames, memory, architecture, rows)
         ready, steps = self._states_of(batch), 0
-        uncached = unusual = none = ready.select(rows[:0])
+        uncached = unusual = empty = ready.select(rows[:0])
         while len(ready) or len(uncached) or len(unusual):
             if len(ready) > len(uncached) + len(unusual):
                 before = ready
@@ -188,13 +188,13 @@ class _BatchUnwinder(Struct):
                 learned, others = self._learn_rules(uncached)
                 if self.code.table.needed != needed:
                     return
-                ready, uncached, unusual = ready.with_others([learned]), none, unusual.with_others([others])
+                ready, uncached, unusual = ready.with_others([learned]), empty, unusual.with_others([others])
             else:
                 entries, going = self._unusual_step(unusual.put_back())
                 if self.code.table.needed != needed:
                     return
                 yield entries
-                ready, unusual = ready.with_others([self._states_of(replace(batch, rows=going))]), none
+                ready, unusual = ready.with_others([self._states_of(replace(batch, rows=going))]), empty
             steps += 1
             if steps >= self.max_depth:  # before that, no sample can have so many frames
                 is_too_deep = ready.depth >= self.max_depth
@@ -236,10 +236,10 @@ class _BatchUnwinder(Struct):
         # A word outside all mappings is not a return address. The sampled instruction itself may be in unknown code.
         is_lost = (mapping < 0) & ~is_exact
         self.end[view.rows[is_lost]] = End.NOT_MAPPED
-        here = flatnonzero(~is_lost)
-        rows, mapping, stays, lookup = view.rows[here], mapping[here], stays[here], lookup[here]
+        found = flatnonzero(~is_lost)
+        rows, mapping, stays, lookup = view.rows[found], mapping[found], stays[found], lookup[found]
         rule = self._rules(rows, lookup, mapping, stays)
-        pc, is_exact, is_trampoline = pc[here], is_exact[here], self._has_signal_rule(rule)
+        pc, is_exact, is_trampoline = pc[found], is_exact[found], self._has_signal_rule(rule)
         # Some runtimes describe a switch of stacks as a signal frame, although it made a call (OCaml's
         # caml_start_program). If a call precedes the address, then this and the next address are return addresses.
         called = flatnonzero(is_trampoline & ~is_exact)
@@ -303,18 +303,18 @@ class _BatchUnwinder(Struct):
         pc, is_exact, _ = _program_counters(view)
         rule = self.code.rules_by_code(mapping, pc, is_exact)
         end = np.full(len(rule), End.NO_UNWIND_INFO, np.uint8)
-        ruled, before = flatnonzero(rule >= 0), view.copy_state()
+        ruled, state = flatnonzero(rule >= 0), view.copy_state()
         end[ruled] = self._checked(view.part(ruled), step_by_rules(view.part(ruled), self.code.table, rule[ruled]))
         # a return address of 0 in the sampled frame may be any word
         end[(end == End.COMPLETE) & is_exact] = End.NO_UNWIND_INFO
         others = flatnonzero((end == End.NO_UNWIND_INFO) & ~self.code.is_vdso(mapping))
-        view.restore_state(before, others)
+        view.restore_state(state, others)
         end[others] = self._checked(view.part(others), step_by_frame_pointer(view.part(others)))
         # code that returns to a caller is not outermost
         end[others[(end[others] == End.COMPLETE) & (rule[others] != NO_RULE)]] = End.NO_UNWIND_INFO
         # OpenJDK's method_entry_barrier has a word of its own between the frame pointer and the return address
         others = others[end[others] == End.NO_UNWIND_INFO]
-        view.restore_state(before, others)
+        view.restore_state(state, others)
         barrier_end = self._checked(view.part(others), step_by_frame_pointer(view.part(others), between=1))
         end[others[barrier_end == UNFINISHED]] = UNFINISHED
         goes_on = end == UNFINISHED
