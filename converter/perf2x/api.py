@@ -63,7 +63,8 @@ from typing import Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from perf2x.base.columnar.arrow import ArrowTable, Coded
+from perf2x.base.columnar import DictionaryColumn
+from perf2x.base.columnar.arrow import ArrowTable, Strings
 from perf2x.errors import OptionError
 from perf2x.kernel.conversion import convert_recordings, write_file
 from perf2x.kernel.format_suffix import check_output_name, format_of
@@ -196,7 +197,7 @@ def sample_table(profile: Profile) -> SampleTable:
     (1799, True)
     """
     table = {
-        name: _decode_texts(column) if isinstance(column, Coded) else column
+        name: _decode_strings(column) if isinstance(column, DictionaryColumn) else column
         for name, column in columns_of(profile).items()
     }
     return cast(SampleTable, table)
@@ -315,10 +316,10 @@ def _load_options(symbols: SymbolOptions | None, options: ReadOptions | TableOpt
     return request
 
 
-def _decode_texts(column: Coded) -> npt.NDArray[np.object_]:
-    texts = np.empty(len(column.texts), np.object_)
-    texts[:] = column.texts
-    return texts[column.codes]
+def _decode_strings(column: Strings) -> npt.NDArray[np.object_]:
+    distinct = np.empty(len(column.distinct), np.object_)
+    distinct[:] = column.distinct
+    return distinct[column.indices]
 
 
 def _input_paths(inputs: Path | Iterable[Path]) -> list[str]:

@@ -55,7 +55,7 @@ def test_the_record_of_the_kernels_commit_message(forged_file: Path) -> None:
     forged_file.write_bytes(forge.write_file(forge.Session((event,)), [record]))
     deferred = open_recording(str(forged_file)).sideband.deferred
     assert deferred.cookie.tolist() == [0xB00000006]
-    chain = deferred.chain.table.row(int(deferred.chain.number[0]))
+    chain = deferred.chain.table.row(int(deferred.chain.indices[0]))
     assert chain.tolist() == [0x7F18FE337FA7, 0x7F18FE330E0F, 0x7F18FE331448]
     assert (deferred.pid.tolist(), deferred.tid.tolist(), deferred.time.tolist()) == ([2312], [2312], [121163447014])
 

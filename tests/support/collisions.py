@@ -16,7 +16,7 @@ def other_weights(seed: int) -> Weights:
 
 def chains_alike(count: int) -> np.ndarray:
     """(count, 3) words of user addresses and one that makes up for them."""
-    place = weights().place
+    place = weights().base
     first, second = np.arange(0x1000, 0x1000 + count, dtype=np.uint64), np.arange(count, dtype=np.uint64) * np.uint64(7)
     last = (_blurred(first) + _blurred(second) * np.uint64(place)) * np.uint64(pow(-place * place, -1, WORD))
     return np.stack([first, second, _plain(last)], axis=1)
@@ -24,7 +24,7 @@ def chains_alike(count: int) -> np.ndarray:
 
 def pairs_alike(count: int) -> tuple[np.ndarray, np.ndarray]:
     """Two columns."""
-    factors = weights().of_columns(2).tolist()
+    factors = weights().column_factors(2).tolist()
     first = np.arange(count, dtype=np.uint64)
     second = _blurred(first) * np.uint64(factors[0]) * np.uint64(pow(-factors[1], -1, WORD))
     return first, _plain(second)
@@ -41,10 +41,10 @@ def chains_alike_under_any_weights(bits: int) -> np.ndarray:
 
 
 def _blurred(words: np.ndarray) -> np.ndarray:
-    product = words * weights().word
+    product = words * weights().word_factor
     return product ^ product >> np.uint64(32)
 
 
 def _plain(blurred: np.ndarray) -> np.ndarray:
     """The words that become these."""
-    return (blurred ^ blurred >> np.uint64(32)) * np.uint64(pow(int(weights().word), -1, WORD))
+    return (blurred ^ blurred >> np.uint64(32)) * np.uint64(pow(int(weights().word_factor), -1, WORD))

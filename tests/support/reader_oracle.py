@@ -136,7 +136,7 @@ def column_values(column: Any) -> list[Any]:
         return list(column)
     if isinstance(column, np.ndarray):
         return list(column.tolist())
-    rows = column.table[column.number] if isinstance(column, SharedRows) else column
+    rows = column.table[column.indices] if isinstance(column, SharedRows) else column
     return [tuple(row.tolist()) for row in rows.rows()]
 
 

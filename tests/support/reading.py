@@ -68,7 +68,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, SharedRows):
-        value = value.table[value.number]
+        value = value.table[value.indices]
     if isinstance(value, ListArray):
         return [row.tolist() for row in value.rows()]
     if isinstance(value, Struct):

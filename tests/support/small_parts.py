@@ -27,7 +27,7 @@ _OTHERS = {
     "stitcher.branch_traces": {"_MANY_ROWS": 8},
     "base.columnar.hashing": {"_FEW_WORDS": 4},
     "base.columnar.keyed_values": {"_DENSE_LIMIT": 64},
-    "base.columnar.unique": {"FEW": 2},
+    "base.columnar.unique": {"FEW_ROWS": 2},
     "base.files.read_file": {"_CHUNK": 1 << 10},
     "base.files.operating_system": {"_CHUNK": 1 << 10},
     "model.transforms.incremental_merge": {"LEAST": 8},

@@ -170,6 +170,8 @@ def test_names_that_are_no_text_are_escaped_for_arrow() -> None:
 
 
 def test_a_missing_package_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library_tables, "is_there", lambda module: module != "pandas" and find_spec(module) is not None)
+    monkeypatch.setattr(
+        library_tables, "is_installed", lambda module: module != "pandas" and find_spec(module) is not None
+    )
     with pytest.raises(ImportError, match=r"^to_pandas needs pandas, which is not installed: pip install pandas$"):
         perf2x.top(CALLS, symbols=None).to_pandas()

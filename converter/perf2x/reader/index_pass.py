@@ -174,7 +174,7 @@ class _Collector:
             session, sideband = replace(session, counts=True), with_thread_names(sideband, session)
             note_counts(sideband, session, self._diagnostics)
         if session.recorded_files:
-            names = sideband.mmaps.filename.changed(shown_path)
+            names = sideband.mmaps.filename.mapped(shown_path)
             sideband = replace(sideband, mmaps=replace(sideband.mmaps, filename=names))
         return RecordingIndex(
             session=session,

@@ -33,7 +33,7 @@ def make_unwinder(session: Session, history: ProcessHistory, finder: Finder, arc
         return found.code, None if found.dwarf is found.code else found.dwarf
 
     is_code = may_hold_code(mmaps) & ~mmaps.filename.which(_DATA_NAMES.__contains__)
-    build_ids = history.mappings.build_ids.changed(bytes.fromhex)
+    build_ids = history.mappings.build_ids.mapped(bytes.fromhex)
     is_jit = mmaps.filename.which(_is_jit) & ~build_ids.which(bool)
     mappings = UserMappings(mmaps.start, mmaps.pgoff, mmaps.filename, build_ids, is_code, is_jit)
     return Unwinder(mappings, find, arch, max_depth)

@@ -106,7 +106,7 @@ def _sorted_threads(history: ProcessHistory, stitched: ThreadRows, strings: Stri
     process = thread_names(texts, history.names.at(pid, first_sequence), pid)
     order = argsort_rows([pid, tid, comm.ranks(), first_sequence])
     pid, tid, comm, process = pid[order], tid[order], comm[order], process[order]
-    begins_row = begins_run(pid, tid, comm.number)
+    begins_row = begins_run(pid, tid, comm.indices)
     rank = np.empty(len(order), np.int32)
     rank[order] = cumsum(begins_row) - 1
     # one sorted thread for each fork: a thread that was renamed has several rows, and counts as started in the first

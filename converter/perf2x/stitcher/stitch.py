@@ -312,7 +312,7 @@ class Stitcher:
             mode=samples.cpumode,
             user_epoch=epoch,
             kernel_epoch=history.spaces.kernel_epoch(sequence),
-            deferred_chain=_take_valid(history.sideband.deferred.chain.number, record, is_joined),
+            deferred_chain=_take_valid(history.sideband.deferred.chain.indices, record, is_joined),
             deferred_epoch=_take_valid(history.deferred_epoch, record, is_joined),
             root=roots,
         )

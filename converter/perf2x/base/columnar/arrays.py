@@ -1,6 +1,7 @@
 """Array types, the base class of tables, numpy functions that return int64 on every platform, and growable columns.
 
-Appending to growable columns has an amortized cost that does not depend on their length.
+On 32-bit platforms, functions of numpy such as ``argsort`` and ``bincount`` return int32. The functions of these names
+in this module return int64 on all platforms, so that sums and products of their results do not overflow.
 """
 
 from collections.abc import Iterator, Sequence
@@ -53,75 +54,87 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 def take_rows_of(table: Table, rows: I64 | Bools | slice) -> Table:
-    """Return a table of the given rows, in the order given.
+    """Return a table of the given rows, in the given order; a missing column (None) stays missing.
 
-    A slice copies nothing; a missing column (None) stays missing.
+    With a slice, the columns are views; otherwise copies.
     """
     columns = {name: getattr(table, name) for name in table.__struct_fields__}
     return replace(table, **{name: column[rows] for name, column in columns.items() if column is not None})
 
 
-def column_type(kind: type[Struct], column: str) -> Any:
+def column_type(table_class: type[Struct], column: str) -> Any:
     """Return the numpy scalar type that a table class declares for a column; int64 if it declares AnyArray."""
-    number: Any = _annotation(kind, column)
-    while inner := get_args(number):  # NDArray[number] from numpy 2.5 on, ndarray[shape, dtype[number]] before
-        number = inner[-1]
-    return np.int64 if number is Any else number
+    declared: Any = _annotation(table_class, column)
+    # the scalar type is innermost: NDArray[int64] from numpy 2.5 on, ndarray[shape, dtype[int64]] before
+    while arguments := get_args(declared):
+        declared = arguments[-1]
+    return np.int64 if declared is Any else declared
 
 
-def _annotation(kind: type[Struct], column: str) -> Any:
-    return next(one.__annotations__[column] for one in kind.__mro__ if column in one.__annotations__)
+def _annotation(table_class: type[Struct], column: str) -> Any:
+    """Return the annotation of a column, from the class itself or the base class that declares it."""
+    return next(base.__annotations__[column] for base in table_class.__mro__ if column in base.__annotations__)
 
 
-def no_rows(kind: type[Table]) -> Table:
+def no_rows(table_class: type[Table]) -> Table:
     """Return an empty table of a class; columns with a default get the default."""
-    required = kind.__struct_fields__[: len(kind.__struct_fields__) - len(kind.__struct_defaults__)]
-    return kind(**{column: _no_values(kind, column) for column in required})
+    required = table_class.__struct_fields__[
+        : len(table_class.__struct_fields__) - len(table_class.__struct_defaults__)
+    ]
+    return table_class(**{column: _no_values(table_class, column) for column in required})
 
 
-def _no_values(kind: type[Struct], column: str) -> Any:
-    joined = getattr(_annotation(kind, column), "joined", None)
-    return joined(()) if joined else np.zeros(0, column_type(kind, column))
+def _no_values(table_class: type[Struct], column: str) -> Any:
+    """Return an empty column of the declared type: an array, or an instance of a class with a ``joined`` method."""
+    join = getattr(_annotation(table_class, column), "joined", None)
+    return join(()) if join else np.zeros(0, column_type(table_class, column))
 
 
 def row_slices(count: int, at_once: int) -> Iterator[slice]:
-    """Yield slices of at most ``at_once`` rows, to be processed together."""
+    """Divide ``count`` rows into slices of at most ``at_once`` rows."""
     return (slice(start, min(start + at_once, count)) for start in range(0, count, at_once))
 
 
-_LEAST, _GREATEST = np.iinfo(np.int32).min, np.iinfo(np.int32).max
-_IS_NARROW = np.intp is not np.int64
+_INT32_MIN, _INT32_MAX = np.iinfo(np.int32).min, np.iinfo(np.int32).max
+_IS_32_BIT = np.intp is not np.int64
 
 
-def as_intp(rows: npt.ArrayLike) -> npt.NDArray[np.intp]:
+def as_intp(numbers: npt.ArrayLike) -> npt.NDArray[np.intp]:
     """Return whole numbers in numpy's width for indices and counts (intp).
 
-    On 32-bit platforms, numbers beyond its range become its least or greatest number.
+    On 32-bit platforms, larger and smaller numbers become the largest or the smallest int32.
     """
-    if _IS_NARROW and (wide := np.asarray(rows)).dtype == np.int64:
-        rows = wide.clip(_LEAST, _GREATEST)
-    return np.asarray(rows, np.intp)
+    if _IS_32_BIT and (wide := np.asarray(numbers)).dtype == np.int64:
+        numbers = wide.clip(_INT32_MIN, _INT32_MAX)
+    return np.asarray(numbers, np.intp)
 
 
 def take(
     values: npt.NDArray[Number], rows: AnyArray, mode: Literal["raise", "clip"] = "raise", axis: int | None = None
 ) -> npt.NDArray[Number]:
-    """Return the given rows or, with ``axis``, slices of an array: np.take with indices of any integer type."""
+    """Return the values at the given indices: np.take with indices of any integer type, on every platform.
+
+    ``axis``: the axis to index; None: the flattened array. ``mode``: an index out of range raises IndexError, or is
+    clipped to the nearest valid one.
+    """
     return values.take(as_intp(rows), axis, mode=mode)
 
 
 def repeat(values: npt.ArrayLike, counts: npt.ArrayLike) -> AnyArray:
-    """Return each value repeated by its count."""
+    """Return each value as often as its count says: values 5 7 8 with counts 2 0 1 become 5 5 8."""
     return np.repeat(values, as_intp(counts))
 
 
 def bincount(values: AnyArray, at_least: int = 0) -> I64:
-    """Return how often each number from 0 on occurs. The result has at least ``at_least`` entries."""
+    """Return how often each number from 0 on occurs; the result has at least ``at_least`` entries.
+
+    Values 1 3 1 become 0 2 0 1.
+    """
     return np.bincount(as_intp(values), minlength=at_least).astype(np.int64, copy=False)
 
 
 def arange(*bounds: int) -> I64:
-    """Return the whole numbers from 0, or between two bounds and perhaps with a step, as np.arange does."""
+    """Do what np.arange does, for int64: ``arange(stop)``, ``arange(start, stop)`` or ``arange(start, stop, step)``."""
     return np.arange(*bounds, dtype=np.int64)
 
 
@@ -186,21 +199,25 @@ def cumsum(values: npt.ArrayLike) -> I64:
 
 
 def sum_of(values: AnyArray) -> int:
-    """Return the sum of whole numbers or of truth values."""
+    """Return the sum of whole numbers, or the number of True values."""
     return int(values.sum(dtype=np.uint64 if values.dtype.kind == "u" else np.int64))
 
 
-def sum_at(places: AnyArray, values: AnyArray, count: int) -> AnyArray:
-    """Return the sum of the values (or rows of values) at each place from 0 to ``count`` − 1, in their own type."""
+def sum_at(groups: AnyArray, values: AnyArray, count: int) -> AnyArray:
+    """Return the sum of the values in each of ``count`` groups, in the dtype of the values.
+
+    ``groups`` 0 2 0 with ``values`` 5 6 7 and ``count`` 3 become 12 0 6. Shapes: ``groups`` (n,), ``values`` (n,) or
+    (n, m); returns (count,) or (count, m).
+    """
     sums = np.zeros((count, *values.shape[1:]), values.dtype)
-    np.add.at(sums, places, values)
+    np.add.at(sums, groups, values)
     return sums
 
 
 def new_rows(is_kept: Bools) -> I32:
-    """Return (n + 1,) each row's index among the kept rows, −1 for dropped ones.
+    """Return (n + 1,) int32: each row's index after the rows that are not kept were removed, −1 for removed rows.
 
-    The extra entry at the end is −1, so that indexing the result with −1 (none) gives −1.
+    True False True becomes 0 −1 1 −1. The extra −1 at the end is what an index of −1 (none) finds.
     """
     return np.append(np.where(is_kept, cumsum(is_kept) - 1, -1), -1).astype(np.int32)
 
@@ -221,13 +238,17 @@ def ends_run(*columns: AnyArray) -> Bools:
 
 
 def ends_of(following: I64) -> I64:
-    """Return (n,) the last row of the chain that starts at each row.
+    """Return (n,) int64: the last row of the chain that starts at each row.
 
-    ``following`` (n,) is the row after each row in its chain, or the row itself where the chain ends. Each iteration
-    doubles the distance.
+    ``following`` (n,) is the row after each row in its chain, or the row itself where the chain ends::
+
+        following   1 3 2 3        the chains 0 → 1 → 3, and 2 alone
+        result      3 3 2 3
+
+    Each iteration replaces every row's target by the target's own target, which doubles the distance.
     """
-    while (further := following[following]).tobytes() != following.tobytes():
-        following = further
+    while (twice_as_far := following[following]).tobytes() != following.tobytes():
+        following = twice_as_far
     return following
 
 
@@ -246,14 +267,20 @@ def of_previous(values: npt.NDArray[Number], first: Any) -> npt.NDArray[Number]:
 
 
 def narrow(values: AnyArray) -> AnyArray:
-    """Return whole numbers as int32 if all fit, otherwise unchanged; sums and products of the result may overflow."""
-    if values.dtype == np.int32 or (len(values) and not _LEAST <= values.min() <= values.max() <= _GREATEST):
+    """Return whole numbers as int32 if all of them fit, otherwise the array itself.
+
+    Sums and products of the result may overflow.
+    """
+    if values.dtype == np.int32 or (len(values) and not _INT32_MIN <= values.min() <= values.max() <= _INT32_MAX):
         return values
     return values.astype(np.int32)
 
 
 class GrowableColumns:
-    """Equally long columns of one dtype, in one buffer; a full buffer is replaced by one that is four times as long."""
+    """Equally long columns of one dtype, in one buffer; a full buffer is replaced by one that is four times as long.
+
+    So the average cost of appending a row does not depend on the number of rows.
+    """
 
     def __init__(self, dtype: npt.DTypeLike, columns: int = 1) -> None:
         self._buffer = np.zeros((columns, 1024), dtype)
@@ -267,9 +294,9 @@ class GrowableColumns:
         count = max(len(column) for column in columns if not isinstance(column, int))
         end = self._used + count
         if end > self._buffer.shape[1]:
-            # Pages that nothing is written to use no memory, so a large step saves copying and costs nothing.
+            # Pages that were never written to use no memory, so growing by a large factor costs nothing.
             grown = np.empty((len(self._buffer), max(end, 4 * self._buffer.shape[1])), self._buffer.dtype)
-            grown[:, : self._used] = self.whole()
+            grown[:, : self._used] = self.matrix()
             self._buffer = grown
         for row, column in zip(self._buffer, columns, strict=True):
             row[self._used : end] = column
@@ -280,11 +307,11 @@ class GrowableColumns:
         self._used = min(self._used, rows)
 
     def columns(self) -> Sequence[AnyArray]:
-        """Return each column as a writable (rows,) view, valid until the table grows."""
-        return list(self.whole())
+        """Return each column as a writable (rows,) view; ``extend`` may replace the buffer, and so detach the view."""
+        return list(self.matrix())
 
-    def whole(self) -> AnyArray:
-        """Return all columns as one (columns, rows) view."""
+    def matrix(self) -> AnyArray:
+        """Return all columns as one writable (columns, rows) view, like those of ``columns``."""
         view: AnyArray = self._buffer[:, : self._used]
         return view
 

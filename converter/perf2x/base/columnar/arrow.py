@@ -1,11 +1,12 @@
 """Hands columns to pyarrow, polars, pandas and others through the Arrow PyCapsule interface.
 
-pyarrow builds the C structures of that interface, or polars if pyarrow is not installed. Python code cannot build them
-safely: consumers release the structures whenever Python frees an object, even while an exception is propagating, and a
-release callback written in Python would then replace that exception by a SystemError or make Arrow abort the process.
+pyarrow, or polars if pyarrow is not installed, builds the C structures of that interface. Code in Python could not do
+so safely: a consumer releases the structures whenever Python frees the object that holds them, even while an exception
+propagates. A release callback in Python would then replace that exception by a SystemError, or make Arrow abort the
+process.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -13,12 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perf2x.base.columnar.arrays import I32, I64
-from perf2x.base.frozen_struct import Frozen
+from perf2x.base.columnar.dictionary_column import DictionaryColumn
 
-_MANY_CHARACTERS = 2**29
-"""Characters of a column, in all distinct texts together, above which its offsets need 64 bits: a character takes up to
-four bytes.
+_MAX_CHARACTERS = 2**29
+"""Maximum number of characters, in all distinct strings of a column together, for Arrow's type ``string``.
+
+Its offsets have 32 bits, and a character takes up to four bytes. Longer columns are of type ``large_string``.
 """
 
 Numbers = (
@@ -30,24 +31,21 @@ Numbers = (
 )
 
 
-class Coded(Frozen):
-    """A column of texts: row i is ``texts[codes[i]]``; the texts are distinct and can be encoded as UTF-8."""
-
-    codes: I32 | I64
-    texts: Sequence[str]
+Strings = DictionaryColumn[str]
+"""A column of strings, which must be encodable as UTF-8."""
 
 
 class ArrowTable:
     """A table for any reader of the Arrow PyCapsule interface: ``pyarrow.table(t)``, ``polars.DataFrame(t)``.
 
-    Texts are dictionary-encoded (categories in polars and pandas), numbers keep their types, nothing is null. The table
-    can be read any number of times. Reading raises ImportError if neither pyarrow (``pip install 'perf2x[arrow]'``) nor
-    polars is installed.
+    Strings are dictionary-encoded (categories in polars and pandas), numbers keep their types, nothing is null. The
+    table can be read any number of times. Reading raises ImportError if neither pyarrow (``pip install
+    'perf2x[arrow]'``) nor polars is installed.
     """
 
     __slots__ = ("_columns",)
 
-    def __init__(self, columns: Mapping[str, Numbers | Coded]) -> None:
+    def __init__(self, columns: Mapping[str, Numbers | Strings]) -> None:
         self._columns = dict(columns)
 
     @property
@@ -56,47 +54,47 @@ class ArrowTable:
         return tuple(self._columns)
 
     def __len__(self) -> int:
-        lengths = [len(each.codes if isinstance(each, Coded) else each) for each in self._columns.values()]
-        return min(lengths, default=0)
+        return min(map(len, self._columns.values()), default=0)
 
     def __repr__(self) -> str:
         return f"ArrowTable({len(self)} rows: {', '.join(self._columns)})"
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return a PyCapsule named ``arrow_array_stream``."""
-        make = _in_pyarrow if is_there("pyarrow") else _in_polars
-        return make(self._columns).__arrow_c_stream__(requested_schema)
+        to_table = _to_pyarrow if is_installed("pyarrow") else _to_polars
+        return to_table(self._columns).__arrow_c_stream__(requested_schema)
 
 
-def is_there(module: str) -> bool:
-    """Return whether a package is installed."""
+def is_installed(module: str) -> bool:
+    """Return whether a module can be imported."""
     return find_spec(module) is not None
 
 
-def _in_pyarrow(columns: Mapping[str, Numbers | Coded]) -> Any:
+def _to_pyarrow(columns: Mapping[str, Numbers | Strings]) -> Any:
     """Make a pyarrow.Table; numbers are not copied."""
     pyarrow = import_module("pyarrow")
 
-    def column(values: Numbers | Coded) -> Any:
-        if not isinstance(values, Coded):
+    def to_column(values: Numbers | Strings) -> Any:
+        if not isinstance(values, DictionaryColumn):
             return pyarrow.array(values)
-        kind = pyarrow.large_string() if sum(map(len, values.texts)) > _MANY_CHARACTERS else pyarrow.string()
-        texts = pyarrow.array(list(values.texts), kind)
-        return pyarrow.DictionaryArray.from_arrays(pyarrow.array(values.codes.astype(np.int32)), texts)
+        characters = sum(map(len, values.distinct))
+        kind = pyarrow.large_string() if characters > _MAX_CHARACTERS else pyarrow.string()
+        distinct = pyarrow.array(list(values.distinct), kind)
+        return pyarrow.DictionaryArray.from_arrays(pyarrow.array(values.indices), distinct)
 
-    return pyarrow.table({name: column(values) for name, values in columns.items()})
+    return pyarrow.table({name: to_column(values) for name, values in columns.items()})
 
 
-def _in_polars(columns: Mapping[str, Numbers | Coded]) -> Any:
+def _to_polars(columns: Mapping[str, Numbers | Strings]) -> Any:
     """Make a polars.DataFrame."""
-    if not is_there("polars"):
+    if not is_installed("polars"):
         raise ImportError("Arrow tables need pyarrow or polars; neither is installed: pip install 'perf2x[arrow]'")
     polars = import_module("polars")
 
-    def column(values: Numbers | Coded) -> Any:
-        if not isinstance(values, Coded):
+    def to_column(values: Numbers | Strings) -> Any:
+        if not isinstance(values, DictionaryColumn):
             return polars.Series(values)
-        texts = polars.Series(list(values.texts), dtype=polars.String)
-        return texts.gather(values.codes.astype(np.int64)).cast(polars.Categorical)
+        distinct = polars.Series(list(values.distinct), dtype=polars.String)
+        return distinct.gather(values.indices.astype(np.int64)).cast(polars.Categorical)
 
-    return polars.DataFrame({name: column(values) for name, values in columns.items()})
+    return polars.DataFrame({name: to_column(values) for name, values in columns.items()})

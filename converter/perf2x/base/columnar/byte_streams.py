@@ -1,83 +1,98 @@
 """Finds instructions of variable length, and LEB128 numbers, in a stream of bytes without a Python loop over them.
 
-Where an instruction starts depends on all instructions before it. So for each byte we compute the end of the
-instruction that would begin at that byte; following these pointers from byte 0 finds the real instructions. The stream
-is divided into short pieces, and all pieces are processed side by side, in three steps: backwards, to find where each
-byte leads out of its piece; then from piece to piece, to find where the first instruction of each begins; then
-forwards, to mark the bytes that are reached from that first instruction.
+Where an instruction begins depends on the lengths of all instructions before it. So the caller computes, for every
+byte, how long an instruction would be that began at that byte. Hops of these lengths, from byte 0 on, reach the real
+instructions::
+
+    offset      0  1  2  3  4  5  6
+    length      2  1  3  1  1  2  1
+    reached     ×     ×        ×            0, then 0 + 2, then 2 + 3; the other lengths are of no use
+
+To hop without a Python loop over all instructions, `instruction_starts` divides the stream into short pieces of equal
+length, and processes all pieces side by side, in three steps:
+
+1. From the last byte of the pieces to the first: where do hops from this byte leave the piece?
+2. From piece to piece, using the result of step 1: at which byte do hops from byte 0 enter the piece?
+3. From the first byte of the pieces to the last: mark what is reached from the entry.
 """
 
 import numpy as np
 
 from perf2x.base.columnar.arrays import I64, U8, U64, AnyArray, arange, flatnonzero, take
 
-_LONGEST_PIECE = 7
-"""Binary logarithm of the longest piece, in bytes.
+_MAX_PIECE_BITS = 7
+"""Binary logarithm of the length of the longest piece, in bytes.
 
 The second step takes one iteration per piece; the other two take one per byte of a piece, for all pieces at once. So
 pieces have about as many bytes as there are pieces, up to this limit.
 """
-_LONGEST_NUMBER = 10
-"""The longest LEB128 number of 64 bits, in bytes."""
+_MAX_LEB128_BYTES = 10
+"""Bytes of the longest LEB128 number of 64 bits."""
 
 
-def reached(step: AnyArray) -> I64:
-    """Return the offsets of all instructions, ascending.
+def instruction_starts(lengths: AnyArray) -> I64:
+    """Return the offsets of all instructions, ascending; the first instruction begins at 0.
 
-    ``step[i]`` is the length, above 0, of the instruction that would begin at offset i; the first one begins at 0.
-    Shapes: ``step`` (n,); returns (instructions,) int64.
+    ``lengths[i]``, above 0, is the length of the instruction that would begin at offset i. Shapes: ``lengths`` (n,);
+    returns (instructions,) int64.
     """
-    count = len(step)
-    width = 1 << min(count.bit_length() // 2, _LONGEST_PIECE)
+    count = len(lengths)
+    width = 1 << min(count.bit_length() // 2, _MAX_PIECE_BITS)  # bytes of a piece
     pieces = count // width + 1
-    whole = np.ones(pieces * width, step.dtype)
-    whole[:count] = step
-    of_place = np.ascontiguousarray(whole.reshape(pieces, width).T)
-    place = of_place + np.arange(width, dtype=np.int32)[:, None]
+    padded = np.ones(pieces * width, lengths.dtype)
+    padded[:count] = lengths
+    # All tables have a row for each position in a piece, and a column for each piece: (width, pieces). An entry's index
+    # in the flat table is position * pieces + piece; ``rows[position]`` are the indices of a row.
+    length_at = np.ascontiguousarray(padded.reshape(pieces, width).T)
+    next_position = length_at + np.arange(width, dtype=np.int32)[:, None]  # beyond the piece if it is width or more
     piece = np.arange(pieces, dtype=np.int32)
-    following = place * np.int32(pieces) + piece  # index in a table with a row for each position in a piece
-    leaving = (place + piece * np.int32(width)).reshape(-1)
-    out = flatnonzero(place >= width)
-    following.reshape(-1)[out] = out
-    rows = [slice(row * pieces, (row + 1) * pieces) for row in range(width)]
-    for row in reversed(range(width)):
-        leaving[rows[row]] = take(leaving, following[row], mode="clip")
-    found = np.zeros(len(whole), np.bool_)
-    at = 0
-    while at < count:
-        begin = at % width * pieces + at // width
-        found[begin] = True
-        at = int(leaving[begin])
-    for row in range(width):
-        found[take(following[row], flatnonzero(found[rows[row]]))] = True
-    return flatnonzero(found.reshape(width, pieces).T.reshape(-1)[:count])
+    next_index = next_position * np.int32(pieces) + piece
+    exit_offset = (next_position + piece * np.int32(width)).reshape(-1)  # so far, the offset after one hop
+    leaves_piece = flatnonzero(next_position >= width)
+    next_index.reshape(-1)[leaves_piece] = leaves_piece  # hops end at the last instruction in the piece
+    rows = [slice(position * pieces, (position + 1) * pieces) for position in range(width)]
+    # step 1: hops go forwards, so what is after this row is final
+    for position in reversed(range(width)):
+        exit_offset[rows[position]] = take(exit_offset, next_index[position], mode="clip")
+    # step 2
+    is_reached = np.zeros(len(padded), np.bool_)
+    entry_offset = 0
+    while entry_offset < count:
+        entry_index = entry_offset % width * pieces + entry_offset // width
+        is_reached[entry_index] = True
+        entry_offset = int(exit_offset[entry_index])
+    # step 3
+    for position in range(width):
+        is_reached[take(next_index[position], flatnonzero(is_reached[rows[position]]))] = True
+    return flatnonzero(is_reached.reshape(width, pieces).T.reshape(-1)[:count])
 
 
-def number_ends(code: U8) -> I64:
-    """Return (n,) int64: for each byte, where a LEB128 number that begins there ends (the offset after its last byte).
+def leb128_ends(code: U8) -> I64:
+    """Return (n,) int64: for each byte, the offset after the end of a LEB128 number that begins at that byte.
 
-    The last byte of ``code`` must be the last byte of a number.
+    The last byte of ``code`` must be the last byte of a number: below 0x80.
     """
-    last = np.where(code < 0x80, arange(1, len(code) + 1), len(code))
-    return np.minimum.accumulate(last[::-1])[::-1]
+    # the end of a number at its last byte, a large value at its other bytes; then the minimum from each byte on
+    end = np.where(code < 0x80, arange(1, len(code) + 1), len(code))
+    return np.minimum.accumulate(end[::-1])[::-1]
 
 
-def numbers(code: U8, at: I64, end: I64) -> U64:
-    """Decode unsigned LEB128 numbers: number i is in ``code[at[i] : end[i]]``. Bits beyond the 64th are dropped."""
-    length = end - at
-    value = (code[at] & np.uint8(0x7F)).astype(np.uint64)
-    for byte in range(1, min(int(length.max(initial=0)), _LONGEST_NUMBER)):
+def decode_leb128(code: U8, starts: I64, ends: I64) -> U64:
+    """Decode unsigned LEB128 numbers: number i is ``code[starts[i] : ends[i]]``. Bits beyond the 64th are dropped."""
+    length = ends - starts
+    value = (code[starts] & np.uint8(0x7F)).astype(np.uint64)
+    for byte in range(1, min(int(length.max(initial=0)), _MAX_LEB128_BYTES)):
         rows = flatnonzero(length > byte)
-        value[rows] |= (code[at[rows] + byte] & np.uint8(0x7F)).astype(np.uint64) << np.uint64(7 * byte)
+        value[rows] |= (code[starts[rows] + byte] & np.uint8(0x7F)).astype(np.uint64) << np.uint64(7 * byte)
     return value
 
 
-def extended(value: U64, last_byte: U8, length: I64) -> I64:
-    """Make signed numbers of unsigned LEB128 numbers of ``length`` bytes: bit 6 of the last byte is the sign.
+def sign_extended(values: U64, last_bytes: U8, lengths: I64) -> I64:
+    """Return signed LEB128 numbers, of which `decode_leb128` decoded the bits: bit 6 of the last byte is the sign.
 
-    Changes ``value`` in place.
+    ``lengths`` are the bytes of each number. Changes ``values`` in place. Shapes: (n,) each.
     """
-    found = value.view(np.int64)
-    negative = flatnonzero((last_byte & np.uint8(0x40) != 0) & (length < _LONGEST_NUMBER))
-    found[negative] |= np.int64(-1) << 7 * length[negative]
-    return found
+    signed = values.view(np.int64)
+    negative = flatnonzero((last_bytes & np.uint8(0x40) != 0) & (lengths < _MAX_LEB128_BYTES))
+    signed[negative] |= np.int64(-1) << 7 * lengths[negative]
+    return signed

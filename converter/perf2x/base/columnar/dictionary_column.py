@@ -1,4 +1,7 @@
-"""Columns of texts with many equal values: names of programs and files, build ids."""
+"""Columns of strings with many equal values: names of programs and files, build ids.
+
+A string is a str or a bytes object; one column has strings of one kind.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, overload
@@ -13,70 +16,71 @@ Other = TypeVar("Other", str, bytes)
 
 
 class TextInterner(dict[T, int]):
-    """Numbers texts from 0 in the order of first use."""
+    """Numbers strings from 0 in the order of first use; ``interner[string]`` adds a string that is new."""
 
-    def __missing__(self, text: T) -> int:
-        self[text] = number = len(self)
+    def __missing__(self, string: T) -> int:
+        self[string] = number = len(self)
         return number
 
-    def add_all(self, texts: Iterable[T]) -> I32:
-        """Return (n,) int32: the number of each text."""
-        return np.fromiter(map(self.__getitem__, texts), np.int32)
+    def add_all(self, strings: Iterable[T]) -> I32:
+        """Return (n,) int32: the number of each string."""
+        return np.fromiter(map(self.__getitem__, strings), np.int32)
 
     def table(self) -> list[T]:
-        """Return all texts in the order of their numbers."""
+        """Return all strings in the order of their numbers."""
         return list(self)
 
 
 class DictionaryColumn(Struct, Generic[T], frozen=True, eq=False):
-    """A column of ``n`` texts: row i is ``distinct[number[i]]``.
+    """A column of ``n`` strings: row i is ``distinct[indices[i]]``.
 
-    ``distinct`` has each text once, and may have texts that no row uses. A function of the text alone is computed once
-    for each distinct text, however many rows there are. Shapes: ``number`` (n,) int32.
+    ``distinct`` has each string once, and may have strings that no row uses. A function of the string alone is computed
+    once for each distinct string, however many rows there are.
     """
 
-    number: I32
+    indices: I32
+    """(n,) row numbers in ``distinct``."""
     distinct: Sequence[T]
 
     @classmethod
-    def of(cls, texts: Iterable[T]) -> "DictionaryColumn[T]":
-        """Return a column of these texts."""
+    def of(cls, strings: Iterable[T]) -> "DictionaryColumn[T]":
+        """Return a column of these strings."""
         interner = TextInterner[T]()
-        return cls(interner.add_all(texts), interner.table())
+        return cls(interner.add_all(strings), interner.table())
 
     @classmethod
     def joined(cls, parts: "Sequence[DictionaryColumn[T]]") -> "DictionaryColumn[T]":
         """Return a column of the rows of every part, in order."""
         interner = TextInterner[T]()
-        numbers = [np.zeros(0, np.int32)]
-        numbers += [take(interner.add_all(part.distinct), part.number) for part in parts]
-        return cls(np.concatenate(numbers), interner.table())
+        indices = [np.zeros(0, np.int32)]
+        indices += [take(interner.add_all(part.distinct), part.indices) for part in parts]
+        return cls(np.concatenate(indices), interner.table())
 
     def __len__(self) -> int:
-        return len(self.number)
+        return len(self.indices)
 
     def __iter__(self) -> Iterator[T]:
-        return map(self.distinct.__getitem__, self.number.tolist())
+        return map(self.distinct.__getitem__, self.indices.tolist())
 
     @overload
     def __getitem__(self, rows: int) -> T: ...
     @overload
     def __getitem__(self, rows: slice | I32 | I64 | Bools) -> "DictionaryColumn[T]": ...
     def __getitem__(self, rows: Any) -> Any:
-        chosen = self.number[rows]
-        return DictionaryColumn(chosen, self.distinct) if isinstance(chosen, np.ndarray) else self.distinct[chosen]
+        indices = self.indices[rows]
+        return DictionaryColumn(indices, self.distinct) if isinstance(indices, np.ndarray) else self.distinct[indices]
 
     def which(self, test: Callable[[T], object]) -> Bools:
-        """Return (n,) bool: whether ``test`` holds for the text of each row."""
-        return np.array([bool(test(text)) for text in self.distinct], np.bool_)[self.number]
+        """Return (n,) bool: whether ``test`` holds for the string of each row."""
+        return np.array([bool(test(string)) for string in self.distinct], np.bool_)[self.indices]
 
-    def changed(self, change: Callable[[T], Other]) -> "DictionaryColumn[Other]":
-        """Return a column with ``change`` applied to each text; different texts may become equal."""
-        return DictionaryColumn.of(map(change, self.distinct))[self.number]
+    def mapped(self, function: Callable[[T], Other]) -> "DictionaryColumn[Other]":
+        """Return a column with ``function`` applied to each string; different strings may become equal."""
+        return DictionaryColumn.of(map(function, self.distinct))[self.indices]
 
     def ranks(self) -> I32:
-        """Return (n,) int32: the position of each text among all distinct ones in sorted order."""
+        """Return (n,) int32: the position of each row's string among all distinct strings in sorted order."""
         order = sorted(range(len(self.distinct)), key=self.distinct.__getitem__)
         rank = np.empty(len(order), np.int32)
         rank[order] = np.arange(len(order), dtype=np.int32)
-        return rank[self.number]
+        return rank[self.indices]

@@ -1,12 +1,12 @@
 """Hashes of rows of numbers, of equal or different lengths, resistant to deliberate collisions.
 
-Equal hashes only suggest equal rows; callers compare the rows. The weights of the hash function are drawn at random
-when a process starts, so that nobody can write a file whose rows collide. Forked processes share the weights; in any
-other process a hash means nothing, so no output may depend on a hash.
+Rows with equal hashes are probably, but not certainly, equal; callers compare the rows. The weights of the hash
+function are drawn at random when a process starts, so that nobody can write a file whose rows collide. Forked processes
+inherit the weights; every other process has its own weights, so no output may depend on a hash.
 
 Dictionaries whose keys are numbers from a file must use `secret_key` of the number as the key: CPython hashes an
-integer to itself, so a file could choose numbers that all fall into the same slots, and n lookups would take time in
-n². Hashes of bytes, on the other hand, are salted in each process.
+integer to itself, so a file could choose numbers that all fall into the same slots, and n lookups would take time
+proportional to n². Hashes of bytes, on the other hand, are salted in each process.
 """
 
 import os
@@ -33,38 +33,38 @@ def numbers_from_keys(keys: Iterable[bytes]) -> U64:
     return np.frombuffer(b"".join(keys), "<u8").astype(np.uint64)
 
 
-_ODD = 0x9E3779B97F4A7C15
+_GOLDEN_RATIO = 0x9E3779B97F4A7C15  # 2⁶⁴ divided by the golden ratio: an odd number whose bits have no pattern
 _WORDS_AT_ONCE = 1 << 18
-"""Words to hash together, and so the usual length of the table of powers."""
+"""Maximum number of words that `hash_rows` hashes together, and so the usual length of its table of powers."""
 _FEW_WORDS = 1 << 14
-"""Length of the table of powers where this suffices, as in small recordings; building it takes hardly any time."""
+"""The shorter length of the table of powers, for few words, as in small recordings: building it takes no time."""
 _HALF = np.uint64(32)
 SECRET_BYTES = 56
-"""Random bytes from which weights are derived: three words, and the key of `digests`."""
+"""Number of random bytes from which weights are derived: three words of 8 bytes, and 32 for the key of `digests`."""
 
 
 class Weights(Frozen):
     """Secret numbers that determine all hashes of this process."""
 
-    word: np.uint64
-    """Odd factor of every word."""
-    place: int
-    """Base of the polynomial in `hash_rows`: a word is multiplied by the power of this number for its place."""
-    column: np.uint64
-    """First of the consecutive numbers from which the factors of columns are made."""
-    key: bytes
+    word_factor: np.uint64
+    """Odd factor of every word, before all else."""
+    base: int
+    """The number whose powers are the factors of a row's words in `hash_rows`: 1, base, base² …"""
+    first_column: np.uint64
+    """The number from which the factor of the first column is made; those after it, of the columns after it."""
+    digest_key: bytes
     """Key of `digests`."""
 
     @classmethod
     def drawn(cls, secret: bytes) -> "Weights":
         """Derive weights from ``SECRET_BYTES`` random bytes."""
-        word, place, column = np.frombuffer(secret, np.uint64, 3).tolist()
-        # The powers of a number that is 5 modulo 8 have the longest period.
-        return cls(np.uint64(word | 1), place & ~7 | 5, np.uint64(column), secret[24:])
+        word_factor, base, first_column = np.frombuffer(secret, np.uint64, 3).tolist()
+        # Modulo 2⁶⁴, the powers of a number that is 5 modulo 8 have the longest period.
+        return cls(np.uint64(word_factor | 1), base & ~7 | 5, np.uint64(first_column), secret[24:])
 
-    def of_columns(self, count: int) -> U64:
+    def column_factors(self, count: int) -> U64:
         """Return (count,) an odd factor for each column."""
-        return mix(np.arange(count, dtype=np.uint64) + self.column) | np.uint64(1)
+        return mix(np.arange(count, dtype=np.uint64) + self.first_column) | np.uint64(1)
 
 
 _weights = Weights.drawn(os.urandom(SECRET_BYTES))
@@ -75,45 +75,47 @@ def weights() -> Weights:
     return _weights
 
 
-def mix(value: U64) -> U64:
-    """Spread every bit of each word over the word (the finalizer of splitmix64); returns a new array."""
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: U64 = value ^ (value >> np.uint64(31))
+def mix(words: U64) -> U64:
+    """Return (n,) words in which every bit depends on all bits of the given word (the finalizer of splitmix64)."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: U64 = words ^ (words >> np.uint64(31))
     return mixed
 
 
 def identity_of(*columns: U64 | I64) -> U64:
     """Return (n,) uint64: a hash of each row that is the same in every process, to identify rows in output.
 
-    Never use it for lookups: it has no secret, so a file can contain rows whose hashes collide.
+    Never use it for lookups: its factors are no secret, so a file can contain many rows whose hashes collide.
     """
-    total = np.zeros(len(columns[0]), np.uint64)
-    fixed = mix(np.arange(1, len(columns) + 1, dtype=np.uint64) * np.uint64(_ODD)) | np.uint64(1)
-    for weight, column in zip(fixed, columns, strict=True):
-        word = column.astype(np.uint64)
-        total += (word ^ (word >> np.uint64(29))) * weight
-    return mix(total)
+    sums = np.zeros(len(columns[0]), np.uint64)
+    factors = mix(np.arange(1, len(columns) + 1, dtype=np.uint64) * np.uint64(_GOLDEN_RATIO)) | np.uint64(1)
+    for factor, column in zip(factors, columns, strict=True):
+        words = column.astype(np.uint64)
+        sums += (words ^ (words >> np.uint64(29))) * factor
+    return mix(sums)
 
 
 def hash_columns(*columns: U64 | I64) -> U64:
     """Return (n,) uint64: the hash of each row of equally long integer columns."""
-    total = np.zeros(len(columns[0]), np.uint64)
-    for weight, column in zip(_weights.of_columns(len(columns)), columns, strict=True):
-        total += _blurred(column.astype(np.uint64, copy=False)) * weight
-    return mix(total)
+    sums = np.zeros(len(columns[0]), np.uint64)
+    for factor, column in zip(_weights.column_factors(len(columns)), columns, strict=True):
+        sums += _scrambled(column.astype(np.uint64, copy=False)) * factor
+    return mix(sums)
 
 
 def hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
     """Return (n,) uint64: the hash of each row of words, row i being ``words[starts[i] : starts[i] + lengths[i]]``.
 
-    The words of a row are the coefficients of a polynomial in r. All rows are laid end to end, so that one table of
-    powers serves all of them; each row's sum is then divided by the power at which the row begins (modulo 2⁶⁴, where
-    every odd number has an inverse)::
+    A hash is made from the value of a polynomial, whose coefficients are the words of the row, at the secret number r =
+    ``Weights.base``. All rows are laid end to end, so that one table of powers of r serves all of them; so the sum of
+    each row is too large by the power at which the row begins, and is divided by that power. Everything is modulo 2⁶⁴,
+    where every odd number has an inverse. For two rows, [a b c] and [d e]::
 
-        words            a    b    c  |  d    e
-        times            1    r    r² |  r³   r⁴
-        sum / r^begin    a + br + cr² |  d + er
+        words                   a     b     c   |   d     e
+        multiplied by           1     r     r²  |   r³    r⁴
+        sum of each row         a + br + cr²    |   dr³ + er⁴
+        divided by 1 or r³      a + br + cr²    |   d + er
 
     Long rows can be made to collide whatever r is: thousands of words, of two values that alternate as in the
     Thue–Morse sequence. Callers that look up rows by their hash must stay fast when rows collide.
@@ -125,45 +127,48 @@ def hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
 
 
 def digests(rows: Iterable[bytes]) -> list[bytes]:
-    """Return a keyed 16-byte digest of each row; different rows never share a digest.
+    """Return a keyed 16-byte digest of each row; as good as certainly, different rows have different digests.
 
     Slow: one Python call per row.
     """
     from hashlib import blake2b  # hardly ever needed, and takes milliseconds to load
 
-    return [blake2b(row, digest_size=16, key=_weights.key).digest() for row in rows]
+    return [blake2b(row, digest_size=16, key=_weights.digest_key).digest() for row in rows]
 
 
-def _blurred(words: U64) -> U64:
-    """Return a new array of words, each replaced by a word that cannot be predicted; different words stay different."""
-    blurred: U64 = words * _weights.word
-    blurred ^= blurred >> _HALF
-    return blurred
+def _scrambled(words: U64) -> U64:
+    """Replace each word by one that nobody can predict; different words stay different. Returns a new array."""
+    scrambled: U64 = words * _weights.word_factor
+    scrambled ^= scrambled >> _HALF
+    return scrambled
 
 
 def _hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
-    laid = _blurred(end_to_end(words, starts, lengths).astype(np.uint64, copy=False))
-    usual = _WORDS_AT_ONCE if len(laid) > _FEW_WORDS else _FEW_WORDS
-    powers, inverses = _powers(_weights.place, max(len(laid), usual).bit_length())
-    laid *= powers[: len(laid)]
-    sums = np.empty(len(laid) + 1, np.uint64)
-    sums[0] = 0
-    np.add.accumulate(laid, out=sums[1:])  # most rows are too short for reduceat
+    """Do what `hash_rows` does, for all rows at once; its docstring has the names of the steps."""
+    terms = _scrambled(end_to_end(words, starts, lengths).astype(np.uint64, copy=False))
+    least_powers = _WORDS_AT_ONCE if len(terms) > _FEW_WORDS else _FEW_WORDS  # two sizes, so that the cache is of use
+    powers, inverse_powers = _powers_and_inverses(_weights.base, max(len(terms), least_powers).bit_length())
+    terms *= powers[: len(terms)]
+    # the sum of a row is the difference between running sums; np.add.reduceat is slower, as most rows are short
+    running_sums = np.empty(len(terms) + 1, np.uint64)
+    running_sums[0] = 0
+    np.add.accumulate(terms, out=running_sums[1:])
     offsets = offsets_of(lengths)
-    hashes: U64 = np.diff(take(sums, offsets))
-    hashes *= take(inverses, offsets[:-1])
-    hashes += lengths.astype(np.uint64)
+    hashes: U64 = np.diff(take(running_sums, offsets))
+    hashes *= take(inverse_powers, offsets[:-1])
+    hashes += lengths.astype(np.uint64)  # so that rows differ that differ only in zeros at the end
     return mix(hashes)
 
 
 @cache
-def _powers(number: int, bits: int) -> tuple[U64, U64]:
-    """Return the first 2^``bits`` powers of r = ``number`` and of its inverse: (r⁰, r¹, …) and (r⁰, r⁻¹, …)."""
-    return _powers_of(number, bits), _powers_of(pow(number, -1, 1 << 64), bits)
+def _powers_and_inverses(base: int, bits: int) -> tuple[U64, U64]:
+    """Return the first 2^``bits`` powers of r = ``base`` and of its inverse: (r⁰, r¹, …) and (r⁰, r⁻¹, …)."""
+    return _powers_of(base, bits), _powers_of(pow(base, -1, 1 << 64), bits)
 
 
-def _powers_of(number: int, bits: int) -> U64:
-    factors = np.full(1 << bits, number, np.uint64)
+def _powers_of(base: int, bits: int) -> U64:
+    """Return (2^bits,) uint64: 1, base, base² … modulo 2⁶⁴."""
+    factors = np.full(1 << bits, base, np.uint64)
     factors[0] = 1
     powers: U64 = np.multiply.accumulate(factors)
     return powers

@@ -1,6 +1,7 @@
-"""Gives equal strings, rows or chains the same number, batch by batch; makes a prefix tree of stacks.
+"""Interners: they give equal strings, rows or lists the same number, even if these arrive in different batches.
 
-The docstring of `perf2x.base.columnar.unique` explains when an interner is the right tool.
+The docstring of `perf2x.base.columnar.unique` explains when an interner is the right tool. `prefix_tree`, too, numbers
+lists: it makes a tree of stacks.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,7 +31,7 @@ from perf2x.base.columnar.list_array import ListArray, argsort_small, end_to_end
 from perf2x.base.columnar.unique import group_pairs, group_rows
 
 _HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
+_LOW_HALF = np.uint64(0xFFFFFFFF)
 _GROWTH = 4
 """A run is merged with the run after it unless it is at least this many times as long."""
 
@@ -38,19 +39,19 @@ _GROWTH = 4
 class HashIndex:
     """Numbers distinct rows by their hash; exact, because the caller compares rows whose hashes are equal.
 
-    A word holds the upper half of a hash (below: before the dot) and the number of the first row with that hash. Sorted
-    words lie in a few runs: the words of a batch become a new run, and runs of similar length are merged, so that a
-    word moves a few times at most::
+    The index consists of 64-bit words. The upper half of a word is the upper half of a hash, the lower half is the
+    number of the first row with that hash. Words are sorted, in a few runs: the words of a batch become a new run, and
+    runs of similar length are merged, so that a word is moved only a few times. With "hash·number" for a word::
 
-        runs    | 1·0  4·2  7·1 |   | 3·3 |        hash 4: row 2, if the rows are equal
-                                                   hash 5: a new row
+        runs    | 1·0  4·2  7·1 |   | 3·3 |        a row with hash 4 is row 2, if the two are equal
+                                                   a row with hash 5 is new
 
-    A row whose hash belongs to a different row is numbered by a dictionary of digests. This happens by chance to one
-    row in thousands; rows that were made to collide take one digest each, not a search.
+    A row whose hash is that of a different row is numbered by a dictionary of digests instead. This happens by chance
+    to one row in thousands. Even if all rows of a file were made to collide, each takes only the time of one digest.
     """
 
     def __init__(self) -> None:
-        self._count = 0
+        self._count = 0  # distinct rows so far
         self._runs: list[U64] = []
         self._by_digest: dict[bytes, int] = {}
 
@@ -64,38 +65,40 @@ class HashIndex:
         add: Callable[[I64], None],
         contents: Callable[[I64], Iterable[bytes]],
     ) -> I64:
-        """Return (n,) int64: the number of each row, counting from 0; rows of one call may be equal.
+        """Return (n,) int64: the number of each row of a batch, counting from 0; rows of a batch may be equal.
 
-        ``equal(rows, numbers)`` returns whether each row equals the stored row with that number. ``add(rows)`` stores
-        new rows, which get the next numbers in the order given. ``contents(rows)`` returns bytes that identify each
-        row.
+        The caller has the rows, and refers to them by their index in the batch. ``equal(rows, numbers)`` returns
+        whether each row equals the stored row with that number. ``add(rows)`` stores new rows, which get the next
+        numbers in the given order. ``contents(rows)`` returns bytes that identify each row.
         """
-        upper = hashes >> _HALF
-        first, group = group_rows([upper])
-        found = self._find(upper[first])
-        fresh = flatnonzero(found < 0)
+        upper_halves = hashes >> _HALF
+        first, group = group_rows([upper_halves])  # the first row with each hash; the group of each row
+        group_numbers = self._find(upper_halves[first])
+        new_groups = flatnonzero(group_numbers < 0)
         is_new = falses(len(hashes))
-        is_new[first[fresh]] = True
-        found[fresh] = take(cumsum(is_new), first[fresh]) + (self._count - 1)
+        is_new[first[new_groups]] = True
+        # new rows are numbered in the order of the batch, whereas groups are in the order of their hashes
+        group_numbers[new_groups] = take(cumsum(is_new), first[new_groups]) + (self._count - 1)
         self._add(flatnonzero(is_new), add)
-        self._insert(upper[first[fresh]] << _HALF | found[fresh].view(np.uint64))
-        numbers = found[group]
-        others = flatnonzero(~is_new)
-        unlike = others[~equal(others, numbers[others])]
-        if len(unlike):
-            numbers[unlike] = self._number_by_digest(unlike, add, contents)
+        self._insert(upper_halves[first[new_groups]] << _HALF | group_numbers[new_groups].view(np.uint64))
+        numbers = group_numbers[group]
+        compared = flatnonzero(~is_new)
+        colliding = compared[~equal(compared, numbers[compared])]
+        if len(colliding):
+            numbers[colliding] = self._number_by_digest(colliding, add, contents)
         return numbers
 
-    def _find(self, hashes: U64) -> I64:
-        """Return (n,) the number stored for each hash, −1 for unknown hashes."""
-        numbers = np.full(len(hashes), -1, np.int64)
+    def _find(self, upper_halves: U64) -> I64:
+        """Return (n,) int64: the number stored for the upper half of each hash, −1 if there is none."""
+        numbers = np.full(len(upper_halves), -1, np.int64)
         for run in self._runs:
-            words = take(run, searchsorted(run, hashes << _HALF), "clip")
-            is_known = words >> _HALF == hashes
-            numbers[is_known] = (words[is_known] & _LOW).view(np.int64)
+            words = take(run, searchsorted(run, upper_halves << _HALF), "clip")
+            is_stored = words >> _HALF == upper_halves
+            numbers[is_stored] = (words[is_stored] & _LOW_HALF).view(np.int64)
         return numbers
 
     def _insert(self, words: U64) -> None:
+        """Add words, in any order, as a new run, and merge it with the runs before it that are not much longer."""
         if not len(words):
             return
         self._runs.append(words)
@@ -104,6 +107,7 @@ class HashIndex:
         self._runs[-1].sort()
 
     def _add(self, rows: I64, add: Callable[[I64], None]) -> None:
+        """Let the caller store new rows, and count them."""
         if len(rows):
             add(rows)
             self._count += len(rows)
@@ -111,30 +115,31 @@ class HashIndex:
     def _number_by_digest(
         self, rows: I64, add: Callable[[I64], None], contents: Callable[[I64], Iterable[bytes]]
     ) -> list[int]:
+        """Return the numbers of rows whose hashes are those of different rows; store those that are new."""
         numbers: list[int] = []
-        fresh: list[int] = []
+        new_rows: list[int] = []
         for row, digest in zip(rows.tolist(), digests(contents(rows)), strict=True):
-            new = self._count + len(fresh)
-            numbers.append(self._by_digest.setdefault(digest, new))
-            if numbers[-1] == new:
-                fresh.append(row)
-        self._add(np.array(fresh, np.int64), add)
+            next_number = self._count + len(new_rows)
+            numbers.append(self._by_digest.setdefault(digest, next_number))
+            if numbers[-1] == next_number:
+                new_rows.append(row)
+        self._add(np.array(new_rows, np.int64), add)
         return numbers
 
 
 class StringInterner(TextInterner[str]):
-    """A string table; index 0 is the empty string."""
+    """A string table as in pprof: number 0 is the empty string."""
 
     def __init__(self) -> None:
         super().__init__({"": 0})
 
 
-def _columns_equal(columns: Sequence[I64], rows: I64, others: Sequence[I64], other_rows: I64) -> Bools:
-    """Return (n,) bool: whether the given rows of two tables are equal in every column."""
-    same = trues(len(rows))
-    for mine, theirs in zip(columns, others, strict=True):
-        same &= mine[rows] == theirs[other_rows]
-    return same
+def _columns_equal(columns: Sequence[I64], rows: I64, other_columns: Sequence[I64], other_rows: I64) -> Bools:
+    """Return (n,) bool: whether row ``rows[i]`` of a table equals row ``other_rows[i]`` of another, in all columns."""
+    is_equal = trues(len(rows))
+    for column, other_column in zip(columns, other_columns, strict=True):
+        is_equal &= column[rows] == other_column[other_rows]
+    return is_equal
 
 
 def _row_bytes(columns: Sequence[I64], rows: I64) -> Iterator[bytes]:
@@ -143,14 +148,14 @@ def _row_bytes(columns: Sequence[I64], rows: I64) -> Iterator[bytes]:
 
 
 def _span_bytes(words: AnyArray, starts: I64, lengths: I64, columns: Sequence[I64], rows: I64) -> Iterator[bytes]:
-    """Yield the bytes of each of the given rows: its columns, then its words."""
+    """Yield the bytes of each of the given rows: its values in the columns, then its words."""
     heads: Iterable[bytes] = _row_bytes(columns, rows) if columns else repeat(b"")
     spans = zip(starts[rows].tolist(), lengths[rows].tolist(), strict=True)
     return (head + words[start : start + length].tobytes() for head, (start, length) in zip(heads, spans, strict=False))
 
 
 class RowInterner:
-    """Numbers distinct rows of int64 columns that arrive batch by batch, counting from 0."""
+    """Numbers distinct rows of int64 columns that arrive batch by batch, from 0 in the order of arrival."""
 
     def __init__(self, columns: int) -> None:
         self._rows = GrowableColumns(np.int64, columns)
@@ -160,7 +165,7 @@ class RowInterner:
         return len(self._rows)
 
     def number(self, *columns: I64) -> I64:
-        """Return (n,) the number of each row."""
+        """Return (n,) int64: the number of each row of a batch."""
 
         def equal(rows: I64, numbers: I64) -> Bools:
             return _columns_equal(columns, rows, self._rows.columns(), numbers)
@@ -176,7 +181,7 @@ class RowInterner:
 
 
 class ListInterner:
-    """Numbers distinct rows of words (chains of addresses or of numbers), counting from 0.
+    """Numbers distinct lists of words, such as callchains, from 0 in the order of arrival.
 
     With ``columns``, each row also has that many int64 values; rows with different values are different rows.
     """
@@ -192,21 +197,22 @@ class ListInterner:
 
     @property
     def words(self) -> int:
-        """Number of words in all rows together."""
+        """Number of words in all distinct rows together."""
         return len(self._words)
 
     def number_spans(self, words: AnyArray, starts: I64, lengths: I64, *columns: I64) -> I64:
-        """Return (n,) int64: the number of each row, row i being ``words[starts[i] : starts[i] + lengths[i]]``."""
+        """Return (n,) int64: the number of each row of a batch.
+
+        The words of row i are ``words[starts[i] : starts[i] + lengths[i]]``; ``columns`` (n,) have its other values.
+        """
 
         def equal(rows: I64, numbers: I64) -> Bools:
-            mine, known = (
-                (take(starts, rows), take(lengths, rows)),
-                (take(column, numbers) for column in self._spans.columns()),
-            )
-            same = _rows_equal(words, *mine, self._words[0], *known)
+            span = take(starts, rows), take(lengths, rows)
+            stored_span = (take(column, numbers) for column in self._spans.columns())
+            is_equal = _rows_equal(words, *span, self._words[0], *stored_span)
             if self._columns is not None:
-                same &= _columns_equal(columns, rows, self._columns.columns(), numbers)
-            return same
+                is_equal &= _columns_equal(columns, rows, self._columns.columns(), numbers)
+            return is_equal
 
         def add(rows: I64) -> None:
             self._spans.extend(len(self._words) + offsets_of(lengths[rows])[:-1], lengths[rows])
@@ -234,44 +240,49 @@ class ListInterner:
 
 
 def _rows_equal(
-    words: AnyArray, starts: I64, lengths: I64, others: AnyArray, other_starts: I64, other_lengths: I64
+    words: AnyArray, starts: I64, lengths: I64, other_words: AnyArray, other_starts: I64, other_lengths: I64
 ) -> Bools:
-    """Return (n,) bool: whether each row of ``words`` equals the corresponding row of ``others``."""
-    same: Bools = lengths == other_lengths
-    if not same.all():
-        rows = flatnonzero(same)
-        same[rows] = _rows_equal(words, starts[rows], lengths[rows], others, other_starts[rows], lengths[rows])
-        return same
-    unlike = end_to_end(words, starts, lengths) != end_to_end(others, other_starts, lengths)
-    if unlike.any():  # hardly ever: these rows' hashes are equal
-        same[searchsorted(offsets_of(lengths), flatnonzero(unlike), "right") - 1] = False
-    return same
+    """Return (n,) bool: whether each row of ``words`` equals the corresponding row of ``other_words``."""
+    is_equal: Bools = lengths == other_lengths
+    if not is_equal.all():  # compare only rows of equal length
+        rows = flatnonzero(is_equal)
+        is_equal[rows] = _rows_equal(words, starts[rows], lengths[rows], other_words, other_starts[rows], lengths[rows])
+        return is_equal
+    differs = end_to_end(words, starts, lengths) != end_to_end(other_words, other_starts, lengths)
+    if differs.any():  # hardly ever: these rows' hashes are equal
+        is_equal[searchsorted(offsets_of(lengths), flatnonzero(differs), "right") - 1] = False
+    return is_equal
 
 
 def prefix_tree(rows: ListArray, innermost_first: bool = False) -> tuple[I32, I32, I32]:
-    """Build the tree of all prefixes of rows of item numbers.
+    """Build the tree of all prefixes of rows of item numbers, such as stacks, whose prefixes begin at the root.
 
-    Returns the parent of each node (−1 at a root) and its item, (nodes,) each, and the last node of each row, (rows,),
-    which is −1 for an empty row. ``innermost_first``: a row ends with its root; otherwise it begins with its root.
+    Returns three arrays: (nodes,) int32 the parent of each node, −1 at a root; (nodes,) int32 the item of each node;
+    and (rows,) int32 the node at which each row ends, −1 for an empty row. ``innermost_first``: the last item of a row
+    is at its root; otherwise the first.
 
-    Nodes are numbered level by level, so that a parent always has a smaller number than its children::
+    Nodes are numbered level by level, so that a parent always has a smaller number than its children. In this example,
+    a node is written as (parent, item)::
 
-        a b c        nodes  0 (−1, a)   1 (0, b)   2 (0, d)   3 (1, c)
-        a d          rows   3   2
+        rows   a b c        nodes   0: (−1, a)   1: (0, b)   2: (0, d)   3: (1, c)
+               a d          rows end at nodes 3 and 2
     """
     lengths = rows.lengths
-    first, step = (rows.offsets[1:] - 1, -1) if innermost_first else (rows.offsets[:-1], 1)
-    order = argsort_small(lengths)[::-1]  # longest first: the rows that reach the next depth always come first
-    at, going_on = take(first, order), (len(rows) - cumsum(bincount(lengths))).tolist()
-    bits = int(rows.values.max(initial=0)).bit_length()
-    place, leaf = np.zeros(len(rows), np.int64), np.full(len(rows), -1, np.int32)
+    root_index, step = (rows.offsets[1:] - 1, -1) if innermost_first else (rows.offsets[:-1], 1)
+    order = argsort_small(lengths)[::-1]  # longest first, so that the rows that reach a depth are always the first ones
+    root_index = take(root_index, order)
+    reaching = (len(rows) - cumsum(bincount(lengths))).tolist()  # how many rows have an item at depth 0, 1, …; then 0
+    item_bits = int(rows.values.max(initial=0)).bit_length()
+    # the row's node at the level above, as an index within that level
+    node_in_level, leaf = np.zeros(len(rows), np.int64), np.full(len(rows), -1, np.int32)
     parents, items = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-    above, total = -1, 0
-    for depth, (count, left) in enumerate(pairwise(going_on)):
-        parent, item = place[:count], rows.values[at[:count] + step * depth].astype(np.int64)
-        kept, place = group_pairs(parent, item, len(parents[-1]), bits)
-        parents.append((above + parent[kept]).astype(np.int32))
-        items.append(item[kept].astype(np.int32))
-        leaf[order[left:count]] = total + place[left:]
-        above, total = total, total + len(kept)
+    level_start, node_count = -1, 0  # so that the parent of a root is −1 + 0
+    for depth, (count, going_on) in enumerate(pairwise(reaching)):
+        parent, item = node_in_level[:count], rows.values[root_index[:count] + step * depth].astype(np.int64)
+        # rows with the same parent and item have the same node
+        first, node_in_level = group_pairs(parent, item, len(parents[-1]), item_bits)
+        parents.append((level_start + parent[first]).astype(np.int32))
+        items.append(item[first].astype(np.int32))
+        leaf[order[going_on:count]] = node_count + node_in_level[going_on:]  # rows that end at this depth
+        level_start, node_count = node_count, node_count + len(first)
     return np.concatenate(parents), np.concatenate(items), leaf

@@ -1,8 +1,10 @@
 """Looks up which value a key (a pid or tid) had at a sequence number, and which times a key has.
 
-::
+A key takes a new value at certain sequence numbers, and keeps it until the next one. If key 7 takes the value 3 at
+sequence number 2, and the value 5 at 9::
 
-    key 7 is 3 from sequence number 2 on, and 5 from 9 on:        at(7, 4) is 3        at(7, 1) is −1
+    sequence number    0   1   2   3   4   …   8   9  10   …
+    value of key 7    −1  −1   3   3   3   …   3   5   5   …        at(7, 4) is 3
 """
 
 import numpy as np
@@ -10,7 +12,8 @@ import numpy as np
 from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, arange, flatnonzero, searchsorted, take
 from perf2x.base.columnar.unique import argsort_rows, unique_inverse
 
-_NOTHING = -(1 << 62)
+_LESS_THAN_ANY = -(1 << 62)
+"""A sentinel that is less than all packed numbers, including those of unknown keys."""
 _DENSE_LIMIT = 1 << 23
 """Lookups use a table if the keys span less than this, which is twice the kernel's largest pid (4,194,304)."""
 
@@ -18,64 +21,73 @@ _DENSE_LIMIT = 1 << 23
 class KeyNumbers:
     """Maps keys to numbers: ``keys[i]`` to ``numbers[i]``, by default to ``i``.
 
-    Shapes: ``keys`` (n,), distinct and ascending; ``numbers`` (n,).
+    Shapes: ``keys`` (n,) int64 or uint64, distinct and ascending; ``numbers`` (n,).
     """
 
     def __init__(self, keys: AnyArray, numbers: AnyArray | None = None) -> None:
-        self._keys, self._below = keys, keys[:1] - keys.dtype.type(1)
+        self._keys, self._before_first = keys, keys[:1] - keys.dtype.type(1)
         self._numbers = arange(len(keys)) if numbers is None else numbers
         self._none = self._numbers.dtype.type(-1)
         self._table: AnyArray | None = None
-        if len(keys) and int(keys[-1]) - int(keys[0]) < _DENSE_LIMIT:  # −1 before the first key and after the last
+        # the table has an entry for each key from the one before the first to the one after the last; these two are −1
+        if len(keys) and int(keys[-1]) - int(keys[0]) < _DENSE_LIMIT:
             self._table = np.full(int(keys[-1]) - int(keys[0]) + 3, self._none, self._none.dtype)
-            self._table[self._places(keys)] = self._numbers
+            self._table[self._table_index(keys)] = self._numbers
 
     def of(self, keys: AnyArray) -> AnyArray:
-        """Return (n,) the number of each key, −1 for unknown keys."""
+        """Return (n,) the number of each key, −1 for unknown keys; the dtype is that of the numbers."""
         if self._table is not None:
-            return take(self._table, self._places(keys), mode="clip")
+            return take(self._table, self._table_index(keys), mode="clip")
         if not len(self._keys):
             return np.full(len(keys), self._none, self._none.dtype)
-        place = np.minimum(searchsorted(self._keys, keys), len(self._keys) - 1)
-        return np.where(self._keys[place] == keys, self._numbers[place], self._none)
+        row = np.minimum(searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.where(self._keys[row] == keys, self._numbers[row], self._none)
 
-    def _places(self, keys: AnyArray) -> I64:
-        places: I64 = (keys - self._below).view(np.int64)  # unsigned keys below the first one wrap around
-        return places
+    def _table_index(self, keys: AnyArray) -> I64:
+        """Return (n,) int64: each key's index in the table; clipped to it, unknown keys find an entry that is −1."""
+        # an unsigned key below the first one wraps around to a large number, or as int64, to a negative one
+        index: I64 = (keys - self._before_first).view(np.int64)
+        return index
 
 
 class KeyedValues:
     """The values that keys take over time, by sequence number; immutable.
 
-    Where two rows have the same key and sequence number, the later row wins.
+    Keys, ascending, are numbered from 0. A key's number and a sequence number, which has less than 32 bits, are packed
+    into one int64, so that a lookup is one search in sorted numbers.
     """
 
     def __init__(self, key: I64, sequence: I64, value: I64) -> None:
+        """Row i says: ``key[i]`` takes ``value[i]`` at ``sequence[i]``. Shapes: (n,) each, rows in any order.
+
+        Of rows with the same key and sequence number, the last one counts.
+        """
         keys, number = unique_inverse(key)
         self._numbers = KeyNumbers(keys)
         order = argsort_rows([number, sequence])
-        # a sentinel for keys without a value
-        self._packed = np.append(np.int64(_NOTHING), (number << 32 | sequence)[order])
+        # the first row is what is found for a key that has no row at or before the sequence number
+        self._packed = np.append(np.int64(_LESS_THAN_ANY), (number << 32 | sequence)[order])
         self._values = np.append(np.int64(-1), value[order])
 
     def at(self, key: I64, sequence: I64) -> I64:
         """Return (n,) int64: the value that each key has at its sequence number; −1 before the key's first value."""
         number = self._numbers.of(key)
-        index = searchsorted(self._packed, number << 32 | sequence, "right") - 1
-        return np.where(take(self._packed, index) >> 32 == number, take(self._values, index), -1)
+        row = searchsorted(self._packed, number << 32 | sequence, "right") - 1
+        # the row may belong to a smaller key
+        return np.where(take(self._packed, row) >> 32 == number, take(self._values, row), -1)
 
     def in_order(self) -> tuple[I64, I64]:
-        """Return (n,) all values, sorted by key and sequence number, and (n,) the rank of each value's key."""
+        """Return (n,) all values, sorted by key and sequence number, and (n,) the number of each value's key."""
         return self._values[1:], self._packed[1:] >> 32
 
     def of(self, key: int, sequence: I64) -> I64:
-        """Return (n,) int64: what ``at`` returns, for a single key and many sequence numbers."""
+        """Return (n,) int64: what ``at`` returns for a single key and many sequence numbers."""
         number = int(self._numbers.of(np.array([key], np.int64))[0])
         low, high = searchsorted(self._packed, [number << 32, (number + 1) << 32]).tolist()
         values, packed = np.append(np.int64(-1), self._values[low:high]), self._packed[low:high]
-        ends = np.array([sequence.min(initial=0), sequence.max(initial=0)], np.int64) | number << 32
-        first, last = searchsorted(packed, ends, "right").tolist()
-        if first == last:  # the usual case: the value does not change in this span
+        extremes = np.array([sequence.min(initial=0), sequence.max(initial=0)], np.int64) | number << 32
+        first, last = searchsorted(packed, extremes, "right").tolist()
+        if first == last:  # the usual case: the value is the same at all these sequence numbers
             return np.full(len(sequence), values[first], np.int64)
         return take(values, searchsorted(packed, number << 32 | sequence, "right"))
 
@@ -85,34 +97,40 @@ FOREVER = np.uint64(2**64 - 1)
 
 
 class KeyedTimes:
-    """Looks up the times of a key. Rows may come in any order. Shapes: ``key`` (n,) int32, ``time`` (n,) uint64."""
+    """Looks up the times of a key, such as the times at which a process called exec.
+
+    A time needs 64 bits. So that a key's number and a time can be packed into one int64, times are replaced by their
+    rank among all distinct times: key number × (number of distinct times + 1) + rank of the time.
+    """
 
     def __init__(self, key: I32, time: U64) -> None:
+        """Row i says: ``key[i]`` has the time ``time[i]``. Shapes: (n,) each, rows in any order."""
         keys, number = unique_inverse(key.astype(np.int64))
         self._numbers = KeyNumbers(keys)
-        self._times, slot = unique_inverse(time)
-        # (n,) ascending: index of the key and of the time, packed
-        self._packed = np.sort(number * (len(self._times) + 1) + slot)
+        self._times, rank = unique_inverse(time)
+        self._packed = np.sort(number * (len(self._times) + 1) + rank)
 
     def between(self, key: I32, low: U64, high: U64) -> Bools:
-        """Return (n,) bool: whether each key has a time from low to high, inclusive."""
-        begin, end = self._span(key, low, high)
+        """Return (n,) bool: whether each key has a time from ``low`` to ``high``, inclusive."""
+        begin, end = self._rows_between(key, low, high)
         return end > begin
 
     def after(self, key: I32, time: U64) -> U64:
         """Return (n,) uint64: each key's first time after ``time``, FOREVER if the key has none."""
-        begin, end = self._span(key, time + np.uint64(1), np.full(len(time), FOREVER, np.uint64))
-        found = np.full(len(key), FOREVER, np.uint64)
-        some = flatnonzero(end > begin)
-        found[some] = self._times[self._packed[begin[some]] % (len(self._times) + 1)]
-        return found
+        begin, end = self._rows_between(key, time + np.uint64(1), np.full(len(time), FOREVER, np.uint64))
+        first_after = np.full(len(key), FOREVER, np.uint64)
+        has_any = flatnonzero(end > begin)
+        first_after[has_any] = self._times[self._packed[begin[has_any]] % (len(self._times) + 1)]
+        return first_after
 
-    def _span(self, key: I32, low: U64, high: U64) -> tuple[I64, I64]:
-        base = self._numbers.of(key.astype(np.int64)) * (len(self._times) + 1)  # less than all others for unknown keys
+    def _rows_between(self, key: I32, low: U64, high: U64) -> tuple[I64, I64]:
+        """Return the first packed row of each key from ``low`` on, and the row after the last one up to ``high``."""
+        # an unknown key has the number −1, so what is searched for is less than all packed rows
+        base = self._numbers.of(key.astype(np.int64)) * (len(self._times) + 1)
         begin = searchsorted(self._packed, base + searchsorted(self._times, low))
         return begin, searchsorted(self._packed, base + searchsorted(self._times, high, "right"))
 
 
-def distance(one: U64, other: U64) -> U64:
-    """Return (n,) uint64: |one − other| in unsigned arithmetic."""
-    return np.where(one > other, one - other, other - one)
+def distance(left: U64, right: U64) -> U64:
+    """Return (n,) uint64: |left − right|, where subtracting unsigned numbers could wrap around."""
+    return np.where(left > right, left - right, right - left)

@@ -1,8 +1,13 @@
-"""Rows of different lengths as two arrays; all index arithmetic on them is in this module. ::
+"""List arrays: rows of different lengths as two arrays. All index arithmetic on them is in this module.
 
-rows      [a b c]  []  [d e]
-values     a b c        d e          all rows concatenated
-offsets    0     3 3        5        row i is values[offsets[i] : offsets[i + 1]]
+::
+
+    rows      [a b c]  []  [d e]
+    values     a b c        d e          all rows concatenated
+    offsets    0     3 3        5        row i is values[offsets[i] : offsets[i + 1]]
+
+Many functions take rows in a more general form, as ``starts`` and ``lengths`` (n,) of slices of an array: these rows
+may overlap, and need not be in order.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,14 +34,16 @@ from perf2x.base.frozen_struct import Frozen
 
 
 class ListArray(Frozen):
-    """``n`` rows: ``offsets`` (n + 1,) int64, ascending from 0; ``values`` (offsets[-1],) of any dtype."""
+    """``n`` rows of different lengths."""
 
     offsets: I64
+    """(n + 1,) ascending, from 0 to the number of values."""
     values: AnyArray
+    """(offsets[-1],) of any dtype."""
 
     @classmethod
     def of_empty_rows(cls, count: int, dtype: npt.DTypeLike) -> "ListArray":
-        """Return rows without entries."""
+        """Return ``count`` rows without entries."""
         return cls(np.zeros(count + 1, np.int64), np.zeros(0, dtype))
 
     def __len__(self) -> int:
@@ -44,34 +51,37 @@ class ListArray(Frozen):
 
     @property
     def lengths(self) -> I64:
-        """(n,) int64: number of entries in each row."""
+        """(n,) int64: the number of values in each row."""
         return np.diff(self.offsets)
 
     def row(self, index: int) -> AnyArray:
-        """The entries of one row, a view."""
+        """Return the values of one row, as a view."""
         return self.values[int(self.offsets[index]) : int(self.offsets[index + 1])]
 
     def rows(self) -> Iterable[AnyArray]:
-        """Yield every row; for tests and small tables, never for samples."""
-        return (self.row(i) for i in range(len(self)))
+        """Yield every row as an array: slow, so only for tests and small tables."""
+        return (self.row(index) for index in range(len(self)))
 
     @classmethod
     def of(cls, values: AnyArray, starts: I64, lengths: I64) -> "ListArray":
-        """Return the rows ``values[start : start + length]``, copied."""
+        """Return a copy of the rows ``values[starts[i] : starts[i] + lengths[i]]``."""
         return cls(offsets_of(lengths), take(values, ranges(starts, lengths)))
 
     def heads(self, lengths: I64) -> "ListArray":
-        """Return the first ``lengths`` (n,) values of each row."""
+        """Return rows that consist of the first ``lengths[i]`` values of row i; no row may be shorter."""
         return ListArray.of(self.values, self.offsets[:-1], lengths)
 
     def numbers_at(self, offset: int, dtype: npt.DTypeLike, rows: I64 | slice = slice(None)) -> AnyArray:
-        """Return (rows,) the number at ``offset`` of each row of bytes; bytes beyond a row's end count as zeros."""
-        kind = np.dtype(dtype)
-        place = arange(kind.itemsize) + offset
-        inside = place < self.lengths[rows, None]
-        octets = np.append(self.values, np.uint8(0))
-        at = np.where(inside, self.offsets[:-1][rows, None] + place, len(self.values))
-        return octets[at].astype(np.uint8).reshape(-1).view(kind)
+        """Read a number of type ``dtype`` at ``offset`` of each of the given rows, whose values are bytes.
+
+        Bytes beyond a row's end count as zeros. Shapes: returns (rows,).
+        """
+        number = np.dtype(dtype)
+        offsets_in_row = arange(number.itemsize) + offset
+        is_inside = offsets_in_row < self.lengths[rows, None]
+        padded = np.append(self.values, np.uint8(0))  # the index of the last byte, a zero, is len(self.values)
+        index = np.where(is_inside, self.offsets[:-1][rows, None] + offsets_in_row, len(self.values))
+        return padded[index].astype(np.uint8).reshape(-1).view(number)
 
     @classmethod
     def joined(cls, parts: "Sequence[ListArray]") -> "ListArray":
@@ -86,48 +96,51 @@ class ListArray(Frozen):
 
 
 class SharedRows(Frozen):
-    """``n`` rows, many of them equal: ``number`` (n,) int32 indexes ``table``, which has each row once."""
+    """``n`` rows, many of them equal, each stored once: row i is row ``indices[i]`` of ``table``."""
 
-    number: I32
+    indices: I32
+    """(n,) row numbers in ``table``."""
     table: ListArray
 
     def __len__(self) -> int:
-        return len(self.number)
+        return len(self.indices)
 
     @classmethod
     def joined(cls, parts: "Sequence[SharedRows]") -> "SharedRows":
         """Return a column of the rows of every part, in order."""
         begins = offsets_of(np.array([len(part.table) for part in parts], np.int64))[:-1]
-        numbers = [part.number + begin for part, begin in zip(parts, begins, strict=True)]
+        indices = [part.indices + begin for part, begin in zip(parts, begins, strict=True)]
         none = np.zeros(0, np.int32)
-        return cls(np.concatenate([none, *numbers]).astype(np.int32), ListArray.joined([part.table for part in parts]))
+        return cls(np.concatenate([none, *indices]).astype(np.int32), ListArray.joined([part.table for part in parts]))
 
     def __getitem__(self, rows: I64) -> "SharedRows":
-        return SharedRows(self.number[rows], self.table)
+        return SharedRows(self.indices[rows], self.table)
 
 
 def offsets_of(lengths: AnyArray) -> I64:
-    """Return the offsets (n + 1,) of lengths (n,): 3 0 2 becomes 0 3 3 5."""
+    """Return (n + 1,) int64: the offsets of rows with these lengths (n,). 3 0 2 becomes 0 3 3 5."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, dtype=np.int64, out=offsets[1:])
     return offsets
 
 
 def ranges(starts: I64, lengths: I64) -> I64:
-    """Return start, start + 1, … for every row, end to end.
+    """Return start, start + 1, … for every row, ``lengths[i]`` numbers for row i, end to end.
 
     ::
 
         starts   10   40        lengths   3   2
         result   10 11 12 40 41
+
+    As indices, these numbers select the values of the rows.
     """
     if not lengths.all():
-        filled = flatnonzero(lengths)
-        starts, lengths = take(starts, filled), take(lengths, filled)
+        not_empty = flatnonzero(lengths)
+        starts, lengths = take(starts, not_empty), take(lengths, not_empty)
     if not len(starts):
         return np.zeros(0, np.int64)
     offsets = offsets_of(lengths)
-    # steps from each value to the next, which is quicker than repeating starts
+    # the differences from each number to the next: 10 1 1 28 1; their running sum is faster than repeating starts
     result: I64 = np.ones(offsets[-1], np.int64)
     result[0] = starts[0]
     result[offsets[1:-1]] = starts[1:] - starts[:-1] - lengths[:-1] + 1
@@ -135,7 +148,10 @@ def ranges(starts: I64, lengths: I64) -> I64:
 
 
 def end_to_end(values: AnyArray, starts: I64, lengths: I64) -> AnyArray:
-    """Return values[start : start + length] of every row, end to end; a view if they already lie that way."""
+    """Return ``values[starts[i] : starts[i] + lengths[i]]`` of every row i, end to end.
+
+    The result is a view if each row begins where the one before it ends, otherwise a copy.
+    """
     ends = starts + lengths
     if len(starts) and np.array_equal(ends[:-1], starts[1:]):
         return values[starts[0] : ends[-1]]
@@ -143,16 +159,16 @@ def end_to_end(values: AnyArray, starts: I64, lengths: I64) -> AnyArray:
 
 
 def row_numbers(lengths: I64) -> I64:
-    """Return the row that each value belongs to: lengths 3 0 2 become 0 0 0 2 2."""
+    """Return (values,) int64: the row to which each value belongs. Lengths 3 0 2 become 0 0 0 2 2."""
     return repeat(arange(len(lengths)), lengths)
 
 
 def row_batches(lengths: I64, limit: int) -> Iterator[I64]:
-    """Yield runs of row numbers with about ``limit`` entries each, so that the work on a run stays in the CPU cache.
+    """Yield runs of row numbers with about ``limit`` values each, so that the work on a run stays in the CPU cache.
 
-    ::
+    A row counts as one value more than it has, so that a run of empty rows is limited, too::
 
-        lengths   2 3 4 0 9      limit 8, where a row counts one more than its length
+        lengths   2 3 4 0 9      limit 8
         runs      0 1 | 2 3 | 4
     """
     ends = cumsum(lengths + 1)
@@ -162,33 +178,36 @@ def row_batches(lengths: I64, limit: int) -> Iterator[I64]:
 
 
 def argsort_small(numbers: I64) -> I64:
-    """Return the stable order of small nonnegative numbers (lengths, depths); numpy radix-sorts 16-bit numbers."""
+    """Return the indices that sort nonnegative numbers stably, such as lengths or depths.
+
+    If all are below 2¹⁶, this is fast: numpy sorts 16-bit numbers by radix sort.
+    """
     return argsort(numbers.astype(np.uint16) if numbers.max(initial=0) < 1 << 16 else numbers)
 
 
 def join_columns(parts: Sequence[Any]) -> Any:
-    """Return a column of the rows of every part, in order: arrays, columns with a ``joined`` method, or None."""
+    """Concatenate the parts of a column: arrays, or objects with a ``joined`` method; None if the column is missing."""
     return None if parts[0] is None else getattr(parts[0], "joined", np.concatenate)(parts)
 
 
 def join_tables(tables: Sequence[Table]) -> Table:
-    """Return a table of the rows of every table, in order; all have the same columns."""
+    """Concatenate tables of the same class, of which each has the same columns."""
     names = tables[0].__struct_fields__
     return type(tables[0])(**{name: join_columns([getattr(table, name) for table in tables]) for name in names})
 
 
 def side_by_side(parts: Sequence[ListArray]) -> ListArray:
-    """Join tables of equally many rows row by row; all values get the dtype of the first part.
+    """Join list arrays of equally many rows: row i of the result is row i of each part, concatenated.
 
-    ::
+    The values get the dtype of the first part::
 
-        parts     [a b] [] [c]     [x] [y z] []
+        parts     [a b] [] [c]     and     [x] [y z] []
         result    [a b x] [y z] [c]
     """
     offsets: I64 = np.sum([part.offsets for part in parts], axis=0, dtype=np.int64)
     values = np.empty(offsets[-1], parts[0].values.dtype)
-    start = offsets[:-1].copy()
+    starts = offsets[:-1].copy()  # where the next part's values of each row go
     for part in parts:
-        values[ranges(start, part.lengths)] = part.values
-        start += part.lengths
+        values[ranges(starts, part.lengths)] = part.values
+        starts += part.lengths
     return ListArray(offsets, values)

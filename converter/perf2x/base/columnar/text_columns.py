@@ -1,86 +1,92 @@
-"""Parses columns of large texts with a line per row: hexadecimal numbers, and runs of equal words.
+"""Parses columns of large texts with a line per row: hexadecimal numbers, and runs of equal words (/proc/kallsyms).
 
-Eight letters are read as one 64-bit number, and all numbers of a column are decoded together.
+Eight letters are read as one 64-bit number, a word, and all words of a column are processed together. Operations on a
+word act on its eight bytes side by side, as far as nothing carries from one byte into the next.
 """
 
 import numpy as np
 
 from perf2x.base.columnar.arrays import I64, U64, Bools, begins_run, cumsum, flatnonzero
 
-_WORD = 8
+_WORD_BYTES = 8
 _ONES = 0x0101010101010101
 
 
-def _words_at(text: bytes, at: I64) -> U64:
-    """Return (n,) the eight bytes at each position as one little-endian number; the text must have all eight."""
-    # positions are not aligned, which numpy allows
-    every = np.ndarray((max(len(text) - _WORD + 1, 0),), "<u8", text, strides=(1,))
-    return every[at].astype(np.uint64, copy=False)
+def _words_at(text: bytes, offsets: I64) -> U64:
+    """Return (n,) the eight bytes at each offset as one little-endian number; the text must have all eight."""
+    # a view with a word at every offset; its words overlap, and are not aligned, which numpy allows
+    words = np.ndarray((max(len(text) - _WORD_BYTES + 1, 0),), "<u8", text, strides=(1,))
+    return words[offsets].astype(np.uint64, copy=False)
 
 
-def hex_numbers(text: bytes, at: I64, width: int) -> tuple[U64, Bools]:
-    """Decode a hexadecimal number of ``width`` (1 to 16) digits at each position.
+def hex_numbers(text: bytes, offsets: I64, width: int) -> tuple[U64, Bools]:
+    """Decode a hexadecimal number of ``width`` (1 to 16) digits at each offset.
 
     Also returns which numbers are valid, that is, consist of hexadecimal digits alone. At least four bytes must follow
-    the last number, as in ``ffff T a``. Shapes: ``at`` (n,); returns (n,) uint64 and (n,) bool.
+    the last number, as in ``ffff T a``. Shapes: ``offsets`` (n,); returns (n,) uint64 and (n,) bool.
     """
-    if width % _WORD:
-        text = text + b"\0" * _WORD
-    value, valid = np.zeros(len(at), np.uint64), np.ones(len(at), np.bool_)
-    for first in range(0, width, _WORD):
-        digits = min(width - first, _WORD)
-        letters = _words_at(text, at + first).byteswap()
-        # the upper digits of an address mostly equal those of the row before
+    if width % _WORD_BYTES:
+        text = text + b"\0" * _WORD_BYTES
+    value, is_valid = np.zeros(len(offsets), np.uint64), np.ones(len(offsets), np.bool_)
+    for first_digit in range(0, width, _WORD_BYTES):
+        digits = min(width - first_digit, _WORD_BYTES)
+        letters = _words_at(text, offsets + first_digit).byteswap()
+        # the upper digits of an address are mostly those of the row before: decode equal words in sequence once
         is_new = begins_run(letters)
-        digits_of, is_hex = _decoded(letters[is_new], digits)
-        row = cumsum(is_new) - 1
-        value = value << np.uint64(4 * digits) | digits_of[row]
-        valid &= is_hex[row]
-    return value, valid
+        decoded, is_hex = _decoded(letters[is_new], digits)
+        decoded_row = cumsum(is_new) - 1
+        value = value << np.uint64(4 * digits) | decoded[decoded_row]
+        is_valid &= is_hex[decoded_row]
+    return value, is_valid
 
 
 def _decoded(letters: U64, digits: int) -> tuple[U64, Bools]:
     """Decode a number from the first ``digits`` of the eight letters in each word (the first is the highest byte).
 
-    Also returns which numbers are valid: all their letters are hexadecimal digits.
+    Also returns which numbers are valid: all their letters are hexadecimal digits. Shapes: (n,) each.
     """
-    unused = 8 * (_WORD - digits)
-    if unused:  # the letters before the digits become zeros
-        letters = letters >> np.uint64(unused) | np.uint64(0x3030303030303030 << (64 - unused) & 2**64 - 1)
-    value = (letters & _all(0x0F)) + np.uint64(9) * (letters >> np.uint64(6) & _all(1))
+    unused_bits = 8 * (_WORD_BYTES - digits)
+    if unused_bits:  # shift the digits to the end, and put the letter "0" before them
+        zeros = 0x3030303030303030 << (64 - unused_bits) & 2**64 - 1
+        letters = letters >> np.uint64(unused_bits) | np.uint64(zeros)
+    # the value of each digit: the low four bits, and 9 more for a letter, which has bit 6 ("A" is 0x41, "a" 0x61)
+    value = (letters & _all_bytes(0x0F)) + np.uint64(9) * (letters >> np.uint64(6) & _all_bytes(1))
+    # join pairs of digits to bytes, then pairs of bytes, then pairs of those: 01 02 03 04 → 0012 0034 → 00001234
     for shift, mask in ((4, 0x00FF00FF00FF00FF), (8, 0x0000FFFF0000FFFF), (16, 0xFFFFFFFF)):
         value = (value | value >> np.uint64(shift)) & np.uint64(mask)
-    is_ascii = letters & _all(0x80) == 0
-    is_hex = _between(letters, "0", "9") | _between(letters | _all(0x20), "a", "f")
-    valid: Bools = is_ascii & (is_hex & _all(0x80) == _all(0x80))
-    return value, valid
+    is_ascii = letters & _all_bytes(0x80) == 0
+    is_hex = _between(letters, "0", "9") | _between(letters | _all_bytes(0x20), "a", "f")  # 0x20: lower case
+    is_valid: Bools = is_ascii & (is_hex & _all_bytes(0x80) == _all_bytes(0x80))
+    return value, is_valid
 
 
 def _between(letters: U64, low: str, high: str) -> U64:
     """Return words with the high bit of each byte set where the letter lies between ``low`` and ``high``, inclusive.
 
-    Only the low seven bits of each letter are added, so no sum carries into the next byte.
+    The other bits are arbitrary. A letter of seven bits plus 0x80 − ``low`` has the high bit if the letter is ``low``
+    or more; plus 0x7F − ``high``, if it is more than ``high``. No sum carries into the next byte.
     """
-    seven = letters & _all(0x7F)
-    return (seven + _all(0x80 - ord(low))) & ~(seven + _all(0x7F - ord(high)))
+    seven_bits = letters & _all_bytes(0x7F)
+    return (seven_bits + _all_bytes(0x80 - ord(low))) & ~(seven_bits + _all_bytes(0x7F - ord(high)))
 
 
-def _all(byte: int) -> np.uint64:
+def _all_bytes(byte: int) -> np.uint64:
     """Return a word of eight equal bytes."""
     return np.uint64(_ONES * byte)
 
 
-def differs_from_previous(text: bytes, start: I64, end: I64) -> Bools:
-    """Return (n,) bool: whether ``text[start[i] : end[i]]`` differs from that of the row before; True for row 0."""
-    text = text + b"\0" * _WORD
-    length = end - start
-    is_new = begins_run(length)
-    todo, at = flatnonzero(~is_new), 0
-    while len(todo := todo[length[todo] > at]):
-        # near the end of a word, compare only the bytes that still belong to it
-        unused = (np.uint64(8) * np.maximum(_WORD - (length[todo] - at), 0).astype(np.uint64)) & np.uint64(63)
-        differ = _words_at(text, start[todo] + at) ^ _words_at(text, start[todo - 1] + at)
-        is_other = differ << unused != 0
-        is_new[todo[is_other]] = True
-        todo, at = todo[~is_other], at + _WORD
-    return is_new
+def differs_from_previous(text: bytes, starts: I64, ends: I64) -> Bools:
+    """Return (n,) bool: whether ``text[starts[i] : ends[i]]`` differs from that of row i − 1; True for row 0."""
+    text = text + b"\0" * _WORD_BYTES
+    length = ends - starts
+    differs = begins_run(length)
+    # compare rows of the same length with the row before, eight bytes at a time, until they differ or end
+    undecided, offset = flatnonzero(~differs), 0
+    while len(undecided := undecided[length[undecided] > offset]):
+        # if fewer than eight bytes are left, shift out the bytes after the end (the upper ones of the word)
+        bytes_beyond = np.maximum(_WORD_BYTES - (length[undecided] - offset), 0).astype(np.uint64)
+        difference = _words_at(text, starts[undecided] + offset) ^ _words_at(text, starts[undecided - 1] + offset)
+        is_other = difference << (np.uint64(8) * bytes_beyond & np.uint64(63)) != 0
+        differs[undecided[is_other]] = True
+        undecided, offset = undecided[~is_other], offset + _WORD_BYTES
+    return differs

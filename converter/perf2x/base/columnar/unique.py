@@ -11,17 +11,20 @@ rows that arrive in batches     a number per row, the same in later batches     
                                                                                       `ListInterner` (chains)
 ==============================  ====================================================  ==============================
 
-Costs, where 1 is np.sort of a column of random 64-bit numbers (2 million rows: 10 to 20 ns a row):
+Costs, in units of the time of np.sort for a column of random 64-bit numbers (2 million rows: 10 to 20 ns a row):
 
 - `unique` 1; `unique_inverse` 0.5 for a sorted column or numbers in a small range, 6 to 9 for any others;
-- `group_rows` 4 where all columns of a row and the row's number fit 64 bits, 6 for 100 bits, 12 for 200 bits;
+- `group_rows` 4 if all columns of a row, and the row's number, fit 64 bits together, 6 for 100 bits, 12 for 200 bits;
   `group_alike` 4 for 400 bits;
 - `RowInterner` 10 to 20, most of it hashing and searching: use it only where a row must keep its number while more rows
   arrive.
 
 All but the interners number values and rows in the order of their contents, so that output does not depend on the order
-of rows. Interners number rows in order of arrival, and the caller sorts them at the end. All are exact. Use Python's
-``set`` and ``dict`` for texts and for tables of a few hundred rows.
+of rows. Interners number rows in order of arrival, and the caller sorts them at the end. All are exact. For strings and
+for tables of a few hundred rows, use Python's ``set`` and ``dict``.
+
+All the tools for rows sort packed words: as many columns as fit, and the row's index in the lowest bits, are packed
+into one 64-bit word per row (`argsort_rows` has an example).
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -49,93 +52,97 @@ from perf2x.base.columnar.hashing import hash_columns
 
 Key = TypeVar("Key", bound=Hashable)
 
-FEW = 256
+FEW_ROWS = 256
 """Up to this many rows, np.lexsort is faster than packing them into words: the overhead of numpy calls dominates."""
 
 _WORD_BITS = 64
-_AT_ONCE = 1 << 15
+_ROWS_AT_ONCE = 1 << 15
 """Rows to pack at a time, so few that intermediate results stay in the CPU cache and take hardly any memory."""
-_SPARSE = 8
+_MAX_SPARSENESS = 8
 """`unique_inverse` uses a table if the table has at most this many entries per value; otherwise it sorts."""
 
 
 def unique(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """Return the distinct values of an array of any shape, ascending: np.unique, in a tenth of its time or less.
 
-    numpy 2.3 and later put the values into a hash set, and load numpy.ma (15 ms) to check whether they are masked.
+    np.unique of numpy 2.3 and later puts the values into a hash set, and loads numpy.ma (15 ms) to check whether they
+    are masked.
     """
-    ordered = np.sort(values, axis=None)
-    return ordered[begins_run(ordered)]
+    ascending = np.sort(values, axis=None)
+    return ascending[begins_run(ascending)]
 
 
 def unique_inverse(values: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], I64]:
     """Return the distinct whole numbers of a column, ascending, and each value's index among them: (n,) int64.
 
-    In a column that is sorted already, each value is compared with the one before; numbers in a small range are marked
-    in a table; any other numbers are sorted::
-
-        values   5 2 5 0        marked   0 · 2 · · 5        result   0 2 5,  2 1 2 0
+    For example, 5 2 5 0 becomes 0 2 5 and 2 1 2 0. If the column is sorted already, each value is compared with the one
+    before. Numbers in a small range are marked in a table. Any other numbers are sorted.
     """
     if not np.less(values[1:], values[:-1]).any():
         is_new = begins_run(values)
-        return values[is_new], _places(is_new)
-    if len(values) <= FEW:
+        return values[is_new], _run_numbers(is_new)
+    if len(values) <= FEW_ROWS:
         return _sorted_inverse(values)
     least = values.min()
-    above = values if least == 0 else values - least
-    above = above.view(np.uint64) if above.dtype.itemsize == _WORD_BITS // 8 else above.astype(np.uint64)
-    most = int(above.max()) + 1
-    if most > _SPARSE * len(values):
+    offset = values if least == 0 else values - least  # may wrap around, and is right when read as unsigned
+    offset = offset.view(np.uint64) if offset.dtype.itemsize == _WORD_BITS // 8 else offset.astype(np.uint64)
+    table_size = int(offset.max()) + 1
+    if table_size > _MAX_SPARSENESS * len(values):
         return _sorted_inverse(values)
-    distinct, place = _marked_inverse(above.view(np.int64), most)
-    return distinct.astype(values.dtype) + least, place
+    distinct, index = _marked_inverse(offset.view(np.int64), table_size)
+    return distinct.astype(values.dtype) + least, index
 
 
 def number_keys(keys: Iterable[Key]) -> tuple[list[Key], I64]:
     """Return the distinct keys in order of first occurrence, and each key's index among them: (n,) int64."""
     numbers: dict[Key, int] = {}
-    place = [numbers.setdefault(key, len(numbers)) for key in keys]
-    return list(numbers), np.array(place, np.int64)
+    index = [numbers.setdefault(key, len(numbers)) for key in keys]
+    return list(numbers), np.array(index, np.int64)
 
 
-def numbers_of(values: npt.NDArray[Number], number: Callable[[int], int]) -> I64:
-    """Return (n,) int64: ``number(value)`` of each value; it is called once per distinct value, in ascending order."""
-    distinct, place = unique_inverse(values)
-    return np.array([number(value) for value in distinct.tolist()], np.int64)[place]
+def numbers_of(values: npt.NDArray[Number], function: Callable[[int], int]) -> I64:
+    """Return (n,) int64: ``function(value)`` of each value, called once per distinct value, in ascending order."""
+    distinct, index = unique_inverse(values)
+    return np.array([function(value) for value in distinct.tolist()], np.int64)[index]
 
 
 def unique_known(numbers: I64) -> tuple[I64, I64]:
-    """Do what `unique_inverse` does, except that −1 (unknown) is not among the distinct values and has the index −1."""
-    values, place = unique_inverse(numbers)
-    unknown = int(np.searchsorted(values, 0))
-    return values[unknown:], place - unknown
+    """Do what `unique_inverse` does for numbers from −1 (unknown) on; but −1 is not distinct, and has the index −1.
+
+    For example, 7 −1 5 7 becomes 5 7 and 1 −1 0 1.
+    """
+    distinct, index = unique_inverse(numbers)
+    unknown = int(np.searchsorted(distinct, 0))  # 1 if −1 occurs, else 0
+    return distinct[unknown:], index - unknown
 
 
 def group_rows(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
     """Group rows that are equal in every column; return the first row of each group, and the group of each row.
 
-    Groups are ordered by their values, the first column being the primary key; columns hold whole numbers. Shapes:
-    returns (groups,) and (n,).
+    Groups are in the order of their values, the first column being the primary key. For example, one column with 7 5 7
+    becomes 1 0 (the first rows with 5 and 7) and 1 0 1. Columns hold whole numbers. Shapes: returns (groups,) and (n,)
+    int64.
     """
     return _grouped(*_order_and_starts(columns))
 
 
-def group_pairs(first: I64, second: I64, firsts: int, bits: int) -> tuple[I64, I64]:
-    """Do what `group_rows` does for two columns: ``first`` has numbers below ``firsts``, ``second`` below 2**``bits``.
+def group_pairs(first_column: I64, second_column: I64, limit: int, second_bits: int) -> tuple[I64, I64]:
+    """Do what `group_rows` does for two columns of small numbers.
 
-    As the caller knows these limits, they need not be measured, which halves the time for a few hundred rows.
+    The first column has numbers below ``limit``, the second below 2**``second_bits``. As the caller knows these limits,
+    they need not be measured, which halves the time for a few hundred rows.
     """
-    below = len(first).bit_length()
-    if firsts.bit_length() + bits + below > _WORD_BITS:
-        return group_rows([first, second])
-    words = (first << bits | second).view(np.uint64) << np.uint64(below)
-    return _grouped(*_sorted_words(words, np.uint64(below)))
+    index_bits = len(first_column).bit_length()
+    if limit.bit_length() + second_bits + index_bits > _WORD_BITS:
+        return group_rows([first_column, second_column])
+    words = (first_column << second_bits | second_column).view(np.uint64) << np.uint64(index_bits)
+    return _grouped(*_sorted_words(words, np.uint64(index_bits)))
 
 
 def _grouped(order: I64, is_new: Bools) -> tuple[I64, I64]:
-    """Return what `group_rows` does, given the order that sorts the rows and which sorted rows begin a group."""
+    """Return what `group_rows` does, from what `_order_and_starts` returns."""
     group = np.empty(len(order), np.int64)
-    group[order] = _places(is_new)
+    group[order] = _run_numbers(is_new)
     return order[is_new], group
 
 
@@ -145,21 +152,22 @@ def group_alike(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
     Rows are grouped by their hash, and each row is compared with the first row that has its hash; only these first rows
     are sorted by content.
     """
-    below = np.uint64(len(columns[0]).bit_length())
-    first, kind = group_rows([hash_columns(*columns) >> below])
-    if not all((column == column[first][kind]).all() for column in columns):  # hardly ever: unlike rows of one hash
+    index_bits = np.uint64(len(columns[0]).bit_length())
+    # without its lowest bits, a hash and the row's index fit one word
+    first, hash_group = group_rows([hash_columns(*columns) >> index_bits])
+    if not all((column == column[first][hash_group]).all() for column in columns):  # hardly ever: a collision
         return group_rows(columns)
     order = argsort_rows([column[first] for column in columns])
     rank = np.empty(len(order), np.int64)
     rank[order] = arange(len(order))
-    return first[order], rank[kind]
+    return first[order], rank[hash_group]
 
 
 def sorted_runs(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
-    """Return the stable order that sorts rows by their columns, and where in it each run of equal rows begins.
+    """Return the indices that sort rows stably by their columns, and where in this order each run of equal rows begins.
 
-    For sums of millions of rows (`sum_runs`): takes half the memory of `group_rows`. Shapes: returns (n,) and
-    (groups,).
+    For example, one column with 7 5 7 becomes 1 0 2 and 0 1. This is for sums of millions of rows (`sum_runs`): it
+    takes half the memory of `group_rows`. Shapes: returns (n,) and (groups,) int64.
     """
     order, is_new = _order_and_starts(columns)
     return order, flatnonzero(is_new)
@@ -170,51 +178,58 @@ def sum_runs(values: AnyArray, order: I64, begins: I64) -> I64:
     sums = take(values, order).astype(np.int64, copy=False)
     if len(begins) == len(sums):
         return sums
-    np.cumsum(sums, dtype=np.int64, out=sums)  # most runs are too short for reduceat
+    # the difference between running sums at the ends of runs; np.add.reduceat is slower, as most runs are short
+    np.cumsum(sums, dtype=np.int64, out=sums)
     sums = take(sums, np.append(begins, len(sums))[1:] - 1)
     sums[1:] -= sums[:-1].copy()
     return sums
 
 
 def sum_rows(keys: Sequence[AnyArray], values: Sequence[AnyArray]) -> tuple[list[AnyArray], list[I64]]:
-    """Return the distinct rows of ``keys``, in the order of `group_rows`, and for each the sums of ``values``."""
+    """Return the distinct rows of the columns ``keys``, and for each of them the sum of each column in ``values``.
+
+    The distinct rows are in the order of `group_rows`.
+    """
     order, begins = sorted_runs(keys)
     return [key[order[begins]] for key in keys], [sum_runs(column, order, begins) for column in values]
 
 
 def rows_by(values: npt.NDArray[Number]) -> Iterator[tuple[int, I64]]:
-    """Yield each distinct whole number, ascending, with the rows that hold it, ascending.
+    """Yield each distinct whole number, ascending, with the rows that have it, ascending.
 
     Rows are sorted once, however many numbers there are: comparing all rows with each number would take quadratic time.
     """
-    distinct, place = unique_inverse(values)
+    distinct, index = unique_inverse(values)
     if len(distinct) <= 1:
         yield from ((number, arange(len(values))) for number in distinct.tolist())
         return
-    rows = argsort_rows([place])
-    ends = cumsum(bincount(place))
+    rows = argsort_rows([index])
+    ends = cumsum(bincount(index))
     for number, begin, end in zip(distinct.tolist(), [0, *ends.tolist()], ends.tolist(), strict=False):
         yield number, rows[begin:end]
 
 
 def argsort_rows(columns: Sequence[AnyArray]) -> I64:
-    """Return the stable order that sorts rows by columns of whole numbers, the first column being the primary key.
+    """Return the indices that sort rows stably by columns of whole numbers, the first column being the primary key.
 
     np.lexsort, whose primary key is the last column, takes several times as long. Here rows are packed into words, and
     the words are sorted: numpy has vector instructions for sorting words, but not for argsort. The lowest bits of a
     word are the row's index, so that equal rows keep their order::
 
-        columns   3 7     word   3 7 | 0     sorted   2 9 | 1     order   1
-                  2 9            2 9 | 1              3 7 | 0             0
+        columns   3 7     word   3 7 | 0     sorted   2 9 | 1     result   1
+                  2 9            2 9 | 1              3 7 | 0              0
     """
     return _order_and_starts(columns)[0]
 
 
-def _places(is_new: Bools) -> I64:
-    """Return (n,) the index of each sorted value among the distinct values; ``is_new`` marks the first of each."""
-    places: I64 = cumsum(is_new)
-    places -= 1  # in place: there may be a row for each address in the recording
-    return places
+def _run_numbers(is_new: Bools) -> I64:
+    """Return (n,) int64: the number of each sorted row's run; ``is_new`` marks where runs begin.
+
+    True False True becomes 0 0 1.
+    """
+    numbers: I64 = cumsum(is_new)
+    numbers -= 1  # in place: there may be a row for each address in the recording
+    return numbers
 
 
 def _sorted_inverse(values: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], I64]:
@@ -223,82 +238,93 @@ def _sorted_inverse(values: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], I
     return values[first], group
 
 
-def _marked_inverse(values: I64, reach: int) -> tuple[I64, I64]:
-    """Do what `unique_inverse` does for numbers from 0 to ``reach`` − 1, by marking them in a table."""
-    is_used = np.zeros(reach, np.bool_)
-    is_used[values] = True
-    narrow = len(values) < min(reach, 1 << 31)  # the table may have eight entries for each value
-    rank = np.zeros(reach, np.int32 if narrow else np.int64)
-    np.cumsum(is_used[:-1], dtype=rank.dtype, out=rank[1:])
-    place = rank[values].astype(np.int64, copy=False)
-    return flatnonzero(is_used), place
+def _marked_inverse(values: I64, limit: int) -> tuple[I64, I64]:
+    """Do what `unique_inverse` does for numbers from 0 to ``limit`` − 1, by marking them in a table.
+
+    For 5 2 5 0, entries 0, 2 and 5 are marked; an entry's rank is the number of marked entries before it::
+
+        is_marked   1 0 1 0 0 1
+        rank        0 1 1 2 2 2
+    """
+    is_marked = np.zeros(limit, np.bool_)
+    is_marked[values] = True
+    # int32 saves memory if the table is longer than the column: it may have eight entries for each value
+    fits_int32 = len(values) < min(limit, 1 << 31)
+    rank = np.zeros(limit, np.int32 if fits_int32 else np.int64)
+    np.cumsum(is_marked[:-1], dtype=rank.dtype, out=rank[1:])
+    index = rank[values].astype(np.int64, copy=False)
+    return flatnonzero(is_marked), index
 
 
 def _order_and_starts(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:
-    """Return the order that sorts rows, and which of the sorted rows differ from the row before. Shapes: (n,) each."""
+    """Return the indices that sort rows, and which of the sorted rows differ from the row before. Shapes: (n,) each."""
     count = len(columns[0])
-    if count <= FEW:
+    if count <= FEW_ROWS:
         order = lexsort(columns[::-1])
         return order, begins_run(*(column[order] for column in columns))
-    below = np.uint64((count - 1).bit_length())
-    key, rest = _pack_columns(columns, count, _WORD_BITS - int(below))
-    key <<= below  # here and in _sorted_words in place, to avoid copying millions of rows
-    order, is_new = _sorted_words(key, below)
-    if rest and not is_new.all():
-        _break_ties(rest, order, is_new)
+    index_bits = np.uint64((count - 1).bit_length())
+    words, unpacked_columns = _pack_columns(columns, count, _WORD_BITS - int(index_bits))
+    words <<= index_bits  # here and in _sorted_words in place, to avoid copying millions of rows
+    order, is_new = _sorted_words(words, index_bits)
+    if unpacked_columns and not is_new.all():
+        _break_ties(unpacked_columns, order, is_new)
     return order, is_new
 
 
-def _sorted_words(key: U64, below: np.uint64) -> tuple[I64, Bools]:
-    """Do what `_order_and_starts` does for one column of words, whose lowest ``below`` bits must be zero."""
-    key |= np.arange(len(key), dtype=np.uint64)
-    key.sort()
-    order = (key & ((np.uint64(1) << below) - np.uint64(1))).view(np.int64)
-    key >>= below
-    return order, begins_run(key)
+def _sorted_words(words: U64, index_bits: np.uint64) -> tuple[I64, Bools]:
+    """Do what `_order_and_starts` does for one column of words, whose lowest ``index_bits`` bits must be zero."""
+    words |= np.arange(len(words), dtype=np.uint64)
+    words.sort()
+    order = (words & ((np.uint64(1) << index_bits) - np.uint64(1))).view(np.int64)
+    words >>= index_bits
+    return order, begins_run(words)
 
 
-def _pack_columns(columns: Sequence[AnyArray], count: int, room: int) -> tuple[U64, list[AnyArray]]:
-    """Pack as much of each row as fits ``room`` bits, the first column highest; also return the columns left over.
+def _pack_columns(columns: Sequence[AnyArray], count: int, free_bits: int) -> tuple[U64, list[AnyArray]]:
+    """Pack as much of each row as fits ``free_bits`` bits, the first column highest; also return what does not fit.
 
-    A column may be split. So every round of `_break_ties`, which packs the number of the run first, makes progress:
-    that number and the row's index never fill a word.
+    Of a column, its least number is subtracted, so that it takes few bits. A column may be split: its upper bits are
+    packed, and its lower bits are among the columns that do not fit. So every round of `_break_ties`, which packs the
+    number of the run first, makes progress: that number and the row's index never fill a word.
     """
-    key = np.zeros(count, np.uint64)
-    rest: list[AnyArray] = []
+    words = np.zeros(count, np.uint64)
+    unpacked_columns: list[AnyArray] = []
     for column in columns:
-        if not room:
-            rest.append(column)
+        if not free_bits:
+            unpacked_columns.append(column)
             continue
         least, most = column.min(), column.max()
         bits = (int(most) - int(least)).bit_length()
-        used = min(bits, room)
-        if used < bits:
-            rest.append(_above(column, least) & np.uint64((1 << (bits - used)) - 1))
-        if used:
-            for rows in row_slices(count, _AT_ONCE):
-                part, above = key[rows], _above(column[rows], least)
-                part <<= np.uint64(used)
-                part |= above >> np.uint64(bits - used) if bits > used else above
-        room -= used
-    return key, rest
+        packed_bits = min(bits, free_bits)
+        if packed_bits < bits:
+            unpacked_columns.append(_minus_least(column, least) & np.uint64((1 << (bits - packed_bits)) - 1))
+        if packed_bits:
+            for rows in row_slices(count, _ROWS_AT_ONCE):
+                part, offset = words[rows], _minus_least(column[rows], least)
+                part <<= np.uint64(packed_bits)
+                part |= offset >> np.uint64(bits - packed_bits) if bits > packed_bits else offset
+        free_bits -= packed_bits
+    return words, unpacked_columns
 
 
-def _above(column: AnyArray, least: AnyArray) -> U64:
-    """Return (n,) each number minus the least one.
+def _minus_least(column: AnyArray, least: AnyArray) -> U64:
+    """Return (n,) uint64: each number minus the least one.
 
     Where the difference does not fit int64, it wraps around, and is still right when read as unsigned.
     """
     dtype = np.uint64 if column.dtype == np.uint64 else np.int64
-    above: U64 = (column.astype(dtype, copy=False) - least.astype(dtype)).view(np.uint64)
-    return above
+    difference: U64 = (column.astype(dtype, copy=False) - least.astype(dtype)).view(np.uint64)
+    return difference
 
 
 def _break_ties(columns: Sequence[AnyArray], order: I64, is_new: Bools) -> None:
-    """Sort each run of rows that are equal so far by further columns; change ``order`` and ``is_new`` in place."""
+    """Sort each run of rows that are equal so far by further columns; change ``order`` and ``is_new`` in place.
+
+    Only rows in runs of two and more are sorted, all of them together, with the number of the run as the first column.
+    """
     is_tied = ~is_new
-    is_tied[:-1] |= is_tied[1:]
-    at = flatnonzero(is_tied)
-    run, rows = cumsum(is_new)[at], order[at]
-    order_of_tied, is_new[at] = _order_and_starts([run, *(column[rows] for column in columns)])
-    order[at] = rows[order_of_tied]
+    is_tied[:-1] |= is_tied[1:]  # the first row of a run, too
+    tied = flatnonzero(is_tied)  # indices in the sorted order
+    run, rows = cumsum(is_new)[tied], order[tied]
+    order_of_tied, is_new[tied] = _order_and_starts([run, *(column[rows] for column in columns)])
+    order[tied] = rows[order_of_tied]

@@ -37,7 +37,7 @@ def with_vdso_names(mmaps: Mmaps, session: Session) -> Mmaps:
     table_names = [name for name in (VDSO_32, VDSO_X32) if name in session.build_ids]
     # the new name is appended, so the last number is its number
     filename = DictionaryColumn.of([*mmaps.filename.distinct, table_names[0] if len(table_names) == 1 else VDSO_32])
-    number = np.where(is_low, filename.number[-1], mmaps.filename.number)
+    number = np.where(is_low, filename.indices[-1], mmaps.filename.indices)
     return replace(mmaps, filename=DictionaryColumn(number, filename.distinct))
 
 

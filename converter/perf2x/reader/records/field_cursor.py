@@ -179,7 +179,7 @@ class FieldCursor:
 
     def remaining_text(self) -> DictionaryColumn[str]:
         """Read the rest of each record as text, up to its first NUL or the record's end."""
-        return self.remaining_bytes().changed(lambda raw: raw.decode("utf-8", "surrogateescape"))
+        return self.remaining_bytes().mapped(lambda raw: raw.decode("utf-8", "surrogateescape"))
 
     def remaining_bytes(self) -> DictionaryColumn[bytes]:
         """Read the rest of each record as bytes, up to its first NUL or the record's end."""
@@ -189,7 +189,7 @@ class FieldCursor:
         first_byte = int(starts.min(initial=len(self.block.data)))
         data = self.block.data[first_byte : int(stops.max(initial=0))].tobytes()
         slices = map(slice, (starts - first_byte).tolist(), (stops - first_byte).tolist())
-        return DictionaryColumn.of(map(data.__getitem__, slices)).changed(lambda raw: raw.partition(b"\0")[0])
+        return DictionaryColumn.of(map(data.__getitem__, slices)).mapped(lambda raw: raw.partition(b"\0")[0])
 
     def _mark_records_shorter_by(self, count: int) -> None:
         """Mark records that end before the next ``count`` words do."""

@@ -131,11 +131,11 @@ def _mapping_build_ids(cursor: FieldCursor, has_build_id: Bools) -> DictionaryCo
     """Read { u8 size; u8 padding[3]; u8 build_id[20]; } where ``has_build_id`` (n,) holds; b"" elsewhere."""
     words = cursor.word_index[has_build_id][:, None] + arange(3)
     unions = take(cursor.block.data.view("V8"), words, mode="clip").view("V24").ravel().tolist()
-    ids = DictionaryColumn.of(unions).changed(lambda union: union[4 : 4 + union[0]])
+    ids = DictionaryColumn.of(unions).mapped(lambda union: union[4 : 4 + union[0]])
     # put b"" before the build ids, so that its number is 0
     with_none = DictionaryColumn.joined([DictionaryColumn.of([b""]), ids])
     number = np.zeros(len(cursor), np.int32)
-    number[has_build_id] = with_none.number[1:]
+    number[has_build_id] = with_none.indices[1:]
     return DictionaryColumn(number, with_none.distinct)
 
 

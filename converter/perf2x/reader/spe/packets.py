@@ -16,7 +16,7 @@ from enum import IntEnum
 import numpy as np
 
 from perf2x.base.columnar import I64, U8, U64, Frozen, arange, as_int64, as_uint64, flatnonzero, take
-from perf2x.base.columnar.byte_streams import reached
+from perf2x.base.columnar.byte_streams import instruction_starts
 
 
 class Field(IntEnum):
@@ -82,7 +82,7 @@ def find_packets(data: U8, base: int) -> Packets:
     field, size = take(_FIELDS, headers), take(_SIZES, headers)
     step = size + np.uint8(1)
     _read_extended(padded, base, field, size, step)
-    at = reached(step)
+    at = instruction_starts(step)
     at = at[field[at] != Field.NONE]
     size, end = size[at], at + step[at]
     whole = int(np.searchsorted(end, count, "right"))  # ends are ascending

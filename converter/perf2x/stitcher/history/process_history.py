@@ -93,7 +93,7 @@ def _as_parts(mmaps: Mmaps, rows: I64, source: I64) -> Mmaps:
     """Return all mappings; those in ``rows`` (m,) become parts of the files of ``source`` (m,), where they are."""
     pgoff: U64 = mmaps.pgoff.copy()
     pgoff[rows] = mmaps.pgoff[source] + (mmaps.start[rows] - mmaps.start[source])
-    file, filename, build_id = mmaps.file.copy(), mmaps.filename.number.copy(), mmaps.build_id.number.copy()
+    file, filename, build_id = mmaps.file.copy(), mmaps.filename.indices.copy(), mmaps.build_id.indices.copy()
     for column in (file, filename, build_id):
         column[rows] = column[source]
     return replace(
@@ -111,7 +111,7 @@ class ThreadNames:
 
     def __init__(self, comms: Comms, comm_sequence: I64, forks: Tasks, fork_sequence: I64) -> None:
         strings = StringInterner()
-        names = take(strings.add_all(comms.comm.distinct), comms.comm.number)
+        names = take(strings.add_all(comms.comm.distinct), comms.comm.indices)
         self.texts = strings.table()
         tid = as_int64(np.concatenate([comms.tid, forks.tid]))
         # The record that names a thread: comms are numbered first, then forks.

@@ -103,7 +103,7 @@ def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool) -> MergedM
     addresses stay separate.
     """
     # look up each object once, however many mappings it has
-    rows, object_number = group_rows([mmaps.filename.number, mmaps.build_id.number])
+    rows, object_number = group_rows([mmaps.filename.indices, mmaps.build_id.indices])
     objects = zip(mmaps.filename[rows], mmaps.build_id[rows], strict=True)
     hex_ids = ((build_id or build_id_by_name(session, name)).hex() for name, build_id in objects)
     build_ids = DictionaryColumn.of(hex_ids)[object_number]

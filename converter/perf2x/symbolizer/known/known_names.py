@@ -69,14 +69,14 @@ class NameTable:
 
     def names(self) -> PlaceNames:
         """Return all rows."""
-        place, _, count, is_exact, has_inlines = self._rows.whole()[:, 1:]
+        place, _, count, is_exact, has_inlines = self._rows.matrix()[:, 1:]
         flags = is_exact.astype(np.bool_), has_inlines.astype(np.bool_)
         function, line = self._lines.columns()
         return PlaceNames(place, count, *flags, function, line, self._functions)
 
     def result(self, rows: I64) -> ResolveResult:
         """Return the result for locations whose names are in ``rows`` (locations,), −1 for a location without names."""
-        first_line, count, is_exact, has_inlines = self._rows.whole()[1:, rows + 1]
+        first_line, count, is_exact, has_inlines = self._rows.matrix()[1:, rows + 1]
         function, line = (column[ranges(first_line, count)] for column in self._lines.columns())
         used_functions, function_index = unique_known(function)
         return ResolveResult(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perf2x.base.columnar.arrow import ArrowTable, is_there
+from perf2x.base.columnar.arrow import ArrowTable, is_installed
 from perf2x.model.printable_text import plain, short
 from perf2x.model.totals.totals import Totals
-from perf2x.tools.tables.sample_table import coded
+from perf2x.tools.tables.sample_table import strings_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -116,12 +116,12 @@ class ResultTable(ABC):
         Strings are dictionary-encoded; undecodable bytes of names are shown as ``\\xNN``. Requires pyarrow or polars.
         """
         return ArrowTable(
-            {name: coded(values) if name in _STRING_COLUMNS else values for name, values in self._arrays()}
+            {name: strings_of(values) if name in _STRING_COLUMNS else values for name, values in self._arrays()}
         )
 
     def to_pandas(self) -> "DataFrame":
         """Make a pandas.DataFrame. Raises ImportError without pandas."""
-        if not is_there("pandas"):
+        if not is_installed("pandas"):
             raise ImportError("to_pandas needs pandas, which is not installed: pip install pandas")
         frame: DataFrame = import_module("pandas").DataFrame(dict(self._arrays()))
         return frame

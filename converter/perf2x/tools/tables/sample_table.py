@@ -6,8 +6,8 @@ from typing import NotRequired, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from perf2x.base.columnar import I32, I64, ListArray, as_int32, number_keys, unique_inverse
-from perf2x.base.columnar.arrow import Coded, Numbers
+from perf2x.base.columnar import I32, I64, DictionaryColumn, ListArray, as_int32, number_keys, unique_inverse
+from perf2x.base.columnar.arrow import Numbers, Strings
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import Profile, location_frames, location_rows, used_stacks
 
@@ -38,7 +38,7 @@ class SampleTable(TypedDict):
     """Path of the control group."""
 
 
-def columns_of(profile: Profile) -> dict[str, Numbers | Coded]:
+def columns_of(profile: Profile) -> dict[str, Numbers | Strings]:
     r"""Return columns of equal length, one row per row of ``profile.samples``, in its order.
 
     ``time`` (nanoseconds), ``cpu`` and ``cgroup`` are included if the profile has them. Undecodable bytes of names are
@@ -47,15 +47,15 @@ def columns_of(profile: Profile) -> dict[str, Numbers | Coded]:
     samples, threads, strings = profile.samples, profile.threads, profile.strings
     leaves, stack_row = used_stacks(profile)
     function, file, stack = _describe_stacks(profile, leaves)
-    timed: dict[str, Numbers | Coded] = {} if samples.time is None else {"time": samples.time}
-    table: dict[str, Numbers | Coded] = {
-        "event": coded((event.name for event in profile.events), samples.event),
+    timed: dict[str, Numbers | Strings] = {} if samples.time is None else {"time": samples.time}
+    table: dict[str, Numbers | Strings] = {
+        "event": strings_of((event.name for event in profile.events), samples.event),
         "pid": threads.pid[samples.thread],
         "tid": threads.tid[samples.thread],
-        "comm": coded((strings[row] for row in threads.comm.tolist()), samples.thread),
-        "function": coded(function, stack_row),
-        "object": coded(file, stack_row),
-        "stack": coded(stack, stack_row),
+        "comm": strings_of((strings[row] for row in threads.comm.tolist()), samples.thread),
+        "function": strings_of(function, stack_row),
+        "object": strings_of(file, stack_row),
+        "stack": strings_of(stack, stack_row),
         "value": samples.value,
         "count": samples.count,
     }
@@ -63,14 +63,14 @@ def columns_of(profile: Profile) -> dict[str, Numbers | Coded]:
         table["cpu"] = samples.cpu
     if samples.cgroup is not None:
         cgroups, row = unique_inverse(samples.cgroup)
-        table["cgroup"] = coded((strings[number] for number in cgroups.tolist()), row)
+        table["cgroup"] = strings_of((strings[number] for number in cgroups.tolist()), row)
     return timed | table
 
 
-def coded(texts: Iterable[str], rows: I32 | I64 | slice = slice(None)) -> Coded:
-    """Return a column with text ``rows[i]`` in row i; equal texts get one code."""
-    distinct, code = number_keys(map(printable, texts))
-    return Coded(as_int32(code)[rows], tuple(distinct))
+def strings_of(texts: Iterable[str], rows: I32 | I64 | slice = slice(None)) -> Strings:
+    """Return a column of printable strings: row i is ``texts[rows[i]]``, with unprintable characters replaced."""
+    distinct, index = number_keys(map(printable, texts))
+    return DictionaryColumn(as_int32(index)[rows], tuple(distinct))
 
 
 def _describe_stacks(profile: Profile, leaves: I64) -> tuple[list[str], list[str], list[str]]:

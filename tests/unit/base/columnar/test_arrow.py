@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import perf2x
-from perf2x.base.columnar import arrow
-from perf2x.base.columnar.arrow import ArrowTable, Coded
+from perf2x.base.columnar import DictionaryColumn, arrow
+from perf2x.base.columnar.arrow import ArrowTable
 from tests.support.command import recording
 
 TIMELINE = ["time", "event", "pid", "tid", "comm", "function", "object", "stack", "value", "count"]
@@ -31,12 +31,12 @@ def small() -> ArrowTable:
     return ArrowTable({
         "n": np.array([3, 1, 2], np.int64),
         "address": np.array([2**64 - 1, 0, 1], np.uint64),
-        "name": Coded(np.array([1, 0, 1], np.int32), ("a", "ß")),
+        "name": DictionaryColumn(np.array([1, 0, 1], np.int32), ("a", "ß")),
     })  # fmt: skip
 
 
 def only(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
-    monkeypatch.setattr(arrow, "is_there", modules.__contains__)
+    monkeypatch.setattr(arrow, "is_installed", modules.__contains__)
 
 
 ROWS = [
@@ -117,7 +117,7 @@ def test_the_texts_of_a_column_may_take_more_than_32_bit_offsets_reach(monkeypat
     need("pyarrow")
     import pyarrow
 
-    monkeypatch.setattr(arrow, "_MANY_CHARACTERS", 1)
+    monkeypatch.setattr(arrow, "_MAX_CHARACTERS", 1)
     table = pyarrow.table(small())
     assert str(table.schema.field("name").type) == "dictionary<values=large_string, indices=int32, ordered=0>"
     assert table.to_pylist() == ROWS

@@ -16,7 +16,7 @@ ROWS = st.lists(st.lists(WORDS, max_size=6), max_size=20)
 
 def expected(row: list[int]) -> int:
     """The scalar twin: a polynomial modulo 2⁶⁴ of words that are blurred."""
-    place, word = hashing.weights().place, int(hashing.weights().word)
+    place, word = hashing.weights().base, int(hashing.weights().word_factor)
     blurred = [(value := one * word % (1 << 64)) ^ value >> 32 for one in row]
     total = len(row) + sum(one * pow(place, at, 1 << 64) for at, one in enumerate(blurred))
     return int(mix(np.array([total % (1 << 64)], np.uint64))[0])

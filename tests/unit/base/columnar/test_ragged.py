@@ -24,7 +24,7 @@ LENGTHS = st.lists(st.integers(0, 9), max_size=20)
 
 
 def lists_of(rows: ListArray | SharedRows) -> list[list[int]]:
-    table = rows.table[rows.number] if isinstance(rows, SharedRows) else rows
+    table = rows.table[rows.indices] if isinstance(rows, SharedRows) else rows
     return [row.tolist() for row in table.rows()]
 
 

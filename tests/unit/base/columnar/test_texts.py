@@ -13,7 +13,7 @@ LISTS = st.lists(st.sampled_from(["", "a", "b", "B", "ab", "\udc80"]), max_size=
 @given(LISTS, st.data())
 def test_rows_are_those_of_a_list(texts: list[str], data: st.DataObject) -> None:
     column = DictionaryColumn.of(texts)
-    assert (len(column), list(column), column.number.dtype) == (len(texts), texts, np.int32)
+    assert (len(column), list(column), column.indices.dtype) == (len(texts), texts, np.int32)
     assert len(column.distinct) == len(set(texts))
     rows = data.draw(st.lists(st.integers(0, len(texts) - 1), max_size=9)) if texts else []
     assert list(column[np.array(rows, np.int64)]) == [texts[row] for row in rows]
@@ -26,7 +26,7 @@ def test_texts_are_asked_and_changed(texts: list[str], others: list[str]) -> Non
     """Also where a column knows texts that no row has."""
     column = DictionaryColumn.of(others + texts)[len(others) :]
     assert column.which(lambda text: text.startswith("a")).tolist() == [text.startswith("a") for text in texts]
-    changed = column.changed(str.lower)
+    changed = column.mapped(str.lower)
     assert list(changed) == [text.lower() for text in texts]
     assert len(set(changed.distinct)) == len(changed.distinct)
     ranks = column.ranks().tolist()

@@ -32,7 +32,7 @@ ROWS = st.lists(st.tuples(NUMBERS, st.integers(0, 2), NUMBERS), max_size=30)
 @pytest.fixture(autouse=True, scope="module")
 def no_rows_are_few() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(UNIQUE, "FEW", 0)
+        patch.setattr(UNIQUE, "FEW_ROWS", 0)
         yield
 
 
@@ -87,7 +87,7 @@ def test_runs_of_equal_rows_are_summed(rows: list[tuple[int, ...]]) -> None:
 @given(ROWS)
 def test_rows_are_packed_a_few_at_a_time(at_once: int, rows: list[tuple[int, ...]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(UNIQUE, "_AT_ONCE", at_once)
+        patch.setattr(UNIQUE, "_ROWS_AT_ONCE", at_once)
         assert argsort_rows(columns_of(rows)).tolist() == sorted(range(len(rows)), key=lambda row: rows[row])
 
 
@@ -95,7 +95,7 @@ def test_rows_are_packed_a_few_at_a_time(at_once: int, rows: list[tuple[int, ...
 def test_few_rows_are_ordered_alike(rows: list[tuple[int, ...]]) -> None:
     columns = columns_of(rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(UNIQUE, "FEW", len(rows))
+        patch.setattr(UNIQUE, "FEW_ROWS", len(rows))
         few = [argsort_rows(columns), *group_rows(columns)]
     for one, other in zip(few, [argsort_rows(columns), *group_rows(columns)], strict=True):
         assert one.tolist() == other.tolist()

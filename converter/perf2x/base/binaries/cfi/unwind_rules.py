@@ -120,7 +120,7 @@ class RuleTable:
             cfa_register, cfa_value, return_register = self._cfa_and_return.columns()
             self._columns = RuleColumns(
                 cfa_register, cfa_value.view(np.uint64), return_register, self._is_signal[0],
-                self._kind.whole(), self._value.whole().view(np.uint64),
+                self._kind.matrix(), self._value.matrix().view(np.uint64),
             )  # fmt: skip
         return self._columns
 

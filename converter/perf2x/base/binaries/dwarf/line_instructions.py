@@ -37,7 +37,7 @@ from perf2x.base.columnar import (
     take_rows_of,
     zeros,
 )
-from perf2x.base.columnar.byte_streams import extended, number_ends, numbers, reached
+from perf2x.base.columnar.byte_streams import decode_leb128, instruction_starts, leb128_ends, sign_extended
 from perf2x.errors import ObjectError
 
 # Bytes of a program to decode together; more if a sequence is longer.
@@ -177,7 +177,7 @@ class _LineInstructions(Frozen):
     def leb_operands(self, rows: I64) -> U64:
         """Return the first operand of each of the instructions ``rows``, a LEB128 number."""
         start = self.operand[rows]
-        return numbers(self.code, start, as_int64(self.number_end[start]))
+        return decode_leb128(self.code, start, as_int64(self.number_end[start]))
 
     def fixed_operands(self, rows: I64, order: str) -> U64:
         """Return the operand of each of the instructions ``rows``: an integer that ends with the instruction.
@@ -200,9 +200,9 @@ def _instructions(opcodes: _Opcodes, piece: U8) -> _LineInstructions:
     count = len(piece)
     code = np.append(piece, _PADDING)
     # a number that the piece cuts off ends beyond it
-    number_end = np.append(as_int32(number_ends(piece)), np.full(len(_PADDING), count + 1, np.int32))
+    number_end = np.append(as_int32(leb128_ends(piece)), np.full(len(_PADDING), count + 1, np.int32))
     end_if_begun = _instruction_ends(opcodes, code, number_end, count)
-    begin = reached(np.minimum(end_if_begun, count) - np.arange(count, dtype=np.int32))
+    begin = instruction_starts(np.minimum(end_if_begun, count) - np.arange(count, dtype=np.int32))
     opcode, operand, end = piece[begin], begin + 1, as_int64(end_if_begun[begin])
     # an extended instruction is: opcode 0, size of what follows as LEB128, extended opcode, operands
     extended_opcode = np.zeros(len(begin), np.uint8)
@@ -231,7 +231,7 @@ def _instruction_ends(opcodes: _Opcodes, code: U8, number_end: I32, count: int) 
         end = np.where(operands >= ordinal, number_end[np.minimum(end, count)], end)
     extended = flatnonzero(piece == 0)
     size_end = as_int64(number_end[extended + 1])
-    size = as_int64(np.minimum(numbers(code, extended + 1, size_end), np.uint64(count)))
+    size = as_int64(np.minimum(decode_leb128(code, extended + 1, size_end), np.uint64(count)))
     end[extended] = size_end + size
     return end
 
@@ -293,7 +293,7 @@ def _lines(opcodes: _Opcodes, found: _LineInstructions, sequence_ends: I64) -> I
     rows = opcodes.rows_with(found.opcode, _ADVANCE_LINE)
     start = found.operand[rows]
     end = as_int64(found.number_end[start])
-    advance[rows] = extended(found.leb_operands(rows), found.code[end - 1], end - start)
+    advance[rows] = sign_extended(found.leb_operands(rows), found.code[end - 1], end - start)
     total = cumsum(advance)
     return total + _last_set(len(total), [(sequence_ends, 1 - total[sequence_ends])], 1)
 

@@ -122,7 +122,7 @@ class RecordedFiles:
         if self._mmaps is None or not self.made_here:
             return {}
         has_inode = self._mmaps.inode != 0
-        number, inode = self._mmaps.filename.number[has_inode], self._mmaps.inode[has_inode]
+        number, inode = self._mmaps.filename.indices[has_inode], self._mmaps.inode[has_inode]
         low, high = (np.full(len(self._mmaps.filename.distinct), start, np.uint64) for start in (2**64 - 1, 0))
         np.minimum.at(low, number, inode)
         np.maximum.at(high, number, inode)

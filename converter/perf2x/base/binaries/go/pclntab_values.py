@@ -33,7 +33,7 @@ from perf2x.base.columnar import (
     row_numbers,
     searchsorted,
 )
-from perf2x.base.columnar.byte_streams import numbers
+from perf2x.base.columnar.byte_streams import decode_leb128
 
 # The longest number in bytes: no field is wider than 32 bits.
 _LONGEST_NUMBER = 5
@@ -99,7 +99,7 @@ def _delta_pairs(data: bytes, begin: I64, length: I64) -> tuple[ListArray, Bools
     count = np.diff(offsets)
     first = np.append(0, last[:-1] + 1)[: len(last)]
     first[offsets[:-1][count > 0]] = starts[:-1][count > 0]
-    read = numbers(raw, first, np.minimum(last + 1, first + _LONGEST_NUMBER))
+    read = decode_leb128(raw, first, np.minimum(last + 1, first + _LONGEST_NUMBER))
     place = arange(len(read)) - repeat(offsets[:-1], count)
     zeros = np.append(flatnonzero((read == 0) & (place >= 2) & (place % 2 == 0)), len(read))
     end = zeros[searchsorted(zeros, offsets[:-1])]
