@@ -24,11 +24,9 @@ _EXIT_INTERRUPTED = 130
 _EXIT_TERMINATED = 143
 
 _NO_MEMORY = "not enough memory; use fewer processes (--jobs 1), or a part of the recording (--time, --pid)"
+# Errors that leave a file unwritten: full disk, quota, file size limit (ulimit -f), failing device, closed stream.
+# Numbers that the operating system lacks are 0.
 _UNWRITABLE = frozenset(getattr(errno, name, 0) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "EBADF"))
-"""Errors that leave a file unwritten: full disk, quota, file size limit (ulimit -f), failing device, closed stream.
-
-Numbers that the operating system lacks are 0.
-"""
 
 
 @contextlib.contextmanager

@@ -4,12 +4,10 @@ import contextlib
 import os
 import sys
 
+# Name of each stream, flags to open the null device with, and mode of the file object, by descriptor. The flags are the
+# wrong way round for input and output, so that using them fails, as on a closed descriptor. Standard error can be
+# written, and discards messages.
 _STREAMS = (("stdin", os.O_WRONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w"))
-"""Name of each stream, flags to open the null device with, and mode of the file object, by descriptor.
-
-The flags are the wrong way round for input and output, so that using them fails, as on a closed descriptor. Standard
-error can be written, and discards messages.
-"""
 
 
 def open_standard_streams() -> None:

@@ -19,7 +19,7 @@ sdk = pytest.importorskip("mcp")
 
 from perf2x.cli.agents import agent_tools  # noqa: E402
 from perf2x.cli.agents.agent_tools import AgentTools  # noqa: E402
-from perf2x.cli.agents.below_folders import BelowFolders  # noqa: E402
+from perf2x.cli.agents.allowed_folders import AllowedFolders  # noqa: E402
 from perf2x.cli.agents.mcp_server import make_server  # noqa: E402
 from perf2x.kernel.load_options import LoadOptions  # noqa: E402
 from perf2x.symbolizer.symbol_options import SymbolOptions  # noqa: E402
@@ -44,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
 
 def client(*folders: Path, symfs: Path = DATA) -> Any:
     options = LoadOptions(symbols=SymbolOptions(symfs=symfs))
-    return sdk.Client(make_server(AgentTools(BelowFolders([*map(str, folders)]), options, (DATA,))))
+    return sdk.Client(make_server(AgentTools(AllowedFolders([*map(str, folders)]), options, (DATA,))))
 
 
 @pytest.fixture
@@ -103,10 +103,10 @@ COMMANDS: dict[str, tuple[dict[str, object], tuple[object, ...]]] = {
         {"before": "before.data", "after": "after.data", "per": [1000, 1600], "map": {"o1.so": "o2.so"}},
         ("diff", "before.data", "after.data", "--per", "1000,1600", "--map", "o1.so=o2.so", "-q"),
     ),
-    "report": ({"recording": "calls.data"}, ("report", "calls.data", "--max-bytes", agent_tools.MOST, "-q")),
+    "report": ({"recording": "calls.data"}, ("report", "calls.data", "--max-bytes", agent_tools.MAX_BYTES, "-q")),
     "report of a change": (
         {"recording": "after.data", "before": "before.data"},
-        ("report", "after.data", "--before", "before.data", "--max-bytes", agent_tools.MOST, "-q"),
+        ("report", "after.data", "--before", "before.data", "--max-bytes", agent_tools.MAX_BYTES, "-q"),
     ),
 }
 
@@ -224,9 +224,9 @@ def test_callers_of_very_many_functions_are_not_asked_for(ask: Ask, monkeypatch:
 
 
 def test_answers_are_bounded(ask: Ask, monkeypatch: Any) -> None:
-    monkeypatch.setattr(agent_tools, "MOST", 8_000)
+    monkeypatch.setattr(agent_tools, "MAX_BYTES", 8_000)
     assert len(ask("report", recording="calls.data").encode()) <= 8_100
-    monkeypatch.setattr(agent_tools, "MOST", 300)
+    monkeypatch.setattr(agent_tools, "MAX_BYTES", 300)
     for tool in ("top", "annotate"):
         more = {"function": "*"} if tool == "annotate" else {}
         said = ask(tool, recording="inlines.data", **more)

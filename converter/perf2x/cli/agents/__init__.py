@@ -1,1 +1,1 @@
-"""``perf2x mcp``: answers of limited size for programs such as language models."""
+"""``perf2x mcp``: answers about recordings, of limited size, for language models."""

@@ -1,4 +1,8 @@
-"""Answers questions about recordings as text: the lines of the commands, limited in size."""
+"""The tools of ``perf2x mcp``: each answers a question about a recording with the text that a command prints.
+
+Answers are limited in size, and questions to files in given folders. The docstrings of the tools are their descriptions
+for the language model.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -6,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from perf2x.api import diff, top
-from perf2x.cli.agents.below_folders import BelowFolders
+from perf2x.cli.agents.allowed_folders import AllowedFolders
 from perf2x.cli.render.fit_text import first_lines
 from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen
 from perf2x.cli.render.text_table import Column, name_column, table_lines
@@ -21,12 +25,12 @@ from perf2x.model.profile import Profile
 from perf2x.model.totals.row_kinds import Sort
 from perf2x.tools.tables.report_tables import Caller, call_tree, callers_of
 
-MOST = 20_000
+MAX_BYTES = 20_000
 """Maximum size of an answer in bytes, about 5,000 tokens."""
 _MOST_ROWS = 200
 # Maximum number of functions whose callers are listed at once.
 _MOST_FUNCTIONS = 63
-_BYTES_OF_TOKEN = 4
+_BYTES_PER_TOKEN = 4
 _CONFIDENCE = 0.95
 _SCREEN = Screen(WITHOUT_TERMINAL)
 
@@ -36,11 +40,11 @@ By = Literal["function", "object", "thread"]
 class AgentTools:
     """Answers questions about files in the given folders. Raises Perf2xError for questions without an answer."""
 
-    def __init__(self, files: BelowFolders, options: LoadOptions, source_dirs: tuple[Path, ...]) -> None:
+    def __init__(self, files: AllowedFolders, options: LoadOptions, source_dirs: tuple[Path, ...]) -> None:
         self._files = files
         self._options = options
         self._source_dirs = source_dirs
-        self._load = lru_cache(maxsize=4)(self._load_file)
+        self._load = lru_cache(maxsize=4)(self._load_file)  # questions about the same recording follow each other
 
     def report(self, recording: str, before: str = "") -> str:
         """Summarize a perf.data recording: what was recorded, hottest functions with callers, paths, threads, quality,
@@ -53,11 +57,11 @@ class AgentTools:
         from perf2x.tools.diff.pair_options import PairOptions
         from perf2x.tools.diff.recording_pair import pair_of
 
-        loaded, changes, how = self._loaded(recording), None, ReportFlags(max_bytes=MOST)
+        loaded, changes, flags = self._loaded(recording), None, ReportFlags(max_bytes=MAX_BYTES)
         if before:
             pair = pair_of((before, recording), (self._loaded(before), loaded), "period", PairOptions())
-            loaded, changes = pair.after, changes_of(pair, GateVerdict(), _CONFIDENCE, how.limit)
-        return _answer(recording_report(loaded, (recording,), how, changes).markdown())
+            loaded, changes = pair.after, changes_of(pair, GateVerdict(), _CONFIDENCE, flags.limit)
+        return _answer(recording_report(loaded, (recording,), flags, changes).markdown())
 
     def top(self, recording: str, by: By = "function", sort: Sort = "self", limit: int = 20) -> str:
         """List the hottest functions, objects or threads of a perf.data recording: cost by itself (self), and with all
@@ -65,7 +69,7 @@ class AgentTools:
         from perf2x.cli.render.top_table import remarks, top_report
 
         loaded = self._loaded(recording)
-        table = top(loaded, by=by, sort=sort, limit=_rows(limit))
+        table = top(loaded, by=by, sort=sort, limit=_checked(limit))
         return _answer([*top_report(table, (recording,)).lines(_SCREEN), *remarks(table, loaded)])
 
     def callers(self, recording: str, function: str, limit: int = 20) -> str:
@@ -73,23 +77,23 @@ class AgentTools:
         ``function`` is a name as ``top`` shows it, or a glob."""
         from perf2x.features.annotate.make_listings import choose_functions
 
-        profile, most = self._loaded(recording).profile, _rows(limit)
-        found = choose_functions(profile, ListingOptions(function, source=True, value="period"))
-        if len(found) > _MOST_FUNCTIONS:
-            words = f"it matches {len(found):,} functions, more than {_MOST_FUNCTIONS}"
-            raise OptionError(f"{function}: {words}")
-        callers = callers_of(call_tree(profile), found).items()
-        return _answer(line for name, rows in callers for line in _caller_lines(profile, name, rows, most))
+        profile, max_rows = self._loaded(recording).profile, _checked(limit)
+        matching = choose_functions(profile, ListingOptions(function, source=True, value="period"))
+        if len(matching) > _MOST_FUNCTIONS:
+            reason = f"it matches {len(matching):,} functions, more than {_MOST_FUNCTIONS}"
+            raise OptionError(f"{function}: {reason}")
+        callers = callers_of(call_tree(profile), matching).items()
+        return _answer(line for key, rows in callers for line in _caller_lines(profile, *key, rows, max_rows))
 
     def annotate(self, recording: str, function: str, assembly: bool = False) -> str:
         """Show what each source line of a function costs, or each instruction (``assembly``). ``function`` is a name as
         ``top`` shows it, or a glob."""
         from perf2x.cli.render.annotate_page import listing_report
 
-        listing = ListingOptions(
+        listing_options = ListingOptions(
             function, source=not assembly, assembly=assembly, source_dirs=self._source_dirs, value="period"
         )
-        return _answer(listing_report(self._loaded(recording, listing).profile).lines(_SCREEN))
+        return _answer(listing_report(self._loaded(recording, listing_options).profile).lines(_SCREEN))
 
     def diff(
         self,
@@ -111,7 +115,7 @@ class AgentTools:
 
         sides = (self._loaded(before), self._loaded(after))
         table = diff(
-            *sides, by=by, sort=sort, normalize=normalize, per=per, per_value=per_value, map=map, limit=_rows(limit)
+            *sides, by=by, sort=sort, normalize=normalize, per=per, per_value=per_value, map=map, limit=_checked(limit)
         )
         notes = [*table.notes, *([table.unmoved_note] if table.unmoved else ())]
         return _answer([*diff_report(table, _CONFIDENCE).lines(_SCREEN), *notes])
@@ -135,24 +139,27 @@ class AgentTools:
         from perf2x.cli.render.query_result import first_rows, text_lines
         from perf2x.fleet.query import answered
 
-        with answered(self._files.find(dataset, folder=True), sql) as found:
-            layout, left_out = first_rows(found, _rows(limit))
+        with answered(self._files.find(dataset, folder=True), sql) as answer:
+            layout, left_out = first_rows(answer, _checked(limit))
         more = [f"… {left_out:,} more rows"] if left_out else []
         return _answer([*text_lines(layout, _SCREEN), *more])
 
     def _loaded(self, name: str, listings: ListingOptions | None = None) -> Loaded:
+        """Load a recording, unless it is among the last four and has not changed since."""
         path = self._files.find(name)
-        found = path.stat()
-        return self._load(path, (found.st_mtime_ns, found.st_size, found.st_ino), listings)
+        status = path.stat()
+        return self._load(path, (status.st_mtime_ns, status.st_size, status.st_ino), listings)
 
-    def _load_file(self, path: Path, _: tuple[int, int, int], listings: ListingOptions | None) -> Loaded:
+    def _load_file(self, path: Path, _version: tuple[int, int, int], listings: ListingOptions | None) -> Loaded:
+        """Load a recording. ``_version`` is part of the cache's key: a changed file has another one."""
         return load(str(path), self._options.but(listings=listings))
 
 
-def _caller_lines(profile: Profile, name: tuple[str, str], rows: Sequence[Caller], limit: int) -> Iterator[str]:
+def _caller_lines(profile: Profile, name: str, object_name: str, rows: Sequence[Caller], limit: int) -> Iterator[str]:
+    """Yield a heading with the total of a function, and a table of its first ``limit`` callers."""
     unit, total = profile.events[profile.default_event].unit, sum(row.value for row in rows)
-    thing = f" ({plain(name[1])})" if name[1] else ""
-    yield f"{plain(name[0])}{thing}: total {format_amount(total, unit)}, {plural(len(rows), 'caller')}"
+    in_object = f" ({plain(object_name)})" if object_name else ""
+    yield f"{plain(name)}{in_object}: total {format_amount(total, unit)}, {plural(len(rows), 'caller')}"
     shown = rows[:limit]
     columns = [
         Column("total", [format_amount(row.value, unit, total) for row in shown]),
@@ -164,13 +171,14 @@ def _caller_lines(profile: Profile, name: tuple[str, str], rows: Sequence[Caller
     yield from [f"… {len(rows) - limit:,} more"] if len(rows) > limit else []
 
 
-def _rows(limit: int) -> int:
+def _checked(limit: int) -> int:
+    """Return the limit. Raises OptionError if it is out of range."""
     if not 1 <= limit <= _MOST_ROWS:
         raise OptionError(f"limit={limit}: it must be from 1 to {_MOST_ROWS}")
     return limit
 
 
 def _answer(lines: Iterable[str]) -> str:
-    """Return the lines that fit into an answer, the number of other lines, and the answer's size."""
-    text = "\n".join(first_lines(lines, MOST))
-    return f"{text}\n(about {-(-len(text.encode()) // _BYTES_OF_TOKEN):,} tokens)"
+    """Return the lines that fit into an answer, the number of lines left out, and the size of the answer in tokens."""
+    text = "\n".join(first_lines(lines, MAX_BYTES))
+    return f"{text}\n(about {-(-len(text.encode()) // _BYTES_PER_TOKEN):,} tokens)"

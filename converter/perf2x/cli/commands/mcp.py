@@ -41,10 +41,12 @@ def mcp(
     if not folders:
         raise OptionError("name the folders with the recordings: perf2x mcp FOLDER")
     from perf2x.cli.agents.agent_tools import AgentTools
-    from perf2x.cli.agents.below_folders import BelowFolders
+    from perf2x.cli.agents.allowed_folders import AllowedFolders
     from perf2x.cli.agents.mcp_server import make_server
 
     tools = AgentTools(
-        BelowFolders(folders), load_options, (load_options.of(ListingSettings).listings or ListingOptions()).source_dirs
+        AllowedFolders(folders),
+        load_options,
+        (load_options.of(ListingSettings).listings or ListingOptions()).source_dirs,
     )
     make_server(tools).run()

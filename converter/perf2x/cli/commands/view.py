@@ -64,12 +64,12 @@ def view(
     loaded = load_with_progress(sources, options, quiet)
     print_messages([*quality_lines(loaded, verbose), *notes(emitter, loaded.profile)], quiet)
 
-    def alone(source: str, name: str) -> Page:
-        titled = replace(emitter, title=emitter.title and f"{emitter.title}: {source}")
-        return make_page(source, name, load_with_progress(source, options, quiet), titled)
+    def page_of(source: str, name: str) -> Page:
+        emitter_of_source = replace(emitter, title=emitter.title and f"{emitter.title}: {source}")
+        return make_page(source, name, load_with_progress(source, options, quiet), emitter_of_source)
 
-    together = make_page("", file_name(sources[0]), loaded, emitter)
-    pages = with_each_alone(together, sources, alone, quiet=quiet)
+    page_of_all = make_page("", file_name(sources[0]), loaded, emitter)
+    pages = with_each_alone(page_of_all, sources, page_of, quiet=quiet)
     if serve:
         serve_pages({"": pages[0].content, **{page.name: page.content for page in pages}}, port or 0, quiet=quiet)
     else:

@@ -1,1 +1,1 @@
-"""Parts of ``perf2x diff``: the pair to compare, output files, limits."""
+"""Parts of ``perf2x diff``: the files that it writes, and the limits of ``--fail-above``."""

@@ -12,29 +12,31 @@ FORMATS = {
     "pprof": ((".pb.gz", ".pb"), "go tool pprof -http=: {}"),
     "collapsed": ((".folded", ".txt"), "flamegraph.pl {} > diff.svg"),
 }
-"""Suffixes of each format, its own first, and how to open it."""
+"""For each format the suffixes of its files, the first of which is the default, and how to open a file."""
 
 
 def format_to_write(to: str | None, output: str | None) -> str | None:
-    """Return the format given by --to or by the output's suffix; None for only the table.
+    """Return the format of the file to write, from --to or from the suffix of the output; None if neither was typed.
 
-    Raises OptionError for any other.
+    Raises OptionError if the two contradict each other, or if the suffix is that of no format.
     """
-    found = next((name for name, (suffixes, _) in FORMATS.items() if (output or "").endswith(suffixes)), to)
-    if to is not None and found != to:
-        raise OptionError(f"the name {output} means {found}, not --to {to}, whose files end with {FORMATS[to][0][0]}")
+    format_name = next((name for name, (suffixes, _) in FORMATS.items() if (output or "").endswith(suffixes)), to)
+    if to is not None and format_name != to:
+        raise OptionError(
+            f"the name {output} means {format_name}, not --to {to}, whose files end with {FORMATS[to][0][0]}"
+        )
     if output is None:
         return to
     if to is not None:
         check_output_name(to, output)
-    if found is None:
+    if format_name is None:
         formats = " or ".join(FORMATS)
         raise OptionError(f"--output {output}: the name does not determine the format; choose one with --to: {formats}")
-    return found
+    return format_name
 
 
 def write_difference(to: str, output: str | None, pair: RecordingPair) -> str:
-    """Write the difference in one format; return a sentence about the file, "" for standard output."""
+    """Write the difference in the format ``to``; return a sentence about the file, "" for standard output."""
     (suffix, _), hint = FORMATS[to]
     target = output or f"diff{suffix}"
     with open_output(target, inputs=pair.sources) as out:
@@ -51,7 +53,7 @@ def write_difference(to: str, output: str | None, pair: RecordingPair) -> str:
 
 
 def _write_scaled(to: str, pair: RecordingPair, out: BinaryIO) -> None:
-    """Write a format that does not scale the profiles itself."""
+    """Write pprof or collapsed stacks, from profiles that are scaled here; the page scales them itself."""
     from perf2x.emitters.collapsed import Collapsed, two_columns
     from perf2x.emitters.pprof.pprof import Pprof
     from perf2x.tools.diff.changes import difference, normalized

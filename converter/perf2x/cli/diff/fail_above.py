@@ -1,4 +1,10 @@
-"""``--fail-above`` of ``perf2x diff``: judges the growth of functions, objects and the total by its limits."""
+"""``--fail-above`` of ``diff`` and ``report``: did functions, objects or the total grow by more than their limits?
+
+A row fails a limit if its growth exceeds the limit and sampling noise does not explain that growth. Noise is judged for
+all rows of all limits together, so that two recordings of the same program pass with the requested confidence, however
+many rows are compared. Rows that only took over the cost of other code (renamed, split, inlined) do not fail.
+Recordings of different programs are not compared, apart from their totals if the command line of perf was the same.
+"""
 
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
@@ -23,51 +29,60 @@ if TYPE_CHECKING:
 
 
 class DiffGate(Frozen):
-    """Checks all limits, and distinguishes changes from noise."""
+    """The limits of one command, and the column that they apply to."""
 
     flags: "ComparisonFlags"
     sort: str
-    """self or total: the column that limits apply to."""
+    """self or total"""
 
     def verdict(
-        self, by: str, compared: Callable[[str], "Comparison"], callers: "CallersOf | None" = None
+        self, by: str, comparison_by: Callable[[str], "Comparison"], callers: "CallersOf | None" = None
     ) -> "GateVerdict":
-        """Check every limit against the tables that ``compared`` returns.
+        """Check every limit, and return the outcome.
 
-        ``compared`` and ``callers`` are those of RecordingPair; ``by`` is the kind of table for limits that name none.
-        Raises OptionError for a limit that could never be exceeded, and for a name that neither recording has.
+        ``comparison_by`` returns the comparison of functions, objects, threads or shares; it and ``callers`` are
+        methods of RecordingPair. A limit that names no kind of rows applies to those of the kind ``by``. Without
+        ``callers``, moved code and likely causes are not looked for. Raises OptionError for a limit that could never be
+        exceeded, and for a name that neither recording has.
         """
-        if compared(by).normalize and any(limit.kind == "total" for limit in self.flags.fail_above):
+        if comparison_by(by).normalize and any(limit.kind == "total" for limit in self.flags.fail_above):
             raise OptionError(
                 "--fail-above total=… could never fail when shares are compared, because scaled totals are equal; "
                 "share=5% limits the shares of functions"
             )
         kinds = {"": by, "total": by}
-        checks = [_Check.of(one, kinds.get(one.kind, one.kind), compared) for one in self.flags.fail_above]
+        checks = [
+            _Check.select(limit, kinds.get(limit.kind, limit.kind), comparison_by) for limit in self.flags.fail_above
+        ]
+        # several limits may apply to one row, which counts once; the total counts as 1
         rows = {(check.kind, row.key): (check, row) for check in checks for row in check.rows}
-        among = sum(check.comparison.parts([row], self.sort) for check, row in rows.values())
-        among += any(check.whole for check in checks)
+        limited_share = sum(check.comparison.parts([row], self.sort) for check, row in rows.values())
+        limited_share += any(check.with_total for check in checks)
         unknown = [check.unknown for check in checks if check.unknown]
         if unknown and not self.flags.allow_unknown:
             raise OptionError(f"{unknown[0]} (--allow-unknown accepts that)")
-        functions, verdict = compared("function"), GateVerdict(notes=unknown)
-        if why := functions.mismatch():
-            checks = [replace(check, rows=()) for check in checks if check.whole and functions.same_command]
+        functions, verdict = comparison_by("function"), GateVerdict(notes=unknown)
+        if mismatch := functions.mismatch():
+            # the functions differ, but totals of the same command can be compared
+            checks = [replace(check, rows=()) for check in checks if check.with_total and functions.same_command]
             if not checks:
-                return GateVerdict(notes=unknown, other_program=f"the earlier recording is of another program: {why}")
-            unknown.append(f"only the total is compared: {why}")
+                return GateVerdict(
+                    notes=unknown, other_program=f"the earlier recording is of another program: {mismatch}"
+                )
+            unknown.append(f"only the total is compared: {mismatch}")
         for check in checks:
-            self._judge(check, among, functions, callers, verdict)
-        return replace(verdict, cause=self._cause(functions, callers, verdict)) if callers and not why else verdict
+            self._judge(check, limited_share, functions, callers, verdict)
+        return replace(verdict, cause=self._cause(functions, callers, verdict)) if callers and not mismatch else verdict
 
     def _cause(self, functions: "Comparison", callers: "CallersOf", verdict: "GateVerdict") -> str:
-        """Return a sentence on the likely cause of everything that failed; "" if there is no single one."""
-        failed = {key for key in verdict.failures if key == WHOLE or self.sort == "self"}
+        """Return a sentence on the likely cause of everything that failed; "" if there is no single cause."""
+        failed = {key for key in verdict.failures if key == TOTAL or self.sort == "self"}
+        # functions with a failure of their own, of their share, of their object or of the total
         grown = {
             row.key
             for row in functions.lines
             for kind, key in (("function", row.key), ("share", row.key), ("object", (row.object or "[unknown]", "")))
-            if failed & {WHOLE, (kind, *key)}
+            if failed & {TOTAL, (kind, *key)}
         }
         if not grown:
             return ""
@@ -78,34 +93,36 @@ class DiffGate(Frozen):
     def _judge(
         self,
         check: "_Check",
-        among: float,
+        limited_share: float,
         functions: "Comparison",
         callers: "CallersOf | None",
         verdict: "GateVerdict",
     ) -> None:
         """Add the outcome of one limit to the verdict.
 
-        ``among`` is the share of the costs to which all limits apply (see ``Comparison.parts``), so that the intervals
-        of all of them hold at once.
+        ``limited_share`` is the share of the rows of all limits in the costs (``Comparison.parts``). It widens
+        intervals so that those of all these rows hold at once.
         """
-        judged = check.comparison.judged(check.rows, self.flags.confidence, (among, among))
+        judged = check.comparison.judged(check.rows, self.flags.confidence, (limited_share, limited_share))
         verdict.intervals.update({(check.kind, *row.key): row.interval(self.sort) for row in judged})
         large = [row for row in judged if row.moved(self.sort) > check.allowed]
         if check.kind == "share" and not functions.normalize:
-            large = self._costlier(large, functions, among, verdict)
+            large = self._costlier(large, functions, limited_share, verdict)
         if callers and not self.flags.any_change and check.kind in ("function", "share"):
             large = self._not_moved(large, check, functions, callers, verdict)
-        found = {(check.kind, *row.key): row for row in sorted(large, key=lambda row: (-row.moved(self.sort), row.key))}
-        if check.whole:
-            whole = check.comparison.whole_change(self.flags.confidence, among)
-            verdict.intervals[WHOLE] = whole.interval(self.sort)
-            found = {WHOLE: whole} | found if whole.moved(self.sort) > check.allowed else found
-        noise = []
-        for key, row in found.items():
+        exceeding = {
+            (check.kind, *row.key): row for row in sorted(large, key=lambda row: (-row.moved(self.sort), row.key))
+        }
+        if check.with_total:
+            total = check.comparison.whole_change(self.flags.confidence, limited_share)
+            verdict.intervals[TOTAL] = total.interval(self.sort)
+            exceeding = {TOTAL: total} | exceeding if total.moved(self.sort) > check.allowed else exceeding
+        noise = []  # names of rows that noise may explain
+        for key, row in exceeding.items():
             name = f"{row.name} in {row.object}" if row.object else row.name
             name = f"the share of {name}" if check.kind == "share" else name
             if self._is_growth(row):
-                verdict.failures.setdefault(key, self._failure(name, " of the total" * (key != WHOLE), row, check))
+                verdict.failures.setdefault(key, self._failure(name, " of the total" * (key != TOTAL), row, check))
             else:
                 noise.append(name)
         if noise:
@@ -115,13 +132,13 @@ class DiffGate(Frozen):
             )
 
     def _costlier(
-        self, shares: Sequence["Change"], functions: "Comparison", among: float, verdict: "GateVerdict"
+        self, shares: Sequence["Change"], functions: "Comparison", limited_share: float, verdict: "GateVerdict"
     ) -> list["Change"]:
-        """Return the rows whose functions also cost more, not only a larger share; add a note on the others."""
-        costs = functions.judged(shares, self.flags.confidence, (among, among))
+        """Return the rows whose functions cost more, not only a larger share of the total; add a note on the others."""
+        costs = functions.judged(shares, self.flags.confidence, (limited_share, limited_share))
         costlier = {row.key for row in costs if self._is_growth(row)}
-        if cheap := [row.name for row in shares if row.key not in costlier]:
-            verdict.notes.append(f"shares that grew only because others shrank: {first_of(cheap, _NAMED)}")
+        if not_costlier := [row.name for row in shares if row.key not in costlier]:
+            verdict.notes.append(f"shares that grew only because others shrank: {first_of(not_costlier, _NAMED)}")
         return [row for row in shares if row.key in costlier]
 
     def _not_moved(
@@ -149,20 +166,25 @@ class DiffGate(Frozen):
         """Return whether a cost grew: by any amount if any change counts, otherwise by more than noise explains."""
         return (row.moved(self.sort) if self.flags.any_change else row.interval(self.sort)[0]) > 0
 
-    def _failure(self, name: str, of: str, row: "Change", check: "_Check") -> str:
+    def _failure(self, name: str, of_total: str, row: "Change", check: "_Check") -> str:
+        """Return ``parse grew by +2.1 % of the total (+1.8 % to +2.4 %), more than 1 % (--fail-above)``.
+
+        ``of_total`` is the text after the first figure, "" for the total itself.
+        """
         whole = check.comparison.before.whole
-        was, now = (format_percent(value, whole) for value in row.sides(self.sort))
-        of += f", from {was} to {now}" * (check.kind == "share")
+        before, after = (format_percent(value, whole) for value in row.sides(self.sort))
+        of_total += f", from {before} to {after}" * (check.kind == "share")
         low, high = (format_change(limit, whole) for limit in row.interval(self.sort))
-        span = "" if self.flags.any_change else f" ({low} to {high})"
+        interval = "" if self.flags.any_change else f" ({low} to {high})"
         change = format_change(row.moved(self.sort), whole)
-        return f"{name} grew by {change}{of}{span}, more than {check.limit.percent:g} % (--fail-above)"
+        return f"{name} grew by {change}{of_total}{interval}, more than {check.limit.percent:g} % (--fail-above)"
 
 
 RowKey = tuple[str, str, str]
 """Kind, name and object of a row."""
-WHOLE: RowKey = ("total", "", "")
-# Maximum number of changes within noise to name.
+TOTAL: RowKey = ("total", "", "")
+"""The key of the total, which is not a row of a table."""
+# Maximum number of rows to name in one note.
 _NAMED = 3
 
 
@@ -178,12 +200,12 @@ class GateVerdict(Frozen):
     other_program: str = ""
     """A sentence if the earlier recording is of another program; then nothing was compared."""
     intervals: dict["RowKey", "Interval"] = field(default_factory=dict)
-    """The interval of every row that a limit applies to, and of WHOLE if one does."""
+    """The interval of every row that a limit applies to, and of TOTAL if a limit applies to the total."""
 
     def table(
         self, pair: "RecordingPair", shown: "Shown", confidence: float, columns: Sequence[str] = ()
     ) -> "DiffTable":
-        """Return the table of a pair of recordings.
+        """Return the table of changes in a pair of recordings.
 
         Rows to which a limit applies have the gate's intervals, so that the table agrees with the verdict; the other
         rows have intervals of the given ``confidence``.
@@ -204,18 +226,19 @@ class _Check(Frozen):
     allowed: float
     """The largest acceptable change, in the event's unit."""
     rows: Sequence["Change"] = ()
-    whole: bool = False
+    with_total: bool = False
     """Whether the limit applies to the total, too."""
     unknown: str = ""
     """A sentence if neither recording has the limit's name."""
 
     @classmethod
-    def of(cls, limit: "GrowthLimit", kind: str, compared: Callable[[str], "Comparison"]) -> "_Check":
-        """Choose the rows to which a limit applies: none if the total of the earlier recording is 0.
+    def select(cls, limit: "GrowthLimit", kind: str, comparison_by: Callable[[str], "Comparison"]) -> "_Check":
+        """Return the check of a limit, with the rows of the table ``kind`` to which it applies.
 
-        Normalized totals are not checked, because they are equal.
+        There are none if the total of the earlier recording is 0. Normalized totals are not checked, because they are
+        equal.
         """
-        comparison = compared(kind)
+        comparison = comparison_by(kind)
         check = cls(limit, kind, comparison, limit.percent / 100 * comparison.before.whole)
         if not comparison.before.whole:
             return check
@@ -223,8 +246,8 @@ class _Check(Frozen):
         matching = [row for row in changes if row.name == limit.pattern or fnmatchcase(row.name, limit.pattern)]
         unknown = ""
         if not matching and limit.pattern != "*":
-            what = "function" if limit.kind == "share" else limit.kind
-            unmatched = no_such(what, limit.pattern, [row.name for row in changes], "the recordings have")
+            row_kind = "function" if limit.kind == "share" else limit.kind
+            unmatched = no_such(row_kind, limit.pattern, [row.name for row in changes], "the recordings have")
             unknown = f"--fail-above: {unmatched}"
-        whole = limit.kind in ("", "total") and not comparison.normalize
-        return replace(check, rows=matching, whole=whole, unknown=unknown)
+        with_total = limit.kind in ("", "total") and not comparison.normalize
+        return replace(check, rows=matching, with_total=with_total, unknown=unknown)

@@ -1,1 +1,1 @@
-"""``perf2x report``: its data, what follows from it, and Markdown."""
+"""Parts of ``perf2x report``: its data, advice that follows from the data, and the page."""

@@ -1,4 +1,4 @@
-"""The data of ``perf2x report`` as plain JSON values: those of ``--stats json``, ``top`` and ``diff``, and callers.
+"""The data of ``perf2x report``, as values for JSON: those of ``--stats``, ``top`` and ``diff``, callers and paths.
 
 docs/report.md has the schema.
 """
@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from perf2x.base.frozen_struct import Frozen
-from perf2x.cli.diff.fail_above import WHOLE, GateVerdict
+from perf2x.cli.diff.fail_above import TOTAL, GateVerdict
 from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.render.stats_json import quality_facts
 from perf2x.cli.render.top_table import total_facts
@@ -19,30 +19,32 @@ from perf2x.tools.diff.changed_rows import DiffTable, Shown
 from perf2x.tools.diff.recording_pair import RecordingPair
 from perf2x.tools.tables.report_tables import ReportTables
 
-_OF_META = ("hostname", "os_release", "arch", "perf_version", "wall_start_ns")
+# fields of Meta that the JSON has in ``session``
+_SESSION_FIELDS = ("hostname", "os_release", "arch", "perf_version", "wall_start_ns")
 
 
 class Changes(Frozen):
-    """Changes since another recording."""
+    """Changes since the earlier recording, as a table and as values for JSON."""
 
     table: DiffTable
     facts: dict[str, Any]
 
 
-def changes_of(pair: RecordingPair, growth: GateVerdict, confidence: float, rows: int) -> Changes:
-    """Return the functions whose self cost changed most.
+def changes_of(pair: RecordingPair, growth: GateVerdict, confidence: float, limit: int) -> Changes:
+    """Return the functions whose self cost changed most, ``limit`` of them at most.
 
-    Rows to which a limit of ``growth`` applies have its intervals; the other rows have intervals of ``confidence``.
+    ``growth`` is the outcome of ``--fail-above``. Rows to which a limit applies have the intervals by which it was
+    judged; the other rows have intervals of ``confidence``.
     """
     from perf2x.cli.render.diff_table import difference_facts
     from perf2x.tools.diff.changes import excludes_zero
 
-    table = growth.table(pair, Shown("function", "self", rows), confidence)
+    table = growth.table(pair, Shown("function", "self", limit), confidence)
     facts = {
         "recording": pair.sources[0],
         "normalized": pair.normalize,
         "significant": excludes_zero(
-            growth.intervals.get(WHOLE) or table.comparison.whole_change(confidence).self_interval
+            growth.intervals.get(TOTAL) or table.comparison.whole_change(confidence).self_interval
         ),
         "moved": len(table.moved),
         "moved_significantly": sum(row.significant("self") for row in table.moved),
@@ -53,14 +55,14 @@ def changes_of(pair: RecordingPair, growth: GateVerdict, confidence: float, rows
 def report_facts(
     loaded: Loaded, tables: ReportTables, sources: Sequence[str], changes: Changes | None, verdict: Verdict | None
 ) -> dict[str, Any]:
-    """Return all data of a report except the next steps, which follow from this data."""
+    """Return all data of a report except the advice on what to look at next, which follows from this data."""
     stats, meta = quality_facts(loaded), loaded.profile.meta
     by_self, by_total = total_facts(tables.by_self), total_facts(tables.by_total)
     for row in (*by_self["rows"], *by_total["rows"]):
         row["callers"] = to_builtins(tables.callers[row["name"], row["object"]])
     return stats | {
         "recordings": list(sources),
-        "session": {key: getattr(meta, key) for key in _OF_META},
+        "session": {key: getattr(meta, key) for key in _SESSION_FIELDS},
         "command_line": list(meta.command_line),
         "duration_ns": meta.duration_ns,
         "events": [event for event in stats["events"] if event["samples"] or "readings" in event],
@@ -72,7 +74,7 @@ def report_facts(
         "by_total": by_total,
         "objects": total_facts(tables.objects),
         "threads": total_facts(tables.threads),
-        "paths": [{"functions": one.functions, "self": one.own, "total": one.total} for one in tables.paths],
+        "paths": [{"functions": path.functions, "self": path.own, "total": path.total} for path in tables.paths],
         "verdict": to_builtins(verdict),
         "difference": changes.facts if changes else None,
     }

@@ -1,4 +1,7 @@
-"""The page of ``perf2x report``: lines of ``info``, tables of ``top`` and ``diff``, in Markdown or for a terminal."""
+"""The page of ``perf2x report``: lines of ``info``, tables of ``top`` and ``diff``, and advice on what to look at next.
+
+The page is a list of parts, which are printed as Markdown or for a terminal.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
@@ -29,40 +32,48 @@ from perf2x.tools.tables.report_tables import Caller, HotPath, ReportTables, rep
 from perf2x.tools.tables.top_rows import TopTable
 
 # Maximum number of characters of a sentence, and of a caller's name.
-_SENTENCE, _NAME = 1000, 40
-_CALLERS = 3
+_SENTENCE_LENGTH, _NAME_LENGTH = 1000, 40
+# Maximum number of callers to show for a function.
+_MAX_CALLERS = 3
 
 
 def recording_report(
     loaded: Loaded,
     sources: Sequence[str],
-    how: ReportFlags,
+    flags: ReportFlags,
     changes: Changes | None = None,
     verdict: Verdict | None = None,
 ) -> Report:
-    """Return the report about a recording; its page for people has at most ``how.max_bytes``."""
-    tables, most = report_tables(loaded.profile, how.value, how.limit, how.columns), how.max_bytes or MAX_BYTES
+    """Return the report on a recording. Its page has at most ``flags.max_bytes``; the JSON is not limited.
+
+    ``changes`` are those since an earlier recording, ``verdict`` the outcome of limits, which comes first.
+    """
+    tables = report_tables(loaded.profile, flags.value, flags.limit, flags.columns)
+    max_bytes = flags.max_bytes or MAX_BYTES
     facts = report_facts(loaded, tables, sources, changes, verdict)
-    steps = [*next_steps(facts, [one for one in advice_with_typed_options(loaded) if not one.for_dates])]
+    # the page shows no time of day, for which some advice is
+    recording_advice = [advice for advice in advice_with_typed_options(loaded) if not advice.for_dates]
+    steps = [*next_steps(facts, recording_advice)]
     facts["next"] = advice_facts(steps)
 
-    found = _parts(loaded, tables, facts, steps, changes)
-    parts = [part for part in found if part.texts or part.table is not None]
+    all_parts = _parts(loaded, tables, facts, steps, changes)
+    parts = [part for part in all_parts if part.texts or part.table is not None]
 
-    def for_people(screen: Screen) -> Iterator[str]:
-        ahead = verdict.lines(screen) if verdict else ()
+    def terminal_lines(screen: Screen) -> Iterator[str]:
+        verdict_lines = verdict.lines(screen) if verdict else ()
         heading = screen.sentence(f"perf2x report: {short(sources[0])}", "bold")
-        return first_lines(chain(ahead, heading, _terminal(parts, screen)), most)
+        return first_lines(chain(verdict_lines, heading, _terminal_lines(parts, screen)), max_bytes)
 
     def markdown() -> Iterator[str]:
-        ahead = verdict.markdown() if verdict else ()
-        return markdown_document(f"perf2x report: {name_list(sources)}", _sections(parts), most, ahead)
+        verdict_lines = verdict.markdown() if verdict else ()
+        heading = f"perf2x report: {name_list(sources)}"
+        return markdown_document(heading, _sections(parts), max_bytes, verdict_lines)
 
-    return Report(for_people, lambda: facts, markdown)
+    return Report(terminal_lines, lambda: facts, markdown)
 
 
 class _Part(Frozen):
-    """Part of a page: sentences, or a table and its layouts, from wide to narrow."""
+    """Part of a page: a title ("" for none), sentences, and a table with its layouts, from wide to narrow."""
 
     title: str
     texts: Sequence[str | Advice] = ()
@@ -73,12 +84,12 @@ class _Part(Frozen):
 def _parts(
     loaded: Loaded, tables: ReportTables, facts: dict[str, Any], steps: Sequence[Advice], changes: Changes | None
 ) -> Iterator[_Part]:
-    """Yield the parts of the page; ``facts`` are those of JSON."""
-    rows = tables.objects.limit or 0
+    """Yield the parts of the page, some of which may be empty; ``facts`` is the value for JSON."""
+    limit = tables.objects.limit or 0
     events = facts["events"]
-    more = [f"… and {len(events) - rows:,} more events"] if len(events) > rows else []
+    more_events = [f"… and {len(events) - limit:,} more events"] if len(events) > limit else []
     session = [f"{label}: {text}" for label, text in session_facts(facts["session"] | facts)]
-    yield _Part("", [contents_line(loaded), *session, *event_lines(loaded, events[:rows]), *more])
+    yield _Part("", [contents_line(loaded), *session, *event_lines(loaded, events[:limit]), *more_events])
     yield _Part("Look at next", steps)
     if changes:
         table = changes.table
@@ -86,37 +97,47 @@ def _parts(
             "What changed", [*table.notes, *[table.unmoved_note] * (table.unmoved > 0)], table, change_layouts(table)
         )
     title = "Hottest functions by themselves" if tables.by_self.rows else "Sums"
-    some = " (some are missing)" * lacks_callers(steps)
-    yield _functions(title, tables.by_self, tables, some)
+    warning = " (some are missing)" * lacks_callers(steps)
+    yield _functions(title, tables.by_self, tables, warning)
     if tables.by_self.rows:
-        yield _functions("Hottest functions with all that they call", tables.by_total, tables, some)
+        yield _functions("Hottest functions with all that they call", tables.by_total, tables, warning)
         yield _Part(
-            "Hottest paths" + some.replace("some", "some callers"), [*_paths(tables.paths, tables.by_self.whole.whole)]
+            "Hottest paths" + warning.replace("some", "some callers"),
+            [*_paths(tables.paths, tables.by_self.whole.whole)],
         )
         yield _Part("Objects", (), tables.objects, total_layouts(tables.objects))
         yield _Part("Threads", (), tables.threads, total_layouts(tables.threads))
-    yield _Part("Quality", [*quality_lines(loaded, rows)])
+    yield _Part("Quality", [*quality_lines(loaded, limit)])
 
 
-def _functions(title: str, table: TopTable, tables: ReportTables, some: str) -> _Part:
-    """Return functions, and their callers with shares of the function's total."""
-    called = name_column(f"called by{some}", [_callers(tables.callers[row.key], row.total) for row in table.rows])
+def _functions(title: str, table: TopTable, tables: ReportTables, warning: str) -> _Part:
+    """Return a table of functions with a column of callers, and the share of the function's total due to each.
+
+    ``warning`` is added to the heading of that column, which the narrower layouts lack.
+    """
+    callers = name_column(f"called by{warning}", [_callers(tables.callers[row.key], row.total) for row in table.rows])
     layouts = total_layouts(table)
-    return _Part(title, (), table, [*([*layout, called] for layout in layouts), *layouts])
+    return _Part(title, (), table, [*([*layout, callers] for layout in layouts), *layouts])
 
 
-def _callers(rows: Sequence[Caller], total: int) -> str:
-    named = [f"{short(row.name, _NAME) or 'no caller'} {format_percent(row.value, total)}" for row in rows[:_CALLERS]]
-    return ", ".join([*named, *([f"{len(rows) - _CALLERS:,} more"] if len(rows) > _CALLERS else [])])
+def _callers(callers: Sequence[Caller], total: int) -> str:
+    """Return the first callers of a function with their shares of its ``total``, and the number of others."""
+    listed = [
+        f"{short(caller.name, _NAME_LENGTH) or 'no caller'} {format_percent(caller.value, total)}"
+        for caller in callers[:_MAX_CALLERS]
+    ]
+    return ", ".join([*listed, *([f"{len(callers) - _MAX_CALLERS:,} more"] if len(callers) > _MAX_CALLERS else [])])
 
 
 def _paths(paths: Iterable[HotPath], whole: int) -> Iterator[str]:
+    """Yield a line for each path, with its share of ``whole``, the total of the event."""
     for path in paths:
         own = f", the last function itself {format_percent(path.own, whole)}" if path.own else ""
         yield f"{format_percent(path.total, whole)}{own}: {' → '.join(path.shown)}"
 
 
 def _sections(parts: Iterable[_Part]) -> Iterator[Section]:
+    """Yield the parts as Markdown."""
     for part in parts:
         yield Section(part.title and f"#### {part.title}", ())
         if part.table is not None:
@@ -124,7 +145,8 @@ def _sections(parts: Iterable[_Part]) -> Iterator[Section]:
         yield Section("\n".join(f"- {_sentence(line, code)}" for line in part.texts), ())
 
 
-def _terminal(parts: Iterable[_Part], screen: Screen) -> Iterator[str]:
+def _terminal_lines(parts: Iterable[_Part], screen: Screen) -> Iterator[str]:
+    """Yield the parts as lines for a terminal."""
     for part in parts:
         yield from ("", screen.paint(part.title, "bold underline")) if part.title else ()
         for line in part.texts:
@@ -132,5 +154,6 @@ def _terminal(parts: Iterable[_Part], screen: Screen) -> Iterator[str]:
         yield from lines_on_screen(part.table, part.layouts, screen) if part.table is not None else ()
 
 
-def _sentence(line: str | Advice, quoted: Callable[..., str]) -> str:
-    return line.with_names(quoted) if isinstance(line, Advice) else quoted(line, _SENTENCE)
+def _sentence(line: str | Advice, quote: Callable[..., str]) -> str:
+    """Return a sentence; ``quote`` is applied to the names in an Advice, and to any other sentence as a whole."""
+    return line.with_names(quote) if isinstance(line, Advice) else quote(line, _SENTENCE_LENGTH)

@@ -19,7 +19,8 @@ from urllib.parse import quote
 from perf2x.errors import OutputError
 
 ADDRESS = "127.0.0.1"
-_NAMES = frozenset({ADDRESS, "localhost", "[::1]"})
+# names of this machine in the Host header of a request
+_LOCAL_HOSTS = frozenset({ADDRESS, "localhost", "[::1]"})
 _HEADERS = {
     "Content-Type": "text/html; charset=utf-8",
     "Cache-Control": "no-store",
@@ -31,9 +32,9 @@ _HEADERS = {
 
 
 class PageServer(ThreadingHTTPServer):
-    """Server of pages by name below ``url``, where the page without a name is.
+    """Serves pages below ``url``, each under its name in ``pages``; the page with the name "" is at ``url`` itself.
 
-    Raises OutputError when the port cannot be opened. Port 0 uses a free one.
+    Port 0 stands for any free port. Raises OutputError if the port cannot be opened.
     """
 
     daemon_threads = True
@@ -49,23 +50,25 @@ class PageServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """URL of the page."""
+        """URL of the page with the name ""."""
         return f"http://{ADDRESS}:{self.server_port}{self.path}"
 
     def server_bind(self) -> None:
-        """Bind without looking up the machine's full name; HTTPServer looks it up, and may wait for a name server."""
+        """Bind to the port without HTTPServer's lookup of the machine's full name, which may wait for a name server."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = cast(tuple[str, int], self.server_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore connections that the browser closed."""
+        """Ignore errors of connections, such as one that the browser closed; print others."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
+    """Answers one request for a page."""
+
     server: PageServer
-    timeout = 30
+    timeout = 30  # seconds
     server_version = "perf2x"
     sys_version = ""
 
@@ -78,13 +81,15 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(with_body=False)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - http.server's name
-        """Log no requests."""
+        """Do not log requests."""
 
     def _answer(self, *, with_body: bool) -> None:
+        """Send the headers of the requested page and, if ``with_body``, the page itself."""
         if not _is_local_host(self.headers.get("Host", "")):
             self.send_error(HTTPStatus.FORBIDDEN, "This page is served to localhost only")
             return
         requested = self.path.partition("?")[0].encode(errors="replace")
+        # compared in constant time, so that the random part of the path cannot be found out byte by byte
         page = next((page for path, page in self.server.pages.items() if hmac.compare_digest(requested, path)), None)
         if page is None:
             self.send_error(HTTPStatus.NOT_FOUND)
@@ -99,6 +104,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _is_local_host(host: str) -> bool:
-    """Return whether a Host header names this machine, with any port: a tunnel may have another one."""
+    """Return whether a Host header names this machine, with any port: that of an ssh tunnel may differ from ours."""
     name, colon, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
-    return (name or host).lower() in _NAMES and (not colon or port.isdecimal())
+    return (name or host).lower() in _LOCAL_HOSTS and (not colon or port.isdecimal())

@@ -1,4 +1,8 @@
-"""Pages of ``perf2x view``: one recording; or several, together and each alone, with a choice on every page."""
+"""The pages of ``perf2x view``.
+
+One recording is one page. Several recordings are a page that shows them together and a page for each, with a list on
+every page to choose one of the others.
+"""
 
 import html
 import io
@@ -13,22 +17,25 @@ from perf2x.kernel.load_result import Loaded
 from perf2x.kernel.registry import Emitter
 from perf2x.model.printable_text import printable
 
-# Maximum number of recordings with a page of their own, because each is read a second time.
+# Maximum number of recordings that get a page of their own, because each is read a second time for it.
 _MOST_ALONE = 20
-_CHOICE = b'<select id="recording">'
-_TOGETHER = "All together"
+# the empty list in the page
+_EMPTY_LIST = b'<select id="recording">'
+_TITLE_OF_ALL = "All together"
 
 
 class Page(Frozen):
-    """A page, its name in the list of recordings, and its file name, to which the others link."""
+    """One HTML page."""
 
     title: str
+    """Its entry in the list of recordings."""
     name: str
+    """Its file name, to which the other pages link."""
     content: bytes
 
 
 def file_name(source: str) -> str:
-    """Return a file name for the page of a source in any folder or URL."""
+    """Return a file name for the page of a recording, from the last part of its path or URL."""
     return re.sub(r"[^\w.+-]+", "_", default_output(source, ".html"))
 
 
@@ -40,33 +47,34 @@ def make_page(title: str, name: str, loaded: Loaded, emitter: Emitter) -> Page:
 
 
 def with_each_alone(
-    together: Page, sources: Sequence[str], alone: Callable[[str, str], Page], *, quiet: bool
+    page_of_all: Page, sources: Sequence[str], make_page_of: Callable[[str, str], Page], *, quiet: bool
 ) -> list[Page]:
-    """Return the page of all recordings and, if there are several, the page that ``alone`` makes of each one.
+    """Return the page of all recordings and, if there are several, a page of each.
 
-    A recording that cannot be shown alone, for example because a filter excludes all of its samples, is not among the
-    choices, and a message gives the reason.
+    ``make_page_of`` takes a recording and a file name. A recording that cannot be shown alone, for example because a
+    filter excludes all of its samples, is not in the list, and a message gives the reason.
     """
     if len(sources) > _MOST_ALONE and not quiet:
         print_message(
             f"{len(sources):,} recordings are shown together; only up to {_MOST_ALONE} can be chosen one by one"
         )
     if not 1 < len(sources) <= _MOST_ALONE:
-        return [together]
-    pages = [Page(_TOGETHER, together.name, together.content)]
+        return [page_of_all]
+    pages = [Page(_TITLE_OF_ALL, page_of_all.name, page_of_all.content)]
     for number, source in enumerate(sources, 1):
         try:
-            pages.append(alone(source, f"{number}-{file_name(source)}"))
+            pages.append(make_page_of(source, f"{number}-{file_name(source)}"))
         except Perf2xError as error:
             print_message(f"{source} cannot be chosen: {error}")
-    return list(_with_choices(pages))
+    return list(_with_lists(pages))
 
 
-def _with_choices(pages: Sequence[Page]) -> Iterator[Page]:
+def _with_lists(pages: Sequence[Page]) -> Iterator[Page]:
+    """Yield the pages with all titles in the list of each, its own title selected."""
     for page in pages:
         options = "".join(
-            f'<option value="{html.escape(one.name)}"{" selected" * (one is page)}>{html.escape(printable(one.title))}'
-            "</option>"
-            for one in pages
+            f'<option value="{html.escape(entry.name)}"{" selected" * (entry is page)}>'
+            f"{html.escape(printable(entry.title))}</option>"
+            for entry in pages
         )
-        yield Page(page.title, page.name, page.content.replace(_CHOICE, _CHOICE + options.encode(), 1))
+        yield Page(page.title, page.name, page.content.replace(_EMPTY_LIST, _EMPTY_LIST + options.encode(), 1))

@@ -15,7 +15,8 @@ from perf2x.cli.view.http_server import ADDRESS, PageServer
 from perf2x.cli.view.recording_pages import Page
 from perf2x.errors import OutputError
 
-_DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
+# variables of which one is set if a browser can be shown
+_DISPLAY_VARIABLES = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
 
 
 def open_pages(pages: Sequence[Page], *, quiet: bool) -> None:
@@ -29,7 +30,10 @@ def open_pages(pages: Sequence[Page], *, quiet: bool) -> None:
 
 
 def serve_pages(pages: Mapping[str, bytes], port: int, *, quiet: bool) -> None:
-    """Serve pages until Ctrl-C; print the URL of the one without a name, and the ssh command on standard error."""
+    """Serve pages, by name, until Ctrl-C.
+
+    The URL of the page with the name "" is printed on standard output, the ssh command for a tunnel on standard error.
+    """
     with PageServer(pages, port) as server, contextlib.suppress(KeyboardInterrupt):
         print(server.url, flush=True)
         if not quiet:
@@ -40,9 +44,10 @@ def serve_pages(pages: Mapping[str, bytes], port: int, *, quiet: bool) -> None:
 
 
 def _write_temporary_pages(pages: Sequence[Page]) -> Path:
-    """Write pages to new files in a private temporary directory and return the first; remove all on failure.
+    """Write pages to files in a new private temporary directory, and return the path of the first.
 
-    The files stay when the command ends, since a browser may read it later; the system cleans its temporary directory.
+    The files stay when the command ends, since the browser may read them later; the system cleans its directory of
+    temporary files. If writing fails, all are removed.
     """
     try:
         folder = Path(tempfile.mkdtemp(prefix="perf2x-"))
@@ -60,7 +65,7 @@ def _write_temporary_pages(pages: Sequence[Page]) -> Path:
 
 def _open_in_browser(page: Path) -> bool:
     """Open the page in the user's browser; return False if there is none, or no screen to show it on."""
-    if sys.platform not in ("win32", "darwin", "cygwin") and not any(map(os.environ.get, _DISPLAYS)):
+    if sys.platform not in ("win32", "darwin", "cygwin") and not any(map(os.environ.get, _DISPLAY_VARIABLES)):
         return False  # webbrowser might start a text browser, which cannot show the page
     import webbrowser
 

@@ -1,4 +1,4 @@
-"""Commands inside the page of ``perf2x web``, called by the worker (page/worker.js)."""
+"""Runs commands in the page of ``perf2x web``, where the web worker (page/worker.js) calls these functions."""
 
 import contextlib
 import io
@@ -16,40 +16,40 @@ from perf2x.errors import ObjectError
 from perf2x.kernel.load_options import Progress
 from perf2x.kernel.registry import load_symbol_sources
 
-_USED = ("cli.render.stats_json", "cli.render.summary", "emitters.flame.html", "kernel.conversion",
+# Modules that most conversions import when they need them.
+_PRELOADED_MODULES = ("cli.render.stats_json", "cli.render.summary", "emitters.flame.html", "kernel.conversion",
          "kernel.sample_pass", "kernel.open_bundle", "symbolizer.symbolize")  # fmt: skip
-"""Modules that most conversions import on demand."""
 
 
 def prepare() -> None:
-    """Import what the first conversion needs, ahead of time."""
-    for name in _USED:
+    """Import what the first conversion needs, while the user chooses a file."""
+    for name in _PRELOADED_MODULES:
         import_module(f"perf2x.{name}")
     command("convert")
     load_symbol_sources()
     write_page("", iter(()), io.BytesIO(), compress=False)
 
 
-def run(words: Sequence[str], listener: Progress) -> tuple[int, str]:
-    """Run a command; return its exit code and its standard error. ``listener`` is called with progress."""
-    errors, code = io.StringIO(), 0
+def run(arguments: Sequence[str], listener: Progress) -> tuple[int, str]:
+    """Run a command; return its exit code and what it wrote to standard error. ``listener`` receives its progress."""
+    stderr, code = io.StringIO(), 0
     progress.listener = listener
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(stderr):
         try:
             with report_errors():
-                app(list(words), prog_name="perf2x")
-        except SystemExit as end:
-            code = int(end.code or 0)
-    return code, errors.getvalue()
+                app(list(arguments), prog_name="perf2x")
+        except SystemExit as exit_:
+            code = int(exit_.code or 0)
+    return code, stderr.getvalue()
 
 
 def link_by_build_id(folder: str, cache: str) -> None:
-    """Link the ELF files of ``folder`` into perf's build-id cache layout, so that their names do not matter."""
+    """Link the ELF files in ``folder`` into a build-id cache like perf's, so that their names do not matter."""
     for path in sorted(Path(folder).iterdir()):
         with contextlib.suppress(ObjectError):
             file = open_object(path)
-            text = file.build_id.hex()
-            entry = Path(cache, ".build-id", text[:2], text[2:])
+            build_id = file.build_id.hex()
+            entry = Path(cache, ".build-id", build_id[:2], build_id[2:])
             entry.mkdir(parents=True, exist_ok=True)
             link = entry / ("elf" if has_code(file) else "debug")
             link.unlink(missing_ok=True)

@@ -1,6 +1,8 @@
-"""Writes the folder of the page: its own files, perf2x as sources, and Pyodide, next to them or at a URL.
+"""Writes the folder of the page of ``perf2x web``.
 
-Equal inputs give equal bytes. Every file has a digest, which the browser checks before it caches the file.
+It has the files of the page, perf2x as source code, and Pyodide (Python for browsers), or the URL where the browser
+gets Pyodide. Equal inputs give equal bytes. Every file has a digest, which the browser checks before it caches the
+file.
 """
 
 import base64
@@ -22,15 +24,16 @@ from perf2x.emitters.flame.page_template import write_page
 from perf2x.errors import OutputError, SettingError
 
 SOURCES = "perf2x.sources"
-"""Name of a gzipped tarball; it has no suffix such as .gz, with which some servers would send it unpacked."""
-# Other packages that conversions import.
-_PURE = ("annotated-doc", "demangle", "perf2x", "shellingham", "typer", "typing-extensions")
-_OWN = ("command_words.js", "drop.js", "web.css", "worker.js", "example.gzipped")
-_KINDS = (".py", ".js", ".css", ".html", ".json")
+"""Name of a gzipped tarball with the Python code. With the suffix .gz, some servers would send it unpacked."""
+# Packages in the tarball: perf2x, and those in pure Python that conversions import. Others come from Pyodide.
+_PACKAGES = ("annotated-doc", "demangle", "perf2x", "shellingham", "typer", "typing-extensions")
+_PAGE_FILES = ("command_words.js", "drop.js", "web.css", "worker.js", "example.gzipped")
+# suffixes of perf2x's files in the tarball
+_SOURCE_SUFFIXES = (".py", ".js", ".css", ".html", ".json")
 
 
 class _PageFile(Frozen):
-    """One file of the page: its location for browsers, its digest, and its content if it is in the folder."""
+    """A file of the page: its URL for browsers, its digest, and its content if it is written to the folder."""
 
     url: str
     integrity: str
@@ -40,20 +43,20 @@ class _PageFile(Frozen):
 def write_folder(folder: Path, pyodide: str) -> int:
     """Write the folder and return its size in bytes.
 
-    ``pyodide`` is a folder or URL with Pyodide's files; "": the pinned version at its CDN. Raises SettingError when
-    files are missing there, OutputError when ``folder`` has other files or cannot be written.
+    ``pyodide`` is a folder or a URL with Pyodide's files; "" stands for its CDN. Raises SettingError if files are
+    missing there or have another version, OutputError if ``folder`` has other files or cannot be written.
     """
     try:
         if folder.is_dir() and any(folder.iterdir()) and not (folder / SOURCES).exists():
             raise OutputError(f"{folder} has other files; choose a new folder")
-        parts = dict(_pyodide(pyodide))
+        page_files = dict(_pyodide(pyodide))
         (folder / "pyodide").mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"cannot write {folder}: {error.strerror}") from None
-    own = {name: _page_file(name) for name in _OWN} | {"index.html": _index_page(), SOURCES: _sources()}
-    parts |= {name: _part(name, content) for name, content in own.items()}
-    contents = {name: part.content for name, part in parts.items() if part.content is not None}
-    contents["service_worker.js"] = _kept(parts) + _page_file("service_worker.js")
+    own_contents = {name: _page_file(name) for name in _PAGE_FILES} | {"index.html": _index_page(), SOURCES: _sources()}
+    page_files |= {name: _file_in_folder(name, content) for name, content in own_contents.items()}
+    contents = {name: file.content for name, file in page_files.items() if file.content is not None}
+    contents["service_worker.js"] = _list_of_cached_files(page_files) + _page_file("service_worker.js")
     for name, content in contents.items():
         with open_output(str(folder / name), inputs=()) as out:
             out.write(content)
@@ -61,29 +64,35 @@ def write_folder(folder: Path, pyodide: str) -> int:
 
 
 def _page_file(name: str) -> bytes:
+    """Return the content of a file in ``cli/web/page``."""
     return (files("perf2x.cli.web") / "page" / name).read_bytes()
 
 
-def _part(name: str, content: bytes) -> _PageFile:
+def _file_in_folder(name: str, content: bytes) -> _PageFile:
+    """Return a file that is written to the folder, where its URL is its name."""
     return _PageFile(name, _integrity(hashlib.sha256(content).digest()), content)
 
 
 def _integrity(digest: bytes) -> str:
-    """Return a digest in the form that browsers expect."""
+    """Return a SHA-256 digest in the form that browsers expect: ``sha256-`` and base64."""
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
-def _kept(parts: dict[str, _PageFile]) -> bytes:
-    """Return the list of files for the service worker, under a name that changes whenever a file's digest does."""
-    listed = {name: {"url": part.url, "integrity": part.integrity} for name, part in sorted(parts.items())}
-    name = hashlib.sha256(json.dumps(listed).encode()).hexdigest()[:16]
-    return f"const KEPT = {json.dumps({'name': f'perf2x-{name}', 'files': listed})};\n".encode()
+def _list_of_cached_files(page_files: dict[str, _PageFile]) -> bytes:
+    """Return a line of JavaScript with the files that the service worker caches, and a name for its cache.
+
+    The name changes whenever a file's digest does, so that a new version of the page gets a new cache.
+    """
+    listed = {name: {"url": file.url, "integrity": file.integrity} for name, file in sorted(page_files.items())}
+    version = hashlib.sha256(json.dumps(listed).encode()).hexdigest()[:16]
+    return f"const KEPT = {json.dumps({'name': f'perf2x-{version}', 'files': listed})};\n".encode()
 
 
 def _index_page() -> bytes:
-    """Return the page of the folder with a policy that allows only the scripts and styles of the flame graph inside it.
+    """Return index.html with a Content-Security-Policy that names the scripts and styles which may run, by digest.
 
-    Among them are the scripts that the graph's page contains as text, and runs once it has unpacked them.
+    The page shows flame graphs, which are pages of their own inside it. So the policy allows the scripts and styles of
+    a flame graph, including scripts that it contains as text and runs once it has unpacked them.
     """
     page, out = _page_file("index.html"), io.BytesIO()
     write_page("", iter([b"{}"]), out, compress=False)
@@ -95,7 +104,7 @@ def _index_page() -> bytes:
 
 
 def _sources() -> bytes:
-    """Return perf2x and the pure packages that it needs as a gzipped tarball."""
+    """Return the files of ``_PACKAGES`` as a gzipped tarball, without times, so that equal files give equal bytes."""
     out = io.BytesIO()
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0) as packed,
@@ -109,38 +118,46 @@ def _sources() -> bytes:
 
 
 def _source_files() -> Iterator[tuple[str, bytes]]:
+    """Yield the path in the tarball and the content of each file: sources, licences, and metadata of the packages."""
     root = Path(perf2x.__file__).parent
     for path in root.rglob("*.*"):
-        if path.suffix in _KINDS:
+        if path.suffix in _SOURCE_SUFFIXES:
             yield f"perf2x/{path.relative_to(root).as_posix()}", path.read_bytes()
-    for name in _PURE:
+    for name in _PACKAGES:
         package = distribution(name)
-        for about in ("METADATA", "entry_points.txt"):
-            yield f"{name}-{package.version}.dist-info/{about}", (package.read_text(about) or "").encode()
+        for metadata in ("METADATA", "entry_points.txt"):
+            yield f"{name}-{package.version}.dist-info/{metadata}", (package.read_text(metadata) or "").encode()
         for file in package.files or ():
             if "licenses" in file.parts or (file.suffix == ".py" and name != "perf2x" and ".." not in file.parts):
                 yield file.as_posix(), file.read_binary()
 
 
 def _pyodide(source: str) -> Iterator[tuple[str, _PageFile]]:
-    """Yield Pyodide's files and packages by their path in the page; SettingError for any version but the pinned one."""
+    """Yield Pyodide's files and packages by their path in the page.
+
+    ``source`` is a folder, whose files are written to the page's folder, or a URL, or "" for the URLs in pyodide.json.
+    Raises SettingError for any version but the pinned one.
+    """
     pinned = json.loads(_page_file("pyodide.json"))
     base, lock = source and f"{source.rstrip('/')}/", pinned["lock"]
-    digests = {one["file_name"]: _integrity(bytes.fromhex(one["sha256"])) for one in lock["packages"].values()}
-    for url, listed in ((pinned["core_url"], pinned["core"]), (pinned["packages_url"], digests)):
-        for file, integrity in listed.items():
-            name, part = f"pyodide/{file}", _PageFile((base or url) + file, integrity)
+    packages = {
+        package["file_name"]: _integrity(bytes.fromhex(package["sha256"])) for package in lock["packages"].values()
+    }
+    for url, digests in ((pinned["core_url"], pinned["core"]), (pinned["packages_url"], packages)):
+        for file_name, integrity in digests.items():
+            name, page_file = f"pyodide/{file_name}", _PageFile((base or url) + file_name, integrity)
             if source and not re.match("https?://", source):
-                part = _part(name, _content(Path(source, file)))
-            if part.integrity != integrity:
-                refusal = f"{file} is not that of Pyodide {pinned['version']}, which the page needs"
+                page_file = _file_in_folder(name, _content(Path(source, file_name)))
+            if page_file.integrity != integrity:
+                refusal = f"{file_name} is not that of Pyodide {pinned['version']}, which the page needs"
                 raise SettingError("", "pyodide", f" {source}: {refusal}")
-            yield name, part
+            yield name, page_file
     name = "pyodide/pyodide-lock.json"
-    yield name, _part(name, json.dumps(lock).encode())
+    yield name, _file_in_folder(name, json.dumps(lock).encode())
 
 
 def _content(path: Path) -> bytes:
+    """Return the content of a file of Pyodide. Raises SettingError if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:

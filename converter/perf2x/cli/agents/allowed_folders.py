@@ -1,4 +1,4 @@
-"""Restricts files to the folders given at start; no link leads out of them."""
+"""Restricts questions to files in the folders that were given on the command line; no link leads out of them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,8 +7,8 @@ from perf2x.errors import OptionError
 from perf2x.model.printable_text import short
 
 
-class BelowFolders:
-    """Files that questions may name, relative to any of the folders, or absolute."""
+class AllowedFolders:
+    """The folders whose files questions may name, by a path relative to any of them, or by an absolute path."""
 
     def __init__(self, folders: Sequence[str]) -> None:
         for folder in folders:
@@ -17,15 +17,15 @@ class BelowFolders:
         self._folders = [Path(folder).resolve() for folder in folders]
 
     def find(self, name: str, *, folder: bool = False) -> Path:
-        """Return the file or folder with links resolved. Raises OptionError if it is outside the folders.
+        """Return the path of a file or folder with links resolved; with ``folder``, only that of a folder.
 
-        A folder with links to the outside is refused, too.
+        Raises OptionError if there is none, if it is outside the folders, and for a folder with links to the outside.
         """
-        inside = [path for folder in self._folders if (path := self._resolved(Path(folder, name))) is not None]
-        if not inside:
+        candidates = [path for allowed in self._folders if (path := self._resolved(Path(allowed, name))) is not None]
+        if not candidates:
             listed = ", ".join(map(str, self._folders))
             raise OptionError(f"{short(name)}: not below {listed}")
-        found = next((path for path in inside if path.is_dir() or (path.is_file() and not folder)), None)
+        found = next((path for path in candidates if path.is_dir() or (path.is_file() and not folder)), None)
         if found is None:
             raise OptionError(f"{short(name)}: there is no such {'folder' if folder else 'file'}")
         for path in found.rglob("*") if found.is_dir() else ():
@@ -34,12 +34,12 @@ class BelowFolders:
         return found
 
     def _resolved(self, path: Path) -> Path | None:
-        """Return the path without links; None outside the folders, or if it cannot be resolved."""
+        """Return the path with links resolved; None if that is outside the folders, or cannot be done."""
         try:
-            found = path.resolve()
-            found.lstat()
-        except FileNotFoundError:
+            resolved = path.resolve()
+            resolved.lstat()  # raises the errors that resolve() leaves out
+        except FileNotFoundError:  # its path can still be judged
             pass
         except (OSError, RuntimeError, ValueError):  # too long, a loop of links, an invalid character
             return None
-        return found if any(found.is_relative_to(folder) for folder in self._folders) else None
+        return resolved if any(resolved.is_relative_to(folder) for folder in self._folders) else None
