@@ -50,7 +50,9 @@ def facts(path: Path, shards: Sequence[Shard] = (ALL_BLOCKS,)) -> dict[str, Any]
         "samples": samples,
         "count": recording.sample_count,
         "fingerprint": recording.fingerprint,
-        "traces": [(one.start, one.stop, one.offset, one.queue, one.tid, one.cpu) for one in recording._index.traces],
+        "traces": [
+            (one.start, one.stop, one.buffer_offset, one.buffer, one.tid, one.cpu) for one in recording._index.traces
+        ],
         "damage": sorted((count.name, count.count) for count in diagnostics.counts.values()),
     }
 

@@ -1,4 +1,4 @@
-"""Reads perf.data: converts bytes to event tables."""
+"""Reads perf.data files: bytes → session, side-band tables and batches of samples."""
 
 from perf2x.reader.recording import PerfRecording, open_recording
 

@@ -1,6 +1,13 @@
-"""The first walk over a record stream: frames the records, unpacks compressed ones, and plans the blocks.
+"""The first walk over the records of a recording: finds their boundaries, unpacks compressed ones, and plans blocks.
 
-Blocks have a few MiB each, so that they stay in the CPU cache.
+It walks over each section in steps of a few MiB. Records are framed up to a special one (see record_framing.py):
+
+- A compressed record is unpacked; the records in it take its place in the block.
+- The trace data after AUXTRACE and HEADER_TRACING_DATA is skipped, but its place or contents are kept (``_Findings``).
+- simpleperf's large records are read here, and are in no block.
+
+Blocks have a few MiB each, so that they stay in the CPU cache. Each is yielded as soon as it is complete, and its plan
+is kept for later walks.
 """
 
 import struct
@@ -29,47 +36,50 @@ from perf2x.reader.record_block import (
 from perf2x.reader.record_framing import WIDE, FramedRecords, frame_records
 
 SPAN = 4 << 20
-"""Approximate bytes of records in a block: small enough for the cache, large enough to amortize numpy's calls."""
+"""Bytes to frame at once, and the usual size of a block.
+
+Small enough for the cache, large enough to amortize the calls of numpy.
+"""
 FEW_RECORDS = 24576
 """A block with fewer records than this continues beyond ``SPAN``.
 
 Records with user stack dumps are large, and unwinding few samples takes as many steps as unwinding many.
 """
-_AUXTRACE_SIZE = HEADER_SIZE + 36
 LARGEST_BLOCK = 120 << 20
 """Bytes at which a block ends, however few records it has."""
-_LARGEST_RECORD = 1 << 16
+_AUXTRACE_SIZE = HEADER_SIZE + 36  # bytes of struct perf_record_auxtrace up to its field cpu
+_LARGEST_RECORD = 1 << 16  # more than header.size can state
 
 
 class TraceBlock(Frozen):
-    """Hardware trace after an AUXTRACE record: bytes [start, stop) of a section."""
+    """The hardware trace that follows an AUXTRACE record: bytes [start, stop) of a section."""
 
     section: DataSection
     start: int
     stop: int
-    offset: int
-    """Offset of its first byte in the AUX buffer, which keeps counting when the buffer wraps."""
-    queue: int
-    """Number of the buffer."""
+    buffer_offset: int
+    """Offset of the first byte in the AUX buffer; it goes on growing when the buffer wraps around."""
+    buffer: int
+    """Number of the AUX buffer (auxtrace_event.idx)."""
     tid: int
-    """Traced thread, −1 for all of a CPU."""
-    cpu: int
+    """The traced thread; −1 for all threads of a CPU."""
+    cpu: int  # the traced one; −1 for a thread on all CPUs
 
 
 Note = Callable[[str, str, int, str], None]
-"""Reports damage; arguments as of Diagnostics.add."""
+"""Reports damage; takes the arguments of Diagnostics.add: name, advice, count, where."""
 
 
 class _Findings(Struct):
-    """Findings of the walk so far outside the blocks, in file order."""
+    """What the walk has found so far that is in no block, in file order."""
 
     note: Note
     tracing_data: list[U8] = field(default_factory=list)
-    """The data of HEADER_TRACING_DATA records."""
+    """The data of HEADER_TRACING_DATA records, and of simpleperf's corresponding ones."""
     traces: list[TraceBlock] = field(default_factory=list)
-    """Blocks of hardware trace."""
+    """The hardware trace."""
     kallsyms: U8 | None = None
-    """The kernel's symbols, from a simpleperf record."""
+    """The contents of /proc/kallsyms, from a simpleperf record."""
     uncounted: Counter[int] = field(default_factory=Counter)
     """Number of records that are in no block, by type: compressed records, and simpleperf's of the types in WIDE."""
 
@@ -78,7 +88,7 @@ class FirstWalk:
     """The first walk over all sections: iterate over ``blocks`` to the end, then call ``finish``."""
 
     def __init__(self, sections: Sequence[DataSection], order: ByteOrder, note: Note) -> None:
-        """``note`` is called for damage, in file order.
+        """Prepare a walk that calls ``note`` for damage, in file order.
 
         Damage that lies before the end of a block is reported before the block is yielded.
         """
@@ -99,13 +109,13 @@ class FirstWalk:
         for section in self._sections:
             self._plans.append([])
             walk = _SectionWalk(section, self._order, self.findings)
-            passed = 0
+            forgotten = 0  # offset up to which the section's pages may have been freed
             for plan, block in walk.blocks(self._end):
                 self._plans[-1].append(plan)
                 self._end += sum_of(block.sizes)
-                yield block, done + walk.at
-                section.forget(passed, walk.at)
-                passed = walk.at
+                yield block, done + walk.offset
+                section.forget(forgotten, walk.offset)
+                forgotten = walk.offset
             walk.note_leftover()
             done += len(section.data)
 
@@ -115,11 +125,11 @@ class FirstWalk:
 
 
 class _BlockBuilder(Struct):
-    """Builds one block."""
+    """Collects the chunks of one block; ``position`` is the block's, ``length`` the bytes of its records so far."""
 
     position: int
     length: int = 0
-    _records: int = 0
+    _record_count: int = 0
     _chunks: list[Chunk] = []
     _parts: list[U8] = []
     _sizes: list[Sizes] = []
@@ -130,13 +140,13 @@ class _BlockBuilder(Struct):
         """Whether the block is large enough."""
         if self.length < SPAN // 2:
             return False
-        return self.length >= LARGEST_BLOCK or self._records >= FEW_RECORDS
+        return self.length >= LARGEST_BLOCK or self._record_count >= FEW_RECORDS
 
-    def add_plain(self, section: U8, chunk: Chunk, headers: U64, sizes: Sizes) -> None:
-        """Add the records of a chunk of the section."""
+    def add_uncompressed(self, section: U8, chunk: Chunk, headers: U64, sizes: Sizes) -> None:
+        """Add the records of a chunk, of which ``section`` has the bytes."""
         last = self._chunks[-1] if self._chunks else None
-        # a single slice, so that nothing is copied
-        if last is not None and last.complete < 0 and last.stop == chunk.start:
+        # join contiguous chunks to one slice of the section, so that nothing need be copied
+        if last is not None and last.unpacked_size < 0 and last.stop == chunk.start:
             chunk = Chunk(last.start, chunk.stop)
             self._parts[-1] = section[chunk.start : chunk.stop]
             self._chunks[-1] = chunk
@@ -146,7 +156,10 @@ class _BlockBuilder(Struct):
         self._add_records(headers, sizes)
 
     def add_unpacked(self, data: U8, chunk: Chunk, framed: FramedRecords) -> None:
-        """Add the records that were compressed in a chunk; a chunk without records is kept, too."""
+        """Add the records that were unpacked from a chunk, to ``data``.
+
+        A chunk in which no record ends is kept, too: later walks must unpack it as well.
+        """
         if framed.length:
             self._parts.append(data)
             self._add_records(framed.headers, framed.sizes)
@@ -155,7 +168,7 @@ class _BlockBuilder(Struct):
     def _add_records(self, headers: U64, sizes: Sizes) -> None:
         self._headers.append(headers)
         self._sizes.append(sizes)
-        self._records += len(sizes)
+        self._record_count += len(sizes)
         self.length += int(sizes.sum(dtype=np.int64))
 
     def finish(self, order: ByteOrder) -> tuple[BlockPlan, Block]:
@@ -166,57 +179,59 @@ class _BlockBuilder(Struct):
 
 
 class _SectionWalk:
-    """The first walk over one section."""
+    """The first walk over one section, of which the bytes before ``offset`` have been read."""
 
     def __init__(self, section: DataSection, order: ByteOrder, findings: _Findings) -> None:
-        self.at = 0
+        self.offset = 0
         self._section = section
         self._order: ByteOrder = order
         self._findings = findings
         self._unpacker = Unpacker(section.decompressed_limit, len(section.data))
-        self._split: list[U8] = []
-        """Parts of a record that simpleperf has split."""
-        self._room = record_limit(section.file.on_disk)
-        """How many more records the section may have; limited because tables grow with each record."""
+        self._split_parts: list[U8] = []
+        """The parts so far of a record that simpleperf has split into several (SIMPLEPERF_SPLIT)."""
+        self._records_left = record_limit(section.file.on_disk)
+        """How many more records the section may have: a limit, because tables in memory grow with each record."""
 
     def blocks(self, position: int) -> Iterator[tuple[BlockPlan, Block]]:
         """Yield the blocks of all records; ``position`` is the first record's position in the stream."""
         block = _BlockBuilder(position)
-        careful, ends = False, False
-        while not ends:
+        careful, is_last = False, False
+        while not is_last:
             framed = self._frame(SPAN, careful)
-            if not framed.length and not framed.special:  # at the end, or before a larger record
+            if not framed.length and not framed.special:  # at the end, or before a record larger than SPAN
                 framed = self._frame(_LARGEST_RECORD, careful)
             careful = framed.special != 0
             if framed.length:
                 self._add(framed, block)
                 self._count(len(framed.sizes))
-            passed = framed.special in WIDE and self._pass_wide(framed.special)
-            ends = framed.length == 0 and not passed
-            if block.length and (block.is_full or ends):
+            has_advanced = framed.special in WIDE and self._read_wide_record(framed.special)
+            is_last = framed.length == 0 and not has_advanced
+            if block.length and (block.is_full or is_last):
                 yield block.finish(self._order)
                 block = _BlockBuilder(block.position + block.length)
 
     def _frame(self, span: int, careful: bool) -> FramedRecords:
-        return frame_records(self._section.data[self.at : self.at + span], self._order, careful)
+        """Return the complete records in the next ``span`` bytes."""
+        return frame_records(self._section.data[self.offset : self.offset + span], self._order, careful)
 
     def _add(self, framed: FramedRecords, block: _BlockBuilder) -> None:
-        """Add framed records to the block; a special record is the last of them."""
+        """Add framed records to the block, and advance. The last of them may be a special one."""
         special = framed.special if framed.special not in WIDE else 0
-        last = int(framed.sizes[-1]) if special else 0
-        compressed = special in (UserRecordType.COMPRESSED, UserRecordType.COMPRESSED2)
-        plain = framed.length - last if compressed else framed.length
-        if plain:
-            rows = slice(-1 if compressed else None)
-            chunk = Chunk(self.at, self.at + plain)
-            block.add_plain(self._section.data, chunk, framed.headers[rows], framed.sizes[rows])
-        if compressed:
-            self._unpack(self.at + plain, last, special, block)
-        self.at += framed.length
-        if special and not compressed:
-            self._pass_trailing_data(special, last)
+        special_size = int(framed.sizes[-1]) if special else 0
+        is_compressed = special in (UserRecordType.COMPRESSED, UserRecordType.COMPRESSED2)
+        length = framed.length - special_size if is_compressed else framed.length
+        if length:
+            rows = slice(-1 if is_compressed else None)
+            chunk = Chunk(self.offset, self.offset + length)
+            block.add_uncompressed(self._section.data, chunk, framed.headers[rows], framed.sizes[rows])
+        if is_compressed:
+            self._unpack(self.offset + length, special_size, special, block)
+        self.offset += framed.length
+        if special and not is_compressed:
+            self._skip_trailing_data(special, special_size)
 
     def _unpack(self, start: int, size: int, kind: int, block: _BlockBuilder) -> None:
+        """Unpack the compressed record of this type at ``start``, and add the records in it to the block."""
         self._findings.uncounted[kind] += 1
         try:
             data, framed = self._unpacker.unpack(self._section.data[start : start + size], self._order)
@@ -231,65 +246,75 @@ class _SectionWalk:
         block.add_unpacked(data, Chunk(start, start + size, len(data)), framed)
 
     def _count(self, records: int) -> None:
-        self._room -= records
-        if self._room < 0:
+        """Raise FormatError if, with this number of further records, the section has too many."""
+        self._records_left -= records
+        if self._records_left < 0:
             on_disk = self._section.file.on_disk
-            size, most = format_size(on_disk), record_limit(on_disk)
+            size, limit = format_size(on_disk), record_limit(on_disk)
             raise FormatError(
-                f"{self._section.name}: its {size} unpack to more than {most:,} records, as no recording does; ",
+                f"{self._section.name}: its {size} unpack to more than {limit:,} records, as no recording does; ",
                 "max_unpacked",
                 " lets one through for each of its KiB",
             )
 
-    def _pass_trailing_data(self, kind: int, size: int) -> None:
-        """Skip the bytes that follow AUXTRACE and HEADER_TRACING_DATA; ``at`` is already after the record."""
-        record = self._section.data[self.at - size : self.at].data
-        wide = kind == UserRecordType.AUXTRACE
-        code, need = ("Q", HEADER_SIZE + 8) if wide else ("I", HEADER_SIZE + 4)
-        if size < need:
+    def _skip_trailing_data(self, kind: int, size: int) -> None:
+        """Skip the data that follows a record AUXTRACE or HEADER_TRACING_DATA, and keep it in the findings.
+
+        ``offset`` is after the record, of ``size`` bytes. Its first field is the length of the data: u64 in AUXTRACE,
+        u32 in HEADER_TRACING_DATA, where the data is padded to whole words.
+        """
+        record = self._section.data[self.offset - size : self.offset].data
+        is_auxtrace = kind == UserRecordType.AUXTRACE
+        code, min_size = ("Q", HEADER_SIZE + 8) if is_auxtrace else ("I", HEADER_SIZE + 4)
+        if size < min_size:
             return
         (length,) = struct.unpack_from(self._order + code, record, HEADER_SIZE)
-        if not wide and 0 < length <= size - need:  # old simpleperf has the data inside the record
-            self._findings.tracing_data.append(self._section.data[self.at - size + need :][:length])
+        if not is_auxtrace and 0 < length <= size - min_size:  # old simpleperf has the data inside the record
+            self._findings.tracing_data.append(self._section.data[self.offset - size + min_size :][:length])
             return
-        if not wide:
+        if not is_auxtrace:
             length = (length + 7) // 8 * 8
-        data = self._section.data[self.at : self.at + length]
+        data = self._section.data[self.offset : self.offset + length]
         if len(data) < length:
             self._findings.note(
                 "blobs_cut", "The file ends inside trace data; it was cut off or never finished.",
-                1, f"{self._section.name}, byte {self._section.start + self.at:#x}",
+                1, f"{self._section.name}, byte {self._section.start + self.offset:#x}",
             )  # fmt: skip
-        if not wide:
+        if not is_auxtrace:
             self._findings.tracing_data.append(data)
         elif size >= _AUXTRACE_SIZE:
-            offset, _, *numbers = struct.unpack_from(self._order + "QQIii", record, HEADER_SIZE + 8)
-            block = TraceBlock(self._section, self.at, self.at + len(data), offset, *numbers)
+            # u64 offset, reference; u32 idx; s32 tid, cpu
+            buffer_offset, _, *numbers = struct.unpack_from(self._order + "QQIii", record, HEADER_SIZE + 8)
+            block = TraceBlock(self._section, self.offset, self.offset + len(data), buffer_offset, *numbers)
             self._findings.traces.append(block)
-        self.at += len(data)
+        self.offset += len(data)
 
-    def _pass_wide(self, kind: int) -> bool:
-        """Read simpleperf's record at ``at``, and skip it; return False if it is damaged or truncated."""
-        body = _wide_body(self._section.data[self.at :], self._order)
+    def _read_wide_record(self, kind: int) -> bool:
+        """Read simpleperf's large record at ``offset``, and advance; return False if it is damaged or cut off.
+
+        Records that simpleperf has split into several are joined: SIMPLEPERF_SPLIT has a part of one, header included,
+        SIMPLEPERF_SPLIT_END the last part.
+        """
+        body = _wide_record_body(self._section.data[self.offset :], self._order)
         if body is None:
             return False
-        self.at += HEADER_SIZE + len(body)
+        self.offset += HEADER_SIZE + len(body)
         self._count(1)
         self._findings.uncounted[kind] += 1
         if kind in (SimpleperfRecordType.SIMPLEPERF_SPLIT, SimpleperfRecordType.SIMPLEPERF_SPLIT_END):
-            self._split.append(body)
+            self._split_parts.append(body)
             if kind == SimpleperfRecordType.SIMPLEPERF_SPLIT:
                 return True
-            whole, self._split = join_bytes(self._split), []
-            body = _wide_body(whole, self._order)
+            record, self._split_parts = join_bytes(self._split_parts), []
+            body = _wide_record_body(record, self._order)
             if body is None:
                 return True
-            (kind,) = struct.unpack_from(self._order + "I", whole.data)
+            (kind,) = struct.unpack_from(self._order + "I", record.data)
         self._keep(kind, body)
         return True
 
     def _keep(self, kind: int, body: U8) -> None:
-        """Keep the data of a record: u32 size, data."""
+        """Keep the data of a record of this type, whose body is { u32 size; u8 data[size]; }."""
         size = int.from_bytes(body[:4].tobytes(), ENDIAN[self._order])
         if kind == SimpleperfRecordType.SIMPLEPERF_TRACING_DATA:
             self._findings.tracing_data.append(body[4 : 4 + size])
@@ -297,13 +322,13 @@ class _SectionWalk:
             self._findings.kallsyms = body[4 : 4 + size]
 
     def note_leftover(self) -> None:
-        """Report the bytes left after the last complete record."""
-        left = len(self._section.data) - self.at
-        if left:
+        """Report the bytes that are left after the last complete record."""
+        leftover = len(self._section.data) - self.offset
+        if leftover:
             self._findings.note(
                 "bytes_after_last_record",
                 "The file ends inside a record, or its records are damaged from there on.",
-                left, f"{self._section.name}, byte {self._section.start + self.at:#x}",
+                leftover, f"{self._section.name}, byte {self._section.start + self.offset:#x}",
             )  # fmt: skip
         if self._unpacker.leftover:
             advice = (
@@ -313,8 +338,11 @@ class _SectionWalk:
             self._findings.note("compressed_bytes_after_last_record", advice, self._unpacker.leftover, "")
 
 
-def _wide_body(data: U8, order: ByteOrder) -> U8 | None:
-    """Return the body of simpleperf's record at the start of ``data``; None if it is incomplete."""
+def _wide_record_body(data: U8, order: ByteOrder) -> U8 | None:
+    """Return the bytes after the header of simpleperf's record at the start of ``data``; None if it is incomplete.
+
+    In these records, header.misc is the upper half of the size.
+    """
     if len(data) < HEADER_SIZE:
         return None
     _, upper, lower = struct.unpack_from(order + "IHH", data[:HEADER_SIZE].data)

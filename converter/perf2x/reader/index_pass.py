@@ -145,7 +145,7 @@ class _Collector:
             self._are_late |= self._events.changes > self._changes and has_kernel_records
             self._changes = self._events.changes
         samples = block.only(flatnonzero(types == RecordType.SAMPLE)) if len(others) else block
-        owners = self._events.of_samples(samples)
+        owners = self._events.owners_of_samples(samples)
         self.undecodable += int(np.count_nonzero(owners < 0))
         self._clock.pass_samples(samples, self._events.events)
         if present & DECODERS.keys():
@@ -237,7 +237,7 @@ def _counter_readings(block: Block, event: Event, table: EventTable) -> CounterR
     identifier = values.id if values.id is not None else np.zeros(len(sample), np.uint64)
     # with inherit, each thread has its own counters (perf_evsel__attr_has_per_thread_sample_period)
     task = tid if "inherit" in event.flags else no_tid
-    owners = np.where(identifier == 0, np.int32(-1), table.owners_of(identifier))
+    owners = np.where(identifier == 0, np.int32(-1), table.owners_of_ids(identifier))
     return CounterReadings(block.positions[sample], time[sample], owners, identifier, task[sample], values.value)
 
 

@@ -1,9 +1,13 @@
-"""Several files of one recording session (``perf record --switch-output``) as one recording.
+"""Joins several files of one recording session (``perf record --switch-output``) into one recording.
 
-Files are sorted by time and their positions are concatenated, so that everything after the reader sees one long
-recording: a stack whose deferred record is in the next file is completed like any other. perf synthesizes records of
-the running processes, at time 0, whenever it opens a file. Those of a later file apply from the start of that file if
-an earlier file already has the process; otherwise from the start of the session.
+Files are sorted by time, and the positions of their records are numbered on from file to file. So everything after the
+reader sees one long recording: for example, a stack whose deferred record is in the next file is completed like any
+other.
+
+At the start of each file, perf synthesizes records of the processes that run already, at time 0: their mappings, names
+and so on. In a later file, they must not replace what was true before that file. If an earlier file has the process,
+its synthesized records in the later file get the time at which that file starts. Otherwise they keep time 0: the
+process may have run from the start of the session.
 """
 
 import hashlib
@@ -19,96 +23,101 @@ from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording import ALL_BLOCKS, TABLES, Recording, Samples, Session, Shard, Sideband, Want
 from perf2x.reader.sideband_decoder import in_order
 
-_SYNTHESIZED = ("mmaps", "comms", "forks", "exits")
+_SYNTHESIZED = ("mmaps", "comms", "forks", "exits")  # side-band tables in which perf's synthesized records are
 
 
 class JoinedRecording:
-    """A Recording that consists of several files of one session; order them with ``order_by_time`` first."""
+    """A Recording that consists of several files of one session."""
 
     def __init__(self, parts: Sequence[Recording], diagnostics: Diagnostics) -> None:
+        """Join ``parts``, the files' recordings, which must be in the order of ``order_by_time``."""
         self._parts = parts
         ends = cumsum([0, *(part.sideband.stream_end for part in parts)])
-        self._shift = [int(shift) for shift in ends[:-1]]
+        self._shifts = [int(shift) for shift in ends[:-1]]  # what is added to the positions of each part
         build_ids: dict[str, bytes] = {}
         for part in reversed(parts):
             build_ids |= part.session.build_ids
         self.session: Session = replace(parts[0].session, build_ids=build_ids)
-        self.sideband = _join_sidebands(_align_synthesized(parts), self._shift, int(ends[-1]))
+        self.sideband = _join_sidebands(_date_synthesized(parts), self._shifts, int(ends[-1]))
         self.sample_count = sum(part.sample_count for part in parts)
         self.diagnostics = diagnostics
 
     @property
     def fingerprint(self) -> bytes | None:
-        """Digest of the fingerprints of all parts; None if one has no sample."""
-        found = [part.fingerprint for part in self._parts]
-        return None if None in found else hashlib.blake2b(repr(found).encode(), digest_size=16).digest()
+        """A 16-byte digest of the fingerprints of all parts; None if a part has no fingerprint (no samples)."""
+        fingerprints = [part.fingerprint for part in self._parts]
+        return None if None in fingerprints else hashlib.blake2b(repr(fingerprints).encode(), digest_size=16).digest()
 
     def samples(self, want: Want, shard: Shard = ALL_BLOCKS) -> Iterator[Samples]:
-        """Yield the batches of each part in turn, at their positions in the session.
+        """Yield the batches of each part in turn, with positions in the session.
 
-        A shard is a share of every part.
+        A shard consists of the same shard of every part.
         """
-        for part, shift in zip(self._parts, self._shift, strict=True):
+        for part, shift in zip(self._parts, self._shifts, strict=True):
             for batch in part.samples(want, shard):
                 yield replace(batch, position=batch.position + shift)
 
 
 def session_key(session: Session) -> bytes:
-    """Return a digest that is equal for files of one run of perf record: one machine, and the same kernel event ids.
+    """Return a digest that is equal for files of one run of perf record: same machine, same events with the same ids.
 
-    simpleperf writes one file per run, with only the names that the file needs.
+    The kernel gives each counter an id of its own, so that ids differ between runs. A file of simpleperf is never
+    joined with another: each run writes one, so its name is part of the key.
     """
-    own = session.source if session.recorded_files else ""
-    machine = session.hostname, session.os_release, session.arch, session.byte_order, own
+    simpleperf_file = session.source if session.recorded_files else ""
+    machine = session.hostname, session.os_release, session.arch, session.byte_order, simpleperf_file
     events = [
         (event.name, event.type, event.config, event.sample_type, sorted(event.flags), event.sample_period, event.ids)
         for event in session.events
     ]
-    facts = repr((machine, events))
-    return hashlib.sha256(facts.encode("utf-8", "surrogateescape")).digest()
+    key = repr((machine, events))
+    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
 
 
 def order_by_time(parts: Sequence[Recording]) -> list[Recording]:
     """Sort files by their first recorded time; files without times keep their order.
 
-    perf starts each file with synthesized records. A file without them is a continuation, and is sorted after those
-    that have them.
+    perf starts each file with synthesized records. A file without them is sorted after all that have them: its records
+    cannot be the first of the session.
     """
     return sorted(parts, key=lambda part: (not _has_synthesized(part.sideband), _first_time(part.sideband)))
 
 
 def _has_synthesized(sideband: Sideband) -> bool:
+    """Return whether there are synthesized records, which have time 0."""
     return any((getattr(sideband, name).time == 0).any() for name in _SYNTHESIZED)
 
 
 def _first_time(sideband: Sideband) -> int:
+    """Return the earliest time, other than 0, of all side-band records; 0 without one."""
     times = [table.time[table.time > 0] for table in (getattr(sideband, name) for name in TABLES)]
     return min((int(time.min()) for time in times if len(time)), default=0)
 
 
-def _align_synthesized(parts: Sequence[Recording]) -> list[Sideband]:
-    """Move synthesized records of already known processes from time 0 to the start of their file."""
-    known: I32 = np.zeros(0, np.int32)
-    settled = []
+def _date_synthesized(parts: Sequence[Recording]) -> list[Sideband]:
+    """Return the side-band of each part, with its first time in synthesized records of processes known before."""
+    earlier_pids: I32 = np.zeros(0, np.int32)
+    dated_sidebands = []
     for part in parts:
         sideband, start = part.sideband, np.uint64(_first_time(part.sideband))
         tables = {name: getattr(sideband, name) for name in _SYNTHESIZED}
-        moved = {}
+        dated_tables = {}
         for name, table in tables.items():
-            is_known = (table.time == 0) & np.isin(table.pid, known)
-            moved[name] = replace(table, time=np.where(is_known, start, table.time))
-        settled.append(replace(sideband, **moved))
-        known = unique(np.concatenate([known, *(table.pid for table in tables.values())]))
-    return settled
+            is_repeated = (table.time == 0) & np.isin(table.pid, earlier_pids)
+            dated_tables[name] = replace(table, time=np.where(is_repeated, start, table.time))
+        dated_sidebands.append(replace(sideband, **dated_tables))
+        earlier_pids = unique(np.concatenate([earlier_pids, *(table.pid for table in tables.values())]))
+    return dated_sidebands
 
 
 def _join_sidebands(parts: Sequence[Sideband], shifts: Sequence[int], end: int) -> Sideband:
+    """Concatenate the tables of all parts, whose positions are shifted by ``shifts``; ``end`` is the session's end."""
     counts: Counter[str] = Counter()
     for part in parts:
         counts.update(part.record_counts)
     tables: dict[str, Any] = {}
     for name in TABLES:
-        own = [(getattr(part, name), shift) for part, shift in zip(parts, shifts, strict=True)]
-        shifted = [replace(table, position=table.position + shift) for table, shift in own]
+        part_tables = [(getattr(part, name), shift) for part, shift in zip(parts, shifts, strict=True)]
+        shifted = [replace(table, position=table.position + shift) for table, shift in part_tables]
         tables[name] = in_order(join_tables(shifted))
     return Sideband(**tables, record_counts=dict(counts), stream_end=end)

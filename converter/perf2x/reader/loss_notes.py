@@ -1,4 +1,4 @@
-"""Reports losses that the recording itself declares, with advice."""
+"""Reports losses that records of a recording state, as diagnostics with advice: lost samples, throttling, trace."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from perf2x.base.columnar import I32, U64, rows_by, sum_of
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording import Event, Losts, Session, Sideband, counted_losses
 
-_TRACE_LOSSES = {
+_TRACE_FLAGS = {
     AuxFlag.TRUNCATED: "record with a larger buffer for hardware trace (-m ,16M) or a longer period",
     AuxFlag.PARTIAL: "hardware trace was not read in time, or was switched off: record with a longer period",
     AuxFlag.COLLISION: "operations came faster than they could be sampled: record with a longer period",
@@ -18,24 +18,28 @@ _TRACE_LOSSES = {
 
 
 def note_lost_samples(events: Sequence[Event], losts: Losts, diagnostics: Diagnostics) -> None:
-    """Count the losses of a whole recording, each loss once even if there are several files."""
+    """Report the lost records and samples of a whole session, which may have several files.
+
+    The kernel and perf may state the same loss; it is counted once.
+    """
     losts = counted_losses(events, losts)
     for name, rows in (("lost_records", ~losts.samples_only), ("lost_samples", losts.samples_only)):
-        count, where = sum_of(losts.lost[rows]), _by_event(events, losts.event[rows], losts.lost[rows])
+        count, where = sum_of(losts.lost[rows]), _sums_by_event(events, losts.event[rows], losts.lost[rows])
         diagnostics.add(name, "record with a larger buffer (-m) or a lower rate (-F)", count, where)
 
 
 def note_losses(session: Session, sideband: Sideband, diagnostics: Diagnostics) -> None:
-    """Count throttling and undecoded hardware trace of a file."""
-    stopped = sideband.throttles.event[~sideband.throttles.lifted]
+    """Report throttled events, losses of hardware trace, and trace that is not decoded, of one file."""
+    throttled_events = sideband.throttles.event[~sideband.throttles.lifted]
     diagnostics.add(
         "throttled",
         "the kernel paused events that fired too often: record with a lower rate (-F)",
-        count=len(stopped), where=_by_event(session.events, stopped, np.ones(len(stopped), np.uint64)),
+        count=len(throttled_events),
+        where=_sums_by_event(session.events, throttled_events, np.ones(len(throttled_events), np.uint64)),
     )  # fmt: skip
-    for flag, advice in _TRACE_LOSSES.items():
-        lacking = int(np.count_nonzero(sideband.auxes.flags & np.uint64(flag)))
-        diagnostics.add(f"trace_{flag.name.lower()}", advice, lacking)
+    for flag, advice in _TRACE_FLAGS.items():
+        count = int(np.count_nonzero(sideband.auxes.flags & np.uint64(flag)))
+        diagnostics.add(f"trace_{flag.name.lower()}", advice, count)
     diagnostics.add(
         "hardware_trace",
         _trace_advice(session),
@@ -44,19 +48,21 @@ def note_losses(session: Session, sideband: Sideband, diagnostics: Diagnostics) 
 
 
 def _trace_advice(session: Session) -> str:
-    """Return the kind of trace, and the command that makes samples from it."""
-    known: Any = session.features.get("hardware_trace", {})
-    name = known.get("name") or "hardware trace"
-    how = known.get("itrace", "i100usl")
-    if not how:
+    """Return advice that names the kind of trace, and the command that makes samples from it, if there is one."""
+    trace_info: Any = session.features.get("hardware_trace", {})
+    name = trace_info.get("name") or "hardware trace"
+    itrace = trace_info.get("itrace", "i100usl")
+    if not itrace:
         return f"{name} is not decoded, and perf inject cannot make samples from it"
-    return (
-        f"{name} is not decoded; on the recorded machine, run: perf inject --itrace={how} -i perf.data -o samples.data"
-    )
+    command = f"perf inject --itrace={itrace} -i perf.data -o samples.data"
+    return f"{name} is not decoded; on the recorded machine, run: {command}"
 
 
-def _by_event(events: Sequence[Event], owner: I32, numbers: U64) -> str:
-    """Format sums by event: ``cycles: 120, instructions: 3``; losses of unknown events are omitted."""
-    sums = {index: sum_of(numbers[rows]) for index, rows in rows_by(owner)}
+def _sums_by_event(events: Sequence[Event], event: I32, counts: U64) -> str:
+    """Add up ``counts`` (n,) by ``event`` (n,), and format the sums: ``cycles: 120, instructions: 3``.
+
+    Sums of 0 and of unknown events (−1) are left out.
+    """
+    sums = {index: sum_of(counts[rows]) for index, rows in rows_by(event)}
     totals = [(event.name, sums.get(event.index, 0)) for event in events]
     return ", ".join(f"{name}: {total}" for name, total in totals if total)

@@ -22,7 +22,7 @@ from perf2x.reader.session_builder import SessionBuilder
 
 
 class OpenedInput(Frozen):
-    """An input with decoded header sections and unread records."""
+    """An input whose header sections are decoded, in ``builder``, and whose records are not read yet."""
 
     builder: SessionBuilder
     sections: list[DataSection]
@@ -31,7 +31,8 @@ class OpenedInput(Frozen):
 def open_input(path: str, source: str, diagnostics: Diagnostics, mapped: InputFile | None = None) -> OpenedInput:
     """Open ``path``; "-" is standard input. Raises FormatError if it is not a recording.
 
-    ``source`` is its name in the session, by default the path. ``mapped`` is the input, if already mapped.
+    ``source`` is the input's name in the session; "" stands for the path. ``mapped`` is the input if it is already
+    mapped.
     """
     name = input_name(path)
     directory = Path(path) if path != "-" and Path(path).is_dir() else None
@@ -43,9 +44,10 @@ def open_input(path: str, source: str, diagnostics: Diagnostics, mapped: InputFi
     builder = SessionBuilder(source or name, container.order, container.is_pipe, diagnostics, kcore_dir=kcore_dir)
     builder.add_container(container)
     limit = builder.features.get("compressed", {}).get("mmap_len", 0)
-    init_map = container.features.get(HeaderFeature.SIMPLEPERF_INIT_MAP)  # these mappings count as recorded first
-    parts = [container.records] if init_map is None else [init_map, container.records]
-    sections = [DataSection(file, part.offset, part.end, container.name, limit) for part in parts]
+    # simpleperf has the mappings of processes that ran before in a feature section: records that count as the first
+    init_map = container.features.get(HeaderFeature.SIMPLEPERF_INIT_MAP)
+    extents = [container.records] if init_map is None else [init_map, container.records]
+    sections = [DataSection(file, extent.offset, extent.end, container.name, limit) for extent in extents]
     for thread_file in [] if directory is None else _thread_files(directory):
         file = map_input(thread_file, diagnostics)
         sections.append(DataSection(file, 0, len(file.data), input_name(thread_file), limit))
@@ -53,6 +55,7 @@ def open_input(path: str, source: str, diagnostics: Diagnostics, mapped: InputFi
 
 
 def _main_file(directory: Path) -> str:
+    """Return the path of the directory's file with the header. Raises FormatError if there is none."""
     data = directory / "data"
     if not data.is_file():
         raise FormatError(
@@ -63,7 +66,7 @@ def _main_file(directory: Path) -> str:
 
 
 def _thread_files(directory: Path) -> list[str]:
-    """Return data.0, data.1, … by number, without empty ones."""
-    found = [(re.fullmatch(r"data\.([0-9]{1,9})", file.name), file) for file in directory.iterdir()]
-    numbered = sorted((int(match[1]), file) for match, file in found if match and file.is_file())
+    """Return the paths of data.0, data.1, … in the order of their numbers, without empty files."""
+    matches = [(re.fullmatch(r"data\.([0-9]{1,9})", file.name), file) for file in directory.iterdir()]
+    numbered = sorted((int(match[1]), file) for match, file in matches if match and file.is_file())
     return [str(file) for _, file in numbered if file.stat().st_size]

@@ -1,8 +1,9 @@
-"""Blocks of complete records: the uncompressed record stream of a recording, which can be read any number of times.
+"""Blocks of complete records: the record stream of a recording, which can be read any number of times.
 
-The first walk (first_walk.py) finds the record boundaries, and keeps the size of each record in one byte (two bytes in
-blocks with large records). Later walks yield the same blocks without a search for boundaries. Unpacked records are not
-kept: each walk unpacks them from the compressed ones.
+The stream has all records of all sections, unpacked, without the trace data between them. The first walk
+(first_walk.py) divides it into blocks of a few MiB. It keeps a plan for each: where its bytes are, and the size of each
+record in one byte (two bytes in blocks with large records). Later walks yield the same blocks by these plans, without
+searching for boundaries. Unpacked records are not kept: each walk unpacks them from the compressed ones.
 
 ::
 
@@ -28,15 +29,18 @@ from perf2x.reader.record_framing import header_types
 Sizes = npt.NDArray[np.uint16]
 """(records,) bytes of each record, including the header."""
 PackedSizes = npt.NDArray[np.uint16] | U8
-"""Record sizes: uint8 counts 64-bit words, if all sizes are whole words and at most 255; uint16 counts bytes."""
+"""(records,) sizes: uint8 in 64-bit words, if all are whole words and at most 255; otherwise uint16 in bytes."""
 _WORD_SHIFT = np.uint16(3)
 
 
 class Block(Frozen):
-    """``n`` records; each starts at a word of ``words``, even if it was not aligned in the file."""
+    """``n`` records; each starts at a word of ``words``, even if it was not aligned in the file.
+
+    ``data`` and ``words`` may also contain other records, which are left out of this block.
+    """
 
     data: U8
-    """The bytes as recorded."""
+    """The bytes as recorded, in the file's byte order, apart from padding that aligns records."""
     words: U64
     """``data`` as 64-bit words in native byte order; two u32 fields share a word in the file's byte order."""
     order: ByteOrder
@@ -65,9 +69,9 @@ class Block(Frozen):
         return self.data[start + 8 : start + int(self.sizes[row])].tobytes()
 
     def only(self, rows: I64) -> "Block":
-        """Select records without copying their words.
+        """Return a block of the records ``rows`` alone, without copying their words.
 
-        Rows must be in range: numpy's clip mode takes a third of the time of range checks.
+        Rows must be in range, which is not checked: numpy's clip mode takes a third of the time of range checks.
         """
         return replace(
             self,
@@ -83,21 +87,22 @@ def make_block(
     sizes: Sizes,
     position: int,
     order: ByteOrder,
-    left_out: I32 | None = None,
+    excluded_rows: I32 | None = None,
     headers: U64 | None = None,
 ) -> Block:
-    """Make a block from ``data``, which consists of records of these sizes, without the rows ``left_out``.
+    """Make a block from ``data``, which consists of records of these sizes, without the records ``excluded_rows``.
 
-    ``headers``, if already read, are those of the remaining rows.
+    ``position`` is that of the first record in the stream. ``headers``, if already read, are those of the records that
+    remain.
     """
     if np.bitwise_or.reduce(sizes) & 7:
         data, starts, positions = _align_records(data, as_int64(sizes))
     else:
         starts, positions = offsets_of(sizes >> 3)[:-1], None
-    if left_out is not None and len(left_out):
-        stays = trues(len(sizes))
-        stays[left_out] = False
-        rows = flatnonzero(stays)
+    if excluded_rows is not None and len(excluded_rows):
+        is_kept = trues(len(sizes))
+        is_kept[excluded_rows] = False
+        rows = flatnonzero(is_kept)
         starts, sizes, positions = take(starts, rows), take(sizes, rows), None if positions is None else positions[rows]
     words = _native_words(data, order)
     positions = (starts * 8 if positions is None else positions) + position
@@ -107,21 +112,21 @@ def make_block(
 
 def copy_records(block: Block) -> Block:
     """Copy the words of the block's records, so that the memory of all other records can be freed."""
-    counts = (block.sizes + 7) >> 3
-    data = take(block.data.view("V8"), ranges(block.starts, counts)).view(np.uint8)  # in the file's byte order
-    return replace(block, data=data, words=_native_words(data, block.order), starts=offsets_of(counts)[:-1])
+    word_counts = (block.sizes + 7) >> 3
+    data = take(block.data.view("V8"), ranges(block.starts, word_counts)).view(np.uint8)  # in the file's byte order
+    return replace(block, data=data, words=_native_words(data, block.order), starts=offsets_of(word_counts)[:-1])
 
 
 def join_blocks(blocks: Sequence[Block]) -> Block:
     """Concatenate the records of several blocks."""
     if len(blocks) == 1:
         return blocks[0]
-    begins = offsets_of(as_int64([len(block.words) for block in blocks]))[:-1]
+    first_words = offsets_of(as_int64([len(block.words) for block in blocks]))[:-1]
     return Block(
         data=np.concatenate([block.data for block in blocks]),
         words=np.concatenate([block.words for block in blocks]),
         order=blocks[0].order,
-        starts=np.concatenate([block.starts + begin for block, begin in zip(blocks, begins, strict=True)]),
+        starts=np.concatenate([block.starts + first for block, first in zip(blocks, first_words, strict=True)]),
         sizes=np.concatenate([block.sizes for block in blocks]),
         headers=np.concatenate([block.headers for block in blocks]),
         positions=np.concatenate([block.positions for block in blocks]),
@@ -129,30 +134,33 @@ def join_blocks(blocks: Sequence[Block]) -> Block:
 
 
 def _native_words(data: U8, order: ByteOrder) -> U64:
-    """View bytes as native words; copy them where the file's byte order or their alignment requires it."""
-    whole = data[: len(data) // 8 * 8]
-    if whole.ctypes.data % 8:
-        whole = whole.copy()
-    words = whole.view(order + "u8")
+    """Return bytes as native words, without a last incomplete one.
+
+    That is a view of ``data``, or a copy if the byte order or the alignment of ``data`` requires it.
+    """
+    whole_words = data[: len(data) // 8 * 8]
+    if whole_words.ctypes.data % 8:
+        whole_words = whole_words.copy()
+    words = whole_words.view(order + "u8")
     return words.astype(np.uint64, copy=False)
 
 
 def _align_records(data: U8, sizes: I64) -> tuple[U8, I64, I64]:
-    """Move records whose sizes are not multiples of 8 to word boundaries.
+    """Copy records to word boundaries, some of which have sizes that are not multiples of 8.
 
-    Returns the bytes with gaps, the word where each record starts, and each record's offset in ``data``::
+    Returns the bytes with padding, the word where each record starts, and each record's offset in ``data``::
 
-        in    |rec1 …|rec2 ……|rec3|        sizes 13 16 8
-        out   |rec1 …   |rec2 ……|rec3|    starts 0 16 32
+        data      |rec1 …|rec2 ……|rec3|       sizes 13 16 8, offsets 0 13 29
+        result    |rec1 …   |rec2 ……|rec3|    words 0 2 4
     """
-    aligned = offsets_of(-(-sizes // 8) * 8)
-    spread = np.zeros(aligned[-1], np.uint8)
-    spread[ranges(aligned[:-1], sizes)] = data
-    return spread, aligned[:-1] >> 3, offsets_of(sizes)[:-1]
+    aligned_offsets = offsets_of(-(-sizes // 8) * 8)
+    padded = np.zeros(aligned_offsets[-1], np.uint8)
+    padded[ranges(aligned_offsets[:-1], sizes)] = data
+    return padded, aligned_offsets[:-1] >> 3, offsets_of(sizes)[:-1]
 
 
 class DataSection(Frozen):
-    """Consecutive records in one file: its data section, or a whole ``data.N``."""
+    """Consecutive records in one file: its data section, or the whole of a ``data.N``."""
 
     file: InputFile
     start: int
@@ -161,7 +169,7 @@ class DataSection(Frozen):
     name: str
     """Name of the file in messages."""
     decompressed_limit: int = 0
-    """Maximum bytes that one compressed record may unpack to; 0 if unknown."""
+    """Largest number of bytes to which one compressed record may unpack; 0 if unknown."""
 
     @property
     def data(self) -> U8:
@@ -174,16 +182,16 @@ class DataSection(Frozen):
 
 
 class Chunk(Frozen):
-    """Part of a block: bytes [start, stop) of the section, or the records compressed in them."""
+    """Part of a block: the records in bytes [start, stop) of the section, or those unpacked from one record there."""
 
     start: int
     stop: int
-    complete: int = -1
-    """Bytes of complete records in a compressed chunk; −1 for a chunk that is not compressed."""
+    unpacked_size: int = -1
+    """Bytes of the records unpacked from the compressed record; −1 if the records are not compressed."""
 
 
 class BlockPlan(Frozen):
-    """Instructions for reading a block again."""
+    """What later walks need to read a block."""
 
     position: int
     """Offset of the block in the stream."""
@@ -197,35 +205,39 @@ class BlockPlan(Frozen):
 
 
 class RecordStream(Frozen, eq=False):
-    """All sections of a recording, concatenated, with their block boundaries."""
+    """The records of all sections of a recording, in blocks."""
 
     sections: list[DataSection]
     order: ByteOrder
     plans: list[list[BlockPlan]]
-    """The blocks of each section."""
+    """For each section, the plans of its blocks."""
     end: int
-    """One past the last record's position."""
+    """The position after the last record."""
 
-    def blocks(self, left_out: Sequence[I32], shard: Shard = ALL_BLOCKS) -> Iterator[tuple[int, Block]]:
-        """Yield the blocks of a shard with their numbers, in file order; each without its rows ``left_out``."""
+    def blocks(self, excluded: Sequence[I32], shard: Shard = ALL_BLOCKS) -> Iterator[tuple[int, Block]]:
+        """Yield the blocks of a shard with their numbers, in file order.
+
+        ``excluded`` has an array for each block of the stream: the rows of records to leave out.
+        """
         numbers, total = count(), sum(map(len, self.plans))
         for section, plans in zip(self.sections, self.plans, strict=True):
             unpacker = Unpacker(section.decompressed_limit, len(section.data))
             for plan, number in zip(plans, numbers, strict=False):  # the numbers are endless
-                if not shard.holds(number, total) and all(chunk.complete < 0 for chunk in plan.chunks):
-                    continue  # compressed chunks are unpacked even if skipped, because later ones depend on them
+                if not shard.holds(number, total) and all(chunk.unpacked_size < 0 for chunk in plan.chunks):
+                    continue  # compressed chunks are always unpacked, because later ones depend on them
                 parts = [self._read(section, chunk, unpacker) for chunk in plan.chunks]
                 if shard.holds(number, total):
-                    yield number, make_block(join_bytes(parts), plan.sizes, plan.position, self.order, left_out[number])
+                    yield number, make_block(join_bytes(parts), plan.sizes, plan.position, self.order, excluded[number])
                 section.forget(plan.chunks[0].start, plan.chunks[-1].stop)
 
     def _read(self, section: DataSection, chunk: Chunk, unpacker: Unpacker) -> U8:
+        """Return the bytes of a chunk's records."""
         data = section.data[chunk.start : chunk.stop]
-        return data if chunk.complete < 0 else unpacker.unpack_again(data, self.order, chunk.complete)
+        return data if chunk.unpacked_size < 0 else unpacker.unpack_again(data, self.order, chunk.unpacked_size)
 
 
 def packed_sizes(sizes: Sizes) -> PackedSizes:
-    """Pack record sizes into one byte each where possible, because recordings have tens of millions of records."""
+    """Return record sizes with one byte each if possible, because recordings have tens of millions of records."""
     words = sizes >> _WORD_SHIFT
     if np.bitwise_or.reduce(sizes) & 7 or words.max(initial=0) > np.iinfo(np.uint8).max:
         return sizes
@@ -233,7 +245,7 @@ def packed_sizes(sizes: Sizes) -> PackedSizes:
 
 
 def unpacked_sizes(packed: PackedSizes) -> Sizes:
-    """Undo ``packed_sizes``."""
+    """Return sizes from ``packed_sizes`` in bytes."""
     return packed.astype(np.uint16) << _WORD_SHIFT if packed.dtype == np.uint8 else packed.view(np.uint16)
 
 

@@ -1,13 +1,13 @@
-"""An opened recording: indexed, ready for any number of sample passes.
+"""A recording that was opened and indexed, ready for any number of sample passes.
 
-The fingerprint covers what all earlier or truncated states of a recording have in common: events, and records up to
-the first sample.
+The fingerprint identifies a recording. It is the same for the finished file, for an earlier state of it, and for a copy
+that is cut off: it covers what they have in common, which is the events, and the records up to the first sample.
 
 ::
 
     killed, or still running   |header|attrs|records …|SAMPLE|…
     cut                        |header|attrs|records …|SAMPLE|………
-    whole                      |header|attrs|records …|SAMPLE|………………………|features|
+    complete                   |header|attrs|records …|SAMPLE|………………………|features|
                                        └── fingerprint ───┘
 """
 
@@ -70,15 +70,15 @@ def open_recording(
 ) -> Recording:
     """Open a recording and run the index pass; ``path`` "-" is standard input.
 
-    ``source`` is the input's name in the session, if it is not the path. ``progress`` is called with the bytes done and
-    the total. ``itrace`` selects the samples to make from Arm SPE trace, as in perf; "": all. ``mapped`` is the input,
-    if already mapped. Raises FormatError if the input cannot be read, SettingError for an ``itrace`` that selects
-    nothing of its trace.
+    ``source`` is the input's name in the session, if it is not the path. ``progress`` is called with the bytes read so
+    far and the total. ``itrace`` selects the samples to make from Arm SPE trace, as in perf; "": all. ``mapped`` is the
+    input if it is already mapped. Raises FormatError if the input cannot be read, SettingError for an ``itrace`` that
+    selects nothing of its trace.
     """
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
     if path == "-" and mapped is None:
         mapped = map_input(path, diagnostics)  # a pipe can only be read once
-    counts_before = [replace(count) for count in diagnostics.counts.values()]
+    counts_before = [replace(count) for count in diagnostics.counts.values()]  # a second index pass starts from them
     index = run_index_pass(open_input(path, source, diagnostics, mapped), diagnostics, progress)
     if index.late_events is not None:
         diagnostics.counts.clear()
@@ -96,7 +96,7 @@ def open_recording(
 
 
 class PerfRecording(Frozen, eq=False):
-    """Implements Recording of model/recording/events.py: an index, and the stream from which samples are decoded."""
+    """A Recording (model/recording/events.py) of one input: an index, and the stream from which samples are decoded."""
 
     session: Session
     sideband: Sideband
@@ -108,20 +108,20 @@ class PerfRecording(Frozen, eq=False):
 
     @property
     def fingerprint(self) -> bytes | None:
-        """Digest shared by the finished recording and all earlier states of it."""
+        """A digest that the finished recording shares with all earlier states of it; None without samples."""
         return _fingerprint(self.session.events, self._index.stream)
 
     def samples(self, want: Want, shard: Shard = ALL_BLOCKS) -> Iterator[Samples]:
         """Yield the batches of a shard in file order."""
-        if self.session.counts:
+        if self.session.counts:  # perf stat: a single batch, made from the side-band
             if Want.COUNTS in want and shard.holds(0, 1):
                 yield delivered_readings(self.sideband, self.session)
             return
         for number, block in self._index.stream.blocks(self._index.others, shard):
             owners = as_int32(self._index.owners[number])
             if owners.min(initial=0) < 0:
-                has_owner = flatnonzero(owners >= 0)
-                block, owners = block.only(has_owner), owners[has_owner]
+                owned_rows = flatnonzero(owners >= 0)
+                block, owners = block.only(owned_rows), owners[owned_rows]
             if not len(owners) or not self.session.events:
                 continue
             batch = self._read_block(number, block, owners, want)
@@ -129,7 +129,7 @@ class PerfRecording(Frozen, eq=False):
                 yield batch
 
     def _read_block(self, number: int, block: Block, owners: I32, want: Want) -> Samples:
-        """Decode the samples of one block, and count its damage."""
+        """Decode the samples of block ``number``; report its damage, unless ``want`` says that this was done before."""
         damage = Diagnostics()
         batch = self._groups.decode(block, owners, want, damage)
         if self._index.delivered is not None:
@@ -141,93 +141,98 @@ class PerfRecording(Frozen, eq=False):
 
 
 def _deliver(batch: Samples, delivered: DeliveredSamples, is_group_read: Bools) -> Samples:
-    """Replace group reads by the samples delivered from them."""
-    split = is_group_read[batch.event]
-    if not split.any():
+    """Replace the group reads in a batch by the samples delivered from them.
+
+    A delivered sample is a copy of its group read, with another event and period. ``is_group_read`` (events,).
+    """
+    is_replaced = is_group_read[batch.event]
+    if not is_replaced.any():
         return batch
-    plain = flatnonzero(~split)
-    sources = searchsorted(batch.position, delivered.position)
-    whole = take(batch.position, sources, mode="clip") == delivered.position  # the other group reads are malformed
-    sources = sources[whole]
-    rows = np.concatenate([plain, sources])
+    kept = flatnonzero(~is_replaced)
+    source = searchsorted(batch.position, delivered.position)  # the group read of each delivered sample
+    # malformed group reads are not in the batch
+    has_source = take(batch.position, source, mode="clip") == delivered.position
+    source = source[has_source]
+    rows = np.concatenate([kept, source])
     order = argsort(rows)
-    joined = take_rows(batch, rows[order])
+    copies = take_rows(batch, rows[order])
     return replace(
-        joined,
-        event=np.concatenate([batch.event[plain], delivered.event[whole]])[order],
-        period=np.concatenate([batch.period[plain], delivered.period[whole]])[order],
+        copies,
+        event=np.concatenate([batch.event[kept], delivered.event[has_source]])[order],
+        period=np.concatenate([batch.period[kept], delivered.period[has_source]])[order],
     )
 
 
 class _DecodingGroups(Frozen):
-    """Groups of samples that are decoded together, because they have the same layout."""
+    """Groups of events whose samples are decoded together, because they have the same layout."""
 
     groups: list[tuple[SampleLayout, bool]]
-    """Each layout, and whether a BPF program's measurement overrides the fields."""
-    of_event: I64
-    """(events,) index in ``groups``."""
-    periods: U64
-    """(events,) period of samples that do not have one."""
+    """The layout of each group, and whether it has off-CPU samples, whose fields are overridden by those in RAW."""
+    group_of_event: I64
+    """(events,) the group of each event, as an index in ``groups``."""
+    default_periods: U64
+    """(events,) the period of samples that do not have a field for it: that of the event, or 1."""
     is_group_read: Bools
-    """(events,) whether samples are delivered from group reads, as increments of counters."""
+    """(events,) whether the event's samples are group reads, from which others are delivered."""
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> "_DecodingGroups":
         groups: dict[tuple[SampleLayout, bool], int] = {}
-        of_event = [groups.setdefault((sample_layout(event), is_off_cpu(event)), len(groups)) for event in events]
-        periods = [1 if "freq" in event.flags else event.sample_period or 1 for event in events]
-        reads = [is_group_read(event) for event in events]
-        return cls(list(groups), as_int64(of_event), as_uint64(periods), np.array(reads, np.bool_))
+        group_of_event = [groups.setdefault((sample_layout(event), is_off_cpu(event)), len(groups)) for event in events]
+        default_periods = [1 if "freq" in event.flags else event.sample_period or 1 for event in events]
+        group_reads = [is_group_read(event) for event in events]
+        return cls(list(groups), as_int64(group_of_event), as_uint64(default_periods), np.array(group_reads, np.bool_))
 
     def decode(self, block: Block, owners: I32, want: Want, damage: Diagnostics) -> Samples:
-        """Decode samples group by group, and merge the groups in file order; ``owners`` are their events."""
+        """Decode samples group by group, and merge the groups in file order; ``owners`` (n,) are their events."""
         if len(self.groups) == 1:
             return self._decode_group(block, owners, 0, want, damage)
         parts = []
-        for group, rows in rows_by(take(self.of_event, owners)):
+        for group, rows in rows_by(take(self.group_of_event, owners)):
             parts.append(self._decode_group(block.only(rows), owners[rows], group, want, damage))
         return join_batches(parts)
 
     def _decode_group(self, block: Block, owners: I32, group: int, want: Want, damage: Diagnostics) -> Samples:
-        layout, off_cpu = self.groups[group]
-        needed = want | Want.RAW if off_cpu else want
-        samples, whole, unreadable = decode_samples(block, owners, layout, self.periods, needed)
-        if off_cpu:
-            samples, whole = override_off_cpu(samples, whole, want, block.order)
+        layout, has_off_cpu = self.groups[group]
+        needed = want | Want.RAW if has_off_cpu else want
+        samples, is_complete, is_unreadable = decode_samples(block, owners, layout, self.default_periods, needed)
+        if has_off_cpu:
+            samples, is_complete = override_off_cpu(samples, is_complete, want, block.order)
         damage.add(
             "samples_malformed", "Samples that are too short for their fields were left out.",
-            len(whole) - sum_of(whole),
+            len(is_complete) - sum_of(is_complete),
         )  # fmt: skip
         damage.add(
             "registers_of_unknown_layout",
             "Samples have registers in a layout of a newer kernel; their user stack dumps were skipped.",
-            0 if unreadable is None else sum_of(unreadable),
+            0 if is_unreadable is None else sum_of(is_unreadable),
         )  # fmt: skip
-        return select_rows(samples, whole)
+        return select_rows(samples, is_complete)
 
 
-_WIDTH = 16
-_LAST = (int(RecordType.SAMPLE), int(UserRecordType.FINISHED_INIT))
+_DIGEST_SIZE = 16
+_LAST_TYPES = (int(RecordType.SAMPLE), int(UserRecordType.FINISHED_INIT))
 
 
 def _fingerprint(events: Sequence[Event], stream: RecordStream) -> bytes | None:
     """Return a 16-byte digest of the events and of all records up to the first sample; None without samples.
 
-    The first sample's time, thread and address distinguish recordings. The files of a directory are written in
-    parallel, so only the first one counts, up to perf's FINISHED_INIT.
+    The first sample's time, thread and address distinguish recordings of the same command. Of a directory, only the
+    file with the header counts, up to the first sample or perf's FINISHED_INIT: perf writes the other files at the same
+    time, so that they may grow at any moment.
     """
     from hashlib import blake2b  # only datasets need it, and OpenSSL takes milliseconds to load
 
-    digest = blake2b(digest_size=_WIDTH)
+    digest = blake2b(digest_size=_DIGEST_SIZE)
     digest.update(repr([(event.type, event.config, event.sample_type, event.ids) for event in events]).encode())
-    last = _LAST[: len(stream.sections)]
-    none = [np.zeros(0, np.int32)] * sum(map(len, stream.plans))
-    for number, block in stream.blocks(none):
+    last_types = _LAST_TYPES[: len(stream.sections)]  # FINISHED_INIT only if there is more than one file
+    excluded = [np.zeros(0, np.int32)] * sum(map(len, stream.plans))
+    for number, block in stream.blocks(excluded):
         if number >= len(stream.plans[0]):
             break
-        ends = flatnonzero(np.isin(block.types, last))
-        stop = int(block.starts[ends[0]] * 8 + block.sizes[ends[0]]) if len(ends) else len(block.data)
+        last_rows = flatnonzero(np.isin(block.types, last_types))
+        stop = int(block.starts[last_rows[0]] * 8 + block.sizes[last_rows[0]]) if len(last_rows) else len(block.data)
         digest.update(block.data[:stop].tobytes())
-        if len(ends):
+        if len(last_rows):
             return digest.digest()
     return None

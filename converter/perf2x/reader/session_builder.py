@@ -1,4 +1,9 @@
-"""Builds a Session from attributes and feature sections, and from the records that carry the same data in pipes."""
+"""Builds a Session from the attributes and feature sections of a file, and from records that have the same contents.
+
+A pipe has no sections, so perf writes their contents as records (HEADER_ATTR, HEADER_FEATURE …); some of these records
+occur in files, too. Event names come from several sources: recorded names, simpleperf's list, format files of
+tracepoints, and perf's default names; the first that there is wins.
+"""
 
 import re
 import struct
@@ -35,13 +40,16 @@ from perf2x.reader.header.symbol_sections import read_files
 from perf2x.reader.record_block import Block
 from perf2x.reader.records.record_names import RECORD_NAMES, SESSION_RECORDS
 
-_SHORT_CLOCK = 18
-"""Bytes that newer versions of perf append to TIME_CONV for clocks that wrap around: cycles, mask and two flags."""
-_NAMES = {int(feature): feature.name.lower() for feature in HeaderFeature}
+_SHORT_CLOCK_FIELDS_SIZE = 18
+"""Bytes of the fields that newer versions of perf append to TIME_CONV, for a counter of fewer than 64 bits.
+
+They are u64 time_cycles, time_mask; u8 cap_user_time_zero, cap_user_time_short.
+"""
+_FEATURE_NAMES = {int(feature): feature.name.lower() for feature in HeaderFeature}
 
 
 class SessionBuilder(Struct):
-    """Builds a Session."""
+    """Collects what a session consists of, from a file's header or from records; ``session`` returns the result."""
 
     source: str
     order: ByteOrder
@@ -52,15 +60,15 @@ class SessionBuilder(Struct):
     build_ids: dict[str, bytes] = field(default_factory=dict)
     kcore_dir: str = ""
     trace: dict[str, Any] = field(default_factory=dict)
-    """Kind of hardware trace, from AUXTRACE_INFO."""
-    ticks: dict[str, int] = field(default_factory=dict)
-    """The processor's clock in nanoseconds, from TIME_CONV."""
+    """What ``hardware_trace`` returns: kind and parameters of the hardware trace, from AUXTRACE_INFO."""
+    clock: dict[str, int] = field(default_factory=dict)
+    """How to convert ticks of the hardware trace's clock to nanoseconds: the fields of TIME_CONV."""
     thread_map: list[tuple[int, str]] = field(default_factory=list)
     aggregation: int = -1
     recorded_files: dict[str, RecordedFile] = field(default_factory=dict)
     kallsyms: bytes = b""
-    _named: set[int] = field(default_factory=set)
-    """Events whose name was recorded."""
+    _named_events: set[int] = field(default_factory=set)
+    """Indices of events whose name was recorded, so that no other name replaces it."""
 
     def add_container(self, container: Container) -> None:
         """Add the attributes and feature sections of a file."""
@@ -71,8 +79,8 @@ class SessionBuilder(Struct):
         self._name_by_type(self.features.get("simpleperf_meta_info", {}))
 
     def add_feature(self, number: int, data: bytes) -> None:
-        """Add one feature section, from the end of the file or from a HEADER_FEATURE record."""
-        name = _NAMES.get(number, f"feature_{number}")
+        """Add the feature section ``number``, from the end of the file or from a record; report it if it is damaged."""
+        name = _FEATURE_NAMES.get(number, f"feature_{number}")
         try:
             if number == HeaderFeature.BUILD_ID:
                 self._add_build_ids(data)
@@ -97,49 +105,54 @@ class SessionBuilder(Struct):
             for index, described in enumerate(self.features.get(name, [])[: len(self.events.events)]):
                 if described["name"]:
                     self.events.update(index, name=described["name"])
-                    self._named.add(index)
+                    self._named_events.add(index)
 
-    def _name_by_type(self, known: Mapping[str, str]) -> None:
-        """Name events as simpleperf lists them, in lines with name, type and config; perf's modifiers are added."""
-        listed = (line.split(",") for line in known.get("event_type_info", "").splitlines())
-        names = {(kind, config): name for name, kind, config in (line for line in listed if len(line) == 3)}
+    def _name_by_type(self, meta_info: Mapping[str, str]) -> None:
+        """Name events as simpleperf does in its meta information, and append modifiers as perf does (":u").
+
+        Lines of event_type_info are: name, type and config of an event, separated by commas.
+        """
+        lines = (line.split(",") for line in meta_info.get("event_type_info", "").splitlines())
+        names = {(kind, config): name for name, kind, config in (line for line in lines if len(line) == 3)}
         for event in self.events.events:
             name = names.get((str(event.type), str(event.config)))
-            if name and event.index not in self._named:
+            if name and event.index not in self._named_events:
                 self.events.update(event.index, name=name + modifiers(event.flags, event.precise_ip))
-                self._named.add(event.index)
+                self._named_events.add(event.index)
 
     def _name_tracepoints(self) -> None:
-        """Name tracepoints without recorded names by the format files; their config is the tracepoint's id."""
+        """Name tracepoints without a recorded name by their format files: an event's config is the tracepoint's id."""
         formats = self.features.get("tracing_data", {}).get("formats", {})
         for event in self.events.events:
-            found = formats.get(str(event.config)) if event.type == EventType.TRACEPOINT else None
-            if found and event.index not in self._named:
-                self.events.update(event.index, name=f"{found['system']}:{found['name']}")
+            tracepoint = formats.get(str(event.config)) if event.type == EventType.TRACEPOINT else None
+            if tracepoint and event.index not in self._named_events:
+                self.events.update(event.index, name=f"{tracepoint['system']}:{tracepoint['name']}")
 
     def _join_groups(self) -> None:
         """Set group leaders from GROUP_DESC, which lists leaders and group sizes (process_group_desc in header.c).
 
-        Groups are disjoint and in order. A group that begins within another group is ignored.
+        The members of a group are consecutive events, from the leader on. Groups must be in order and must not overlap:
+        one that begins before the end of the previous group is ignored.
         """
         groups = self.features.get("group_desc", [])
         leaders = [event.group_leader for event in self.events.events]
-        free = 0
+        previous_end = 0
         for group in groups:
             leader, end = group["leader"], min(group["leader"] + group["members"], len(leaders))
-            if free <= leader < end:
+            if previous_end <= leader < end:
                 leaders[leader:end] = [leader] * (end - leader)
-                free = end
+                previous_end = end
         for index, leader in enumerate(leaders if groups else []):
             self.events.update(index, group_leader=leader)
 
     def add_records(self, block: Block) -> None:
-        """Add the records that perf writes into pipes (and sometimes files) in place of header sections."""
+        """Add the records of a block that describe the session (SESSION_RECORDS)."""
         types, misc = block.types, block.misc
         for row in flatnonzero(np.isin(types, list(SESSION_RECORDS))).tolist():
             self._add_record(int(types[row]), int(misc[row]), block.payload(row))
 
     def _add_record(self, kind: int, misc: int, payload: bytes) -> None:
+        """Add one record by its type, header.misc and the bytes after its header; report it if it is malformed."""
         section = SectionReader(payload, self.order)
         try:
             if kind == UserRecordType.HEADER_ATTR:
@@ -155,92 +168,97 @@ class SessionBuilder(Struct):
             elif kind in (UserRecordType.AUXTRACE_INFO, UserRecordType.TIME_CONV):
                 self._add_trace(kind, section)
             elif kind == UserRecordType.THREAD_MAP:
-                named = section.entries("q16s")  # signed thread ids, and names
-                self.thread_map = [(tid if -1 < tid < _MOST_TIDS else -1, text(comm)) for tid, comm in named]
+                threads = section.entries("q16s")  # signed thread ids, and names
+                self.thread_map = [(tid if -1 < tid < _TID_LIMIT else -1, text(comm)) for tid, comm in threads]
             elif kind == UserRecordType.STAT_CONFIG:
-                self.aggregation = dict(section.entries("QQ")).get(0, -1)
+                self.aggregation = dict(section.entries("QQ")).get(0, -1)  # tag 0: PERF_STAT_CONFIG_TERM__AGGR_MODE
             elif kind == SimpleperfRecordType.SIMPLEPERF_EVENT_ID:
                 for index, identifier in section.entries("QQ"):
-                    self.events.own(index, identifier)
+                    self.events.add_id(index, identifier)
         except SectionError as error:
             where = f"{RECORD_NAMES[kind]}: {error}"
             self.diagnostics.add("records_malformed", "A record is cut short or damaged.", where=where)
 
     def _add_trace(self, kind: int, section: SectionReader) -> None:
-        """Add a property of the hardware trace: its kind, or the conversion of its ticks."""
+        """Add what a record says about the hardware trace: its kind and parameters, or the conversion of its ticks."""
         if kind == UserRecordType.AUXTRACE_INFO:
             number, _ = section.numbers("II")
             self.trace = hardware_trace(number, section.numbers(f"{section.left // 8}Q"))
             return
-        self.ticks = dict(zip(("shift", "mult", "zero"), section.numbers("QQQ"), strict=True))
-        if section.left >= _SHORT_CLOCK:
-            self.ticks |= dict(zip(("cycles", "mask", "_", "short"), section.numbers("QQBB"), strict=True))
+        self.clock = dict(zip(("shift", "mult", "zero"), section.numbers("QQQ"), strict=True))
+        if section.left >= _SHORT_CLOCK_FIELDS_SIZE:
+            self.clock |= dict(zip(("cycles", "mask", "_", "short"), section.numbers("QQBB"), strict=True))
 
     def _add_streamed_feature(self, number: int, data: bytes) -> None:
         """Add a feature section, unless it only marks the end of the sections.
 
-        The end mark is an empty section with the number HEADER_LAST_FEATURE of the perf that wrote it. In a newer perf,
-        the same number belongs to a real section (perf_event__synthesize_features in header.c).
+        At the end, perf writes an empty section, with the number after those that it knows (HEADER_LAST_FEATURE), which
+        is a real section's in a newer perf (perf_event__synthesize_features in header.c). BRANCH_STACK and STAT are
+        always empty.
         """
         if data or number in (HeaderFeature.BRANCH_STACK, HeaderFeature.STAT):
             self.add_feature(number, data)
 
     def _add_attr(self, payload: bytes) -> None:
-        """Add struct { perf_event_attr attr; u64 ids[]; }, where the attr states its own size."""
+        """Add the event of struct { perf_event_attr attr; u64 ids[]; }; attr.size is the size of the attr."""
         if len(payload) < ATTR_SIZE_VER0:
-            raise SectionError(f"an attribute of {len(payload)} bytes")
+            raise SectionError(f"{len(payload)} bytes are too few for a perf_event_attr")
         (size,) = struct.unpack_from(self.order + "I", payload, 4)
         size = size or ATTR_SIZE_VER0
         if size < ATTR_SIZE_VER0 or size > len(payload):
-            raise SectionError(f"an attribute states a size of {size} bytes, but has {len(payload)}")
+            raise SectionError(f"attr.size is {size}, but the record has {len(payload)} bytes from attr on")
         ids = struct.unpack_from(f"{self.order}{(len(payload) - size) // 8}Q", payload, size)
         self.events.add(parse_attr(payload[:size], self.order, len(self.events.events), ids))
 
     def _update_event(self, section: SectionReader) -> None:
-        """Apply struct { u64 type; u64 id; data; } to the event with this id."""
-        what, identifier = section.numbers("QQ")
+        """Change the event with the id in struct { u64 type; u64 id; data; }: its name, unit or scale, by the type."""
+        update_type, identifier = section.numbers("QQ")
         index = self.events.by_id(identifier)
         if index < 0 or index >= len(self.events.events):
             raise SectionError(f"id {identifier} belongs to no event")
-        if what == EventUpdate.NAME:
+        if update_type == EventUpdate.NAME:
             self.events.update(index, name=text(section.take(section.left)))
-            self._named.add(index)
-        elif what == EventUpdate.UNIT:
+            self._named_events.add(index)
+        elif update_type == EventUpdate.UNIT:
             self.events.update(index, unit=text(section.take(section.left)))
-        elif what == EventUpdate.SCALE:
+        elif update_type == EventUpdate.SCALE:
             (scale,) = struct.unpack(self.order + "d", section.take(8))
             self.events.update(index, scale=scale)
 
     def _add_build_ids(self, data: bytes) -> None:
-        """Add section BUILD_ID: records like HEADER_BUILD_ID, concatenated."""
-        at = 0
-        while at + HEADER_SIZE <= len(data):
-            _, misc, size = struct.unpack_from(self.order + "IHH", data, at)
-            if size < HEADER_SIZE or at + size > len(data):
-                raise SectionError(f"a build id of {size} bytes at {at:#x}")
-            self._add_build_id(misc, data[at + HEADER_SIZE : at + size])
-            at += size
+        """Add the build ids in a section BUILD_ID, which consists of records as HEADER_BUILD_ID, end to end."""
+        offset = 0
+        while offset + HEADER_SIZE <= len(data):
+            _, misc, size = struct.unpack_from(self.order + "IHH", data, offset)
+            if size < HEADER_SIZE or offset + size > len(data):
+                raise SectionError(f"a build id entry has an impossible size of {size} bytes at {offset:#x}")
+            self._add_build_id(misc, data[offset + HEADER_SIZE : offset + size])
+            offset += size
 
     def _add_build_id(self, misc: int, payload: bytes) -> None:
-        """Add struct { s32 pid; u8 build_id[20]; u8 size; u8, u16 reserved; char filename[]; }."""
-        raw, size, name = payload[4:24], payload[24:25], text(payload[28:])
+        """Add the build id in struct { s32 pid; u8 build_id[20]; u8 size; u8, u16 reserved; char filename[]; }.
+
+        The size counts only if misc has MISC_BUILD_ID_SIZE; older versions of perf always write 20 bytes.
+        """
+        build_id, size, name = payload[4:24], payload[24:25], text(payload[28:])
         if not size or not name:
-            raise SectionError(f"a build id of {len(payload)} bytes")
-        minor, inode, generation = struct.unpack(self.order + "IQQ", raw)
+            raise SectionError(f"a build id entry of {len(payload)} bytes lacks fields")
+        minor, inode, generation = struct.unpack(self.order + "IQQ", build_id)
         if minor < 1 << 20 and 0 < inode < 1 << 32 and generation < 1 << 32:
-            # perf mistook fields of a mapping for a build id (see record_decoders.py); no hash has so many zeros
+            # perf took the device and inode of a mapping for a build id (see record_decoders.py); no hash has so many
+            # zeros
             return
         length = min(size[0], BUILD_ID_SIZE) if misc & MISC_BUILD_ID_SIZE and size[0] else BUILD_ID_SIZE
-        self.build_ids[name] = raw[:length]
+        self.build_ids[name] = build_id[:length]
 
     def session(self) -> Session:
-        """Return the session as known from what was added so far."""
+        """Return the session as described by what was added so far."""
         features, clock = self.features, self.features.get("clock_data")
         self._name_tracepoints()
         self._join_groups()
         if self.trace:
-            self.features["hardware_trace"] = self.trace | ({"clock": self.ticks} if self.ticks else {})
-        clock = clock if clock and clock["wall_clock_ns"] else None  # perf stat does not use it
+            self.features["hardware_trace"] = self.trace | ({"clock": self.clock} if self.clock else {})
+        clock = clock if clock and clock["wall_clock_ns"] else None  # perf stat leaves it 0
         clock_id = clock["clockid"] if clock else next((e.clockid for e in self.events.events), -1)
         return Session(
             source=self.source,
@@ -255,7 +273,7 @@ class SessionBuilder(Struct):
             cpus_online=features.get("nrcpus", {}).get("online", 0),
             clock_id=clock_id,
             wall_clock_offset_ns=_wall_clock_offset(clock, clock_id),
-            build_ids=with_vdso(self.build_ids),
+            build_ids=name_vdso_copies(self.build_ids),
             features=self.features,
             kcore_dir=self.kcore_dir,
             thread_map=tuple(self.thread_map),
@@ -266,35 +284,37 @@ class SessionBuilder(Struct):
         )
 
 
-_MOST_TIDS = 1 << 31
+_TID_LIMIT = 1 << 31  # thread ids are below
 
 
 def _wall_clock_offset(clock: Mapping[str, int] | None, clock_id: int) -> int | None:
-    """Return the offset from recorded times to the time of day.
+    """Return the nanoseconds from recorded times to times since the epoch; None if unknown.
 
-    0 for CLOCK_REALTIME; CLOCK_DATA has a reading of both clocks.
+    ``clock`` is the section CLOCK_DATA, which has the times of both clocks at one moment. For CLOCK_REALTIME, the
+    offset is 0.
     """
     if clock_id == ClockId.REALTIME:
         return 0
     return clock["wall_clock_ns"] - clock["clockid_time_ns"] if clock else None
 
 
-_COPY = re.compile(r"/tmp/perf-(vdso|vdso32|vdsox32)\.so-.{6}")
+_VDSO_COPY = re.compile(r"/tmp/perf-(vdso|vdso32|vdsox32)\.so-.{6}")
 
 
-def with_vdso(build_ids: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Name the copies of vDSOs made by perf and perf-read-vdso32 ``[vdso]``, ``[vdso32]`` and ``[vdsox32]``.
+def name_vdso_copies(build_ids: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return build ids by file name, with copies of vDSOs under the name that their mappings have, such as ``[vdso]``.
 
-    Copies that differ, but would get the same new name, keep their old names.
+    perf and its perf-read-vdso32 copy the vDSO to a file in /tmp, and record the build id under that file's name.
+    Copies that have different build ids, but would get the same new name, keep their names.
     """
-    named = dict(build_ids)
+    renamed = dict(build_ids)
     for kind in ("vdso", "vdso32", "vdsox32"):
         copies = {
             name: build_id
             for name, build_id in build_ids.items()
-            if (copy := _COPY.fullmatch(name)) and copy[1] == kind
+            if (copy := _VDSO_COPY.fullmatch(name)) and copy[1] == kind
         }
         if len(set(copies.values())) == 1 and f"[{kind}]" not in build_ids:
-            named = {name: build_id for name, build_id in named.items() if name not in copies}
-            named[f"[{kind}]"] = next(iter(copies.values()))
-    return named
+            renamed = {name: build_id for name, build_id in renamed.items() if name not in copies}
+            renamed[f"[{kind}]"] = next(iter(copies.values()))
+    return renamed

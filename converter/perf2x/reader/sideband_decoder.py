@@ -173,7 +173,7 @@ class SidebandDecoder(Struct):
     def _decode(self, block: Block) -> None:
         """Decode records, grouped by type and by the event to which they belong."""
         malformed: list[tuple[int, int, int]] = []  # first position, type, number of records
-        types, owners = block.types, self._events.of_others(block)
+        types, owners = block.types, self._events.owners_of_others(block)
         for kind, of_kind in rows_by(types):
             if kind not in DECODERS:
                 continue
@@ -191,7 +191,7 @@ class SidebandDecoder(Struct):
         columns |= clamped(columns, self._unreported)
         columns["event"] = np.full(len(block.sizes), owner, np.int32)
         if "owner_id" in columns:  # the record is about another event than the one in its trailer
-            columns["event"] = self._events.owners_of(columns["owner_id"])
+            columns["event"] = self._events.owners_of_ids(columns["owner_id"])
         if not _has_trailer(event) and kind != UserRecordType.STAT_ROUND:
             columns["time"] = self._clock.times_at(columns["position"], columns.get("own_time"))
         table = DECODERS[kind].table

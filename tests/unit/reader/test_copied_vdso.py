@@ -1,19 +1,19 @@
 """The vDSO's build id under the name of perf's own copy."""
 
-from perf2x.reader.session_builder import with_vdso
+from perf2x.reader.session_builder import name_vdso_copies
 
 ONE, TWO = b"\1" * 20, b"\2" * 20
 COPY, OTHER_COPY = "/tmp/perf-vdso.so-pRI0U7", "/tmp/perf-vdso.so-xxxxxx"
 
 
 def test_the_copy_is_named_after_what_it_copies() -> None:
-    assert with_vdso({"/bin/x": ONE, COPY: TWO}) == {"/bin/x": ONE, "[vdso]": TWO}
-    assert with_vdso({COPY: TWO, OTHER_COPY: TWO}) == {"[vdso]": TWO}
+    assert name_vdso_copies({"/bin/x": ONE, COPY: TWO}) == {"/bin/x": ONE, "[vdso]": TWO}
+    assert name_vdso_copies({COPY: TWO, OTHER_COPY: TWO}) == {"[vdso]": TWO}
 
 
 def test_copies_for_other_programs_are_named_after_theirs() -> None:
     copies = {COPY: ONE, "/tmp/perf-vdso32.so-abcdef": TWO, "/tmp/perf-vdsox32.so-abcdef": b"3"}
-    assert with_vdso(copies) == {"[vdso]": ONE, "[vdso32]": TWO, "[vdsox32]": b"3"}
+    assert name_vdso_copies(copies) == {"[vdso]": ONE, "[vdso32]": TWO, "[vdsox32]": b"3"}
 
 
 def test_other_names_stay() -> None:
@@ -23,12 +23,12 @@ def test_other_names_stay() -> None:
         "/tmp/perf-vdso.so-",
         "/tmp/perf-vdso.so",
     ):
-        assert with_vdso({name: ONE}) == {name: ONE}
+        assert name_vdso_copies({name: ONE}) == {name: ONE}
 
 
 def test_a_recorded_name_wins() -> None:
-    assert with_vdso({"[vdso]": ONE, COPY: TWO})["[vdso]"] == ONE
+    assert name_vdso_copies({"[vdso]": ONE, COPY: TWO})["[vdso]"] == ONE
 
 
 def test_copies_of_different_vdsos_are_not_told_apart() -> None:
-    assert with_vdso({COPY: ONE, OTHER_COPY: TWO}) == {COPY: ONE, OTHER_COPY: TWO}
+    assert name_vdso_copies({COPY: ONE, OTHER_COPY: TWO}) == {COPY: ONE, OTHER_COPY: TWO}

@@ -99,7 +99,7 @@ def test_an_id_belongs_to_the_first_event_that_has_it(ids: list[list[int]], othe
         known = [at for at, mine in enumerate(ids) if identifier in mine]
         return 0 if identifier == 0 or not any(ids) else known[0] if known else -1
 
-    assert table.owners_of(np.array(wanted, np.uint64)).tolist() == [owner(each) for each in wanted]
+    assert table.owners_of_ids(np.array(wanted, np.uint64)).tolist() == [owner(each) for each in wanted]
 
 
 def _event(at: int, ids: tuple[int, ...]) -> Event:

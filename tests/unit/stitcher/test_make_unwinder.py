@@ -59,7 +59,7 @@ def test_the_running_kernel_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     shutil.copytree(COMMON / "symfs", tmp_path, dirs_exist_ok=True)
     monkeypatch.setenv("PERF2X_SYSROOT", str(tmp_path))
     if not recorded:
-        monkeypatch.setattr("perf2x.reader.session_builder.with_vdso", lambda build_ids: {})
+        monkeypatch.setattr("perf2x.reader.session_builder.name_vdso_copies", lambda build_ids: {})
         monkeypatch.setattr(recorded_vdso, "running_kernel_release", lambda: session.os_release)
         monkeypatch.setattr(recorded_vdso, "running_host_name", lambda: session.hostname)
     assert loaded(symfs=None).unwound.ends[End.NO_UNWIND_INFO] > 10

@@ -68,11 +68,11 @@ class Unpacker:
         self._incomplete = data[framed.length :].tobytes()
         return data[: framed.length], framed
 
-    def unpack_again(self, record: U8, order: ByteOrder, complete: int) -> U8:
-        """Unpack a record on a later walk over the file; return the ``complete`` bytes that the first walk returned."""
+    def unpack_again(self, record: U8, order: ByteOrder, unpacked_size: int) -> U8:
+        """Unpack a record on a later walk over the file; return as many bytes as the first walk did."""
         data = self._unpack(record, order)
-        self._incomplete = data[complete:].tobytes()
-        return data[:complete]
+        self._incomplete = data[unpacked_size:].tobytes()
+        return data[:unpacked_size]
 
     def _unpack(self, record: U8, order: ByteOrder) -> U8:
         """Return the bytes to which a record unpacks, after those of an incomplete record before them."""

@@ -1,13 +1,15 @@
 """Finds the packets in bytes of Arm SPE trace.
 
-Sources of truth: Arm Architecture Reference Manual, chapter "Statistical Profiling Extension sample record
+Trace consists of packets, whose headers determine their sizes. Where a packet starts depends on all packets before it.
+So sizes are computed as if a packet began at every byte, and ``instruction_starts`` then finds the bytes at which one
+really does. Sources of truth: Arm Architecture Reference Manual, chapter "Statistical Profiling Extension sample record
 specification"; tools/perf/util/arm-spe-decoder/arm-spe-pkt-decoder.c.
 
 ::
 
     |header| payload of 1, 2, 4 or 8 bytes |     bits 5:4 of the header: log2 of the payload's size
-    |0010 00xx|header| payload …           |     extended: two more bits of index
-    |0010 00xx|0000 0000| …                |     up to the next multiple of 2, 4, 8 or 16 bytes
+    |0010 00xx|header| payload …           |     extended header: xx are the high bits of an index (of an address, …)
+    |0010 00xx|0000 0000| …                |     alignment: skip to the next multiple of 2, 4, 8 or 16 bytes, by xx
     |00|, |01|                             |     padding, end of a record
 """
 
@@ -20,27 +22,25 @@ from perf2x.base.columnar.byte_streams import instruction_starts
 
 
 class Field(IntEnum):
-    """The part of a record that a packet contains."""
+    """What a packet contains: a part of a record."""
 
-    BAD = 0
-    NONE = 1
-    """Padding, and packets that samples do not show."""
+    BAD = 0  # a header that is not defined: the trace is damaged
+    NONE = 1  # padding, and packets whose contents we do not use
     END = 2
     TIMESTAMP = 3
     EVENTS = 4
     SOURCE = 5
     CONTEXT = 6
     PC = 7
-    TARGET = 8
-    DATA = 9
-    PHYSICAL = 10
-    PREVIOUS = 11
+    TARGET = 8  # address of a branch's target
+    DATA = 9  # virtual address of a memory access
+    PHYSICAL = 10  # physical address of a memory access
+    PREVIOUS = 11  # address of the previous branch's target
     LATENCY = 12
-    OTHER = 13
-    """Operation of another class."""
-    ACCESS = 14
-    BRANCH = 15
-    EXTENDED = 16
+    OTHER = 13  # operation that is neither a memory access nor a branch
+    ACCESS = 14  # operation that is a load, store or atomic
+    BRANCH = 15  # operation that is a branch
+    EXTENDED = 16  # first byte of an extended header; the second byte decides what the packet contains
 
 
 _HEADERS = {
@@ -49,58 +49,64 @@ _HEADERS = {
     Field.PHYSICAL: "b3", Field.PREVIOUS: "b4", Field.LATENCY: "98", Field.OTHER: "48", Field.ACCESS: "49",
     Field.BRANCH: "4a", Field.EXTENDED: "20 21 22 23",
 }  # fmt: skip
-"""Headers of one byte; all others are invalid."""
+"""All valid headers of one byte, and the first bytes of extended headers."""
 _FIELDS = np.zeros(256, np.uint8)
 for _field, _bytes in _HEADERS.items():
     _FIELDS[list(bytes.fromhex(_bytes))] = _field
 _SIZES = np.where(_FIELDS != Field.BAD, 1 << (arange(256) >> 4 & 3), 0).astype(np.uint8)
-"""Bytes of payload by header."""
+"""(256,) bytes of payload by header."""
 _SIZES[[0x00, 0x01, *range(0x20, 0x24)]] = 0
 _SIZES[0x4B] = 1  # an operation of an undefined class
-_LOW = as_uint64([(1 << 8 * size) - 1 for size in range(9)])
-"""Masks of the lowest bytes, by their number."""
+_LOW_BYTES = as_uint64([(1 << 8 * size) - 1 for size in range(9)])
+"""(9,) masks of the lowest 0 to 8 bytes of a word."""
 
 
 class Packets(Frozen):
-    """Complete packets from the start of some bytes, without padding; ``begin`` and ``end`` are offsets."""
+    """The complete packets of some bytes of trace, without those of Field.NONE."""
 
     field: U8
-    """(n,) Field."""
+    """(n,) the Field of each packet."""
     payload: U64
+    """(n,) the packet's payload, zero-extended."""
     end: I64
-    """(n,) offset after the packet."""
+    """(n,) offset after the packet, in the bytes."""
     length: int
-    """Offset after the last packet or padding; less than the data's length if the data ends inside a packet."""
+    """Number of bytes up to the end of the last packet or padding; the bytes after them are an incomplete packet."""
 
 
-def find_packets(data: U8, base: int) -> Packets:
-    """Find the packets of ``data``, which begins with one; ``base`` is its offset in the AUX buffer."""
+def find_packets(data: U8, buffer_offset: int) -> Packets:
+    """Find the packets of ``data``, whose first byte begins a packet.
+
+    ``buffer_offset`` is the offset of that byte in the AUX buffer, on which alignment packets depend.
+    """
     count = len(data)
-    padded = np.zeros(count + 16, np.uint8)
+    padded = np.zeros(count + 16, np.uint8)  # so that headers and payloads can be read past the end
     padded[:count] = data
     headers = padded[:-16]
+    # for each byte, as if a packet began there: its field, bytes of payload, and bytes in all
     field, size = take(_FIELDS, headers), take(_SIZES, headers)
     step = size + np.uint8(1)
-    _read_extended(padded, base, field, size, step)
-    at = instruction_starts(step)
-    at = at[field[at] != Field.NONE]
-    size, end = size[at], at + step[at]
-    whole = int(np.searchsorted(end, count, "right"))  # ends are ascending
-    length = int(at[whole]) if whole < len(at) else count
-    size, end = size[:whole], end[:whole]
-    words = np.ndarray((len(padded) - 7,), "<u8", padded, strides=(1,))  # one for each byte
-    return Packets(field[at[:whole]], words[end - size] & _LOW[size], end, length)
+    _read_extended_headers(padded, buffer_offset, field, size, step)
+    start = instruction_starts(step)
+    start = start[field[start] != Field.NONE]
+    size, end = size[start], start + step[start]
+    complete = int(np.searchsorted(end, count, "right"))  # ends are ascending
+    length = int(start[complete]) if complete < len(start) else count
+    size, end = size[:complete], end[:complete]
+    words = np.ndarray((len(padded) - 7,), "<u8", padded, strides=(1,))  # the eight bytes from each byte on
+    return Packets(field[start[:complete]], words[end - size] & _LOW_BYTES[size], end, length)
 
 
-def _read_extended(padded: U8, base: int, field: U8, size: U8, step: U8) -> None:
-    """Correct the columns at two-byte headers, whose second byte looks like a short header."""
-    at = flatnonzero(field == Field.EXTENDED)
-    first, second = padded[at], padded[at + 1]
-    known = ((second & 0xF8) == 0xB0) | ((second & 0xF8) == 0x98)
-    aligns = second == 0
-    names = np.where(first & 3, np.uint8(Field.NONE), _FIELDS[second])
-    field[at] = np.where(known, names, np.where(aligns, np.uint8(Field.NONE), np.uint8(Field.BAD)))
-    size[at] = np.where(known, _SIZES[second], 0)
+def _read_extended_headers(padded: U8, buffer_offset: int, field: U8, size: U8, step: U8) -> None:
+    """Correct field, payload size and step, all (bytes,), where an extended header begins."""
+    start = flatnonzero(field == Field.EXTENDED)
+    first, second = padded[start], padded[start + 1]
+    is_known = ((second & 0xF8) == 0xB0) | ((second & 0xF8) == 0x98)  # an address or a counter
+    is_alignment = second == 0
+    # a higher index than in a short header is of an address or counter that we do not use
+    known_field = np.where(first & 3, np.uint8(Field.NONE), _FIELDS[second])
+    field[start] = np.where(is_known, known_field, np.where(is_alignment, np.uint8(Field.NONE), np.uint8(Field.BAD)))
+    size[start] = np.where(is_known, _SIZES[second], 0)
     multiple = 2 << as_int64(first & 3)
-    skipped = multiple - ((at + base) & (multiple - 1))
-    step[at] = np.where(known, size[at] + 2, np.where(aligns, skipped, 1))
+    skipped = multiple - ((start + buffer_offset) & (multiple - 1))
+    step[start] = np.where(is_known, size[start] + 2, np.where(is_alignment, skipped, 1))

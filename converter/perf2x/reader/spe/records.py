@@ -1,6 +1,7 @@
-"""Builds one row for each sampled operation in Arm SPE trace, from its packets up to a timestamp or an end.
+"""Joins the packets of Arm SPE trace to records: one for each sampled operation.
 
-Sources of truth: as in packets.py; tools/perf/util/arm-spe-decoder/arm-spe-decoder.c for addresses.
+A record ends with a timestamp or an end packet. Its other packets come in any order, and any may be missing. Sources of
+truth: as in packets.py; tools/perf/util/arm-spe-decoder/arm-spe-decoder.c for addresses.
 """
 
 from enum import IntEnum
@@ -11,18 +12,17 @@ from perf2x.base.columnar import I64, U64, Bools, ColumnTable, cumsum, falses, f
 from perf2x.reader.spe.packets import Field, Packets
 
 _COLUMNS = {
-    "pc": Field.PC, "target": Field.TARGET, "data": Field.DATA, "physical": Field.PHYSICAL,
-    "previous": Field.PREVIOUS, "events": Field.EVENTS, "source": Field.SOURCE, "context": Field.CONTEXT,
+    "pc": Field.PC, "target": Field.TARGET, "data_address": Field.DATA, "physical_address": Field.PHYSICAL,
+    "previous_target": Field.PREVIOUS, "events": Field.EVENTS, "data_source": Field.SOURCE, "context": Field.CONTEXT,
     "latency": Field.LATENCY, "ticks": Field.TIMESTAMP,
 }  # fmt: skip
-_ADDRESS = np.uint64((1 << 56) - 1)
-_TOP = np.uint64(0xFF << 56)
-NO_CONTEXT = np.uint64(2**64 - 1)
-"""−1 as a signed number."""
+_ADDRESS_BITS = np.uint64((1 << 56) - 1)
+_TOP_BYTE = np.uint64(0xFF << 56)
+NO_CONTEXT = np.uint64(2**64 - 1)  # as a signed number −1, which means no thread
 
 
-class Happened(IntEnum):
-    """Bits of the events of an operation."""
+class SampledEvent(IntEnum):
+    """Bits of an operation's events packet: what happened to it."""
 
     L1D_ACCESS = 2
     L1D_MISS = 3
@@ -42,7 +42,7 @@ class Happened(IntEnum):
 
 
 class OpClass(IntEnum):
-    """Class of an operation, above the subclass byte in ``TraceRecords.operation``."""
+    """The class of an operation, as bits of ``TraceRecords.operation`` above the byte of the packet."""
 
     OTHER = 1 << 8
     ACCESS = 2 << 8
@@ -50,53 +50,55 @@ class OpClass(IntEnum):
 
 
 class TraceRecords(ColumnTable):
-    """One row for each operation with complete packets; 0 if a packet is missing."""
+    """One row for each complete record, all columns (n,); what is in a missing packet is 0, unless stated otherwise."""
 
     begin: I64
-    """Offset of its first packet."""
+    """Offset of the record's first packet, in the bytes of trace."""
     pc: U64
-    target: U64
-    data: U64
+    target: U64  # of the branch
+    data_address: U64
     """The virtual address of the accessed memory."""
-    physical: U64
-    previous: U64
+    physical_address: U64
+    previous_target: U64
     """Target of the previous branch."""
     events: U64
-    source: U64
+    """Bits numbered by ``SampledEvent``."""
+    data_source: U64
     context: U64
-    """Thread; NO_CONTEXT if unknown."""
+    """Thread id that the kernel put into CONTEXTIDR; NO_CONTEXT if missing."""
     latency: U64
-    """Total cycles."""
+    """Cycles from dispatch to completion (total latency)."""
     ticks: U64
-    """Time in ticks of the generic timer; 0: not recorded."""
+    """Time in ticks of the generic timer."""
     operation: U64
-    """OpClass, and the byte of the packet; 0: not recorded."""
+    """OpClass, and the packet's payload byte with the subclass."""
 
-    def had(self, bit: Happened) -> Bools:
-        """Return (n,) operations with this event."""
-        happened: Bools = self.events >> np.uint64(bit) & np.uint64(1) != 0
-        return happened
+    def has_event(self, bit: SampledEvent) -> Bools:
+        """Return (n,) whether each operation has this event."""
+        is_set: Bools = self.events >> np.uint64(bit) & np.uint64(1) != 0
+        return is_set
 
-    def is_of(self, kind: OpClass) -> Bools:
-        """Return (n,) operations of this class."""
-        return self.has(kind, kind)
+    def is_class(self, kind: OpClass) -> Bools:
+        """Return (n,) whether each operation is of this class."""
+        return self.matches(kind, kind)
 
-    def has(self, mask: int, value: int) -> Bools:
-        """Return (n,) operations whose packet has this value under the mask."""
+    def matches(self, mask: int, value: int) -> Bools:
+        """Return (n,) whether ``operation`` has this value in the bits of ``mask``."""
         same: Bools = self.operation & np.uint64(mask) == np.uint64(value)
         return same
 
 
 def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
-    """Return the complete records, the number of others, and the offset after the last record and its padding.
+    """Return the complete records, the number of incomplete ones, and the offset after the last record's padding.
 
-    A record is complete if its program counter was recorded and none of its bytes is damaged.
+    A record is complete if it has a program counter and no undefined packet.
     """
-    ends = (packets.field == Field.END) | (packets.field == Field.TIMESTAMP)
-    record_end = packets.end[ends]
-    used = packets.length if ends[-1:].all() else int(record_end[-1]) if len(record_end) else 0
-    number = cumsum(ends) - ends
+    ends_record = (packets.field == Field.END) | (packets.field == Field.TIMESTAMP)
+    record_end = packets.end[ends_record]
+    used = packets.length if ends_record[-1:].all() else int(record_end[-1]) if len(record_end) else 0
+    number = cumsum(ends_record) - ends_record  # (packets,) the record of each packet: one that ends it belongs to it
     count = len(record_end)
+    # the packets of each field; packets after the last end belong to a record that is not complete yet
     rows = {field: flatnonzero((packets.field == field) & (number < count)) for field in Field}
 
     def column(field: Field) -> U64:
@@ -107,25 +109,30 @@ def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
     columns = {name: column(field) for name, field in _COLUMNS.items()}
     operation = np.zeros(count, np.uint64)
     for kind in OpClass:
-        some = rows[Field[kind.name]]
-        operation[number[some]] = packets.payload[some] | np.uint64(kind)
-    whole = falses(count)
-    whole[number[rows[Field.PC]]] = True
-    whole[number[rows[Field.BAD]]] = False
+        of_class = rows[Field[kind.name]]
+        operation[number[of_class]] = packets.payload[of_class] | np.uint64(kind)
+    is_complete = falses(count)
+    is_complete[number[rows[Field.PC]]] = True
+    is_complete[number[rows[Field.BAD]]] = False
     begin = np.append(0, record_end)[:-1]
-    kept = flatnonzero(whole)
-    for name in ("pc", "target", "previous"):
+    complete_rows = flatnonzero(is_complete)
+    for name in ("pc", "target", "previous_target"):
         columns[name] = _instruction(columns[name])
-    data = columns["data"] & _ADDRESS
-    columns["data"] = np.where(data >> np.uint64(52) == 0xF, data | _TOP, data)
-    columns["physical"] &= _ADDRESS
+    # the top byte of a data address is a tag; in an address of the kernel, which begins with ones, it becomes 0xff
+    data = columns["data_address"] & _ADDRESS_BITS
+    columns["data_address"] = np.where(data >> np.uint64(52) == 0xF, data | _TOP_BYTE, data)
+    columns["physical_address"] &= _ADDRESS_BITS
     table = TraceRecords(begin=begin, operation=operation, **columns)
-    return take_rows_of(table, kept), count - len(kept), used
+    return take_rows_of(table, complete_rows), count - len(complete_rows), used
 
 
 def _instruction(payload: U64) -> U64:
-    """Return (n,) addresses of instructions: bit 63 is the security state, bits 62 and 61 the exception level."""
+    """Return (n,) addresses of instructions from packets.
+
+    In the packets, bit 63 is set if the code is not secure, bits 62 and 61 are its exception level, and the lowest 56
+    bits are the address. Addresses of the kernel get a top byte of 0xff.
+    """
     level = payload >> np.uint64(61)
-    kernel = (level == 5) | (level == 6)  # not secure, level 1 or 2
-    address = payload & _ADDRESS
-    return np.where(kernel, address | _TOP, address)
+    is_kernel = (level == 5) | (level == 6)  # not secure, exception level 1 or 2
+    address = payload & _ADDRESS_BITS
+    return np.where(is_kernel, address | _TOP_BYTE, address)

@@ -1,9 +1,9 @@
 """A recording whose Arm SPE trace is read as samples: recorded samples first, then those of the trace.
 
-A record without a thread gets the one that was last switched in. Trace is cut into chunks of complete records, a few
-hundred kB each, so that each can be read alone.
+A record of trace that does not name its thread gets the thread that was last switched in on its CPU.
 
-::
+The file has the trace of each AUX buffer in blocks, at whose ends records may be cut. When the recording is opened,
+trace is cut into chunks of complete records, about 128 KiB each, so that a sample pass can read each chunk alone::
 
     blocks of one buffer    |rec|rec|re| … |c|rec|rec|rec| … |rec|       blocks of other buffers lie between
     chunks                  |rec|rec|rec|  |rec|rec|rec|
@@ -45,152 +45,170 @@ from perf2x.reader.spe.packets import find_packets
 from perf2x.reader.spe.records import TraceRecords, read_records
 
 SPAN = 1 << 17
-"""Approximate bytes of a chunk, so that the data of its decoding stays in the CPU cache."""
+"""Bytes of trace from which on a chunk ends: few, so that what its decoding allocates stays in the CPU cache."""
 
 
 class _TraceChunk(Frozen):
-    """Contiguous parts of one buffer."""
+    """Complete records of one buffer, in contiguous parts of blocks."""
 
-    pieces: tuple[TraceBlock, ...]
+    parts: tuple[TraceBlock, ...]
     position: int
-    """Offset of its first byte within all trace of the recording."""
-    first: int
-    """Number of complete records before it, since the buffer's last gap."""
+    """Offset of the chunk's first byte in all trace of the recording."""
+    records_before: int
+    """Number of complete records between the buffer's last gap and this chunk."""
 
     def records(self) -> tuple[TraceRecords, int, int]:
-        """Return the complete records, the number of damaged ones, and the offset after the last record's padding."""
-        data = join_bytes([piece.section.data[piece.start : piece.stop] for piece in self.pieces])
-        return read_records(find_packets(data, self.pieces[0].offset))
+        """Return the complete records, the number of others, and the offset after the last record's padding."""
+        data = join_bytes([part.section.data[part.start : part.stop] for part in self.parts])
+        return read_records(find_packets(data, self.parts[0].buffer_offset))
 
     def forget(self) -> None:
         """Advise the system that the bytes are not needed for now."""
-        for piece in self.pieces:
-            piece.section.forget(piece.start, piece.stop)
+        for part in self.parts:
+            part.section.forget(part.start, part.stop)
 
 
-def _cut_trace(blocks: Iterable[TraceBlock]) -> Iterator[tuple[_TraceChunk, TraceRecords, int]]:
-    """Yield the chunks of each buffer in turn, with complete records and the number of damaged or truncated ones."""
+def _cut_into_chunks(blocks: Iterable[TraceBlock]) -> Iterator[tuple[_TraceChunk, TraceRecords, int]]:
+    """Yield the chunks of each buffer in turn, with their complete records and the number of other records."""
+    # a run has the blocks between two gaps in a buffer
     runs: dict[int, list[list[TraceBlock]]] = {}
     for block in blocks:
-        of_buffer = runs.setdefault(block.queue, [])
-        if not of_buffer or _end(of_buffer[-1][-1]) != block.offset:
-            of_buffer.append([])
-        of_buffer[-1].append(block)
+        buffer_runs = runs.setdefault(block.buffer, [])
+        if not buffer_runs or _buffer_end(buffer_runs[-1][-1]) != block.buffer_offset:
+            buffer_runs.append([])
+        buffer_runs[-1].append(block)
     position = 0
-    for run in (run for of_buffer in runs.values() for run in of_buffer):
+    for run in (run for buffer_runs in runs.values() for run in buffer_runs):
         yield from _cut_run(run, position)
-        position += _end(run[-1]) - run[0].offset
+        position += _buffer_end(run[-1]) - run[0].buffer_offset
 
 
-def _end(block: TraceBlock) -> int:
-    return block.offset + block.stop - block.start
+def _buffer_end(block: TraceBlock) -> int:
+    """Return the offset in the AUX buffer after the block."""
+    return block.buffer_offset + block.stop - block.start
 
 
 def _cut_run(run: Sequence[TraceBlock], position: int) -> Iterator[tuple[_TraceChunk, TraceRecords, int]]:
-    pieces = [
-        replace(block, start=at, stop=min(at + SPAN, block.stop), offset=block.offset + at - block.start)
+    """Yield what ``_cut_into_chunks`` does, for contiguous blocks that begin at ``position`` in all trace."""
+    parts = [
+        replace(
+            block,
+            start=start,
+            stop=min(start + SPAN, block.stop),
+            buffer_offset=block.buffer_offset + start - block.start,
+        )
         for block in run
-        for at in range(block.start, block.stop, SPAN)
+        for start in range(block.start, block.stop, SPAN)
     ]
-    waiting: list[TraceBlock] = []
-    first = 0
-    for piece in pieces:
-        waiting.append(piece)
-        size = _end(piece) - waiting[0].offset
-        if size < SPAN and piece is not pieces[-1]:
+    pending: list[TraceBlock] = []  # not yet in a chunk: a record cut off by the last one, and parts after it
+    records_before = 0
+    for part in parts:
+        pending.append(part)
+        size = _buffer_end(part) - pending[0].buffer_offset
+        if size < SPAN and part is not parts[-1]:
             continue
-        chunk = _TraceChunk(tuple(waiting), position, first)
-        records, damaged, used = chunk.records()
-        waiting = _after(waiting, used or size)  # no record is that long
-        yield chunk, records, damaged + (not used or (piece is pieces[-1] and len(waiting) > 0))
+        chunk = _TraceChunk(tuple(pending), position, records_before)
+        records, incomplete, used = chunk.records()
+        # no record is as long as SPAN: bytes without an end of a record are damaged, and skipped
+        pending = _without_beginning(pending, used or size)
+        yield chunk, records, incomplete + (not used or (part is parts[-1] and len(pending) > 0))
         position += used or size
-        first += len(records)
+        records_before += len(records)
 
 
-def _after(pieces: Sequence[TraceBlock], used: int) -> list[TraceBlock]:
-    """Return the parts without their first bytes."""
-    at = pieces[0].offset + used
+def _without_beginning(parts: Sequence[TraceBlock], size: int) -> list[TraceBlock]:
+    """Return contiguous parts without their first ``size`` bytes."""
+    begin = parts[0].buffer_offset + size
     return [
-        replace(piece, start=piece.stop - min(_end(piece) - at, piece.stop - piece.start), offset=max(at, piece.offset))
-        for piece in pieces
-        if _end(piece) > at
+        replace(
+            part,
+            start=part.stop - min(_buffer_end(part) - begin, part.stop - part.start),
+            buffer_offset=max(begin, part.buffer_offset),
+        )
+        for part in parts
+        if _buffer_end(part) > begin
     ]
 
 
 class _TraceThreads:
-    """Threads on CPUs, and processes of threads, over time."""
+    """Knows from the side-band which thread was on each CPU, and to which process each thread belonged, over time."""
 
     def __init__(self, sideband: Sideband) -> None:
         switches, tables = sideband.switches, (sideband.comms, sideband.forks, sideband.mmaps)
-        entered = flatnonzero(~switches.is_out)
+        switch_ins = flatnonzero(~switches.is_out)
         table_times = np.concatenate([table.time for table in tables])
-        self._times = unique(np.concatenate([switches.time[entered], table_times]))
-        cpu, tid = as_int64(switches.cpu[entered]), as_int64(switches.tid[entered])
-        self._entered = KeyedValues(cpu, self._sequence(switches.time[entered]), tid)
+        self._times = unique(np.concatenate([switches.time[switch_ins], table_times]))
+        cpu, tid = as_int64(switches.cpu[switch_ins]), as_int64(switches.tid[switch_ins])
+        self._thread_on_cpu = KeyedValues(cpu, self._sequence(switches.time[switch_ins]), tid)
         tid = as_int64(np.concatenate([table.tid for table in tables]))
         pid = as_int64(np.concatenate([table.pid for table in tables]))
-        self._process = KeyedValues(tid, self._sequence(table_times), pid)
+        self._process_of_thread = KeyedValues(tid, self._sequence(table_times), pid)
 
     def of(self, context: I64, time: U64 | None, tid: int, cpu: int) -> tuple[I32, I32]:
-        """Return (n,) process and thread of records; −1: unknown.
+        """Return (n,) process and (n,) thread of records; −1: unknown.
 
-        ``context`` (n,) is the record's own thread, −1 for none; ``tid`` and ``cpu`` are the buffer's.
+        ``context`` (n,) is the record's own thread, −1 for none. ``time`` (n,) is None if times are unknown: then the
+        state at the end of the recording counts. ``tid`` and ``cpu`` are those of the records' buffer.
         """
         last = np.full(len(context), len(self._times), np.int64)
         sequence = last if time is None else self._sequence(time)
-        entered = self._entered.at(np.full(len(context), cpu, np.int64), sequence)
-        thread = np.where(context >= 0, context, np.where(entered >= 0, entered, tid))
-        process = self._process.at(thread, sequence)
-        later = flatnonzero(process < 0)
-        process[later] = np.where(thread[later] == 0, 0, self._process.at(thread[later], last[later]))
+        on_cpu = self._thread_on_cpu.at(np.full(len(context), cpu, np.int64), sequence)
+        thread = np.where(context >= 0, context, np.where(on_cpu >= 0, on_cpu, tid))
+        process = self._process_of_thread.at(thread, sequence)
+        # threads not known yet at that time: the idle thread, or the process that the thread gets later
+        unknown = flatnonzero(process < 0)
+        process[unknown] = np.where(thread[unknown] == 0, 0, self._process_of_thread.at(thread[unknown], last[unknown]))
         return as_int32(process), as_int32(thread)
 
     def _sequence(self, time: U64) -> I64:
+        """Return (n,) numbers of times, ascending with time: how many of ``_times`` are not later."""
         return searchsorted(self._times, time, "right")
 
 
-_BEGINNING = 4096
-"""Bytes of trace that the fingerprint covers."""
+_FINGERPRINT_BYTES = 4096
+"""Largest number of bytes of trace in the fingerprint."""
 
 
 class SpeRecording:
-    """Implements Recording of model/recording/events.py, with Arm SPE's samples and events after the recorded ones."""
+    """A Recording (model/recording/events.py) with the samples and events of Arm SPE after the recorded ones."""
 
     def __init__(self, recording: Recording, blocks: Sequence[TraceBlock], itrace: str) -> None:
-        """Read all blocks once, to cut and to count.
+        """Read all blocks once, to cut them into chunks and to count samples.
 
         Raises SettingError for an ``itrace`` that Arm SPE does not support.
         """
         self._recording, self._blocks = recording, blocks
         session, sideband = recording.session, recording.sideband
-        known: Any = session.features["hardware_trace"]
+        trace_info: Any = session.features["hardware_trace"]
         self._kinds = sample_kinds(itrace)
-        self._cpus = _cpus(known, session, blocks)
-        types = {known.get("pmu_type"), *(cpu.get("pmu_type") for cpu in known.get("cpus", ()))}
-        trace = next((event for event in session.events if event.type in types), session.events[0])
-        added = self._kinds.events(session.events, trace)
-        timed = bool(added[0].sample_type & SampleType.TIME)
-        self._ticks: Mapping[str, int] | None = known.get("clock", {}).get("mult") and known["clock"] if timed else None
+        self._cpus = _cpus(trace_info, session, blocks)
+        pmu_types = {trace_info.get("pmu_type"), *(cpu.get("pmu_type") for cpu in trace_info.get("cpus", ()))}
+        trace_event = next((event for event in session.events if event.type in pmu_types), session.events[0])
+        added = self._kinds.events(session.events, trace_event)
+        has_times = bool(added[0].sample_type & SampleType.TIME)
+        clock: Mapping[str, int] = trace_info.get("clock", {})
+        self._clock = clock if has_times and clock.get("mult") else None  # from TIME_CONV
         self.session: Session = replace(session, events=session.events + added)
         self.diagnostics: Diagnostics = recording.diagnostics
         self._threads = _TraceThreads(sideband)
+        # positions of samples from trace begin after those of records
         self._position = sideband.stream_end
-        self.sideband = replace(sideband, stream_end=self._position + sum(one.stop - one.start for one in blocks))
+        self.sideband = replace(sideband, stream_end=self._position + sum(block.stop - block.start for block in blocks))
         self._chunks: list[_TraceChunk] = []
-        self.sample_count = recording.sample_count + self._count(timed)
+        self.sample_count = recording.sample_count + self._count(has_times)
 
-    def _count(self, timed: bool) -> int:
-        """Cut the trace and count its samples; report damage."""
-        count = bad = 0
-        for chunk, records, damaged in _cut_trace(self._blocks):
-            bad += damaged
+    def _count(self, has_times: bool) -> int:
+        """Cut the trace into chunks, and return how many samples it makes; report damage."""
+        count = incomplete_count = 0
+        for chunk, records, incomplete in _cut_into_chunks(self._blocks):
+            incomplete_count += incomplete
             if len(records):
                 self._chunks.append(chunk)
-                count += sum_of(kinds_of(_of_period(records, chunk, self._kinds), self._kinds))
+                count += sum_of(kinds_of(_every_nth(records, chunk, self._kinds), self._kinds))
             chunk.forget()
         note = self.diagnostics.add
-        note("spe_records_damaged", "Their packets are impossible or missing.", bad)
-        missing = int(timed and self._ticks is None and count > 0)
+        note("spe_records_damaged", "Their packets are impossible or missing.", incomplete_count)
+        missing = int(has_times and self._clock is None and count > 0)
         note("spe_clock_missing", "Its samples have no time without a record TIME_CONV.", missing)
         return count
 
@@ -198,9 +216,9 @@ class SpeRecording:
     def fingerprint(self) -> bytes | None:
         """A 16-byte digest of the first samples and the first bytes of trace; None without either."""
         first = self._blocks[0]
-        data = first.section.data[first.start : first.stop][:_BEGINNING].tobytes()
-        seen = (self._recording.fingerprint or b"") + data
-        return hashlib.blake2b(seen, digest_size=16).digest() if seen else None
+        data = first.section.data[first.start : first.stop][:_FINGERPRINT_BYTES].tobytes()
+        content = (self._recording.fingerprint or b"") + data
+        return hashlib.blake2b(content, digest_size=16).digest() if content else None
 
     def samples(self, want: Want, shard: Shard = ALL_BLOCKS) -> Iterator[Samples]:
         """Yield the batches of a shard: recorded ones, then those of the trace, each in file order."""
@@ -213,9 +231,10 @@ class SpeRecording:
                 chunk.forget()
 
     def _batch(self, chunk: _TraceChunk, want: Want) -> Samples:
-        records = _of_period(chunk.records()[0], chunk, self._kinds)
-        buffer = chunk.pieces[0]
-        time = None if self._ticks is None else self._times(records, buffer, self._ticks)
+        """Return the samples of a chunk."""
+        records = _every_nth(chunk.records()[0], chunk, self._kinds)
+        buffer = chunk.parts[0]
+        time = None if self._clock is None else self._times(records, buffer, self._clock)
         pid, tid = self._threads.of(records.context.view(np.int64), time, buffer.tid, buffer.cpu)
         position = records.begin + (self._position + chunk.position)
         sources = data_sources(records, *self._cpus.get(buffer.cpu, (0, 0)))
@@ -224,47 +243,52 @@ class SpeRecording:
         return clamp_samples(make_samples(records, facts, self._kinds, first, want), Diagnostics())
 
     def _times(self, records: TraceRecords, buffer: TraceBlock, clock: Mapping[str, int]) -> U64:
-        """Return (n,) times; without any tick (ts_enable=0), the times at which the kernel delivered the trace."""
+        """Return (n,) times of records in nanoseconds.
+
+        If no record has a timestamp (ts_enable=0), they are the times at which the kernel delivered the trace, in
+        PERF_RECORD_AUX of the buffer's CPU.
+        """
         auxes = take_rows_of(self.sideband.auxes, self.sideband.auxes.cpu == buffer.cpu)
         if records.ticks.any() or not len(auxes):
-            return _times(records.ticks, clock)
-        places = searchsorted(auxes.offset, as_uint64(records.begin) + np.uint64(buffer.offset), "right")
-        return auxes.time[np.maximum(places - 1, 0)]
+            return _nanoseconds(records.ticks, clock)
+        rows = searchsorted(auxes.offset, as_uint64(records.begin) + np.uint64(buffer.buffer_offset), "right")
+        return auxes.time[np.maximum(rows - 1, 0)]
 
 
-def _of_period(records: TraceRecords, chunk: _TraceChunk, kinds: SampleKinds) -> TraceRecords:
-    """Return every Nth record of a buffer."""
+def _every_nth(records: TraceRecords, chunk: _TraceChunk, kinds: SampleKinds) -> TraceRecords:
+    """Return those of a chunk's records from which samples are made: every Nth of its buffer, N being the period."""
     if kinds.period == 1:
         return records
-    return take_rows_of(records, slice(-(chunk.first + 1) % kinds.period, None, kinds.period))
+    return take_rows_of(records, slice(-(chunk.records_before + 1) % kinds.period, None, kinds.period))
 
 
-def _times(ticks: U64, clock: Mapping[str, int]) -> U64:
-    """Return (n,) nanoseconds of the recording's clock (tsc_to_perf_time in tools/perf/util/tsc.c).
+def _nanoseconds(ticks: U64, clock: Mapping[str, int]) -> U64:
+    """Convert (n,) ticks to (n,) nanoseconds of the recording's clock (tsc_to_perf_time in tools/perf/util/tsc.c).
 
-    Records without a time get the previous one's.
+    ``clock`` has the fields of TIME_CONV. A record without ticks (0) gets the time of the record before it.
     """
-    known = flatnonzero(ticks)
-    if 0 < len(known) < len(ticks):
-        before = searchsorted(known, arange(len(ticks)), "right") - 1
-        ticks = ticks[known[np.maximum(before, 0)]]
+    timed_rows = flatnonzero(ticks)
+    if 0 < len(timed_rows) < len(ticks):
+        previous = searchsorted(timed_rows, arange(len(ticks)), "right") - 1
+        ticks = ticks[timed_rows[np.maximum(previous, 0)]]
     shift, mult, zero = np.uint64(clock["shift"] & 63), np.uint64(clock["mult"]), np.uint64(clock["zero"])
-    if clock.get("short"):
+    if clock.get("short"):  # the clock has fewer than 64 bits, and may have wrapped since ``cycles``
         cycles = np.uint64(clock["cycles"])
         ticks = cycles + (ticks - cycles & np.uint64(clock["mask"]))
-    part = ticks & (np.uint64(1) << shift) - np.uint64(1)
-    return zero + (ticks >> shift) * mult + (part * mult >> shift)
+    # ticks * mult >> shift, in two parts so that the product does not overflow
+    remainder = ticks & (np.uint64(1) << shift) - np.uint64(1)
+    return zero + (ticks >> shift) * mult + (remainder * mult >> shift)
 
 
-def _cpus(known: Mapping[str, Any], session: Session, blocks: Sequence[TraceBlock]) -> dict[int, tuple[int, int]]:
-    """Return the identity (MIDR) and event filters of each buffer's CPU.
+def _cpus(trace_info: Mapping[str, Any], session: Session, blocks: Sequence[TraceBlock]) -> dict[int, tuple[int, int]]:
+    """Return MIDR_EL1 and the event filter of each buffer's CPU, by CPU; 0 if unknown.
 
-    CPU −1 stands for a buffer of all CPUs; it is missing if they differ.
+    CPU −1 stands for a buffer of one thread on all CPUs; it is missing if these are of different kinds.
     """
-    if "cpus" not in known:
-        found = re.match(r"(?:0x)?([0-9a-fA-F]{1,16})", str(session.features.get("cpuid", "")))
-        return dict.fromkeys((block.cpu for block in blocks), (int(found[1], 16) if found else 0, 0))
-    cpus = {cpu["cpu"]: (cpu.get("midr", 0), cpu.get("event_filter", 0)) for cpu in known["cpus"]}
+    if "cpus" not in trace_info:  # older versions of perf recorded the identity of one CPU alone
+        match = re.match(r"(?:0x)?([0-9a-fA-F]{1,16})", str(session.features.get("cpuid", "")))
+        return dict.fromkeys((block.cpu for block in blocks), (int(match[1], 16) if match else 0, 0))
+    cpus = {cpu["cpu"]: (cpu.get("midr", 0), cpu.get("event_filter", 0)) for cpu in trace_info["cpus"]}
     if len({midr for midr, _ in cpus.values()}) == 1:
         cpus[-1] = next(iter(cpus.values()))
     return cpus

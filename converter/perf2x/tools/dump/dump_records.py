@@ -148,7 +148,7 @@ def _record_texts(
         if kind == RecordType.SAMPLE:
             texts |= _sample_texts(block, session, rows, branch_filter)
         else:
-            for owner, of_owner in rows_by(session.events.of_others(block.only(rows))):
+            for owner, of_owner in rows_by(session.events.owners_of_others(block.only(rows))):
                 event = session.events.event(owner) if kind < UserRecordType.HEADER_ATTR else None
                 texts |= _other_texts(block, session, rows[of_owner], kind, event)
     return texts
@@ -196,7 +196,7 @@ def _sample_texts(
     """Return the text of samples, by row."""
     texts: dict[int, _RecordText] = {}
     events = session.events.events
-    owners, misc = session.events.of_samples(block.only(rows)), block.misc
+    owners, misc = session.events.owners_of_samples(block.only(rows)), block.misc
     periods = as_uint64([each.sample_period for each in events])
     for owner, of_owner in rows_by(owners):
         if not 0 <= owner < len(events):

@@ -20,6 +20,13 @@ _NAMES = {
 }  # fmt: skip
 HEADERS = bytes([0, 1, 0x71, 0x42, 0x52, 0x62, 0x72, 0x43, 0x53, 0x64, 0x67, *range(0x48, 0x4C), *range(0x20, 0x24)])
 HEADERS += bytes([*range(0xB0, 0xB8), 0x98, 0x99, 0x9F, 0x55])
+COLUMNS = {
+    "data": "data_address",
+    "physical": "physical_address",
+    "previous": "previous_target",
+    "source": "data_source",
+}
+"""Columns of TraceRecords with other names than the reference's."""
 
 
 def check(data: bytes, offset: int) -> None:
@@ -31,7 +38,7 @@ def check(data: bytes, offset: int) -> None:
     expected, damage = reference.operations(data, offset)
     assert bad == damage and len(records) == len(expected)
     for name in ("pc", "target", "data", "physical", "previous", "events", "source", "latency", "ticks"):
-        assert getattr(records, name).tolist() == [one.get(name) for one in expected], name
+        assert getattr(records, COLUMNS.get(name, name)).tolist() == [one.get(name) for one in expected], name
     assert records.context.tolist() == [one.tells.get("context", int(NO_CONTEXT)) for one in expected]
     assert not expected or expected[-1].end <= used <= len(data)
 
