@@ -17,7 +17,7 @@ from perf2x.base.worker_processes import join_from_processes
 from perf2x.kernel.stage_timer import Stages
 from perf2x.kernel.worker_pool import ShardQueue
 from perf2x.model.filters.applied_filters import AppliedFilters
-from perf2x.model.filters.sample_filters import Seen
+from perf2x.model.filters.sample_filters import SeenValues
 from perf2x.model.recording import Recording, Samples, Shard, Want, take_rows
 from perf2x.model.transforms.weights_and_mispredicts import SampleValues
 from perf2x.stitcher.call_graphs import CallGraphs, UnwindCounts
@@ -34,7 +34,7 @@ class _PartialResult(Frozen):
 
     stitched: StitchResult
     unwound: UnwindCounts
-    seen: Seen
+    seen: SeenValues
     counts: list[Count]
     stages: Stages
     finished_shards: list[int]

@@ -14,7 +14,7 @@ from perf2x.errors import SettingError
 from perf2x.model.cgroup_parts import columns_of
 from perf2x.model.filters.filter_options import Filters
 from perf2x.model.filters.profile_filters import BEFORE_SYMBOLS, COLUMNS, FILTERS, ROWS
-from perf2x.model.filters.sample_filters import SampleFilter, Seen, not_recorded
+from perf2x.model.filters.sample_filters import SampleFilter, SeenValues, not_recorded
 from perf2x.model.filters.time_ranges import Range, parse_times, parse_wall_times
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters
 from perf2x.model.profile import Profile
@@ -24,8 +24,8 @@ from perf2x.model.recording import Recording, Samples, Want, select_rows
 class AppliedFilters:
     """The filters of one run, applied to one recording; call the methods in the order of their definition.
 
-    ``passing`` is the filter of samples; ``unmatched`` collects filters that no sample matches. With ``late_times``,
-    ``batches`` ignores time ranges, because features that need the whole recording apply them later.
+    ``passing`` is the filter of samples, including time ranges. With ``late_times``, `batches` leaves the time ranges
+    out: features that need the whole recording apply them later. ``unmatched`` collects filters that match no sample.
     """
 
     def __init__(
@@ -38,22 +38,22 @@ class AppliedFilters:
     ) -> None:
         self._filters, self.unmatched = filters, unmatched or UnmatchedFilters(1, recording.diagnostics)
         ranges = _ranges(filters, recording)
-        of_samples = {name: value for name, value in filters.set_fields().items() if name in COLUMNS or name in ROWS}
-        self.passing = SampleFilter(of_samples, ranges)
-        self._filter = replace(self.passing, times=()) if late_times else self.passing
-        self.seen = Seen()
+        values = {name: value for name, value in filters.set_fields().items() if name in COLUMNS or name in ROWS}
+        self.passing = SampleFilter(values, ranges)
+        self._batch_filter = replace(self.passing, times=()) if late_times else self.passing
+        self.seen = SeenValues()
 
     def batches(self, samples: Iterator[Samples]) -> Iterator[Samples]:
         """Yield the samples that pass, batch by batch."""
-        if self._filter == SampleFilter():
+        if self._batch_filter == SampleFilter():
             yield from samples
             return
         for batch in samples:
-            yield select_rows(batch, self.seen.look(batch, self._filter))
+            yield select_rows(batch, self.seen.add(batch, self._batch_filter))
 
     def check(self) -> None:
         """Report filters that no batch matched. Raises OptionError if this is the only recording."""
-        self.seen.check(self._filter, self.unmatched)
+        self.seen.check(self._batch_filter, self.unmatched)
 
     def before_symbols(self, profile: Profile) -> Profile:
         """Apply the filters that need no function names: by thread, mode and object."""
@@ -66,18 +66,19 @@ class AppliedFilters:
         from perf2x.model.transforms.drop_unused import compact
 
         profile = self._filtered(profile, FILTERS.keys() - BEFORE_SYMBOLS)
-        return compact(profile) if profile.recorded is None else profile  # ``recorded`` refers to all rows
+        return compact(profile) if profile.recorded is None else profile  # ``recorded`` may refer to unused rows
 
     def _filtered(self, profile: Profile, names: Set[str]) -> Profile:
+        """Apply those of the filters ``names`` that are set, in the order of FILTERS."""
         settings = self._filters.set_fields()
-        for name, keep in FILTERS.items():
+        for name, apply_filter in FILTERS.items():
             if name in settings and name in names:
-                profile = keep(profile, settings[name], self.unmatched)
+                profile = apply_filter(profile, settings[name], self.unmatched)
         return profile
 
 
 def check_root(root: str, recording: Recording) -> None:
-    """Raise OptionError when samples are grouped by a value that was not recorded."""
+    """Raise OptionError if ``--root`` groups samples by a column, CPU or cgroup, that was not recorded."""
     for column in columns_of([root]):
         if not any(event.sample_type & SampleType[column.upper()] for event in recording.session.events):
             raise not_recorded("root", column)
@@ -86,11 +87,11 @@ def check_root(root: str, recording: Recording) -> None:
 def _ranges(filters: Filters, recording: Recording) -> tuple[Range, ...]:
     """Return the time ranges of the filters, in nanoseconds of recorded time."""
     first, last = _bounds(recording) if any("%" in text for text in filters.times) else (0, 0)
-    ranges = [span for text in filters.times for span in parse_times(text, first, last)]
+    ranges = [time_range for text in filters.times for time_range in parse_times(text, first, last)]
     offset = recording.session.wall_clock_offset_ns
     if filters.wall_times and offset is None:
-        words = ": the recording has no wall-clock time; record with: perf record -k mono"
-        raise SettingError("", "wall_times", words)
+        reason = ": the recording has no wall-clock time; record with: perf record -k mono"
+        raise SettingError("", "wall_times", reason)
     for text in filters.wall_times:
         start = datetime.fromtimestamp((_bounds(recording)[0] + (offset or 0)) / 1e9).astimezone()
         ranges += parse_wall_times(text, start, offset or 0)
@@ -99,9 +100,9 @@ def _ranges(filters: Filters, recording: Recording) -> tuple[Range, ...]:
 
 def _bounds(recording: Recording) -> tuple[int, int]:
     """Return the first and last time of samples: from HEADER_SAMPLE_TIME, otherwise from the samples themselves."""
-    known = recording.session.sample_times
-    if known[1]:
-        return known
+    from_header = recording.session.sample_times
+    if from_header[1]:
+        return from_header
     bounds = [
         (int(batch.time.min()), int(batch.time.max()))
         for batch in recording.samples(Want.REREAD)

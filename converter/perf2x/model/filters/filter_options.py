@@ -1,6 +1,7 @@
 """Options that select samples and frames, and options that group samples.
 
-Filters of different kinds must all match; of one kind, any value may. ``profile_filters.py`` implements them.
+A sample must match all kinds of filters that are set, and any one of the values of each kind: ``--comm a,b --pid 7``
+keeps process 7 if it is called a or b. ``profile_filters.py`` implements the filters.
 """
 
 from typing import Annotated, Any, Literal
@@ -12,38 +13,38 @@ from perf2x.model.setting import Setting, split_names
 Root = Literal["", "comm", "process", "thread", "cpu", "cgroup", "container", "pod", "none"]
 SAMPLES_PANEL = "Samples (all filters must match; repeat an option for more values)"
 _FRAMES_PANEL = "Frames (RE matches a function, object or source file; in this order)"
+# Filters by regular expressions or presets that match frames.
 _PATTERNS = ("ignore", "focus", "skip_after", "hide", "keep", "collapse")
-"""Filters by patterns of frames; texts that are not regular expressions are refused."""
 
 
-def _of_samples(words: str, name: str, metavar: str, **more: Any) -> Setting:
-    return Setting(words, (name,), metavar, panel=SAMPLES_PANEL, **{"rare": True} | more)
+def _sample_setting(help_text: str, name: str, metavar: str, **more: Any) -> Setting:
+    return Setting(help_text, (name,), metavar, panel=SAMPLES_PANEL, **{"rare": True} | more)
 
 
-def _of_frames(words: str, metavar: str = "RE", *, group: str = STACKS, rare: bool = True) -> Setting:
-    return Setting(words, metavar=metavar, panel=_FRAMES_PANEL, rare=rare, group=group)
+def _frame_setting(help_text: str, metavar: str = "RE", *, group: str = STACKS, rare: bool = True) -> Setting:
+    return Setting(help_text, metavar=metavar, panel=_FRAMES_PANEL, rare=rare, group=group)
 
 
 class Filters(Frozen):
     """The filters of one run; the default keeps everything."""
 
-    pids: Annotated[tuple[int, ...], _of_samples("Processes.", "--pid", "PID,…", rare=False)] = ()
-    tids: Annotated[tuple[int, ...], _of_samples("Threads.", "--tid", "TID,…")] = ()
+    pids: Annotated[tuple[int, ...], _sample_setting("Processes.", "--pid", "PID,…", rare=False)] = ()
+    tids: Annotated[tuple[int, ...], _sample_setting("Threads.", "--tid", "TID,…")] = ()
     comms: Annotated[
         tuple[str, ...],
-        _of_samples("Threads by name or glob.", "--comm", "NAME,…", rare=False, group=SAMPLES, read=split_names),
+        _sample_setting("Threads by name or glob.", "--comm", "NAME,…", rare=False, group=SAMPLES, read=split_names),
     ] = ()
-    cpus: Annotated[tuple[int, ...], _of_samples("CPUs.", "--cpu", "0-3,7", asks="times")] = ()
+    cpus: Annotated[tuple[int, ...], _sample_setting("CPUs.", "--cpu", "0-3,7", asks="times")] = ()
     dsos: Annotated[
         tuple[str, ...],
-        _of_samples(
+        _sample_setting(
             "Object in which the sample was taken: libc.so.6.", "--dso", "NAME,…", group=FRAMES, read=split_names
         ),
     ] = ()
     """Names or globs."""
     symbols: Annotated[
         tuple[str, ...],
-        _of_samples(
+        _sample_setting(
             "Function in which the sample was taken; [libc.so.6] or 0xADDRESS for code without a name.",
             "--symbol",
             "NAME,…",
@@ -54,26 +55,26 @@ class Filters(Frozen):
     """Names, globs or addresses (``0x1000``, ``0x1000-0x1fff``)."""
     times: Annotated[
         tuple[str, ...],
-        _of_samples(
+        _sample_setting(
             "Seconds as in perf script, or 10%/2, or 0%-10%.", "--time", "START,STOP", rare=False, asks="times"
         ),
     ] = ()
     """perf's grammar; see model/filters/time_ranges.py."""
     wall_times: Annotated[
         tuple[str, ...],
-        _of_samples("Times of day, 10:00:00,10:00:05.5.", "--time-wall", "START,STOP", asks="times"),
+        _sample_setting("Times of day, 10:00:00,10:00:05.5.", "--time-wall", "START,STOP", asks="times"),
     ] = ()
-    ignore: Annotated[tuple[str, ...], _of_frames("Drop samples with a matching frame.", group=FRAMES)] = ()
-    """Patterns of frames (``frame_presets.py``), as for the fields below."""
-    focus: Annotated[tuple[str, ...], _of_frames("Keep samples with a matching frame.", group=FRAMES)] = ()
-    skip_after: Annotated[tuple[str, ...], _of_frames("Cut the callers off a matching frame.")] = ()
+    ignore: Annotated[tuple[str, ...], _frame_setting("Drop samples with a matching frame.", group=FRAMES)] = ()
+    """Regular expressions or presets that match frames (``frame_presets.py``), like the fields below up to collapse."""
+    focus: Annotated[tuple[str, ...], _frame_setting("Keep samples with a matching frame.", group=FRAMES)] = ()
+    skip_after: Annotated[tuple[str, ...], _frame_setting("Cut the callers off a matching frame.")] = ()
     hide: Annotated[
         tuple[str, ...],
-        _of_frames("Hide matching frames, or a preset: python, node, jvm, go-runtime, scheduler.", rare=False),
+        _frame_setting("Hide matching frames, or a preset: python, node, jvm, go-runtime, scheduler.", rare=False),
     ] = ()
-    keep: Annotated[tuple[str, ...], _of_frames("Keep only matching frames.")] = ()
-    collapse: Annotated[tuple[str, ...], _of_frames("Merge matching frames that call each other.")] = ()
-    rename: Annotated[tuple[str, ...], _of_frames("Replace what matches in names of functions.", "RE=NAME")] = ()
+    keep: Annotated[tuple[str, ...], _frame_setting("Keep only matching frames.")] = ()
+    collapse: Annotated[tuple[str, ...], _frame_setting("Merge matching frames that call each other.")] = ()
+    rename: Annotated[tuple[str, ...], _frame_setting("Replace what matches in names of functions.", "RE=NAME")] = ()
     max_stack: Annotated[
         int | None,
         Setting("Keep the N innermost frames.", metavar="N", least=0, panel=SAMPLES_PANEL, rare=True, group=FRAMES),
@@ -85,6 +86,7 @@ class Filters(Frozen):
     no_idle: Annotated[bool, Setting("Drop samples of the idle task (pid 0).", panel=SAMPLES_PANEL, rare=True)] = False
 
     def __post_init__(self) -> None:
+        """Raise SettingError for an invalid regular expression."""
         if not self.rename and not any(getattr(self, name) for name in _PATTERNS):
             return
         from perf2x.model.filters.frame_presets import patterns_of, renames_of
@@ -94,7 +96,7 @@ class Filters(Frozen):
         renames_of("rename", self.rename)
 
     def set_fields(self) -> dict[str, object]:
-        """Return the filters that are set, by field."""
+        """Return the values of the filters that are set, by field name."""
         values = {name: getattr(self, name) for name in self.__struct_fields__}
         return {name: value for name, value in values.items() if value not in ((), None, "") and value is not False}
 
@@ -103,7 +105,7 @@ class Filters(Frozen):
 
 
 class Grouping(Frozen):
-    """Options that group the remaining samples."""
+    """Options that group the samples that pass the filters."""
 
     PANEL = "Grouping"
 

@@ -1,7 +1,8 @@
 """Filters by patterns of frames: they hide, keep, rename or collapse frames, drop samples and truncate stacks.
 
-Each pattern is matched once per distinct frame; stacks are changed in columns. FILTERS in profile_filters.py determines
-their order.
+A stack is a list of locations, and a location has one or more frames, if functions were inlined there. A pattern is
+matched once per distinct frame. Then a filter changes the frames of locations (`_with_lines`), the lists of locations
+(`rewrite_stacks`), or both, all stacks at once. Filters are applied in the order of FILTERS in profile_filters.py.
 """
 
 import numpy as np
@@ -50,7 +51,10 @@ Patterns = tuple[str, ...]
 
 
 class _FrameLines(ColumnTable):
-    """The frames of locations, innermost first; a location without lines has one frame without a function."""
+    """The frames of all locations: a location's frames are neighbours, innermost first.
+
+    A location without lines has one frame without a function.
+    """
 
     location: I64
     function: I64
@@ -59,190 +63,205 @@ class _FrameLines(ColumnTable):
     """Line number, 0: unknown."""
 
 
-def hide(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
+def hide(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters) -> Profile:
     """Remove matching frames from stacks, so that their cost goes to their callers.
 
     Samples without remaining frames are dropped.
     """
-    lines, is_hit = _hit(profile, "hide", texts, unmatched)
-    return _with_frames(profile, lines, ~is_hit, unmatched)
+    lines, is_match = _matching_lines(profile, "hide", patterns, unmatched)
+    return _with_frames(profile, lines, ~is_match, unmatched)
 
 
-def keep(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
+def keep(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters) -> Profile:
     """Keep only matching frames; drop samples without remaining frames."""
-    return _with_frames(profile, *_hit(profile, "keep", texts, unmatched), unmatched)
+    return _with_frames(profile, *_matching_lines(profile, "keep", patterns, unmatched), unmatched)
 
 
-def focus(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
+def focus(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters) -> Profile:
     """Drop samples without a matching frame."""
-    touched = _has_any(profile, _any_line(profile, *_hit(profile, "focus", texts, unmatched)))
-    return keep_samples(profile, touched)
+    has_match = _stacks_with(profile, _locations_with(profile, *_matching_lines(profile, "focus", patterns, unmatched)))
+    return keep_samples(profile, has_match)
 
 
-def ignore(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
+def ignore(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters) -> Profile:
     """Drop samples with a matching frame."""
-    touched = _has_any(profile, _any_line(profile, *_hit(profile, "ignore", texts, unmatched)))
-    return keep_samples(profile, ~touched)
+    has_match = _stacks_with(
+        profile, _locations_with(profile, *_matching_lines(profile, "ignore", patterns, unmatched))
+    )
+    return keep_samples(profile, ~has_match)
 
 
-def skip_after(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
+def skip_after(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters) -> Profile:
     """Remove the callers of the innermost matching frame from each stack; stacks without a match stay whole."""
-    lines, is_hit = _hit(profile, "skip_after", texts, unmatched)
-    before: I64 = cumsum(is_hit) - is_hit  # innermost lines come first
+    lines, is_match = _matching_lines(profile, "skip_after", patterns, unmatched)
+    # in a location with a match, remove the outer frames: those that follow the first match
+    matches_before: I64 = cumsum(is_match) - is_match
     starts = offsets_of(bincount(lines.location, len(profile.locations)))[:-1]
-    inner_lines = take_rows_of(lines, before == before[starts][lines.location])
-    cut = _with_lines(profile, inner_lines, arange(len(profile.locations)))
-    has_hit = _any_line(profile, lines, is_hit)
+    inner_lines = take_rows_of(lines, matches_before == matches_before[starts][lines.location])
+    shortened = _with_lines(profile, inner_lines, arange(len(profile.locations)))
+    has_match = _locations_with(profile, lines, is_match)
 
-    def inner(rows: ListArray) -> ListArray:
-        hits = np.append(0, cumsum(has_hit[rows.values]))  # outermost locations come first
-        return select_entries(rows, repeat(hits[rows.offsets[1:]], rows.lengths) == hits[1:])
+    def from_last_match(rows: ListArray) -> ListArray:
+        # locations are outermost first: keep those up to which all matches of the stack have been counted
+        matches = np.append(0, cumsum(has_match[rows.values]))
+        return select_entries(rows, repeat(matches[rows.offsets[1:]], rows.lengths) == matches[1:])
 
-    return rewrite_stacks(cut, inner)
+    return rewrite_stacks(shortened, from_last_match)
 
 
-def collapse(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
+def collapse(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters) -> Profile:
     """Merge runs of matching frames into one, named ``[libfoo.so]`` if the object matched, else by the matching text.
 
     ::
 
         outermost first      main  a (lib)  b (lib)  main2  c (lib)
         result               main  [lib]             main2  [lib]
+
+    The new name of a frame is its label. First, runs within a location are merged, then runs over several locations.
     """
     lines = _lines_of(profile)
-    label, found = _matches(profile, lines, "collapse", texts, unmatched)
-    names = [bracketed(text) for text in found]
-    function = np.where(label < 0, lines.function, len(profile.functions) + label)
+    label, matched_texts = _labels(profile, lines, "collapse", patterns, unmatched)
+    names = [bracketed(text) for text in matched_texts]
+    function = np.where(label < 0, lines.function, len(profile.functions) + label)  # the names' functions are appended
     lines = _FrameLines(lines.location, function, np.where(label < 0, lines.number, 0))
-    stays = begins_run(lines.location, label) | (label < 0)
-    lines, label = take_rows_of(lines, stays), label[stays]
+    is_kept = begins_run(lines.location, label) | (label < 0)
+    lines, label = take_rows_of(lines, is_kept), label[is_kept]
     ends = cumsum(bincount(lines.location, len(profile.locations)))
     lengths = np.diff(ends, prepend=0)
-    outer, inner = label[ends - 1], label[ends - lengths]
-    # if a location's outermost frame has the label of its caller's innermost frame, the two become one: a location
-    # with the rest of its frames replaces it
-    rest = flatnonzero((outer >= 0) & (lengths > 1))
-    of_rest = take_rows_of(lines, ranges((ends - lengths)[rest], lengths[rest] - 1))
-    of_rest = replace(of_rest, location=row_numbers(lengths[rest] - 1) + len(profile.locations))
-    twin = minus_ones(len(profile.locations))
-    twin[rest] = len(profile.locations) + arange(len(rest))
-    origin = np.append(arange(len(profile.locations)), rest)
-    made = _with_lines(_with_functions(profile, names), join_tables([lines, of_rest]), origin)
+    # (locations,) the labels of each location's outermost and innermost frame
+    outer_label, inner_label = label[ends - 1], label[ends - lengths]
+    # If a location's outermost frame has the label of its caller's innermost frame, the two are one run: the location
+    # is replaced by a copy without its outermost frame, or removed if it has no other. Copies are appended.
+    copied = flatnonzero((outer_label >= 0) & (lengths > 1))
+    copy_lines = take_rows_of(lines, ranges((ends - lengths)[copied], lengths[copied] - 1))
+    copy_lines = replace(copy_lines, location=row_numbers(lengths[copied] - 1) + len(profile.locations))
+    copy_of = minus_ones(len(profile.locations))
+    copy_of[copied] = len(profile.locations) + arange(len(copied))
+    origin = np.append(arange(len(profile.locations)), copied)
+    labelled = _with_lines(_with_functions(profile, names), join_tables([lines, copy_lines]), origin)
 
-    def joined(rows: ListArray) -> ListArray:
-        values = rows.values
-        goes_on = (outer[values] >= 0) & (outer[values] == of_previous(inner[values], -1))
-        goes_on[rows.offsets[:-1][rows.lengths > 0]] = False
-        changed = np.where(goes_on, twin[values], values)
-        return select_entries(ListArray(rows.offsets, changed), changed >= 0)
+    def merge_runs(rows: ListArray) -> ListArray:
+        location = rows.values
+        is_same_run = (outer_label[location] >= 0) & (outer_label[location] == of_previous(inner_label[location], -1))
+        is_same_run[rows.offsets[:-1][rows.lengths > 0]] = False  # the first location of a stack has no caller
+        merged = np.where(is_same_run, copy_of[location], location)
+        return select_entries(ListArray(rows.offsets, merged), merged >= 0)
 
-    return rewrite_stacks(made, joined)
+    return rewrite_stacks(labelled, merge_runs)
 
 
-def rename(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
+def rename(profile: Profile, replacements: Patterns, unmatched: UnmatchedFilters) -> Profile:
     r"""Replace matches of ``RE=NAME`` in function names, and in object names that stand for code without a name."""
-    lines, renames = _lines_of(profile), renames_of("rename", texts)
+    lines, renames = _lines_of(profile), renames_of("rename", replacements)
     mapping = as_int64(np.where(lines.function < 0, profile.locations.mapping[lines.location], -1))
+    # a kind is a function, or a mapping whose code has no names
     first, kind = group_rows([lines.function, mapping])
-    old = [frame_name(profile, *pair) for pair in zip(lines.function[first], mapping[first], strict=True)]
-    new = list(old)
+    old_names = [frame_name(profile, *pair) for pair in zip(lines.function[first], mapping[first], strict=True)]
+    new_names = list(old_names)
     for pattern, name in renames:
         with matching("rename", (pattern.text,)):
-            found = [pattern.regex.subn(name, text) for text in new]
+            found = [pattern.regex.subn(name, text) for text in new_names]
         unmatched.looked_for(pattern.text, any(count for _, count in found))
-        new = [text for text, _ in found]
-    distinct, place = number_keys(new)
-    made, to = _with_functions(profile, distinct), len(profile.functions) + place
-    changed = np.array(old, object) != np.array(new, object)
-    names, named = made.functions.name.copy(), changed & (lines.function[first] >= 0)
-    names[lines.function[first][named]] = names[to[named]]
-    function = np.where(changed[kind] & (lines.function < 0), to[kind], lines.function)
-    made = replace(made, functions=replace(made.functions, name=names))
-    return _with_lines(made, replace(lines, function=function), arange(len(profile.locations)))
+        new_names = [text for text, _ in found]
+    # a function is appended for each new name; functions take its name, code without a function refers to it
+    distinct, place = number_keys(new_names)
+    renamed, new_function = _with_functions(profile, distinct), len(profile.functions) + place
+    is_changed = np.array(old_names, object) != np.array(new_names, object)
+    names, has_function = renamed.functions.name.copy(), is_changed & (lines.function[first] >= 0)
+    names[lines.function[first][has_function]] = names[new_function[has_function]]
+    function = np.where(is_changed[kind] & (lines.function < 0), new_function[kind], lines.function)
+    renamed = replace(renamed, functions=replace(renamed.functions, name=names))
+    return _with_lines(renamed, replace(lines, function=function), arange(len(profile.locations)))
 
 
 def _lines_of(profile: Profile) -> _FrameLines:
-    """Return the frames of all locations, in order."""
+    """Return the frames of all locations, in order of the locations."""
     locations = profile.locations
-    lines = np.diff(locations.line_offsets)
-    bare = as_intp(locations.line_offsets[:-1][lines == 0])
-    function = np.insert(as_int64(locations.line_function), bare, -1)
-    number = np.insert(as_int64(locations.line_number), bare, 0)
-    return _FrameLines(row_numbers(np.maximum(lines, 1)), function, number)
+    counts = np.diff(locations.line_offsets)
+    without_lines = as_intp(locations.line_offsets[:-1][counts == 0])
+    function = np.insert(as_int64(locations.line_function), without_lines, -1)
+    number = np.insert(as_int64(locations.line_number), without_lines, 0)
+    return _FrameLines(row_numbers(np.maximum(counts, 1)), function, number)
 
 
 def _with_lines(profile: Profile, lines: _FrameLines, origin: I64) -> Profile:
     """Return the profile with new locations, whose frames are ``lines``.
 
-    ``origin``: the old location from which each new one takes its other columns.
+    ``origin`` (new locations,): the old location from which each new one takes its other columns.
     """
-    old, named = profile.locations, lines.function >= 0
+    old, has_function = profile.locations, lines.function >= 0
     locations = replace(
         take_locations(old, origin),
-        line_offsets=offsets_of(bincount(lines.location[named], len(origin))),
-        line_function=as_int32(lines.function[named]),
-        line_number=as_int32(lines.number[named]),
+        line_offsets=offsets_of(bincount(lines.location[has_function], len(origin))),
+        line_function=as_int32(lines.function[has_function]),
+        line_number=as_int32(lines.number[has_function]),
     )
     return replace(profile, locations=locations)
 
 
-def all_match(profile: Profile, text: str) -> Bools:
-    """Return (locations,) True where all frames match."""
-    lines, is_hit = _hit(profile, "hide", (text,), UnmatchedFilters())
-    return ~_any_line(profile, lines, ~is_hit)
+def all_match(profile: Profile, pattern: str) -> Bools:
+    """Return (locations,) True where all frames of a location match."""
+    lines, is_match = _matching_lines(profile, "hide", (pattern,), UnmatchedFilters())
+    return ~_locations_with(profile, lines, ~is_match)
 
 
 def _with_functions(profile: Profile, names: list[str]) -> Profile:
-    """Return the profile with functions of these names appended."""
+    """Return the profile with a function of each name appended."""
     return replace(with_synthetic_frames(profile, names)[0], locations=profile.locations)
 
 
-def _any_line(profile: Profile, lines: _FrameLines, is_hit: Bools) -> Bools:
-    """Return (locations,) True where any frame is hit."""
-    return bincount(lines.location[is_hit], len(profile.locations)) > 0
+def _locations_with(profile: Profile, lines: _FrameLines, is_chosen: Bools) -> Bools:
+    """Return (locations,) True for locations with any of the chosen frames; ``is_chosen`` (lines,)."""
+    return bincount(lines.location[is_chosen], len(profile.locations)) > 0
 
 
-def _with_frames(profile: Profile, lines: _FrameLines, stays: Bools, unmatched: UnmatchedFilters) -> Profile:
-    """Return the profile with only the frames of ``stays``; samples without remaining frames are counted as dropped."""
-    if stays.all():
+def _with_frames(profile: Profile, lines: _FrameLines, is_kept: Bools, unmatched: UnmatchedFilters) -> Profile:
+    """Remove the frames whose ``is_kept`` (lines,) is False; drop, and count, samples that have no others."""
+    if is_kept.all():
         return profile
-    is_left = _any_line(profile, lines, stays)
-    gone = (profile.samples.stack >= 0) & ~_has_any(profile, is_left)
-    unmatched.diagnostics.add("samples_without_frames", "", sum_of(profile.samples.count[gone]))
-    cut = _with_lines(keep_samples(profile, ~gone), take_rows_of(lines, stays), arange(len(profile.locations)))
-    return rewrite_stacks(cut, lambda rows: select_entries(rows, is_left[rows.values]))
+    has_frames = _locations_with(profile, lines, is_kept)
+    is_dropped = (profile.samples.stack >= 0) & ~_stacks_with(profile, has_frames)
+    unmatched.diagnostics.add("samples_without_frames", "", sum_of(profile.samples.count[is_dropped]))
+    kept_lines = take_rows_of(lines, is_kept)
+    remaining = _with_lines(keep_samples(profile, ~is_dropped), kept_lines, arange(len(profile.locations)))
+    return rewrite_stacks(remaining, lambda rows: select_entries(rows, has_frames[rows.values]))
 
 
-def _has_any(profile: Profile, locations: Bools) -> Bools:
-    """Return (samples,) True where the stack contains one of the locations."""
-    count = path_sums(profile.stacks.parent, as_int64(locations[profile.stacks.location]))
+def _stacks_with(profile: Profile, is_chosen: Bools) -> Bools:
+    """Return (samples,) True where the stack contains one of the chosen locations; ``is_chosen`` (locations,)."""
+    count = path_sums(profile.stacks.parent, as_int64(is_chosen[profile.stacks.location]))
     return np.append(count > 0, False)[profile.samples.stack]
 
 
-def _hit(profile: Profile, setting: str, texts: Patterns, unmatched: UnmatchedFilters) -> tuple[_FrameLines, Bools]:
+def _matching_lines(
+    profile: Profile, setting: str, patterns: Patterns, unmatched: UnmatchedFilters
+) -> tuple[_FrameLines, Bools]:
     """Return the frames of all locations, and (lines,) True where a pattern matches."""
     lines = _lines_of(profile)
-    return lines, _matches(profile, lines, setting, texts, unmatched)[0] >= 0
+    return lines, _labels(profile, lines, setting, patterns, unmatched)[0] >= 0
 
 
-def _matches(
-    profile: Profile, lines: _FrameLines, setting: str, texts: Patterns, unmatched: UnmatchedFilters
+def _labels(
+    profile: Profile, lines: _FrameLines, setting: str, typed: Patterns, unmatched: UnmatchedFilters
 ) -> tuple[I64, list[str]]:
-    """Return (lines,) the index of the text that the first matching pattern matched, −1 for none; and these texts."""
+    """Match frames, and return what matched: the part of the frame that the first matching pattern found.
+
+    Returns (lines,) the index of this text in a list of distinct texts, −1 if no pattern matches; and the list.
+    """
     mapping = as_int64(profile.locations.mapping[lines.location])
     mode = as_int64(profile.locations.mode[lines.location])
     first, kind = group_rows([lines.function, mapping, mode])
-    frames = [column[first].tolist() for column in (lines.function, mapping, mode)]
+    distinct_frames = [column[first].tolist() for column in (lines.function, mapping, mode)]
     numbers: dict[str, int] = {}
     label = minus_ones(len(first))
-    fitting: set[Pattern] = set()
-    patterns = patterns_of(setting, texts)
-    with matching(setting, texts):
-        for row, frame in enumerate(zip(*frames, strict=True)):
+    patterns_with_match: set[Pattern] = set()
+    patterns = patterns_of(setting, typed)
+    with matching(setting, typed):
+        for row, frame in enumerate(zip(*distinct_frames, strict=True)):
             found = {pattern: text for pattern in patterns if (text := pattern.found(profile, *frame))}
-            fitting.update(found)
+            patterns_with_match.update(found)
             for text in [*found.values()][:1]:
                 label[row] = numbers.setdefault(text, len(numbers))
     for pattern in patterns:
-        unmatched.looked_for(pattern.text, pattern in fitting or pattern.is_ready_made)
+        unmatched.looked_for(pattern.text, pattern in patterns_with_match or pattern.is_preset)
     return label[kind], list(numbers)

@@ -11,7 +11,10 @@ from perf2x.errors import SettingError
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile import Profile, frame_name
 
-_READY_MADE = {
+# Expressions by preset, for functions that belong to a runtime or to the scheduler rather than to the program.
+#
+# They match names in all styles (``--names``).
+_PRESETS = {
     "python": r"^(_?Py(Eval|Run|Vectorcall)\w*|_?Py(Object|Function|CFunction|Method|MethodDef)_\w*(Call|Vectorcall)\w*"
     r"|Py_((Run|Bytes)?Main)|_?Py_X?(INCREF|DECREF)|_?Py(Unstable_)?Code_GetExtra|_?PyFrame_Initialize|slot_tp_call"
     r"|(pymain|pyrun|run_mod|run_eval|cfunction|vectorcall|method_vectorcall|py_trampoline|clear_thread_frame)(_\w+)?"
@@ -26,74 +29,73 @@ _READY_MADE = {
     r"|preempt_schedule(_(common|irq|notrace))?(_thunk)?|schedule(_(timeout(_(idle|(un)?interruptible|killable))?"
     r"|hrtimeout(_range(_clock)?)?|preempt_disabled|rtlock))?)(\.|$)",
 }
-"""Presets by the name that the user types: frames that belong to a runtime rather than to the program.
-
-They match names of all styles (``--names``).
-"""
-RUNTIMES = {name: text for name, text in _READY_MADE.items() if name != "scheduler"}
-"""Presets of runtimes, which run in user mode."""
-_START = r"^(_start|__libc_start_\w+|start_thread|(__)?clone3?)$"
-_RUNTIME = re.compile("|".join((*RUNTIMES.values(), _START)))
-_LIBRARIES = re.compile(
+# Presets of runtimes, which run in user mode.
+RUNTIMES = {name: text for name, text in _PRESETS.items() if name != "scheduler"}
+_THREAD_START = r"^(_start|__libc_start_\w+|start_thread|(__)?clone3?)$"
+_RUNTIME_FUNCTION = re.compile("|".join((*RUNTIMES.values(), _THREAD_START)))
+_RUNTIME_LIBRARY = re.compile(
     r"(ld|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|c\+\+(abi)?|python[\d.]+|jvm|node|v8|ruby))(-[\w.-]+)?\.so\b"
 )
 
 
-def is_runtime(name: str, thing: str) -> bool:
-    """Return whether a function or, with "" as its name, an object belongs to a language's runtime or the C library."""
-    return bool(_LIBRARIES.match(base_name(thing)) or (name and _RUNTIME.search(name)))
+def is_runtime(name: str, object_name: str) -> bool:
+    """Return whether a function, or the object that contains it, belongs to a language's runtime or the C library.
+
+    ``name`` is "" to ask about the object alone.
+    """
+    return bool(_RUNTIME_LIBRARY.match(base_name(object_name)) or (name and _RUNTIME_FUNCTION.search(name)))
 
 
-_SECONDS = 20
-"""CPU seconds that one filter's expressions may take: ``(a+)+!`` would take years on some names."""
-_KERNEL = frozenset({"scheduler"})
-"""Presets of kernel code; a program may have functions of the same names.
-
-The scheduler's are functions of kernel/sched/core.c and kernel/time/{timer,sleep_timeout}.c that every wait ends in.
-"""
+# CPU time that one filter's expressions may take in all: ``(a+)+!`` would take years on some names.
+_MOST_SECONDS = 20
+# Presets that match in kernel mode only, because a program may have functions of the same names.
+#
+# ``scheduler`` matches the functions of kernel/sched/core.c and kernel/time/{timer,sleep_timeout}.c in which waits end.
+_KERNEL_PRESETS = frozenset({"scheduler"})
 
 
 class Pattern(Frozen):
-    """A regular expression as typed, or that of a preset."""
+    """A regular expression that the user typed, or that of a preset."""
 
     text: str
-    """The text as typed."""
+    """What the user typed: the expression, or the name of a preset."""
     regex: re.Pattern[str]
 
     @property
-    def is_ready_made(self) -> bool:
-        """Whether the text is the name of a preset."""
-        return self.text in _READY_MADE
+    def is_preset(self) -> bool:
+        """Whether the user typed the name of a preset."""
+        return self.text in _PRESETS
 
     def found(self, profile: Profile, function: int, mapping: int, mode: int) -> str:
-        """Return the part of a frame that matches: its object, or part of its function or file name.
+        """Match a frame, given as a function and a mapping (−1: none) and a CPU mode; return what matches.
 
-        Returns "" if none does.
+        That is the preset's name, the base name of the frame's object, or the part of the function's or the source
+        file's name that matches; "" if the frame does not match.
         """
         strings, name = profile.strings, frame_name(profile, function, mapping)
-        if self.is_ready_made:
-            is_elsewhere = self.text in _KERNEL and mode != CpuMode.KERNEL
-            return self.text if not is_elsewhere and self.regex.search(name) else ""
-        path = strings[profile.mappings.filename[mapping]] if mapping >= 0 else ""
-        file = strings[profile.functions.filename[function]] if function >= 0 else ""
-        short = base_name(path)
-        if any(text and self.regex.search(text) for text in (short, path)):
-            return short or path
-        found = (self.regex.search(text) for text in (name, file) if text)
-        return next((match.group() or name for match in found if match), "")
+        if self.is_preset:
+            is_other_mode = self.text in _KERNEL_PRESETS and mode != CpuMode.KERNEL
+            return self.text if not is_other_mode and self.regex.search(name) else ""
+        object_path = strings[profile.mappings.filename[mapping]] if mapping >= 0 else ""
+        source_path = strings[profile.functions.filename[function]] if function >= 0 else ""
+        object_name = base_name(object_path)
+        if any(text and self.regex.search(text) for text in (object_name, object_path)):
+            return object_name or object_path
+        matches = (self.regex.search(text) for text in (name, source_path) if text)
+        return next((match.group() or name for match in matches if match), "")
 
 
 def patterns_of(setting: str, texts: Sequence[str]) -> tuple[Pattern, ...]:
-    """Compile expressions. Raises SettingError for an invalid one."""
-    return tuple(Pattern(text, _compiled(setting, text, _READY_MADE.get(text, text))) for text in texts)
+    """Compile typed expressions and presets. Raises SettingError for an invalid expression."""
+    return tuple(Pattern(text, _compiled(setting, text, _PRESETS.get(text, text))) for text in texts)
 
 
 def renames_of(setting: str, texts: Sequence[str]) -> tuple[tuple[Pattern, str], ...]:
-    r"""Compile ``RE=NAME``, where NAME is a template of ``re.sub``, such as ``\1``.
+    r"""Compile each ``RE=NAME`` to a pattern and NAME, which may refer to groups (``\1``) as in ``re.sub``.
 
     Raises SettingError for an invalid one.
     """
-    found = []
+    renames = []
     for text in texts:
         expression, equals, name = text.rpartition("=")
         if not equals or not expression:
@@ -103,14 +105,17 @@ def renames_of(setting: str, texts: Sequence[str]) -> tuple[tuple[Pattern, str],
             pattern.regex.sub(name, "")
         except (re.error, IndexError) as error:
             raise SettingError("", setting, f" {text!r}: {error}") from None
-        found.append((pattern, name))
-    return tuple(found)
+        renames.append((pattern, name))
+    return tuple(renames)
 
 
 def matching(setting: str, texts: Sequence[str]) -> AbstractContextManager[None]:
-    """Raise SettingError if the block's expressions take too long (only where ``processor_time_limited`` can)."""
-    words = f" {', '.join(map(repr, texts))}: names take more than {_SECONDS} s to match"
-    return processor_time_limited(_SECONDS, SettingError("", setting, words))
+    """Return a context in which SettingError is raised if matching these expressions takes too long.
+
+    There is no limit on platforms where ``processor_time_limited`` has none.
+    """
+    problem = f" {', '.join(map(repr, texts))}: names take more than {_MOST_SECONDS} s to match"
+    return processor_time_limited(_MOST_SECONDS, SettingError("", setting, problem))
 
 
 def _compiled(setting: str, text: str, expression: str) -> re.Pattern[str]:

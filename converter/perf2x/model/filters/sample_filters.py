@@ -17,11 +17,12 @@ from perf2x.model.recording import Recording, Samples
 
 
 class SampleFilter(Frozen):
-    """Conditions that a sample must all meet to pass."""
+    """Conditions, of which a sample must meet all to pass."""
 
     values: dict[str, Any] = field(default_factory=dict)
-    """Values of COLUMNS and ROWS, by field of Filters."""
+    """Values of the filters in COLUMNS and ROWS that are set, by field of Filters."""
     times: tuple[Range, ...] = ()
+    """A sample's time must be in one of these ranges; empty: any time."""
 
     def passing(self, samples: Samples) -> Bools:
         """Return (n,) whether each sample meets all conditions. Raises OptionError if a needed column is missing."""
@@ -33,77 +34,82 @@ class SampleFilter(Frozen):
         return passes
 
     def passing_numbers(self, table: Any) -> Bools:
-        """Return (n,) whether each row passes the filters by number; ``table``: samples, or a table made from them."""
+        """Return (n,) whether each row passes the filters by pid, tid and CPU, ignoring the others.
+
+        ``table`` is a batch of samples, or another table that has these columns.
+        """
         passes = trues(len(table))
-        for name, numbers in self.numbers():
-            passes &= np.isin(column_of(table, name), numbers)
+        for column, numbers in self.numbers():
+            passes &= np.isin(column_of(table, column), numbers)
         return passes
 
     def numbers(self) -> list[tuple[str, tuple[int, ...]]]:
-        """Return the filtered columns with the numbers that pass."""
+        """Return each column that is filtered by number (pid, tid, cpu), with the numbers that pass."""
         return [(COLUMNS[name], value) for name, value in self.values.items() if name in COLUMNS]
 
 
 def within(time: U64, ranges: Sequence[Range]) -> Bools:
-    """Return (n,) bool: whether each time lies in one of the ranges; True for all if there are none."""
-    found = np.full(len(time), not ranges, np.bool_)
+    """Return (n,) True for times that lie in one of the ranges; if there are no ranges, for all."""
+    is_inside = np.full(len(time), not ranges, np.bool_)
     for first, last in ranges:
-        found |= (time >= np.uint64(first)) & (time <= np.uint64(last))
-    return found
+        is_inside |= (time >= np.uint64(first)) & (time <= np.uint64(last))
+    return is_inside
 
 
-class Seen(Struct):
-    """The values that samples had, for the message when no sample passes a filter."""
+class SeenValues(Struct):
+    """The values that samples had in the filtered columns, for the message if a filter matches no sample."""
 
     numbers: dict[str, set[int]] = field(default_factory=dict)
+    """Values by column."""
     first_ns: int = 2**64 - 1
     last_ns: int = 0
     samples: int = 0
     passed: int = 0
 
-    def look(self, samples: Samples, passing: SampleFilter) -> Bools:
-        """Record the values of a batch, and return which of its samples pass."""
-        passes = passing.passing(samples)
+    def add(self, samples: Samples, sample_filter: SampleFilter) -> Bools:
+        """Record the values of a batch, and return (n,) which of its samples pass the filter."""
+        passes = sample_filter.passing(samples)
         self.samples += len(samples)
         self.passed += sum_of(passes)
-        for name, _ in passing.numbers():
-            self.numbers.setdefault(name, set()).update(unique(column_of(samples, name)).tolist())
-        if passing.times and samples.time is not None and len(samples):
+        for column, _ in sample_filter.numbers():
+            self.numbers.setdefault(column, set()).update(unique(column_of(samples, column)).tolist())
+        if sample_filter.times and samples.time is not None and len(samples):
             self.first_ns = min(self.first_ns, int(samples.time.min()))
             self.last_ns = max(self.last_ns, int(samples.time.max()))
         return passes
 
-    def absorb(self, other: "Seen") -> None:
-        """Add the values of other samples."""
-        for name, numbers in other.numbers.items():
-            self.numbers.setdefault(name, set()).update(numbers)
+    def absorb(self, other: "SeenValues") -> None:
+        """Add the values that another process has seen."""
+        for column, numbers in other.numbers.items():
+            self.numbers.setdefault(column, set()).update(numbers)
         self.first_ns, self.last_ns = min(self.first_ns, other.first_ns), max(self.last_ns, other.last_ns)
         self.samples += other.samples
         self.passed += other.passed
 
-    def check(self, passing: SampleFilter, unmatched: UnmatchedFilters) -> None:
+    def check(self, sample_filter: SampleFilter, unmatched: UnmatchedFilters) -> None:
         """Report numbers and times that no sample matched; nothing for an empty recording."""
         if not self.samples:
             return
-        for name, numbers in passing.numbers():
-            self._check_numbers(name, numbers, unmatched)
+        for column, numbers in sample_filter.numbers():
+            self._check_numbers(column, numbers, unmatched)
         if self.passed:
-            unmatched.matched("time", passing.times)
-        elif passing.times and not passing.values:
+            unmatched.matched("time", sample_filter.times)
+        elif sample_filter.times and not sample_filter.values:
             span = f"{seconds(self.first_ns)} to {seconds(self.last_ns)}"
-            words = f"no sample in that time; samples range from {span}"
-            unmatched.failed("time", passing.times, lambda: OptionError(words))
+            problem = f"no sample in that time; samples range from {span}"
+            unmatched.failed("time", sample_filter.times, lambda: OptionError(problem))
 
-    def _check_numbers(self, name: str, numbers: tuple[int, ...], unmatched: UnmatchedFilters) -> None:
-        known = self.numbers[name]
-        if name == "cpu" and not known.isdisjoint(numbers):
-            numbers = tuple(number for number in numbers if number in known)  # of 0-7, only CPUs that exist
+    def _check_numbers(self, column: str, numbers: tuple[int, ...], unmatched: UnmatchedFilters) -> None:
+        """Report each number that no sample had; of CPUs, which may be a range, only if no sample had any of them."""
+        seen = self.numbers[column]
+        if column == "cpu" and not seen.isdisjoint(numbers):
+            numbers = tuple(number for number in numbers if number in seen)
         for number in numbers:
-            unmatched.record(name, number, number in known, [str(value) for value in sorted(known)])
+            unmatched.record(column, number, number in seen, [str(value) for value in sorted(seen)])
 
 
 def column_of(samples: Samples, name: str) -> AnyArray:
-    """Return a column that filters need. Raises OptionError if it was not recorded."""
+    """Return the column ``name`` of samples. Raises OptionError if it was not recorded."""
     column: AnyArray | None = getattr(samples, name)
     if column is None:
         raise not_recorded(f"{name}s", name)
@@ -111,17 +117,17 @@ def column_of(samples: Samples, name: str) -> AnyArray:
 
 
 def check_timed(setting: str, profile: Profile, recording: Recording) -> None:
-    """Raise SettingError when samples have no times."""
-    timed = any(event.sample_type & SampleType.TIME for event in recording.session.events)
-    if profile.samples.time is None or not timed:
+    """Raise SettingError, which names the ``setting`` that needs times, if samples have none."""
+    has_times = any(event.sample_type & SampleType.TIME for event in recording.session.events)
+    if profile.samples.time is None or not has_times:
         raise not_recorded(setting)
 
 
-def not_recorded(setting: str, what: str = "time") -> SettingError:
-    """Return the error for a setting that needs the ``time``, ``cpu`` or ``cgroup`` of samples."""
-    flag = {"time": "-T", "cpu": "--sample-cpu", "cgroup": "--all-cgroups"}[what]
-    words = f": the samples have no {what}; record with: perf record {flag}"
-    return SettingError("", setting, words)
+def not_recorded(setting: str, column: str = "time") -> SettingError:
+    """Return the error for a setting that needs the column ``time``, ``cpu`` or ``cgroup``, which samples lack."""
+    flag = {"time": "-T", "cpu": "--sample-cpu", "cgroup": "--all-cgroups"}[column]
+    problem = f": the samples have no {column}; record with: perf record {flag}"
+    return SettingError("", setting, problem)
 
 
 def seconds(nanoseconds: int) -> str:

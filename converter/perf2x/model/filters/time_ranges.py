@@ -14,11 +14,12 @@ from datetime import UTC, datetime, timedelta
 
 from perf2x.errors import SettingError
 
+# First and last nanosecond, both included.
 Range = tuple[int, int]
-"""First and last nanosecond, both included."""
 
 _TimeParser = Callable[[str], int]
 
+# The last nanosecond of a range without an end.
 END = 2**64 - 1
 _SECONDS = re.compile(r"(\d+)(?:\.(\d{1,9})\d*)?")
 _SLICE = re.compile(r"(\d+(?:\.\d+)?)%(?:/(\d+))?")
@@ -26,71 +27,76 @@ _SHARE = re.compile(r"(\d+(?:\.\d+)?)%-(\d+(?:\.\d+)?)%")
 
 
 def parse_times(text: str, first: int, last: int) -> tuple[Range, ...]:
-    """Parse ``--time`` for a recording from ``first`` to ``last``. Raises OptionError, which names the mistake."""
+    """Parse ``--time`` for a recording whose samples are from ``first`` to ``last``, in nanoseconds.
+
+    Raises OptionError, which names the mistake.
+    """
     if "%" in text:
-        return tuple(_percent(part.strip(), first, last, text) for part in re.split(r"[,\s]+", text.strip()))
-    return tuple(_span(part, text, _nanoseconds) for part in text.split())
+        return tuple(_percent_range(part.strip(), first, last, text) for part in re.split(r"[,\s]+", text.strip()))
+    return tuple(_start_and_stop(part, text, _nanoseconds) for part in text.split())
 
 
 def parse_wall_times(text: str, start: datetime, offset_ns: int) -> tuple[Range, ...]:
-    """Parse ``--time-wall``: ``2026-11-21T10:00:00,`` or, on the day of ``start``, ``10:00:00,10:01``.
+    """Parse ``--time-wall``: ``2026-11-21T10:00:00,`` or, on the day of ``start``, ``10:00:00,10:01:30``.
 
-    Times without a zone are in the zone of ``start``; recorded times plus ``offset_ns`` are nanoseconds since the
-    epoch.
+    ``start`` is when the recording started; times without a zone are in its zone. ``offset_ns`` is what to add to
+    recorded times to get nanoseconds since the Unix epoch.
     """
 
-    def clock_time(part: str) -> int:
-        stamp = _wall(part, start)
-        since = stamp - datetime(1970, 1, 1, tzinfo=UTC)
-        return max(since // timedelta(microseconds=1) * 1000 - offset_ns, 0)
+    def recorded_time(part: str) -> int:
+        since_epoch = _wall_time(part, start) - datetime(1970, 1, 1, tzinfo=UTC)
+        return max(since_epoch // timedelta(microseconds=1) * 1000 - offset_ns, 0)
 
-    return (_span(text.strip(), text, clock_time, "wall_times"),)
+    return (_start_and_stop(text.strip(), text, recorded_time, "wall_times"),)
 
 
-def _wall(part: str, start: datetime) -> datetime:
+def _wall_time(part: str, start: datetime) -> datetime:
+    """Parse one time of ``--time-wall``."""
     try:
         if "T" in part or "-" in part:
-            stamp = datetime.fromisoformat(part)
+            wall_time = datetime.fromisoformat(part)
         else:
-            clock = datetime.strptime(part, "%H:%M:%S.%f" if "." in part else "%H:%M:%S").time()
-            stamp = datetime.combine(start.date(), clock)
+            time_of_day = datetime.strptime(part, "%H:%M:%S.%f" if "." in part else "%H:%M:%S").time()
+            wall_time = datetime.combine(start.date(), time_of_day)
     except ValueError:
-        words = f": {part!r} is not a time; write 2026-11-21T10:00:05.25 or 10:00:05.25"
-        raise SettingError("", "wall_times", words) from None
-    return stamp if stamp.tzinfo else stamp.replace(tzinfo=start.tzinfo)
+        problem = f": {part!r} is not a time; write 2026-11-21T10:00:05.25 or 10:00:05.25"
+        raise SettingError("", "wall_times", problem) from None
+    return wall_time if wall_time.tzinfo else wall_time.replace(tzinfo=start.tzinfo)
 
 
-def _span(part: str, text: str, parse: _TimeParser, setting: str = "times") -> Range:
-    begin, comma, end = part.partition(",")
+def _start_and_stop(part: str, text: str, parse: _TimeParser, setting: str = "times") -> Range:
+    """Parse ``START,STOP``, a ``part`` of what the user typed, ``text``; ``parse`` converts each of the two."""
+    start, comma, stop = part.partition(",")
     if not comma:
         raise SettingError("", setting, f" {text!r}: expected start,stop; either may be left out")
-    span = parse(begin) if begin else 0, parse(end) if end else END
-    if span[0] > span[1]:
+    time_range = parse(start) if start else 0, parse(stop) if stop else END
+    if time_range[0] > time_range[1]:
         raise SettingError("", setting, f" {text!r}: the start comes after the end")
-    return span
+    return time_range
 
 
 def _nanoseconds(part: str) -> int:
-    seconds = parse_seconds(part)
-    if seconds is None:
-        words = f": {part!r} is not a time; write seconds such as 1234.567890123, or 10%/2, or 0%-10%"
-        raise SettingError("", "times", words)
-    return seconds
+    nanoseconds = parse_seconds(part)
+    if nanoseconds is None:
+        problem = f": {part!r} is not a time; write seconds such as 1234.567890123, or 10%/2, or 0%-10%"
+        raise SettingError("", "times", problem)
+    return nanoseconds
 
 
 def parse_seconds(text: str) -> int | None:
-    """Parse seconds such as ``12.5`` to nanoseconds; None for other texts."""
+    """Return seconds such as ``12.5`` in nanoseconds; None for a text that is not a number of seconds."""
     found = _SECONDS.fullmatch(text)
     return int(found[1]) * 10**9 + int((found[2] or "").ljust(9, "0")) if found else None
 
 
-def _percent(part: str, first: int, last: int, text: str) -> Range:
-    one, several = _SLICE.fullmatch(part), _SHARE.fullmatch(part)
-    if one:
-        width, number = float(one.group(1)), int(one.group(2) or 1)
+def _percent_range(part: str, first: int, last: int, text: str) -> Range:
+    """Parse ``10%/2`` or ``0%-10%``, a ``part`` of what the user typed, ``text``."""
+    numbered_slice, share = _SLICE.fullmatch(part), _SHARE.fullmatch(part)
+    if numbered_slice:
+        width, number = float(numbered_slice.group(1)), int(numbered_slice.group(2) or 1)
         begin, end = width * (number - 1), width * number
-    elif several:
-        begin, end = float(several.group(1)), float(several.group(2))
+    elif share:
+        begin, end = float(share.group(1)), float(share.group(2))
     else:
         raise SettingError("", "times", f" {text!r}: expected slices such as 10%/2 or shares such as 0%-10%,30%-40%")
     if not 0 <= begin < end <= 100:
@@ -99,7 +105,11 @@ def _percent(part: str, first: int, last: int, text: str) -> Range:
 
 
 def _share(begin: float, end: float, first: int, last: int) -> Range:
-    """Follow set_percent_time (tools/perf/util/time-utils.c): the end belongs to the next share, except the last."""
+    """Return the nanoseconds from ``begin`` to ``end`` percent of the recording.
+
+    As in set_percent_time (tools/perf/util/time-utils.c), the nanosecond at the end belongs to the next share, except
+    at the end of the recording.
+    """
     total = last - first
     start, stop = first + round(begin / 100 * total), first + round(end / 100 * total)
     return start, stop - 1 if start < stop != last else stop

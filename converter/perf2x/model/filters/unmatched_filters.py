@@ -1,7 +1,7 @@
 """Matches functions as people type them, and reports filters that no sample matches.
 
-People type names without scopes, parameters, template arguments and compilers' suffixes. If there is one recording, a
-filter without a match is an error at once; if there are several, it is an error at the end, if none matched.
+People type names without scopes, parameters, template arguments and compilers' suffixes. A filter that matches no
+sample is an error. With one recording, it is raised at once; with several, after the last one, if none matched.
 """
 
 import re
@@ -12,78 +12,84 @@ from perf2x.base.did_you_mean import close_names
 from perf2x.errors import OptionError
 from perf2x.model.number_format import first_of
 
-_SHOWN = 8
+_MOST_LISTED = 8
 _SUFFIXES = re.compile(r"(@plt|@@?[A-Z]+_[\d.]+|\.(constprop|isra|part|cold|lto_priv|llvm)\b[.\d]*| const| ?&&?)$")
 _ARGUMENTS = re.compile(r"(?<!operator)(?<!operator<)<[^<>]*>")
 _PARAMETERS = re.compile(r"(?<!operator)\((?:[^()]|\([^()]*\))*\)$")
 
-_DEEPEST = 20
-"""Limits on nested arguments, and on suffixes that follow each other."""
+# Passes that remove a suffix and the innermost template arguments of a name; more deeply nested ones stay.
+_MOST_PASSES = 20
 
 
 class UnmatchedFilters:
-    """Collects which filters each recording matched.
+    """Collects which filters matched any of the recordings.
 
-    With several recordings, one that matches is enough: ``--comm web`` selects the web servers among the recordings of
-    a fleet.
+    One that matches is enough: ``--comm web`` selects the web servers among the recordings of a fleet. A filter is
+    identified by a kind, such as ``cpu`` or ``object``, and what the user typed.
     """
 
     def __init__(self, recordings: int = 1, diagnostics: Diagnostics | None = None) -> None:
         self._recordings = recordings
         self.diagnostics = diagnostics or Diagnostics()
         """Counts what filters remove, and frame patterns without a match, which are not an error."""
-        self._idle: dict[str, int] = {}
+        self._recordings_without: dict[str, int] = {}  # by frame pattern
         self._matched: set[Hashable] = set()
-        self._missed: dict[Hashable, Callable[[], OptionError]] = {}
-        self._known: dict[Hashable, dict[str, None]] = {}
+        self._errors: dict[Hashable, Callable[[], OptionError]] = {}
+        self._recorded_values: dict[Hashable, dict[str, None]] = {}
 
-    def record(self, kind: str, typed: Hashable, found: object, known: Sequence[str]) -> None:
-        """Record whether ``typed`` was found in a recording that has the ``known`` values."""
+    def record(self, kind: str, typed: Hashable, found: object, recorded: Sequence[str]) -> None:
+        """Record whether a recording matched a filter (``found``); ``recorded``: all its values of this kind."""
         if found:
             self.matched(kind, typed)
         else:
-            self.missed(kind, typed, known)
+            self.missed(kind, typed, recorded)
 
     def matched(self, kind: str, typed: Hashable) -> None:
         """Record that a sample matched a filter."""
         self._matched.add((kind, typed))
 
-    def missed(self, kind: str, typed: Hashable, known: Sequence[str]) -> None:
-        """Record that a recording lacks ``typed``; ``known`` are the values that it has."""
-        names = self._known.setdefault((kind, typed), {})
-        names.update(dict.fromkeys(known))
+    def missed(self, kind: str, typed: Hashable, recorded: Sequence[str]) -> None:
+        """Record that a recording did not match a filter; ``recorded``: all values of this kind that it has.
+
+        The error lists the values of all recordings without a match.
+        """
+        values = self._recorded_values.setdefault((kind, typed), {})
+        values.update(dict.fromkeys(recorded))
         whose = "the file has" if self._recordings == 1 else f"the {self._recordings:,} recordings have"
-        self.failed(kind, typed, lambda: OptionError(no_such(kind, typed, list(names), whose)))
+        self.failed(kind, typed, lambda: OptionError(no_such(kind, typed, list(values), whose)))
 
-    def failed(self, kind: str, typed: Hashable, error: Callable[[], OptionError]) -> None:
-        """Record that no sample of a recording matched, and the error to raise.
+    def failed(self, kind: str, typed: Hashable, make_error: Callable[[], OptionError]) -> None:
+        """Record that a recording did not match a filter, and the error to raise if no recording does.
 
-        The error is raised if this is the only recording.
+        If this is the only recording, the error is raised at once.
         """
         if self._recordings == 1:
-            raise error()
-        self._missed.setdefault((kind, typed), error)
+            raise make_error()
+        self._errors.setdefault((kind, typed), make_error)
 
     def looked_for(self, pattern: str, has_match: bool) -> None:
-        """Record whether a pattern matches any frame of a recording; patterns that match in none are counted."""
-        self._idle[pattern] = self._idle.get(pattern, 0) + (not has_match)
-        if self._idle[pattern] == self._recordings:
+        """Record whether a frame pattern matches any frame of a recording; count it if it matches in no recording."""
+        self._recordings_without[pattern] = self._recordings_without.get(pattern, 0) + (not has_match)
+        if self._recordings_without[pattern] == self._recordings:
             self.diagnostics.add("patterns_without_frame", "", 1, repr(pattern))
 
     def check(self) -> None:
         """Raise OptionError for the first filter that no recording matched."""
-        for one, error in self._missed.items():
-            if one not in self._matched:
-                raise error()
+        for kind_and_typed, make_error in self._errors.items():
+            if kind_and_typed not in self._matched:
+                raise make_error()
 
 
-def no_such(kind: str, typed: object, known: Sequence[str], whose: str = "the file has") -> str:
-    """Return ``no event 'cycle'; did you mean cycles:P? The file has: cycles:P, page-faults``."""
-    parts = {part: name for name in reversed(known) for part in (_last_part(name), name)}
-    close = {parts[part]: None for part in close_names(_last_part(str(typed)), parts)}
+def no_such(kind: str, typed: object, recorded: Sequence[str], whose: str = "the file has") -> str:
+    """Return ``no event 'cycle'; did you mean cycles:P? The file has: cycles:P, page-faults``.
+
+    ``recorded`` are the names to suggest and to list; ``whose`` says where they are, before the colon.
+    """
+    names_by_part = {part: name for name in reversed(recorded) for part in (_last_part(name), name)}
+    close = {names_by_part[part]: None for part in close_names(_last_part(str(typed)), names_by_part)}
     suggestion = f"did you mean {' or '.join(close)}? {whose[0].upper()}{whose[1:]}" if close else whose
     quoted = repr(typed) if isinstance(typed, str) else str(typed)
-    return f"no {kind} {quoted}; {suggestion}: {first_of(list(dict.fromkeys(known)), _SHOWN) or 'none'}"
+    return f"no {kind} {quoted}; {suggestion}: {first_of(list(dict.fromkeys(recorded)), _MOST_LISTED) or 'none'}"
 
 
 def means_function(typed: str, name: str) -> bool:
@@ -98,7 +104,8 @@ def _last_part(name: str) -> str:
 
 
 def _bare(name: str) -> str:
-    for _ in range(_DEEPEST):
+    """Return a function's name without template arguments, parameters, and suffixes of compilers and linkers."""
+    for _ in range(_MOST_PASSES):
         before, name = name, _ARGUMENTS.sub("", _SUFFIXES.sub("", name))
         if name == before:
             break

@@ -32,7 +32,7 @@ def recording(*times: list[int] | None, known: dict[str, int] | None = None, sam
 
 
 def ranges(filters: Filters, from_: Any) -> tuple[tuple[int, int], ...]:
-    return AppliedFilters(filters, from_)._filter.times
+    return AppliedFilters(filters, from_)._batch_filter.times
 
 
 @pytest.mark.parametrize("times", [([1000, 2000], [1500], []), ([1500], [2000], [1000]), ([2000, 1000], None)])

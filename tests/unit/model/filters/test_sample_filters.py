@@ -8,7 +8,7 @@ import pytest
 
 from perf2x.errors import OptionError
 from perf2x.model.filters.filter_options import Filters
-from perf2x.model.filters.sample_filters import SampleFilter, Seen, column_of, seconds
+from perf2x.model.filters.sample_filters import SampleFilter, SeenValues, column_of, seconds
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters, no_such
 
 
@@ -47,8 +47,8 @@ def batch(**other: Any) -> Any:
 def test_who_passes(wanted: SampleFilter, passes: list[int]) -> None:
     """Both ends of a range count; of one kind any value may hold, all kinds must."""
     assert wanted.passing(batch()).tolist() == [bool(one) for one in passes]
-    seen = Seen()
-    assert seen.look(batch(), wanted).tolist() == [bool(one) for one in passes]
+    seen = SeenValues()
+    assert seen.add(batch(), wanted).tolist() == [bool(one) for one in passes]
     assert (seen.samples, seen.passed) == (3, sum(passes))
 
 
@@ -60,11 +60,11 @@ def test_what_samples_do_not_say_cannot_be_asked_for(name: str, advice: str) -> 
 
 def refusal(wanted: SampleFilter, *batches: Any) -> str:
     """The message when no sample passes, in one process and in several."""
-    seen, whole = Seen(), Seen()
+    seen, whole = SeenValues(), SeenValues()
     for one in batches:
-        seen.look(one, wanted)
-        part = Seen()
-        part.look(one, wanted)
+        seen.add(one, wanted)
+        part = SeenValues()
+        part.add(one, wanted)
         whole.absorb(part)
     assert whole == seen
     try:
