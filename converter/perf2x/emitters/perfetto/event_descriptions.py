@@ -1,4 +1,4 @@
-"""Event names, and the units that their samples count in."""
+"""Names and units of events, and the description of an event's counters for the sequence of its samples."""
 
 from collections.abc import Sequence
 
@@ -16,6 +16,7 @@ from perf2x.model.profile import Profile, ProfileEvent, plain_names
 _SOURCE = "linux.perf"
 """The name under which readers fill perf's tables and label its tracks."""
 
+# units of events without modifiers; of all others it is a count
 _UNITS = {
     "cycles": Unit.UNIT_CPU_CYCLES,
     "cpu-cycles": Unit.UNIT_CPU_CYCLES,
@@ -33,28 +34,32 @@ _UNITS = {
 
 
 def event_names(profile: Profile) -> list[str]:
-    """Return the name of each event, as in other formats."""
+    """Return the name of each event, without the terms that only describe recording."""
     return [one_line(name) or "event" for name in plain_names(profile.events)]
 
 
 def stack_sample_defaults(events: Sequence[tuple[ProfileEvent, str]]) -> bytes:
-    """Return the TracePacketDefaults of StackSample packets: events with their names, the sampled one first.
+    """Encode the defaults of StackSample packets on a sequence: what the weights of its samples count.
 
-    One counter for all CPUs, because samples without a CPU would have no weight in per-CPU counters.
+    ``events`` are pairs of event and name: the event that takes the samples, then those that are read with it.
     """
-    first, *followers = (_descriptor(event, name) for event, name in events)
-    counters = text(StackSampleDefaults.SOURCE, _SOURCE) + message(StackSampleDefaults.PRIMARY_DESCRIPTOR, first)
-    counters += b"".join(message(StackSampleDefaults.FOLLOWER_DESCRIPTORS, follower) for follower in followers)
-    return message(TracePacketDefaults.STACK_SAMPLE_DEFAULTS, counters)
+    primary, *followers = (_descriptor(event, name) for event, name in events)
+    defaults = text(StackSampleDefaults.SOURCE, _SOURCE) + message(StackSampleDefaults.PRIMARY_DESCRIPTOR, primary)
+    defaults += b"".join(message(StackSampleDefaults.FOLLOWER_DESCRIPTORS, follower) for follower in followers)
+    return message(TracePacketDefaults.STACK_SAMPLE_DEFAULTS, defaults)
 
 
 def _descriptor(event: ProfileEvent, name: str) -> bytes:
+    """Encode a CounterDescriptor of one counter for all CPUs.
+
+    In counters per CPU, samples without a CPU would have no weight.
+    """
     descriptor = text(CounterDescriptor.NAME, name) + number(CounterDescriptor.UNIT, _unit(event))
     return descriptor + number(CounterDescriptor.SCOPE, Scope.SCOPE_GLOBAL)
 
 
 def _unit(event: ProfileEvent) -> Unit:
-    """Return the unit of an event: cycles for ``cycles:P``, ``cycles/freq=99/u`` and ``cpu_core/cycles/``."""
+    """Return the unit of an event: UNIT_CPU_CYCLES for ``cycles:P``, ``cycles/freq=99/u`` and ``cpu_core/cycles/``."""
     if event.unit == "nanoseconds":
         return Unit.UNIT_NANOSECONDS
     parts = event.name.replace(":", "/").split("/")

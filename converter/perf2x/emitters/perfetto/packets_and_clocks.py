@@ -1,4 +1,4 @@
-"""Packets, one by one or in columns, and clock snapshots, which relate the trace's clock to the time of day.
+"""Packets, one by one or a column at a time, and the clock snapshot: it relates the trace's clock to the time of day.
 
 Readers align several traces by the names of their clocks. They drop packets whose clock has no relation to the trace's
 clock (src/trace_processor/importers/common/clock_tracker.cc), so every trace declares its clock.
@@ -23,10 +23,11 @@ from perf2x.emitters.perfetto.trace_schema import (
 from perf2x.model.profile import Meta
 
 COMMON_SEQUENCE = 1
-"""The number of the sequence of everything but samples; the sequences of events have higher numbers."""
+"""The number of the sequence of everything except samples and tracepoints, whose sequences have higher numbers."""
 
-_STARTS = SequenceFlags.SEQ_INCREMENTAL_STATE_CLEARED | SequenceFlags.SEQ_NEEDS_INCREMENTAL_STATE
-GOES_ON = int(SequenceFlags.SEQ_NEEDS_INCREMENTAL_STATE)
+# flags of the first packet of a sequence, and of those that use its defaults and interned data
+_STARTS_SEQUENCE = SequenceFlags.SEQ_INCREMENTAL_STATE_CLEARED | SequenceFlags.SEQ_NEEDS_INCREMENTAL_STATE
+CONTINUES_SEQUENCE = int(SequenceFlags.SEQ_NEEDS_INCREMENTAL_STATE)
 
 _ROWS_AT_ONCE = 1 << 14
 
@@ -38,41 +39,41 @@ def packet_rows(
     sequence: int = COMMON_SEQUENCE,
     flags: int = 0,
 ) -> Iterator[bytes]:
-    """Yield a packet with a message of this kind for each time, a few thousand at once.
+    """Yield packets, one for each entry of ``time`` (nanoseconds), many at once.
 
-    ``fields`` encodes the messages of a slice of rows.
+    Each has a message of this ``kind``; ``fields`` encodes the fields of these messages for a slice of rows.
     """
     for rows in row_slices(len(time), _ROWS_AT_ONCE):
-        head = constant(rows.stop - rows.start, _head(sequence, flags))
-        parts = [numbers(TracePacket.TIMESTAMP, time[rows]), head, nested(kind, beside(fields(rows)))]
+        sequence_fields = constant(rows.stop - rows.start, _sequence_fields(sequence, flags))
+        parts = [numbers(TracePacket.TIMESTAMP, time[rows]), sequence_fields, nested(kind, beside(fields(rows)))]
         yield nested(TRACE_PACKET, beside(parts)).tobytes()
 
 
 def packet(payload: bytes, sequence: int = COMMON_SEQUENCE, flags: int = 0) -> bytes:
-    """Encode a packet on a sequence."""
-    return message(TRACE_PACKET, _head(sequence, flags) + payload)
+    """Encode a packet on a sequence; ``payload`` are its encoded fields."""
+    return message(TRACE_PACKET, _sequence_fields(sequence, flags) + payload)
 
 
 def interned_packet(tables: bytes, sequence: int = COMMON_SEQUENCE) -> bytes:
     """Encode a packet with interned data for later packets of the sequence."""
-    return packet(message(TracePacket.INTERNED_DATA, tables), sequence, GOES_ON)
+    return packet(message(TracePacket.INTERNED_DATA, tables), sequence, CONTINUES_SEQUENCE)
 
 
 def interned_texts(tables: Mapping[InternedData, Iterable[str]]) -> bytes:
-    """Encode interned texts, numbered from 1 on; they must be printable."""
+    """Encode interned texts; those of each table are numbered from 1 on. They must be printable."""
     return b"".join(
         interned_string(field, iid, text.encode()) for field in tables for iid, text in enumerate(tables[field], 1)
     )
 
 
 def interned_string(field: InternedData, iid: int, octets: bytes) -> bytes:
-    """Encode one interned text, or interned bytes."""
+    """Encode one interned text, or interned bytes, with its number."""
     return message(field, number(InternedString.IID, iid) + message(InternedString.STR, octets))
 
 
-def _head(sequence: int, flags: int) -> bytes:
-    head = number(TracePacket.TRUSTED_PACKET_SEQUENCE_ID, sequence)
-    return head + number(TracePacket.SEQUENCE_FLAGS, flags) if flags else head
+def _sequence_fields(sequence: int, flags: int) -> bytes:
+    fields = number(TracePacket.TRUSTED_PACKET_SEQUENCE_ID, sequence)
+    return fields + number(TracePacket.SEQUENCE_FLAGS, flags) if flags else fields
 
 
 _CLOCKS: dict[int, BuiltinClock] = {
@@ -84,24 +85,25 @@ _CLOCKS: dict[int, BuiltinClock] = {
 
 
 def _clock_of(meta: Meta) -> BuiltinClock:
-    """Return the clock of the recording's times; PERF for perf's own and for clocks that readers do not know.
+    """Return the clock of the recording's times; PERF for perf's own clock and for clocks that readers do not know.
 
-    With ``--start-time``, times of day are not REALTIME, because the user has overridden them.
+    Times recorded with CLOCK_REALTIME are times of day. With ``--start-time`` the user gives another time of day, so
+    that the recorded ones are not called REALTIME.
     """
     clock = _CLOCKS.get(meta.clock_id, BuiltinClock.BUILTIN_CLOCK_PERF)
-    is_moved = clock == BuiltinClock.BUILTIN_CLOCK_REALTIME and meta.wall_start_ns != meta.start_ns
-    return BuiltinClock.BUILTIN_CLOCK_PERF if is_moved else clock
+    is_overridden = clock == BuiltinClock.BUILTIN_CLOCK_REALTIME and meta.wall_start_ns != meta.start_ns
+    return BuiltinClock.BUILTIN_CLOCK_PERF if is_overridden else clock
 
 
 def clock_snapshot(meta: Meta) -> bytes:
-    """Encode the recording's start on its own clock, which is the trace's, and the time of day if known."""
+    """Encode the recording's start on its own clock, which is that of the trace, and the time of day if known."""
     clock = _clock_of(meta)
     readings = {clock: meta.start_ns} | (
         {BuiltinClock.BUILTIN_CLOCK_REALTIME: meta.wall_start_ns} if meta.wall_start_ns else {}
     )
     snapshot = b"".join(
-        message(ClockSnapshot.CLOCKS, number(Clock.CLOCK_ID, name) + number(Clock.TIMESTAMP, time))
-        for name, time in readings.items()
+        message(ClockSnapshot.CLOCKS, number(Clock.CLOCK_ID, clock_id) + number(Clock.TIMESTAMP, time))
+        for clock_id, time in readings.items()
     )
     snapshot += number(ClockSnapshot.PRIMARY_TRACE_CLOCK, clock)
     time = number(TracePacket.TIMESTAMP, meta.start_ns)
@@ -109,6 +111,9 @@ def clock_snapshot(meta: Meta) -> bytes:
 
 
 def sequence_start(meta: Meta, sequence: int = COMMON_SEQUENCE, defaults: bytes = b"") -> bytes:
-    """Restart a sequence: no interned data, the recording's clock and new ``defaults``."""
+    """Start a sequence, or start it anew without interned data.
+
+    Its times are on the recording's clock; ``defaults`` are more fields of TracePacketDefaults.
+    """
     clock = number(TracePacketDefaults.TIMESTAMP_CLOCK_ID, _clock_of(meta))
-    return packet(message(TracePacket.TRACE_PACKET_DEFAULTS, clock + defaults), sequence, _STARTS)
+    return packet(message(TracePacket.TRACE_PACKET_DEFAULTS, clock + defaults), sequence, _STARTS_SEQUENCE)

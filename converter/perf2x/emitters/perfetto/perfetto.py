@@ -1,8 +1,13 @@
 """Perfetto's own trace format, for ui.perfetto.dev and its trace processor.
 
-Source of truth: protos/perfetto/trace and the importers in src/trace_processor of Perfetto's repository. Samples are
-written as samples (StackSample), not as slices that would guess when a thread ran: viewers draw tracks of processes and
-threads, and flame graphs of any range. Field numbers are in trace_schema.py.
+A trace is a list of packets, each with a message of one kind. Packets belong to numbered *sequences*: on a sequence, a
+packet can set defaults for the packets after it, and *intern* texts, frames or stacks, to which later packets refer by
+number (``iid``). perf2x writes the samples of each event on a sequence of its own, and the rest on a common one.
+
+Samples are written as samples (StackSample), not as slices, which would state when a thread ran: viewers draw tracks of
+processes and threads with their samples, and flame graphs of any range. Field numbers are in trace_schema.py.
+
+Source of truth: protos/perfetto/trace and the importers in src/trace_processor of Perfetto's repository.
 """
 
 from collections.abc import Iterator
@@ -58,7 +63,7 @@ class Perfetto(Format):
 
 
 def _system_info(meta: Meta) -> bytes:
-    """Encode kernel and architecture; nothing if the file has neither."""
+    """Encode kernel version and architecture as uname calls them; nothing if the recording has neither."""
     if not meta.os_release and not meta.arch:
         return b""
     names = text(Utsname.SYSNAME, "Linux") + text(Utsname.RELEASE, printable(meta.os_release))

@@ -1,4 +1,4 @@
-"""Thread ids as readers accept them, and the process tree with names."""
+"""Pids and tids as readers accept them, and the process tree, which has the names of processes and threads."""
 
 import numpy as np
 
@@ -23,10 +23,13 @@ from perf2x.model.profile import Profile
 
 
 class ThreadIds(Frozen):
-    """Distinct threads by pid, then tid, without negative ids, which readers reject."""
+    """Distinct pairs of pid and tid, sorted by pid, then tid, without negative ids, which readers reject.
 
-    number: I32
-    """(threads of the profile,) the row of each; a renamed thread has several rows in the profile."""
+    A thread that was renamed has several rows in Profile.threads, but one here.
+    """
+
+    row_of_thread: I32
+    """(threads of the profile,) the row here of each row of Profile.threads."""
     pid: I64
     tid: I64
 
@@ -34,43 +37,45 @@ class ThreadIds(Frozen):
 def thread_ids(profile: Profile) -> ThreadIds:
     """Return the ids of all threads of a profile."""
     pid, tid = shown_ids(profile, slice(None))
-    ids, number_of = unique_inverse(pid << 32 | tid)
-    return ThreadIds(as_int32(number_of), ids >> 32, ids & 0xFFFF_FFFF)
+    ids, row_of_thread = unique_inverse(pid << 32 | tid)
+    return ThreadIds(as_int32(row_of_thread), ids >> 32, ids & 0xFFFF_FFFF)
 
 
 def process_tree(profile: Profile) -> bytes:
-    """Encode the names of all processes and threads: the ones sampled last."""
+    """Encode the names of all processes and threads: of a renamed one, the name with which it was sampled last."""
     ids = thread_ids(profile)
-    last = _last_seen(profile, ids)
+    last = _last_sampled(profile, ids)
     threads, strings = profile.threads, profile.strings
     pid, tid = ids.pid.tolist(), ids.tid.tolist()
-    comm = [printable(strings[row]) for row in threads.comm[last].tolist()]
-    process = [printable(strings[row]) for row in threads.process[last].tolist()]
-    parent = _parent_pids(profile, ids, last).tolist()
-    pieces = [_process(pid[row], parent[row], process[row]) for row in flatnonzero(begins_run(ids.pid)).tolist()]
-    pieces += [_thread(*row) for row in zip(pid, tid, comm, strict=True)]
+    thread_names = [printable(strings[row]) for row in threads.comm[last].tolist()]
+    process_names = [printable(strings[row]) for row in threads.process[last].tolist()]
+    parent_pid = _parent_pids(profile, ids, last).tolist()
+    first_threads = flatnonzero(begins_run(ids.pid)).tolist()
+    pieces = [_process(pid[row], parent_pid[row], process_names[row]) for row in first_threads]
+    pieces += [_thread(*row) for row in zip(pid, tid, thread_names, strict=True)]
     time = number(TracePacket.TIMESTAMP, profile.meta.start_ns)
     return packet(time + message(TracePacket.PROCESS_TREE, b"".join(pieces)))
 
 
-def _last_seen(profile: Profile, ids: ThreadIds) -> I64:
-    """Return (distinct threads,) the row of Profile.threads that was sampled last; samples are sorted by time."""
+def _last_sampled(profile: Profile, ids: ThreadIds) -> I64:
+    """Return (rows of ``ids``,) the row of Profile.threads that was sampled last; without samples, any of its rows."""
     last = zeros(len(ids.pid))
-    last[ids.number] = arange(len(ids.number))
-    last[ids.number[profile.samples.thread]] = profile.samples.thread
+    last[ids.row_of_thread] = arange(len(ids.row_of_thread))
+    # samples are in time order, and the last assignment to an index wins
+    last[ids.row_of_thread[profile.samples.thread]] = profile.samples.thread
     return last
 
 
 def _parent_pids(profile: Profile, ids: ThreadIds, last: I64) -> I64:
-    """Return (distinct threads,) the parent process of each, −1 if it has no samples."""
+    """Return (rows of ``ids``,) the pid of each thread's parent process, −1 if that is not in the profile."""
     if profile.parents is None:
         return minus_ones(len(last))
     parent = profile.parents[last]
-    return np.where(parent >= 0, ids.pid[ids.number[parent]], -1)
+    return np.where(parent >= 0, ids.pid[ids.row_of_thread[parent]], -1)
 
 
-def _process(pid: int, parent: int, name: str) -> bytes:
-    fields = number(Process.PID, pid) + (number(Process.PPID, parent) if parent >= 0 else b"")
+def _process(pid: int, parent_pid: int, name: str) -> bytes:
+    fields = number(Process.PID, pid) + (number(Process.PPID, parent_pid) if parent_pid >= 0 else b"")
     fields += text(Process.CMDLINE, name) + number(Process.CMDLINE_IS_COMM, 1)
     return message(ProcessTree.PROCESSES, fields)
 

@@ -7,7 +7,7 @@ Source of truth: protos/perfetto/trace in Perfetto's repository; tests compare e
 from enum import IntEnum
 
 TRACE_PACKET = 1
-"""Trace.packet: a trace is only packets, so concatenated traces are a trace."""
+"""Trace.packet: a trace consists of packets alone, so that concatenated traces are a trace."""
 
 
 class TracePacket(IntEnum):
@@ -66,7 +66,7 @@ class BuiltinClock(IntEnum):
 
 
 class InternedData(IntEnum):
-    """Tables of a sequence that its later packets refer to by number."""
+    """Tables to which later packets of the sequence refer by number."""
 
     EVENT_CATEGORIES = 1
     EVENT_NAMES = 2
@@ -257,7 +257,7 @@ class TaskState(IntEnum):
 
 
 class TrackDescriptor(IntEnum):
-    """A row of the timeline."""
+    """A track: a row of the timeline."""
 
     UUID = 1
     NAME = 2
@@ -315,7 +315,7 @@ class TrackEventType(IntEnum):
 
 
 class DebugAnnotation(IntEnum):
-    """A detail of an event, shown with it."""
+    """A name and a value that are shown with an event."""
 
     NAME_IID = 1
     UINT_VALUE = 3

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from perf2x.base.abi.uapi import ReadFormat, SampleType
 from perf2x.emitters.perfetto.perfetto import Perfetto
-from perf2x.emitters.perfetto.samples.sample_sequences import streams_of
+from perf2x.emitters.perfetto.samples.sample_sequences import sample_sequences
 from perf2x.model.filters.profile_filters import keep_events
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Event
@@ -70,7 +70,7 @@ def test_samples_are_joined(drawn: list[tuple[int, int, int, int]]) -> None:
     profile = builder.build(timeline=True)
     found = [
         (stream.events, list(zip(stream.rows.tolist(), zip(*map(list, stream.weights), strict=True), strict=True)))
-        for stream in streams_of(profile)
+        for stream in sample_sequences(profile)
     ]
     assert sorted(found) == joined(profile)
     assert [rows for _, rows in found] == [sorted(rows) for _, rows in found]

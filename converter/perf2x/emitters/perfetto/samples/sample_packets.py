@@ -1,6 +1,8 @@
 """Sample packets, and the interned tables that they refer to: stacks, frames, names, files, threads and CPUs.
 
-Waits are slices on tracks below their thread's, each with the stack at its start.
+The samples of each event are on a packet sequence of their own, with their own interned tables, so that an event's
+tables have only what it uses. Waits are slices on tracks below those of their threads, each with the stack at its
+start.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,19 +38,19 @@ from perf2x.emitters.encoding.protobuf import (
 from perf2x.emitters.perfetto.event_descriptions import event_names, stack_sample_defaults
 from perf2x.emitters.perfetto.packets_and_clocks import (
     COMMON_SEQUENCE,
-    GOES_ON,
+    CONTINUES_SEQUENCE,
     interned_packet,
     interned_string,
     interned_texts,
     packet_rows,
     sequence_start,
 )
-from perf2x.emitters.perfetto.samples.sample_sequences import Stream, streams_of
+from perf2x.emitters.perfetto.samples.sample_sequences import SampleSequence, sample_sequences
 from perf2x.emitters.perfetto.samples.stack_numbers import (
     FrameTable,
     StackPaths,
-    by_frequency,
     frame_table,
+    intern_by_frequency,
     stack_paths,
     used_frames,
 )
@@ -72,48 +74,52 @@ _ROWS_AT_ONCE = 1 << 16
 
 
 def _interned_packets(profile: Profile, paths: StackPaths, leaves: I64, sequence: int) -> Iterator[bytes]:
-    """Yield packets with the stacks of ``leaves``, numbered from 1, and everything that they refer to."""
-    used, number_of = used_frames(paths, leaves)
+    """Yield packets with the stacks of ``leaves``, whose interning ids count from 1, after all that they refer to."""
+    used, frame_iids = used_frames(paths, leaves)
     yield from (interned_packet(tables, sequence) for tables in _frame_tables(profile, paths.frames, used))
-    ids = Ids(len(used), Callstack.FRAME_IDS)
-    first = 1
-    for rows in paths.of(leaves):
-        numbers = arange(first, first + len(rows))
-        frame_ids = ids.rows(ListArray(rows.offsets, number_of[rows.values] - 1))
-        stacks = side_by_side([number_field(Callstack.IID, numbers), frame_ids])
-        yield interned_packet(top_level(InternedData.CALLSTACKS, stacks), sequence)
-        first += len(rows)
+    encoded_iids = Ids(len(used), Callstack.FRAME_IDS)
+    first_iid = 1
+    for stacks in paths.frame_lists(leaves):
+        iids = arange(first_iid, first_iid + len(stacks))
+        frame_fields = encoded_iids.rows(ListArray(stacks.offsets, frame_iids[stacks.values] - 1))
+        callstacks = side_by_side([number_field(Callstack.IID, iids), frame_fields])
+        yield interned_packet(top_level(InternedData.CALLSTACKS, callstacks), sequence)
+        first_iid += len(stacks)
 
 
 def _frame_tables(profile: Profile, frames: FrameTable, used: I64) -> Iterator[bytes]:
-    """Yield names, source files, mappings and frames; each refers to the ones before."""
-    names, name = unique_inverse(frames.name[used])
+    """Yield names, source files, mappings and frames; each refers to the ones before.
+
+    ``used`` are rows of ``frames`` in the order of their interning ids.
+    """
+    names, name_index = unique_inverse(frames.name[used])
     yield interned_texts({InternedData.FUNCTION_NAMES: map(frames.names.__getitem__, names.tolist())})
-    name = name.astype(np.int32)  # here and below: 32 bits, because these columns have a row per frame
-    sources, source = unique_known(np.where(frames.source[used] > 0, frames.source[used], -1))
-    source = source.astype(np.int32)
+    name_index = name_index.astype(np.int32)  # here and below: 32 bits, because these columns have a row per frame
+    sources, source_index = unique_known(np.where(frames.source[used] > 0, frames.source[used], -1))
+    source_index = source_index.astype(np.int32)
     yield interned_texts({InternedData.SOURCE_PATHS: (printable(profile.strings[row]) for row in sources.tolist())})
-    mappings, mapping = unique_inverse(frames.mapping[used])
-    mapping = mapping.astype(np.int32)
+    mappings, mapping_index = unique_inverse(frames.mapping[used])
+    mapping_index = mapping_index.astype(np.int32)
     yield _mappings(profile, mappings.tolist())
     for rows in row_slices(len(used), _ROWS_AT_ONCE):
-        which = used[rows]
+        batch = used[rows]
         fields = [
             numbers_but_0(Frame.IID, arange(rows.start, rows.stop) + 1),
-            numbers_but_0(Frame.FUNCTION_NAME_ID, name[rows] + 1),
-            numbers_but_0(Frame.MAPPING_ID, mapping[rows] + 1),
-            numbers_but_0(Frame.REL_PC, frames.rel_pc[which]),
-            numbers_but_0(Frame.SOURCE_PATH_IID, source[rows] + 1),
-            numbers_but_0(Frame.LINE_NUMBER, frames.line[which]),
-            numbers_but_0(Frame.KIND, frames.kind[which]),
+            numbers_but_0(Frame.FUNCTION_NAME_ID, name_index[rows] + 1),
+            numbers_but_0(Frame.MAPPING_ID, mapping_index[rows] + 1),
+            numbers_but_0(Frame.REL_PC, frames.rel_pc[batch]),
+            numbers_but_0(Frame.SOURCE_PATH_IID, source_index[rows] + 1),
+            numbers_but_0(Frame.LINE_NUMBER, frames.line[batch]),
+            numbers_but_0(Frame.KIND, frames.kind[batch]),
         ]
         yield nested(InternedData.FRAMES, beside(fields)).tobytes()
 
 
 def _mappings(profile: Profile, rows: Sequence[int]) -> bytes:
-    """Encode files with their build ids; the last row stands for addresses outside all files.
+    """Encode mapped files with their build ids, numbered from 1 on.
 
-    Address ranges are omitted: with them, readers would keep the frames of every process separate.
+    ``rows`` are rows of Profile.mappings; the number of mappings stands for addresses outside all of them. Address
+    ranges are omitted: with them, readers would keep the frames of every process separate.
     """
     pieces = []
     for iid, row in enumerate(rows, 1):
@@ -137,78 +143,88 @@ _MODES = as_int64([
 ])  # fmt: skip
 """By CpuMode."""
 
-_WIDTH = np.int32(len(CpuMode))
-"""Number of modes, to combine CPU and mode into one number."""
+_MODE_COUNT = np.int32(len(CpuMode))
 
 
 def sample_packets(profile: Profile) -> Iterator[bytes]:
     """Yield the samples of all events, the default event first, each after the stacks it needs."""
-    paths, threads, names = stack_paths(profile.stacks, frame_table(profile)), thread_ids(profile), event_names(profile)
-    for stream in streams_of(profile):
-        sequence = COMMON_SEQUENCE + 1 + stream.events[0]
-        leaves, callstack = by_frequency(profile.samples.stack[stream.rows])
-        counters = stack_sample_defaults([(profile.events[row], names[row]) for row in stream.events])
-        yield sequence_start(profile.meta, sequence, counters)
+    paths, ids, names = stack_paths(profile.stacks, frame_table(profile)), thread_ids(profile), event_names(profile)
+    for samples in sample_sequences(profile):
+        sequence = COMMON_SEQUENCE + 1 + samples.events[0]
+        leaves, callstack_iids = intern_by_frequency(profile.samples.stack[samples.rows])
+        defaults = stack_sample_defaults([(profile.events[row], names[row]) for row in samples.events])
+        yield sequence_start(profile.meta, sequence, defaults)
         yield from _interned_packets(profile, paths, leaves, sequence)
-        yield from _stack_samples(profile, stream, paths, callstack, threads, sequence)
-        yield from _wait_packets(profile, stream.rows, callstack, threads, sequence)
+        yield from _stack_samples(profile, samples, paths, callstack_iids, ids, sequence)
+        yield from _wait_packets(profile, samples.rows, callstack_iids, ids, sequence)
 
 
 def _stack_samples(
-    profile: Profile, stream: Stream, paths: StackPaths, callstack: I32, threads: ThreadIds, sequence: int
+    profile: Profile, packets: SampleSequence, paths: StackPaths, callstack_iids: I32, ids: ThreadIds, sequence: int
 ) -> Iterator[bytes]:
-    """Yield StackSample packets, each after its thread, CPU and mode; ``callstack`` are interning ids."""
-    samples, rows_of = profile.samples, stream.rows
-    tasks, task = by_frequency(threads.number[samples.thread[rows_of]])
-    mode = np.append(np.where(profile.locations.synthetic, 0, profile.locations.mode), 0).astype(np.uint8)
-    innermost = mode[paths.location[samples.stack[rows_of]]]  # synthetic frames have no mode
-    contexts, context = by_frequency((samples.cpus[rows_of] + 1) * _WIDTH + innermost)
-    yield _contexts(threads, tasks, contexts, sequence)
+    """Yield the StackSample packets of a sequence after the threads, CPUs and modes to which they refer.
+
+    ``callstack_iids`` (packets,) are the interning ids of their stacks.
+    """
+    samples, sample_rows = profile.samples, packets.rows
+    tasks, task_iids = intern_by_frequency(ids.row_of_thread[samples.thread[sample_rows]])
+    # (locations + 1,) synthetic frames have no mode; the last entry is for samples without a stack
+    location_mode = np.append(np.where(profile.locations.synthetic, 0, profile.locations.mode), 0).astype(np.uint8)
+    mode = location_mode[paths.location[samples.stack[sample_rows]]]
+    # pairs of CPU and mode as one number each; CPU −1 is unknown
+    contexts, context_iids = intern_by_frequency((samples.cpus[sample_rows] + 1) * _MODE_COUNT + mode)
+    yield _contexts(ids, tasks, contexts, sequence)
 
     def fields(rows: slice) -> list[Cells]:
         cells = [
-            numbers(StackSample.TASK_CONTEXT_IID, task[rows]),
-            numbers(StackSample.EXECUTION_CONTEXT_IID, context[rows]),
-            numbers(StackSample.CALLSTACK_IID, callstack[rows]),
-            numbers(StackSample.PRIMARY_WEIGHT, stream.weights[0][rows]),
+            numbers(StackSample.TASK_CONTEXT_IID, task_iids[rows]),
+            numbers(StackSample.EXECUTION_CONTEXT_IID, context_iids[rows]),
+            numbers(StackSample.CALLSTACK_IID, callstack_iids[rows]),
+            numbers(StackSample.PRIMARY_WEIGHT, packets.weights[0][rows]),
         ]
-        if len(stream.weights) > 1:
-            cells.append(packed(StackSample.FOLLOWER_WEIGHTS, [weights[rows] for weights in stream.weights[1:]]))
+        if len(packets.weights) > 1:
+            cells.append(packed(StackSample.FOLLOWER_WEIGHTS, [weights[rows] for weights in packets.weights[1:]]))
         return cells
 
-    yield from packet_rows(TracePacket.STACK_SAMPLE, samples.times[rows_of], fields, sequence, GOES_ON)
+    yield from packet_rows(TracePacket.STACK_SAMPLE, samples.times[sample_rows], fields, sequence, CONTINUES_SEQUENCE)
 
 
-def _contexts(threads: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> bytes:
-    """Encode threads (numbers of ThreadIds) and pairs of CPU and mode, in order of their numbers."""
-    count = arange(1, len(tasks) + 1)
-    task = [
-        numbers(TaskContext.IID, count),
-        numbers(TaskContext.PID, threads.pid[tasks]),
-        numbers(TaskContext.TID, threads.tid[tasks]),
+def _contexts(ids: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> bytes:
+    """Encode threads and pairs of CPU and mode as interned data, numbered from 1 on.
+
+    ``tasks`` are rows of ``ids``; ``contexts`` are (CPU + 1) · number of modes + mode.
+    """
+    task_fields = [
+        numbers(TaskContext.IID, arange(1, len(tasks) + 1)),
+        numbers(TaskContext.PID, ids.pid[tasks]),
+        numbers(TaskContext.TID, ids.tid[tasks]),
     ]
-    cpu, mode = contexts // _WIDTH - 1, contexts % _WIDTH
-    modes = _MODES[mode]
-    context = [
+    cpu, mode = contexts // _MODE_COUNT - 1, contexts % _MODE_COUNT
+    context_fields = [
         numbers(ExecutionContext.IID, arange(1, len(contexts) + 1)),
         numbers(ExecutionContext.CPU, np.maximum(cpu, 0)).without(cpu < 0),
-        numbers_but_0(ExecutionContext.MODE, modes),
+        numbers_but_0(ExecutionContext.MODE, _MODES[mode]),
     ]
-    tables = nested(InternedData.STACK_SAMPLE_TASK_CONTEXTS, beside(task)).tobytes()
-    tables += nested(InternedData.STACK_SAMPLE_EXECUTION_CONTEXTS, beside(context)).tobytes()
+    tables = nested(InternedData.STACK_SAMPLE_TASK_CONTEXTS, beside(task_fields)).tobytes()
+    tables += nested(InternedData.STACK_SAMPLE_EXECUTION_CONTEXTS, beside(context_fields)).tobytes()
     return interned_packet(tables, sequence)
 
 
-_NAMES = {Wait.BLOCKED: "blocked", Wait.PREEMPTED: "preempted", Wait.UNKNOWN: "waiting"}
+# in the order of the values of Wait, which count from 1 on, as interning ids do
+_WAIT_NAMES = {Wait.BLOCKED: "blocked", Wait.PREEMPTED: "preempted", Wait.UNKNOWN: "waiting"}
 
 
-def _wait_packets(profile: Profile, rows: I64, callstack: I32, ids: ThreadIds, sequence: int) -> Iterator[bytes]:
-    """Yield the waits among ``rows`` of Profile.samples; ``callstack`` (rows,) are interning ids of this sequence."""
+def _wait_packets(profile: Profile, rows: I64, callstack_iids: I32, ids: ThreadIds, sequence: int) -> Iterator[bytes]:
+    """Yield slices for the waits among ``rows`` of Profile.samples.
+
+    ``callstack_iids`` (rows,) are interning ids of this sequence.
+    """
     samples = profile.samples
-    kept = flatnonzero(placed_waits(samples)[rows])
-    if samples.wait is None or not len(kept):
+    waits = flatnonzero(placed_waits(samples)[rows])
+    if samples.wait is None or not len(waits):
         return
-    rows = rows[kept]
-    thread, name = as_int64(ids.number[samples.thread[rows]]), as_int64(samples.wait[rows])
-    texts, bounds = list(_NAMES.values()), np.stack([samples.times[rows], wait_ends(samples)[rows]], axis=1)
-    yield from thread_slices(ids, thread, TrackKind.WAITS, "off-cpu", texts, bounds, name, sequence, callstack[kept])
+    rows = rows[waits]
+    thread, name = as_int64(ids.row_of_thread[samples.thread[rows]]), as_int64(samples.wait[rows])
+    texts, bounds = list(_WAIT_NAMES.values()), np.stack([samples.times[rows], wait_ends(samples)[rows]], axis=1)
+    callstacks = callstack_iids[waits]
+    yield from thread_slices(ids, thread, TrackKind.WAITS, "off-cpu", texts, bounds, name, sequence, callstacks)

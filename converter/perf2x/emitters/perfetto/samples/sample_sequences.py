@@ -1,8 +1,9 @@
-"""Packet sequences of samples: one for each event, or for a group of events read together with their leader.
+"""Divides samples into packet sequences: one for each event, or for a group of events read together with their leader.
 
-Readers assume a sequence's first event for all its samples. Followers are written with their leader, so that one sample
-has the increments of all counters; in other formats each follower is a sample of its own (`--group` of perf report
-shows them together, too).
+With ``perf record -e '{cycles,instructions}:S'`` only the leader takes samples, and the counts of the others, its
+followers, are read then. A profile has a row for each of these counts. A StackSample of Perfetto has a weight for each
+event of a group, so that the rows of one sample become one packet (as ``perf report --group`` shows them). Readers take
+all samples of a sequence to be of the sequence's first event, so every event or group has a sequence of its own.
 """
 
 from collections.abc import Container, Iterator, Sequence
@@ -25,58 +26,64 @@ from perf2x.base.columnar import (
 from perf2x.model.profile import Profile, ProfileSamples
 
 
-class Stream(Frozen):
-    """The samples of one sequence, in time order."""
+class SampleSequence(Frozen):
+    """The samples of one packet sequence, in time order."""
 
     events: tuple[int, ...]
-    """The sampled event, then its followers."""
+    """The event that takes the samples, then its followers (rows of Profile.events)."""
     rows: I64
-    """(n,) rows of Profile.samples; if several rows were one sample, the first of them."""
+    """(packets,) rows of Profile.samples; if several rows were one sample, the first of them."""
     weights: tuple[I64, ...]
-    """(n,) the increment of each event; 0 if it has none."""
+    """(packets,) for each of ``events``: by how much its count rose, 0 if the sample has no row of the event."""
 
 
-def streams_of(profile: Profile) -> Iterator[Stream]:
+def sample_sequences(profile: Profile) -> Iterator[SampleSequence]:
     """Yield all samples, those of the default event first."""
-    rows_of = {row: rows for row, rows in rows_by(profile.samples.event) if not profile.events[row].is_count}
-    leader_of = {event: _leader(profile, event, rows_of) for event in rows_of}
-    first = leader_of.get(profile.default_event, -1)
-    for leader in sorted(set(leader_of.values()), key=lambda event: (event != first, event)):
-        events = (leader, *(event for event in rows_of if leader_of[event] == leader != event))
+    rows_by_event = {row: rows for row, rows in rows_by(profile.samples.event) if not profile.events[row].is_count}
+    leader_by_event = {event: _leader(profile, event, rows_by_event) for event in rows_by_event}
+    first = leader_by_event.get(profile.default_event, -1)
+    for leader in sorted(set(leader_by_event.values()), key=lambda event: (event != first, event)):
+        events = (leader, *(event for event in rows_by_event if leader_by_event[event] == leader != event))
         if len(events) > 1:
-            yield _together(profile.samples, events, np.sort(np.concatenate([rows_of[event] for event in events])))
+            rows = np.sort(np.concatenate([rows_by_event[event] for event in events]))
+            yield _group_sequence(profile.samples, events, rows)
         else:
-            yield Stream(events, rows_of[leader], (profile.samples.value[rows_of[leader]],))
+            yield SampleSequence(events, rows_by_event[leader], (profile.samples.value[rows_by_event[leader]],))
 
 
-def _leader(profile: Profile, event: int, sampled: Container[int]) -> int:
-    """Return the event on whose sequence an event is written: itself if its leader has no samples or no times."""
+def _leader(profile: Profile, event: int, with_samples: Container[int]) -> int:
+    """Return the event on whose sequence an event is written: its leader, or itself.
+
+    It is written on its own sequence if its leader has no samples, and in profiles without times, in which rows of one
+    sample cannot be found.
+    """
     leader = profile.events[event].leader
-    return leader if leader in sampled and profile.samples.time is not None else event
+    return leader if leader in with_samples and profile.samples.time is not None else event
 
 
-def _together(samples: ProfileSamples, events: tuple[int, ...], rows: I64) -> Stream:
-    """Merge rows that were one sample: equal in time, thread, stack and CPU, and in occurrence within their event.
+def _group_sequence(samples: ProfileSamples, events: tuple[int, ...], rows: I64) -> SampleSequence:
+    """Merge the rows of a group of events that were one sample.
 
-    ::
+    Rows were one sample if they are equal in time, thread, stack and CPU; if an event has several equal rows, the first
+    one belongs to the first equal row of the other events, and so on. ::
 
         time      10 10 10 10 20        rows                0  2  4
         event      A  B  B  A  B        weights of A        5  6  0
         value      5  1  2  6  3        weights of B        1  2  3
     """
-    member = as_int64([events.index(event) if event in events else -1 for event in range(max(events) + 1)])
-    event = member[samples.event[rows]]
-    same = [column[rows] for column in (samples.times, samples.thread, samples.stack, samples.cpus)]
-    first, place = group_rows([*same, _equal_rows_before([*same, event])])
+    index_in_group = as_int64([events.index(event) if event in events else -1 for event in range(max(events) + 1)])
+    event = index_in_group[samples.event[rows]]
+    key = [column[rows] for column in (samples.times, samples.thread, samples.stack, samples.cpus)]
+    first, packet = group_rows([*key, _equal_rows_before([*key, event])])
     weights = zeros((len(events), len(first)))
-    weights[event, place] = samples.value[rows]
+    weights[event, packet] = samples.value[rows]
     order = argsort(first)
-    return Stream(events, rows[first][order], tuple(weights[:, order]))
+    return SampleSequence(events, rows[first][order], tuple(weights[:, order]))
 
 
 def _equal_rows_before(columns: Sequence[AnyArray]) -> I64:
-    """Return (n,) the number of earlier rows equal to each row."""
+    """Return (n,) how many earlier rows are equal to each row: 5 7 5 5 → 0 0 1 2."""
     order, begins = sorted_runs(columns)
-    before = np.empty(len(order), np.int64)
-    before[order] = arange(len(order)) - repeat(begins, np.diff(begins, append=len(order)))
-    return before
+    count = np.empty(len(order), np.int64)
+    count[order] = arange(len(order)) - repeat(begins, np.diff(begins, append=len(order)))
+    return count

@@ -1,7 +1,7 @@
 """Frames of all stacks, and the interning ids of one event's stacks and frames on a sequence of packets.
 
-A frame is one line of one location, with name, address and kind. Ids (``iid``) start at 1, because 0 means "not set";
-the most used have the lowest, which are the shortest.
+A frame is one line of one location, with name, address and kind. Interning ids (``iid``) start at 1, because 0 means
+"not set". What is used most gets the lowest ids, because these are the shortest as varints.
 """
 
 from collections.abc import Iterator
@@ -48,27 +48,31 @@ from perf2x.model.profile import (
     paths_of_length,
 )
 
-_KERNELS = (CpuMode.KERNEL, CpuMode.HYPERVISOR, CpuMode.GUEST_KERNEL)
-_PYTHON = "py::"
-"""Prefix of functions for which CPython compiles a trampoline, so that profilers see them."""
+_KERNEL_MODES = (CpuMode.KERNEL, CpuMode.HYPERVISOR, CpuMode.GUEST_KERNEL)
+_PYTHON_PREFIX = "py::"
+"""How names of Python functions begin: CPython (-X perf) compiles a trampoline for each, which profilers see."""
 
 
 class FrameTable(Frozen):
-    """(frames,) columns; the last frame stands for samples without a stack."""
+    """All frames, location by location; the last frame stands for samples without a stack."""
 
-    of_location: I64
-    """(locations + 2,) offsets of each location's frames, outermost first; the last "location" is ``[no stack]``."""
+    offsets: I64
+    """(locations + 2,) location i has the frames from ``offsets[i]`` to before ``offsets[i + 1]``, outermost first.
+
+    The last "location" is ``[no stack]``.
+    """
     names: list[str]
+    """Distinct names; the following columns have an entry for each frame."""
     name: I32
-    """Row of ``names``."""
+    """Index in ``names``."""
     mapping: I32
     """Row of Profile.mappings; the number of mappings for frames outside all of them."""
     rel_pc: U64
     """Offset in the file; for the kernel, in the mapping; outside all mappings, the address."""
     source: I32
-    """Row of Profile.strings, 0 if unknown."""
+    """Source file: row of Profile.strings, 0 if unknown."""
     line: I32
-    """0 if unknown."""
+    """Number of the source line, 0 if unknown."""
     kind: U8
     """A FrameKind."""
 
@@ -80,51 +84,56 @@ def frame_table(profile: Profile) -> FrameTable:
     owner = row_numbers(np.diff(offsets))
     function, mapping = functions_of(locations, line), as_int32(locations.mapping[owner])
     names, name = _names(profile, function, mapping)
-    outside = np.int32(len(profile.mappings))
-    is_python = np.array([name.startswith(_PYTHON) for name in names], np.bool_)[name]
+    no_mapping = np.int32(len(profile.mappings))
+    is_python = np.array([name.startswith(_PYTHON_PREFIX) for name in names], np.bool_)[name]
     kind = _kinds(profile, function, mapping, owner, is_python)
     del is_python
     source = as_int32(np.append(profile.functions.filename, 0))[function]
     del function  # large columns are freed as soon as possible
-    number = as_int32(np.append(np.maximum(locations.line_number, 0), 0))[line]
+    line_number = as_int32(np.append(np.maximum(locations.line_number, 0), 0))[line]
     del line
     rel_pc = _rel_pc(profile, locations)[owner]
     del owner
     return FrameTable(
-        of_location=np.append(offsets, offsets[-1] + 1),
+        offsets=np.append(offsets, offsets[-1] + 1),
         names=[*names, NO_STACK],
         name=np.append(name, np.int32(len(names))),
-        mapping=np.append(np.where(mapping >= 0, mapping, outside), outside),
+        mapping=np.append(np.where(mapping >= 0, mapping, no_mapping), no_mapping),
         rel_pc=np.append(rel_pc, np.uint64(0)),
         source=np.append(source, np.int32(0)),
-        line=np.append(number, np.int32(0)),
+        line=np.append(line_number, np.int32(0)),
         kind=np.append(kind, np.uint8(0)),
     )
 
 
 def _names(profile: Profile, function: I64, mapping: I32) -> tuple[list[str], I32]:
-    """Return the distinct names, and the row of each frame's name."""
+    """Return the distinct names, and (frames,) the index of each frame's name.
+
+    ``function`` and ``mapping`` (frames,) are −1 where unknown. Only frames of functions without a name are called
+    after their mapping.
+    """
     is_named = np.append(profile.functions.name > 0, False)[function]
     first, group = group_rows([function, np.where(is_named, -1, mapping)])
     pairs = zip(function[first].tolist(), mapping[first].tolist(), strict=True)
-    names, row = number_keys(printable(frame_name(profile, *pair)) for pair in pairs)
-    return names, as_int32(row)[group]
+    names, group_name = number_keys(printable(frame_name(profile, *pair)) for pair in pairs)
+    return names, as_int32(group_name)[group]
 
 
 def _rel_pc(profile: Profile, locations: Locations) -> U64:
-    """Return (locations,) the file offset of each; uint64 arithmetic wraps as in the kernel."""
+    """Return (locations,) the offset of each in its file (see FrameTable); uint64 wraps around as in the kernel."""
     mappings = profile.mappings
-    offset = np.where(mappings.is_kernel, np.uint64(0), mappings.offset)
-    base = np.append(mappings.start - offset, np.uint64(0))  # the last entry is for mapping −1
-    place: U64 = locations.lookup - base[locations.mapping]
-    return place
+    file_offset = np.where(mappings.is_kernel, np.uint64(0), mappings.offset)
+    base = np.append(mappings.start - file_offset, np.uint64(0))  # the last entry is for mapping −1
+    rel_pc: U64 = locations.lookup - base[locations.mapping]
+    return rel_pc
 
 
 def _kinds(profile: Profile, function: I64, mapping: I32, owner: I64, is_python: Bools) -> U8:
+    """Return (frames,) the FrameKind of each frame; ``owner`` (frames,) is its location."""
     locations = profile.locations
-    of_location = np.where(np.isin(locations.mode, _KERNELS), FrameKind.KIND_KERNEL, FrameKind.KIND_NATIVE)
-    of_location[(locations.mode == CpuMode.UNKNOWN) | locations.synthetic] = FrameKind.KIND_UNKNOWN
-    kind = of_location.astype(np.uint8)[owner]
+    location_kind = np.where(np.isin(locations.mode, _KERNEL_MODES), FrameKind.KIND_KERNEL, FrameKind.KIND_NATIVE)
+    location_kind[(locations.mode == CpuMode.UNKNOWN) | locations.synthetic] = FrameKind.KIND_UNKNOWN
+    kind = location_kind.astype(np.uint8)[owner]
     is_jit = in_memory(profile)[mapping] & (function >= 0)
     kind[is_jit] = FrameKind.KIND_JIT
     kind[is_jit & is_python] = FrameKind.KIND_INTERPRETED
@@ -136,55 +145,62 @@ _WORDS_AT_ONCE = 1 << 17
 
 
 class StackPaths(Frozen):
-    """The tree of stacks and one more row, the stack of samples without one; made once for all events."""
+    """The tree of stacks, with a last row for samples without a stack; made once for all events."""
 
     parent: I32
     depth: I32
     location: I32
+    """Row of Profile.locations; for the last row, the last "location" of ``frames``."""
     frames: FrameTable
 
-    def of(self, leaves: I64) -> Iterator[ListArray]:
-        """Yield the frames of each leaf's stack, outermost first, some stacks at a time; −1 is the last row."""
+    def frame_lists(self, leaves: I64) -> Iterator[ListArray]:
+        """Yield the frames of each leaf's stack, outermost first, some stacks at a time.
+
+        ``leaves`` are rows of the tree; −1 is the last one. Values are rows of the frame table.
+        """
         lengths = as_int64(self.depth[leaves]) + 1
-        start, count = self.frames.of_location[:-1], np.diff(self.frames.of_location)
+        start, count = self.frames.offsets[:-1], np.diff(self.frames.offsets)
         for rows in row_batches(lengths, _WORDS_AT_ONCE):
             path = paths_of_length(self.parent, leaves[rows], lengths[rows], outermost_first=True)
             location = self.location[path.values]
-            ends = offsets_of(count[location])
-            yield ListArray(ends[path.offsets], ranges(start[location], count[location]))
+            frames_before = offsets_of(count[location])  # number of frames before each location of the paths
+            yield ListArray(frames_before[path.offsets], ranges(start[location], count[location]))
 
 
 def stack_paths(stacks: Stacks, frames: FrameTable) -> StackPaths:
     """Return the tree of stacks with a row for samples without a stack."""
     parent = np.append(stacks.parent, np.int32(-1))
-    location = np.append(stacks.location, np.int32(len(frames.of_location) - 2))
+    location = np.append(stacks.location, np.int32(len(frames.offsets) - 2))
     return StackPaths(parent, as_int32(depths(parent)), location, frames)
 
 
-def by_frequency(values: AnyArray) -> tuple[I64, I32]:
-    """Return the distinct values, most frequent first, and (n,) the number of each value, from 1 on.
+def intern_by_frequency(values: AnyArray) -> tuple[I64, I32]:
+    """Return the distinct values, most frequent first, and (n,) the interning id of each value.
 
     ::
 
-        values   7 3 7 5        distinct   7 3 5        numbers   1 2 1 3
+        values   7 3 7 5        distinct   7 3 5        ids   1 2 1 3
     """
-    distinct, place = unique_inverse(values)
-    found, number = _most_used_first(bincount(place, len(distinct)))
-    return as_int64(distinct[found]), number[place]
+    distinct, index = unique_inverse(values)
+    order, iids = _most_used_first(bincount(index, len(distinct)))
+    return as_int64(distinct[order]), iids[index]
 
 
 def used_frames(paths: StackPaths, leaves: I64) -> tuple[I64, I32]:
-    """Return the frames of the stacks, most used first, and (frames,) the number of each from 1 on, 0 if unused."""
+    """Return the frames of these stacks, most used first, and (frames,) the interning id of each, 0 if unused."""
     uses = zeros(len(paths.frames.name))
-    for rows in paths.of(leaves):
+    for rows in paths.frame_lists(leaves):
         uses += bincount(rows.values, len(uses))
     return _most_used_first(uses)
 
 
 def _most_used_first(uses: I64) -> tuple[I64, I32]:
-    """Return the used rows, most used first, and (rows,) the number of each from 1 on, 0 if unused."""
+    """Return the rows that are used, most used first, and (rows,) the interning id of each, 0 if unused.
+
+    ``uses`` (rows,) is how often each row is used.
+    """
     used = flatnonzero(uses)
     used = used[argsort(-uses[used])]
-    number = np.zeros(len(uses), np.int32)
-    number[used] = arange(1, len(used) + 1)
-    return used, number
+    iids = np.zeros(len(uses), np.int32)
+    iids[used] = arange(1, len(used) + 1)
+    return used, iids

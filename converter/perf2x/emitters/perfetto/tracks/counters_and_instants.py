@@ -1,7 +1,8 @@
 """Counter and instant tracks: cumulative counts per process, tracepoints with their fields, lost records.
 
-Counters are cumulative, because readers cannot draw a curve from weights. Tracepoints are on the tracks of their
-threads, losses on a track of their own.
+Samples have weights, but readers do not draw curves of them. So the counts of each event and process are written a
+second time, as a counter track of running sums, whose slope viewers can show as a rate. Tracepoints are instants on the
+tracks of their threads, losses on a track of their own.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +32,7 @@ from perf2x.emitters.encoding.protobuf import Cells, beside, constant, nested, n
 from perf2x.emitters.perfetto.event_descriptions import event_names
 from perf2x.emitters.perfetto.packets_and_clocks import (
     COMMON_SEQUENCE,
-    GOES_ON,
+    CONTINUES_SEQUENCE,
     interned_packet,
     interned_texts,
     packet_rows,
@@ -61,66 +62,70 @@ from perf2x.model.printable_text import printable
 from perf2x.model.profile import FieldColumn, Profile
 from perf2x.model.recording import is_tracepoint
 
+# counters have a value in at most this many steps of time, none shorter than the minimum
 _STEPS = 10_000
-_SHORTEST_STEP_NS = 1_000_000
+_MIN_STEP_NS = 1_000_000
 
 
 def counter_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield a track for each process and event, except the default event, waits and tracepoints.
+    """Yield a counter track for each process and event.
 
-    Values rise from 0; in each step (a ten-thousandth of the recording, at least a millisecond) only the last sample
-    has one.
+    Waits and tracepoints have none, and the default event only if it is a count of perf stat. Values rise from 0 at the
+    start of the recording. In each step of time (a ten-thousandth of the recording, at least a millisecond) only the
+    last sample of a track has a value.
     """
     time = profile.samples.time
-    others = [row for row, event in enumerate(profile.events) if not (event.is_wait or is_tracepoint(event.name))]
-    counted = [row for row in others if row != profile.default_event or profile.events[row].is_count]
+    countable = [row for row, event in enumerate(profile.events) if not (event.is_wait or is_tracepoint(event.name))]
+    counted = [row for row in countable if row != profile.default_event or profile.events[row].is_count]
     rows = flatnonzero(np.isin(profile.samples.event, counted))
     if time is None or not len(rows):
         return
     ids = thread_ids(profile)
-    pid = ids.pid[ids.number[profile.samples.thread[rows]]]
-    found = counters_of(profile, rows, pid, event_names(profile))
-    yield from _tracks(profile, ids, [counter for counter, _ in found])
-    rows, track = np.concatenate([part for _, part in found]), row_numbers(as_int64([len(part) for _, part in found]))
-    time, total = time[rows], _totals(profile.samples.value[rows], track)
-    step = (time - time.min()) // np.uint64(max(_SHORTEST_STEP_NS, int(np.ptp(time)) // _STEPS))
-    is_last = ends_run(track, step)
-    start = np.full(len(found), profile.meta.start_ns, np.uint64)
-    yield from _values(start, arange(len(found)), zeros(len(found)), first_counter_track(ids))
-    yield from _values(time[is_last], track[is_last], total[is_last], first_counter_track(ids))
+    pid = ids.pid[ids.row_of_thread[profile.samples.thread[rows]]]
+    counters = counters_of(profile, rows, pid, event_names(profile))
+    yield from _counter_tracks(profile, ids, [counter for counter, _ in counters])
+    # rows of all counters, one counter after the other
+    rows, index = np.concatenate([own for _, own in counters]), row_numbers(as_int64([len(own) for _, own in counters]))
+    time, total = time[rows], _running_totals(profile.samples.value[rows], index)
+    step = (time - time.min()) // np.uint64(max(_MIN_STEP_NS, int(np.ptp(time)) // _STEPS))
+    is_last = ends_run(index, step)
+    start = np.full(len(counters), profile.meta.start_ns, np.uint64)
+    yield from _counter_values(start, arange(len(counters)), zeros(len(counters)), first_counter_track(ids))
+    yield from _counter_values(time[is_last], index[is_last], total[is_last], first_counter_track(ids))
 
 
 def running_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield the number of threads that ran at the same time, from the start on, if context switches were recorded."""
+    """Yield how many threads ran at the same time, from the start on, if context switches were recorded."""
     switches = profile.switches
-    begin = profile.meta.start_ns
+    origin = profile.meta.start_ns
     if switches:
-        begin = min(begin, int(switches.time[0]))
-    steps = running_steps(profile, begin)
+        origin = min(origin, int(switches.time[0]))
+    steps = running_steps(profile, origin)
     if not len(steps):
         return
     yield named_track(track_ids(TrackKind.RUNNING, 0), TITLE, unit=TrackUnit.UNIT_COUNT)
     track = track_ids(TrackKind.RUNNING, zeros(len(steps)))
-    yield from _values(np.uint64(begin) + as_uint64(steps.time), track, steps.threads, 0)
+    yield from _counter_values(np.uint64(origin) + as_uint64(steps.time), track, steps.threads, 0)
 
 
-def _tracks(profile: Profile, ids: ThreadIds, counters: list[Counter]) -> Iterator[bytes]:
-    """Describe the tracks of processes, and the counter tracks below them."""
-    for pid in sorted({one.pid for one in counters}):
+def _counter_tracks(profile: Profile, ids: ThreadIds, counters: list[Counter]) -> Iterator[bytes]:
+    """Describe the tracks of processes, and the counter tracks below them, whose ids are consecutive."""
+    for pid in sorted({counter.pid for counter in counters}):
         yield process_track(ids, pid)
-    for track_id, one in enumerate(counters, first_counter_track(ids)):
-        unit = TrackUnit.UNIT_TIME_NS if profile.events[one.event].unit == "nanoseconds" else TrackUnit.UNIT_COUNT
-        yield named_track(track_id, one.name, process_track_id(ids, one.pid), unit)
+    for track_id, counter in enumerate(counters, first_counter_track(ids)):
+        unit = TrackUnit.UNIT_TIME_NS if profile.events[counter.event].unit == "nanoseconds" else TrackUnit.UNIT_COUNT
+        yield named_track(track_id, counter.name, process_track_id(ids, counter.pid), unit)
 
 
-def _totals(value: I64, track: I64) -> I64:
-    """Return (n,) running sums of the values of each track; rows are sorted by track."""
+def _running_totals(value: I64, counter: I64) -> I64:
+    """Return (n,) the sum of each value and of those before it of the same counter; rows are sorted by counter."""
     total = cumsum(value)
-    first = flatnonzero(begins_run(track))
+    first = flatnonzero(begins_run(counter))
     return total - repeat(total[first] - value[first], np.diff(np.append(first, len(value))))
 
 
-def _values(time: U64, track: I64, value: I64, first_track: int) -> Iterator[bytes]:
+def _counter_values(time: U64, track: I64, value: I64, first_track: int) -> Iterator[bytes]:
+    """Encode values of counters (n,); ``track`` is the id of each one's track, counted from ``first_track``."""
     return packet_rows(
         TracePacket.TRACK_EVENT,
         time,
@@ -133,99 +138,116 @@ def _values(time: U64, track: I64, value: I64, first_track: int) -> Iterator[byt
 
 
 _CATEGORY = "tracepoint"
-_LOSSES = ("lost records", "lost samples")
-_FACTS_OF_LOSSES = ("count", "cpu")
+# interned names of instants and of their annotations, from 1 on
+_LOSS_NAMES = ("lost records", "lost samples")
+_LOSS_ANNOTATIONS = ("count", "cpu")
 
 
 def tracepoint_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield the tracks of threads, and the instants of each event with fields, on a sequence of its own."""
+    """Yield the instants of tracepoints that have fields, after the tracks of their threads.
+
+    Each event is on a sequence of its own, whose number is above those of all samples.
+    """
     fields = profile.samples.fields
     if fields is None or not np.any(fields >= 0):
         return
-    has_fields = flatnonzero(fields >= 0)
+    with_fields = flatnonzero(fields >= 0)
     ids = thread_ids(profile)
-    thread = as_int64(ids.number[profile.samples.thread])
-    for row in unique(thread[has_fields]).tolist():
+    sample_threads = as_int64(ids.row_of_thread[profile.samples.thread])
+    for row in unique(sample_threads[with_fields]).tolist():
         yield thread_track(ids, row)
-    names, first = event_names(profile), COMMON_SEQUENCE + 1 + len(profile.events)
-    for event, among in rows_by(profile.samples.event[has_fields]):
-        yield from _of_event(profile, has_fields[among], thread, first + event, names[event])
+    names, first_sequence = event_names(profile), COMMON_SEQUENCE + 1 + len(profile.events)
+    for event, rows in rows_by(profile.samples.event[with_fields]):
+        yield from _event_instants(profile, with_fields[rows], sample_threads, first_sequence + event, names[event])
 
 
-def _of_event(profile: Profile, rows: I64, thread: I64, sequence: int, name: str) -> Iterator[bytes]:
-    """Yield the instants of one event; each table of fields restarts the sequence with its own names."""
-    for entry, part, local in field_tables(profile, rows):
-        columns, texts = _numbered(entry.columns, local)
-        tables = {
-            InternedData.DEBUG_ANNOTATION_NAMES: [printable(column.name) for column in entry.columns],
+def _event_instants(profile: Profile, rows: I64, sample_threads: I64, sequence: int, name: str) -> Iterator[bytes]:
+    """Yield the instants of one event called ``name``; each table of fields restarts the sequence with its own names.
+
+    ``rows`` are rows of Profile.samples; ``sample_threads`` (samples of the profile,) are rows of ThreadIds.
+    """
+    for table, indices, table_rows in field_tables(profile, rows):
+        annotations, texts = _annotation_values(table.columns, table_rows)
+        interned = {
+            InternedData.DEBUG_ANNOTATION_NAMES: [printable(column.name) for column in table.columns],
             InternedData.DEBUG_ANNOTATION_STRING_VALUES: texts,
             InternedData.EVENT_CATEGORIES: [_CATEGORY],
             InternedData.EVENT_NAMES: [name],
         }
-        yield sequence_start(profile.meta, sequence) + interned_packet(interned_texts(tables), sequence)
-        track = track_ids(TrackKind.THREAD, thread[rows[part]])
+        yield sequence_start(profile.meta, sequence) + interned_packet(interned_texts(interned), sequence)
+        track = track_ids(TrackKind.THREAD, sample_threads[rows[indices]])
         yield from packet_rows(
             TracePacket.TRACK_EVENT,
-            profile.samples.times[rows[part]],
-            partial(_instants, track, columns),
+            profile.samples.times[rows[indices]],
+            partial(_instants_with_annotations, track, annotations),
             sequence,
-            GOES_ON,
+            CONTINUES_SEQUENCE,
         )
 
 
-def _numbered(columns: Sequence[FieldColumn], rows: I64) -> tuple[list[tuple[DebugAnnotation, I64]], list[str]]:
-    """Return the values of each column with the field for them, and the texts that some values are indices of."""
+def _annotation_values(
+    columns: Sequence[FieldColumn], rows: I64
+) -> tuple[list[tuple[DebugAnnotation, I64]], list[str]]:
+    """Return for each column the field of DebugAnnotation and (rows,) the values, and the texts to intern.
+
+    The values of a text column are interning ids of these texts.
+    """
     texts: list[str] = []
-    numbered = []
+    annotations = []
     for column in columns:
         values = column.values[rows]
         if column.kind == "text":
-            used, place = unique_inverse(values)
-            numbered.append((DebugAnnotation.STRING_VALUE_IID, len(texts) + 1 + place))
+            used, index = unique_inverse(values)
+            annotations.append((DebugAnnotation.STRING_VALUE_IID, len(texts) + 1 + index))
             texts += [printable(column.texts[row]) for row in used.tolist()]
         else:
-            unsigned = values.dtype.kind == "u"
-            numbered.append((DebugAnnotation.UINT_VALUE if unsigned else DebugAnnotation.INT_VALUE, values))
-    return numbered, texts
+            is_unsigned = values.dtype.kind == "u"
+            annotations.append((DebugAnnotation.UINT_VALUE if is_unsigned else DebugAnnotation.INT_VALUE, values))
+    return annotations, texts
 
 
-def _instants(track: I64, columns: Sequence[tuple[DebugAnnotation, I64]], rows: slice) -> list[Cells]:
-    one = np.ones(len(track[rows]), np.int64)
-    facts = [_fact(name, field, values[rows]) for name, (field, values) in enumerate(columns, 1)]
-    return [numbers(TrackEvent.CATEGORY_IIDS, one), *facts, *_instant(track[rows], one)]
+def _instants_with_annotations(
+    track: I64, annotations: Sequence[tuple[DebugAnnotation, I64]], rows: slice
+) -> list[Cells]:
+    """Encode the fields of TrackEvents: category 1, name 1, and annotations, whose names are numbered from 1 on."""
+    ones = np.ones(len(track[rows]), np.int64)
+    cells = [_annotation(name_iid, field, values[rows]) for name_iid, (field, values) in enumerate(annotations, 1)]
+    return [numbers(TrackEvent.CATEGORY_IIDS, ones), *cells, *_instant(track[rows], ones)]
 
 
 def loss_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield an instant for each loss of records; the kernel reports it after the gap."""
+    """Yield an instant for each loss of records, at the time at which the kernel reported it, after the gap."""
     losses = profile.losses
     if not losses:
         return
     yield named_track(track_ids(TrackKind.LOSSES, 0), "lost")
-    names = {InternedData.EVENT_NAMES: _LOSSES, InternedData.DEBUG_ANNOTATION_NAMES: _FACTS_OF_LOSSES}
+    names = {InternedData.EVENT_NAMES: _LOSS_NAMES, InternedData.DEBUG_ANNOTATION_NAMES: _LOSS_ANNOTATIONS}
     yield sequence_start(profile.meta) + interned_packet(interned_texts(names))
     track = track_ids(TrackKind.LOSSES, zeros(len(losses)))
 
     def fields(rows: slice) -> list[Cells]:
         cpu = losses.cpu[rows]
         return [
-            _fact(1, DebugAnnotation.UINT_VALUE, losses.lost[rows]),
-            _fact(2, DebugAnnotation.UINT_VALUE, np.maximum(cpu, 0)).without(cpu < 0),
+            _annotation(1, DebugAnnotation.UINT_VALUE, losses.lost[rows]),
+            _annotation(2, DebugAnnotation.UINT_VALUE, np.maximum(cpu, 0)).without(cpu < 0),
             *_instant(track[rows], 1 + as_int64(losses.samples_only[rows])),
         ]
 
     end = np.uint64(profile.meta.start_ns + profile.meta.duration_ns)
     time: U64 = np.where(losses.time > 0, losses.time, end)  # perf reports some losses at the end, without a time
-    yield from packet_rows(TracePacket.TRACK_EVENT, time, fields, COMMON_SEQUENCE, GOES_ON)
+    yield from packet_rows(TracePacket.TRACK_EVENT, time, fields, COMMON_SEQUENCE, CONTINUES_SEQUENCE)
 
 
-def _fact(name: int, field: DebugAnnotation, values: AnyArray) -> Cells:
-    annotation = [constant(len(values), number(DebugAnnotation.NAME_IID, name)), numbers(field, values)]
+def _annotation(name_iid: int, field: DebugAnnotation, values: AnyArray) -> Cells:
+    """Encode an annotation in every row; ``field`` is the one for values of their type."""
+    annotation = [constant(len(values), number(DebugAnnotation.NAME_IID, name_iid)), numbers(field, values)]
     return nested(TrackEvent.DEBUG_ANNOTATIONS, beside(annotation))
 
 
-def _instant(track: I64, name: I64) -> list[Cells]:
+def _instant(track: I64, name_iids: I64) -> list[Cells]:
+    """Encode type, name and track of instants; ``track`` (n,) are ids of tracks."""
     return [
         constant(len(track), number(TrackEvent.TYPE, TrackEventType.TYPE_INSTANT)),
-        numbers(TrackEvent.NAME_IID, name),
+        numbers(TrackEvent.NAME_IID, name_iids),
         numbers(TrackEvent.TRACK_UUID, track),
     ]

@@ -1,11 +1,12 @@
 """Thread states and thread names over time: scheduler tracks, and slices below the threads' tracks.
 
-Readers draw context switches as scheduler tracks of CPUs and threads. They reject a thread that runs twice at the same
-time, and need the CPU at both ends of a run. But records may be lost, or come only from the other thread of a switch,
-which was not recorded. So a run without an end ends when its thread reaches another CPU, a run without a start lasts a
-nanosecond, and repeated states are omitted.
+Readers draw context switches as scheduler tracks of CPUs and threads. They reject a thread that runs on two CPUs at the
+same time, and need the CPU at both ends of a run. But a switch may be missing: its record was lost, or a thread that is
+not recorded would have had to report it. So states are completed: a run whose end is missing ends when its thread
+enters another CPU, a run whose start is missing lasts a nanosecond, and repeated states are omitted.
 
-Context switches without a CPU become slices, and so do names, because readers keep only a thread's last name.
+Context switches without a CPU become slices. So do the names of renamed threads, because readers keep only a thread's
+last name.
 """
 
 from collections.abc import Iterator
@@ -46,18 +47,21 @@ from perf2x.emitters.timeline.tracks import UNKNOWN_ID
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import Profile
 
-_STATES = (
+_STATES_BY_BITS = (
     (0x30, TaskState.TASK_STATE_DEAD),
     (0x0C, TaskState.TASK_STATE_STOPPED),
     (0x82, TaskState.TASK_STATE_UNINTERRUPTIBLE_SLEEP),
 )
-"""Bits of prev_state (include/linux/sched.h), highest first: TASK_REPORT, and 0x80 for idle kernel threads."""
-_ANY_STATE = 0x2FF
+"""Bits of prev_state (include/linux/sched.h) and what they mean; the first match counts.
+
+They are those of TASK_REPORT, and 0x80 for idle kernel threads.
+"""
+_NOT_RUNNABLE = 0x2FF
 """Mask of states that are not runnable; higher bits mean that the thread was preempted."""
 
 
 class _CpuSwitches(Frozen):
-    """(n,) columns in any order: threads that leave (``is_out``) or enter a CPU."""
+    """Context switches: threads that leave (``is_out``) or enter a CPU."""
 
     time: U64
     thread: I64
@@ -69,29 +73,31 @@ class _CpuSwitches(Frozen):
     """The TaskState from then on."""
 
 
-def _switches_of(profile: Profile, ids: ThreadIds) -> _CpuSwitches:
-    """Return all context switches of a profile."""
+def _all_switches(profile: Profile, ids: ThreadIds) -> _CpuSwitches:
+    """Return all context switches of a profile, by time."""
     switches = profile.switches
     if switches is None:
         return no_rows(_CpuSwitches)
-    asleep = np.where(switches.is_preempted, TaskState.TASK_STATE_RUNNABLE, TaskState.TASK_STATE_INTERRUPTIBLE_SLEEP)
-    when_out = np.where(switches.state >= 0, states_of(switches.state), asleep)
-    state = np.where(switches.is_out, when_out, TaskState.TASK_STATE_RUNNING).astype(np.uint8)
-    thread = as_int64(ids.number[switches.thread])
+    without_state = np.where(
+        switches.is_preempted, TaskState.TASK_STATE_RUNNABLE, TaskState.TASK_STATE_INTERRUPTIBLE_SLEEP
+    )
+    state_after_out = np.where(switches.state >= 0, states_of(switches.state), without_state)
+    state = np.where(switches.is_out, state_after_out, TaskState.TASK_STATE_RUNNING).astype(np.uint8)
+    thread = as_int64(ids.row_of_thread[switches.thread])
     return _CpuSwitches(switches.time, thread, switches.is_out, switches.cpu, state)
 
 
 def states_of(prev_state: AnyArray) -> U8:
-    """Return (n,) the TaskState of each prev_state."""
+    """Return (n,) the TaskState of each prev_state (of the tracepoint sched_switch)."""
     bits = as_int64(prev_state)
     state = np.full(len(bits), TaskState.TASK_STATE_INTERRUPTIBLE_SLEEP, np.uint8)
-    for mask, meaning in _STATES[::-1]:
-        state[bits & mask > 0] = meaning
-    state[bits & _ANY_STATE == 0] = TaskState.TASK_STATE_RUNNABLE
+    for mask, task_state in _STATES_BY_BITS[::-1]:
+        state[bits & mask > 0] = task_state
+    state[bits & _NOT_RUNNABLE == 0] = TaskState.TASK_STATE_RUNNABLE
     return state
 
 
-_NAMES = {
+_STATE_NAMES = {
     TaskState.TASK_STATE_RUNNING: "Running",
     TaskState.TASK_STATE_RUNNABLE: "Runnable",
     TaskState.TASK_STATE_INTERRUPTIBLE_SLEEP: "Sleeping",
@@ -104,30 +110,31 @@ _NAMES = {
 def state_slice_packets(profile: Profile) -> Iterator[bytes]:
     """Yield a slice from each context switch without a CPU to its thread's next switch."""
     ids = thread_ids(profile)
-    switches = _without_cpu(_switches_of(profile, ids), ids)
+    switches = _without_cpu(_all_switches(profile, ids), ids)
     rows, ends = _slices(switches, np.uint64(profile.meta.start_ns + profile.meta.duration_ns))
     if not len(rows):
         return
-    number = zeros(max(_NAMES) + 1)
-    number[list(_NAMES)] = arange(1, len(_NAMES) + 1)
-    bounds, name = np.stack([switches.time[rows], ends], axis=1), number[switches.state[rows]]
-    texts = list(_NAMES.values())
+    name_iids = zeros(max(_STATE_NAMES) + 1)  # by TaskState
+    name_iids[list(_STATE_NAMES)] = arange(1, len(_STATE_NAMES) + 1)
+    bounds, name = np.stack([switches.time[rows], ends], axis=1), name_iids[switches.state[rows]]
+    names = list(_STATE_NAMES.values())
     yield sequence_start(profile.meta)
-    yield from thread_slices(ids, switches.thread[rows], TrackKind.STATES, "state", texts, bounds, name)
+    yield from thread_slices(ids, switches.thread[rows], TrackKind.STATES, "state", names, bounds, name)
 
 
 def _without_cpu(switches: _CpuSwitches, ids: ThreadIds) -> _CpuSwitches:
-    """Return switches of known threads on unknown CPUs, by thread and time."""
+    """Return the switches on unknown CPUs, by thread and time; idle and unknown threads are left out."""
     tid = ids.tid[switches.thread]
     kept = flatnonzero((switches.cpu < 0) & (tid > 0) & (tid != UNKNOWN_ID))
     return take_rows_of(switches, kept[argsort_rows([switches.thread[kept], switches.time[kept]])])
 
 
 def _slices(switches: _CpuSwitches, end: np.uint64) -> tuple[I64, U64]:
-    """Return the rows at which a slice begins, and where it ends.
+    """Return the rows at which a slice begins, and the time at which each of them ends.
 
-    A repeated switch in or out, between which one was lost, is ignored. A thread's last slice extends to the end of the
-    recording if it ran; when a sleeping thread woke up is unknown. ::
+    If two switches in, or two switches out, follow each other, one between them was lost, and the second is ignored. If
+    the thread ran last, its last slice extends to ``end``, the end of the recording; if it slept last, that sleep has
+    no slice, because its end is unknown. ::
 
         switches   10 in   20 out   30 out   40 in        slices   10…20 Running   20…40 Sleeping   40…end Running
     """
@@ -136,12 +143,12 @@ def _slices(switches: _CpuSwitches, end: np.uint64) -> tuple[I64, U64]:
     is_last = of_next(is_first[rows], True)
     ends = of_next(switches.time[rows], end)
     ends[is_last] = np.maximum(switches.time[rows[is_last]], end)
-    drawn = ~is_last | ~switches.is_out[rows]
-    return rows[drawn], ends[drawn]
+    has_slice = ~is_last | ~switches.is_out[rows]
+    return rows[has_slice], ends[has_slice]
 
 
 class _TaskStates(ColumnTable):
-    """(n,) columns in time order; at equal times, threads that leave a CPU come first."""
+    """Changes of threads' states in time order; at equal times, threads that leave a CPU come first."""
 
     time: U64
     tid: I64
@@ -153,7 +160,7 @@ class _TaskStates(ColumnTable):
 def task_state_packets(profile: Profile) -> Iterator[bytes]:
     """Yield a packet for each change of a thread's state."""
     ids = thread_ids(profile)
-    states = _task_states(_switches_of(profile, ids), ids)
+    states = _task_states(_all_switches(profile, ids), ids)
     yield from packet_rows(
         TracePacket.GENERIC_KERNEL_TASK_STATE_EVENT,
         states.time,
@@ -168,10 +175,11 @@ def task_state_packets(profile: Profile) -> Iterator[bytes]:
 def _task_states(switches: _CpuSwitches, ids: ThreadIds) -> _TaskStates:
     """Return the states from context switches, without idle and unknown threads and unknown CPUs.
 
-    ::
+    States are added where a switch is missing, and repeated ones are omitted. In this example, the numbers are CPUs: a
+    switch out of CPU 0 is missing before the third record, and a switch into CPU 1 before the last one. ::
 
-        records of one thread   in 0        in 0   in 1                out 1        out 1
-        states                  Running 0          out 0, Running 1   Sleeping 1   Running 1, Sleeping 1
+        records of one thread   in 0        in 0   in 1                    out 1        out 1
+        states                  Running 0          Runnable 0, Running 1   Sleeping 1   Running 1, Sleeping 1
     """
     switches = _with_cpus_of_exits(switches)
     tid = ids.tid[switches.thread]
@@ -179,87 +187,98 @@ def _task_states(switches: _CpuSwitches, ids: ThreadIds) -> _TaskStates:
     columns = (switches.thread, switches.time, switches.is_out, switches.cpu)
     order = known[argsort_rows([column[known] for column in columns])]
     switches, tid = take_rows_of(switches, order), tid[order]
-    switches = _without_returns(switches, tid)
-    after, cpu_before = ~begins_run(switches.thread), of_previous(switches.cpu, -1)
-    is_same = after & ~begins_run(switches.is_out)
-    moved = is_same & ~switches.is_out & (switches.cpu != cpu_before)
-    again = is_same & switches.is_out & begins_run(switches.time)
-    empty = _empty_runs(switches, after)
-    kept = flatnonzero((~is_same | moved | again) & ~empty)
-    ends, begins = flatnonzero(moved & ~empty), flatnonzero(again & ~empty)
-    states = (TaskState.TASK_STATE_RUNNABLE, TaskState.TASK_STATE_RUNNING)
+    switches = _without_early_ends(switches, tid)
+    follows, cpu_before = ~begins_run(switches.thread), of_previous(switches.cpu, -1)  # another row of the thread
+    is_repeated = follows & ~begins_run(switches.is_out)
+    lacks_out = is_repeated & ~switches.is_out & (switches.cpu != cpu_before)
+    lacks_in = is_repeated & switches.is_out & begins_run(switches.time)
+    is_empty = _are_of_empty_runs(switches, follows)
+    kept = flatnonzero((~is_repeated | lacks_out | lacks_in) & ~is_empty)
+    add_out, add_in = flatnonzero(lacks_out & ~is_empty), flatnonzero(lacks_in & ~is_empty)
+    added_states = (TaskState.TASK_STATE_RUNNABLE, TaskState.TASK_STATE_RUNNING)
     rows = _TaskStates(
-        time=np.concatenate([switches.time[kept], switches.time[ends], switches.time[begins] - np.uint64(1)]),
-        tid=tid[np.concatenate([kept, ends, begins])],
-        cpu=np.concatenate([switches.cpu[kept], cpu_before[ends], switches.cpu[begins]]),
-        state=np.append(switches.state[kept], repeat(states, [len(ends), len(begins)]).astype(np.uint8)),
+        time=np.concatenate([switches.time[kept], switches.time[add_out], switches.time[add_in] - np.uint64(1)]),
+        tid=tid[np.concatenate([kept, add_out, add_in])],
+        cpu=np.concatenate([switches.cpu[kept], cpu_before[add_out], switches.cpu[add_in]]),
+        state=np.append(switches.state[kept], repeat(added_states, [len(add_out), len(add_in)]).astype(np.uint8)),
     )
-    comes = rows.state == TaskState.TASK_STATE_RUNNING
-    return take_rows_of(rows, argsort_rows([rows.time, comes, rows.cpu, rows.tid]))
+    enters_cpu = rows.state == TaskState.TASK_STATE_RUNNING
+    return take_rows_of(rows, argsort_rows([rows.time, enters_cpu, rows.cpu, rows.tid]))
 
 
 def _with_cpus_of_exits(switches: _CpuSwitches) -> _CpuSwitches:
-    """Set the CPU of exits, which have none, to the CPU that the thread entered last; rows are reordered."""
+    """Set the CPU of switches out that have none, as at a thread's exit, to the CPU that the thread entered before.
+
+    Rows are sorted by thread and time.
+    """
     order = argsort_rows([switches.thread, switches.time, switches.is_out, switches.cpu])
     switches = take_rows_of(switches, order)
-    ran = ~begins_run(switches.thread) & switches.is_out & ~of_previous(switches.is_out, True)
-    return replace(switches, cpu=np.where(ran & (switches.cpu < 0), of_previous(switches.cpu, -1), switches.cpu))
+    follows_in = ~begins_run(switches.thread) & switches.is_out & ~of_previous(switches.is_out, True)
+    lacks_cpu = follows_in & (switches.cpu < 0)
+    return replace(switches, cpu=np.where(lacks_cpu, of_previous(switches.cpu, -1), switches.cpu))
 
 
-def _without_returns(switches: _CpuSwitches, tid: I64) -> _CpuSwitches:
-    """Change the state at a thread's end to sleeping if it is seen later: its tid was reused, or it was preempted.
+def _without_early_ends(switches: _CpuSwitches, tid: I64) -> _CpuSwitches:
+    """Replace the state TASK_STATE_DEAD by sleeping where switches of the same tid follow; ``tid`` is that of each row.
 
-    Readers reject whatever follows a thread's end.
+    They follow if the tid was reused, or if the thread was preempted while it exited. Readers reject whatever follows a
+    thread's end.
     """
-    tids, place = unique_inverse(tid)
-    last = np.zeros(len(tids), np.uint64)
-    np.maximum.at(last, place, switches.time)
-    ended = (switches.state == TaskState.TASK_STATE_DEAD) & (switches.time < last[place])
-    state = np.where(ended, np.uint8(TaskState.TASK_STATE_INTERRUPTIBLE_SLEEP), switches.state)
+    tids, tid_index = unique_inverse(tid)
+    last_time = np.zeros(len(tids), np.uint64)
+    np.maximum.at(last_time, tid_index, switches.time)
+    is_early = (switches.state == TaskState.TASK_STATE_DEAD) & (switches.time < last_time[tid_index])
+    state = np.where(is_early, np.uint8(TaskState.TASK_STATE_INTERRUPTIBLE_SLEEP), switches.state)
     return replace(switches, state=state)
 
 
-def _empty_runs(switches: _CpuSwitches, after: Bools) -> Bools:
-    """Return (n,) True for both rows of a run of zero length."""
-    ends = after & switches.is_out & ~of_previous(switches.is_out, True) & ~begins_run(switches.time)
-    ends[:-1] |= ends[1:]
-    return ends
+def _are_of_empty_runs(switches: _CpuSwitches, follows: Bools) -> Bools:
+    """Return (rows,) whether a switch begins or ends a run of zero length.
+
+    ``follows``: the row before is of the same thread.
+    """
+    are_of_empty_runs = (
+        follows & switches.is_out & ~of_previous(switches.is_out, True) & ~begins_run(switches.time)
+    )  # the ends; then the starts, too
+    are_of_empty_runs[:-1] |= are_of_empty_runs[1:]
+    return are_of_empty_runs
 
 
 def name_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield a slice for each name of renamed threads, from its first sample to the first of the next name.
+    """Yield slices for the names of renamed threads.
 
-    ::
+    A name lasts from its first sample to the first sample with the next name, or to the thread's last sample. ::
 
         samples of a thread   10 sh   20 sh   30 ls   40 ls        slices   sh 10…30   ls 30…40
     """
     ids = thread_ids(profile)
-    several = (bincount(ids.number) > 1) & (ids.tid > 0)
-    if profile.samples.time is None or not several.any():
+    is_renamed = (bincount(ids.row_of_thread) > 1) & (ids.tid > 0)
+    if profile.samples.time is None or not is_renamed.any():
         return
-    thread = as_int64(ids.number[profile.samples.thread])
-    order = flatnonzero(several[thread])
-    order = order[argsort_small(thread[order])]
-    thread, name = thread[order], as_int64(profile.threads.comm[profile.samples.thread[order]])
+    thread = as_int64(ids.row_of_thread[profile.samples.thread])
+    samples = flatnonzero(is_renamed[thread])
+    samples = samples[argsort_small(thread[samples])]
+    thread, name = thread[samples], as_int64(profile.threads.comm[profile.samples.thread[samples]])
     runs = _runs_of_names(thread, name)
     thread, name = thread[runs[:, 0]], name[runs[:, 0]]
     if not len(runs):
         return
-    names, number = unique_inverse(name)
-    texts = [printable(profile.strings[row]) for row in names.tolist()]
+    names, name_index = unique_inverse(name)
+    texts, bounds = [printable(profile.strings[row]) for row in names.tolist()], profile.samples.time[samples][runs]
     yield sequence_start(profile.meta)
-    yield from thread_slices(ids, thread, TrackKind.NAMES, "name", texts, profile.samples.time[order][runs], number + 1)
+    yield from thread_slices(ids, thread, TrackKind.NAMES, "name", texts, bounds, name_index + 1)
 
 
 def _runs_of_names(thread: I64, name: I64) -> I64:
-    """Return (runs, 2) the first row of each run of a name, and of the next one, or the thread's last row.
+    """Return (runs, 2) the rows at which a name begins and ends: its first row, and the first row of the next name.
 
-    Rows are sorted by thread, then time; threads with one name have no runs.
+    A thread's last name ends at the thread's last row. Rows are sorted by thread, then time; threads with one name have
+    no runs. For thread 7 7 7 8 and name a a b c, the runs are (0, 2) and (2, 2).
     """
-    is_new = begins_run(thread)
-    begins = flatnonzero(is_new | begins_run(name))
+    is_first_of_thread = begins_run(thread)
+    begins = flatnonzero(is_first_of_thread | begins_run(name))
     ends = of_next(begins, len(thread))
-    goes_on = ~np.append(is_new, True)[ends]
-    ends -= ~goes_on
-    runs: I64 = np.stack([begins, ends], axis=1)[goes_on | of_previous(goes_on, False)]
+    has_next_name = ~np.append(is_first_of_thread, True)[ends]
+    ends -= ~has_next_name
+    runs: I64 = np.stack([begins, ends], axis=1)[has_next_name | of_previous(has_next_name, False)]
     return runs

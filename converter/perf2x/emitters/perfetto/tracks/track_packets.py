@@ -1,4 +1,8 @@
-"""Tracks of threads, processes and the whole recording, and slices on them, encoded a few thousand at a time."""
+"""Descriptions of tracks of threads, processes and the whole recording, and slices on tracks of threads.
+
+Every track has an id of its own (TrackDescriptor.uuid). The ids of threads come first: a thread has one for each kind of track.
+Those of processes follow, which are their pids after an offset, then those of counters.
+"""
 
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
@@ -10,7 +14,7 @@ from perf2x.base.columnar import I32, I64, U64, arange, unique
 from perf2x.emitters.encoding.protobuf import Cells, message, number, number_but_0, numbers, text
 from perf2x.emitters.perfetto.packets_and_clocks import (
     COMMON_SEQUENCE,
-    GOES_ON,
+    CONTINUES_SEQUENCE,
     interned_packet,
     interned_texts,
     packet,
@@ -34,7 +38,7 @@ Number = TypeVar("Number", int, I64)
 
 
 class TrackKind(IntEnum):
-    """Kinds of tracks that a thread may have, and the first kind that belongs to no thread."""
+    """Kinds of tracks that a thread may have; LOSSES and RUNNING, of which there is one each, use thread 0's ids."""
 
     THREAD = 0
     WAITS = 1
@@ -45,41 +49,47 @@ class TrackKind(IntEnum):
 
 
 def track_ids(kind: TrackKind, thread: Number) -> Number:
-    """Return (n,) the id of each thread's (row of ThreadIds) track; 0 is never used, because it means none."""
+    """Return the id of each thread's track of this kind; ``thread`` is a row of ThreadIds, or an array of rows.
+
+    No track has the id 0, which means "none".
+    """
     return 1 + thread * len(TrackKind) + kind
 
 
 def thread_track(ids: ThreadIds, row: int) -> bytes:
     """Describe a thread's own track."""
     thread = number(ThreadDescriptor.PID, int(ids.pid[row])) + number(ThreadDescriptor.TID, int(ids.tid[row]))
-    return _described(track_ids(TrackKind.THREAD, row), message(TrackDescriptor.THREAD, thread))
+    return _descriptor_packet(track_ids(TrackKind.THREAD, row), message(TrackDescriptor.THREAD, thread))
 
 
-def named_track(track: int, name: str, parent: int = 0, unit: TrackUnit | None = None) -> bytes:
-    """Describe a track by id, below a parent track or of the whole recording; with a unit, a counter track."""
+def named_track(track_id: int, name: str, parent_id: int = 0, unit: TrackUnit | None = None) -> bytes:
+    """Describe a track with a name; a counter track if it has a unit.
+
+    ``parent_id`` is the track below which it is drawn; 0: it is one of the whole recording.
+    """
     counter = b"" if unit is None else message(TrackDescriptor.COUNTER, number(TrackCounter.UNIT, unit))
-    return _described(
-        track, text(TrackDescriptor.NAME, name) + number_but_0(TrackDescriptor.PARENT_UUID, parent) + counter
+    return _descriptor_packet(
+        track_id, text(TrackDescriptor.NAME, name) + number_but_0(TrackDescriptor.PARENT_UUID, parent_id) + counter
     )
 
 
 def process_track(ids: ThreadIds, pid: int) -> bytes:
     """Describe a process's own track."""
     process = message(TrackDescriptor.PROCESS, number(ProcessDescriptor.PID, pid))
-    return _described(process_track_id(ids, pid), process)
+    return _descriptor_packet(process_track_id(ids, pid), process)
 
 
 def first_counter_track(ids: ThreadIds) -> int:
-    """Return the lowest id that is not used by tracks of threads and processes."""
+    """Return the first id after those of all threads and processes."""
     return process_track_id(ids, UNKNOWN_ID + 1)
 
 
-def _described(track: int, fields: bytes) -> bytes:
-    return packet(message(TracePacket.TRACK_DESCRIPTOR, number(TrackDescriptor.UUID, track) + fields))
+def _descriptor_packet(track_id: int, fields: bytes) -> bytes:
+    return packet(message(TracePacket.TRACK_DESCRIPTOR, number(TrackDescriptor.UUID, track_id) + fields))
 
 
 def process_track_id(ids: ThreadIds, pid: int) -> int:
-    """Return the id of a process's own track, after those of all threads."""
+    """Return the id of a process's own track; these ids follow those of all threads."""
     return track_ids(TrackKind.THREAD, len(ids.pid)) + pid
 
 
@@ -90,14 +100,15 @@ def thread_slices(
     category: str,
     names: Sequence[str],
     bounds: U64,
-    name: I64,
+    name_iids: I64,
     sequence: int = COMMON_SEQUENCE,
-    callstack: I32 | None = None,
+    callstack_iids: I32 | None = None,
 ) -> Iterator[bytes]:
-    """Yield slices with ``bounds`` (n, 2) on tracks below those of threads (n,), named after the category.
+    """Yield slices on tracks below those of their threads; the tracks are described, too, and named after the category.
 
-    ``name`` and ``callstack`` (n,) are indices, from 1 on, of ``names`` and of the sequence's stacks. Each slice is two
-    packets: its start and its end.
+    ``thread`` (slices,) are rows of ``ids``; ``bounds`` (slices, 2) are start and end in nanoseconds. ``name_iids`` and
+    ``callstack_iids`` (slices,) count from 1: entries of ``names``, and stacks that are already on the sequence. Each
+    slice is two packets: its start and its end.
     """
     track = track_ids(kind, thread)
     for row in unique(thread).tolist():
@@ -106,16 +117,17 @@ def thread_slices(
     yield interned_packet(interned_texts(tables), sequence)
 
     def fields(rows: slice) -> list[Cells]:
-        row, end = np.divmod(arange(rows.start, rows.stop), 2)
-        is_end = end > 0
+        # packets 2 · i and 2 · i + 1 are start and end of slice i
+        row, remainder = np.divmod(arange(rows.start, rows.stop), 2)
+        is_end = remainder > 0
         cells = [
             numbers(TrackEvent.CATEGORY_IIDS, np.ones_like(row)).without(is_end),
             numbers(TrackEvent.TYPE, np.where(is_end, TrackEventType.TYPE_SLICE_END, TrackEventType.TYPE_SLICE_BEGIN)),
-            numbers(TrackEvent.NAME_IID, name[row]).without(is_end),
+            numbers(TrackEvent.NAME_IID, name_iids[row]).without(is_end),
             numbers(TrackEvent.TRACK_UUID, track[row]),
         ]
-        if callstack is not None:
-            cells.append(numbers(TrackEvent.CALLSTACK_IID, callstack[row]).without(is_end))
+        if callstack_iids is not None:
+            cells.append(numbers(TrackEvent.CALLSTACK_IID, callstack_iids[row]).without(is_end))
         return cells
 
-    yield from packet_rows(TracePacket.TRACK_EVENT, bounds.reshape(-1), fields, sequence, GOES_ON)
+    yield from packet_rows(TracePacket.TRACK_EVENT, bounds.reshape(-1), fields, sequence, CONTINUES_SEQUENCE)
