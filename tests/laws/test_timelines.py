@@ -79,7 +79,7 @@ def times_of(profile: Profile, *, waiting: bool, event: int | None = None) -> di
     tracks, track = tracks_of(profile)
     rows = np.flatnonzero((profile.samples.event == event) | (event is None))
     standing = durations_of(profile, rows, track)
-    length = np.where(standing.is_wait == waiting, standing.time, 0)
+    length = np.where(standing.is_wait == waiting, standing.length, 0)
     found = {}
     for row in range(len(tracks)):
         own = length[track[rows] == row]

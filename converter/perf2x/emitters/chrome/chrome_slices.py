@@ -117,7 +117,7 @@ class Drawing(Frozen):
         """
         mean_depth = max(self.slice_bound() // max(len(self.shown), 1), 1)
         min_samples = max(_FRAMES_PER_BATCH // mean_depth, _MIN_SAMPLES_PER_BATCH)
-        cuts = flatnonzero(~self.shown.joined[:-1]) + 1
+        cuts = flatnonzero(~self.shown.meets_next[:-1]) + 1
         first, count = 0, len(self.shown)
         while first < count:
             next_cut = int(np.searchsorted(cuts, first + min_samples))

@@ -183,7 +183,7 @@ def marker_events(profile: Profile, tracks: Tracks, origin: int, drawn: I64) -> 
     samples = profile.samples
     if samples.time is None or not len(drawn):
         return
-    is_instant = durations_of(profile, drawn).time == 0
+    is_instant = durations_of(profile, drawn).length == 0
     rows = drawn[is_instant & (samples.waits[drawn] == Wait.RAN)]
     if not len(rows):
         return

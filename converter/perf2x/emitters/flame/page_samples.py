@@ -111,7 +111,7 @@ def moment_table(profile: Profile, sample_tracks: AnyArray, node: I64) -> Iterat
     """
     shown = in_ticks(shown_samples(profile, sample_tracks, arange(len(profile.samples))), _US)
     shown_node, wait = node[shown.sample], profile.samples.waits[shown.sample]
-    first = flatnonzero(begins_run(shown_node, wait) | ~of_previous(shown.joined, False))
+    first = flatnonzero(begins_run(shown_node, wait) | ~of_previous(shown.meets_next, False))
     last, start = of_next(first, len(shown)) - 1, shown.start[first]
     columns: list[tuple[str, AnyArray]] = [("track", shown.track[first]), ("start", np.diff(start, prepend=0))]
     columns += [("duration", shown.end[last] - start), ("node", shown_node[first])]

@@ -1,13 +1,19 @@
 """Places boxes of known lengths on tracks: each as late as possible, but not after the time of its sample.
 
-A sample shows its stack at one time, and that its thread ran for a period before it. Timers sometimes fire late, so
-samples are not exactly a period apart. Boxes keep the order of their samples and are pushed backwards::
+A sample shows a thread's stack at one time, and that the thread ran for a period before it: the *box* of the sample.
+Timers sometimes fire late, so that samples are not exactly a period apart, and boxes that end at their samples would
+overlap. So boxes keep the order of their samples and are pushed back in time::
 
     samples      1.3   2.0   3.0   4.1          period 1
     boxes     (0-1) (1-2) (2-3)  (3.1-4.1)
 
-If there is more CPU time than time, boxes are cut: a box is pushed back by a few periods at most, and ends where the
-one before it ends at the latest.
+Boxes must not overlap in any *chain*: those of one track are a chain, and perhaps those of one CPU. In one chain, the
+latest ends without overlaps are a running minimum from its last box backwards: box i ends at the minimum, over all
+later boxes j and itself, of the time of sample j less the lengths of boxes i + 1 to j. With several chains, this is
+repeated for each in turn until nothing changes.
+
+If the boxes of a chain need more time than there is, they are cut: a box is pushed back by a few periods at most, and
+then begins where the box before it ends.
 """
 
 from itertools import cycle, islice, pairwise
@@ -30,41 +36,42 @@ from perf2x.base.columnar import (
     trues,
 )
 
-_FARTHEST = 4
-"""Periods by which a box may be pushed back."""
+_MAX_PUSH = 4
+"""Lengths of a box by which it may be pushed back."""
 _ROUNDS = 16
-_CLOSED = 200
-"""Gaps are closed, shortest first, up to this fraction (1/n) of a track's time."""
+"""How often each chain is laid out, at most."""
+_CLOSED_SHARE = 200
+"""Gaps of a track are closed, shortest first, until they add up to a 200th of the length of its boxes."""
 _LIMIT = 1 << 62
-_LONG = 256
-"""Boxes in a chain above which it gets its own numpy call."""
+"""Sums of lengths stay below this, so that they fit into int64 with a time added."""
+_LONG_CHAIN = 256
+"""Boxes per chain, on average, from which on each chain gets its own numpy call."""
 
 
 class BoxChains(Frozen):
-    """Chains of boxes of which none may overlap the one before: those of one track, or of one CPU, by time."""
+    """Chains of boxes, sorted by time: those of each track, or of each CPU. Boxes of a chain must not overlap."""
 
     order: I64 | None
-    """(boxes,) rows of boxes, chain by chain; None if they are in that order."""
-    first: Bools
-    """(boxes,) True where a chain begins."""
+    """(boxes,) rows of boxes, chain by chain; None if the boxes are in that order."""
+    is_first: Bools
+    """(boxes,) for boxes chain by chain: whether a chain begins."""
 
     @staticmethod
-    def of(chain: AnyArray, moment: I64) -> "BoxChains":
-        """Return the chains of boxes on numbered lines, each by time."""
-        return BoxChains.in_order(order_of(chain, moment), chain)
+    def of(chain: AnyArray, time: I64) -> "BoxChains":
+        """Return the chains of boxes; ``chain`` and ``time`` (boxes,) are each box's track or CPU, and time."""
+        return BoxChains.in_order(order_unless_sorted(chain, time), chain)
 
     @staticmethod
     def in_order(order: I64 | None, chain: AnyArray) -> "BoxChains":
-        """Return the chains of rows in an order that keeps each chain contiguous."""
-        lane = chain if order is None else chain[order]
-        return BoxChains(order, begins_run(lane))
+        """Return the chains of boxes whose order by chain and time is known."""
+        return BoxChains(order, begins_run(chain if order is None else chain[order]))
 
-    def take(self, values: I64) -> I64:
-        """Return a copy of the boxes' values, chain by chain."""
+    def by_chain(self, values: I64) -> I64:
+        """Return a copy of (boxes,) values, reordered chain by chain."""
         return values.copy() if self.order is None else values[self.order]
 
-    def put(self, values: AnyArray) -> AnyArray:
-        """Return values given chain by chain in the order of the boxes."""
+    def by_box(self, values: AnyArray) -> AnyArray:
+        """Return (boxes,) values that are ordered chain by chain in the order of the boxes."""
         if self.order is None:
             return values
         result = np.empty_like(values)
@@ -72,87 +79,98 @@ class BoxChains(Frozen):
         return result
 
 
-def place(moment: I64, length: I64, chains: list[BoxChains]) -> tuple[I64, I64]:
-    """Return starts and ends of boxes such that none overlap in any chain. All times are at least 0."""
-    most = _LIMIT // max(len(length), 1)
-    length = np.minimum(length, most) if length.max(initial=0) > most else length
-    end = _latest_ends(moment, length, chains)
-    earliest = length * -_FARTHEST  # in place, here and below: a second column of all boxes takes too much memory
-    earliest += moment
-    np.maximum(end, earliest, out=end)
+def place_boxes(time: I64, length: I64, chains: list[BoxChains]) -> tuple[I64, I64]:
+    """Return starts and ends of boxes such that none overlap in any chain.
+
+    ``time`` and ``length`` (boxes,) are the time of each box's sample, and the box's length. ``chains`` are several
+    divisions of the same boxes into chains, that by tracks first. All times are at least 0.
+    """
+    max_length = _LIMIT // max(len(length), 1)
+    length = np.minimum(length, max_length) if length.max(initial=0) > max_length else length
+    end = _latest_ends(time, length, chains)
+    earliest_end = length * -_MAX_PUSH  # in place, here and below: a second column of all boxes takes too much memory
+    earliest_end += time
+    np.maximum(end, earliest_end, out=end)
     np.maximum(end, 0, out=end)
-    del earliest
-    latest, is_own = _ends_before(end, chains)
+    del earliest_end
+    end_before, is_same_track = _ends_before(end, chains)
     start = end - length
-    np.minimum(np.maximum(start, latest, out=start), end, out=start)
-    return _without_short_gaps(start, end, latest, is_own, chains[0]), end
+    np.minimum(np.maximum(start, end_before, out=start), end, out=start)
+    return _without_short_gaps(start, end, end_before, is_same_track, chains[0]), end
 
 
-def order_of(lane: AnyArray, time: I64) -> I64 | None:
-    """Return the rows sorted by lane, then time (stable). None if they are sorted."""
-    later = lane[1:] > lane[:-1]
-    if np.all(later | ((lane[1:] == lane[:-1]) & (time[1:] >= time[:-1]))):
+def order_unless_sorted(track: AnyArray, time: I64) -> I64 | None:
+    """Return the rows sorted by track, then time (stable); None if they are sorted already."""
+    is_next_track = track[1:] > track[:-1]
+    if np.all(is_next_track | ((track[1:] == track[:-1]) & (time[1:] >= time[:-1]))):
         return None
-    return argsort_rows([lane, time])
+    return argsort_rows([track, time])
 
 
-def _latest_ends(moment: I64, length: I64, chains: list[BoxChains]) -> I64:
-    """Return (boxes,) the latest ends, not after their samples, without overlaps, if a few rounds find them."""
-    end, settled = moment, 0  # all chains concatenated, if no boxes overlap
+def _latest_ends(time: I64, length: I64, chains: list[BoxChains]) -> I64:
+    """Return (boxes,) the latest ends, not after ``time``, without overlaps; with some if the rounds do not suffice."""
+    end, unchanged = time, 0  # number of chains in which boxes with these ends do not overlap
     for chain in islice(cycle(chains), _ROUNDS * len(chains)):
-        pushed = _pushed_back(end, length, chain)
-        settled = settled + 1 if pushed is end else 1
-        end = pushed
-        if settled == len(chains):
+        new_end = _pushed_back(end, length, chain)
+        unchanged = unchanged + 1 if new_end is end else 1
+        end = new_end
+        if unchanged == len(chains):
             break
     return end
 
 
 def _ends_before(end: I64, chains: list[BoxChains]) -> tuple[I64, Bools]:
-    """Return (boxes,) the latest end of all earlier boxes in any chain, and whether it is in the first chain."""
-    latest, is_own = earlier_ends(end, chains[0]), trues(len(end))
+    """Return (boxes,) the latest end of all earlier boxes in any chain, and whether that box is on the same track."""
+    latest, is_same_track = earlier_ends(end, chains[0]), trues(len(end))
     for chain in chains[1:]:
         other = earlier_ends(end, chain)
-        is_own &= latest >= other
+        is_same_track &= latest >= other
         np.maximum(latest, other, out=latest)
-    return latest, is_own
+    return latest, is_same_track
 
 
-def _pushed_back(end: I64, length: I64, chain: BoxChains) -> I64:
-    """Return (boxes,) the latest ends, not after the given ones, at which the boxes of a chain do not overlap."""
-    total, latest = chain.take(length), chain.take(end)
+def _pushed_back(end: I64, length: I64, chains: BoxChains) -> I64:
+    """Return (boxes,) the latest ends, not after ``end``, at which the boxes of each chain do not overlap.
+
+    If none overlap, returns the same array ``end``.
+    """
+    # end[i] - total[i] is the end of box i less the lengths of all boxes up to it: it must not be above that of any
+    # later box, and is lowered to their minimum
+    total, slack = chains.by_chain(length), chains.by_chain(end)
     np.cumsum(total, dtype=np.int64, out=total)
-    latest -= total
-    if not _any_falls(latest, chain):
+    slack -= total
+    if not _any_falls(slack, chains):
         return end
-    _lower_to_later_minimum(latest, chain.first)
-    latest += total
+    _lower_to_later_minimum(slack, chains.is_first)
+    slack += total
     del total
-    return chain.put(latest)
+    return chains.by_box(slack)
 
 
-def _any_falls(values: I64, chain: BoxChains) -> bool:
-    """Return whether any value is lower than the one before it in its chain."""
-    return bool(np.any((values[1:] < values[:-1]) & ~chain.first[1:]))
+def _any_falls(values: I64, chains: BoxChains) -> bool:
+    """Return whether any value (chain by chain) is lower than the one before it in its chain."""
+    return bool(np.any((values[1:] < values[:-1]) & ~chains.is_first[1:]))
 
 
-def _lower_to_later_minimum(values: I64, first: Bools) -> None:
+def _lower_to_later_minimum(values: I64, is_first: Bools) -> None:
     """Replace each value by the minimum of itself and all later ones in its chain, in place.
 
-    Many short chains are offset against each other, so that one running minimum serves them all.
+    ``is_first``: where a chain begins. If chains are short, one running minimum serves them all: each chain is lifted
+    above the maximum of those before it, so that later chains do not lower earlier ones.
     """
-    starts = flatnonzero(first)
-    if len(starts) * _LONG <= len(values):
-        for begin, end in pairwise([*starts.tolist(), len(values)]):
+    first = flatnonzero(is_first)
+    if len(first) * _LONG_CHAIN <= len(values):
+        for begin, end in pairwise([*first.tolist(), len(values)]):
             reversed_values = values[begin:end][::-1]
             np.minimum.accumulate(reversed_values, out=reversed_values)
         return
-    count = np.diff(np.append(starts, len(values)))
-    highest, lowest = (extreme.reduceat(values, as_intp(starts)) for extreme in (np.maximum, np.minimum))
-    least = highest - _LIMIT // len(starts)
-    if np.any(lowest < least):
-        np.maximum(values, repeat(least, count), out=values)
-        np.maximum(lowest, least, out=lowest)
+    count = np.diff(np.append(first, len(values)))
+    highest, lowest = (extreme.reduceat(values, as_intp(first)) for extreme in (np.maximum, np.minimum))
+    # lifts must not overflow, so values that are absurdly far below their chain's maximum are raised
+    floor = highest - _LIMIT // len(first)
+    if np.any(lowest < floor):
+        np.maximum(values, repeat(floor, count), out=values)
+        np.maximum(lowest, floor, out=lowest)
     lift = repeat(np.append(0, cumsum(highest - lowest)[:-1]) - lowest, count)
     values += lift
     reversed_values = values[::-1]
@@ -160,38 +178,39 @@ def _lower_to_later_minimum(values: I64, first: Bools) -> None:
     values -= lift
 
 
-def earlier_ends(end: I64, chain: BoxChains) -> I64:
-    """Return (boxes,) the latest end of all earlier boxes of the chain; 0 for the first."""
-    ends = chain.take(end)
-    if _any_falls(ends, chain):
+def earlier_ends(end: I64, chains: BoxChains) -> I64:
+    """Return (boxes,) the latest end of all earlier boxes in the same chain; 0 for the first."""
+    ends = chains.by_chain(end)
+    if _any_falls(ends, chains):  # a running maximum, as the minimum of negated and reversed values
         np.negative(ends, out=ends)
-        _lower_to_later_minimum(ends[::-1], of_next(chain.first, True)[::-1])
+        _lower_to_later_minimum(ends[::-1], of_next(chains.is_first, True)[::-1])
         np.negative(ends, out=ends)
     ends = of_previous(ends, 0)
-    ends[chain.first] = 0
-    return chain.put(ends)
+    ends[chains.is_first] = 0
+    return chains.by_box(ends)
 
 
-def _without_short_gaps(start: I64, end: I64, before: I64, is_own: Bools, own: BoxChains) -> I64:
-    """Return starts: a box begins where the one before it on its track ends if the gap is short and free in all chains.
+def _without_short_gaps(start: I64, end: I64, end_before: I64, is_same_track: Bools, tracks: BoxChains) -> I64:
+    """Return the starts of boxes, of which some begin earlier, where the box before them on their track ends.
 
-    A thread that keeps running is one run, whatever the jitter of its samples. ``before`` is the latest end of all
-    earlier boxes in any chain; ``is_own``: that box is on the same track.
+    A thread that keeps running is drawn as one run, although its samples are not exactly a period apart. So a gap is
+    closed if it is short and no box of another chain is in it. ``end_before`` is the latest end of all earlier boxes in
+    any chain, ``is_same_track``: that box is on the same track. ``start`` is changed in place.
     """
-    is_gap = is_own & (start > before) & (end > start)
-    is_gap &= ~own.put(own.first)
-    rows = flatnonzero(is_gap)
+    has_gap = is_same_track & (start > end_before) & (end > start)
+    has_gap &= ~tracks.by_box(tracks.is_first)
+    rows = flatnonzero(has_gap)
     if not len(rows):
         return start
-    lane = own.put(np.cumsum(own.first, dtype=np.int32) - np.int32(1))[rows]
-    gap = start[rows] - before[rows]
-    order = argsort_rows([lane, gap])
-    rows, gap, lane = rows[order], gap[order], lane[order]
-    spent = cumsum(gap)
+    track = tracks.by_box(np.cumsum(tracks.is_first, dtype=np.int32) - np.int32(1))[rows]
+    gap = start[rows] - end_before[rows]
+    order = argsort_rows([track, gap])
+    rows, gap, track = rows[order], gap[order], track[order]
+    total_gap = cumsum(gap)
     length = end - start
-    length = length if own.order is None else length[own.order]
-    held = np.add.reduceat(length, as_intp(flatnonzero(own.first))) // _CLOSED
-    base = np.maximum.accumulate(np.where(begins_run(lane), spent - gap, 0))
-    closed = rows[spent - base <= held[lane]]
-    start[closed] = before[closed]
+    length = length if tracks.order is None else length[tracks.order]
+    max_total = np.add.reduceat(length, as_intp(flatnonzero(tracks.is_first))) // _CLOSED_SHARE
+    before_track = np.maximum.accumulate(np.where(begins_run(track), total_gap - gap, 0))  # gaps of earlier tracks
+    closed = rows[total_gap - before_track <= max_total[track]]
+    start[closed] = end_before[closed]
     return start

@@ -10,24 +10,30 @@ from perf2x.model.profile import Profile, sampled
 
 
 class Counter(Frozen):
-    """One curve."""
+    """The counts of one event in a process or, for counts of perf stat, on one CPU."""
 
     event: int
+    """Row of Profile.events."""
     pid: int
     name: str
+    """Name of the event; counts of perf stat on one CPU have the CPU, too."""
 
 
 def counters_of(profile: Profile, rows: I64, pid: AnyArray, names: Sequence[str]) -> list[tuple[Counter, I64]]:
-    """Return the counters of these samples by event, process and CPU, each with its rows.
+    """Return the counters of the samples ``rows`` (rows of Profile.samples), each with its own rows among them.
 
-    ``pid`` (rows,) is each sample's process, ``names`` are the names of the events.
+    Samples are divided by event and process; counts of perf stat by CPU, too. ``pid`` (rows,) is each sample's process,
+    ``names`` (events,) are the names of the events.
     """
     cpu = np.where(sampled(profile)[rows], -1, profile.samples.cpus[rows])
-    keys = (profile.samples.event[rows], pid, cpu)
-    first, counter = group_rows(keys)
-    found = zip(*(key[first].tolist() for key in keys), strict=True)
-    counters = [Counter(row, of, f"{names[row]} CPU {at}" if at >= 0 else names[row]) for row, of, at in found]
-    return [(counters[number], rows[among]) for number, among in rows_by(counter)]
+    columns = (profile.samples.event[rows], pid, cpu)
+    first, group = group_rows(columns)
+    keys = zip(*(column[first].tolist() for column in columns), strict=True)
+    counters = [
+        Counter(event, process, f"{names[event]} CPU {number}" if number >= 0 else names[event])
+        for event, process, number in keys
+    ]
+    return [(counters[row], rows[own]) for row, own in rows_by(group)]
 
 
 TITLE = "threads running"
@@ -42,18 +48,19 @@ class Steps(ColumnTable):
 
 
 def running_steps(profile: Profile, origin: int, tick: int = 1) -> Steps:
-    """Return Profile.running in ticks of ``tick`` nanoseconds since the origin; no rows if it is unknown.
+    """Return how many threads ran at the same time (Profile.running); no rows if that is unknown.
 
-    If there are several steps before the origin, or within one tick, the last one counts. When one thread replaces
-    another, both are counted for a nanosecond, which is ignored.
+    Times are in ticks of ``tick`` nanoseconds since ``origin``. If there are several steps before the origin, or within
+    one tick, only the last one counts. When one thread replaces another on a CPU, both are counted for a nanosecond,
+    which is ignored.
     """
-    curve = profile.running
-    if curve is None:
+    running = profile.running
+    if running is None:
         return no_rows(Steps)
-    time = since(curve.time, origin)
-    kept = np.append(np.diff(time) > 1, True)[: len(time)]
-    time, threads = (time[kept] + tick // 2) // tick, as_int64(curve.threads[kept])
-    is_last = np.append(np.diff(time) > 0, True)[: len(time)]
-    time, threads = time[is_last], threads[is_last]
-    changes = np.diff(threads, prepend=-1) != 0
-    return Steps(time[changes], threads[changes])
+    time = since(running.time, origin)
+    lasts = np.append(np.diff(time) > 1, True)[: len(time)]  # more than a nanosecond
+    time, threads = (time[lasts] + tick // 2) // tick, as_int64(running.threads[lasts])
+    is_last_in_tick = np.append(np.diff(time) > 0, True)[: len(time)]
+    time, threads = time[is_last_in_tick], threads[is_last_in_tick]
+    is_change = np.diff(threads, prepend=-1) != 0
+    return Steps(time[is_change], threads[is_change])

@@ -1,4 +1,8 @@
-"""Tables of tracepoint fields, and the samples that have a row in each."""
+"""Finds the samples that have a row in each table of tracepoint fields.
+
+A profile has several tables of fields, one for each event of each recording. ``Profile.samples.fields`` counts their
+rows as if all tables were concatenated.
+"""
 
 from collections.abc import Iterator
 
@@ -7,12 +11,16 @@ from perf2x.model.profile import Profile, TracepointFields
 
 
 def field_tables(profile: Profile, rows: I64) -> Iterator[tuple[TracepointFields, I64, I64]]:
-    """Yield each table of fields, the indices of ``rows`` (of samples) that have a row in it, and these rows."""
+    """Yield each table that some of these samples refer to, with two arrays of equal length.
+
+    ``rows`` are rows of Profile.samples. The arrays are the indices in ``rows`` of the samples that refer to the table,
+    and each one's row in the table.
+    """
     if profile.samples.fields is None:
         return
-    fields, base = as_int64(profile.samples.fields[rows]), 0
-    for entry in profile.fields:
-        part = flatnonzero((fields >= base) & (fields < base + entry.count))
-        if len(part):
-            yield entry, part, fields[part] - base
-        base += entry.count
+    fields, first_row = as_int64(profile.samples.fields[rows]), 0
+    for table in profile.fields:
+        indices = flatnonzero((fields >= first_row) & (fields < first_row + table.count))
+        if len(indices):
+            yield table, indices, fields[indices] - first_row
+        first_row += table.count

@@ -1,4 +1,4 @@
-"""Converts samples to slices: neighbouring samples share the boxes of the outer frames that they have in common.
+"""Converts samples to slices: neighbouring samples share the slices of the outer frames that they have in common.
 
 ::
 
@@ -7,11 +7,11 @@
     depth 2    [b          ][d ]           [b ]
     depth 3    [c   ]
 
-A slice is a run of rows, so two slices of a track are nested or disjoint. Slices that begin and end together, as the
-last two above, are one row of a table: a pile.
+A slice covers some neighbouring samples, so two slices of a track are nested or disjoint. Slices that begin and end
+together, as the last two above, are one row of a table: a *pile*.
 
-Where old slices end at the time at which new ones begin, Speedscope opens the first new slice before it closes the old
-ones if an old slice has the same name, and then gets confused. Only in this case the old slices end a tick earlier.
+Where some slices end and others begin at the same time, Speedscope opens the first new slice before it closes the old
+ones if an old slice has the same name, and then misplaces slices. Only in this case the old slices end a tick earlier.
 """
 
 import numpy as np
@@ -39,90 +39,104 @@ from perf2x.model.profile import FrameTree, ancestors, paths_of_length
 
 
 class Piles(ColumnTable):
-    """Boxes of a timeline that begin and end together, one below the other; by track, start, depth."""
+    """Slices that begin and end together, one below the other; by track, start, depth."""
 
     first: I64
     """The first row of the shown samples that they cover, which has their track and start."""
     last: I64
     """The last row that they cover."""
     node: I64
-    """Row of the frame tree of the innermost box; the others are its ancestors."""
+    """Row of the frame tree of the innermost slice; the others are its ancestors."""
     count: I64
+    """Number of slices."""
 
 
 def piles_of(
-    shown: ShownSamples, node: AnyArray, tree: FrameTree, key: I64, outermost: int, shortest: int
+    shown: ShownSamples, node: AnyArray, tree: FrameTree, name_key: I64, min_depth: int, min_ticks: int
 ) -> tuple[Piles, I64]:
-    """Return the slices of all rows; ``node`` is the tree row of each shown sample, ``key`` the name of each tree row.
+    """Return the slices of shown samples, and (piles,) their durations in ticks.
 
-    Tree rows above depth ``outermost`` are not drawn; slices shorter than ``shortest`` ticks are omitted.
+    ``node`` (rows of ``shown``,) is the row of the tree of each innermost frame; ``name_key`` (rows of the tree,) has
+    equal numbers for equal names. Rows of the tree above ``min_depth`` are not drawn; slices shorter than ``min_ticks``
+    are omitted.
     """
-    shared, is_mistakable = _shared(shown, node, tree, key, outermost)
-    is_mistakable &= shown.end > shown.start + 1
+    shared, ends_early = _shared_depths(shown, node, tree, name_key, min_depth)
+    ends_early &= shown.end > shown.start + 1
     depth = tree.depth[node]
-    alone = depth - np.maximum(shared[:-1], shared[1:])  # (rows,) slices that cover only the row
-    rows = flatnonzero(alone)
-    piles = join_tables([_long_piles(node, tree, depth, shared), Piles(rows, rows, node[rows], alone[rows])])
+    own = depth - np.maximum(shared[:-1], shared[1:])  # (rows,) number of slices that cover only the row
+    rows = flatnonzero(own)
+    piles = join_tables([_long_piles(node, tree, depth, shared), Piles(rows, rows, node[rows], own[rows])])
     piles = take_rows_of(piles, argsort_small(piles.first))
     duration = shown.end[piles.last] - shown.start[piles.first]
-    if shortest > 1:
-        kept = duration >= shortest
-        piles, duration = take_rows_of(piles, kept), duration[kept]
-    return piles, duration - is_mistakable[piles.last]
+    if min_ticks > 1:
+        is_long_enough = duration >= min_ticks
+        piles, duration = take_rows_of(piles, is_long_enough), duration[is_long_enough]
+    return piles, duration - ends_early[piles.last]
 
 
 def _long_piles(node: AnyArray, tree: FrameTree, depth: I64, shared: I64) -> Piles:
     """Return the piles that cover more than one row, in order.
 
-    On each level the slices alternate: the first to begin is the first to end::
+    ``depth`` and ``shared`` are those of ``piles_of``. Where ``shared`` rises from one row to the next, slices that
+    cover both begin; where it falls, they end. Slices of one depth do not overlap, so that the first to begin is the
+    first to end: beginnings and ends, both sorted by depth, are in the same order. In this example, ``1:2`` is depth 2
+    at row 1, and two slices, of depths 1 and 2, begin at row 0 and end at rows 2 and 1::
 
-        depth    2 3 1      begin   0:1 0:2              by level   1: 0   2: 0
-        shared     2 1 0    end             1:2   2:1               1: 2   2: 1
+        depth     2 3 1        begin  0:1 0:2        by depth  1: 0  2: 0
+        shared   0 2 1 0       end    1:2 2:1                  1: 2  2: 1
     """
     begun, ended = np.maximum(np.diff(shared), 0), np.maximum(-np.diff(shared), 0)
-    level, first = ranges(shared[:-1] + 1, begun), row_numbers(begun)
-    last = np.empty(len(level), np.int64)
-    last[argsort_small(level)] = row_numbers(ended)[argsort_small(ranges(shared[1:] + 1, ended))]
-    start = flatnonzero(begins_run(first, last))
-    count = np.diff(start, append=len(first))
-    first, last, innermost = first[start], last[start], level[start] + count - 1
-    return Piles(first, last, ancestors(tree.parent, node[first], depth[first] - innermost), count)
+    slice_depth, first = ranges(shared[:-1] + 1, begun), row_numbers(begun)
+    last = np.empty(len(slice_depth), np.int64)
+    last[argsort_small(slice_depth)] = row_numbers(ended)[argsort_small(ranges(shared[1:] + 1, ended))]
+    # slices with the same rows are neighbours: they become a pile
+    outermost = flatnonzero(begins_run(first, last))
+    count = np.diff(outermost, append=len(first))
+    first, last, innermost_depth = first[outermost], last[outermost], slice_depth[outermost] + count - 1
+    return Piles(first, last, ancestors(tree.parent, node[first], depth[first] - innermost_depth), count)
 
 
-def _shared(shown: ShownSamples, node: AnyArray, tree: FrameTree, key: I64, outermost: int) -> tuple[I64, Bools]:
-    """Return how much of its stack each row shares with its neighbours; equal pairs of rows are compared once.
+def _shared_depths(
+    shown: ShownSamples, node: AnyArray, tree: FrameTree, name_key: I64, min_depth: int
+) -> tuple[I64, Bools]:
+    """Return how much of its stack each row shares with the row before, and whether slices must end a tick early.
 
-    Returns the depth to which each row continues the boxes of the row before, ``outermost`` − 1 for no box; and whether
-    a slice that ends with the row has the same name as the outermost slice that begins with the next row.
-    Shapes: (rows + 1,) and (rows,).
+    The first is (rows + 1,) the depth to which the row continues the slices of the row before; ``min_depth`` − 1 if it
+    continues none, as the first row and the end. The second is (rows,) whether a slice that ends with the row has the
+    same name as the outermost slice that begins with the next one.
     """
-    rows = flatnonzero(shown.joined[:-1])
-    pairs, pair = unique_inverse(as_int64(node[rows]) * len(tree) + node[rows + 1])
-    one, other = pairs // len(tree), pairs % len(tree)
-    met = _common_depth(tree, one, other, outermost)
-    shared = np.full(len(node) + 1, outermost - 1, np.int64)
-    shared[rows + 1] = met[pair]
-    ended = tree.depth[one] - met
-    begun = tree.depth[other] - met
-    some = flatnonzero((ended > 0) & (begun > 0))
-    name = key[ancestors(tree.parent, other[some], begun[some] - 1)]
-    closed = paths_of_length(tree.parent, one[some], ended[some])
-    is_met = falses(len(pairs))
-    is_met[some[row_numbers(ended[some])[key[closed.values] == repeat(name, ended[some])]]] = True
-    is_mistakable = falses(len(node))
-    is_mistakable[rows] = is_met[pair]
-    return shared, is_mistakable
+    rows = flatnonzero(shown.meets_next[:-1])
+    # equal pairs of neighbours are compared once
+    pairs, pair_index = unique_inverse(as_int64(node[rows]) * len(tree) + node[rows + 1])
+    before, after = pairs // len(tree), pairs % len(tree)
+    common = _common_depth(tree, before, after, min_depth)
+    shared = np.full(len(node) + 1, min_depth - 1, np.int64)
+    shared[rows + 1] = common[pair_index]
+    ended = tree.depth[before] - common  # numbers of slices that end and begin between the rows of a pair
+    begun = tree.depth[after] - common
+    changes = flatnonzero((ended > 0) & (begun > 0))
+    new_name = name_key[ancestors(tree.parent, after[changes], begun[changes] - 1)]
+    old = paths_of_length(tree.parent, before[changes], ended[changes])
+    has_equal_names = falses(len(pairs))
+    is_equal = name_key[old.values] == repeat(new_name, ended[changes])
+    has_equal_names[changes[row_numbers(ended[changes])[is_equal]]] = True
+    ends_early = falses(len(node))
+    ends_early[rows] = has_equal_names[pair_index]
+    return shared, ends_early
 
 
-def _common_depth(tree: FrameTree, one: I64, other: I64, outermost: int) -> I64:
-    """Return (pairs,) the depth to which two rows of the tree are equal, at least ``outermost`` − 1."""
-    deeper = tree.depth[one] - tree.depth[other]
-    one = ancestors(tree.parent, one, np.maximum(deeper, 0))
-    other = ancestors(tree.parent, other, np.maximum(-deeper, 0))
+def _common_depth(tree: FrameTree, one: I64, other: I64, min_depth: int) -> I64:
+    """Return (pairs,) the depth of the innermost common ancestor of two rows of the tree, at least ``min_depth`` − 1.
+
+    A row is an ancestor of itself here.
+    """
+    deeper_by = tree.depth[one] - tree.depth[other]
+    one = ancestors(tree.parent, one, np.maximum(deeper_by, 0))
+    other = ancestors(tree.parent, other, np.maximum(-deeper_by, 0))
     common, rows = np.empty(len(one), np.int64), arange(len(one))
-    depth = np.append(tree.depth, -1)  # the last entry is above the roots
+    depth = np.append(tree.depth, -1)  # the last entry is for the parent of roots
     while len(rows):
-        met = one == other
-        common[rows[met]] = np.maximum(depth[one[met]], outermost - 1)  # undrawn groups do not count
-        rows, one, other = rows[~met], tree.parent[one[~met]], tree.parent[other[~met]]
+        is_equal = one == other
+        common[rows[is_equal]] = np.maximum(depth[one[is_equal]], min_depth - 1)  # groups that are not drawn count not
+        rows, one, other = rows[~is_equal], tree.parent[one[~is_equal]], tree.parent[other[~is_equal]]
     return common

@@ -1,13 +1,13 @@
 """Computes when threads ran, from context switches and, without them, from samples.
 
-A recording starts and ends while threads run, and records are lost. A switch out without a switch in ends a run that
-began a period before the thread's first sample in it; a switch in without a switch out begins a run that ends at the
-thread's last sample.
+A *run* is the time from a thread's switch in to its next switch out. One of these may be missing, because a recording
+starts and ends while threads run, and because records are lost. A run without a switch in begins a period before the
+thread's first sample in it; a run without a switch out ends at the thread's last sample in it.
 
-Boxes of threads without recorded switches are placed before their samples, around waits and other threads' runs.
-
-Two such boxes on one CPU never overlap, nor does a box overlap another thread's recorded run there. If samples have no
-CPU, at most as many boxes overlap as the machine has CPUs, provided that all samples stand for about the same time.
+For threads without recorded switches, the box of each sample (box_layout.py) is placed before the sample, around waits
+and other threads' runs. Two such boxes on one CPU never overlap, nor does a box overlap another thread's recorded run
+there. If samples have no CPU, at most as many boxes overlap as the machine has CPUs, provided that all samples stand
+for about the same time.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ from perf2x.base.columnar import (
     searchsorted,
     take_rows_of,
 )
-from perf2x.emitters.timeline.box_layout import BoxChains, earlier_ends, place
+from perf2x.emitters.timeline.box_layout import BoxChains, earlier_ends, place_boxes
 from perf2x.emitters.timeline.running_time import (
     FAR,
     RunningTime,
@@ -47,7 +47,7 @@ from perf2x.model.profile import Profile
 
 
 class RunningSpans(ColumnTable):
-    """Times at which threads were on CPU, by track, then start, in nanoseconds since the origin."""
+    """Runs of threads, by track, then start, in nanoseconds since the timeline's origin."""
 
     track: I64
     start: I64
@@ -58,22 +58,29 @@ class RunningSpans(ColumnTable):
     """True if the thread was still runnable when it left the CPU."""
 
     def spans(self) -> Spans:
-        """Track, start and end only."""
+        """Return the columns track, start and end only."""
         return Spans(self.track, self.start, self.end)
 
 
 class Boxes(Frozen):
-    """One row per drawn sample, by track, then time, before it is placed."""
+    """The boxes of samples before they are placed, by track, then time."""
 
     track: AnyArray
-    """This and the following columns have 32 bits if that suffices."""
+    """int32 if that suffices, like the next column."""
     sample: AnyArray
-    moment: I64
+    """Row of Profile.samples."""
+    time: I64
+    """Time of the sample, in nanoseconds since the timeline's origin; the box must not end later."""
     length: I64
+    """Nanoseconds for which the sample stands."""
 
 
 def runs_of(profile: Profile, origin: int, boxes: Boxes) -> RunningSpans:
-    """Return the runs of all tracks (``tracks_of``) with recorded switches; ``boxes`` are those of samples."""
+    """Return the runs of all tracks (``tracks_of``) that have recorded switches.
+
+    ``boxes`` are those of samples; they show how far a run extends whose start or end was not recorded. ``origin`` is
+    time 0 of the timeline.
+    """
     switches = profile.switches
     if not switches:
         return no_rows(RunningSpans)
@@ -81,110 +88,128 @@ def runs_of(profile: Profile, origin: int, boxes: Boxes) -> RunningSpans:
     on_track = flatnonzero(track >= 0)
     order = on_track[argsort_rows([track[on_track], time[on_track], on_track])]
     track, time, is_out = track[order], time[order], switches.is_out[order]
-    is_run, start, end = _bounds(track, time, is_out, boxes)
-    leaving = switches.is_preempted[order]
-    is_recorded = end == of_next(time, FAR)
-    leaving = np.where(is_out, leaving, of_next(leaving, False) & is_recorded)
-    runs = RunningSpans(track, start, end, as_int64(switches.cpu[order]), leaving)
-    is_guess = is_out | ~is_recorded
-    return _in_order(_on_free_cpus(take_rows_of(runs, is_run), is_guess[is_run], is_out[is_run]))
+    makes_run, start, end = _run_bounds(track, time, is_out, boxes)
+    is_preempted = switches.is_preempted[order]
+    has_recorded_end = end == of_next(time, FAR)
+    is_preempted = np.where(is_out, is_preempted, of_next(is_preempted, False) & has_recorded_end)
+    runs = RunningSpans(track, start, end, as_int64(switches.cpu[order]), is_preempted)
+    is_guess = is_out | ~has_recorded_end  # a run made of a switch out has a guessed start
+    return _sorted_runs(_cut_guesses(take_rows_of(runs, makes_run), is_guess[makes_run], is_out[makes_run]))
 
 
-def _on_free_cpus(runs: RunningSpans, is_guess: Bools, is_out: Bools) -> RunningSpans:
-    """Cut guessed starts (at ``is_out`` switches) and guessed ends where other runs of the CPU overlap."""
+def _cut_guesses(runs: RunningSpans, is_guess: Bools, is_out: Bools) -> RunningSpans:
+    """Cut runs with a guessed start or end where other runs on the CPU overlap.
+
+    ``is_guess``: the start (``is_out``: the run is made of a switch out) or the end (otherwise) is guessed.
+    """
     order = argsort_rows([runs.cpu, runs.end, runs.start])
-    before = earlier_ends(runs.end, BoxChains.in_order(order, runs.cpu))
-    begins, ends = is_guess & is_out & (runs.cpu >= 0), is_guess & ~is_out & (runs.cpu >= 0)
-    start = np.where(begins, np.minimum(np.maximum(runs.start, before), runs.end), runs.start)
+    end_before = earlier_ends(runs.end, BoxChains.in_order(order, runs.cpu))
+    cut_start, cut_end = is_guess & is_out & (runs.cpu >= 0), is_guess & ~is_out & (runs.cpu >= 0)
+    start = np.where(cut_start, np.minimum(np.maximum(runs.start, end_before), runs.end), runs.start)
     order = argsort_rows([runs.cpu, start])
-    after = np.full(len(order), FAR, np.int64)
-    after[order] = np.where(ends_run(runs.cpu[order]), FAR, of_next(start[order], FAR))
-    return replace(runs, start=start, end=np.where(ends, np.minimum(runs.end, after), runs.end))
+    next_start = np.full(len(order), FAR, np.int64)  # of the CPU
+    next_start[order] = np.where(ends_run(runs.cpu[order]), FAR, of_next(start[order], FAR))
+    return replace(runs, start=start, end=np.where(cut_end, np.minimum(runs.end, next_start), runs.end))
 
 
-def _in_order(runs: RunningSpans) -> RunningSpans:
+def _sorted_runs(runs: RunningSpans) -> RunningSpans:
+    """Sort runs by track, then start; each is cut where the track's next one begins, and empty ones are removed."""
     runs = take_rows_of(runs, argsort_rows([runs.track, runs.start, runs.end]))
     end = until_next(runs.track, runs.start, runs.end)
     return take_rows_of(replace(runs, end=end), end > runs.start)
 
 
-def _bounds(track: I64, time: I64, is_out: Bools, boxes: Boxes) -> tuple[Bools, I64, I64]:
-    """Return the switches that make a run (all in, and out without an in), and the run's start and end."""
+def _run_bounds(track: I64, time: I64, is_out: Bools, boxes: Boxes) -> tuple[Bools, I64, I64]:
+    """Return (switches,) whether each switch makes a run, and the run's start and end.
+
+    All switches in make a run, and those switches out that have no switch in before them.
+    """
     is_first, is_last = begins_run(track), ends_run(track)
     before, after = np.roll(time, 1), np.roll(time, -1)
-    is_orphan = is_out & (is_first | np.roll(is_out, 1))
-    is_open = ~is_out & (is_last | ~np.roll(is_out, -1))
+    lacks_in = is_out & (is_first | np.roll(is_out, 1))
+    lacks_out = ~is_out & (is_last | ~np.roll(is_out, -1))
     start, end = time.copy(), after
-    end[is_open] = _last_sample(boxes, track[is_open], np.where(is_last, FAR, after)[is_open], time[is_open])
-    end[is_orphan] = time[is_orphan]
-    start[is_orphan] = _first_sample(boxes, track[is_orphan], np.where(is_first, 0, before)[is_orphan], time[is_orphan])
-    return ~is_out | is_orphan, start, end
+    end[lacks_out] = _last_sample(boxes, track[lacks_out], np.where(is_last, FAR, after)[lacks_out], time[lacks_out])
+    end[lacks_in] = time[lacks_in]
+    start[lacks_in] = _first_sample(boxes, track[lacks_in], np.where(is_first, 0, before)[lacks_in], time[lacks_in])
+    return ~is_out | lacks_in, start, end
 
 
-def _last_sample(boxes: Boxes, track: I64, until: I64, otherwise: I64) -> I64:
-    """Return the time of a track's last sample until a time; ``otherwise`` if none is later than that."""
-    row = last_until((boxes.track, boxes.moment), (track, until))
-    return np.where(row >= 0, np.maximum(np.append(boxes.moment, 0)[row], otherwise), otherwise)
+def _last_sample(boxes: Boxes, track: I64, until: I64, switch_in: I64) -> I64:
+    """Return the time of each track's last sample until ``until``; ``switch_in`` if it has none after that."""
+    row = last_until((boxes.track, boxes.time), (track, until))
+    return np.where(row >= 0, np.maximum(np.append(boxes.time, 0)[row], switch_in), switch_in)
 
 
-def _first_sample(boxes: Boxes, track: I64, after: I64, otherwise: I64) -> I64:
-    """Return a period before a track's first sample after a time, but not before that; ``otherwise`` without one."""
-    row = rows_until((boxes.track, boxes.moment), (track, after))
-    moment = np.append(boxes.moment, FAR)[row]
-    found = (np.append(boxes.track, -1)[row] == track) & (moment <= otherwise)
-    begin = np.maximum(moment - np.append(boxes.length, 0)[row], after)
-    return np.where(found, begin, otherwise)
+def _first_sample(boxes: Boxes, track: I64, after: I64, switch_out: I64) -> I64:
+    """Return the start of the box of each track's first sample after ``after``, but no earlier time than that.
+
+    Without a sample until ``switch_out``, return that time.
+    """
+    row = rows_until((boxes.track, boxes.time), (track, after))
+    time = np.append(boxes.time, FAR)[row]
+    is_in_run = (np.append(boxes.track, -1)[row] == track) & (time <= switch_out)
+    start = np.maximum(time - np.append(boxes.length, 0)[row], after)
+    return np.where(is_in_run, start, switch_out)
 
 
-_EVEN = 1.05
-"""Ratio of lengths up to which boxes may be distributed over CPUs."""
+_MAX_LENGTH_RATIO = 1.05
+"""Ratio of the longest box to the shortest up to which boxes may be distributed over CPUs."""
 
 
 def pieces_without_switches(
     profile: Profile, boxes: Boxes, waiting: Spans, runs: RunningSpans
 ) -> tuple[AnyArray, Spans]:
-    """Return the parts of boxes of threads without recorded switches, placed around waits and other runs.
+    """Place the boxes of threads without recorded switches around their waits and other threads' runs.
+
+    Returns the sample of each piece of a box, and the pieces.
 
     If samples have no CPU and more threads than CPUs would run at the same time, boxes are assigned to all CPUs in
-    turn, provided that they all have the same length; then they are pushed back only where CPUs are full.
+    turn, provided that they all have about the same length; then they are pushed back only where CPUs are full.
     """
     holes = spans_of(waiting.track, waiting.start, waiting.end)
-    cpu = _cpu_of(profile, boxes, runs)
+    cpu = _box_cpus(profile, boxes, runs)
     owner, pieces = _placed(boxes, holes, cpu, runs)
-    is_even = not len(boxes.length) or boxes.length.max() <= _EVEN * boxes.length.min()
-    if cpu is None and is_even and 0 < profile.meta.cpus < most_at_once(pieces):
+    have_equal_lengths = not len(boxes.length) or boxes.length.max() <= _MAX_LENGTH_RATIO * boxes.length.min()
+    if cpu is None and have_equal_lengths and 0 < profile.meta.cpus < most_at_once(pieces):
         del owner, pieces  # here and below: a second copy of all boxes takes too much memory
-        owner, pieces = _placed(boxes, holes, _in_turn(boxes, profile.meta.cpus), runs)
+        owner, pieces = _placed(boxes, holes, _cpus_in_turn(boxes, profile.meta.cpus), runs)
     return boxes.sample[owner], pieces
 
 
-def _in_turn(boxes: Boxes, cpus: int) -> AnyArray:
-    """Return (boxes,) the CPUs in turn, by time."""
-    turn = np.empty(len(boxes.track), np.int32)
-    turn[argsort_rows([boxes.moment, boxes.track])] = np.arange(len(turn), dtype=np.int32) % np.int32(cpus)
-    return turn
+def _cpus_in_turn(boxes: Boxes, cpus: int) -> AnyArray:
+    """Return (boxes,) a CPU for each box: CPU 0, 1, 2 … and 0 again, by time."""
+    cpu = np.empty(len(boxes.track), np.int32)
+    cpu[argsort_rows([boxes.time, boxes.track])] = np.arange(len(cpu), dtype=np.int32) % np.int32(cpus)
+    return cpu
 
 
 def _placed(boxes: Boxes, holes: Spans, cpu: AnyArray | None, runs: RunningSpans) -> tuple[I64 | slice, Spans]:
-    """Return the parts of all boxes, and each part's box; each ``cpu`` (boxes,) runs one at a time."""
+    """Place all boxes in running time; return the box of each piece, and the pieces (see RunningTime.to_wall).
+
+    ``cpu`` (boxes,): boxes of one CPU do not overlap; None if there are no CPUs.
+    """
     clock = RunningTime.without(holes)
-    moment = clock.of(boxes.track, boxes.moment)
-    chains = [BoxChains.of(boxes.track, moment)]
+    time = clock.from_wall(boxes.track, boxes.time)
+    chains = [BoxChains.of(boxes.track, time)]
     if cpu is not None:
-        chains.append(BoxChains.of(_apart(cpu, boxes.track, holes), moment))
-    start, end = place(moment, boxes.length, chains)
-    del moment
+        chains.append(BoxChains.of(_cpu_chains(cpu, boxes.track, holes), time))
+    start, end = place_boxes(time, boxes.length, chains)
+    del time
     chains.clear()
-    owner, pieces = clock.pieces(boxes.track, start, end)
+    owner, pieces = clock.to_wall(boxes.track, start, end)
     if cpu is not None and len(runs):
-        pieces = _beside_runs(cpu[owner], pieces, runs)
+        pieces = _outside_runs(cpu[owner], pieces, runs)
     if cpu is not None and len(holes):
-        pieces = replace(pieces, start=_behind_others(cpu[owner], pieces))
+        pieces = replace(pieces, start=_starts_after_others(cpu[owner], pieces))
     return owner, pieces
 
 
-def _apart(cpu: AnyArray, track: AnyArray, holes: Spans) -> AnyArray:
-    """Return (boxes,) the CPU of each box, or a number per track for tracks with holes."""
+def _cpu_chains(cpu: AnyArray, track: AnyArray, holes: Spans) -> AnyArray:
+    """Return (boxes,) the number of a chain: that of the CPU or, on tracks with holes, one for the track.
+
+    A track with holes has a clock of its own, so that its boxes cannot be in a chain with those of other tracks.
+    """
     if not len(holes):
         return cpu
     return np.where(np.isin(track, holes.track), int(cpu.max(initial=0)) + 1 + as_int64(track), cpu)
@@ -193,44 +218,47 @@ def _apart(cpu: AnyArray, track: AnyArray, holes: Spans) -> AnyArray:
 def most_at_once(spans: Spans) -> int:
     """Return the largest number of spans that overlap at any time."""
     starts, ends = np.sort(spans.start), np.sort(spans.end)
-    at_once = arange(1, len(starts) + 1)
+    at_once = arange(1, len(starts) + 1)  # at each start: spans begun less spans ended
     at_once -= searchsorted(ends, starts, "right")
     return int(at_once.max(initial=0))
 
 
-def _beside_runs(cpu: AnyArray, pieces: Spans, runs: RunningSpans) -> Spans:
-    """Return the parts of spans during which no recorded run is on their CPU.
+def _outside_runs(cpu: AnyArray, pieces: Spans, runs: RunningSpans) -> Spans:
+    """Cut pieces of boxes so that no recorded run on their CPU overlaps them; ``cpu`` (pieces,) is each one's.
 
-    An exiting thread has no tid any more, but is still sampled in its last run.
+    They may overlap even if all threads' switches are recorded: an exiting thread has no tid any more, but is still
+    sampled in its last run.
     """
-    others = take_rows_of(runs, argsort_rows([runs.cpu, runs.start]))
-    row = last_until((others.cpu, others.start), (cpu, pieces.end))
-    within = (row >= 0) & (np.append(others.end, 0)[row] > pieces.end)
-    end = np.where(within, np.append(others.start, 0)[row], pieces.end)
-    before = last_until((others.cpu, others.end), (cpu, end))
-    start = np.maximum(pieces.start, np.append(others.end, 0)[before])
+    runs = take_rows_of(runs, argsort_rows([runs.cpu, runs.start]))
+    row = last_until((runs.cpu, runs.start), (cpu, pieces.end))
+    ends_in_run = (row >= 0) & (np.append(runs.end, 0)[row] > pieces.end)
+    end = np.where(ends_in_run, np.append(runs.start, 0)[row], pieces.end)
+    run_before = last_until((runs.cpu, runs.end), (cpu, end))
+    start = np.maximum(pieces.start, np.append(runs.end, 0)[run_before])
     return replace(pieces, start=np.minimum(start, end), end=end)
 
 
-def _behind_others(cpu: AnyArray, pieces: Spans) -> I64:
+def _starts_after_others(cpu: AnyArray, pieces: Spans) -> I64:
     """Return (pieces,) starts that are not before the end of an earlier piece on the CPU.
 
-    Threads with waits each have a running time of their own, which is not comparable between CPUs: any remaining
-    overlap is cut.
+    Boxes of tracks with holes were placed without regard to other tracks (`_cpu_chains`), so that they may overlap.
     """
     start = np.maximum(pieces.start, earlier_ends(pieces.end, BoxChains.of(cpu, pieces.start)))
     return np.minimum(start, pieces.end)
 
 
-def _cpu_of(profile: Profile, boxes: Boxes, runs: RunningSpans) -> AnyArray | None:
-    """Return (boxes,) a number for each CPU, and one per track where it is unknown; None if no CPU is known."""
-    own: AnyArray = profile.samples.cpus[boxes.sample]
-    if int(own.max(initial=-1)) < 0:
+def _box_cpus(profile: Profile, boxes: Boxes, runs: RunningSpans) -> AnyArray | None:
+    """Return (boxes,) the CPU of each box; where it is unknown, a number above all CPUs for each track.
+
+    Returns None if no sample has its CPU.
+    """
+    cpu: AnyArray = profile.samples.cpus[boxes.sample]
+    if int(cpu.max(initial=-1)) < 0:
         return None
-    unknown = flatnonzero(own < 0)
+    unknown = flatnonzero(cpu < 0)
     if not len(unknown):
-        return own
-    highest = max(int(own.max()), int(runs.cpu.max(initial=-1)))
-    own = as_int64(own)
-    own[unknown] = highest + 1 + as_int64(boxes.track[unknown])
-    return narrow(own)
+        return cpu
+    highest = max(int(cpu.max()), int(runs.cpu.max(initial=-1)))
+    cpu = as_int64(cpu)
+    cpu[unknown] = highest + 1 + as_int64(boxes.track[unknown])
+    return narrow(cpu)

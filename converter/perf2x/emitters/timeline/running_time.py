@@ -1,12 +1,14 @@
-"""Time with the holes cut out during which a thread cannot have run.
+"""Running time: a thread's clock that stands still in *holes*, during which the thread cannot have run.
 
-::
+The box of a sample stands for the CPU time before the sample. If the thread waited in between, part of that CPU time
+was before the wait. So the holes (waits, and times off CPU) are cut out of the wall-clock time, boxes are placed in
+what is left, and they are split at the holes when they are converted back. With a hole from 10 to 30::
 
-    wall clock     0    10        30   40            a hole from 10 to 30
+    wall clock     0    10        30   40
     running time   0    10        10   20
+    box            5 to 15 in running time is 5 to 10 and 30 to 35 on the wall clock
 
-Boxes are placed in running time and split at the holes when converted back, so that a period that began before a wait
-continues after it.
+Tracks of one table have clocks of their own; all functions here work on the rows of many tracks at once.
 """
 
 from collections.abc import Sequence
@@ -43,8 +45,9 @@ from perf2x.base.columnar import (
 from perf2x.emitters.timeline.box_layout import BoxChains, earlier_ends
 
 FAR = 1 << 61
-"""Nanoseconds beyond all times."""
-_WORD = 1 << 63
+"""Nanoseconds beyond all times; sums and differences of two times still fit into int64."""
+_INT64_VALUES = 1 << 63
+"""Number of values of int64 that are not negative."""
 
 
 class Spans(ColumnTable):
@@ -56,119 +59,135 @@ class Spans(ColumnTable):
 
 
 def spans_of(track: I64, start: I64, end: I64) -> Spans:
-    """Sort spans; each ends where the next begins at the latest, and empty ones are removed."""
+    """Sort spans, in any order and perhaps overlapping: each is cut where the track's next one begins.
+
+    Empty spans are removed.
+    """
     order = argsort_rows([track, start, end])
     track, start, end = track[order], start[order], end[order]
     end = until_next(track, start, end)
-    some = end > start
-    return Spans(track[some], start[some], end[some])
+    not_empty = end > start
+    return Spans(track[not_empty], start[not_empty], end[not_empty])
 
 
 def until_next(track: AnyArray, start: I64, end: I64) -> I64:
-    """Return ends that are not after the start of the track's next span."""
+    """Return the ends of spans (sorted by track, then start), cut where the track's next span begins."""
     return np.where(ends_run(track), end, np.minimum(end, of_next(start, 0)))
 
 
 def gaps_between(spans: Spans) -> Spans:
-    """Return all time of the tracks that no span covers, from 0 to FAR."""
-    first, last = begins_run(spans.track), ends_run(spans.track)
-    start = np.concatenate([np.where(first, 0, np.roll(spans.end, 1)), spans.end[last]])
-    end = np.concatenate([spans.start, np.full(sum_of(last), FAR, np.int64)])
-    return spans_of(np.concatenate([spans.track, spans.track[last]]), start, end)
+    """Return all time from 0 to FAR that no span covers, for each track that has a span."""
+    is_first, is_last = begins_run(spans.track), ends_run(spans.track)
+    # the gap before each span, then the one after each track's last span
+    start = np.concatenate([np.where(is_first, 0, np.roll(spans.end, 1)), spans.end[is_last]])
+    end = np.concatenate([spans.start, np.full(sum_of(is_last), FAR, np.int64)])
+    return spans_of(np.concatenate([spans.track, spans.track[is_last]]), start, end)
 
 
 def union_of(one: Spans, other: Spans) -> Spans:
-    """Return all time that either covers, in the fewest spans."""
+    """Return all time that a span of either table covers, in the fewest spans; none ends after FAR."""
     both = join_tables([one, other])
     both = replace(both, end=np.minimum(both.end, FAR))
     both = take_rows_of(both, argsort_rows([both.track, both.start, both.end]))
-    chain = BoxChains.in_order(None, both.track)
-    first = flatnonzero(chain.first | (both.start > earlier_ends(both.end, chain)))
+    tracks = BoxChains.in_order(None, both.track)
+    # a span of the union begins after the ends of all earlier spans of its track
+    first = flatnonzero(tracks.is_first | (both.start > earlier_ends(both.end, tracks)))
     end = np.maximum.reduceat(both.end, as_intp(first)) if len(first) else both.end
     return replace(take_rows_of(both, first), end=end)
 
 
 class RunningTime(Frozen):
-    """Clocks that stand still in the holes of their tracks."""
+    """The clocks of all tracks; a track without holes runs on wall time."""
 
     holes: Spans
-    before: I64
-    """(holes,) total length of earlier holes of the track."""
-    at: I64
-    """(holes,) running time at each hole, ascending within a track."""
+    total_before: I64
+    """(holes,) total length of earlier holes of the same track."""
+    hole_time: I64
+    """(holes,) running time during each hole, ascending within a track."""
 
     @staticmethod
     def without(holes: Spans) -> "RunningTime":
         """Return the clocks of tracks with these holes."""
         lengths = holes.end - holes.start
         total = cumsum(lengths) - lengths  # may wrap around, but differences within a track do not
-        before = total - total[_first_of_track(holes)]
-        return RunningTime(holes, before, holes.start - before)
+        total_before = total - total[_first_of_track(holes)]
+        return RunningTime(holes, total_before, holes.start - total_before)
 
-    def of(self, track: I64, wall: I64) -> I64:
-        """Return the running time at wall times of tracks."""
+    def from_wall(self, track: I64, wall: I64) -> I64:
+        """Return (n,) the running time of each ``track`` at the wall-clock time ``wall``."""
         if not len(self.holes):
             return wall
         hole = last_until((self.holes.track, self.holes.start), (track, wall))
-        kept = flatnonzero(hole >= 0)
-        row = hole[kept]
-        result = wall.copy()
-        inside = np.minimum(wall[kept], self.holes.end[row]) - self.holes.start[row]
-        result[kept] -= self.before[row] + inside
-        return result
+        rows = flatnonzero(hole >= 0)
+        hole = hole[rows]
+        running = wall.copy()
+        time_in_hole = np.minimum(wall[rows], self.holes.end[hole]) - self.holes.start[hole]
+        running[rows] -= self.total_before[hole] + time_in_hole
+        return running
 
     def stretch(self, track: I64, wall: I64) -> tuple[I64, I64]:
-        """Return the span between two holes that each time lies in, or that ended last: its number and its end.
+        """Return (n,) the stretch, from one hole to the next, in which each time lies, and its end in running time.
 
-        The end is in running time. Every track must have a hole after all times.
+        A stretch is numbered by the hole after it. In a hole, it is the stretch before the hole. Every track must have
+        a hole after all times.
         """
-        following = rows_until((self.holes.track, self.holes.start), (track, wall))
-        before = np.maximum(following - 1, 0)
-        is_inside = (following > 0) & (self.holes.track[before] == track) & (wall < self.holes.end[before])
-        stretch = np.where(is_inside, before, following)
-        return stretch, self.at[stretch]
+        next_hole = rows_until((self.holes.track, self.holes.start), (track, wall))
+        before = np.maximum(next_hole - 1, 0)
+        is_in_hole = (next_hole > 0) & (self.holes.track[before] == track) & (wall < self.holes.end[before])
+        stretch = np.where(is_in_hole, before, next_hole)
+        return stretch, self.hole_time[stretch]
 
-    def last(self, track: I64) -> I64:
+    def at_last_hole(self, track: I64) -> I64:
         """Return the running time at the last hole of each track; every track must have one."""
-        return self.at[searchsorted(self.holes.track, track, "right") - 1]
+        return self.hole_time[searchsorted(self.holes.track, track, "right") - 1]
 
-    def pieces(self, track: AnyArray, start: I64, end: I64) -> tuple[I64 | slice, Spans]:
-        """Return boxes in running time as pieces of wall time, and each piece's box; empty boxes have none.
+    def to_wall(self, track: AnyArray, start: I64, end: I64) -> tuple[I64 | slice, Spans]:
+        """Return the pieces of wall-clock time of which boxes in running time consist, and each piece's box.
 
-        If each box is one piece, the boxes are a slice of all.
+        ``track``, ``start`` and ``end`` (boxes,) are the boxes; empty ones have no piece. The pieces of a box lie
+        between the holes that it crosses::
+
+            box, running time   |..........|
+            pieces, wall clock  |...|      |....|    |...|
+            holes                   |------|    |----|
+
+        Each piece's box is an index, or all of them are ``slice(None)`` if there are as many pieces as boxes.
         """
-        some = end > start
-        if not len(self.holes) and some.all():
+        not_empty = end > start
+        if not len(self.holes) and not_empty.all():
             return slice(None), Spans(track, start, end)
-        box = flatnonzero(some)
-        lane, begin, finish = track[box], start[box], end[box]
+        box = flatnonzero(not_empty)
+        track, start, end = track[box], start[box], end[box]
         if not len(self.holes):
-            return box, Spans(lane, begin, finish)
-        known = (self.holes.track, self.at)
-        early = last_until(known, (lane, begin))  # the last hole before the box, −1: none
-        late = last_until(known, (lane, finish - 1))
-        count = np.where(late < 0, 0, np.where(early < 0, late - self._first(late), late - early - 1) + 1)
-        first = np.where(early < 0, self._first(late), early + 1)
+            return box, Spans(track, start, end)
+        hole_times = (self.holes.track, self.hole_time)
+        hole_before = last_until(hole_times, (track, start))  # the last hole before the box, −1: none
+        last_hole = last_until(hole_times, (track, end - 1))  # the last hole before the end of the box
+        # number of holes within each box, and the first of them
+        new_holes = np.where(hole_before < 0, last_hole - self._first_hole(last_hole), last_hole - hole_before - 1) + 1
+        count = np.where(last_hole < 0, 0, new_holes)
+        first_hole = np.where(hole_before < 0, self._first_hole(last_hole), hole_before + 1)
+        # pieces of box i are the rows from offsets[i] on; one more than there are holes in it
         offsets = offsets_of(count + 1)
-        begins, ends = np.empty(offsets[-1], np.int64), np.empty(offsets[-1], np.int64)
-        begins[offsets[:-1]] = begin + self._passed(early)
-        ends[offsets[1:] - 1] = finish + self._passed(np.where(count > 0, late, early))
-        hole = ranges(first, count)
-        inner = trues(len(begins))
-        inner[offsets[1:] - 1] = False
-        ends[inner] = self.holes.start[hole]
-        begins[1:][inner[:-1]] = self.holes.end[hole]
+        starts, ends = np.empty(offsets[-1], np.int64), np.empty(offsets[-1], np.int64)
+        starts[offsets[:-1]] = start + self._total_until(hole_before)
+        ends[offsets[1:] - 1] = end + self._total_until(np.where(count > 0, last_hole, hole_before))
+        hole = ranges(first_hole, count)
+        is_followed = trues(len(starts))  # by another piece of its box
+        is_followed[offsets[1:] - 1] = False
+        ends[is_followed] = self.holes.start[hole]
+        starts[1:][is_followed[:-1]] = self.holes.end[hole]
         owner = row_numbers(count + 1)
-        some = ends > begins
-        return box[owner[some]], Spans(lane[owner[some]], begins[some], ends[some])
+        not_empty = ends > starts
+        return box[owner[not_empty]], Spans(track[owner[not_empty]], starts[not_empty], ends[not_empty])
 
-    def _first(self, hole: I64) -> I64:
+    def _first_hole(self, hole: I64) -> I64:
         """Return the first hole of each hole's track; 0 for −1."""
         return np.where(hole < 0, 0, _first_of_track(self.holes)[hole])
 
-    def _passed(self, hole: I64) -> I64:
-        """Return the total length of holes up to and including this one; 0 for −1."""
-        return np.where(hole < 0, 0, (self.before + self.holes.end - self.holes.start)[hole])
+    def _total_until(self, hole: I64) -> I64:
+        """Return the total length of the track's holes up to and including this one; 0 for −1."""
+        return np.where(hole < 0, 0, (self.total_before + self.holes.end - self.holes.start)[hole])
 
 
 def _first_of_track(spans: Spans) -> I64:
@@ -177,39 +196,49 @@ def _first_of_track(spans: Spans) -> I64:
     return first
 
 
-def last_until(known: tuple[AnyArray, I64], targets: tuple[AnyArray, I64]) -> I64:
-    """Return (targets,) the last known row of the same track that is not later than the target, −1 for none."""
-    if not len(known[0]) or not len(targets[0]):
+def last_until(rows: tuple[AnyArray, I64], targets: tuple[AnyArray, I64]) -> I64:
+    """Return (targets,) the last row of the same track that is not later than the target, −1 for none.
+
+    ``rows`` and ``targets`` are columns of tracks and of times; ``rows`` are sorted by track, then time.
+    """
+    if not len(rows[0]) or not len(targets[0]):
         return minus_ones(len(targets[0]))
-    row = rows_until(known, targets) - 1
-    return np.where((row >= 0) & (known[0][row] == targets[0]), row, -1)
+    row = rows_until(rows, targets) - 1
+    return np.where((row >= 0) & (rows[0][row] == targets[0]), row, -1)
 
 
-def rows_until(known: tuple[AnyArray, I64], target: tuple[AnyArray, I64]) -> I64:
-    """Return (targets,) the number of known rows, sorted by track, then time, up to each target."""
-    track, time = zip(known, target, strict=True)
-    if (_span(track) + 1) * _span(time) > _WORD:
-        track, time = _common_ranks(*track), _common_ranks(*time)
-    width = _span(time)
-    rows, targets = (as_int64(lane) * width + moment for lane, moment in zip(track, time, strict=True))
-    return searchsorted(rows, targets, "right")
+def rows_until(rows: tuple[AnyArray, I64], targets: tuple[AnyArray, I64]) -> I64:
+    """Return (targets,) the number of rows that are on earlier tracks, or on the same track and not later.
+
+    ``rows`` and ``targets`` are columns of tracks and of times; ``rows`` are sorted by track, then time.
+    """
+    tracks, times = zip(rows, targets, strict=True)
+    # a pair of track and time becomes one integer; if that is too large for int64, ranks replace both
+    if (_range_size(tracks) + 1) * _range_size(times) > _INT64_VALUES:
+        tracks, times = _common_ranks(*tracks), _common_ranks(*times)
+    width = _range_size(times)
+    row_keys, target_keys = (as_int64(track) * width + time for track, time in zip(tracks, times, strict=True))
+    return searchsorted(row_keys, target_keys, "right")
 
 
 def since(time: U64, origin: int) -> I64:
-    """Return nanoseconds since the origin, at least 0; hostile values are clamped to FAR."""
+    """Return nanoseconds since ``origin``, which may be negative; 0 for earlier times.
+
+    Times of hostile files are limited to FAR after the origin.
+    """
     later = time - np.minimum(np.uint64(max(origin, 0)), time)
-    passed = np.minimum(later, np.uint64(FAR), out=later).view(np.int64)
-    passed += max(-origin, 0)
-    return passed
+    nanoseconds = np.minimum(later, np.uint64(FAR), out=later).view(np.int64)
+    nanoseconds += max(-origin, 0)
+    return nanoseconds
 
 
-def _span(columns: Sequence[AnyArray]) -> int:
-    """Return the size of the range from the least value, or 0, to the largest, or 0."""
+def _range_size(columns: Sequence[AnyArray]) -> int:
+    """Return the number of integers from the least value of all columns to the largest; the range includes 0."""
     least = min(int(column.min(initial=0)) for column in columns)
     return max(int(column.max(initial=0)) for column in columns) - least + 1
 
 
 def _common_ranks(one: AnyArray, other: AnyArray) -> tuple[I64, I64]:
-    """Return two columns as indices of their common distinct values, so that a pair of indices fits one integer."""
+    """Return two columns as indices of their common, sorted distinct values."""
     rank = unique_inverse(np.append(one, other))[1]
     return rank[: len(one)], rank[len(one) :]

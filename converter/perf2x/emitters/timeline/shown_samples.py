@@ -1,22 +1,28 @@
 """The time spans in which each sample's stack is drawn on its track; all timelines share them.
 
-perf records nothing while a thread sleeps. Showing each stack until the next sample would draw hours of work that never
-happened. So a stack is drawn for the CPU time that its sample stands for, up to the sample's time:
+perf records nothing while a thread sleeps. If each stack were drawn until the next sample, timelines would show hours
+of work that never happened. So a stack is drawn for the CPU time that its sample stands for, up to the sample's time;
+this time span is the *box* of the sample.
+
+How long a box is:
+
+- A sample of a clock event stands for its period: the CPU time since the sample before.
+- If no drawn event is a clock, each sample stands for the typical interval between two samples.
+- If one is, it alone determines how long a thread ran: samples of other events have no duration.
+
+Where a box is:
 
 - If the thread's context switches were recorded, it ran from each switch in to the next switch out, and only then. The
-  first stack of a run is drawn from the switch in, the last one to the switch out. A run without a sample is drawn with
-  the next stack if the period of its sample reaches back to the run.
-- Otherwise boxes of known lengths are placed before their samples (box_layout.py). If samples have CPUs, boxes of one
-  CPU do not overlap either: another thread's sample ends a box, and at most as many threads run at the same time as
-  there are CPUs (running_spans.py).
+  first stack of such a *run* is drawn from the switch in, the last one to the switch out. A run without a sample is
+  drawn with the next stack if the period of its sample reaches back to the run.
+- Otherwise boxes are placed before their samples, pushed back in time if they would overlap (box_layout.py). If samples
+  have CPUs, boxes of one CPU do not overlap either: another thread's sample ends a box, and at most as many threads run
+  at the same time as there are CPUs (running_spans.py).
 - A wait begins at its sample and lasts for its value. No box of its thread overlaps it.
 
-So per track the boxes sum to the periods of the clock event, or to samples × typical interval for other events. With
-context switches they sum to the time between the switches, which is the same to within a period.
-
-A sample of a clock event stands for its period: the CPU time since the sample before. All other events together stand
-for the typical interval between two samples. If a clock is drawn, it alone determines how long a thread ran, and
-samples of other events have no duration.
+So the boxes of a track add up to the periods of the clock event or, without a clock, to the number of samples times the
+typical interval. With context switches they add up to the time between the switches, which is the same to within a
+period.
 """
 
 import numpy as np
@@ -43,7 +49,7 @@ from perf2x.base.columnar import (
     take_rows_of,
     unique,
 )
-from perf2x.emitters.timeline.box_layout import order_of
+from perf2x.emitters.timeline.box_layout import order_unless_sorted
 from perf2x.emitters.timeline.running_spans import Boxes, RunningSpans, pieces_without_switches, runs_of
 from perf2x.emitters.timeline.running_time import (
     FAR,
@@ -58,189 +64,198 @@ from perf2x.emitters.timeline.running_time import (
 from perf2x.emitters.timeline.tracks import cpu_tracks_of, tracks_of
 from perf2x.model.profile import Profile, Wait, placed_waits, sampled
 
-_LONGEST_GUESS_NS = 10_000_000
-_SHORTEST_GUESS_NS = 1000
-_BUSY = 1.5
-"""A thread keeps running between two samples if they are at most this many times the median step apart."""
+_MAX_TYPICAL_NS = 10_000_000
+_MIN_TYPICAL_NS = 1000
+_BUSY_RATIO = 1.5
+"""A thread is taken to run from one sample to the next if they are at most this many times the median step apart."""
 
 
 class Durations(Frozen):
-    """The length of each sample to draw, in nanoseconds; 0 for a sample that is drawn as an instant.
+    """How long each sample is drawn."""
 
-    ``is_wait``: the time begins at the sample; otherwise it ends there.
-    """
-
-    time: I64
+    length: I64
+    """Nanoseconds; 0 for a sample that is drawn as an instant."""
     is_wait: Bools
+    """Whether that time begins at the sample; otherwise it ends there."""
 
 
-def durations_of(profile: Profile, shown: I64, track: I64 | None = None) -> Durations:
-    """Return the time that each of the ``shown`` samples (rows, ascending) stands for.
+def durations_of(profile: Profile, drawn: I64, sample_tracks: I64 | None = None) -> Durations:
+    """Return (drawn samples,) the time for which each sample stands; ``drawn`` are rows of Profile.samples, ascending.
 
-    ``track`` (samples,) are the tracks of all samples, if already known; they matter only if no shown event is a clock.
+    ``sample_tracks`` (samples,) are the tracks of all samples, None to find them; they are needed only if no drawn
+    event is a clock.
     """
-    samples, rows = profile.samples, slice(None) if len(shown) == len(profile.samples) else shown
+    samples, rows = profile.samples, slice(None) if len(drawn) == len(profile.samples) else drawn
     event, value = samples.event[rows], np.maximum(samples.value[rows], 0)
     is_wait = placed_waits(samples)[rows]
     ran = (samples.waits[rows] == Wait.RAN) & sampled(profile)[rows]
     clock = _clock(profile, flatnonzero(bincount(event[ran])).tolist())
     if clock is not None:
         return Durations(np.where(is_wait | (ran & (event == clock)), value, 0), is_wait)
-    typical = typical_interval(profile, tracks_of(profile)[1] if track is None else track, shown[ran])
+    typical = typical_interval(profile, tracks_of(profile)[1] if sample_tracks is None else sample_tracks, drawn[ran])
     return Durations(np.where(is_wait, value, np.where(ran, typical, 0)), is_wait)
 
 
 def _clock(profile: Profile, events: list[int]) -> int | None:
-    """Return the clock among some events: the default event if it is one, or else the first whose unit is time.
+    """Return the clock among some events: the default event if it is one, otherwise the first whose unit is time.
 
-    Returns None without one.
+    Returns None if there is no clock.
     """
     clocks = [row for row in events if profile.events[row].unit == "nanoseconds"]
     return profile.default_event if profile.default_event in clocks else next(iter(clocks), None)
 
 
-def typical_interval(profile: Profile, track: I64, rows: I64) -> int:
-    """Return the nanoseconds between two of these samples while their thread runs.
+def typical_interval(profile: Profile, sample_tracks: I64, rows: I64) -> int:
+    """Return the nanoseconds from one of these samples to the next while their thread runs.
 
-    It is the mean of all steps between a thread's samples that are not much longer than the median, so that sleeps do
-    not count. If it is far longer than the requested interval (``-F``), threads sleep between most samples, and the
-    requested interval is returned.
+    It is the mean of the steps between samples of a track, without those that are much longer than the median, in which
+    the thread slept. If the mean is far longer than the requested interval (``-F``), threads sleep between most
+    samples, and the requested interval is returned.
     """
     frequency = sum(profile.events[row].frequency for row in unique(profile.samples.event[rows]).tolist())
-    steps = _steps(profile, track, rows)
-    busy = steps[steps <= _BUSY * np.median(steps)] if len(steps) else steps
-    typical = busy.mean() if len(busy) else 0 if not frequency else _LONGEST_GUESS_NS
-    if frequency and typical > _BUSY * 10**9 / frequency:
+    steps = _steps(profile, sample_tracks, rows)
+    busy_steps = steps[steps <= _BUSY_RATIO * np.median(steps)] if len(steps) else steps
+    typical = busy_steps.mean() if len(busy_steps) else 0 if not frequency else _MAX_TYPICAL_NS
+    if frequency and typical > _BUSY_RATIO * 10**9 / frequency:
         typical = 10**9 / frequency
-    return int(np.clip(typical, _SHORTEST_GUESS_NS, _LONGEST_GUESS_NS))
+    return int(np.clip(typical, _MIN_TYPICAL_NS, _MAX_TYPICAL_NS))
 
 
-def _steps(profile: Profile, track: I64, rows: I64) -> I64:
-    """Return the nanoseconds from each sample to the next one of its track."""
-    order = rows[argsort_small(track[rows])]
-    lane = track[order]
-    steps: I64 = as_int64(np.diff(profile.samples.times[order])[lane[1:] == lane[:-1]])
+def _steps(profile: Profile, sample_tracks: I64, rows: I64) -> I64:
+    """Return the nanoseconds from each sample to the next one of its track; a track's last sample has no step."""
+    order = rows[argsort_small(sample_tracks[rows])]
+    track = sample_tracks[order]
+    steps: I64 = as_int64(np.diff(profile.samples.times[order])[track[1:] == track[:-1]])
     return steps
 
 
-_REACH = 2
-"""Number of periods before a sample that are drawn with its stack if switches show that its thread ran."""
+_MAX_PERIODS = 2
+"""Number of periods before a sample that may be drawn with its stack, if switches show that its thread ran."""
 
 
 class ShownSamples(ColumnTable):
-    """One row per time span, by track, then start. Times are nanoseconds since ``origin_of(profile)``.
+    """The time spans in which samples are drawn, by track, then start; spans of a track never overlap.
 
-    Rows of a track never overlap; ``joined``: row i ends where row i + 1 of the same track begins. A sample has several
-    rows if its period began before a wait, and none if it has no duration.
+    A sample has several rows if its period began before a wait, and none if it has no duration. Times are nanoseconds
+    since ``origin_of(profile)``, unless they are converted to ticks (``in_ticks``).
     """
 
     track: AnyArray
-    """Whole numbers, of 32 bits if that suffices, because there are millions of rows."""
+    """Row of Tracks; int32 if that suffices, because there are millions of rows."""
     sample: AnyArray
-    """Row in Profile.samples, also of 32 bits if that suffices."""
+    """Row in Profile.samples; int32 if that suffices."""
     start: I64
     end: I64
-    joined: Bools
+    meets_next: Bools
+    """Whether row i ends where row i + 1 of the same track begins."""
 
 
 def thread_runs(profile: Profile) -> RunningSpans:
-    """Return when the threads of all tracks (``tracks_of``) were on CPU, by context switches; empty without them."""
+    """Return when the threads of all tracks (``tracks_of``) were on CPU; empty without context switches."""
     samples = profile.samples
     if not profile.switches:
         return no_rows(RunningSpans)
-    everything, track = arange(len(samples)), tracks_of(profile)[1]
+    all_samples, sample_tracks = arange(len(samples)), tracks_of(profile)[1]
     origin = origin_of(profile)
-    boxes = _boxes(track, everything, since(samples.times, origin), durations_of(profile, everything, track))
-    return runs_of(profile, origin, boxes)
+    durations = durations_of(profile, all_samples, sample_tracks)
+    return runs_of(profile, origin, _boxes(sample_tracks, all_samples, since(samples.times, origin), durations))
 
 
-def origin_of(profile: Profile, standing: Durations | None = None) -> int:
+def origin_of(profile: Profile, durations: Durations | None = None) -> int:
     """Return time 0 of every timeline (ns on the recording's clock): the start of the first box or run.
 
-    ``standing`` are the durations of all samples, if already known.
+    It may be negative. ``durations`` are those of all samples, None to compute them.
     """
     time = profile.samples.time
     if time is None or not len(time):
         return 0
-    standing = durations_of(profile, arange(len(time))) if standing is None else standing
-    length = np.where(standing.is_wait, 0, standing.time)
+    durations = durations_of(profile, arange(len(time))) if durations is None else durations
+    length = np.where(durations.is_wait, 0, durations.length)
+    # boxes of samples that are later than this begin after the first sample
     latest = np.uint64(min(int(time[0]) + int(length.max()), (1 << 64) - 1))
-    early = slice(int(searchsorted(time, latest, "right")))  # no later box begins before the first
+    early = slice(int(searchsorted(time, latest, "right")))
     length, time = as_uint64(length[early]), time[early]
-    earlier = int((length - np.minimum(length, time)).max())  # the first box begins this long before the clock's zero
-    first = -earlier if earlier else int((time - np.minimum(length, time)).min())
+    # unsigned: how long before the clock's zero a box begins, and otherwise the earliest start
+    before_zero = int((length - np.minimum(length, time)).max())
+    first = -before_zero if before_zero else int((time - np.minimum(length, time)).min())
     switches = profile.switches
     return min(first, int(switches.time[0])) if switches else first
 
 
-def shown_samples(profile: Profile, track: AnyArray, sample: AnyArray) -> ShownSamples:
-    """Return the time spans in which the samples of the rows ``sample`` (ascending) are drawn.
+def shown_samples(profile: Profile, sample_tracks: AnyArray, drawn: AnyArray) -> ShownSamples:
+    """Return the time spans in which the samples ``drawn`` (rows of Profile.samples, ascending) are drawn.
 
-    ``track`` is the track of every sample of the profile.
+    ``sample_tracks`` (samples,) is the track of every sample of the profile.
     """
-    if profile.samples.time is None or not len(sample):
+    if profile.samples.time is None or not len(drawn):
         return no_rows(ShownSamples)
-    standing = durations_of(profile, sample, track)
-    origin = origin_of(profile, standing if len(sample) == len(profile.samples) else None)
-    time, waits = since(profile.samples.time, origin), sample[standing.is_wait]
-    boxes = _boxes(track, sample, time, standing)
-    waiting = Spans(track[waits], time[waits], time[waits] + np.minimum(standing.time[standing.is_wait], FAR))
-    del standing, time
-    waiting, runs = _giving_way(waiting, boxes), runs_of(profile, origin, boxes)
+    durations = durations_of(profile, drawn, sample_tracks)
+    origin = origin_of(profile, durations if len(drawn) == len(profile.samples) else None)
+    time, waits = since(profile.samples.time, origin), drawn[durations.is_wait]
+    boxes = _boxes(sample_tracks, drawn, time, durations)
+    wait_length = np.minimum(durations.length[durations.is_wait], FAR)
+    waiting = Spans(sample_tracks[waits], time[waits], time[waits] + wait_length)
+    del durations, time
+    waiting, runs = _shortened_waits(waiting, boxes), runs_of(profile, origin, boxes)
     parts = []
     if len(runs):
-        watched = np.isin(boxes.track, runs.track)
+        has_runs = np.isin(boxes.track, runs.track)
         idle = union_of(gaps_between(runs.spans()), take_rows_of(waiting, np.isin(waiting.track, runs.track)))
-        parts.append(_in_runs(take_rows_of(boxes, watched), idle))
-        boxes = take_rows_of(boxes, ~watched)
+        parts.append(_in_runs(take_rows_of(boxes, has_runs), idle))
+        boxes = take_rows_of(boxes, ~has_runs)
     parts.append((waits, waiting))
     parts.append(pieces_without_switches(profile, boxes, waiting, runs))
     del boxes
-    return _in_order(parts)
+    return _merged(parts)
 
 
 def in_ticks(shown: ShownSamples, tick: int) -> ShownSamples:
-    """Round the rows to whole ticks of ``tick`` nanoseconds; rows that then last no tick are dropped."""
+    """Convert times to whole ticks of ``tick`` nanoseconds, rounded; rows that then last no tick are dropped."""
     start, end = ((time + tick // 2) // tick for time in (shown.start, shown.end))
-    kept = end > start
-    rows = slice(None) if kept.all() else kept
-    return _joined(shown.track[rows], shown.sample[rows], start[rows], end[rows])
+    not_empty = end > start
+    rows = slice(None) if not_empty.all() else not_empty
+    return _shown(shown.track[rows], shown.sample[rows], start[rows], end[rows])
 
 
 def on_cpus(profile: Profile, shown: ShownSamples) -> ShownSamples:
     """Return what ran on each known CPU, on the tracks of ``cpu_tracks_of``; waits are left out."""
     samples = profile.samples
     cpu = as_int64(samples.cpus[shown.sample])
-    known = flatnonzero((cpu >= 0) & (samples.waits[shown.sample] == Wait.RAN))
-    track = searchsorted(cpu_tracks_of(profile).cpu, cpu[known])
-    return _in_order([(shown.sample[known], Spans(track, shown.start[known], shown.end[known]))])
+    on_cpu = flatnonzero((cpu >= 0) & (samples.waits[shown.sample] == Wait.RAN))
+    track = searchsorted(cpu_tracks_of(profile).cpu, cpu[on_cpu])
+    return _merged([(shown.sample[on_cpu], Spans(track, shown.start[on_cpu], shown.end[on_cpu]))])
 
 
-def _boxes(track: AnyArray, sample: AnyArray, time: I64, standing: Durations) -> Boxes:
-    is_held = (standing.time > 0) & ~standing.is_wait
-    rows, length = (sample, standing.time) if is_held.all() else (sample[is_held], standing.time[is_held])
-    order = argsort_small(track if len(rows) == len(track) else track[rows])
+def _boxes(sample_tracks: AnyArray, drawn: AnyArray, time: I64, durations: Durations) -> Boxes:
+    """Return the boxes of drawn samples, except of waits and of samples without a duration.
+
+    ``sample_tracks`` and ``time`` (samples,) are columns of all samples, ``drawn`` and ``durations`` of those to draw.
+    """
+    has_box = (durations.length > 0) & ~durations.is_wait
+    rows, length = (drawn, durations.length) if has_box.all() else (drawn[has_box], durations.length[has_box])
+    order = argsort_small(sample_tracks if len(rows) == len(sample_tracks) else sample_tracks[rows])
     rows, length = rows[order], length[order]
-    return Boxes(narrow(track[rows]), narrow(rows), time[rows], np.minimum(length, FAR, out=length))
+    return Boxes(narrow(sample_tracks[rows]), narrow(rows), time[rows], np.minimum(length, FAR, out=length))
 
 
-def _giving_way(waiting: Spans, boxes: Boxes) -> Spans:
-    """Shorten by a period those waits that end exactly at a sample of their thread.
+def _shortened_waits(waiting: Spans, boxes: Boxes) -> Spans:
+    """Return waits; those that end exactly at a sample of their thread are shortened by the length of its box.
 
-    No record shows when the thread resumed: its own sample is the first sign, and stands for the period before it.
+    In this case no record shows when the thread resumed: its own sample is the first sign, and stands for the period
+    before it.
     """
     if not len(waiting):
         return waiting
-    row = last_until((boxes.track, boxes.moment), (waiting.track, waiting.end))
-    guessed = (row >= 0) & (np.append(boxes.moment, -1)[row] == waiting.end)
-    period = np.where(guessed, np.append(boxes.length, 0)[row], 0)
-    return replace(waiting, end=np.maximum(waiting.end - period, waiting.start))
+    row = last_until((boxes.track, boxes.time), (waiting.track, waiting.end))
+    ends_at_sample = (row >= 0) & (np.append(boxes.time, -1)[row] == waiting.end)
+    box_length = np.where(ends_at_sample, np.append(boxes.length, 0)[row], 0)
+    return replace(waiting, end=np.maximum(waiting.end - box_length, waiting.start))
 
 
 def _in_runs(boxes: Boxes, idle: Spans) -> tuple[AnyArray, Spans]:
     """Fill each run with the stacks of its thread's samples, for threads whose runs are known: all time not ``idle``.
 
-    ::
+    Returns the sample of each piece, and the pieces. ::
 
         runs       |-----------|      |--|     |----------|
         samples       A    B                      C   D
@@ -249,49 +264,53 @@ def _in_runs(boxes: Boxes, idle: Spans) -> tuple[AnyArray, Spans]:
     Runs after a thread's last sample show its stack for at most a period.
     """
     clock = RunningTime.without(idle)
-    lane, ran = boxes.track, clock.of(boxes.track, boxes.moment)
-    run, run_end = clock.stretch(lane, boxes.moment)
-    is_last = ends_run(lane)
-    limit = np.where(is_last, clock.last(lane), run_end)
-    end = np.where(ends_run(lane, run), np.minimum(limit, ran + boxes.length), ran)
-    before = of_previous(np.where(is_last, 0, end), 0)
-    start = np.maximum(before, ran - np.minimum(_REACH * boxes.length, ran))
-    owner, pieces = clock.pieces(lane, start, end)
+    track, time = boxes.track, clock.from_wall(boxes.track, boxes.time)
+    run, run_end = clock.stretch(track, boxes.time)
+    is_last = ends_run(track)
+    # a box ends at its sample; the last one in a run extends to the end of the run, a thread's last one beyond it
+    max_end = np.where(is_last, clock.at_last_hole(track), run_end)
+    end = np.where(ends_run(track, run), np.minimum(max_end, time + boxes.length), time)
+    # a box begins where the one before it ends, but only a few periods before its sample
+    end_before = of_previous(np.where(is_last, 0, end), 0)
+    start = np.maximum(end_before, time - np.minimum(_MAX_PERIODS * boxes.length, time))
+    owner, pieces = clock.to_wall(track, start, end)
     return boxes.sample[owner], pieces
 
 
-def _in_order(parts: list[tuple[AnyArray, Spans]]) -> ShownSamples:
-    """Merge the rows of all parts by track and start; a row that reaches into the next one is cut where that begins.
+def _merged(parts: list[tuple[AnyArray, Spans]]) -> ShownSamples:
+    """Merge parts, which are samples and their time spans, by track and start.
 
-    Empties the list of parts, because a second copy of all rows takes too much memory.
+    A span that reaches into the next one is cut where that begins. The list of parts is emptied, because a second copy
+    of all rows takes too much memory.
     """
     filled = [part for part in parts if len(part[0])] or parts[:1]
     parts.clear()
-    columns = [[rows for rows, _ in filled]]
+    columns = [[samples for samples, _ in filled]]
     columns += [[getattr(spans, name) for _, spans in filled] for name in Spans.__struct_fields__]
     filled.clear()
-    sample, track, start, end = (_put_together(column) for column in columns)
-    order = order_of(track, start)
+    sample, track, start, end = (_concatenated(column) for column in columns)
+    order = order_unless_sorted(track, start)
     if order is not None:
         track, sample, start, end = track[order], sample[order], start[order], end[order]
-    some = end > start
-    if not some.all():  # an empty row must not cut the one before
-        track, sample, start, end = track[some], sample[some], start[some], end[some]
+    not_empty = end > start
+    if not not_empty.all():  # an empty row must not cut the one before
+        track, sample, start, end = track[not_empty], sample[not_empty], start[not_empty], end[not_empty]
     end = until_next(track, start, end)
-    some = end > start
-    if some.all():
-        return _joined(track, sample, start, end)
-    return _joined(track[some], sample[some], start[some], end[some])
+    not_empty = end > start
+    if not_empty.all():
+        return _shown(track, sample, start, end)
+    return _shown(track[not_empty], sample[not_empty], start[not_empty], end[not_empty])
 
 
-def _put_together(column: list[AnyArray]) -> AnyArray:
+def _concatenated(column: list[AnyArray]) -> AnyArray:
     """Concatenate the arrays of a list, which is emptied."""
-    whole = np.concatenate(column) if len(column) > 1 else column[0]
+    array = np.concatenate(column) if len(column) > 1 else column[0]
     column.clear()
-    return whole
+    return array
 
 
-def _joined(track: AnyArray, sample: AnyArray, start: I64, end: I64) -> ShownSamples:
-    joined = falses(len(track))
-    joined[:-1] = (track[1:] == track[:-1]) & (start[1:] == end[:-1])
-    return ShownSamples(track, sample, start, end, joined)
+def _shown(track: AnyArray, sample: AnyArray, start: I64, end: I64) -> ShownSamples:
+    """Return the table with these columns, sorted by track, then start."""
+    meets_next = falses(len(track))
+    meets_next[:-1] = (track[1:] == track[:-1]) & (start[1:] == end[:-1])
+    return ShownSamples(track, sample, start, end, meets_next)

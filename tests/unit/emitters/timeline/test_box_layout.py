@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.emitters.timeline import box_layout
-from perf2x.emitters.timeline.box_layout import BoxChains, order_of, place
+from perf2x.emitters.timeline.box_layout import BoxChains, order_unless_sorted, place_boxes
 
 BOXES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 400), st.integers(1, 60)), max_size=25)
 """Track, CPU, moment, length."""
@@ -18,7 +18,7 @@ BOXES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 
 def test_rows_are_ordered_by_lane_then_time_and_equal_ones_stay(rows, in_order) -> None:
     rows = sorted(rows) if in_order else rows
     lane, time = (np.array([row[at] for row in rows], np.int64) for at in range(2))
-    order = order_of(lane, time)
+    order = order_unless_sorted(lane, time)
     assert (list(range(len(rows))) if order is None else order.tolist()) == sorted(
         range(len(rows)), key=lambda row: rows[row]
     )
@@ -75,14 +75,14 @@ def close_gaps(boxes: list[tuple[int, int]], kinds: list[list[list[int]]]) -> li
 def vectorised(rows: list[tuple[int, int, int, int]], with_cpus: bool) -> tuple[np.ndarray, np.ndarray]:
     track, cpu, moment, length = (np.array([row[at] for row in rows], np.int64) for at in range(4))
     chains = [BoxChains.of(track, moment)] + ([BoxChains.of(cpu, moment)] if with_cpus else [])
-    return place(moment, length, chains)
+    return place_boxes(moment, length, chains)
 
 
 @given(BOXES, st.booleans(), st.sampled_from((1, 1000)), st.sampled_from((0, 256)))
 def test_boxes_are_placed_as_the_twin_places_them(rows, with_cpus, scale, long) -> None:
     """``long`` 0: chains are lowered one by one."""
     rows = [(track, cpu, moment * scale, length * scale + 3) for track, cpu, moment, length in rows]
-    with patch.object(box_layout, "_LONG", long):
+    with patch.object(box_layout, "_LONG_CHAIN", long):
         start, end = vectorised(rows, with_cpus)
     track, cpu, moment, length = ([row[at] for row in rows] for at in range(4))
     kinds = scalar_chains(moment, track, *([cpu] if with_cpus else []))

@@ -43,7 +43,7 @@ def twin(shown: ShownSamples, node: list[int], tree: FrameTree, key: list[int], 
     for row, where in enumerate(node):
         wanted = path(tree, where)[outermost:]
         shared = 0
-        if row and shown.joined[row - 1]:
+        if row and shown.meets_next[row - 1]:
             while shared < min(len(opened), len(wanted)) and made[opened[shared]][2] == wanted[shared]:
                 shared += 1
         closed, opened = opened[shared:], opened[:shared]
@@ -51,7 +51,7 @@ def twin(shown: ShownSamples, node: list[int], tree: FrameTree, key: list[int], 
         for number in closed:
             met = (
                 is_long
-                and shown.joined[row - 1]
+                and shown.meets_next[row - 1]
                 and shared < len(wanted)
                 and key[wanted[shared]] == key[made[number][2]]
             )

@@ -74,7 +74,7 @@ def test_the_union_covers_what_either_does(rows, others) -> None:
 def test_running_time_stands_still_in_holes(rows, boxes) -> None:
     holes = spans(rows)
     track, wall, _ = table(boxes)
-    ran = RunningTime.without(holes).of(track, wall)
+    ran = RunningTime.without(holes).from_wall(track, wall)
     for lane, moment, found in zip(track.tolist(), wall.tolist(), ran.tolist(), strict=True):
         assert found == sum(not is_hole(holes, lane, at) for at in range(moment))
 
@@ -83,7 +83,7 @@ def test_running_time_stands_still_in_holes(rows, boxes) -> None:
 def test_pieces_cover_the_box_and_no_hole(rows, boxes) -> None:
     holes = spans(rows)
     track, start, length = table(boxes)
-    owner, pieces = RunningTime.without(holes).pieces(track, start, start + length)
+    owner, pieces = RunningTime.without(holes).to_wall(track, start, start + length)
     drawn: dict[int, list[int]] = {row: [] for row in range(len(boxes))}
     of_box = np.arange(len(boxes))[owner]  # where each box is one piece, a slice stands for all
     for box, lane, begin, end in zip(of_box.tolist(), pieces.track, pieces.start, pieces.end, strict=True):

@@ -134,12 +134,12 @@ def test_what_holds_for_every_timeline(drawn, waits) -> None:
     for one, other in pairwise(range(len(found))):
         if found.track[one] == found.track[other]:
             assert found.end[one] <= found.start[other]
-            assert found.joined[one] == (found.end[one] == found.start[other])
+            assert found.meets_next[one] == (found.end[one] == found.start[other])
         else:
             assert found.track[one] < found.track[other]
-            assert not found.joined[one]
+            assert not found.meets_next[one]
     assert found.track.tolist() == track[found.sample].tolist()
-    standing = durations_of(profile, np.arange(len(profile.samples)), track).time
+    standing = durations_of(profile, np.arange(len(profile.samples)), track).length
     assert np.all(standing[found.sample] > 0), "a moment is drawn"
     assert_cpus_run_one_thread(profile, found)
     assert len(tracks) == len(set(track.tolist()))

@@ -226,5 +226,5 @@ def _wait_packets(profile: Profile, rows: I64, callstack_iids: I32, ids: ThreadI
     rows = rows[waits]
     thread, name = as_int64(ids.row_of_thread[samples.thread[rows]]), as_int64(samples.wait[rows])
     texts, bounds = list(_WAIT_NAMES.values()), np.stack([samples.times[rows], wait_ends(samples)[rows]], axis=1)
-    callstacks = callstack_iids[waits]
-    yield from thread_slices(ids, thread, TrackKind.WAITS, "off-cpu", texts, bounds, name, sequence, callstacks)
+    callstack_iids = callstack_iids[waits]
+    yield from thread_slices(ids, thread, TrackKind.WAITS, "off-cpu", texts, bounds, name, sequence, callstack_iids)

@@ -214,8 +214,8 @@ def _with_cpus_of_exits(switches: _CpuSwitches) -> _CpuSwitches:
     order = argsort_rows([switches.thread, switches.time, switches.is_out, switches.cpu])
     switches = take_rows_of(switches, order)
     follows_in = ~begins_run(switches.thread) & switches.is_out & ~of_previous(switches.is_out, True)
-    lacks_cpu = follows_in & (switches.cpu < 0)
-    return replace(switches, cpu=np.where(lacks_cpu, of_previous(switches.cpu, -1), switches.cpu))
+    cpu_before = of_previous(switches.cpu, -1)
+    return replace(switches, cpu=np.where(follows_in & (switches.cpu < 0), cpu_before, switches.cpu))
 
 
 def _without_early_ends(switches: _CpuSwitches, tid: I64) -> _CpuSwitches:

@@ -1,7 +1,7 @@
 """Descriptions of tracks of threads, processes and the whole recording, and slices on tracks of threads.
 
-Every track has an id of its own (TrackDescriptor.uuid). The ids of threads come first: a thread has one for each kind of track.
-Those of processes follow, which are their pids after an offset, then those of counters.
+Every track has an id of its own (TrackDescriptor.uuid). The ids of threads come first: a thread has one for each kind
+of track. Those of processes follow, which are their pids after an offset, then those of counters.
 """
 
 from collections.abc import Iterator, Sequence
