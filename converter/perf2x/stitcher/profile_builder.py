@@ -67,16 +67,16 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
     if result.totals.period >= MOST_VALUE:
         raise too_much(session.source)
     strings = StringInterner()
-    threads, thread_rank = _sorted_threads(history, result.threads, strings)
+    threads, row_of_thread = _sorted_threads(history, result.threads, strings)
     mappings, locations, functions, stacks, node_of_stack = _resolve_stacks(history, result, strings)
     name_cgroups = partial(_cgroup_names, history.sideband.cgroups, strings)
     if result.timeline is None:
         rows = replace(
-            result.samples, thread=thread_rank[result.samples.thread], stack=node_of_stack[result.samples.stack]
+            result.samples, thread=row_of_thread[result.samples.thread], stack=node_of_stack[result.samples.stack]
         )
         samples = _sum_rows(rows if rows.cgroup is None else replace(rows, cgroup=name_cgroups(rows.cgroup)))
     else:
-        samples = _timeline_samples(result.timeline, thread_rank, node_of_stack, name_cgroups)
+        samples = _timeline_samples(result.timeline, row_of_thread, node_of_stack, name_cgroups)
     return Profile(
         strings=strings.table(),
         events=profile_events(session.events, is_count=session.counts),
@@ -89,7 +89,7 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
         meta=_profile_meta(session, result.totals),
         switches=None if result.timeline is None else thread_switches(history, threads, strings),
         losses=None if result.timeline is None else losses(session.events, history.sideband.losts),
-        recorded=None if result.recorded is None else result.recorded.renumber(thread_rank, node_of_stack),
+        recorded=None if result.recorded is None else result.recorded.renumber(row_of_thread, node_of_stack),
         parents=None if result.timeline is None else parents(history.sideband.forks, threads),
         default_event=int(samples.event.min()) if len(samples) else 0,
     )
@@ -107,8 +107,8 @@ def _sorted_threads(history: ProcessHistory, stitched: ThreadRows, strings: Stri
     order = argsort_rows([pid, tid, comm.ranks(), first_sequence])
     pid, tid, comm, process = pid[order], tid[order], comm[order], process[order]
     begins_row = begins_run(pid, tid, comm.indices)
-    rank = np.empty(len(order), np.int32)
-    rank[order] = cumsum(begins_row) - 1
+    row = np.empty(len(order), np.int32)
+    row[order] = cumsum(begins_row) - 1
     # one sorted thread for each fork: a thread that was renamed has several rows, and counts as started in the first
     started, _ = group_rows([pid, tid, stitched.start[order]])
     threads = Threads(
@@ -116,9 +116,9 @@ def _sorted_threads(history: ProcessHistory, stitched: ThreadRows, strings: Stri
         tid=as_int32(tid[begins_row]),
         comm=strings.add_all(comm[begins_row]),
         process=strings.add_all(process[begins_row]),
-        starts=as_int32(bincount(rank[order][started], sum_of(begins_row))),
+        starts=as_int32(bincount(row[order][started], sum_of(begins_row))),
     )
-    return threads, rank
+    return threads, row
 
 
 def _resolve_stacks(
@@ -184,13 +184,13 @@ def _sum_rows(rows: SampleRows) -> ProfileSamples:
 
 
 def _timeline_samples(
-    rows: TimedRows, thread_rank: I32, node_of_stack: I32, name_cgroups: _CgroupNames
+    rows: TimedRows, row_of_thread: I32, node_of_stack: I32, name_cgroups: _CgroupNames
 ) -> ProfileSamples:
     """Return one row per sample, sorted by time, then by content.
 
     ``rows`` are changed in place, column by column, because a second copy of millions of samples takes too much memory.
     """
-    rows.thread[:], rows.stack[:] = np.append(thread_rank, -1)[rows.thread], np.append(node_of_stack, -1)[rows.stack]
+    rows.thread[:], rows.stack[:] = np.append(row_of_thread, -1)[rows.thread], np.append(node_of_stack, -1)[rows.stack]
     order = argsort_rows([rows.time, rows.thread, rows.event, rows.stack, rows.value])
     columns: tuple[AnyArray, ...] = (rows.event, rows.thread, rows.stack, rows.cpu, rows.value, rows.time)
     for column in columns:

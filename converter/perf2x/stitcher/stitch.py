@@ -230,7 +230,7 @@ class Stitcher:
 
         Returns (n,) the numbers of the stacks.
         """
-        none = minus_ones(len(samples))
+        none = minus_ones(len(samples))  # and none + 1: no root frames
         chain = ListArray(np.arange(len(samples) + 1, dtype=np.int64), samples.ip)
         sequence, (pid, tid) = self._history.sequence_of(samples), (as_int64(samples.pid), as_int64(samples.tid))
         return self._stacks(samples, chain, none, none + 1, sequence, self._threads.of(pid, tid, sequence)[1])

@@ -77,14 +77,14 @@ class DeferredRecords:
         self.has_time = has_time
         self._time_key: U64 = records.time if has_time else records.position.view(np.uint64)
         execs = flatnonzero(comms.is_exec)
-        self.execs = KeyedTimes(comms.pid[execs], comms.time[execs])
+        self.exec_times = KeyedTimes(comms.pid[execs], comms.time[execs])
         """Times of execs by pid."""
 
     def __len__(self) -> int:
         return len(self._records)
 
     @cached_property
-    def threads(self) -> KeyedTimes:
+    def times_by_thread(self) -> KeyedTimes:
         """Times of each thread's records; computed on first use, because healthy recordings never need it."""
         return KeyedTimes(self._records.tid, self._time_key)
 
@@ -94,17 +94,17 @@ class DeferredRecords:
         columns = (self._records.cookie, self._records.tid, self._time_key)
         return sum_of(~begins_run(*columns))
 
-    def orphans(self, used: Bools) -> int:
+    def orphans(self, is_joined: Bools) -> int:
         """Return the number of records whose cookie belongs to no joined sample.
 
-        ``used`` (records,) is True for records that were joined with a sample.
+        ``is_joined`` (records,): whether each record was joined with a sample.
         """
         cookie = self._records.cookie
         if not len(cookie):
             return 0
         first = flatnonzero(begins_run(cookie))
-        is_used = np.logical_or.reduceat(used, as_intp(first))
-        return sum_of(np.diff(first, append=len(cookie))[~is_used])
+        is_joined_cookie = np.logical_or.reduceat(is_joined, as_intp(first))
+        return sum_of(np.diff(first, append=len(cookie))[~is_joined_cookie])
 
     def time_keys(self, time: U64 | None, position: I64) -> U64:
         """Return (n,) the keys by which samples and records are ordered: times, or positions without timestamps."""
@@ -196,7 +196,7 @@ class DeferredRecords:
         if not self.has_time:
             return is_same_process
         record_time = self._time_key[record]
-        return is_same_process & self.execs.between(
+        return is_same_process & self.exec_times.between(
             pid, np.minimum(time_key, record_time), np.maximum(time_key, record_time)
         )
 
@@ -218,6 +218,6 @@ class DeferredRecords:
         # If the thread has another record in between, it returned to user space since, so the counter wrapped around.
         after = np.minimum(record_time, time_key[far]) + np.uint64(1)
         before = np.maximum(record_time, time_key[far]) - np.uint64(1)
-        other_round = far[self.threads.between(tid[far], after, before)]
+        other_round = far[self.times_by_thread.between(tid[far], after, before)]
         record[other_round] = -1
         outcome[other_round] = JoinOutcome.REFUSED

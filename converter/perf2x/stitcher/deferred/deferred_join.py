@@ -82,16 +82,17 @@ def missing_reasons(missing: MissingUserStacks, sideband: Sideband, records: Def
     """Return the number of samples by reason, in the order of MissingReason; every sample has one reason."""
     if not len(missing):
         return {}
+    # more stays than threads: some thread was in the kernel twice, so it returned in between
     if not len(sideband.deferred) and len(missing.cookie) > len(unique(missing.tid)):
         return {str(MissingReason.INJECTED): sum_of(missing.count)}
-    next_record = records.threads.after(missing.tid, missing.last)  # time of the thread's next deferred record
+    next_record = records.times_by_thread.after(missing.tid, missing.last)  # time of the thread's next deferred record
     exits = sideband.exits
     exit_times = KeyedTimes(exits.tid, records.time_keys(exits.time, exits.position))
     has_exited = exit_times.after(missing.tid, missing.last) != FOREVER
     is_lost = _lost_after(sideband.losts, missing, records)
     # An exec ends the process's other threads, and gives the leader's id to its caller. So later records with the id of
     # the sample's thread are not that thread's.
-    has_execed = records.execs.between(missing.pid, missing.last, next_record)
+    has_execed = records.exec_times.between(missing.pid, missing.last, next_record)
     has_returned = (next_record != FOREVER) & ~has_execed
     has_exited |= has_execed
     reasons = np.select(
@@ -126,7 +127,7 @@ class DeferredTally(Struct):
     """(len(JoinOutcome),) number of samples with each outcome."""
     missing: list[MissingUserStacks]
     """Samples whose record is missing, one part per batch."""
-    used: Bools
+    is_joined: Bools
     """(deferred records,) whether a sample was joined with each record."""
 
 
@@ -149,7 +150,7 @@ class DeferredJoin:
             record[rows], outcome[rows] = self._records.match(
                 cookies[rows], samples.pid[rows], samples.tid[rows], time_key[rows]
             )
-            self.tally.used[record[record >= 0]] = True
+            self.tally.is_joined[record[record >= 0]] = True
             self._add_missing(samples, cookies, time_key, flatnonzero(outcome == JoinOutcome.MISSING))
         self.tally.outcomes += bincount(outcome, len(JoinOutcome))
         return record, outcome
@@ -158,7 +159,7 @@ class DeferredJoin:
         """Add the outcomes of other batches of the recording."""
         self.tally.outcomes += other.outcomes
         self.tally.missing += other.missing
-        self.tally.used |= other.used
+        self.tally.is_joined |= other.is_joined
 
     def _add_missing(self, samples: Samples, cookies: U64, time_key: U64, rows: I64) -> None:
         """Keep what explains why the records of samples ``rows`` are missing: a row per stay in the kernel."""
@@ -210,5 +211,5 @@ def deferred_report(history: ProcessHistory, tally: DeferredTally) -> DeferredRe
         missing_reasons=missing_reasons(missing, history.sideband, history.deferred),
         refused=int(outcomes[JoinOutcome.REFUSED]),
         duplicates=history.deferred.duplicates,
-        orphans=history.deferred.orphans(tally.used),
+        orphans=history.deferred.orphans(tally.is_joined),
     )

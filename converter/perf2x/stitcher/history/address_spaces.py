@@ -91,7 +91,8 @@ def find_images(
 
 def _count_ancestors(parent: I64) -> I64:
     """Return (images,) the number of ancestors of each image, by pointer doubling."""
-    # ``count`` is the number of ancestors below ``ancestor``; each iteration doubles the distance
+    # count[i] is the number of ancestors of i up to ancestor[i], inclusive; each iteration doubles it. The extra last
+    # row is for ancestor −1.
     ancestor, count = np.append(parent, -1), as_int64(np.append(parent >= 0, False))
     while (ancestor >= 0).any():
         count += count[ancestor]

@@ -48,12 +48,13 @@ def kernel_text_of(spaces: AddressSpaces, mmaps: Mmaps) -> KernelText | None:
         return None
     start, end = mmaps.start[rows], end_addresses(mmaps.start[rows], mmaps.length[rows])
     longest = int(np.argmax(end - start))
-    first, limit = start[longest : longest + 1], end[longest : longest + 1]
+    first, limit = start[longest : longest + 1], end[longest : longest + 1]  # arrays of one address
     if limit[0] <= first[0] or not spaces.ranges.is_uniform(first, limit - np.uint64(1))[0]:
         return None
     epochs = spaces.kernel_epochs
     through_exec = falses(len(epochs))
     found = spaces.find(epochs, repeat(first, len(epochs)), through_exec)
+    # the mapping is that of the kernel's last epoch
     exists = falses(2 * spaces.epoch_count + 2)
     exists[lookup_contexts(epochs, through_exec)] = found == found[-1]
     return KernelText(first[0], limit[0] - first[0], int(found[-1]), exists)

@@ -6,7 +6,7 @@ From the words of a chain to the row of a sample taken in the kernel whose user 
                        └── part of mode KERNEL ──┘                  └ part of mode USER ┘
     context    epoch of the kernel           epoch of the process
                at the sample's time          at the record's time
-    mode bits          ip   ra   ra                           ip   ra
+    kind               ip   ra   ra                           ip   ra
     row                k0   k1   k2                           u0   u1               [stack not copied]
 
 The first address of a part is an instruction pointer (ip), the others are return addresses (ra). A user part in the
@@ -38,7 +38,7 @@ from perf2x.stitcher.history.mapping_lookup import lookup_contexts
 from perf2x.stitcher.stacks.callchain import ChainFrames, ChainParts, decode_chains, decode_user_chains
 from perf2x.stitcher.stacks.frame_keys import FrameKeys, mode_bits, root_frame_keys, without_return
 
-_LOW = np.int64(0xFFFFFFFF)
+_LOW_HALF = np.int64(0xFFFFFFFF)
 _UPPER_HALF = np.uint64(1 << 63)
 
 
@@ -63,7 +63,7 @@ class StackInputs(ColumnTable):
         """
         return [
             self.user_epoch << 16 | as_int64(self.mode) << 8 | self.root,
-            self.kernel_epoch << 32 | self.deferred_epoch & _LOW,
+            self.kernel_epoch << 32 | self.deferred_epoch & _LOW_HALF,
             self.deferred_chain,
         ]
 
@@ -78,19 +78,21 @@ class StackRowBuilder:
 
     def rows(self, inputs: StackInputs) -> ListArray:
         """Return (n,) uint64 frame keys of each stack, innermost first."""
-        parts = [self._own_rows(inputs)]
+        sections = [self._own_rows(inputs)]
         if (inputs.deferred_chain >= 0).any():
-            parts.append(self._deferred_rows(inputs))
+            sections.append(self._deferred_rows(inputs))
         if inputs.root.any():
             has_root = inputs.root > 0
-            parts.append(ListArray(offsets_of(has_root), root_frame_keys(inputs.root[has_root])))
-        return parts[0] if len(parts) == 1 else side_by_side(parts)
+            sections.append(ListArray(offsets_of(has_root), root_frame_keys(inputs.root[has_root])))
+        return sections[0] if len(sections) == 1 else side_by_side(sections)
 
     def _own_rows(self, inputs: StackInputs) -> ListArray:
         """Return (n,) keys of the frames in the sample's own chain."""
         frames = decode_chains(inputs.chain, inputs.mode)
         parts = frames.parts
-        mode = np.where(parts.mode == CpuMode.UNKNOWN, np.uint8(CpuMode.USER), parts.mode)  # chains without a marker
+        # Addresses before the first marker, or after an unknown one, may have no mode. They are taken as user
+        # addresses, except for the kernel's among them, see below.
+        mode = np.where(parts.mode == CpuMode.UNKNOWN, np.uint8(CpuMode.USER), parts.mode)
         part = parts.of_frames(len(frames.address))
         context, bits = _part_contexts(parts, mode, inputs), mode_bits(mode)
         rows, kernel_epoch = _kernel_frames_of_unknown_mode(frames, part, inputs)
@@ -107,7 +109,7 @@ class StackRowBuilder:
         """
         is_joined = inputs.deferred_chain >= 0
         chain, epoch = inputs.deferred_chain[is_joined], inputs.deferred_epoch[is_joined]
-        pairs, index = unique_inverse(chain << 32 | epoch & _LOW)
+        pairs, index = unique_inverse(chain << 32 | epoch & _LOW_HALF)
         frames = decode_user_chains(self._deferred[pairs >> 32])
         parts = frames.parts
         epochs = (pairs << 32 >> 32)[parts.row]  # the low half, with its sign
