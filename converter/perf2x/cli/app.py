@@ -168,6 +168,7 @@ app = typer.Typer(
 
 
 def _show_version(is_set: bool) -> None:
+    """With ``--version``, print the version and exit."""
     if is_set:
         typer.echo(f"perf2x {__version__}")
         raise typer.Exit

@@ -1,8 +1,8 @@
 """The options of an output format on the command line of a command that writes it.
 
 A format is a struct (model/plugin_options.py). A field whose Setting has names becomes an option of the command when
-the format is chosen with ``--to`` or by the suffix of ``-o``; every other field with a Setting is set by ``--set
-NAME=VALUE``.
+the format is chosen with ``--to`` or by the suffix of ``-o``. ``--set NAME=VALUE`` sets every other field with a
+Setting.
 """
 
 from collections.abc import Sequence

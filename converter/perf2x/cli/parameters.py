@@ -52,7 +52,10 @@ class Only(FieldMark):
 
 
 class Honouring(FieldMark):
-    """The command supports options whose ``Setting.group`` is among these, instead of those in ``FINISHED``."""
+    """The command supports options whose ``Setting.group`` is one of these; without this mark, one of ``FINISHED``.
+
+    Here the names are those of groups of options, not of fields.
+    """
 
 
 class Hidden(FieldMark):
@@ -66,7 +69,7 @@ def parameter_of(setting: Setting) -> inspect.Parameter:
     default = setting.default if setting.typed_default is ... else setting.typed_default
     common: dict[str, Any] = {
         "metavar": setting.metavar or (None if is_choice else setting.name.upper()),
-        "help": setting.help.replace("[", r"\["),  # escaped for completions of zsh and fish, which show it
+        "help": setting.help.replace("[", r"\["),  # escaped for the completions of zsh and fish, which show the help
         "show_default": setting.shown_default,
         "autocompletion": setting.complete,
         "min": setting.least,
@@ -106,6 +109,7 @@ def make_struct(kind: type[OptionStruct], typed: Mapping[str, Any]) -> OptionStr
     for field in kind.__struct_fields__:
         setting, nested = settings.get(field), struct_in(hints[field])
         if field == "features":
+            # the settings of every feature; a feature whose settings are all defaults is off, and left out
             features = (make_struct(feature_kind, typed) for feature_kind in feature_settings())
             values[field] = tuple(feature for feature in features if feature != type(feature)())
         elif nested is not None and any(name in typed for name in nested.__struct_fields__):
@@ -198,9 +202,8 @@ def make_command(name: str, function: Callable[..., None]) -> Any:
         function(**arguments)
 
     text, _, examples = (inspect.getdoc(function) or "").partition("\n\n::\n\n")
-    help_text = "\n\n".join(
-        " ".join(part.split()) for part in text.split("\n\n")
-    )  # one line a paragraph: typer wraps it
+    # each paragraph becomes one line, which typer wraps
+    help_text = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
     command = make_unparsed_command(name, run, parameters, cls=HelpfulCommand, help=help_text, epilog=dedent(examples))
     command.rare = {setting.name for _, settings in declared.values() for setting in settings if setting.rare}
     command.params[-1].hidden = not command.rare  # --help-all, if --help shows everything

@@ -11,6 +11,8 @@ from typing import Any
 
 from perf2x.errors import Perf2xError
 
+# For settings whose option has another name: the name of the option, and a space and its value if that matters. The
+# setting ``latency``, for example, is turned on by ``--value latency``.
 _OPTION_NAMES = {
     "latency": "value latency",
     "data_objects": "by data-object",
@@ -18,7 +20,6 @@ _OPTION_NAMES = {
     "fail_if_unresolved": "fail_if unresolved",
     "fail_if_missing_user": "fail_if missing-user",
 }
-"""Settings whose option has another name; some are one value of an option (``--value latency``)."""
 
 
 @contextmanager
@@ -40,10 +41,8 @@ def as_typed(option_name: Callable[[str], str]) -> Iterator[None]:
 def option_of(parameters: Iterable[Any], setting: str) -> str:
     """Return the option for a setting, such as ``--pid`` for ``filters.pids``.
 
-    It is the setting itself if the command has no option for it.
-
-    ``parameters`` are those of the command. A ``setting`` that is an option already stays unchanged. A switch that is
-    on by default is named by its negative form, ``--no-inline``.
+    ``parameters`` are those of the command. If none of them is for the setting, or ``setting`` is an option already, it
+    is returned unchanged. A switch that is on by default is named by its negative form, ``--no-inline``.
     """
     if setting.startswith("--"):
         return setting

@@ -14,6 +14,7 @@ from perf2x.errors import OptionError
 UsageError: Any = typer.BadParameter.__base__
 """Base class of typer's usage errors; typer does not export it."""
 
+# Options of other commands or of perf, and what to suggest in their place: those that the command has.
 _SIMILAR_OPTIONS = {
     "--format": ("--to",),
     "--to": ("--format",),
@@ -24,7 +25,6 @@ _SIMILAR_OPTIONS = {
     "-p": ("--pid",),
     "-C": ("--cpu",),
 }
-"""Options of other commands or of perf, and what to suggest in their place: those that the command has."""
 
 
 @contextlib.contextmanager
@@ -60,7 +60,7 @@ def _sentence(error: Any, context: Any) -> str:
 
 
 def takes_format(command: Any) -> bool:
-    """Return whether a command takes the options of the output format chosen with ``--to``: it has ``--set``, too."""
+    """Return whether a command takes options of the output format. Such a command has ``--set``."""
     return any("--set" in parameter.opts for parameter in command.params)
 
 

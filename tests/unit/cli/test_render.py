@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from rich.cells import cell_len
 
 from perf2x.cli.render.csv_table import csv_text, flattened
-from perf2x.cli.render.fit_text import cell_width, share_width, shorten
+from perf2x.cli.render.fit_text import cell_width, divide_width, shorten
 from perf2x.cli.render.markdown_table import (
     MAX_BYTES,
     Section,
@@ -73,7 +73,7 @@ def test_piled_marks_do_not_grow_a_cell() -> None:
 
 @given(st.lists(st.integers(0, 100), min_size=1, max_size=4), st.integers(0, 200))
 def test_columns_share_the_width(wanted: list[int], cells: int) -> None:
-    shares = share_width(wanted, cells)
+    shares = divide_width(wanted, cells)
     assert all(share <= want for share, want in zip(shares, wanted, strict=True))
     if sum(wanted) <= cells:
         assert shares == wanted

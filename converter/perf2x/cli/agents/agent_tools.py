@@ -27,11 +27,12 @@ from perf2x.tools.tables.report_tables import Caller, call_tree, callers_of
 
 MAX_BYTES = 20_000
 """Maximum size of an answer in bytes, about 5,000 tokens."""
+# The largest number of rows that a question may ask for.
 _MOST_ROWS = 200
 # Maximum number of functions whose callers are listed at once.
 _MOST_FUNCTIONS = 63
 _BYTES_PER_TOKEN = 4
-_CONFIDENCE = 0.95
+_CONFIDENCE = 0.95  # of the intervals of changes
 _SCREEN = Screen(WITHOUT_TERMINAL)
 
 By = Literal["function", "object", "thread"]
@@ -69,7 +70,7 @@ class AgentTools:
         from perf2x.cli.render.top_table import remarks, top_report
 
         loaded = self._loaded(recording)
-        table = top(loaded, by=by, sort=sort, limit=_checked(limit))
+        table = top(loaded, by=by, sort=sort, limit=_checked_limit(limit))
         return _answer([*top_report(table, (recording,)).lines(_SCREEN), *remarks(table, loaded)])
 
     def callers(self, recording: str, function: str, limit: int = 20) -> str:
@@ -77,7 +78,7 @@ class AgentTools:
         ``function`` is a name as ``top`` shows it, or a glob."""
         from perf2x.features.annotate.make_listings import choose_functions
 
-        profile, max_rows = self._loaded(recording).profile, _checked(limit)
+        profile, max_rows = self._loaded(recording).profile, _checked_limit(limit)
         matching = choose_functions(profile, ListingOptions(function, source=True, value="period"))
         if len(matching) > _MOST_FUNCTIONS:
             reason = f"it matches {len(matching):,} functions, more than {_MOST_FUNCTIONS}"
@@ -115,7 +116,14 @@ class AgentTools:
 
         sides = (self._loaded(before), self._loaded(after))
         table = diff(
-            *sides, by=by, sort=sort, normalize=normalize, per=per, per_value=per_value, map=map, limit=_checked(limit)
+            *sides,
+            by=by,
+            sort=sort,
+            normalize=normalize,
+            per=per,
+            per_value=per_value,
+            map=map,
+            limit=_checked_limit(limit),
         )
         notes = [*table.notes, *([table.unmoved_note] if table.unmoved else ())]
         return _answer([*diff_report(table, _CONFIDENCE).lines(_SCREEN), *notes])
@@ -140,7 +148,7 @@ class AgentTools:
         from perf2x.fleet.query import answered
 
         with answered(self._files.find(dataset, folder=True), sql) as answer:
-            layout, left_out = first_rows(answer, _checked(limit))
+            layout, left_out = first_rows(answer, _checked_limit(limit))
         more = [f"… {left_out:,} more rows"] if left_out else []
         return _answer([*text_lines(layout, _SCREEN), *more])
 
@@ -171,7 +179,7 @@ def _caller_lines(profile: Profile, name: str, object_name: str, rows: Sequence[
     yield from [f"… {len(rows) - limit:,} more"] if len(rows) > limit else []
 
 
-def _checked(limit: int) -> int:
+def _checked_limit(limit: int) -> int:
     """Return the limit. Raises OptionError if it is out of range."""
     if not 1 <= limit <= _MOST_ROWS:
         raise OptionError(f"limit={limit}: it must be from 1 to {_MOST_ROWS}")

@@ -38,7 +38,7 @@ class AllowedFolders:
         try:
             resolved = path.resolve()
             resolved.lstat()  # raises the errors that resolve() leaves out
-        except FileNotFoundError:  # its path can still be judged
+        except FileNotFoundError:  # a path inside the folders gets an error of its own
             pass
         except (OSError, RuntimeError, ValueError):  # too long, a loop of links, an invalid character
             return None

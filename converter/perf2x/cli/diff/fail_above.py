@@ -105,20 +105,22 @@ class DiffGate(Frozen):
         """
         judged = check.comparison.judged(check.rows, self.flags.confidence, (limited_share, limited_share))
         verdict.intervals.update({(check.kind, *row.key): row.interval(self.sort) for row in judged})
-        large = [row for row in judged if row.moved(self.sort) > check.allowed]
+        over_limit = [row for row in judged if row.moved(self.sort) > check.allowed]
         if check.kind == "share" and not functions.normalize:
-            large = self._costlier(large, functions, limited_share, verdict)
+            over_limit = self._costlier(over_limit, functions, limited_share, verdict)
         if callers and not self.flags.any_change and check.kind in ("function", "share"):
-            large = self._not_moved(large, check, functions, callers, verdict)
-        exceeding = {
-            (check.kind, *row.key): row for row in sorted(large, key=lambda row: (-row.moved(self.sort), row.key))
+            over_limit = self._not_moved(over_limit, check, functions, callers, verdict)
+        over_limit_by_key = {
+            (check.kind, *row.key): row for row in sorted(over_limit, key=lambda row: (-row.moved(self.sort), row.key))
         }
         if check.with_total:
             total = check.comparison.whole_change(self.flags.confidence, limited_share)
             verdict.intervals[TOTAL] = total.interval(self.sort)
-            exceeding = {TOTAL: total} | exceeding if total.moved(self.sort) > check.allowed else exceeding
+            over_limit_by_key = (
+                {TOTAL: total} | over_limit_by_key if total.moved(self.sort) > check.allowed else over_limit_by_key
+            )
         noise = []  # names of rows that noise may explain
-        for key, row in exceeding.items():
+        for key, row in over_limit_by_key.items():
             name = f"{row.name} in {row.object}" if row.object else row.name
             name = f"the share of {name}" if check.kind == "share" else name
             if self._is_growth(row):
@@ -143,7 +145,7 @@ class DiffGate(Frozen):
 
     def _not_moved(
         self,
-        large: Sequence["Change"],
+        over_limit: Sequence["Change"],
         check: "_Check",
         functions: "Comparison",
         callers: "CallersOf",
@@ -151,7 +153,7 @@ class DiffGate(Frozen):
     ) -> list["Change"]:
         """Return the rows that did not just take over the cost of other code; add notes on those that did."""
         moved: set[Key] = set()
-        if grown := [row for row in large if self._is_growth(row)]:
+        if grown := [row for row in over_limit if self._is_growth(row)]:
             from perf2x.tools.diff.moved_code import MovedCode
 
             for keys, sentence in MovedCode(functions, check.comparison, self.sort, callers, check.allowed).explained(
@@ -160,7 +162,7 @@ class DiffGate(Frozen):
                 moved.update(keys)
                 if sentence not in verdict.notes:
                     verdict.notes.append(sentence)
-        return [row for row in large if row.key not in moved]
+        return [row for row in over_limit if row.key not in moved]
 
     def _is_growth(self, row: "Change") -> bool:
         """Return whether a cost grew: by any amount if any change counts, otherwise by more than noise explains."""
@@ -196,7 +198,7 @@ class GateVerdict(Frozen):
     cause: str = ""
     """A sentence on the likely cause of the failures, if there is a single one."""
     notes: list[str] = field(default_factory=list)
-    """Sentences on names that neither recording has, and on changes that exceed a limit but may be noise."""
+    """Sentences on what did not fail: names that neither recording has, growth that may be noise, moved code."""
     other_program: str = ""
     """A sentence if the earlier recording is of another program; then nothing was compared."""
     intervals: dict["RowKey", "Interval"] = field(default_factory=dict)
@@ -221,7 +223,7 @@ class _Check(Frozen):
     """One limit and the rows that it applies to."""
 
     limit: "GrowthLimit"
-    kind: str
+    kind: str  # of rows: function, object, thread or share
     comparison: "Comparison"
     allowed: float
     """The largest acceptable change, in the event's unit."""

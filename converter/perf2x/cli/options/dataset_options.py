@@ -107,7 +107,7 @@ class LabelFlags(Frozen):
             output if is_address(output) else str(Path(output).absolute()),
             replace(options, timeline=self.timeline, keep=frozenset({"cgroup"})),
             {**tags, **tags_of_variables(self.tag_from)},
-            os.urandom(8).hex(),
+            os.urandom(8).hex(),  # id of the run
             self.tag_from,
             self.start_time,
             leave_ns,

@@ -67,8 +67,9 @@ class FormatFlags(Frozen):
     def outputs(self, profile: "View", target: str, suffix: str) -> "Iterator[tuple[str, View]]":
         """Yield the name and the profile of each file to write.
 
-        It is one file named ``target``; or with ``--per-event``, one for each event that has samples, whose name is in
-        that of the file: ``out.cycles.folded``. Raises OptionError if several files would go to standard output.
+        It is one file named ``target``; with ``--per-event``, it is a file for each event that has samples, with the
+        name of the event before the suffix: ``out.cycles.folded``. Raises OptionError if several files would go to
+        standard output.
         """
         if not self.per_event:
             yield target, profile

@@ -1,4 +1,4 @@
-"""Options specific to ``perf2x report``."""
+"""The options of ``perf2x report``."""
 
 from typing import Annotated, Literal
 

@@ -29,12 +29,12 @@ class _Row(Frozen):
     total: Costs = ()
 
 
-class _Profiled(Frozen):
-    """The event that the listings show, and columns of other events."""
+class _ShownEvent(Frozen):
+    """The event whose costs the listings show, and columns of other events."""
 
-    event: str
+    name: str
     unit: str
-    event_total: int
+    total: int
     """The cost of all samples of the event."""
     other_columns: LineColumns
     """Other events and ratios."""
@@ -55,7 +55,7 @@ def listing_report(profile: View, columns: Sequence[str] = ()) -> Report:
     listings = profile.listings
     assert listings is not None
     measure = listings.measures[0]
-    profiled = _Profiled(
+    shown_event = _ShownEvent(
         profile.events[measure.event].name,
         measure.unit,
         sum_of(weights(profile, measure.value)[profile.samples.event == measure.event]),
@@ -64,33 +64,33 @@ def listing_report(profile: View, columns: Sequence[str] = ()) -> Report:
 
     def lines(screen: Screen) -> Iterator[str]:
         for function in listings.functions:
-            yield from _function_lines(function, profiled, screen)
+            yield from _function_lines(function, shown_event, screen)
 
     def facts() -> dict[str, Any]:
         return {
-            "event": profiled.event,
-            "unit": profiled.unit,
-            "value": profiled.event_total,
-            **({"columns": wholes(profiled.other_columns.columns)} if columns else {}),
-            "functions": [_function_facts(function, profiled) for function in listings.functions],
+            "event": shown_event.name,
+            "unit": shown_event.unit,
+            "value": shown_event.total,
+            **({"columns": wholes(shown_event.other_columns.columns)} if columns else {}),
+            "functions": [_function_facts(function, shown_event) for function in listings.functions],
         }
 
     return Report(lines, facts)
 
 
-def _function_facts(function: FunctionListing, profiled: _Profiled) -> dict[str, Any]:
+def _function_facts(function: FunctionListing, shown_event: _ShownEvent) -> dict[str, Any]:
     """Return the listings of a function for JSON."""
     return {
         "name": function.name,
         "object": function.object,
-        **profiled.facts(function.own, function.total),
+        **shown_event.facts(function.own, function.total),
         "sources": [
             {
                 "path": source.path,
                 "reason": source.reason,
                 "lines": [
                     {"line": int(row.position) if row.position.isdigit() else 0, "text": row.text}
-                    | profiled.facts(row.own, row.total)
+                    | shown_event.facts(row.own, row.total)
                     for row in source_rows(source)
                 ],
             }
@@ -102,7 +102,7 @@ def _function_facts(function: FunctionListing, profiled: _Profiled) -> dict[str,
                 "symbol": code.symbol,
                 "reason": code.reason,
                 "instructions": [
-                    {name: getattr(row, name) for name in _INSTRUCTION_FIELDS} | profiled.facts(row.own, row.total)
+                    {name: getattr(row, name) for name in _INSTRUCTION_FIELDS} | shown_event.facts(row.own, row.total)
                     for row in code.rows
                 ],
             }
@@ -111,24 +111,24 @@ def _function_facts(function: FunctionListing, profiled: _Profiled) -> dict[str,
     }
 
 
-def _function_lines(function: FunctionListing, profiled: _Profiled, screen: Screen) -> Iterator[str]:
+def _function_lines(function: FunctionListing, shown_event: _ShownEvent, screen: Screen) -> Iterator[str]:
     """Yield a heading with the costs of a function, then a table for each source file and each copy of its code."""
     own, total = function.own[0], function.total[0]
-    amounts = (f"{label} {format_amount(cost, profiled.unit)} {format_percent(cost, profiled.event_total)}"
+    amounts = (f"{label} {format_amount(cost, shown_event.unit)} {format_percent(cost, shown_event.total)}"
                for label, cost in (("self", own), ("total", total)))  # fmt: skip
     in_object = f" ({plain(function.object)})" if function.object else ""
-    event_total = f"{format_amount(profiled.event_total, profiled.unit)} {plain(profiled.event)}"
-    yield from screen.sentence(f"{plain(function.name)}{in_object}: {', '.join(amounts)} of {event_total}", "bold")
+    of_event = f"{format_amount(shown_event.total, shown_event.unit)} {plain(shown_event.name)}"
+    yield from screen.sentence(f"{plain(function.name)}{in_object}: {', '.join(amounts)} of {of_event}", "bold")
     for source in function.sources:
         yield from _titled(plain(source.path) or "no source file", source.reason, screen)
-        yield from _table("line", list(source_rows(source)), own, max(own, total), profiled, screen)
+        yield from _table("line", list(source_rows(source)), own, max(own, total), shown_event, screen)
     for code in function.code:
         # code that was inlined into another function
         inlined_into = f"{plain(code.symbol)} in " if code.symbol not in ("", function.name) else ""
         yield from _titled(f"{inlined_into}{plain(code.object) or 'memory'}", code.reason, screen)
         own_of_copy = sum(row.own[0] for row in code.rows)
         rows = list(code_rows(code, function))
-        yield from _table("address", rows, own_of_copy, max(own, total), profiled, screen) if rows else ()
+        yield from _table("address", rows, own_of_copy, max(own, total), shown_event, screen) if rows else ()
     if function.places > len(function.code):
         yield f"{function.places - len(function.code):,} more places with less cost are left out"
     yield ""
@@ -182,7 +182,7 @@ def _code_text(text: str) -> str:
 
 
 def _table(
-    position_head: str, rows: Sequence[_Row], own_sum: int, largest: int, profiled: _Profiled, screen: Screen
+    position_head: str, rows: Sequence[_Row], own_sum: int, largest: int, shown_event: _ShownEvent, screen: Screen
 ) -> Iterator[str]:
     """Yield lines of a table whose last column is truncated if necessary.
 
@@ -192,12 +192,12 @@ def _table(
 
     def amounts(costs: Iterable[Costs]) -> list[str]:
         return [
-            "" if not cost else format_amount(cost[0], profiled.unit, largest) if cost[0] else "." for cost in costs
+            "" if not cost else format_amount(cost[0], shown_event.unit, largest) if cost[0] else "." for cost in costs
         ]
 
     own = [row.own[0] if row.own else 0 for row in rows]
     shares = [format_percent(cost, own_sum) if cost else "" for cost in own]
-    cells = [profiled.other_columns.cells(row.own) if row.own else {} for row in rows]
+    cells = [shown_event.other_columns.cells(row.own) if row.own else {} for row in rows]
     styles = ["" if any(row.total[:1]) else "dim" for row in rows]
     columns = [
         Column("self", amounts(row.own for row in rows)),
@@ -208,7 +208,7 @@ def _table(
                 short(column.name, HEAD),
                 [cell_text(by_name[column.name], column.whole) if by_name else "" for by_name in cells],
             )
-            for column in profiled.other_columns.columns
+            for column in shown_event.other_columns.columns
         ),
         Column(position_head, [row.position for row in rows], "dim"),
         Column("", [row.text for row in rows], styles, is_name=True, cut_at_end=True),

@@ -39,8 +39,8 @@ def change_layouts(table: DiffTable) -> list[Layout]:
     """
     column_groups, changes = [], []  # of self, and of total
     for column in COLUMNS:
-        style = [change_style(row.moved(column), row.significant(column)) for row in table.rows]
-        factor, share = (Column(head, table.shown[head], style) for head in (f"{column} ×", f"{column} change"))
+        styles = [change_style(row.moved(column), row.significant(column)) for row in table.rows]
+        factor, share = (Column(head, table.shown[head], styles) for head in (f"{column} ×", f"{column} change"))
         amounts = [_amounts(table, f"{column} before", f"{column}_before"), _amounts(table, "after", f"{column}_after")]
         column_groups.append([*amounts, factor.with_head("×"), share.with_head("of the total")])
         changes.append(share)

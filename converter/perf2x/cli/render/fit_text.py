@@ -13,7 +13,7 @@ _MIN_WIDTH = 8
 # Maximum number of characters shown per cell: a name may pile up combining marks, which take no cells.
 _MAX_CHARACTERS_PER_CELL = 4
 # Bytes reserved for the line that says how many lines were left out.
-_RESERVED = 200
+_RESERVED_BYTES = 200
 
 
 def cell_width(text: str) -> int:
@@ -38,7 +38,7 @@ def shorten(text: str, room: int, *, at_end: bool = False) -> str:
     return _beginning(text, room - 1 - tail) + _ELLIPSIS + _end(text, tail)
 
 
-def share_width(widths: Sequence[int], room: int) -> list[int]:
+def divide_width(widths: Sequence[int], room: int) -> list[int]:
     """Divide ``room`` cells among columns; return the width of each, at most its entry in ``widths``.
 
     Columns that need less than an equal share get what they need. The others share the rest equally, and get at least 8
@@ -58,7 +58,7 @@ def first_lines(lines: Iterable[str], max_bytes: int) -> Iterator[str]:
 
     Once a line does not fit, no later line is yielded. ``max_bytes`` is at least 200. Empty lines are not counted.
     """
-    bytes_left, left_out = max_bytes - _RESERVED, 0
+    bytes_left, left_out = max_bytes - _RESERVED_BYTES, 0
     for line in lines:
         bytes_left -= len(line.encode()) + 1
         if bytes_left < 0:
@@ -70,7 +70,7 @@ def first_lines(lines: Iterable[str], max_bytes: int) -> Iterator[str]:
 
 
 def _beginning(text: str, room: int) -> str:
-    """Return the longest beginning of a text that fits into ``room`` cells."""
+    """Return the longest beginning of a text that fits into ``room`` cells, found by binary search over its length."""
     lengths = range(1, min(len(text), _MAX_CHARACTERS_PER_CELL * room) + 1)
     return text[: bisect_right(lengths, room, key=lambda length: cell_width(text[:length]))]
 

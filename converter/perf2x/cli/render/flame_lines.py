@@ -26,8 +26,8 @@ _USER, _KERNEL, _NAMELESS = ("#efb887", "#f3c79c"), ("#9bbdec", "#aecbf1"), ("#c
 def graph_lines(profile: Profile, table: TopTable, value: str, limit: int, screen: Screen) -> Iterator[str]:
     """Yield a flame graph of the table's event, as wide as the screen, with the first ``limit`` levels (0: all).
 
-    Each level of calls is one line; a caller is above the functions that it calls. Boxes whose
-    width rounds to no cell are left out.
+    Each level of calls is one line; a caller is above the functions that it calls. Boxes whose width rounds to no cell
+    are left out.
     """
     yield from screen.sentence(f"{short(table.whole.event)}: {table.size}", "bold")
     weighed = replace(profile, samples=replace(profile.samples, value=weights(profile, value)))

@@ -43,8 +43,8 @@ def section_lines(features: Mapping[str, Any]) -> Iterator[str]:
         yield f"also recorded: {', '.join(others)} (--json shows them)"
 
 
-def _listed(label: str, words: Iterable[str]) -> str:
-    return f"{label}: {', '.join(words)}"
+def _listed(label: str, items: Iterable[str]) -> str:
+    return f"{label}: {', '.join(items)}"
 
 
 def _gibibytes(kibibytes: int) -> str:
@@ -94,6 +94,7 @@ _ANDROID_LINES = (
 
 
 _SYMBOLS = "symbols in the recording: {symbols:,} of {files:,} files"
+# By section: a format string for its values, or a function that makes the line from its value.
 _DESCRIPTIONS: dict[str, str | Callable[[Any], str]] = {
     "text": lambda kind: f"kind: {kind}",
     "cpudesc": lambda cpu: f"cpu: {cpu}",
@@ -119,6 +120,5 @@ _DESCRIPTIONS: dict[str, str | Callable[[Any], str]] = {
     "simpleperf_file": _SYMBOLS,
     "simpleperf_file2": _SYMBOLS,
 }
-"""By section: a format string for its values, or a function that makes the line from its value."""
 # sections that other lines of ``perf2x info`` show
 _SHOWN_ELSEWHERE = {"hostname", "osrelease", "version", "arch", "cmdline", "event_desc", "build_id", "sample_time"}

@@ -40,15 +40,15 @@ class Section(Frozen):
 
 
 def markdown_document(
-    heading: str, sections: Iterable[Section], max_bytes: int = MAX_BYTES, first: Iterable[str] = ()
+    heading: str, sections: Iterable[Section], max_bytes: int = MAX_BYTES, lines_before: Iterable[str] = ()
 ) -> Iterator[str]:
-    """Return the lines ``first``, the heading and the sections, up to ``max_bytes`` in UTF-8.
+    """Return ``lines_before``, the heading and the sections, up to ``max_bytes`` in UTF-8.
 
     A line with the number of lines beyond that limit follows.
 
     ``heading`` and the texts of the sections are Markdown; recorded names in them must have passed through ``code``.
     """
-    return first_lines(chain(first, _document_lines(heading, sections)), max_bytes)
+    return first_lines(chain(lines_before, _document_lines(heading, sections)), max_bytes)
 
 
 def lines_as_markdown(heading: str, lines: Iterable[str]) -> Iterator[str]:

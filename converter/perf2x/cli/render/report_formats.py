@@ -40,11 +40,11 @@ def table_report(
     layouts: Callable[[Any], Sequence[Layout]],
     facts: Callable[[Any], dict[str, Any]],
     notes: Iterable[str] = (),
-    first: Iterable[str] = (),
+    lines_before: Iterable[str] = (),
 ) -> Report:
     """Return the report of a command whose result is one table.
 
-    ``layouts`` and ``facts`` make the columns and the JSON of the table. ``title``, ``notes`` and the lines ``first``,
+    ``layouts`` and ``facts`` make the columns and the JSON of the table. ``title``, ``notes`` and ``lines_before``,
     which precede the title, are Markdown and shown only there.
     """
 
@@ -56,7 +56,7 @@ def table_report(
     return Report(
         lambda screen: lines_on_screen(table, layouts(table), screen),
         lambda: facts(table),
-        lambda: chain(first, markdown_document(title, [markdown_section(table, layouts(table), notes)])),
+        lambda: chain(lines_before, markdown_document(title, [markdown_section(table, layouts(table), notes)])),
         rows,
     )
 

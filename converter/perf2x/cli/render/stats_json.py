@@ -67,7 +67,7 @@ def advice_facts(advice: Iterable[Advice]) -> list[dict[str, str]]:
 
 
 def symbol_facts(loaded: Loaded) -> dict[str, Any] | None:
-    """Return the numbers of frames with and without names, in total and by object, for JSON; None without symbols."""
+    """Return the numbers of frames with and without names, in total and by object; None if names were not looked up."""
     report = loaded.symbols
     if report is None:
         return None

@@ -20,7 +20,7 @@ from perf2x.stitcher.call_graphs import DESCRIBED_CODE, UnwindReport
 from perf2x.stitcher.deferred.deferred_join import DeferredReport
 from perf2x.stitcher.unwind.unwound_chains import End
 
-# Maximum number of objects to list that have unnamed frames.
+# Maximum number of objects with unnamed frames to list.
 _LISTED_OBJECTS = 3
 _OBJECT_NAMES = {VDSO_32: "the 32-bit vDSO"}
 # what a table on the terminal needs
@@ -65,7 +65,10 @@ def summary(
 
 
 def _advice_lines(loaded: Loaded, needs: Needs = _NEEDS_OF_TABLE) -> Iterator[str]:
-    """Yield advice on how to record better, unless an output with ``needs`` would be the same."""
+    """Yield advice on how to record better, as far as it matters for an output with ``needs``.
+
+    Advice on dates matters if the output has the time of day; other advice is about stacks, which counts of code lack.
+    """
     is_dated, has_stacks = START_TIME in needs.honours and needs.dated, needs.of(CodeSettings).code is None
     for advice in advice_with_typed_options(loaded):
         if is_dated if advice.for_dates else has_stacks:
@@ -83,7 +86,11 @@ def verbose_lines(loaded: Loaded) -> Iterator[str]:
 
 def _completed_parts(loaded: Loaded) -> Iterator[str]:
     """Yield texts on how stacks were completed: deferred ones joined, dumps unwound, and what features added."""
-    texts = (deferred_line(loaded.deferred), unwound_line(loaded.unwound), *(one.line() for one in loaded.reports))
+    texts = (
+        deferred_line(loaded.deferred),
+        unwound_line(loaded.unwound),
+        *(report.line() for report in loaded.reports),
+    )
     yield from filter(None, texts)
 
 

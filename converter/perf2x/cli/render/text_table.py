@@ -10,15 +10,15 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from perf2x.base.frozen_struct import Frozen
-from perf2x.cli.render.fit_text import cell_width, share_width, shorten
+from perf2x.cli.render.fit_text import cell_width, divide_width, shorten
 from perf2x.cli.render.screen import Screen
 from perf2x.model.printable_text import plain
 
 HEAD = 30
 """Maximum length of a heading with an event's name."""
 _GAP = "  "
-# A layout should leave 48 cells for two columns of names, and 24 more for each further column; otherwise, a layout with
-# fewer columns of numbers is preferred.
+# A layout should leave 48 cells for one or two columns of names, and 24 more for each further column; otherwise, a
+# layout with fewer columns of numbers is preferred.
 _ENOUGH_FOR_NAMES = 48
 # Width of the longest bar in cells.
 _BAR_WIDTH = 8
@@ -86,9 +86,9 @@ def table_lines(layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
     if room is not None:
         name_columns = [index for index, column in enumerate(layout) if column.is_name]
         name_room = _room_for_names(layout, widths, room)
-        name_widths = share_width([widths[index] for index in name_columns], name_room)
+        name_widths = divide_width([widths[index] for index in name_columns], name_room)
         for index, width in zip(name_columns, name_widths, strict=True):
-            # share_width gives at least 8 cells; a column of code, cut at its end, may have fewer
+            # divide_width gives at least 8 cells; a column of code, cut at its end, may have fewer
             widths[index] = min(width, max(name_room, 1)) if layout[index].cut_at_end else width
     cells = [
         [screen.paint(_padded(text, width, column), style) for text, style in zip(

@@ -24,7 +24,7 @@ Facts = dict[str, Any]
 def next_steps(facts: Facts, recording_advice: Sequence[Advice] = ()) -> Iterator[Advice]:
     """Yield all sentences that apply: on how far to trust the data, on changes, on where the time went.
 
-    ``recording_advice`` is advice on how to record better.
+    ``facts`` is the data of a report, ``recording_advice`` advice on how to record better.
     """
     if not facts["by_self"]["samples"]:
         yield Advice("samples", "There are no samples of this event to judge.")
@@ -44,13 +44,13 @@ def lacks_callers(advice: Sequence[Advice]) -> bool:
 
 def _quality(percentages: Facts, unwound: Facts) -> Iterator[Advice]:
     """Yield sentences on lost samples, missing user stacks, and user stack dumps that are too short."""
-    cut = 100 * (1 - unwound["ends"].get("complete", 0) / unwound["samples"]) if unwound["samples"] else 0.0
+    cut_percentage = 100 * (1 - unwound["ends"].get("complete", 0) / unwound["samples"]) if unwound["samples"] else 0.0
     on_losses = "costs are too low by about as much. Use a larger buffer (perf record -m) or a lower frequency (-F)."
     on_callers = "totals of functions that call others are too low."
     for about, percentage, limit, text in (
         ("lost", percentages["lost"], _LOST, f"samples were lost, so {on_losses}"),
         ("missing_user", percentages["missing_user"], _MISSING, f"samples miss their user stack: {on_callers}"),
-        ("stacks", cut, _CUT, f"user stack dumps end before their outermost function: {on_callers}"),
+        ("stacks", cut_percentage, _CUT, f"user stack dumps end before their outermost function: {on_callers}"),
     ):
         if percentage >= limit:
             yield Advice(about, f"{percentage:.1f} % of the {text}")
@@ -77,23 +77,29 @@ def _shares(facts: Facts, by_self: Facts) -> Iterator[Advice]:
     ``by_self`` is the table of functions, which also has the total. A clock event counts CPU time; if there is little
     of it, the program waited, or other programs had the CPUs.
     """
-    whole, idle, span_ns, threads = by_self["value"], facts["idle"], facts["duration_ns"], facts["recorded_threads"]
-    if idle >= max(_IDLE * whole, 1):
-        share = format_percent(idle, whole)
+    event_total, idle, span_ns, threads = (
+        by_self["value"],
+        facts["idle"],
+        facts["duration_ns"],
+        facts["recorded_threads"],
+    )
+    if idle >= max(_IDLE * event_total, 1):
+        share = format_percent(idle, event_total)
         yield Advice("idle", f"{share} are samples of idle CPUs; --no-idle leaves them out of all shares.")
     is_clock = by_self["event"].startswith(("cpu-clock", "task-clock")) and by_self["unit"] == "nanoseconds"
-    if is_clock and not idle and whole < _WAITING * span_ns:
-        text = f"Threads ran for {whole / 1e9:.2f} s of {span_ns / 1e9:.2f} s ({whole / span_ns:.2f} CPUs on average)."
+    if is_clock and not idle and event_total < _WAITING * span_ns:
+        text = f"Threads ran for {event_total / 1e9:.2f} s of {span_ns / 1e9:.2f} s"
+        text += f" ({event_total / span_ns:.2f} CPUs on average)."
         text += " The samples cannot tell whether they waited for the rest of the time or were preempted:"
         yield Advice("waiting", f"{text} record with --switch-events and convert with --off-cpu beside.")
     # samples of idle CPUs are in the kernel, too
-    busy, kernel = whole - idle, facts["kernel"] - idle
+    busy, kernel = event_total - idle, facts["kernel"] - idle
     if kernel >= _KERNEL * busy > 0:
         text = f"{format_percent(kernel, busy)} of the cost is in the kernel, on behalf of its callers:"
         yield Advice("kernel", f"{text} --frames user shows the callers' own shares.")
     for row in facts["threads"]["rows"][: threads > 1]:  # the first thread, if there are several
-        if row["self"] >= _ONE_THREAD * whole:
-            text = f"One of {threads:,} threads, {{0}}, takes {format_percent(row['self'], whole)} of the cost:"
+        if row["self"] >= _ONE_THREAD * event_total:
+            text = f"One of {threads:,} threads, {{0}}, takes {format_percent(row['self'], event_total)} of the cost:"
             yield Advice("threads", f"{text} the work is not shared.", (row["name"],))
 
 
@@ -102,23 +108,23 @@ def _hottest(facts: Facts, by_self: Facts, *, has_callers: bool) -> Iterator[Adv
 
     ``has_callers``: callers are reliable, and named. ``by_self`` is the table of functions by self cost.
     """
-    whole, rows = by_self["value"], by_self["rows"]
-    together = sum(row["self"] for row in rows)
-    if rows and rows[0]["self"] >= _HOT * whole:
+    event_total, rows = by_self["value"], by_self["rows"]
+    rows_total = sum(row["self"] for row in rows)
+    if rows and rows[0]["self"] >= _HOT * event_total:
         hottest = rows[0]
         name, callers = hottest["name"], hottest["callers"]
-        is_named, share = not name.startswith("["), format_percent(hottest["self"], whole)
+        is_named, share = not name.startswith("["), format_percent(hottest["self"], event_total)
         text = f"{'{0}' if is_named else 'Code without a name, {0},'} takes {share} by itself"
         if has_callers and callers and callers[0]["name"]:
             share = format_percent(callers[0]["value"], hottest["total"])
             text = f"{text}; {share} of its total is for calls from {{1}}"
         ending = ". To see which lines cost most, use perf2x annotate." if is_named else "."
         yield Advice("hottest", text + ending, (name, *(row["name"] for row in callers[:1])))
-    elif rows and together < _FLAT * whole:
+    elif rows and rows_total < _FLAT * event_total:
         text = f"The cost is spread: the {len(rows):,} hottest of {facts['functions']:,} functions take"
-        text = f"{text} {format_percent(together, whole)} by themselves. Look at totals and paths instead."
+        text = f"{text} {format_percent(rows_total, event_total)} by themselves. Look at totals and paths instead."
         yield Advice("flat", text)
     for path in facts["paths"][:has_callers]:  # the first path, or none
-        if path["total"] >= _HOT * whole:
-            text = f"The hottest path ends in {{0}} and takes {format_percent(path['total'], whole)}."
+        if path["total"] >= _HOT * event_total:
+            text = f"The hottest path ends in {{0}} and takes {format_percent(path['total'], event_total)}."
             yield Advice("path", text, (path["functions"][-1],))

@@ -129,11 +129,11 @@ def _callers(callers: Sequence[Caller], total: int) -> str:
     return ", ".join([*listed, *([f"{len(callers) - _MAX_CALLERS:,} more"] if len(callers) > _MAX_CALLERS else [])])
 
 
-def _paths(paths: Iterable[HotPath], whole: int) -> Iterator[str]:
-    """Yield a line for each path, with its share of ``whole``, the total of the event."""
+def _paths(paths: Iterable[HotPath], event_total: int) -> Iterator[str]:
+    """Yield a line for each path, with its share of the total of the event."""
     for path in paths:
-        own = f", the last function itself {format_percent(path.own, whole)}" if path.own else ""
-        yield f"{format_percent(path.total, whole)}{own}: {' → '.join(path.shown)}"
+        own = f", the last function itself {format_percent(path.own, event_total)}" if path.own else ""
+        yield f"{format_percent(path.total, event_total)}{own}: {' → '.join(path.shown)}"
 
 
 def _sections(parts: Iterable[_Part]) -> Iterator[Section]:

@@ -17,8 +17,10 @@ from perf2x.kernel.load_options import Progress
 from perf2x.kernel.registry import load_symbol_sources
 
 # Modules that most conversions import when they need them.
-_PRELOADED_MODULES = ("cli.render.stats_json", "cli.render.summary", "emitters.flame.html", "kernel.conversion",
-         "kernel.sample_pass", "kernel.open_bundle", "symbolizer.symbolize")  # fmt: skip
+_PRELOADED_MODULES = (
+    "cli.render.stats_json", "cli.render.summary", "emitters.flame.html", "kernel.conversion", "kernel.sample_pass",
+    "kernel.open_bundle", "symbolizer.symbolize",
+)  # fmt: skip
 
 
 def prepare() -> None:
@@ -27,7 +29,7 @@ def prepare() -> None:
         import_module(f"perf2x.{name}")
     command("convert")
     load_symbol_sources()
-    write_page("", iter(()), io.BytesIO(), compress=False)
+    write_page("", iter(()), io.BytesIO(), compress=False)  # reads the template of the flame graph
 
 
 def run(arguments: Sequence[str], listener: Progress) -> tuple[int, str]:
@@ -51,6 +53,6 @@ def link_by_build_id(folder: str, cache: str) -> None:
             build_id = file.build_id.hex()
             entry = Path(cache, ".build-id", build_id[:2], build_id[2:])
             entry.mkdir(parents=True, exist_ok=True)
-            link = entry / ("elf" if has_code(file) else "debug")
+            link = entry / ("elf" if has_code(file) else "debug")  # the names that perf gives programs and debug files
             link.unlink(missing_ok=True)
             link.symlink_to(path)

@@ -22,7 +22,7 @@ Lists = Annotated[
 Leave = Annotated[str, Setting("Skip unfinished recordings that changed within this time (0s: none).", metavar="AGE")]
 FailAbove = Annotated[str, Setting("Fail if more than PCT % of the recordings cannot be read.", metavar="PCT")]
 
-# One worker is started for each 8 recordings or fewer, because starting more workers would take longer than the work.
+# There is at most one worker for 8 recordings, rounded up: starting more workers would take longer than the work.
 _RECORDINGS_PER_WORKER = 8
 
 

@@ -24,7 +24,7 @@ Sql = Annotated[str, Argument("An SQL statement for DuckDB; - reads it from stan
 _MAX_STATEMENT = 1 << 20
 
 ResultFormat = Literal["table", "csv", "json", "markdown", "parquet"]
-_SUFFIXES: dict[str, ResultFormat] = {".csv": "csv", ".json": "json", ".md": "markdown", ".parquet": "parquet"}
+_FORMAT_BY_SUFFIX: dict[str, ResultFormat] = {".csv": "csv", ".json": "json", ".md": "markdown", ".parquet": "parquet"}
 
 
 class AnswerFlags(Frozen):
@@ -44,7 +44,7 @@ class AnswerFlags(Frozen):
 
     def result_format(self) -> ResultFormat:
         """Return the format of the result. Raises OptionError when a binary format would go to a terminal."""
-        by_suffix = _SUFFIXES.get(PurePath(self.output).suffix, "table")
+        by_suffix = _FORMAT_BY_SUFFIX.get(PurePath(self.output).suffix, "table")
         result_format: ResultFormat = "json" if self.as_json else self.format or by_suffix
         if result_format == "parquet" and self.output == "-" and sys.stdout.isatty():
             raise OptionError("parquet is binary; choose a file with -o, or redirect the output")

@@ -25,7 +25,8 @@ Objects = Annotated[
 ]
 # Maximum number of objects without names to list.
 _MOST_LISTED = 10
-# Up to this many places, no workers are started unless ``--workers`` asks for them: it would take longer.
+# Up to this many places, no workers are started unless ``--workers`` asks for them: starting them would take longer
+# than the work.
 _MOST_WITHOUT_WORKERS = 50_000
 
 
