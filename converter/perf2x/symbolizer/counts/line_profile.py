@@ -1,14 +1,16 @@
 """Converts counts by address to counts by line of functions, as llvm-profgen does from branches.
 
-Source of truth: llvm/tools/llvm-profgen/ProfileGenerator.cpp. Code between two branches ran as often as the second
-followed the first. The count of a line is that of its busiest instruction; the total of a function is the sum of the
-counts of all its bytes. A function that ran in part is listed with all its lines, so that a compiler sees which did
-not run::
+A branch record has a source, a target, and the source of the next branch. All code from the target to that next source
+ran each time, so the sums of such ranges are the execution counts of all instructions. Code is divided into *pieces*:
+the longest runs of bytes with the same line, discriminator and inlined functions. The count of a line is that of its
+busiest instruction; the total of a function is the sum of the counts of all its bytes. A function of which any code ran
+is listed with all its lines, so that a compiler sees which lines did not run::
 
-    branches      ──▶ ranges  [target, next]  ──▶ counts by address  ──▶ pieces of one line  ──▶ lines
-    their targets ──▶ functions entered, and who called them
+    branches      ──▶ ranges [target, next source]  ──▶ counts by address  ──▶ pieces  ──▶ lines
+    their targets ──▶ functions entered, and the lines that called them
 
-Lines come from the object's debug info, functions also from its symbols.
+Lines come from the object's debug info, functions from debug info and symbols. Source of truth:
+llvm/tools/llvm-profgen/ProfileGenerator.cpp.
 """
 
 from collections.abc import Sequence
@@ -59,8 +61,9 @@ class LineProfile(Struct):
     _lines: CodeLines
     _compiler: Llvm | Gcc
     _functions: dict[str, FunctionCounts] = {}
-    _placed: int = 0
-    _counted: int = 0
+    # sums of the counts of all samples or ranges, and of those in functions with debug info
+    _total: int = 0
+    _total_with_line: int = 0
     files: dict[str, set[str]] = {}
     """Base names of the files that declare each function; "" for an unknown file."""
 
@@ -69,73 +72,79 @@ class LineProfile(Struct):
         return tuple(self._functions[name] for name in sorted(self._functions))
 
     def warn(self, diagnostics: Diagnostics, where: str) -> None:
-        """Report counts without a line if there are many."""
-        missing = self._counted - self._placed
-        if missing > _MISSING * self._counted:
+        """Report how many counts have no line, if these are more than ``_MAX_MISSING``; ``where`` is the object."""
+        missing = self._total - self._total_with_line
+        if missing > _MAX_MISSING * self._total:
             advice = (
-                f"of {self._counted:,} counts, these are outside functions with debug information, and compilers treat "
+                f"of {self._total:,} counts, these are outside functions with debug information, and compilers treat "
                 "missing functions as cold: compile everything with -g, or point to the debug file (--debug-dir)."
             )
             diagnostics.add("counts_without_lines", advice, missing, where)
 
     def add_samples(self, samples: AddressCounts) -> None:
-        """Add plain samples: each line counts as often as its most frequent instruction."""
+        """Add plain samples instead of branches: each line counts as often as its most frequent instruction."""
         for frames, count in zip(self._lines.frames(samples.address), samples.count.tolist(), strict=True):
             self._add_code(frames, count, count)
-            self._placed += count if frames else 0
-        self._counted = sum_of(samples.count)
+            self._total_with_line += count if frames else 0
+        self._total = sum_of(samples.count)
 
     def add_branches(self, branches: BranchCounts, lengths: BranchLengths, symbols: dict[int, set[str]]) -> None:
         """Add the counts of code between branches, of calls, and of entries into functions.
 
-        ``symbols``: the names of the symbols at each address.
+        ``lengths`` decodes how long branch instructions are; ``symbols`` has the names of the symbols at each address.
         """
-        begin, end, count = _ranges(branches, lengths)
+        begin, end, count = _executed_ranges(branches, lengths)
         addresses = unique(np.concatenate([begin, branches.target[branches.target != EXTERNAL]]))
         functions = self._lines.functions(addresses)
-        code = _ran_in(functions, begin)
-        self._placed, self._counted = sum_of(count[_held(code, begin)]), sum_of(count)
+        code = _code_that_ran(functions, begin)
+        self._total_with_line, self._total = sum_of(count[_rows_inside(code, begin)]), sum_of(count)
         pieces = self._lines.pieces(code)
-        most, total = _count_pieces(pieces, code, begin, end, count)
-        for frames, *counts in zip(self._lines.frames(pieces), most.tolist(), total.tolist(), strict=True):
+        highest, total = _counts_of_pieces(pieces, code, begin, end, count)
+        for frames, *counts in zip(self._lines.frames(pieces), highest.tolist(), total.tolist(), strict=True):
             if counts[0] >= 0:
                 self._add_code(frames, *counts)
-        self._add_calls(branches, _entries(functions, symbols))
-        self._lift_lines()
+        self._add_calls(branches, _names_by_entry(functions, symbols))
+        self._raise_lines_to_calls()
 
-    def _add_code(self, frames: Sequence[CodeFrame], most: int, total: int) -> None:
+    def _add_code(self, frames: Sequence[CodeFrame], highest: int, total: int) -> None:
+        """Add the counts of a piece of code: the ``highest`` of an instruction, and the ``total`` of all bytes.
+
+        ``frames``: the functions that the piece is in, outermost first; nothing is added if one has no name.
+        """
         function = self._function(frames, total)
         if function is None:
             return
-        leaf = frames[-1]
-        line = function.line(self._place(leaf))
-        line.count = max(line.count, most * self._compiler.copies(leaf.discriminator))
+        innermost = frames[-1]
+        line = function.line(self._line_location(innermost))
+        line.count = max(line.count, highest * self._compiler.copies(innermost.discriminator))
 
     def _add_calls(self, branches: BranchCounts, entries: dict[int, str]) -> None:
+        """Count branches to the ``entries`` of functions (names by address), and the calls from each line."""
         rows = flatnonzero(branches.target != EXTERNAL)
         (source, target), (count,) = sum_rows([branches.source[rows], branches.target[rows]], [branches.count[rows]])
-        known = flatnonzero(np.isin(target, as_uint64(list(entries))))
-        callers = unique(source[known])
-        frames_at = dict(zip(callers.tolist(), self._lines.frames(callers), strict=True))
-        for row in known.tolist():
-            callee, calls = self._compiler.name(entries[int(target[row])]), int(count[row])
-            self._top(callee).entered += calls
-            frames = frames_at[int(source[row])]
+        calls = flatnonzero(np.isin(target, as_uint64(list(entries))))
+        callers = unique(source[calls])
+        caller_frames = dict(zip(callers.tolist(), self._lines.frames(callers), strict=True))
+        for row in calls.tolist():
+            callee, call_count = self._compiler.name(entries[int(target[row])]), int(count[row])
+            self._top(callee).entered += call_count
+            frames = caller_frames[int(source[row])]
             function = self._function(frames, 0)
             if function is not None:
-                made = function.line(self._place(frames[-1])).calls
-                made[callee] = made.get(callee, 0) + calls
+                line_calls = function.line(self._line_location(frames[-1])).calls
+                line_calls[callee] = line_calls.get(callee, 0) + call_count
 
-    def _lift_lines(self) -> None:
+    def _raise_lines_to_calls(self) -> None:
         """Raise the count of each line to at least the number of calls made from it."""
         for function in self._functions.values():
             for line in function.lines.values():
                 line.count = max(line.count, sum(line.calls.values()))
 
     def _function(self, frames: Sequence[CodeFrame], total: int) -> FunctionCounts | None:
-        """Add ``total`` to the innermost inlined function of ``frames`` and to all its callers in ``frames``.
+        """Add ``total`` to the counts of all functions in ``frames``, of which all but the first are inlined.
 
-        Returns the innermost function; None, without adding anything, if a frame has no name.
+        Returns the counts of the innermost function, which is last; None, without adding anything, if a frame has no
+        name.
         """
         if not frames or not all(frame.name for frame in frames):
             return None
@@ -145,78 +154,87 @@ class LineProfile(Struct):
         function = self._top(names[0])
         function.total += total
         for caller, name in zip(frames, names[1:], strict=False):
-            function = function.instance(self._place(caller), name)
+            function = function.instance(self._line_location(caller), name)
             function.total += total
         return function
 
-    def _place(self, frame: CodeFrame) -> LineLocation:
+    def _line_location(self, frame: CodeFrame) -> LineLocation:
         return frame.line, self._compiler.base(frame.discriminator)
 
     def _top(self, name: str) -> FunctionCounts:
+        """Return the counts of a function that is not inlined."""
         return self._functions.setdefault(name, FunctionCounts(name))
 
 
-def _ranges(branches: BranchCounts, lengths: BranchLengths) -> tuple[U64, U64, I64]:
-    """Return (first address, one past the last, count) of the code between branches."""
+def _executed_ranges(branches: BranchCounts, lengths: BranchLengths) -> tuple[U64, U64, I64]:
+    """Return (n,) start, end (one past the last byte) and count of the ranges of code that ran between two branches.
+
+    A range includes the branch instruction at its end. Branches whose next branch is unknown have none.
+    """
     is_valid = (branches.next != NOT_RECORDED) & (branches.target != EXTERNAL) & (branches.target <= branches.next)
     rows = flatnonzero(is_valid)
-    begin, end, count = branches.target[rows], branches.next[rows], branches.count[rows]
-    distinct = unique(end)
+    begin, last_instruction, count = branches.target[rows], branches.next[rows], branches.count[rows]
+    distinct = unique(last_instruction)
     length = as_uint64([lengths.at(address) for address in distinct.tolist()])
-    return begin, end + length[searchsorted(distinct, end)], count
+    return begin, last_instruction + length[searchsorted(distinct, last_instruction)], count
 
 
-def _ran_in(functions: list[Subprogram], begin: U64) -> Ranges:
-    """Return the sorted, disjoint ranges of functions in which code ran.
+def _code_that_ran(functions: list[Subprogram], begin: U64) -> Ranges:
+    """Return all ranges of the functions in which any code ran, sorted and disjoint.
 
-    Functions that the linker folded into one share their ranges, which are returned once.
+    ``begin`` (n,): addresses at which code began to run. Functions that the linker folded into one share their ranges,
+    which are returned once.
     """
     rows = sorted((low, high, number) for number, each in enumerate(functions) for low, high in each.ranges)
     low, high = (as_uint64([row[side] for row in rows]) for side in (0, 1))
     row = searchsorted(low, begin, "right") - 1
     row = row[row >= 0]
-    run_rows = unique(row[begin[searchsorted(low, begin, "right") > 0] < high[row]])
-    ran = {rows[at][2] for at in run_rows.tolist()}
-    whole: Ranges = []
-    for first, last in ((first, last) for first, last, number in rows if number in ran):
-        if whole and first <= whole[-1][1]:
-            whole[-1] = whole[-1][0], max(whole[-1][1], last)
+    rows_that_ran = unique(row[begin[searchsorted(low, begin, "right") > 0] < high[row]])
+    functions_that_ran = {rows[row_that_ran][2] for row_that_ran in rows_that_ran.tolist()}
+    # join ranges that overlap or touch
+    joined: Ranges = []
+    for start, end in ((start, end) for start, end, number in rows if number in functions_that_ran):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(joined[-1][1], end)
         else:
-            whole.append((first, last))
-    return whole
+            joined.append((start, end))
+    return joined
 
 
-def _count_pieces(pieces: U64, code: Ranges, begin: U64, end: U64, count: I64) -> tuple[I64, I64]:
-    """Return the highest count of an instruction in each piece of a line, and the sum of the counts of all its bytes.
+def _counts_of_pieces(pieces: U64, code: Ranges, begin: U64, end: U64, count: I64) -> tuple[I64, I64]:
+    """Return the highest count of an instruction in each piece of code, and the sum of the counts of all its bytes.
 
-    Both are (pieces,); the highest count is −1 for pieces outside ``code``.
+    ``pieces`` are the sorted addresses at which pieces start; ``begin``, ``end`` and ``count`` (n,) are the ranges that
+    ran. Both results are (pieces,); the highest count is −1 for pieces outside ``code``.
     """
-    most, total = minus_ones(len(pieces)), zeros(len(pieces))
-    high = as_uint64([last for _, last in code])
-    bounds = unique(np.concatenate([pieces, high, begin, end]))
+    highest, total = minus_ones(len(pieces)), zeros(len(pieces))
+    code_end = as_uint64([end_of_range for _, end_of_range in code])
+    # between two neighbouring bounds, all bytes ran equally often: as often as ranges began minus ended before
+    bounds = unique(np.concatenate([pieces, code_end, begin, end]))
     change = zeros(len(bounds))
     np.add.at(change, searchsorted(bounds, begin), count)
     np.subtract.at(change, searchsorted(bounds, end), count)
     times, size = cumsum(change), as_int64(np.diff(bounds, append=bounds[-1:]))
-    inside = _held(code, bounds)
+    inside = _rows_inside(code, bounds)
     piece = searchsorted(pieces, bounds[inside], "right") - 1
-    np.maximum.at(most, piece, times[inside])
+    np.maximum.at(highest, piece, times[inside])
     np.add.at(total, piece, times[inside] * size[inside])
-    return most, total
+    return highest, total
 
 
-def _held(code: Ranges, address: U64) -> I64:
-    """Return the rows of addresses within ``code``."""
+def _rows_inside(code: Ranges, address: U64) -> I64:
+    """Return the indices of the addresses that are inside ``code``."""
     low, high = (as_uint64([pair[side] for pair in code]) for side in (0, 1))
     row = searchsorted(low, address, "right") - 1
     return flatnonzero((row >= 0) & (address < np.append(high, np.uint64(0))[row]))
 
 
-def _entries(functions: list[Subprogram], symbols: dict[int, set[str]]) -> dict[int, str]:
+def _names_by_entry(functions: list[Subprogram], symbols: dict[int, set[str]]) -> dict[int, str]:
     """Return the names of functions by entry address.
 
-    A function may have several address ranges; the one at which a symbol has its name contains the entry. Without
-    symbols, only functions with one range are included.
+    A function may have several address ranges; its entry is the start of the range at which a symbol has its name. A
+    function with one range is entered at its start, where a symbol of any name suffices; if the file has no symbols,
+    only such functions are included.
     """
     return {
         low: each.name
@@ -226,44 +244,44 @@ def _entries(functions: list[Subprogram], symbols: dict[int, set[str]]) -> dict[
     }
 
 
-_MISSING = 0.2
+_MAX_MISSING = 0.2  # share of counts that may be without a line before this is reported
 _FLOW_SENSITIVE = b"\0__llvm_fs_discriminator__\0"
-"""The name of a variable in programs with LLVM's flow-sensitive discriminators."""
+"""The name of a variable in programs with LLVM's flow-sensitive discriminators, as it is in the string table."""
 
 
-def count_lines(context: Context, found: ObjectFiles, counts: CodeCounts, gcc: int) -> CodeCounts:
-    """Add counts of lines, from branches or, without branches, from samples.
+def count_lines(context: Context, files: ObjectFiles, counts: CodeCounts, gcc: int) -> CodeCounts:
+    """Add counts of lines to the counts of an object's code, from branches or, without branches, from samples.
 
-    ``gcc`` is the version of GCC, 0 for LLVM. Raises OptionError if the object has no debug info; unreadable units are
-    counted and skipped.
+    ``gcc`` is the version of GCC that will read the profile, 0 for LLVM. Raises SettingError if the object has no debug
+    info; unreadable units are counted and skipped.
     """
-    if found.dwarf is None or found.code is None:
+    if files.dwarf is None or files.code is None:
         raise SettingError(
             f"{counts.filename}: no debug information was found, which maps code to lines; compile with "
             "-gline-tables-only -fdebug-info-for-profiling, or name its debug file (",
             "debug_dirs", ", ", "debuginfod_urls", ")",
         )  # fmt: skip
-    symbols = _symbols(found)
-    marked = symbols is not None and _FLOW_SENSITIVE in symbols.strings
-    compiler = Gcc(gcc) if gcc else Llvm(marked)
-    profile = LineProfile(code_lines(context, found, counts.filename), compiler)
+    symbols = _symbols(files)
+    is_flow_sensitive = symbols is not None and _FLOW_SENSITIVE in symbols.strings
+    compiler = Gcc(gcc) if gcc else Llvm(is_flow_sensitive)
+    profile = LineProfile(code_lines(context, files, counts.filename), compiler)
     if len(counts.branches):
         targets = unique(counts.branches.target)
-        profile.add_branches(counts.branches, BranchLengths(found.code), _names_at(symbols, targets))
+        profile.add_branches(counts.branches, BranchLengths(files.code), _names_at(symbols, targets))
     else:
         profile.add_samples(counts.samples)
     profile.warn(context.diagnostics, counts.filename)
     return replace(counts, functions=profile.functions(), files=profile.files)
 
 
-def _symbols(found: ObjectFiles) -> SymbolRows | None:
-    if found.symbols is None:
+def _symbols(files: ObjectFiles) -> SymbolRows | None:
+    if files.symbols is None:
         return None
-    return function_symbols(found.symbols, ".symtab") or function_symbols(found.symbols, ".dynsym")
+    return function_symbols(files.symbols, ".symtab") or function_symbols(files.symbols, ".dynsym")
 
 
 def _names_at(symbols: SymbolRows | None, address: U64) -> dict[int, set[str]]:
-    """Return the names of the functions that begin at some of the sorted addresses."""
+    """Return, for each of the addresses at which functions begin, the names of these functions."""
     names: dict[int, set[str]] = {}
     for row in flatnonzero(np.isin(symbols.start, address)).tolist() if symbols is not None else ():
         assert symbols is not None

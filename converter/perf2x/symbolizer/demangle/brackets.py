@@ -1,68 +1,77 @@
-"""Abbreviates lists of template arguments in readable names: ``f<int, A<B> >`` becomes ``f<…>``."""
+"""Abbreviates lists of template arguments in demangled names: ``f<int, A<B> >`` becomes ``f<…>``.
+
+There are two ways. One regular expression finds most lists at once. Names that it cannot treat (with operators such as
+``operator<``, with very deep lists, or very long) are read bracket by bracket, which is slower and always works.
+"""
 
 import re
 
 ABBREVIATED = "<…>"
-_LEVELS = 12
-_LONGEST = 1 << 12
-"""Maximum length of names for one expression, which may start again at every bracket; longer ones are read by bracket.
-"""
+_MAX_DEPTH = 12  # of nested lists that the expression matches
+_MAX_LENGTH = 1 << 12
+"""Maximum length of a name for the expression: in an unbalanced name, it may run to the end from every ``<``."""
 _TOKEN = re.compile(
     r"\boperator\s*(?:\(\)|\[\]|<=>|<<=?(?!=)|>>=?|<=|>=|->\*?|<|>)|->|(?<!operator\(\))(?<=\))(?:<[<=]?|>>|>=)(?=\()|[<({\[]|[>)}\]]"
 )
 """Brackets, and operators that look like brackets."""
-_COMPARED = re.compile(r"\)[<>]")
-"""What may be a comparison, ``((a)>(b))``, in names with two adjacent opening parentheses."""
-_PAIRS = {">": "<", ")": "(", "}": "{", "]": "["}
+_COMPARISON = re.compile(r"\)[<>]")
+"""The operator in a comparison of two expressions, ``((a)>(b))``."""
+_OPENING = {">": "<", ")": "(", "}": "{", "]": "["}
 
 
-def _nested(levels: int) -> str:
-    """Return a regular expression for a list and the lists in it; it never backtracks."""
-    return rf"<(?:[^<>]++|{_nested(levels - 1)})*+>" if levels else "<[^<>]*+>"
+def _nested_list(depth: int) -> str:
+    """Return a regular expression for a list that has at most ``depth`` levels of lists in it; it never backtracks."""
+    return rf"<(?:[^<>]++|{_nested_list(depth - 1)})*+>" if depth else "<[^<>]*+>"
 
 
-_LIST = re.compile(_nested(_LEVELS))
+_LIST = re.compile(_nested_list(_MAX_DEPTH))
 
 
 def abbreviate(text: str) -> str:
-    """Replace all outermost lists; operators such as ``<`` and ``->`` stay."""
+    """Replace each list that is not inside another one by ``<…>``; operators such as ``<`` and ``->`` stay."""
     if "<" not in text:
         return text
-    if len(text) <= _LONGEST and not _has_operators(text):
+    if len(text) <= _MAX_LENGTH and not _has_operators(text):
         result = _LIST.sub(ABBREVIATED, text)
-        rest = result.replace(ABBREVIATED, "")
-        if "<" not in rest and ">" not in rest:
+        outside_lists = result.replace(ABBREVIATED, "")
+        if "<" not in outside_lists and ">" not in outside_lists:
             return result
     return abbreviate_by_token(text)
 
 
 def _has_operators(text: str) -> bool:
-    """Return whether brackets may be part of operators, which would leave others unmatched."""
-    return "operator<" in text or "operator-" in text or ("((" in text and _COMPARED.search(text) is not None)
+    """Return whether some ``<`` or ``>`` may be an operator, or part of one, and thus have no counterpart."""
+    return "operator<" in text or "operator-" in text or ("((" in text and _COMPARISON.search(text) is not None)
 
 
 def abbreviate_by_token(text: str) -> str:
     """Do what ``abbreviate`` does, bracket by bracket."""
-    pieces, open_brackets, end, start = [], "", 0, -1
+    # copied_end: end of the text that is in ``pieces``; list_start: start of the outermost open list, −1 for none
+    pieces, open_brackets, copied_end, list_start = [], "", 0, -1
     for match in _TOKEN.finditer(text):
         token = match.group()
         if token in "<({[":
             if token == "<" and "<" not in open_brackets:
-                start = match.start()
+                list_start = match.start()
             open_brackets += token
-        elif token in _PAIRS:
+        elif token in _OPENING:
             open_brackets = close_bracket(open_brackets, token)
-            if start >= 0 and "<" not in open_brackets:
+            if list_start >= 0 and "<" not in open_brackets:
                 if token == ">":
-                    pieces += [text[end:start], ABBREVIATED]
-                    end = match.end()
-                start = -1
-    return "".join([*pieces, text[end:]])
+                    pieces += [text[copied_end:list_start], ABBREVIATED]
+                    copied_end = match.end()
+                list_start = -1
+    return "".join([*pieces, text[copied_end:]])
 
 
 def close_bracket(open_brackets: str, token: str) -> str:
-    """Return the brackets still open after ``token``; a ``>`` inside parentheses is "greater", not a bracket."""
+    """Return the brackets that are still open after the closing bracket ``token``.
+
+    ``open_brackets`` has one character for each, outermost first. A ``>`` closes only a ``<`` that was opened last;
+    otherwise it is the operator "greater". The other tokens also close what was opened after their own opening bracket,
+    as a ``<`` that was the operator "less"; without an opening bracket, they close nothing.
+    """
     if token == ">":
         return open_brackets[:-1] if open_brackets.endswith("<") else open_brackets
-    at = open_brackets.rfind(_PAIRS[token])
-    return open_brackets[:at] if at >= 0 else open_brackets
+    index = open_brackets.rfind(_OPENING[token])
+    return open_brackets[:index] if index >= 0 else open_brackets

@@ -1,9 +1,13 @@
 """Demangles C++ (Itanium), Rust (legacy and v0), Swift and OCaml names to the spelling that perf prints.
 
-perf, c++filt and pprof print C++ names as GNU's demangler does. The package ``demangle`` has that spelling and all
-grammars but is written in Python: 80 µs per name. ``pycxxfilt``, LLVM's demangler, takes 2 µs. It is used only for
-names that LLVM is known to print as GNU does (``_native``, ``_short_native``), so that names do not depend on whether
-it is installed.
+perf, c++filt and pprof print C++ names as GNU's demangler does. Two libraries are used:
+
+- The package ``demangle`` has that spelling and all grammars, but is written in Python: 80 µs per name.
+- ``pycxxfilt`` is LLVM's demangler: 2 µs per name, but some names are spelled differently.
+
+LLVM's result is used only if GNU's is certainly the same: if neither the mangled name nor the result has a part that
+the two print differently (``_full_by_llvm``), or if a short name omits such parts (``_short_by_llvm``). For all other
+names, and without ``pycxxfilt``, ``demangle`` is used. So names do not depend on whether ``pycxxfilt`` is installed.
 """
 
 import re
@@ -13,20 +17,20 @@ from importlib import import_module
 from types import ModuleType
 
 _MANGLED = re.compile(r"_{1,2}Z|_R[A-Z]|_?\$[sS]|@__swiftmacro_")
-_OCAML = re.compile(r"caml(?=[A-Z][\w$.]*$)")
-_OCAML_PART = re.compile(r"__(?=.)|\$([0-9a-f]{2})", re.ASCII)
+_OCAML_PREFIX = re.compile(r"caml(?=[A-Z][\w$.]*$)")
+_OCAML_ESCAPE = re.compile(r"__(?=.)|\$([0-9a-f]{2})", re.ASCII)
 _RUST_LEGACY = re.compile(r"^_{1,2}ZN.*17h[0-9a-f]{16}E(?:\.|$)")
 _RUST_SUFFIX = re.compile(r"\.llvm\.[0-9A-Za-z]+(?=\.|$)")
-_CLONES = re.compile(r"(?:\.[A-Za-z_]+(?:\.\d+)*)+")
-_CLONE = re.compile(r"\.[A-Za-z_]+(?:\.\d+)*")
-
-_GO_SHAPES = re.compile(r"\[(?:[^\[\]]++|\[(?:[^\[\]]++|\[[^\[\]]*+\])*+\])*+\]")
+_CLONE_SUFFIXES = re.compile(r"(?:\.[A-Za-z_]+(?:\.\d+)*)+")
+_CLONE_SUFFIX = re.compile(r"\.[A-Za-z_]+(?:\.\d+)*")
+# type arguments in brackets, with two levels of brackets in them
+_GO_TYPE_ARGUMENTS = re.compile(r"\[(?:[^\[\]]++|\[(?:[^\[\]]++|\[[^\[\]]*+\])*+\])*+\]")
 
 _MANGLED_DIFFERENCES = re.compile(r"X|JE|U[abtl]|D[nv]|GT[tn]|S[bdios][CD]\d")
-"""Parts of mangled C++ names that GNU and LLVM may print differently; identifiers may contain them by chance.
+"""Parts of mangled C++ names that GNU and LLVM may print differently.
 
-Expressions, empty packs, lambdas and unnamed types, nullptr, vectors, transaction clones, constructors of abbreviated
-classes.
+They are expressions, empty packs, lambdas and unnamed types, nullptr and vectors, transaction clones, constructors of
+abbreviated classes. An identifier may contain these letters by chance; then the slower library is used without need.
 """
 _PRINTED_DIFFERENCES = re.compile(
     r"['\[{]|operator(?:[<>-]| (?!new|delete))|decltype|requires|nullptr|complex|imaginary|restrict|noexcept|::friend |"
@@ -35,17 +39,19 @@ _PRINTED_DIFFERENCES = re.compile(
 )
 """Parts of names printed by LLVM that GNU may print differently.
 
-T is a parameter of a constrained template, for which LLVM does not know the argument.
+The last alternative is a parameter of a constrained template (T, T2), for which LLVM does not know the argument.
 """
-_CLOSING = re.compile(r">(?=>)")
+# between two closing brackets, GNU puts a space
+_CLOSING_BRACKETS = re.compile(r">(?=>)")
+# a back reference: a substitution, a template parameter, or one of Rust
 _REFERENCE = re.compile(r"[STB][0-9A-Za-z]*_")
 _MEMBER = re.compile(r"Xsr((?:St|NS[0-9A-Z]*_)?\d+[A-Za-z_]\w*?I(?:[a-z]|[ST][0-9A-Z]*_)+EE?)(\d{1,3})([a-z_]+)E")
 """A member of a class template in an expression: the class, and the length and text of the member's name."""
 _MAX_REFERENCES, _MAX_LENGTH = 30, 1 << 15
 """Maximum number of references in a mangled name for LLVM's demangler, and maximum length of the result.
 
-That demangler has no limits of its own, and each reference may repeat everything before it. Beyond these limits,
-``demangle`` is used, which eventually gives up.
+That demangler has no limits of its own, and each reference may repeat everything before it, so the result may grow
+exponentially. Beyond these limits, ``demangle`` is used, which stops at limits of its own.
 """
 
 
@@ -53,31 +59,31 @@ That demangler has no limits of its own, and each reference may repeat everythin
 def full_name(name: str) -> str:
     """Demangle a symbol's name; names that are not mangled, or cannot be read, are returned unchanged."""
     if not _MANGLED.match(name):
-        return _without_ocaml(name)
+        return _demangled_ocaml(name)
     if _is_rust(name):
-        return _readable(_RUST_SUFFIX.sub("", name)) or name
-    plain, at, version = _split_version(name)
-    readable = _readable(plain)
-    return readable + at + version if readable else name
+        return _demangled(_RUST_SUFFIX.sub("", name)) or name
+    mangled, at_sign, version = _split_version(name)
+    readable = _demangled(mangled)
+    return readable + at_sign + version if readable else name
 
 
 @lru_cache(maxsize=1 << 16)
 def short_name(name: str) -> str:
     """Demangle a symbol's name, and remove everything that does not distinguish functions in the source."""
     if not _MANGLED.match(name):
-        return _without_shapes(_without_ocaml(name))
+        return _with_abbreviated_shapes(_demangled_ocaml(name))
     if _is_rust(name):
         from perf2x.symbolizer.demangle.rust_names import short_rust  # not needed for C programs
 
         return short_rust(full_name(name))
     if not name.lstrip("_").startswith("Z"):
         return full_name(name)
-    plain, at, version = _split_version(name)
-    return (_short_native(plain) or _short_portable(plain)) + at + version
+    mangled, at_sign, version = _split_version(name)
+    return (_short_by_llvm(mangled) or _short_by_gnu(mangled)) + at_sign + version
 
 
-def _short_native(name: str) -> str:
-    """Return a short C++ name from LLVM's output, "" if GNU's may differ.
+def _short_by_llvm(name: str) -> str:
+    """Return a short C++ name from LLVM's output, "" if that from GNU's may differ.
 
     Most differences between the two are in parts that short names omit.
     """
@@ -90,7 +96,8 @@ def _short_native(name: str) -> str:
     return short + clones if short else ""
 
 
-def _short_portable(name: str) -> str:
+def _short_by_gnu(name: str) -> str:
+    """Return a short C++ name from that in GNU's spelling; the name itself if it cannot be read."""
     full = full_name(name)
     if full == name:
         return name
@@ -104,44 +111,50 @@ def _is_rust(name: str) -> bool:
 
 
 def _split_version(name: str) -> tuple[str, str, str]:
-    """Split a name into name, "@" and the rest: a version or ``plt``."""
+    """Split ``memcpy@GLIBC_2.14`` or ``memcpy@plt`` at the ``@``: name, "@", rest; ("", "") if it has none.
+
+    The ``@`` at the start of a Swift macro's name does not count.
+    """
     return name.partition("@") if not name.startswith("@") else (name, "", "")
 
 
-def _without_ocaml(name: str) -> str:
-    """Spell an OCaml name as in the source.
+def _demangled_ocaml(name: str) -> str:
+    """Demangle an OCaml name, as camlStdlib__List__map_123; return other names unchanged.
 
     A symbol has ``__`` in place of the dot after a module, and ``$`` and two digits in place of other characters
     (asmcomp and backend in OCaml's sources).
     """
-    prefix = _OCAML.match(name)
+    prefix = _OCAML_PREFIX.match(name)
     if prefix is None:
         return name
-    return _OCAML_PART.sub(lambda part: chr(int(part[1], 16)) if part[1] else ".", name[prefix.end() :])
+    return _OCAML_ESCAPE.sub(lambda escape: chr(int(escape[1], 16)) if escape[1] else ".", name[prefix.end() :])
 
 
-def _without_shapes(name: str) -> str:
-    """Return a Go function without its type arguments, ``f[...]``, as in Go's own tables."""
-    return _GO_SHAPES.sub("[...]", name) if "go.shape." in name else name
+def _with_abbreviated_shapes(name: str) -> str:
+    """Write the type arguments of a generic Go function as ``f[...]``, as in Go's own tables.
+
+    Its symbol has shapes there, ``f[go.shape.int]``: Go compiles a function once for all types of a shape.
+    """
+    return _GO_TYPE_ARGUMENTS.sub("[...]", name) if "go.shape." in name else name
 
 
-def _readable(name: str) -> str:
+def _demangled(name: str) -> str:
     """Return a mangled name in GNU's spelling, "" if it cannot be read."""
     if not _RUST_LEGACY.match(name):
-        return _native(name) or _import_portable()(name)
+        return _full_by_llvm(name) or _import_portable()(name)
     from perf2x.symbolizer.demangle.rust_names import rust_legacy  # not needed for C programs
 
     return rust_legacy(name) or _import_portable()(name)
 
 
-def _native(name: str) -> str:
-    """Return the name as LLVM prints it if GNU prints the same, otherwise ""."""
+def _full_by_llvm(name: str) -> str:
+    """Return the full name from LLVM's output, "" if GNU may print another."""
     if not name.isascii():
         return ""
     if name.startswith("_R"):
-        mangled, dot, clones = name.partition(".")
+        mangled, dot, suffix = name.partition(".")
         readable = _printed_by_llvm(mangled)
-        return f"{readable}{dot}{clones}" if readable else ""
+        return f"{readable}{dot}{suffix}" if readable else ""
     parts = _split_clones(name)
     if not parts or _MANGLED_DIFFERENCES.search(parts[0]):
         return ""
@@ -149,24 +162,28 @@ def _native(name: str) -> str:
     readable = _printed_by_llvm(mangled)
     if not readable or _PRINTED_DIFFERENCES.search(readable):
         return ""
-    return (_CLOSING.sub("> ", readable) if ">>" in readable else readable) + clones
+    return (_CLOSING_BRACKETS.sub("> ", readable) if ">>" in readable else readable) + clones
 
 
 def _split_clones(name: str) -> tuple[str, str] | None:
-    """Split a C++ name from its clones, `` [clone .part.0]``; None if the suffix is not a clone's."""
-    mangled, dot, clones = name.partition(".")
+    """Split _Z1fv.part.0 into the mangled name, _Z1fv, and what GNU prints for the clone, `` [clone .part.0]``.
+
+    Returns None if the suffix is not that of a clone.
+    """
+    mangled, dot, suffixes = name.partition(".")
     if not dot:
         return mangled, ""
-    if not _CLONES.fullmatch(dot + clones):
+    if not _CLONE_SUFFIXES.fullmatch(dot + suffixes):
         return None
-    return mangled, "".join(f" [clone {clone}]" for clone in _CLONE.findall(dot + clones))
+    return mangled, "".join(f" [clone {suffix}]" for suffix in _CLONE_SUFFIX.findall(dot + suffixes))
 
 
 def _printed_by_llvm(mangled: str) -> str:
-    """Return the name as LLVM prints it; "" without the library, and for names it cannot read or that are too large."""
+    """Return the name as LLVM prints it; "" without the library, for unreadable names, and beyond the limits."""
     library = _import_llvm()
-    many = mangled.count("_") > _MAX_REFERENCES and len(_REFERENCE.findall(mangled)) > _MAX_REFERENCES
-    if library is None or many:
+    # counting underscores is fast, and excludes most names
+    is_over_limit = mangled.count("_") > _MAX_REFERENCES and len(_REFERENCE.findall(mangled)) > _MAX_REFERENCES
+    if library is None or is_over_limit:
         return ""
     read = library.rust_demangle if mangled.startswith("_R") else library.itanium_demangle
     try:
@@ -177,17 +194,18 @@ def _printed_by_llvm(mangled: str) -> str:
 
 
 def _printed_without_members(mangled: str) -> str:
-    """Return LLVM's output for the name with classes in place of their members; "" if LLVM cannot read that either.
+    """Return LLVM's output for a name in which members of class templates were replaced by the classes.
 
     GCC writes members as arguments, ``XsrSt7is_sameIT_vE5valueE``, in a way that LLVM cannot read. Short names omit
-    them.
+    arguments anyway. Returns "" if the name has no members, or if LLVM cannot read it without them either.
     """
-    plain = _MEMBER.sub(lambda found: found[1] if int(found[2]) == len(found[3]) else found[0], mangled)
-    return _printed_by_llvm(plain) if plain != mangled else ""
+    without_members = _MEMBER.sub(lambda member: member[1] if int(member[2]) == len(member[3]) else member[0], mangled)
+    return _printed_by_llvm(without_members) if without_members != mangled else ""
 
 
 @cache
 def _import_llvm() -> ModuleType | None:
+    """Return LLVM's demangler; None if it is not installed."""
     try:
         return import_module("pycxxfilt")
     except ImportError:  # platforms without a wheel
@@ -196,7 +214,7 @@ def _import_llvm() -> ModuleType | None:
 
 @cache
 def _import_portable() -> Callable[[str], str]:
-    """Return the demangler for all grammars; it returns "" for names that it cannot read."""
+    """Return the demangler of the package ``demangle``; it returns "" for names that it cannot read."""
     from demangle import demangle, style  # 50 ms
 
     gnu = style("gnu", itanium={"expand_std_abbreviations": False})
@@ -205,6 +223,7 @@ def _import_portable() -> Callable[[str], str]:
         readable = demangle(name, language=("itanium", "rust", "swift"), style=gnu)
         if readable == name:
             return ""
+        # where the package expands std::string and the like, it omits GNU's space between closing brackets
         return readable.replace("char_traits<char>>", "char_traits<char> >").replace(
             "allocator<char>>", "allocator<char> >"
         )

@@ -22,7 +22,7 @@ from perf2x.kernel.load import Loaded, load
 from perf2x.kernel.load_options import load_options
 from perf2x.model.format_features import CodeRequest, CodeSettings
 from perf2x.model.profile.code_counts import EXTERNAL, NOT_RECORDED, BranchCounts
-from perf2x.symbolizer.counts.line_profile import _count_pieces, _ran_in, _ranges
+from perf2x.symbolizer.counts.line_profile import _code_that_ran, _counts_of_pieces, _executed_ranges
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support.tiny_elf import TinySection, tiny_elf
 from tests.support.traced_program import EVENT, FIELDS, FOLDER, NAMES, SIZE, START, recording, samples, taken
@@ -135,7 +135,7 @@ def test_pieces_are_counted_as_byte_by_byte(seed: int) -> None:
         begin = random.randrange(90, 200)
         ranges.append((begin, begin + random.randrange(1, 40), random.randrange(1, 5)))
     columns = [np.array([row[at] for row in ranges], np.uint64 if at < 2 else np.int64) for at in range(3)]
-    most, total = _count_pieces(np.array(pieces, np.uint64), code, *columns)
+    most, total = _counts_of_pieces(np.array(pieces, np.uint64), code, *columns)
     assert [list(pair) for pair in zip(most.tolist(), total.tolist(), strict=True)] == count_slowly(
         pieces, code, ranges
     )
@@ -171,10 +171,10 @@ def test_functions_that_ran_are_taken_with_all_their_parts_and_once() -> None:
         Subprogram("cold in part", [(100, 110), (300, 320)]), Subprogram("never", [(110, 120)]),
         Subprogram("folded", [(130, 140)]), Subprogram("same code", [(130, 140)]), Subprogram("around", [(125, 135)]),
     ]  # fmt: skip
-    assert _ran_in(functions, np.array([99, 105, 124], np.uint64)) == [(100, 110), (300, 320)]
-    assert _ran_in(functions, np.array([125, 131, 139], np.uint64)) == [(125, 140)]
-    assert _ran_in(functions, np.array([320, 1000], np.uint64)) == []
-    assert _ran_in([], np.array([7], np.uint64)) == []
+    assert _code_that_ran(functions, np.array([99, 105, 124], np.uint64)) == [(100, 110), (300, 320)]
+    assert _code_that_ran(functions, np.array([125, 131, 139], np.uint64)) == [(125, 140)]
+    assert _code_that_ran(functions, np.array([320, 1000], np.uint64)) == []
+    assert _code_that_ran([], np.array([7], np.uint64)) == []
 
 
 def test_ranges_run_forwards_between_known_branches(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_ranges_run_forwards_between_known_branches(tmp_path: Path) -> None:
         (0x401001, 0x401000, unknown, 7), (0x401001, outside, unknown, 9),
     ]  # fmt: skip
     columns = [np.array([row[at] for row in rows], np.uint64 if at < 3 else np.int64) for at in range(4)]
-    begin, end, count = _ranges(BranchCounts(*columns, columns[3]), BranchLengths(open_elf(path)))
+    begin, end, count = _executed_ranges(BranchCounts(*columns, columns[3]), BranchLengths(open_elf(path)))
     assert list(zip(begin.tolist(), end.tolist(), count.tolist(), strict=True)) == [
         (0x401000, 0x401006, 3), (0x40100A, 0x40100B, 2),
     ]  # fmt: skip

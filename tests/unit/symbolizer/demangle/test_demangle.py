@@ -173,7 +173,7 @@ def test_usual_names_do_not_load_the_library(mangled, short, monkeypatch) -> Non
     ],
 )
 def test_names_that_llvm_leaves_in_doubt_are_left_to_the_library(mangled) -> None:
-    assert not demangle._short_native(mangled)
+    assert not demangle._short_by_llvm(mangled)
 
 
 def test_swift_names_are_demangled() -> None:
@@ -213,9 +213,9 @@ def test_stored_names_are_demangled_as_stored() -> None:
     """Both ways of reading a name have their share."""
     forget()
     assert [[name, full_name(name), stripped(name), short_name(name)] for name, *_ in STORED] == STORED
-    native = sum(bool(demangle._native(name)) for name, *_ in STORED)
+    native = sum(bool(demangle._full_by_llvm(name)) for name, *_ in STORED)
     assert 100 < native < len(STORED) - 100
-    assert sum(bool(demangle._short_native(name)) for name, *_ in STORED if name.startswith("_Z")) > native + 30
+    assert sum(bool(demangle._short_by_llvm(name)) for name, *_ in STORED if name.startswith("_Z")) > native + 30
 
 
 def test_stored_names_do_not_depend_on_the_native_library(no_llvm) -> None:
@@ -248,9 +248,9 @@ def test_names_that_gnu_cannot_read_are_demangled(mangled, readable, monkeypatch
 def test_both_libraries_agree_or_one_is_silent(text) -> None:
     """Any name that LLVM reads has the text that the portable library gives it."""
     for name in ("_Z1f" + text, "_ZN1A1f" + text, "_RNvC1a" + text):
-        if native := demangle._native(name):
+        if native := demangle._full_by_llvm(name):
             assert native == demangle._import_portable()(name)
-        if name.startswith("_Z") and (short := demangle._short_native(name)):
+        if name.startswith("_Z") and (short := demangle._short_by_llvm(name)):
             assert short == short_cxx(demangle._import_portable()(name))
 
 

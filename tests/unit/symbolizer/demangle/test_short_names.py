@@ -131,7 +131,7 @@ def test_any_text_is_shortened_or_returned(text) -> None:
 
 
 def without_quick_way(printed, monkeypatch) -> str:
-    monkeypatch.setattr("perf2x.symbolizer.demangle.short_cxx_names._PLAIN", re.compile("(?!)"))
+    monkeypatch.setattr("perf2x.symbolizer.demangle.short_cxx_names._PLAIN_FUNCTION", re.compile("(?!)"))
     return short_by_llvm(printed)
 
 
