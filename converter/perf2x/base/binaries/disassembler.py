@@ -14,19 +14,23 @@ from perf2x.errors import ObjectError, OptionError
 
 _MISSING = "instructions need capstone: pip install 'perf2x[assembly]'"
 _X86, _ARM, _RISCV = "x86", "arm64", "riscv"
+# {machine: (family, capstone's name of the architecture, names of its modes)}
 _ARCHITECTURES = {
     "EM_X86_64": (_X86, "CS_ARCH_X86", ("CS_MODE_64",)),
     "EM_386": (_X86, "CS_ARCH_X86", ("CS_MODE_32",)),
     "EM_AARCH64": (_ARM, "CS_ARCH_ARM64", ()),
     "EM_RISCV": (_RISCV, "CS_ARCH_RISCV", ("CS_MODE_RISCV64", "CS_MODE_RISCVC")),
 }
+# mnemonics of jumps and calls whose last operand is their target
 _JUMPS = {
     _X86: re.compile(r"(?:bnd |notrack |lock )*(?:j\w+|call\w*|loop\w*|xbegin\w*)"),
     _ARM: re.compile(r"b(?:\.\w+|l)?|bc\.\w+|cbn?z|tbn?z"),
     _RISCV: re.compile(r"(?:c\.)?(?:j|jal|beqz?|bnez?|blt[zu]?|bge[zu]?|bltu|bgeu|blez|bgtz)"),
 }
+# a number at the end of the operands
 _NUMBER = re.compile(r"(?:^|[\s,#])(-?(?:0x[0-9a-f]+|\d+))$")
-_RELATIVE = re.compile(r"(-?)(?:(0x[0-9a-f]+)|(\d+))?\(%rip\)|\[rip(?: ([+-]) (0x[0-9a-f]+|\d+))?\]")
+# an operand relative to the instruction pointer, in AT&T's syntax (groups 1 to 3: sign, number) or Intel's (4 and 5)
+_RIP_RELATIVE = re.compile(r"(-?)(?:(0x[0-9a-f]+)|(\d+))?\(%rip\)|\[rip(?: ([+-]) (0x[0-9a-f]+|\d+))?\]")
 
 
 class Instruction(Frozen):
@@ -37,12 +41,12 @@ class Instruction(Frozen):
     text: str
     target: int | None = None
     """Target address of a direct jump or call."""
-    refers: int | None = None
-    """Address of the data that an operand relative to the instruction pointer refers to."""
+    data_address: int | None = None
+    """Address of the data that an operand relative to the instruction pointer refers to (x86 only)."""
 
 
 def disassemble(machine: str, code: bytes, address: int, syntax: str) -> Iterator[Instruction]:
-    """Yield the instructions of ``code``, which begins at ``address``.
+    """Yield the instructions of ``code``, which begins at ``address``; ``syntax`` is "att" or "intel", for x86.
 
     Raises ObjectError for an unsupported machine, OptionError without capstone.
     """
@@ -52,19 +56,20 @@ def disassemble(machine: str, code: bytes, address: int, syntax: str) -> Iterato
     family = _ARCHITECTURES[machine][0]
     for start, size, mnemonic, operands in _decoder(machine, syntax)(code, address):
         target = _target(family, start, mnemonic, operands)
-        refers = _data(operands, start + size) if family == _X86 else None
-        yield Instruction(start, size, f"{mnemonic} {operands}".rstrip(), target, refers)
+        data_address = _data_address(operands, start + size) if family == _X86 else None
+        yield Instruction(start, size, f"{mnemonic} {operands}".rstrip(), target, data_address)
 
 
 @cache
 def _decoder(machine: str, syntax: str) -> "Callable[[bytes, int], Iterator[tuple[int, int, str, str]]]":
+    """Return capstone's decoder: (code, its address) → (address, size, mnemonic, operands) of each instruction."""
     try:
         import capstone
     except ImportError:
         raise OptionError(_MISSING) from None
     family, architecture, modes = _ARCHITECTURES[machine]
     engine: Any = capstone.Cs(getattr(capstone, architecture), sum(getattr(capstone, mode) for mode in modes))
-    engine.skipdata = True
+    engine.skipdata = True  # decode what follows invalid bytes
     if family == _X86 and syntax == "att":
         engine.syntax = capstone.CS_OPT_SYNTAX_ATT
     decode: Callable[[bytes, int], Iterator[tuple[int, int, str, str]]] = engine.disasm_lite
@@ -80,10 +85,13 @@ def _target(family: str, start: int, mnemonic: str, operands: str) -> int | None
     return (value + (start if family == _RISCV else 0)) % 2**64
 
 
-def _data(operands: str, following: int) -> int | None:
-    """Return the address that ``0x10(%rip)`` or ``[rip + 0x10]`` refers to, counted from the end of the instruction."""
-    found = _RELATIVE.search(operands)
-    if found is None:
+def _data_address(operands: str, instruction_end: int) -> int | None:
+    """Return the address that ``0x10(%rip)`` or ``[rip + 0x10]`` refers to; None without such an operand.
+
+    The distance counts from the end of the instruction.
+    """
+    match = _RIP_RELATIVE.search(operands)
+    if match is None:
         return None
-    distance = int(found[2] or found[3] or found[5] or "0", 0)
-    return (following + (-distance if "-" in (found[1], found[4]) else distance)) % 2**64
+    distance = int(match[2] or match[3] or match[5] or "0", 0)
+    return (instruction_end + (-distance if "-" in (match[1], match[4]) else distance)) % 2**64

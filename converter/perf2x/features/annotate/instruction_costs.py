@@ -135,7 +135,7 @@ def _references(code: ObjectCode, instructions: Sequence[Instruction], start: in
     It is "" for unknown addresses, and for those in the function itself, which begins at ``start``.
     """
     size = instructions[-1].address + instructions[-1].size - start
-    targets = [one.refers if one.target is None else one.target for one in instructions]
+    targets = [one.data_address if one.target is None else one.target for one in instructions]
     outside = [target if target is not None and not start <= target < start + size else None for target in targets]
     address = unique(as_uint64([target for target in outside if target is not None]))
     names = dict(zip(address.tolist(), _names_at(code, code.addresses_of_shown(address)), strict=True))

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from elftools.elf.enums import ENUM_E_MACHINE
 
-from perf2x.base.binaries.elf.elf_file import MOST, ElfObject, open_elf, whole_code
+from perf2x.base.binaries.elf.elf_file import MAX_CODE_SIZE, ElfObject, open_elf, whole_code
 from perf2x.base.binaries.find.object_finder import ObjectFiles
 from perf2x.base.binaries.find.running_kernel import running_kernel_build_id
 from perf2x.base.binaries.go.find_pclntab import go_functions, has_go_table
@@ -105,8 +105,8 @@ class DumpedCode:
         """Return machine and bytes between two file offsets. Raises ObjectError if they cannot be read."""
         if self._dump is None:
             raise ObjectError(f"{self._dso.name}: the dump was not found")
-        if end - start > MOST:
-            raise ObjectError(f"its code is larger than {MOST >> 20} MiB")
+        if end - start > MAX_CODE_SIZE:
+            raise ObjectError(f"its code is larger than {MAX_CODE_SIZE >> 20} MiB")
         number = machine_of(self._dump, self._arch)
         machine = next((name for name, value in ENUM_E_MACHINE.items() if value == number), f"machine {number}")
         try:

@@ -59,8 +59,8 @@ def _functions_and_lines(
     # file and line are looked up together at every function's entry, then at all addresses in known functions
     row = np.concatenate([own, index[known]])
     svma = np.concatenate([entry, address[known]])
-    file = table.values(as_int64([function.file_at for function in decoded]), entry, row, svma)
-    line = table.values(as_int64([function.line_at for function in decoded]), entry, row, svma)
+    file = table.values(as_int64([function.file_table for function in decoded]), entry, row, svma)
+    line = table.values(as_int64([function.line_table for function in decoded]), entry, row, svma)
     # the first rows are those of entries, so file[row] is the file of the function
     is_valid = (file == file[row]) & (line > 0) & (line <= MAX_LINE)
     address_line = zeros(len(address))

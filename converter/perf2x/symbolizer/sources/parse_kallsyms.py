@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from perf2x.base.binaries.elf.decompress import inflate_file
+from perf2x.base.binaries.elf.decompress import decompress_file
 from perf2x.base.binaries.elf.symtab import STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_OBJECT
 from perf2x.base.columnar import (
     I64,
@@ -103,7 +103,7 @@ class Kallsyms(Frozen):
 
 def read_kallsyms(path: Path) -> Kallsyms:
     """Parse a kallsyms file, plain or compressed. Raises ObjectError if it is not one or its addresses are hidden."""
-    return parse_kallsyms(inflate_file(read_object_file(path, _MAX_SIZE)), shown_name(path))
+    return parse_kallsyms(decompress_file(read_object_file(path, _MAX_SIZE)), shown_name(path))
 
 
 def parse_kallsyms(text: bytes, name: str) -> Kallsyms:

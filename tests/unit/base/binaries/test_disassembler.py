@@ -15,7 +15,7 @@ def one(machine: str, code: str, syntax: str = "att") -> tuple[str, int | None, 
     found = list(disassemble(machine, bytes.fromhex(code), 0x1000, syntax))
     assert [found[0].address, sum(each.size for each in found)] == [0x1000, len(bytes.fromhex(code))]
     assert len(found) == 1
-    return found[0].text, found[0].target, found[0].refers
+    return found[0].text, found[0].target, found[0].data_address
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.base.binaries.elf.decompress import inflate_file
+from perf2x.base.binaries.elf.decompress import decompress_file
 from perf2x.base.binaries.find.perf_archive import Archive
 from perf2x.base.files import tarball, unpack_limit
 from perf2x.base.files.unpack_limit import (
@@ -117,9 +117,9 @@ def test_archives_and_objects_are_limited(tmp_path: Path) -> None:
         archive.member(b"\x11", ("elf",))
     for pack in (bombs.gz, bombs.xz, bombs.zst):
         with pytest.raises(ObjectError, match="unpack to more than"):
-            inflate_file(pack(b"", 4 * MIB))
+            decompress_file(pack(b"", 4 * MIB))
         with limit_unpacking(8 * MIB):
-            assert len(inflate_file(pack(b"", 4 * MIB))) == 4 * MIB
+            assert len(decompress_file(pack(b"", 4 * MIB))) == 4 * MIB
 
 
 def test_sizes_are_parsed_in_all_notations() -> None:

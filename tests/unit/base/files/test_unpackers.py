@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from perf2x.base.binaries.elf.decompress import inflate_file
+from perf2x.base.binaries.elf.decompress import decompress_file
 from perf2x.base.files import unpackers
 from perf2x.errors import ObjectError
 from tests.forge.session import zstd
@@ -45,7 +45,7 @@ def test_compressed_records_are_refused(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_an_object_goes_without(absent: str) -> None:
     with pytest.raises(ObjectError, match=f"{absent} data: this Python cannot unpack it, because it has no "):
-        inflate_file(PACKED[absent](b"\x7fELF"))
+        decompress_file(PACKED[absent](b"\x7fELF"))
 
 
 def test_other_damage_is_told_without_xz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from perf2x.base.binaries.dwarf.dwp_package import DwoFiles, package_contributio
 from perf2x.base.binaries.dwarf.line_table import LineTables
 from perf2x.base.binaries.dwarf.read_budget import ReadBudget
 from perf2x.base.binaries.elf.elf_file import open_elf
-from perf2x.base.binaries.elf.elf_headers import CUT, LONGEST_TEXT, string_at
+from perf2x.base.binaries.elf.elf_headers import CUT_MARK, MAX_STRING_SIZE, string_at
 from perf2x.base.binaries.elf.relocate_module import relocate_debug_info
 from perf2x.base.binaries.find.dwo_and_dwz_files import supplementary_file
 from perf2x.base.binaries.find.object_finder import Finder
@@ -293,11 +293,11 @@ def test_an_address_of_many_bytes_in_a_line_table() -> None:
 
 @pytest.mark.parametrize("tail", [b"", b"\0", b"\0more"])
 def test_the_longest_name_is_kept_whole(tail) -> None:
-    assert string_at(b"xy" + b"n" * (LONGEST_TEXT - 1) + tail, 1) == "y" + "n" * (LONGEST_TEXT - 1)
+    assert string_at(b"xy" + b"n" * (MAX_STRING_SIZE - 1) + tail, 1) == "y" + "n" * (MAX_STRING_SIZE - 1)
 
 
 def test_a_longer_name_is_cut_and_marked() -> None:
-    assert string_at(b"n" * (LONGEST_TEXT + 1) + b"\0", 0) == "n" * LONGEST_TEXT + CUT
+    assert string_at(b"n" * (MAX_STRING_SIZE + 1) + b"\0", 0) == "n" * MAX_STRING_SIZE + CUT_MARK
 
 
 def test_an_invalid_split_file_is_refused_once(tmp_path) -> None:

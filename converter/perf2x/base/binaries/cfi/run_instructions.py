@@ -70,14 +70,14 @@ class FunctionRows(Struct):
 class _State(Struct):
     """The rules in force at some point of a program; programs of one CIE share states."""
 
+    # (register, offset), or (CFA_BY_EXPRESSION, number of the expression); None before the CFA is defined.
     cfa: tuple[int, int] | None
-    """(register, offset), or (CFA_BY_EXPRESSION, number of the expression); None before the CFA is defined."""
+    # (register, rule) of registers that are not SAME, by ascending register.
     registers: tuple[tuple[int, RegisterRule], ...]
-    """(register, rule) of registers that are not SAME, by ascending register."""
+    # Number of the rule that ``cfa`` and ``registers`` make up; NO_RULE without a CFA.
     rule: int
-    """Number of the rule that ``cfa`` and ``registers`` make up; NO_RULE without a CFA."""
+    # The states that follow this one, by the bytes of the instructions that lead to them.
     following: dict[bytes, "_State"] = field(default_factory=dict)
-    """The states that follow this one, by the bytes of the instructions that lead to them."""
 
 
 class CfiPrograms:

@@ -161,18 +161,18 @@ _opcodes = lru_cache(maxsize=8)(_Opcodes)
 class _LineInstructions(Frozen):
     """The ``n`` instructions of some whole sequences; offsets are those in ``code``."""
 
+    # The bytes of the piece that has the sequences, followed by zeros (_PADDING).
     code: U8
-    """The bytes of the piece that has the sequences, followed by zeros (_PADDING)."""
+    # For each byte of ``code``, the offset after the LEB128 number that begins there.
     number_end: I32
-    """For each byte of ``code``, the offset after the LEB128 number that begins there."""
+    # (n,)
     opcode: U8
-    """(n,)"""
+    # (n,) 0 for instructions that are not extended.
     extended_opcode: U8
-    """(n,) 0 for instructions that are not extended."""
+    # (n,) offset of the first operand.
     operand: I64
-    """(n,) offset of the first operand."""
+    # (n,) offset after the instruction.
     end: I64
-    """(n,) offset after the instruction."""
 
     def leb_operands(self, rows: I64) -> U64:
         """Return the first operand of each of the instructions ``rows``, a LEB128 number."""

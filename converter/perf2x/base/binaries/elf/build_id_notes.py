@@ -1,4 +1,4 @@
-"""Reads build ids from ELF notes: of files, of /sys/kernel/notes, and of the segments of a vmcore or kcore.
+"""Reads and compares build ids: those in the notes of ELF files, in /sys/kernel/notes, in a vmcore or kcore.
 
 Source of truth: the System V ABI, "Note Section"; include/linux/buildid.h and lib/buildid.c, by which the kernel reads
 them.
@@ -7,33 +7,37 @@ them.
 import struct
 
 _NT_GNU_BUILD_ID = 3
-_LONGEST_BUILD_ID = 64
+_MAX_BUILD_ID_SIZE = 64
 
 
 def gnu_build_id(notes: bytes, byte_order: str, alignment: int = 4) -> bytes:
     """Return the first GNU build id in a sequence of notes; b"" if there is none before the end or a damaged note.
 
-    ::
+    ``alignment`` is that of the section or segment. A note has these fields, the last two padded to a multiple of 4
+    bytes, or of 8 if ``alignment`` is 8::
 
-        namesz descsz type | name, padded to 4 | descriptor, padded     (8 where the section is aligned to 8)
+        namesz, descsz, type, name, descriptor
     """
-    align = 8 if alignment == 8 else 4
-    at = 0
-    while at + 12 <= len(notes):
-        name_size, size, kind = struct.unpack_from(byte_order + "III", notes, at)
-        start = at + 12 + name_size
-        start = -(-start // align) * align
+    padding = 8 if alignment == 8 else 4
+    note = 0
+    while note + 12 <= len(notes):
+        name_size, size, note_type = struct.unpack_from(byte_order + "III", notes, note)
+        start = note + 12 + name_size
+        start = -(-start // padding) * padding
         if start + size > len(notes):
             return b""
-        is_gnu = notes[at + 12 : at + 12 + name_size] == b"GNU\0"
-        if is_gnu and kind == _NT_GNU_BUILD_ID and 0 < size <= _LONGEST_BUILD_ID:
+        is_gnu = notes[note + 12 : note + 12 + name_size] == b"GNU\0"
+        if is_gnu and note_type == _NT_GNU_BUILD_ID and 0 < size <= _MAX_BUILD_ID_SIZE:
             return notes[start : start + size]
-        at = -(-(start + size) // align) * align
+        note = -(-(start + size) // padding) * padding
     return b""
 
 
 def unpadded(build_id: bytes) -> bytes:
-    """Return a recorded build id without the zeros that perf pads it with to 20 bytes (util/build-id.c)."""
+    """Return a recorded build id without the zeros with which perf pads it to 20 bytes (util/build-id.c).
+
+    Only build ids of 8 and 16 bytes are recognized.
+    """
     for size in (8, 16):
         if len(build_id) == 20 and build_id[:size].strip(b"\0") and not build_id[size:].strip(b"\0"):
             return build_id[:size]
@@ -41,5 +45,8 @@ def unpadded(build_id: bytes) -> bytes:
 
 
 def same_build_id(recorded: bytes, found: bytes) -> bool:
-    """Return whether a file has the recorded build id, ignoring trailing zeros (util/dso.c dso__build_id_equal)."""
+    """Return whether the build id that was found in a file is the recorded one; False if none was found.
+
+    Trailing zeros are ignored (util/dso.c dso__build_id_equal).
+    """
     return bool(found) and recorded.rstrip(b"\0") == found.rstrip(b"\0")

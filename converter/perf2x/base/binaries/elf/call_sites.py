@@ -10,15 +10,21 @@ from functools import lru_cache, partial
 from perf2x.base.binaries.elf.elf_file import CodeBlocks, ElfObject
 from perf2x.errors import ObjectError
 
+# the number of answers to cache
 MAX_ANSWERS = 1 << 16
 # Maximum bytes of a call instruction on x86, without prefixes.
-_LONGEST_CALL = 7
+_MAX_CALL_SIZE = 7
+# opcodes of a direct call, and of a group of instructions to which indirect calls (/2) belong
 _CALL_REL32, _GROUP_5 = 0xE8, 0xFF
+# possible sizes of an indirect call, in bytes
 _INDIRECT_SIZES = (2, 3, 4, 6, 7)
 
 
 class CallSites:
-    """Tells, for one file, which addresses follow a call; caches a limited number of answers."""
+    """Tells which addresses of one file follow a call; caches a limited number of answers.
+
+    ``may_return_to(svma)`` is the question.
+    """
 
     def __init__(self, elf: ElfObject) -> None:
         self._blocks = CodeBlocks(elf)
@@ -28,35 +34,39 @@ class CallSites:
 def _may_return_to(blocks: CodeBlocks, ends_with_call: Callable[[bytes], bool] | None, svma: int) -> bool:
     """Return whether a call instruction may end at an address; True if unknown, as in a file without code.
 
-    x86 instructions cannot be decoded backwards, so bytes that look like a call count as a call.
+    ``ends_with_call`` answers that for the bytes before the address; None for a machine whose calls are not known. x86
+    instructions cannot be decoded backwards, so bytes that look like a call count as a call.
     """
     if ends_with_call is None:
         return True
     try:
-        load = blocks.elf.load_of(svma - 1)
-        start = svma if load is None else max(svma - _LONGEST_CALL, load.address)
+        segment = blocks.elf.load_segment_at(svma - 1)
+        start = svma if segment is None else max(svma - _MAX_CALL_SIZE, segment.address)
         before = blocks.read(start, svma)
     except ObjectError:
         return True
+    # unknown, too, if bytes are missing, or all are 0: the contents may have been removed
     return len(before) < svma - start or not any(before) or ends_with_call(before)
 
 
-def _is_x86_call(before: bytes) -> bool:
+def _ends_with_x86_call(before: bytes) -> bool:
     if len(before) >= 5 and before[-5] == _CALL_REL32:
         return True
+    # the operation, 2 for a call, is in bits 3 to 5 of the byte after the opcode
     return any(
         len(before) >= size and before[-size] == _GROUP_5 and before[1 - size] >> 3 & 7 == 2 for size in _INDIRECT_SIZES
     )
 
 
-def _is_arm64_call(before: bytes) -> bool:
+def _ends_with_arm64_call(before: bytes) -> bool:
     word = int.from_bytes(before[-4:], "little")
     is_blr = word & 0xFFFFFC1F == 0xD63F0000
+    # BL, BLR, or BLRAA and similar ones
     return word >> 26 == 0b100101 or is_blr or word & 0xFEFFF800 == 0xD63F0800
 
 
 _BY_MACHINE: Mapping[str, Callable[[bytes], bool]] = {
-    "EM_X86_64": _is_x86_call,
-    "EM_386": _is_x86_call,
-    "EM_AARCH64": _is_arm64_call,
+    "EM_X86_64": _ends_with_x86_call,
+    "EM_386": _ends_with_x86_call,
+    "EM_AARCH64": _ends_with_arm64_call,
 }

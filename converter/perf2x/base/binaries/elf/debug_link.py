@@ -1,4 +1,6 @@
-"""Reads debug links (``.gnu_debuglink``) and mini debug info (``.gnu_debugdata``), which lead to stripped symbols.
+"""Reads two sections of stripped files that lead to their symbols.
+
+A debug link (``.gnu_debuglink``) names a separate debug file; mini debug info (``.gnu_debugdata``) is a small ELF file.
 
 Source of truth: the GDB manual, "Debugging Information in Separate Files" and "MiniDebugInfo".
 """
@@ -7,14 +9,14 @@ from pathlib import Path
 from zlib import crc32
 
 from perf2x.base.abi import ENDIAN
-from perf2x.base.binaries.elf.decompress import inflate
+from perf2x.base.binaries.elf.decompress import decompress
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.base.files.unpack_limit import memory_limit
 from perf2x.errors import ObjectError
 
 
 def debug_link(file: ElfObject) -> tuple[str, int] | None:
-    """Read ``.gnu_debuglink``: the debug file's name and its CRC-32; None without one."""
+    """Read ``.gnu_debuglink``: (name of the debug file, its CRC-32); None if it is missing or damaged."""
     section = file.section(".gnu_debuglink")
     if section is None:
         return None
@@ -28,24 +30,27 @@ def debug_link(file: ElfObject) -> tuple[str, int] | None:
 
 
 def has_crc(path: Path, crc: int) -> bool:
-    """Return whether the file at ``path`` has the CRC-32 ``crc``; needed only where no build id can be compared."""
-    total = 0
+    """Return whether the file at ``path`` has the CRC-32 ``crc``; False if it cannot be read.
+
+    This is needed only for files without a build id.
+    """
+    crc_so_far = 0
     try:
         with path.open("rb") as stream:
             while block := stream.read(1 << 20):
-                total = crc32(block, total)
+                crc_so_far = crc32(block, crc_so_far)
     except (OSError, ValueError):
         return False
-    return total == crc
+    return crc_so_far == crc
 
 
 def mini_debug_info(file: ElfObject) -> ElfObject | None:
     """Open ``.gnu_debugdata``, an xz-compressed ELF file with the symbol table that strip removed (Fedora and others).
 
-    Returns None without one. Raises ObjectError when it cannot be read.
+    Returns None if the file has no such section. Raises ObjectError when the section cannot be read.
     """
     section = file.section(".gnu_debugdata")
     if section is None:
         return None
-    packed = file.data(section)
-    return open_elf(inflate("xz", packed, memory_limit(len(packed))), f"{file.name}, .gnu_debugdata")
+    compressed = file.data(section)
+    return open_elf(decompress("xz", compressed, memory_limit(len(compressed))), f"{file.name}, .gnu_debugdata")

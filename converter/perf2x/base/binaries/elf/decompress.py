@@ -1,7 +1,7 @@
 """Decompresses files and sections in memory: gzip, xz, zstd and zlib.
 
-For ELF sections, kernel modules, copies of kallsyms and mini debug info. No input, however hostile, unpacks to more
-than the limits of base/files/unpack_limit.py.
+It is used for ELF sections, kernel modules, copies of kallsyms and mini debug info. No input, however hostile, unpacks
+to more than the limits of base/files/unpack_limit.py.
 """
 
 import zlib
@@ -14,37 +14,38 @@ from perf2x.errors import ObjectError
 _MAGICS = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
-def inflate_file(data: bytes) -> bytes:
-    """Decompress a file by its magic number (gzip, xz, zstd); return anything else unchanged.
+def decompress_file(data: bytes) -> bytes:
+    """Decompress the bytes of a file that begins with the magic number of gzip, xz or zstd; return others unchanged.
 
-    Raises ObjectError when the stream is broken, truncated or too large.
+    Raises ObjectError when the stream is damaged, cut off or too large.
     """
-    kind = next((kind for magic, kind in _MAGICS.items() if data.startswith(magic)), "")
-    return inflate(kind, data, memory_limit(len(data))) if kind else data
+    compression = next((name for magic, name in _MAGICS.items() if data.startswith(magic)), "")
+    return decompress(compression, data, memory_limit(len(data))) if compression else data
 
 
-def inflate(kind: str, data: bytes, limit: int) -> bytes:
-    """Decompress one stream of ``kind`` (zlib, gzip, xz, zstd).
+def decompress(compression: str, data: bytes, limit: int) -> bytes:
+    """Decompress one stream; ``compression`` is zlib, gzip, xz or zstd.
 
-    Raises ObjectError if it is damaged or has more than ``limit`` bytes.
+    Raises ObjectError if the stream is damaged or cut off, or if its contents have more than ``limit`` bytes.
     """
-    stream, damage = _decompressor(kind)
+    stream, damage_error = _decompressor(compression)
     try:
-        out: bytes = stream.decompress(data, limit + 1)
-    except damage as error:
-        raise ObjectError(f"{'zlib' if kind == 'gzip' else kind} data: {error}") from None
-    if len(out) > limit:
-        raise ObjectError(*too_large(f"{kind} data: ", len(data), limit))
+        contents: bytes = stream.decompress(data, limit + 1)
+    except damage_error as error:
+        raise ObjectError(f"{'zlib' if compression == 'gzip' else compression} data: {error}") from None
+    if len(contents) > limit:
+        raise ObjectError(*too_large(f"{compression} data: ", len(data), limit))
     if not stream.eof:
-        raise ObjectError(f"{kind} data: ends early, after {len(out)} bytes")
-    return out
+        raise ObjectError(f"{compression} data: ends early, after {len(contents)} bytes")
+    return contents
 
 
-def _decompressor(kind: str) -> tuple[Any, type[Exception]]:
-    """Return the decompressor of one stream, and the exception that it raises for damaged data."""
-    if kind in ("zlib", "gzip"):
-        return zlib.decompressobj(zlib.MAX_WBITS | (16 if kind == "gzip" else 0)), zlib.error
-    module = unpacker(kind, ObjectError)
-    if kind == "zstd":
+def _decompressor(compression: str) -> tuple[Any, type[Exception]]:
+    """Return a decompressor of one stream, and the exception that it raises for damaged data."""
+    if compression in ("zlib", "gzip"):
+        # adding 16 selects gzip's header
+        return zlib.decompressobj(zlib.MAX_WBITS | (16 if compression == "gzip" else 0)), zlib.error
+    module = unpacker(compression, ObjectError)
+    if compression == "zstd":
         return module.ZstdDecompressor(), module.ZstdError
     return module.LZMADecompressor(module.FORMAT_XZ, memlimit=1 << 30), module.LZMAError

@@ -12,7 +12,8 @@ from typing import IO
 
 import numpy as np
 
-from perf2x.base.binaries.elf.decompress import inflate, inflate_file
+from perf2x.base.binaries.elf.build_id_notes import gnu_build_id
+from perf2x.base.binaries.elf.decompress import decompress, decompress_file
 from perf2x.base.binaries.elf.elf_headers import PF_X, SHF_ALLOC, SHF_COMPRESSED, ElfHeaders, ElfSection, ElfSegment
 from perf2x.base.columnar import U64, Bools, falses
 from perf2x.base.files.read_file import open_regular, read_object_file
@@ -20,9 +21,9 @@ from perf2x.base.files.unpack_limit import memory_limit, too_large
 from perf2x.errors import ObjectError
 
 __all__ = ["PF_X", "SHF_ALLOC", "SHF_COMPRESSED", "ElfObject", "ElfSection", "ElfSegment", "open_elf", "open_object"]
-from perf2x.base.binaries.elf.build_id_notes import gnu_build_id
 
-_UNBUFFERED = 1 << 30
+# Bytes of the largest unbuffered read.
+_MAX_UNBUFFERED = 1 << 30
 
 
 class ElfObject:
@@ -38,6 +39,7 @@ class ElfObject:
     byte_order: str
     """``<`` or ``>``, as in numpy dtypes and struct."""
     entry: int
+    """svma of the first instruction to run, 0 if there is none."""
     size: int
     """Bytes of the whole file."""
     sections: tuple[ElfSection, ...]
@@ -99,23 +101,24 @@ class ElfObject:
         if not is_compressed(section):
             return raw
         if section.flags & SHF_COMPRESSED:
-            return self._inflate(raw, section.name)
+            return self._decompress(raw, section.name)
         if not raw.startswith(b"ZLIB"):
             raise ObjectError(f"{self.name}, {section.name}: no ZLIB header")
-        return inflate("zlib", raw[12:], min(int.from_bytes(raw[4:12], "big"), memory_limit(len(raw))))
+        # after "ZLIB", the size of the contents, always in big-endian order
+        return decompress("zlib", raw[12:], min(int.from_bytes(raw[4:12], "big"), memory_limit(len(raw))))
 
-    def load_of(self, svma: int) -> ElfSegment | None:
+    def load_segment_at(self, svma: int) -> ElfSegment | None:
         """Return the PT_LOAD segment that has bytes in the file for the address ``svma``; None if there is none."""
         loads = (segment for segment in self.segments if segment.type == "PT_LOAD")
         return next((load for load in loads if load.address <= svma < load.address + load.file_size), None)
 
     def code_at(self, svma: int, size: int) -> bytes:
-        """Return up to ``size`` bytes at a link-time address; b"" where the file has none."""
-        load = self.load_of(svma)
-        if load is None:
+        """Return up to ``size`` bytes at an address; fewer at the end of a segment, b"" where the file has none."""
+        segment = self.load_segment_at(svma)
+        if segment is None:
             return b""
-        skip = svma - load.address
-        return self.read(load.offset + skip, min(size, load.file_size - skip))
+        skip = svma - segment.address
+        return self.read(segment.offset + skip, min(size, segment.file_size - skip))
 
     def read(self, offset: int, size: int) -> bytes:
         """Read ``size`` bytes of the file at ``offset``. Raises ObjectError when the file is shorter."""
@@ -126,69 +129,75 @@ class ElfObject:
         if isinstance(self._source, bytes):
             return self._source[offset : offset + size]
         try:
-            # buffering costs more than reading most sections; an unbuffered single read would stop short of 2 GiB
-            with self._source.open("rb", buffering=0 if size < _UNBUFFERED else -1) as stream:
+            # For most sections, a buffer costs more than the read. But one unbuffered read ends before 2 GiB.
+            with self._source.open("rb", buffering=0 if size < _MAX_UNBUFFERED else -1) as stream:
                 stream.seek(offset)
-                found = stream.read(size)
+                data = stream.read(size)
         except OSError as error:
             raise ObjectError(f"{self.name}: {error.strerror or error}") from None
-        if len(found) != size:
+        if len(data) != size:
             raise ObjectError(f"{self.name}: it shrank while it was being read")
-        return found
+        return data
 
     def svma(self, offset: U64) -> tuple[U64, Bools]:
-        """Convert file offsets to link-time addresses; also return which offsets lie in a PT_LOAD segment.
+        """Convert file offsets to svmas; also return which offsets lie in a PT_LOAD segment.
 
         The kernel maps whole pages, so an offset may lie in a page of two segments. A segment that contains the offset
         itself wins over one whose pages contain it, then an executable segment over others, then the earlier segment.
         Shapes: (n,) each.
         """
         result = np.zeros(len(offset), np.uint64)
-        found = falses(len(offset))
+        is_found = falses(len(offset))
         loads = [segment for segment in self.segments if segment.type == "PT_LOAD"]
-        loads.sort(key=lambda segment: not segment.flags & PF_X)
-        for page in (1, 4096):
+        loads.sort(key=lambda segment: not segment.flags & PF_X)  # stable: executable segments first
+        for page_size in (1, 4096):  # first the segments themselves, then their pages
             for load in loads:
-                start = load.offset // page * page
-                end = -(-(load.offset + load.file_size) // page) * page
-                hit = ~found & (offset >= np.uint64(start)) & (offset < np.uint64(min(end, 2**64 - 1)))
-                result[hit] = offset[hit] + np.uint64((load.address - load.offset) % 2**64)
-                found |= hit
-                if found.all():
-                    return result, found
-        return result, found
+                start = load.offset // page_size * page_size
+                end = -(-(load.offset + load.file_size) // page_size) * page_size
+                is_in = ~is_found & (offset >= np.uint64(start)) & (offset < np.uint64(min(end, 2**64 - 1)))
+                result[is_in] = offset[is_in] + np.uint64((load.address - load.offset) % 2**64)
+                is_found |= is_in
+                if is_found.all():
+                    return result, is_found
+        return result, is_found
 
     def _stream(self) -> IO[bytes]:
         return io.BytesIO(self._source) if isinstance(self._source, bytes) else open_regular(self._source)
 
     def _find_build_id(self) -> bytes:
-        """Return the first NT_GNU_BUILD_ID: from sections (debug files keep those), else from segments."""
-        places = [(s.offset, s.size, s.alignment) for s in self.sections if s.type == "SHT_NOTE"]
-        places += [(s.offset, s.file_size, s.alignment) for s in self.segments if s.type == "PT_NOTE"]
-        for offset, size, alignment in places:
+        """Return the first NT_GNU_BUILD_ID: from sections, else from segments; b"" if there is none.
+
+        Sections come first, because in debug files the segments have no contents.
+        """
+        notes = [(s.offset, s.size, s.alignment) for s in self.sections if s.type == "SHT_NOTE"]
+        notes += [(s.offset, s.file_size, s.alignment) for s in self.segments if s.type == "PT_NOTE"]
+        for offset, size, alignment in notes:
             if size and offset + size <= self.size:
-                found = gnu_build_id(self.read(offset, size), self.byte_order, alignment)
-                if found:
-                    return found
+                build_id = gnu_build_id(self.read(offset, size), self.byte_order, alignment)
+                if build_id:
+                    return build_id
         return b""
 
-    def _inflate(self, raw: bytes, section: str) -> bytes:
-        """Decompress a section, which begins with an Elf64_Chdr or Elf32_Chdr: type, (reserved,) size, alignment."""
-        size_of_header = 24 if self.is_64 else 12
-        if len(raw) < size_of_header:
+    def _decompress(self, raw: bytes, section: str) -> bytes:
+        """Decompress a section with SHF_COMPRESSED; ``raw`` is its bytes in the file, ``section`` its name.
+
+        They begin with an Elf64_Chdr or Elf32_Chdr: type, a reserved word (only in the former), size, alignment.
+        """
+        header_size = 24 if self.is_64 else 12
+        if len(raw) < header_size:
             raise ObjectError(f"{self.name}, {section}: the compression header is cut off")
-        words = np.frombuffer(raw[:size_of_header], self.byte_order + "u4")
-        kind = {1: "zlib", 2: "zstd"}.get(int(words[0]))
+        words = np.frombuffer(raw[:header_size], self.byte_order + "u4")
+        compression = {1: "zlib", 2: "zstd"}.get(int(words[0]))
         size = int(np.frombuffer(raw, self.byte_order + "u8", 1, 8)[0]) if self.is_64 else int(words[1])
-        if kind is None:
+        if compression is None:
             raise ObjectError(f"{self.name}, {section}: unknown compression (type {int(words[0])})")
         if size > (limit := memory_limit(len(raw))):
             raise ObjectError(*too_large(f"{self.name}, {section}: ", len(raw), limit))
-        return inflate(kind, raw[size_of_header:], size)
+        return decompress(compression, raw[header_size:], size)
 
 
 def is_compressed(section: ElfSection) -> bool:
-    """Return whether a section's bytes in the file are not its contents."""
+    """Return whether a section is compressed in the file."""
     return bool(section.flags & SHF_COMPRESSED) or section.name.startswith(".z")
 
 
@@ -210,49 +219,49 @@ def open_object(path: Path) -> ElfObject:
     """
     if path.suffix not in (".gz", ".xz", ".zst"):
         return open_elf(path)
-    return open_elf(inflate_file(read_object_file(path)), str(path))
+    return open_elf(decompress_file(read_object_file(path)), str(path))
 
 
-# Maximum bytes of a function to read.
-MOST = 1 << 20
+# Maximum bytes of a function's code to read.
+MAX_CODE_SIZE = 1 << 20
 
 
 def whole_code(elf: ElfObject, start: int, size: int) -> bytes:
-    """Return ``size`` bytes at a link-time address.
+    """Return ``size`` bytes at the address ``start`` (svma).
 
-    Raises ObjectError if the file lacks any of them, or for more than MOST bytes.
+    Raises ObjectError if the file lacks any of them, or for more than MAX_CODE_SIZE bytes.
     """
-    if size > MOST:
-        raise ObjectError(f"its code is larger than {MOST >> 20} MiB")
-    found = elf.code_at(start, size)
-    if len(found) < size:
+    if size > MAX_CODE_SIZE:
+        raise ObjectError(f"its code is larger than {MAX_CODE_SIZE >> 20} MiB")
+    code = elf.code_at(start, size)
+    if len(code) < size:
         raise ObjectError(f"{elf.name}: it has no code at {start:#x}")
-    return found
+    return code
 
 
-# Bytes of a block, so few that opening the file takes longer than reading one; the number of blocks to cache.
-BLOCK, MAX_BLOCKS = 1 << 14, 256
+# Bytes of a block, so few that opening the file takes longer than reading one; and the number of blocks to cache.
+BLOCK_SIZE, MAX_BLOCKS = 1 << 14, 256
 
 
 class CodeBlocks:
-    """Reads code of one file by link-time address, in blocks, of which a limited number is cached."""
+    """Reads code of one file by address, in blocks; a limited number of blocks is cached."""
 
     def __init__(self, elf: ElfObject) -> None:
         self.elf = elf
         self._block = lru_cache(MAX_BLOCKS)(partial(_read_block, elf))
 
     def read(self, start: int, end: int) -> bytes:
-        """Return the bytes between two addresses, as far as the file has them in a segment; maybe none."""
-        load = self.elf.load_of(start)
-        if load is None:
+        """Return the bytes between two svmas, up to the end of the segment; b"" if no segment contains ``start``."""
+        segment = self.elf.load_segment_at(start)
+        if segment is None:
             return b""
-        shift = load.offset - load.address
-        offset, stop = start + shift, min(end + shift, load.offset + load.file_size, self.elf.size)
-        first, last = offset // BLOCK, (stop - 1) // BLOCK
-        found = b"".join(self._block(number) for number in range(first, last + 1))
-        return found[offset - first * BLOCK : stop - first * BLOCK]
+        shift = segment.offset - segment.address
+        offset, stop = start + shift, min(end + shift, segment.offset + segment.file_size, self.elf.size)
+        first, last = offset // BLOCK_SIZE, (stop - 1) // BLOCK_SIZE
+        blocks = b"".join(self._block(number) for number in range(first, last + 1))
+        return blocks[offset - first * BLOCK_SIZE : stop - first * BLOCK_SIZE]
 
 
 def _read_block(elf: ElfObject, number: int) -> bytes:
-    start = number * BLOCK
-    return elf.read(start, min(BLOCK, elf.size - start))
+    start = number * BLOCK_SIZE
+    return elf.read(start, min(BLOCK_SIZE, elf.size - start))

@@ -1,8 +1,7 @@
 """Reads ELF headers as plain tuples; each table is read in one piece and checked against the file's size.
 
 pyelftools would add 40 ms of import time to every run, and take ten times as long per object. Tests compare the results
-of both.
-Source of truth for the constants: the System V ABI, chapters 4 and 5, and include/uapi/linux/elf.h.
+of both. Source of truth for the constants: the System V ABI, chapters 4 and 5, and include/uapi/linux/elf.h.
 """
 
 import os
@@ -14,8 +13,8 @@ from perf2x.errors import ObjectError
 _IDENT_SIZE = 16
 _CLASS_32, _CLASS_64 = 1, 2
 _LITTLE, _BIG = 1, 2
-# ``e_shstrndx`` of files in which the number of the name section does not fit; ``sh_link`` of section 0 has it
-# instead.
+# ``e_shstrndx`` of files in which the number of the section with the sections' names does not fit; ``sh_link`` of
+# section 0 has it instead.
 _SHN_XINDEX = 0xFFFF
 # ``e_phnum`` of files with more segments than fit; ``sh_info`` of section 0 has their number instead.
 _PN_XNUM = 0xFFFF
@@ -23,9 +22,10 @@ _PN_XNUM = 0xFFFF
 # Fields after e_ident as ``struct`` codes: type, machine, version, entry, phoff, shoff, flags, ehsize, phentsize,
 # phnum, shentsize, shnum, shstrndx.
 _HEADER = {_CLASS_64: "HHIQQQIHHHHHH", _CLASS_32: "HHIIIIIHHHHHH"}
-# name, type, flags, addr, offset, size, link, info, addralign, entsize
+# Fields of a section header: name, type, flags, addr, offset, size, link, info, addralign, entsize.
 _SECTION = {_CLASS_64: "IIQQQQIIQQ", _CLASS_32: "IIIIIIIIII"}
-# 64 bits: type, flags, offset, vaddr, paddr, filesz, memsz, align; 32 bits: flags come second to last.
+# Fields of a program header: type, flags, offset, vaddr, paddr, filesz, memsz, align; with 32 bits, flags are second to
+# last.
 _SEGMENT = {_CLASS_64: "IIQQQQQQ", _CLASS_32: "IIIIIIII"}
 
 _FILE_TYPES = {1: "ET_REL", 2: "ET_EXEC", 3: "ET_DYN", 4: "ET_CORE"}
@@ -45,9 +45,9 @@ SHF_ALLOC = 0x2
 SHF_COMPRESSED = 0x800
 PF_X = 0x1
 # Maximum bytes of a name or path; the rest is cut off.
-LONGEST_TEXT = 1 << 16
+MAX_STRING_SIZE = 1 << 16
 # Is appended to a name that was cut off.
-CUT = " [cut after 64 KiB]"
+CUT_MARK = " [cut after 64 KiB]"
 
 
 class ElfSection(NamedTuple):
@@ -81,9 +81,13 @@ class ElfSegment(NamedTuple):
 
 
 class ElfHeaders:
-    """The headers of ``stream``. Raises ObjectError for a file that is not ELF, and for tables that lie outside it."""
+    """The ELF header, sections and segments of a file."""
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
+        """Read the headers; ``name`` is the file's name in messages.
+
+        Raises ObjectError for a file that is not ELF, and for tables that lie outside it.
+        """
         self._stream, self._name = stream, name
         self.size = stream.seek(0, os.SEEK_END)
         ident = self._bytes(0, _IDENT_SIZE)
@@ -99,17 +103,18 @@ class ElfHeaders:
         self.type = _FILE_TYPES.get(fields[0], str(fields[0]))
         self.machine = _MACHINES.get(fields[1], str(fields[1]))
         self.entry = fields[3]
-        segments_at, sections_at, (segment_size, segments, section_size, sections, names) = (*fields[4:6], fields[8:])
-        first = self._rows("section headers", _SECTION, sections_at, min(sections_at, 1), section_size)
-        if first:
-            sections, names = sections or first[0][5], first[0][6] if names == _SHN_XINDEX else names
-            segments = first[0][7] if segments == _PN_XNUM else segments
-            rows = self._rows("section headers", _SECTION, sections_at, sections, section_size)
-            self.sections = self._with_names(rows, names)
+        phoff, shoff, (phentsize, phnum, shentsize, shnum, shstrndx) = (*fields[4:6], fields[8:])
+        # section 0 is not a section: it has the numbers that do not fit into the header
+        zeroth = self._rows("section headers", _SECTION, shoff, min(shoff, 1), shentsize)
+        if zeroth:
+            shnum, shstrndx = shnum or zeroth[0][5], zeroth[0][6] if shstrndx == _SHN_XINDEX else shstrndx
+            phnum = zeroth[0][7] if phnum == _PN_XNUM else phnum
+            rows = self._rows("section headers", _SECTION, shoff, shnum, shentsize)
+            self.sections = self._with_names(rows, shstrndx)
         else:
             self.sections = ()
-        count = segments if segments_at else 0
-        table = self._rows("program headers", _SEGMENT, segments_at, count, segment_size)
+        segment_count = phnum if phoff else 0
+        table = self._rows("program headers", _SEGMENT, phoff, segment_count, phentsize)
         self.segments = tuple(map(self._segment, table))
 
     def _error(self, why: str) -> ObjectError:
@@ -117,27 +122,31 @@ class ElfHeaders:
 
     def _bytes(self, offset: int, size: int) -> bytes:
         self._stream.seek(offset)
-        found = self._stream.read(size)
-        if len(found) != size:
+        data = self._stream.read(size)
+        if len(data) != size:
             raise self._error("the header is cut off")
-        return found
+        return data
 
-    def _rows(self, what: str, layouts: dict[int, str], offset: int, count: int, step: int) -> list[tuple[int, ...]]:
-        """Read a table of headers that are ``step`` bytes apart; after the known fields, they may have others."""
+    def _rows(self, what: str, layouts: dict[int, str], offset: int, count: int, size: int) -> list[tuple[int, ...]]:
+        """Read a table of ``count`` headers of ``size`` bytes each; after the known fields, they may have others.
+
+        ``what`` names the headers in messages; ``layouts`` has their fields by word size.
+        """
         if not count:
             return []
         layout = struct.Struct(self.byte_order + layouts[self._class])
-        if step < layout.size:
-            raise ObjectError(f"{self._name}: {what} of {step} bytes each, {layout.size} expected")
-        if offset + count * step > self.size:
+        if size < layout.size:
+            raise ObjectError(f"{self._name}: {what} of {size} bytes each, {layout.size} expected")
+        if offset + count * size > self.size:
             raise ObjectError(f"{self._name}: {count} {what} at {offset:#x} lie outside its {self.size:#x} bytes")
-        table = self._bytes(offset, count * step)
-        return [layout.unpack_from(table, at) for at in range(0, count * step, step)]
+        table = self._bytes(offset, count * size)
+        return [layout.unpack_from(table, start) for start in range(0, count * size, size)]
 
-    def _with_names(self, rows: list[tuple[int, ...]], number: int) -> tuple[ElfSection, ...]:
+    def _with_names(self, rows: list[tuple[int, ...]], shstrndx: int) -> tuple[ElfSection, ...]:
+        """Make sections of section headers; ``shstrndx`` is the number of the section with their names."""
         names = b""
-        if 0 < number < len(rows):
-            offset, size = rows[number][4:6]
+        if 0 < shstrndx < len(rows):
+            offset, size = rows[shstrndx][4:6]
             if offset + size > self.size:
                 raise ObjectError(f"{self._name}: the names of sections lie outside its {self.size:#x} bytes")
             names = self._bytes(offset, size)
@@ -156,9 +165,9 @@ def string_at(strings: bytes, offset: int) -> str:
     """Return the NUL-terminated string at ``offset`` of a string table; "" outside the table.
 
     Any number of symbols may share one string. So a string that is longer than compilers write is cut off after
-    LONGEST_TEXT bytes and marked with CUT: otherwise, a small file could fill the memory.
+    MAX_STRING_SIZE bytes, and CUT_MARK is appended: otherwise, a small file could fill the memory.
     """
-    limit = offset + LONGEST_TEXT
+    limit = offset + MAX_STRING_SIZE
     end = strings.find(b"\0", offset, limit + 1)
-    text = strings[offset : end if end >= 0 else limit].decode(errors="surrogateescape")
-    return text + CUT if end < 0 and limit < len(strings) else text
+    string = strings[offset : end if end >= 0 else limit].decode(errors="surrogateescape")
+    return string + CUT_MARK if end < 0 and limit < len(strings) else string

@@ -1,5 +1,12 @@
 """Makes symbols for the entries of procedure linkage tables (PLT), such as ``malloc@plt``.
 
+There are up to three sections with such entries, pieces of code that jump to a function whose address is in the global
+offset table (GOT):
+
+- ``.plt``: a common header, then an entry per relocation in ``.rela.plt``, in the same order;
+- ``.plt.sec`` (x86 with IBT): the entries that are called; those in ``.plt`` are then not, and count as its header;
+- ``.plt.got`` (x86): entries without a relocation of their own; their names come from the GOT slots that they read.
+
 Source of truth: tools/perf/util/symbol-elf.c dso__synthesize_plt_symbols and get_plt_sizes.
 """
 
@@ -16,41 +23,42 @@ from perf2x.errors import ObjectError
 
 _X86 = ("EM_386", "EM_X86_64")
 _R_X86_64_IRELATIVE = 37
+# {machine: (bytes of the header of .plt, bytes of an entry)}
 _SIZES = {
     "EM_ARM": (20, 12), "EM_AARCH64": (32, 16), "EM_LOONGARCH": (32, 16), "EM_RISCV": (32, 16),
     "EM_SPARC": (48, 12), "EM_SPARCV9": (128, 32),
 }  # fmt: skip
 
 
-# Returns the name of the function that starts exactly at an svma, "" if none does; used for entries of ifuncs.
+# Returns the name of the function that starts exactly at an svma, "" if none does; names the entries of ifuncs.
 NameAt = Callable[[int], str]
 
 
 class LinkageTable:
-    """The entries of ``.plt``, ``.plt.sec`` and ``.plt.got`` as synthesized symbols; empty without these sections.
+    """The entries of ``.plt``, ``.plt.sec`` and ``.plt.got`` as synthesized symbols; empty without ``.plt``.
 
-    Addresses are computed up front, names on demand: most recordings hit few entries. Entries are matched to
-    relocations in their order; on x86, relocations are sorted by offset first, because those of ifuncs are out of
-    order.
+    Addresses are computed up front, names on demand: most recordings hit few entries. On x86, relocations are sorted by
+    offset before they are matched to entries, because those of ifuncs are out of order.
     """
 
     start: U64
-    """(n,) svma of each entry: first those of ``.plt.got``, then the common header, then the others."""
+    """(n,) svma of each entry: first those of ``.plt.got``, then the header of ``.plt``, if any, then the others."""
     size: U64
-    """(n,)"""
+    """(n,) in bytes."""
 
     def __init__(self, elf: ElfObject, name_at: NameAt) -> None:
         """Raises ObjectError when the tables cannot be read."""
         self._elf, self._name_at = elf, name_at
-        self._got: ElfSection | None = None
-        self._section: ElfSection | None = None
-        self._code, self._header = b"", 0
-        self._rows: Relocations | None = None
+        self._plt_got: ElfSection | None = None
+        self._plt_got_code = b""
+        self._relocation_section: ElfSection | None = None
+        self._relocations: Relocations | None = None
+        self._header_count = 0  # 1 if ``.plt`` has a header
         plt = elf.section(".plt")
-        header, step = _sizes(elf, plt) if plt is not None else (0, 0)
+        header_size, entry_size = _sizes(elf, plt) if plt is not None else (0, 0)
         parts = [(np.zeros(0, np.uint64), 0)]
-        if plt is not None and step:
-            parts = [self._slots(), *self._calls_from(plt, header, step)]
+        if plt is not None and entry_size:
+            parts = [self._plt_got_entries(), *self._header_and_entries(plt, header_size, entry_size)]
         self.start = np.concatenate([start for start, _ in parts])
         self.size = np.concatenate([np.full(len(start), size, np.uint64) for start, size in parts])
 
@@ -58,47 +66,53 @@ class LinkageTable:
         return len(self.start)
 
     def name(self, row: int) -> str:
-        """Return an entry's name, ``malloc@plt``; ``.plt`` for the common header.
+        """Return an entry's name, ``malloc@plt``; ``.plt`` for the header.
 
         Raises ObjectError for damaged tables.
         """
-        slots = len(self) - self._header - len(self._rows or ())
-        if row == slots and self._header:
+        plt_got_count = len(self) - self._header_count - len(self._relocations or ())
+        if row == plt_got_count and self._header_count:
             return ".plt"
-        called = self._slot_names[row] if row < slots else self._call_name(row - slots - self._header)
-        return f"{called or f'offset_{int(self.start[row]):#x}'}@plt"
+        relocation = row - plt_got_count - self._header_count
+        function = self._plt_got_names[row] if row < plt_got_count else self._relocated_name(relocation)
+        return f"{function or f'offset_{int(self.start[row]):#x}'}@plt"
 
-    def _slots(self) -> tuple[U64, int]:
-        """Return (start, size) of the entries of ``.plt.got``, for functions whose address is taken."""
-        self._got = self._elf.section(".plt.got") if self._elf.machine in _X86 else None
-        if self._got is None:
+    def _plt_got_entries(self) -> tuple[U64, int]:
+        """Return (start of each, size) of the entries of ``.plt.got``."""
+        self._plt_got = self._elf.section(".plt.got") if self._elf.machine in _X86 else None
+        if self._plt_got is None:
             return np.zeros(0, np.uint64), 0
-        self._code = self._elf.data(self._got)
-        step = self._got.entry_size or 8
-        return _address_range(self._got.address, -(-len(self._code) // step), step), step
+        self._plt_got_code = self._elf.data(self._plt_got)
+        entry_size = self._plt_got.entry_size or 8
+        count = -(-len(self._plt_got_code) // entry_size)
+        return _address_range(self._plt_got.address, count, entry_size), entry_size
 
-    def _calls_from(self, plt: ElfSection, header: int, step: int) -> list[tuple[U64, int]]:
-        """Return (start, size) of the common header, if any, and of the entries that have a relocation each."""
+    def _header_and_entries(self, plt: ElfSection, header_size: int, entry_size: int) -> list[tuple[U64, int]]:
+        """Return (start of each, size) of the header, if any, and of the entries that have a relocation each."""
         elf = self._elf
-        second = elf.section(".plt.sec") if elf.machine in _X86 else None
-        self._section = elf.section(".rela.plt") or elf.section(".rel.plt")
-        self._rows = relocations(elf, self._section) if self._section is not None else None
-        count, start = len(self._rows or ()), plt.address + header
-        self._header = 1
-        if second is not None:
-            _, step = _sizes(elf, second)
-            header, start = plt.size, second.address
-        elif self._section is not None and count * step == plt.size:  # bound eagerly: no header
-            start, self._header = plt.address, 0
+        plt_sec = elf.section(".plt.sec") if elf.machine in _X86 else None
+        section = self._relocation_section = elf.section(".rela.plt") or elf.section(".rel.plt")
+        self._relocations = relocations(elf, section) if section is not None else None
+        count, start = len(self._relocations or ()), plt.address + header_size
+        self._header_count = 1
+        if plt_sec is not None:
+            _, entry_size = _sizes(elf, plt_sec)
+            header_size, start = plt.size, plt_sec.address
+        elif section is not None and count * entry_size == plt.size:
+            # no room for a header: with -z now, nothing is bound lazily, which is what the header is for
+            start, self._header_count = plt.address, 0
         return [
-            (_address_range(plt.address, self._header, 0), header),
-            (_address_range(start, count, step), step),
+            (_address_range(plt.address, self._header_count, 0), header_size),
+            (_address_range(start, count, entry_size), entry_size),
         ]
 
     @cached_property
-    def _calls(self) -> tuple[Relocations, AnyArray, bytes] | None:
-        """Return the relocations in the order of the entries, all symbols, and their string table."""
-        elf, section, rows = self._elf, self._section, self._rows
+    def _relocations_and_symbols(self) -> tuple[Relocations, AnyArray, bytes] | None:
+        """The relocations in the order of the entries, the symbol table that they refer to, and its string table.
+
+        None without relocations or symbols.
+        """
+        elf, section, rows = self._elf, self._relocation_section, self._relocations
         if section is None or rows is None or not 0 < section.link < len(elf.sections):
             return None
         table = elf.sections[section.link]
@@ -111,23 +125,26 @@ class LinkageTable:
             raise ObjectError(f"{elf.name}, {section.name}: a relocation refers to the missing symbol {highest}")
         return rows, symbols, strings
 
-    def _call_name(self, row: int) -> str:
-        """Return the function that a relocation calls: its symbol, or the ifunc at the addend (R_X86_64_IRELATIVE)."""
-        if self._calls is None:
+    def _relocated_name(self, row: int) -> str:
+        """Return the name of the function that the entry with a relocation jumps to; "" if unknown.
+
+        It is the relocation's symbol or, for R_X86_64_IRELATIVE, the function at its addend: the resolver of an ifunc.
+        """
+        if self._relocations_and_symbols is None:
             return ""
-        rows, symbols, strings = self._calls
+        rows, symbols, strings = self._relocations_and_symbols
         offset = int(symbols["name"][rows.symbol[row]])
         name = string_at(strings, offset) if offset else ""
         if not name and self._elf.machine == "EM_X86_64" and rows.addend is not None:
-            return self._name_at(int(rows.addend[row])) if rows.kind[row] == _R_X86_64_IRELATIVE else ""
+            return self._name_at(int(rows.addend[row])) if rows.type[row] == _R_X86_64_IRELATIVE else ""
         return name
 
     @cached_property
-    def _slot_names(self) -> list[str]:
-        """Names of the entries of ``.plt.got``, from the GOT slots that they jump through."""
-        assert self._got is not None
-        step, address = self._got.entry_size or 8, self._got.address
-        slots = [_jump_target(self._code[at : at + step], address + at) for at in range(0, len(self._code), step)]
+    def _plt_got_names(self) -> list[str]:
+        """Names of the entries of ``.plt.got``, "" for unknown ones."""
+        assert self._plt_got is not None
+        size, address, code = self._plt_got.entry_size or 8, self._plt_got.address, self._plt_got_code
+        slots = [_got_slot(code[offset : offset + size], address + offset) for offset in range(0, len(code), size)]
         names = _got_names(self._elf, slots) if self._elf.machine == "EM_X86_64" else {}
         return [names.get(slot, "") for slot in slots]
 
@@ -138,30 +155,36 @@ def _address_range(start: int, count: int, step: int) -> U64:
 
 
 def _sizes(elf: ElfObject, plt: ElfSection) -> tuple[int, int]:
-    """Return the sizes of the header and of an entry (get_plt_sizes); an entry has 0 if unknown."""
+    """Return the sizes of the header and of an entry in bytes (get_plt_sizes); 0 for an entry of unknown size."""
     if elf.machine in _X86:
-        step = plt.entry_size if plt.entry_size in (8, 16) else (8 if plt.alignment == 8 else 16)
-        return step, step
+        entry_size = plt.entry_size if plt.entry_size in (8, 16) else (8 if plt.alignment == 8 else 16)
+        return entry_size, entry_size
     return _SIZES.get(elf.machine, (plt.entry_size, plt.entry_size))
 
 
 def _got_names(elf: ElfObject, slots: list[int]) -> dict[int, str]:
-    """Map the given GOT slots (svma) to symbol names, from ``.rela.dyn``."""
+    """Map GOT slots to the names of the symbols whose addresses they hold, by the relocations in ``.rela.dyn``.
+
+    ``slots`` are svmas; −1 stands for an unknown slot. Slots without a named symbol are left out.
+    """
     section = elf.section(".rela.dyn")
     if section is None or not 0 < section.link < len(elf.sections):
         return {}
     rows = relocations(elf, section)
     symbols, strings = raw_symbols(elf, elf.sections[section.link])
-    valid = as_uint64([slot for slot in slots if slot >= 0])
-    named = (rows.symbol > 0) & (rows.symbol < len(symbols)) & np.isin(rows.offset, valid)
-    offsets = symbols["name"][rows.symbol[named]]
-    return {int(a): string_at(strings, int(o)) for a, o in zip(rows.offset[named], offsets, strict=True)}
+    known_slots = as_uint64([slot for slot in slots if slot >= 0])
+    is_named = (rows.symbol > 0) & (rows.symbol < len(symbols)) & np.isin(rows.offset, known_slots)
+    names = symbols["name"][rows.symbol[is_named]]
+    return {int(slot): string_at(strings, int(name)) for slot, name in zip(rows.offset[is_named], names, strict=True)}
 
 
-def _jump_target(code: bytes, address: int) -> int:
-    """Return the GOT slot of ``[endbr64] [bnd] jmp *disp(%rip)``; −1 for other code (get_x86_64_plt_disp)."""
-    at = 4 if code.startswith(b"\xf3\x0f\x1e\xfa") else 0
-    at += code[at : at + 1] == b"\xf2"
-    if code[at : at + 2] != b"\xff\x25" or len(code) < at + 6:
+def _got_slot(code: bytes, address: int) -> int:
+    """Return the svma of the GOT slot that an entry jumps through; ``address`` is the entry's svma.
+
+    The entry is ``[endbr64] [bnd] jmp *disp(%rip)`` (get_x86_64_plt_disp). Returns −1 for other code.
+    """
+    jump = 4 if code.startswith(b"\xf3\x0f\x1e\xfa") else 0
+    jump += code[jump : jump + 1] == b"\xf2"
+    if code[jump : jump + 2] != b"\xff\x25" or len(code) < jump + 6:
         return -1
-    return (address + at + 6 + int.from_bytes(code[at + 2 : at + 6], "little", signed=True)) % 2**64
+    return (address + jump + 6 + int.from_bytes(code[jump + 2 : jump + 6], "little", signed=True)) % 2**64

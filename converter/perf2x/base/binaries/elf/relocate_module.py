@@ -1,8 +1,9 @@
 """Applies the relocations of a kernel module's debug info, and builds an executable from the result.
 
-A module is a relocatable file: in its debug info, references to addresses, strings and other units are relocations.
-Relocations are applied a section at a time, and the result is an executable that any DWARF reader accepts. Source of
-truth: kernel/module/main.c layout_sections; the psABIs of the machines below for relocations.
+A module is a relocatable file: all of its sections begin at address 0, and in its debug info, references to addresses,
+strings and other units are relocations. We give each section with code an address of its own, store symbol + addend at
+each relocation of the debug info, and make of these sections an ELF executable, which any DWARF reader accepts. Source
+of truth: kernel/module/main.c layout_sections; the psABIs of the machines below for relocations.
 """
 
 import struct
@@ -19,8 +20,8 @@ _SHF_EXECINSTR = 0x4
 # Base address for modules; a multiple of every alignment, and not 0, which means "discarded" in debug info.
 MODULE_BASE = 1 << 16
 
-# {machine: {relocation type: bytes}} of relocations that store symbol + addend; debug info has no others.
-_WIDTHS = {
+# {machine: {relocation type: bytes that it changes}} of types that store symbol + addend; debug info has no others.
+_RELOCATION_SIZES = {
     "EM_X86_64": {1: 8, 10: 4, 11: 4},
     "EM_386": {1: 4},
     "EM_AARCH64": {257: 8, 258: 4},
@@ -28,8 +29,9 @@ _WIDTHS = {
     "EM_S390": {22: 8, 4: 4},
     "EM_PPC64": {38: 8, 1: 4},
 }
+# numbers of section types
 _TYPES = {"SHT_PROGBITS": 1, "SHT_STRTAB": 3, "SHT_NOTE": 7}
-_USED = (".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_line_str", ".debug_ranges",
+_SECTIONS = (".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_line_str", ".debug_ranges",
          ".debug_rnglists", ".debug_addr", ".debug_str_offsets", ".note.gnu.build-id")  # fmt: skip
 
 
@@ -38,19 +40,23 @@ def section_addresses(module: ElfObject, start: int = MODULE_BASE) -> dict[int, 
 
     Sections with init code, which the kernel frees, are left out.
     """
-    return dict(_laid_out(module, start, init=False))
+    return dict(_code_addresses(module, start, is_init=False))
 
 
-def _laid_out(module: ElfObject, at: int, init: bool) -> Iterator[tuple[int, int]]:
+def _code_addresses(module: ElfObject, address: int, is_init: bool) -> Iterator[tuple[int, int]]:
+    """Yield (section number, address) of executable sections, laid out from ``address``.
+
+    ``is_init``: those with init code; otherwise all others.
+    """
     for index, section in enumerate(module.sections):
-        executable = section.flags & (SHF_ALLOC | _SHF_EXECINSTR) == SHF_ALLOC | _SHF_EXECINSTR
-        if executable and section.name.startswith(".init") == init:
-            step = section.alignment if 0 < section.alignment <= 1 << 16 else 1
-            at = -(-at // step) * step
-            if at + section.size >= 2**64:
+        is_executable = section.flags & (SHF_ALLOC | _SHF_EXECINSTR) == SHF_ALLOC | _SHF_EXECINSTR
+        if is_executable and section.name.startswith(".init") == is_init:
+            alignment = section.alignment if 0 < section.alignment <= 1 << 16 else 1
+            address = -(-address // alignment) * alignment
+            if address + section.size >= 2**64:
                 break
-            yield index, at
-            at += section.size
+            yield index, address
+            address += section.size
 
 
 def relocate_debug_info(module: ElfObject) -> bytes:
@@ -58,80 +64,97 @@ def relocate_debug_info(module: ElfObject) -> bytes:
 
     Raises ObjectError when a section or a relocation cannot be read, or the machine is not supported.
     """
-    widths = _WIDTHS.get(module.machine)
-    if widths is None:
+    sizes = _RELOCATION_SIZES.get(module.machine)
+    if sizes is None:
         raise ObjectError(f"{module.name}: no source lines, because relocations of {module.machine} are unsupported")
-    places = section_addresses(module)
-    end = max((at + module.sections[index].size for index, at in places.items()), default=MODULE_BASE)
-    places |= _laid_out(module, -(-end // 4096) * 4096, init=True)
+    addresses = section_addresses(module)
+    # init code has debug info, too; its addresses must differ from all others
+    end = max((start + module.sections[index].size for index, start in addresses.items()), default=MODULE_BASE)
+    addresses |= _code_addresses(module, -(-end // 4096) * 4096, is_init=True)
     sections = []
     for index, section in enumerate(module.sections):
-        if section.name in _USED and section.type in _TYPES:
+        if section.name in _SECTIONS and section.type in _TYPES:
             data = np.frombuffer(module.data(section), np.uint8).copy()
             for table in module.sections:
                 if table.type in ("SHT_RELA", "SHT_REL") and table.info == index:
-                    _apply_relocations(module, table, places, widths, data)
+                    _apply_relocations(module, table, addresses, sizes, data)
             sections.append((section, data))
     return _executable(module, sections)
 
 
 def _apply_relocations(
-    module: ElfObject, table: ElfSection, places: Mapping[int, int], widths: Mapping[int, int], data: AnyArray
+    module: ElfObject, table: ElfSection, addresses: Mapping[int, int], sizes: Mapping[int, int], data: AnyArray
 ) -> None:
-    """Apply the relocation section ``table`` to ``data``: store symbol + addend at the offset of each relocation."""
+    """Apply the relocation section ``table`` to ``data``: store symbol + addend at the offset of each relocation.
+
+    ``addresses`` has those of sections, by section number; ``sizes`` the bytes that each relocation type changes.
+    ``data`` (bytes of the section,) uint8 is changed in place.
+    """
     rows = relocations(module, table)
     if not 0 < table.link < len(module.sections):
         raise ObjectError(f"{module.name}, {table.name}: its symbol table, section {table.link}, is missing")
-    value = _symbol_values(module, module.sections[table.link], places)
-    unknown = ~np.isin(rows.kind, [0, *widths]) | (rows.symbol >= len(value))
-    if unknown.any():
-        raise ObjectError(f"{module.name}, {table.name}: unsupported relocation type {int(rows.kind[unknown][0])}")
-    for one, width in widths.items():
-        chosen = rows.kind == one
-        at = rows.offset[chosen]
-        if len(at) and (len(data) < width or int(at.max()) > len(data) - width):
+    symbol_address = _symbol_addresses(module, module.sections[table.link], addresses)
+    is_unsupported = ~np.isin(rows.type, [0, *sizes]) | (rows.symbol >= len(symbol_address))
+    if is_unsupported.any():
+        raise ObjectError(f"{module.name}, {table.name}: unsupported relocation type {rows.type[is_unsupported][0]}")
+    for relocation_type, size in sizes.items():
+        chosen = rows.type == relocation_type
+        offset = rows.offset[chosen]
+        if len(offset) and (len(data) < size or int(offset.max()) > len(data) - size):
             raise ObjectError(f"{module.name}, {table.name}: a relocation lies outside its section")
-        index = as_int64(at)[:, None] + arange(width)
-        stored = np.ascontiguousarray(data[index]).view(f"{module.byte_order}u{width}").reshape(-1)
+        byte_index = as_int64(offset)[:, None] + arange(size)  # (relocations, size)
+        stored = np.ascontiguousarray(data[byte_index]).view(f"{module.byte_order}u{size}").reshape(-1)
         addend = as_uint64(stored) if rows.addend is None else rows.addend[chosen]
-        result = (value[rows.symbol[chosen]] + addend).astype(f"{module.byte_order}u{width}")
-        data[index] = result.view(np.uint8).reshape(-1, width)
+        result = (symbol_address[rows.symbol[chosen]] + addend).astype(f"{module.byte_order}u{size}")
+        data[byte_index] = result.view(np.uint8).reshape(-1, size)
 
 
-def _symbol_values(module: ElfObject, table: ElfSection, places: Mapping[int, int]) -> U64:
-    """Return (symbols,) each symbol's address: its value plus its section's address, which is 0 if not laid out."""
+def _symbol_addresses(module: ElfObject, table: ElfSection, addresses: Mapping[int, int]) -> U64:
+    """Return each symbol's address, shape (symbols,): its value plus the address of its section.
+
+    Sections that are not in ``addresses`` begin at 0; for symbols of debug sections, that makes the value an offset.
+    """
     rows, _ = raw_symbols(module, table)
-    start = np.zeros(SHN_LORESERVE, np.uint64)
-    for index, at in places.items():
+    section_address = np.zeros(SHN_LORESERVE, np.uint64)
+    for index, address in addresses.items():
         if index < SHN_LORESERVE:
-            start[index] = at
+            section_address[index] = address
+    # numbers from SHN_LORESERVE on have special meanings, such as SHN_ABS; section 0 is at 0
     section = np.where(rows["section"] < SHN_LORESERVE, rows["section"], 0)
-    return as_uint64(rows["value"]) + start[section]
+    return as_uint64(rows["value"]) + section_address[section]
 
 
 def _executable(module: ElfObject, sections: list[tuple[ElfSection, AnyArray]]) -> bytes:
-    """Build an ELF file: header, sections, their names, section headers; it needs no segments."""
+    """Build an ELF file of sections and their contents: header, contents, names of sections, section headers.
+
+    It needs no segments.
+    """
     names = b"\0" + b"".join(section.name.encode() + b"\0" for section, _ in sections) + b".shstrtab\0"
     layout = "IIQQQQIIQQ" if module.is_64 else "10I"
-    at = 64 if module.is_64 else 52
+    offset = 64 if module.is_64 else 52  # the size of the header
     body, headers = [], [struct.pack(module.byte_order + layout, *[0] * 10)]
     for name, kind, data in [*((s.name, s.type, d.tobytes()) for s, d in sections), (".shstrtab", "SHT_STRTAB", names)]:
-        row = (names.index(b"\0" + name.encode() + b"\0") + 1, _TYPES[kind], 0, 0, at, len(data), 0, 0, 4, 0)
+        # sh_name, sh_type, sh_flags, sh_addr, sh_offset, sh_size, sh_link, sh_info, sh_addralign, sh_entsize
+        row = (names.index(b"\0" + name.encode() + b"\0") + 1, _TYPES[kind], 0, 0, offset, len(data), 0, 0, 4, 0)
         headers.append(struct.pack(module.byte_order + layout, *row))
         body.append(data)
-        at += len(data)
-    return b"".join([_executable_header(module, at, len(headers)), *body, *headers])
+        offset += len(data)
+    return b"".join([_executable_header(module, offset, len(headers)), *body, *headers])
 
 
-def _executable_header(module: ElfObject, sections_at: int, count: int) -> bytes:
-    """Return the module's ELF header as ET_EXEC with the new section headers and no segments."""
+def _executable_header(module: ElfObject, section_headers: int, count: int) -> bytes:
+    """Return the module's ELF header as that of an executable without segments.
+
+    ``section_headers`` is the offset of the new section headers, ``count`` their number; the last is that of the names.
+    """
     order = module.byte_order
     header = bytearray(module.read(0, 64 if module.is_64 else 52))
-    struct.pack_into(order + "H", header, 16, 2)
+    struct.pack_into(order + "H", header, 16, 2)  # e_type = ET_EXEC
+    # e_phoff, e_shoff; e_phentsize, e_phnum, e_shentsize, e_shnum, e_shstrndx
     if module.is_64:
-        struct.pack_into(order + "QQ", header, 32, 0, sections_at)
+        struct.pack_into(order + "QQ", header, 32, 0, section_headers)
         struct.pack_into(order + "5H", header, 54, 56, 0, 64, count, count - 1)
     else:
-        struct.pack_into(order + "II", header, 28, 0, sections_at)
+        struct.pack_into(order + "II", header, 28, 0, section_headers)
         struct.pack_into(order + "5H", header, 42, 32, 0, 40, count, count - 1)
     return bytes(header)

@@ -1,4 +1,4 @@
-"""Reads ELF symbol tables as columns, and selects the symbols that perf uses.
+"""Reads ELF symbol tables and relocations as columns, and selects the symbols that perf uses.
 
 A loop with pyelftools takes 16 µs per symbol; here a table is one numpy view of the section. Source of truth:
 tools/perf/util/symbol-elf.c dso__load_sym_internal and elf_sym__*.
@@ -35,14 +35,16 @@ _FIELDS_32 = [("name", "u4"), ("value", "u4"), ("size", "u4"), ("info", "u1"), (
 
 
 class SymbolRows(ColumnTable):
-    """Symbols of one table, in table order; ``start`` is an svma. Names are decoded one by one, on demand."""
+    """Symbols of one table, in table order. Names are decoded one by one, on demand."""
 
     start: U64
+    """svma"""
     size: U64
     type: U8
     """STT_*"""
     binding: U8
     """STB_*"""
+    # offset of the name in the string table
     name_offset: U32
     strings: bytes
 
@@ -65,12 +67,13 @@ def raw_symbols(elf: ElfObject, section: ElfSection) -> tuple[AnyArray, bytes]:
 
 
 class Relocations(ColumnTable):
-    """A relocation section's rows, in its order."""
+    """The rows of a relocation section, in the order in which they are stored."""
 
     offset: U64
+    """The svma or, in relocatable files, the offset in the section, of the bytes to change."""
     symbol: I64
     """Row in the symbol table that the section links to."""
-    kind: U64
+    type: U64
     """R_*"""
     addend: U64 | None
     """In two's complement, as wide as the file's words; None if addends are stored at ``offset`` (SHT_REL)."""
@@ -78,83 +81,93 @@ class Relocations(ColumnTable):
 
 def relocations(elf: ElfObject, section: ElfSection) -> Relocations:
     """Return the rows of a relocation section, ignoring a partial row at its end."""
-    word, width = ("u8", 8) if elf.is_64 else ("u4", 4)
-    count = 3 if section.type == "SHT_RELA" else 2
+    dtype, word_size = ("u8", 8) if elf.is_64 else ("u4", 4)
+    field_count = 3 if section.type == "SHT_RELA" else 2
     data = elf.data(section)
-    words = np.frombuffer(data, elf.byte_order + word, len(data) // (count * width) * count)
-    offset, info, *addend = as_uint64(words.reshape(-1, count).T)
-    bits = np.uint64(32 if elf.is_64 else 8)
-    kind = info & ((np.uint64(1) << bits) - np.uint64(1))
-    return Relocations(offset, (info >> bits).view(np.int64), kind, addend[0] if addend else None)
+    words = np.frombuffer(data, elf.byte_order + dtype, len(data) // (field_count * word_size) * field_count)
+    offset, info, *addend = as_uint64(words.reshape(-1, field_count).T)
+    # r_info is the symbol and, in the lower bits, the type
+    type_bits = np.uint64(32 if elf.is_64 else 8)
+    relocation_type = info & ((np.uint64(1) << type_bits) - np.uint64(1))
+    return Relocations(offset, (info >> type_bits).view(np.int64), relocation_type, addend[0] if addend else None)
 
 
-def function_symbols(elf: ElfObject, table: str, places: Mapping[int, int] | None = None) -> SymbolRows | None:
-    """Return the rows of ``table`` (``.symtab`` or ``.dynsym``) that perf uses as names; None without the table.
+def function_symbols(
+    elf: ElfObject, table: str, section_addresses: Mapping[int, int] | None = None
+) -> SymbolRows | None:
+    """Return the symbols of ``table`` (``.symtab`` or ``.dynsym``) that perf uses as names; None without the table.
 
-    ``places`` maps section numbers of a relocatable file to addresses; symbols of other sections are left out.
+    ``section_addresses`` is needed for relocatable files: it maps section numbers to addresses, and symbols of other
+    sections are left out.
     """
     section = elf.section(table)
     if section is None:
         return None
     rows, strings = raw_symbols(elf, section)
     chosen = flatnonzero(_is_nameable(elf, rows))
-    if places is not None:
-        chosen = chosen[np.isin(rows["section"][chosen], np.array(list(places), np.uint16))]
+    if section_addresses is not None:
+        chosen = chosen[np.isin(rows["section"][chosen], np.array(list(section_addresses), np.uint16))]
     if elf.machine in _MAPPING_LETTERS:
-        chosen = chosen[~_mapping_symbols(elf, rows["name"][chosen], strings)]
+        chosen = chosen[~_is_mapping_symbol(elf, rows["name"][chosen], strings)]
     start, info = rows["value"][chosen].astype(np.uint64, copy=False), rows["info"][chosen]
-    if places is not None:
-        start = start + as_uint64([places[int(index)] for index in rows["section"][chosen]])
-    kind = info & np.uint8(0xF)
+    if section_addresses is not None:
+        start = start + as_uint64([section_addresses[int(index)] for index in rows["section"][chosen]])
+    # st_info is the binding and, in the lower four bits, the type
+    symbol_type, binding = info & np.uint8(0xF), info >> np.uint8(4)
     if elf.machine == "EM_ARM":  # bit 0 marks Thumb code and is not part of the address
-        start = np.where(kind == STT_FUNC, start & np.uint64(2**64 - 2), start)
+        start = np.where(symbol_type == STT_FUNC, start & np.uint64(2**64 - 2), start)
     size, name = rows["size"][chosen].astype(np.uint64, copy=False), rows["name"][chosen]
-    return SymbolRows(start, size, kind, info >> np.uint8(4), name, strings)
+    return SymbolRows(start, size, symbol_type, binding, name, strings)
 
 
-# Bits for the kind of a symbol, and for the kinds that its section and its visibility allow. A symbol is used if all
-# three have a bit in common.
+# Whether a symbol is used depends on its type, its section and its visibility. Each of the three is looked up in a
+# table of bit masks; the symbol is used if the three masks have a bit in common.
 _CODE_OR_DATA, _LABEL, _FUNCTION = 1, 2, 4
 
 
 def _is_nameable(elf: ElfObject, rows: AnyArray) -> Bools:
-    """Return (n,) which symbols perf uses as names (elf_sym__filter, elf_sym__is_label).
+    """Return which symbols perf uses as names (elf_sym__filter, elf_sym__is_label), shape (n,).
 
-    These are the symbols in loaded sections; a label is used only if its section is one of text or data.
+    These are functions and data in loaded sections; labels (STT_NOTYPE), which assembly has, only in sections with
+    "text" or "data" in their name, and unless they are hidden.
     """
     by_section = np.zeros(1 << 16, np.uint8)
     for number, section in enumerate(elf.sections[1:SHN_LORESERVE], 1):
         if section.flags & SHF_ALLOC:
             allows_labels = "text" in section.name or "data" in section.name
             by_section[number] = _CODE_OR_DATA | _LABEL if allows_labels else _CODE_OR_DATA
-    # SHN_XINDEX: the section number is stored elsewhere, and functions are always loaded
+    # SHN_XINDEX: the section number is stored elsewhere; only functions are sure to be in a loaded section
     by_section[SHN_XINDEX] = _FUNCTION
-    common = _BY_INFO[rows["info"]] & by_section[rows["section"]] & _BY_OTHER[rows["other"]]
-    nameable: Bools = (common != 0) & (rows["name"] != 0)
-    return nameable
+    common_bits = _BY_INFO[rows["info"]] & by_section[rows["section"]] & _BY_OTHER[rows["other"]]
+    is_nameable: Bools = (common_bits != 0) & (rows["name"] != 0)
+    return is_nameable
 
 
-_KINDS = {
+_BITS_OF_TYPE = {
     STT_FUNC: _CODE_OR_DATA | _FUNCTION,
     STT_GNU_IFUNC: _CODE_OR_DATA,
     STT_OBJECT: _CODE_OR_DATA,
     STT_NOTYPE: _LABEL,
 }
-# (256,) the kind of symbol for each st_info.
-_BY_INFO = np.array([_KINDS.get(info & 0xF, 0) for info in range(256)], np.uint8)
+# (256,) bits for each st_info, which has the type.
+_BY_INFO = np.array([_BITS_OF_TYPE.get(info & 0xF, 0) for info in range(256)], np.uint8)
 _NOT_HIDDEN = [0 if other & 3 in (_STV_INTERNAL, _STV_HIDDEN) else _LABEL for other in range(256)]
-# (256,) the kinds of symbol that each st_other (visibility) allows: all, but no hidden labels.
+# (256,) bits for each st_other, which has the visibility: all bits, but not that of labels if it is hidden.
 _BY_OTHER = np.array(_NOT_HIDDEN, np.uint8) | np.uint8(_CODE_OR_DATA | _FUNCTION)
 _MAPPING_LETTERS = {"EM_ARM": b"adtx", "EM_AARCH64": b"adtx", "EM_RISCV": b"dx"}
 
 
-def _mapping_symbols(elf: ElfObject, name_offset: AnyArray, strings: bytes) -> Bools:
-    """Return (n,) which symbols are mapping symbols (ARM, AArch64, RISC-V), as ``$x`` for code, ``$d.1`` for data."""
+def _is_mapping_symbol(elf: ElfObject, name_offset: AnyArray, strings: bytes) -> Bools:
+    """Return which symbols only mark where code or data begins (Arm, AArch64, RISC-V), shape (n,).
+
+    Their names are, for example, ``$x`` for code and ``$d`` or ``$d.1`` for data; on RISC-V, anything may follow the
+    letter.
+    """
     if not len(name_offset):
         return falses(0)
-    text = np.frombuffer(strings + b"\0\0\0", np.uint8)
-    at: I64 = np.minimum(as_int64(name_offset), len(strings))
-    second = np.isin(text[at + 1], np.frombuffer(_MAPPING_LETTERS[elf.machine], np.uint8))
-    ends = np.isin(text[at + 2], (0, ord("."))) | (elf.machine == "EM_RISCV")
-    found: Bools = (text[at] == ord("$")) & second & ends
-    return found
+    characters = np.frombuffer(strings + b"\0\0\0", np.uint8)
+    first: I64 = np.minimum(as_int64(name_offset), len(strings))
+    has_letter = np.isin(characters[first + 1], np.frombuffer(_MAPPING_LETTERS[elf.machine], np.uint8))
+    has_end = np.isin(characters[first + 2], (0, ord("."))) | (elf.machine == "EM_RISCV")
+    is_mapping: Bools = (characters[first] == ord("$")) & has_letter & has_end
+    return is_mapping

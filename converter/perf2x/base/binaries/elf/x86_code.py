@@ -1,4 +1,4 @@
-"""Decodes instructions of one x86 file by address, and finds the extents of its functions."""
+"""Decodes instructions of one x86 file by address, and finds where its functions begin and end."""
 
 from bisect import bisect_right
 from functools import lru_cache, partial
@@ -7,13 +7,13 @@ import numpy as np
 
 from perf2x.base.binaries.elf.elf_file import CodeBlocks, ElfObject
 from perf2x.base.binaries.elf.symtab import STT_FUNC, function_symbols
-from perf2x.base.binaries.elf.x86_instructions import LONGEST, X86Instruction, decode
+from perf2x.base.binaries.elf.x86_instructions import MAX_SIZE, X86Instruction, decode
 from perf2x.base.columnar import flatnonzero, lexsort
 from perf2x.errors import ObjectError
 
 # Maximum number of cached instructions.
-_MOST = 1 << 17
-# The extent of a function without a symbol: all addresses.
+_MAX_CACHED = 1 << 17
+# The extent (start, end) of a function without a symbol: all addresses.
 ANYWHERE = 0, 2**64
 
 
@@ -23,19 +23,22 @@ class X86Code:
     def __init__(self, elf: ElfObject, debug: ElfObject | None) -> None:
         self.is_64 = elf.machine == "EM_X86_64"
         self._files = [elf] if debug is None else [debug, elf]
-        self.instruction = lru_cache(_MOST)(partial(_instruction, CodeBlocks(elf), self.is_64))
+        self.instruction = lru_cache(_MAX_CACHED)(partial(_instruction, CodeBlocks(elf), self.is_64))
         self._extents: tuple[list[int], list[int]] | None = None
 
     def function(self, svma: int) -> tuple[int, int]:
-        """Return the extent of the function at an address, by its symbol; ANYWHERE without a symbol."""
+        """Return the (start, end) of the function at an address, by its symbol; ANYWHERE without a symbol."""
         if self._extents is None:
-            self._extents = self._functions()
-        start, end = self._extents
-        row = bisect_right(start, svma) - 1
-        return (start[row], end[row]) if row >= 0 and svma < end[row] else ANYWHERE
+            self._extents = self._starts_and_ends()
+        starts, ends = self._extents
+        row = bisect_right(starts, svma) - 1
+        return (starts[row], ends[row]) if row >= 0 and svma < ends[row] else ANYWHERE
 
-    def _functions(self) -> tuple[list[int], list[int]]:
-        """Return the starts and ends of functions; one without a size, as in assembly, ends where the next begins."""
+    def _starts_and_ends(self) -> tuple[list[int], list[int]]:
+        """Return the starts of all functions, ascending, and their ends, from the first symbol table that has any.
+
+        A function whose symbol has no size, as in assembly, ends where the next one begins.
+        """
         for file in self._files:
             for table in (".symtab", ".dynsym"):
                 try:
@@ -43,24 +46,25 @@ class X86Code:
                 except ObjectError:
                     continue
                 if rows is not None and len(rows):
-                    chosen = flatnonzero(rows.type == STT_FUNC)
-                    order = chosen[lexsort([rows.size[chosen], rows.start[chosen]])]
+                    functions = flatnonzero(rows.type == STT_FUNC)
+                    # by start; of functions with the same start, the one with the largest size comes last
+                    order = functions[lexsort([rows.size[functions], rows.start[functions]])]
                     start, size = rows.start[order], rows.size[order]
-                    following = np.append(start[1:], start[-1:])
-                    return start.tolist(), np.where(size > 0, start + size, following).tolist()
+                    next_start = np.append(start[1:], start[-1:])
+                    return start.tolist(), np.where(size > 0, start + size, next_start).tolist()
         return [], []
 
 
 def _instruction(blocks: CodeBlocks, is_64: bool, svma: int) -> X86Instruction | None:
     """Return the instruction at an address; None if it is invalid, or not in the file."""
     try:
-        return decode(blocks.read(svma, svma + LONGEST), is_64=is_64)
+        return decode(blocks.read(svma, svma + MAX_SIZE), is_64=is_64)
     except ObjectError:
         return None
 
 
 class BranchLengths:
-    """Lengths of one file's branch instructions, to tell where code ends that ran up to and including a branch."""
+    """Tells the lengths of one file's branch instructions: code that ran up to a branch ends after the branch."""
 
     def __init__(self, elf: ElfObject) -> None:
         self._is_x86, self._code = elf.machine in ("EM_X86_64", "EM_386"), X86Code(elf, None)
@@ -70,5 +74,5 @@ class BranchLengths:
 
         An invalid instruction counts as one byte; on machines other than x86, every instruction has four.
         """
-        found = self._code.instruction(svma) if self._is_x86 else None
-        return found.size if found else 1 if self._is_x86 else 4
+        instruction = self._code.instruction(svma) if self._is_x86 else None
+        return instruction.size if instruction else 1 if self._is_x86 else 4

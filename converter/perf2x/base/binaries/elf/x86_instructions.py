@@ -1,4 +1,8 @@
-"""Decodes x86 instructions: their lengths, and operands where they move the stack pointer or whole registers.
+"""Decodes x86 instructions: the length of each, and the operands of those that may change whole registers.
+
+An instruction is: prefixes, REX (64-bit code), opcode, ModR/M, SIB, displacement, immediate; all but the opcode are
+optional. Opcodes are in maps: the first map has one byte, the others begin with 0F, 0F 38 or 0F 3A. VEX and EVEX are
+further prefixes, which select the map by number; operands of their instructions are not decoded.
 
 Source: Intel's Software Developer's Manual, volume 2: 2.1 (prefixes, ModR/M, SIB), 2.3 and 2.7 (VEX, EVEX), appendix A
 (opcode maps).
@@ -7,8 +11,9 @@ Source: Intel's Software Developer's Manual, volume 2: 2.1 (prefixes, ModR/M, SI
 from typing import NamedTuple
 
 # Maximum bytes of an instruction.
-LONGEST = 15
-# Stand for a base register where there is none: memory at a fixed address, and memory with an index register.
+MAX_SIZE = 15
+# Values of ``X86Instruction.operand`` for memory without a base register, at a fixed address; and for memory whose
+# address has an index register.
 FIXED, INDEXED = -1, -2
 
 
@@ -19,10 +24,12 @@ def opcodes(text: str) -> frozenset[int]:
 
 
 _PREFIXES = opcodes("26 2e 36 3e 64-67 f0 f2 f3")
+# opcodes of the first map that are followed by ModR/M
 _MODRM = opcodes(
     "00-03 08-0b 10-13 18-1b 20-23 28-2b 30-33 38-3b 62 63 69 6b 80-8f c0 c1 c4-c7 d0-d3 d8-df f6 f7 fe ff"
 )
-_NUMBERS = {
+# opcodes of the first map that have an immediate, by the size of that in bytes
+_WITH_IMMEDIATE = {
     1: opcodes("04 0c 14 1c 24 2c 34 3c 6a 6b 70-80 82 83 a8 b0-b7 c0 c1 c6 cd d4 d5 e0-e7 eb"),
     2: opcodes("c2 ca"),
     3: opcodes("c8"),
@@ -30,25 +37,28 @@ _NUMBERS = {
     6: opcodes("9a ea"),
 }
 # Bytes of the immediate after an opcode of the first map, with 32-bit operands.
-_NUMBER_OF = {code: size for size, codes in _NUMBERS.items() for code in codes}
-_OF_32_BITS_ONLY = opcodes("06 07 0e 16 17 1e 1f 27 2f 37 3f 60-62 82 9a c4 c5 ce d4-d6 ea")
+_IMMEDIATE_SIZE = {code: size for size, codes in _WITH_IMMEDIATE.items() for code in codes}
+_INVALID_IN_64_BITS = opcodes("06 07 0e 16 17 1e 1f 27 2f 37 3f 60-62 82 9a c4 c5 ce d4-d6 ea")
+# second bytes of opcodes after 0F: those without ModR/M, and those with an immediate of one byte
 _NO_MODRM_0F = opcodes("05-0b 0e 30-37 77 80-8f a0-a2 a8-aa c8-cf")
 _BYTE_0F = opcodes("0f 70-73 a4 ac ba c2 c4-c6")
-# Opcode maps that VEX and EVEX select by number: the one after 0F, and the one after 0F 3A.
-_SECOND, _THIRD = 1, 3
+# Numbers with which VEX and EVEX select opcode maps: the one after 0F, and the one after 0F 3A.
+_MAP_0F, _MAP_0F3A = 1, 3
 
 
 class X86Instruction(NamedTuple):
-    """One instruction; fields that it lacks are 0."""
+    """One instruction; fields that it lacks are 0. Registers have the numbers of machine code (0 is rax, 4 rsp)."""
 
     size: int
+    """In bytes, prefixes included."""
     opcode: int
-    """The opcode; 0x100 is added for opcodes of the map after 0F; −1 for any other map but the first."""
+    """The opcode, prefixes left aside: of the first map as it is; 0F xx as 0x1xx; −1 for all other maps."""
     register: int = 0
-    """ModR/M's register (or operation), or else the register in the opcode; with the bit from the prefix."""
+    """The reg field of ModR/M: a register, or part of the opcode. Without ModR/M, the register in the opcode."""
     is_memory: bool = False
+    """``operand`` is the address of memory; otherwise it is a register."""
     operand: int = 0
-    """ModR/M's other register; for a memory operand the base register, FIXED or INDEXED."""
+    """The r/m field of ModR/M: a register or, for memory, the base register, FIXED or INDEXED."""
     displacement: int = 0
     number: int = 0
     """The immediate, signed."""
@@ -59,74 +69,82 @@ class X86Instruction(NamedTuple):
 def decode(code: bytes, *, is_64: bool) -> X86Instruction | None:
     """Decode the first instruction of ``code``; None if it is invalid, cut off or not supported."""
     try:
-        return _decode(code[:LONGEST], is_64)
+        return _decode(code[:MAX_SIZE], is_64)
     except IndexError:
         return None
 
 
 def _decode(code: bytes, is_64: bool) -> X86Instruction | None:
-    at = 0
-    while code[at] in _PREFIXES:
-        at += 1
-    prefixes, rex = code[:at], 0
-    if 0x67 in prefixes and not is_64:
+    """Decode like `decode`, but raise IndexError if the instruction is cut off."""
+    start = 0  # of the opcode, once the prefixes are skipped
+    while code[start] in _PREFIXES:
+        start += 1
+    prefixes, rex = code[:start], 0
+    if 0x67 in prefixes and not is_64:  # 16-bit addresses
         return None
-    if is_64 and code[at] & 0xF0 == 0x40:
-        rex, at = code[at], at + 1
-    opcode = code[at]
-    if opcode in (0xC4, 0xC5, 0x62) and (is_64 or code[at + 1] >= 0xC0):
-        table = 1 if opcode == 0xC5 else code[at + 1] & 7
-        at += {0xC5: 2, 0xC4: 3, 0x62: 4}[opcode]
-        has_number = table == _THIRD or (table == _SECOND and code[at] in _BYTE_0F)
-        return _with_operands(code, at, -1, table != _SECOND or code[at] != 0x77, int(has_number), 0)
+    if is_64 and code[start] & 0xF0 == 0x40:
+        rex, start = code[start], start + 1
+    opcode = code[start]
+    # VEX of three and of two bytes, EVEX; in 32-bit code, the same bytes may be les, lds and bound
+    if opcode in (0xC4, 0xC5, 0x62) and (is_64 or code[start + 1] >= 0xC0):
+        opcode_map = _MAP_0F if opcode == 0xC5 else code[start + 1] & 7
+        start += {0xC5: 2, 0xC4: 3, 0x62: 4}[opcode]
+        has_immediate = opcode_map == _MAP_0F3A or (opcode_map == _MAP_0F and code[start] in _BYTE_0F)
+        # vzeroupper (77) has no ModR/M
+        return _with_operands(code, start, -1, opcode_map != _MAP_0F or code[start] != 0x77, int(has_immediate), 0)
     if opcode == 0x0F:
-        at += 1
-        if code[at] in (0x38, 0x3A):
-            return _with_operands(code, at + 1, -1, True, int(code[at] == 0x3A), 0)
-        number = 4 if 0x80 <= code[at] < 0x90 else int(code[at] in _BYTE_0F)
-        found = _with_operands(code, at, 0x100 | code[at], code[at] not in _NO_MODRM_0F, number, rex)
-    elif (is_64 and opcode in _OF_32_BITS_ONLY) or (opcode == 0x8F and code[at + 1] & 0x38):  # XOP
+        start += 1
+        if code[start] in (0x38, 0x3A):
+            return _with_operands(code, start + 1, -1, True, int(code[start] == 0x3A), 0)
+        size = 4 if 0x80 <= code[start] < 0x90 else int(code[start] in _BYTE_0F)  # 0F 80 to 8F: jcc rel32
+        found = _with_operands(code, start, 0x100 | code[start], code[start] not in _NO_MODRM_0F, size, rex)
+    elif (is_64 and opcode in _INVALID_IN_64_BITS) or (opcode == 0x8F and code[start + 1] & 0x38):  # XOP
         return None
     else:
-        number = _number_size(code, at, rex, 0x66 in prefixes, is_64)
-        found = _with_operands(code, at, opcode, opcode in _MODRM, number, rex)
+        size = _immediate_size(code, start, rex, 0x66 in prefixes, is_64)
+        found = _with_operands(code, start, opcode, opcode in _MODRM, size, rex)
     return found._replace(is_narrow=True) if 0x66 in prefixes else found
 
 
-def _number_size(code: bytes, at: int, rex: int, is_narrow: bool, is_64: bool) -> int:
-    """Return the size of the immediate of an instruction in the first map."""
-    opcode = code[at]
-    if opcode in range(0xA0, 0xA4):
+def _immediate_size(code: bytes, start: int, rex: int, is_narrow: bool, is_64: bool) -> int:
+    """Return the size of the immediate of the instruction of the first map whose opcode is at ``start``."""
+    opcode = code[start]
+    if opcode in range(0xA0, 0xA4):  # mov between rax and memory at an address, which counts as an immediate
         return 8 if is_64 else 4
-    if opcode in (0xF6, 0xF7):
-        size = 0 if code[at + 1] >> 3 & 6 else (1 if opcode == 0xF6 else 4)
+    if opcode in (0xF6, 0xF7):  # of this group, only test has an immediate
+        size = 0 if code[start + 1] >> 3 & 6 else (1 if opcode == 0xF6 else 4)
     else:
-        size = _NUMBER_OF.get(opcode, 0)
-    if rex & 8 and opcode in range(0xB8, 0xC0):
+        size = _IMMEDIATE_SIZE.get(opcode, 0)
+    if rex & 8 and opcode in range(0xB8, 0xC0):  # mov of 64 bits
         return 8
     return 2 if is_narrow and size == 4 and opcode not in (0xE8, 0xE9) else size
 
 
-def _with_operands(code: bytes, at: int, opcode: int, has_modrm: bool, number: int, rex: int) -> X86Instruction:
-    register, is_memory, operand, displacement = code[at] & 7 | (rex & 1) << 3, False, 0, 0
-    at += 1
+def _with_operands(
+    code: bytes, start: int, opcode: int, has_modrm: bool, immediate_size: int, rex: int
+) -> X86Instruction:
+    """Decode what follows the last byte of the opcode, which is at ``start``; raises IndexError if it is cut off.
+
+    The bits 0, 1 and 2 of ``rex`` are the high bits of the fields base (or r/m), index and reg.
+    """
+    register, is_memory, operand, displacement = code[start] & 7 | (rex & 1) << 3, False, 0, 0
+    offset = start + 1
     if has_modrm:
-        mode, register, operand = code[at] >> 6, code[at] >> 3 & 7 | (rex & 4) << 1, code[at] & 7
-        is_memory, width, at = mode < 3, (0, 1, 4, 0)[mode], at + 1
-        if is_memory and operand == 4:
-            low, index = code[at] & 7, code[at] >> 3 & 7 | (rex & 2) << 2
-            operand, at = (low | (rex & 1) << 3) if index == 4 else INDEXED, at + 1
-            if mode == 0 and low == 5:
-                operand, width = INDEXED, 4
-        elif mode == 0 and operand == 5:
-            operand, width = FIXED, 4
+        mod, register, operand = code[offset] >> 6, code[offset] >> 3 & 7 | (rex & 4) << 1, code[offset] & 7
+        is_memory, displacement_size, offset = mod < 3, (0, 1, 4, 0)[mod], offset + 1
+        if is_memory and operand == 4:  # SIB follows; index 4 means none
+            base, index = code[offset] & 7, code[offset] >> 3 & 7 | (rex & 2) << 2
+            operand, offset = (base | (rex & 1) << 3) if index == 4 else INDEXED, offset + 1
+            if mod == 0 and base == 5:  # no base register
+                operand, displacement_size = INDEXED, 4
+        elif mod == 0 and operand == 5:  # relative to rip, or absolute in 32-bit code
+            operand, displacement_size = FIXED, 4
         else:
             operand |= (rex & 1) << 3
-        displacement = int.from_bytes(code[at : at + width], "little", signed=True)
-        at += width
-    end = at + number
+        displacement = int.from_bytes(code[offset : offset + displacement_size], "little", signed=True)
+        offset += displacement_size
+    end = offset + immediate_size
     if end > len(code):
         raise IndexError
-    return X86Instruction(
-        end, opcode, register, is_memory, operand, displacement, int.from_bytes(code[at:end], "little", signed=True)
-    )
+    immediate = int.from_bytes(code[offset:end], "little", signed=True)
+    return X86Instruction(end, opcode, register, is_memory, operand, displacement, immediate)

@@ -96,8 +96,8 @@ class Finder(Struct, eq=False):
 
     search_paths: SearchPaths
     _fetchers: tuple[Fetcher, ...] = ()
+    # Yields files of a bundle by recorded name, for objects without a build id; searched before this machine.
     _bundled: Callable[[str], Iterator[ElfObject]] = lambda _: iter(())
-    """Yields files of a bundle by recorded name, for objects without a build id; searched before this machine."""
     _known: dict[tuple[str, bytes, Hashable], ObjectFiles] = {}
     _provided: dict[str, ObjectFiles] = {}
 

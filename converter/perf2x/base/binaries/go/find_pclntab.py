@@ -1,14 +1,16 @@
-"""Finds Go's table of functions (pclntab) in a file, and the lines of ``func`` keywords.
+"""Finds Go's table of functions (pclntab) in a file, and the line of the ``func`` keyword of inlined functions.
 
-Since Go 1.18, the table has offsets from the start of the text; where that address is stored depends on the linker.
-Each row of the table, which describes a function, ends with offsets of further tables. One of these maps code addresses
-to numbers of inlined calls; another is the tree of these calls (since Go 1.20), whose offset counts from the symbol
-``go:func.*``::
+Since Go 1.18, the table has offsets from the start of the program's code, ``runtime.text``. Where that address is
+stored depends on the version of Go and on the linker.
 
-    row   +28  number of tables         call   +4   offset of the name
-          +36  line                            +12  line
-          +43  number of offsets (a byte)      +16  next call
-          +44  tables, then offsets
+Inlined functions have no row in the table. But each row, of type _func in the runtime, ends with offsets of further
+tables of its function. Since Go 1.20, one of them (pcdata 2) maps code addresses to numbers of inlined calls; another
+(funcdata 3) is the array of these calls, the inline tree, whose offset counts from the symbol ``go:func.*``::
+
+    _func   +28  npcdata                        inlinedCall   +4   offset of the name
+            +36  startLine                                    +12  startLine
+            +43  nfuncdata (one byte)                         +16  next inlinedCall
+            +44  pcdata offsets, then funcdata offsets
 
 Sources of truth, of the Go distribution: src/cmd/link/internal/ld/pcln.go; src/runtime/symtab.go type moduledata;
 src/runtime/runtime2.go type _func; src/runtime/symtabinl.go type inlinedCall.
@@ -27,8 +29,8 @@ from perf2x.errors import ObjectError
 
 _SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")
 _MAGIC = re.compile(rb"(?:[\xfb\xfa\xf0\xf1]\xff\xff\xff|\xff\xff\xff[\xfb\xfa\xf0\xf1])\0\0[\1\2\4][\4\10]")
-# Index of the word that holds the start of the text: in the table's header, counted after its first 8 bytes, and in
-# ``.go.module``.
+# Which word holds the start of the code: in the table's header, counted from 0 after its first 8 bytes, and in
+# ``.go.module``, which is runtime.firstmoduledata.
 _TEXT_IN_HEADER, _TEXT_IN_MODULE = 2, 22
 # The number of the relocation type R_*_RELATIVE, by machine.
 _RELATIVE = {"EM_X86_64": 8, "EM_AARCH64": 1027, "EM_386": 8, "EM_ARM": 23, "EM_RISCV": 3, "EM_S390": 12}
@@ -36,12 +38,12 @@ _RELATIVE = {"EM_X86_64": 8, "EM_AARCH64": 1027, "EM_386": 8, "EM_ARM": 23, "EM_
 
 def go_functions(elf: ElfObject) -> GoFunctions | None:
     """Read the table of functions of a file; None without one. Raises ObjectError if the table is damaged."""
-    place = _locate(elf)
-    if place is None:
+    located = _locate(elf)
+    if located is None:
         return None
-    section, start = place
-    data = elf.data(section)[start:]
-    return GoFunctions(data, _text_start(elf, data, section.address + start), f"{elf.name}, {section.name}")
+    section, offset = located
+    data = elf.data(section)[offset:]
+    return GoFunctions(data, _text_start(elf, data, section.address + offset), f"{elf.name}, {section.name}")
 
 
 def has_go_table(elf: ElfObject) -> bool:
@@ -68,70 +70,81 @@ def _locate(elf: ElfObject) -> tuple[ElfSection, int] | None:
 
 
 def _text_start(elf: ElfObject, data: bytes, address: int) -> int:
-    """Return the start of the text: from the table's header, else from moduledata (Go 1.26), else that of ``.text``."""
+    """Return the start of the code, from which entries of the table count; ``address`` is the table's svma.
+
+    It is in the table's header or, since Go 1.26, in moduledata; failing these, it is the start of ``.text``.
+    """
     order = byte_order(data)
-    if order and (found := _word(elf, data[8:], order, data[7], address + 8, _TEXT_IN_HEADER)):
-        return found
+    word_size = data[7] if order else 0
+    if order and (start := _word(elf, data[8:], order, word_size, address + 8, _TEXT_IN_HEADER)):
+        return start
     module = elf.section(".go.module")
     if order and module is not None:
-        body = elf.data(module)
-        if _word(elf, body, order, data[7], module.address, 0) == address and (
-            found := _word(elf, body, order, data[7], module.address, _TEXT_IN_MODULE)
+        moduledata = elf.data(module)
+        # the first word of moduledata is the address of the table
+        if _word(elf, moduledata, order, word_size, module.address, 0) == address and (
+            start := _word(elf, moduledata, order, word_size, module.address, _TEXT_IN_MODULE)
         ):
-            return found
+            return start
     text = elf.section(".text")
     return text.address if text is not None else 0
 
 
-def _word(elf: ElfObject, data: bytes, order: str, size: int, address: int, number: int) -> int:
-    """Return word ``number`` of the structure ``data`` at ``address``; where the file has 0, apply its relocation."""
-    at = number * size
-    if at + size > len(data):
+def _word(elf: ElfObject, data: bytes, order: str, word_size: int, address: int, index: int) -> int:
+    """Return a word, by index, of the structure ``data`` at ``address``; 0 if ``data`` is too short.
+
+    Where the file has 0, as in position-independent programs, the word is taken from its relocation.
+    """
+    offset = index * word_size
+    if offset + word_size > len(data):
         return 0
-    stated = int.from_bytes(data[at : at + size], "little" if order == "<" else "big")
-    return stated or _relocated(elf, address + at)
+    stored = int.from_bytes(data[offset : offset + word_size], "little" if order == "<" else "big")
+    return stored or _relocated_word(elf, address + offset)
 
 
-def _relocated(elf: ElfObject, address: int) -> int:
+def _relocated_word(elf: ElfObject, address: int) -> int:
     """Return the addend of the R_*_RELATIVE relocation at ``address``; 0 without one."""
     section = elf.section(".rela.dyn") or elf.section(".rela")
-    kind = _RELATIVE.get(elf.machine)
-    if section is None or kind is None:
+    relocation_type = _RELATIVE.get(elf.machine)
+    if section is None or relocation_type is None:
         return 0
     try:
         rows = relocations(elf, section)
     except ObjectError:
         return 0
-    hit = flatnonzero((rows.offset == address) & (rows.kind == kind))
-    return int(rows.addend[hit[0]]) if rows.addend is not None and len(hit) else 0
+    matching = flatnonzero((rows.offset == address) & (rows.type == relocation_type))
+    return int(rows.addend[matching[0]]) if rows.addend is not None and len(matching) else 0
 
 
+# bytes of an inlinedCall
 _CALL_SIZE = 16
 # Maximum number of inlined calls to read for each function; large functions have a few hundred.
 MAX_CALLS = 1 << 12
-_TREES = b"\0go:func.*\0"
+_TREES_SYMBOL = b"\0go:func.*\0"
 
 
 def start_lines(table: GoFunctions, rows: Sequence[int], code: ElfObject, symbols: ElfObject | None) -> dict[str, int]:
     """Return {name: line of the ``func`` keyword} for the functions in ``rows`` and the functions inlined into them.
 
-    The latter are found only if ``symbols``, the file with the symbol table, has the symbol before the inline trees.
+    ``code`` is the file with the table. Inlined functions are found only if ``symbols``, the file with the symbol
+    table, has the symbol ``go:func.*``, from which the offsets of inline trees count.
     """
     functions = [function for row in rows if (function := table.function(row)) is not None]
-    result = {one.name: one.start_line for one in functions}
-    trees = _trees(code, symbols) if symbols is not None else b""
-    found = []
+    result = {function.name: function.start_line for function in functions}
+    all_trees = _inline_tree_bytes(code, symbols) if symbols is not None else b""
+    trees = []
     for offset, count in table.inline_trees(rows):
-        tree = trees[offset : offset + _CALL_SIZE * min(count, MAX_CALLS)]
-        found.append(tree[: len(tree) // _CALL_SIZE * _CALL_SIZE])
-    calls = np.frombuffer(b"".join(found), code.byte_order + "u4").reshape(-1, 4)
+        tree = all_trees[offset : offset + _CALL_SIZE * min(count, MAX_CALLS)]
+        trees.append(tree[: len(tree) // _CALL_SIZE * _CALL_SIZE])
+    calls = np.frombuffer(b"".join(trees), code.byte_order + "u4").reshape(-1, 4)
+    # distinct calls as one number each: offset of the name << 32 | line
     for call in unique(as_uint64(calls[:, 1]) << np.uint64(32) | calls[:, 3]).tolist():
         result.setdefault(table.name_at(call >> 32), call & 0xFFFFFFFF)
     return {name: line for name, line in result.items() if 0 < line <= MAX_LINE}
 
 
-def _trees(code: ElfObject, symbols: ElfObject) -> bytes:
-    """Return the bytes from the symbol ``go:func.*`` on, where offsets of inline trees count from.
+def _inline_tree_bytes(code: ElfObject, symbols: ElfObject) -> bytes:
+    """Return the bytes from the symbol ``go:func.*`` to the end of its section.
 
     Returns b"" without the symbol, or if ``code`` lacks its section.
     """
@@ -139,10 +152,11 @@ def _trees(code: ElfObject, symbols: ElfObject) -> bytes:
     if table is None:
         return b""
     rows, names = raw_symbols(symbols, table)
-    name = names.find(_TREES)
+    name = names.find(_TREES_SYMBOL)
     address = rows["value"][rows["name"] == name + 1]
     if name < 0 or not len(address):
         return b""
     start = int(address[0])
-    section = next((one for one in code.sections if 0 < one.address <= start < one.address + one.size), None)
+    containing = (section for section in code.sections if 0 < section.address <= start < section.address + section.size)
+    section = next(containing, None)
     return code.data(section)[start - section.address :] if section is not None else b""

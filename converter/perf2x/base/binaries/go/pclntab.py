@@ -1,5 +1,12 @@
 """Reads Go's table of functions and lines, ``.gopclntab``, which neither ``-ldflags=-s`` nor strip removes.
 
+The parts of the table have Go's names here:
+
+- *functab*: sorted pairs of a function's entry address and the offset of its row, of type _func in the runtime;
+- *funcnametab* and *filetab*: names of functions, and paths of files, as NUL-terminated strings;
+- *pctab*: for each function, tables that map its code to lines and to numbers of files (see pclntab_values.py);
+- *cutab*: for each compilation unit and number of a file in it, the offset of the path in filetab.
+
 Source of truth: src/debug/gosym/pclntab.go and src/runtime/symtab.go of the Go distribution. Layouts of Go 1.2, 1.16,
 1.18 and 1.20 are read, with words of 4 and 8 bytes, in both byte orders.
 """
@@ -25,9 +32,11 @@ from perf2x.base.columnar import (
 )
 from perf2x.errors import ObjectError
 
+# magic numbers, by the version of Go that introduced the layout
 _GO_12, _GO_116, _GO_118, _GO_120 = 0xFFFFFFFB, 0xFFFFFFFA, 0xFFFFFFF0, 0xFFFFFFF1
-_LONGEST_NAME = 1 << 16
+_MAX_NAME_SIZE = 1 << 16
 MAX_LINE = 2**31 - 1
+# indexes of pcdata and funcdata offsets in a row
 _PCDATA_INLINE_INDEX, _FUNCDATA_INLINE_TREE = 2, 3
 
 
@@ -36,163 +45,189 @@ class GoFunction(Frozen):
 
     name: str
     entry: int
+    """svma"""
     start_line: int
     """The line of the ``func`` keyword, 0 before Go 1.20."""
-    line_at: int
-    """Offset of the table of its lines by address, from ``_PclntabLayout.values``."""
-    file_at: int
-    """Offset of the table of its files by address, from ``_PclntabLayout.values``."""
+    line_table: int
+    """Offset in pctab of the table that maps the function's code to lines."""
+    file_table: int
+    """Offset in pctab of the table that maps the function's code to numbers of files in its compilation unit."""
     first_file: int
-    """Number that is added to file values: the place of the unit's first file in the table of files."""
+    """Index in cutab of the unit's first file, to which the number of a file is added; 0 in Go 1.2."""
 
 
 class _PclntabLayout(Frozen):
-    """Offsets of a table's parts, in bytes from its start, and the sizes of its fields."""
+    """Where the parts of a table are, in bytes from its start, and the sizes of its fields."""
 
+    # The magic number, one of _GO_12 to _GO_120.
     version: int
+    # ``<`` or ``>``
     order: str
-    word: int
+    word_size: int
+    # Bytes of the shortest instruction.
     quantum: int
-    count: int
-    functions: int
-    """The sorted pairs of entry address and offset of the row; such an offset counts from here or, in Go 1.2, from the
-    start of the table.
-    """
-    names: int
-    units: int
-    files: int
-    values: int
+    function_count: int
+    # Offsets of rows count from here or, in Go 1.2, from the start of the table.
+    functab: int
+    funcnametab: int
+    cutab: int
+    filetab: int
+    pctab: int
 
     @property
-    def field(self) -> str:
-        """The dtype of one half of a pair: a word or, since Go 1.18, a 32-bit offset from the start of the text."""
-        return self.order + ("u4" if self.version in (_GO_118, _GO_120) or self.word == 4 else "u8")
+    def functab_dtype(self) -> str:
+        """The dtype of one half of a pair of functab.
+
+        It is a word or, since Go 1.18, a 32-bit offset; offsets of entries count from the start of the code.
+        """
+        return self.order + ("u4" if self.version in (_GO_118, _GO_120) or self.word_size == 4 else "u8")
 
 
 class GoFunctions:
     """A table of functions, checked against its size when it is opened; rows are decoded on demand."""
 
-    def __init__(self, data: bytes, text: int, name: str) -> None:
-        """``text`` is the svma that entry addresses count from (since Go 1.18).
+    def __init__(self, data: bytes, text_start: int, name: str) -> None:
+        """``text_start`` is the svma that entries count from (since Go 1.18); ``name`` is used in messages.
 
         Raises ObjectError when ``data`` is not a table of Go functions.
         """
         self._data, self._name = data, name
         self._layout = layout = _read_layout(data, name)
-        field = np.dtype(layout.field)
-        if layout.functions + (2 * layout.count + 1) * field.itemsize > len(data):
-            raise ObjectError(f"{name}: {layout.count} functions do not fit in {len(data)} bytes")
-        pairs = as_uint64(np.frombuffer(data, field, 2 * layout.count + 1, layout.functions))
-        self._row = pairs[1::2]
-        self._entry: U64 = pairs[::2] + np.uint64(text if layout.version in (_GO_118, _GO_120) else 0)
+        dtype = np.dtype(layout.functab_dtype)
+        # functab ends with half a pair: the address after the last function
+        if layout.functab + (2 * layout.function_count + 1) * dtype.itemsize > len(data):
+            raise ObjectError(f"{name}: {layout.function_count} functions do not fit in {len(data)} bytes")
+        pairs = as_uint64(np.frombuffer(data, dtype, 2 * layout.function_count + 1, layout.functab))
+        self._row_offset = pairs[1::2]
+        self._entry: U64 = pairs[::2] + np.uint64(text_start if layout.version in (_GO_118, _GO_120) else 0)
         if len(self._entry) and (self._entry[1:] < self._entry[:-1]).any():
             raise ObjectError(f"{name}: its functions are not sorted")
 
     def __len__(self) -> int:
-        return len(self._row)
+        return len(self._row_offset)
 
     def find(self, svma: U64) -> I64:
-        """Return (n,) the row of the function that contains each address, −1 if none does.
+        """Return the row number of the function that contains each address, −1 if none does. Shapes: (n,) → (n,).
 
         A function is assumed to extend to the start of the next function.
         """
         row = searchsorted(self._entry, svma, "right") - 1
-        return np.where(row < len(self._row), row, -1)
+        return np.where(row < len(self._row_offset), row, -1)
 
     def function(self, row: int) -> GoFunction | None:
         """Decode the function in a row; None if the row is damaged."""
         layout = self._layout
-        at = int(self._row[row]) + (0 if layout.version == _GO_12 else layout.functions)
-        first = layout.word if layout.version in (_GO_12, _GO_116) else 4
-        if at + first + 36 > len(self._data):
+        row_offset = int(self._row_offset[row]) + (0 if layout.version == _GO_12 else layout.functab)
+        entry_size = layout.word_size if layout.version in (_GO_12, _GO_116) else 4
+        if row_offset + entry_size + 36 > len(self._data):
             return None
-        fields = struct.unpack_from(layout.order + "9I", self._data, at + first)
-        name, _, _, _, file_at, line_at, _, unit, start = fields
-        text = self._text(layout.names + name)
-        start_line = start if layout.version == _GO_120 else 0
-        unit = unit if layout.version != _GO_12 else 0
-        return GoFunction(text, int(self._entry[row]), start_line, line_at, file_at, unit) if text else None
+        fields = struct.unpack_from(layout.order + "9I", self._data, row_offset + entry_size)
+        # nameOff, args, deferreturn, pcsp, pcfile, pcln, npcdata, cuOffset, startLine
+        name_offset, _, _, _, file_table, line_table, _, first_file, start_line = fields
+        name = self.name_at(name_offset)
+        start_line = start_line if layout.version == _GO_120 else 0
+        first_file = first_file if layout.version != _GO_12 else 0
+        return GoFunction(name, int(self._entry[row]), start_line, line_table, file_table, first_file) if name else None
 
     def name_at(self, offset: int) -> str:
-        """Return the name at an offset of the table of names; "" if the table is damaged there."""
-        return self._text(self._layout.names + offset)
+        """Return the name of a function, given its offset in funcnametab; "" if the table is damaged there."""
+        return self._string(self._layout.funcnametab + offset)
 
     def inline_trees(self, rows: Sequence[int]) -> list[tuple[int, int]]:
         """Return (offset, number of calls) of the inline tree of each function that has one (see find_pclntab.py)."""
         layout = self._layout
         if layout.version != _GO_120:
             return []
-        places = []
-        for at in (int(self._row[row]) + layout.functions for row in rows):
-            if at + 44 > len(self._data):
+        # of each function, the offset in pctab of the table that maps code to inlined calls, and that of the tree
+        offsets = []
+        for row_offset in (int(self._row_offset[row]) + layout.functab for row in rows):
+            if row_offset + 44 > len(self._data):
                 continue
-            tables, offsets = self._number(at + 28), self._data[at + 43]
-            tree_at = at + 44 + 4 * (tables + _FUNCDATA_INLINE_TREE)
-            if tables > _PCDATA_INLINE_INDEX and offsets > _FUNCDATA_INLINE_TREE and tree_at + 4 <= len(self._data):
-                places.append((self._number(at + 44 + 4 * _PCDATA_INLINE_INDEX), self._number(tree_at)))
-        places = [(index, tree) for index, tree in places if index]
-        tables_at = min(layout.values, len(self._data)) + as_int64([index for index, _ in places])
-        ends, numbers = pc_values(self._data, tables_at, layout.quantum)
-        highest = minus_ones(len(places))
-        np.maximum.at(highest, row_numbers(ends.lengths), numbers)
-        return [(tree, count + 1) for (_, tree), count in zip(places, highest.tolist(), strict=True) if count >= 0]
+            pcdata_count, funcdata_count = self._u32(row_offset + 28), self._data[row_offset + 43]
+            pcdata = row_offset + 44
+            funcdata = pcdata + 4 * pcdata_count
+            if (
+                pcdata_count > _PCDATA_INLINE_INDEX
+                and funcdata_count > _FUNCDATA_INLINE_TREE
+                and funcdata + 4 * _FUNCDATA_INLINE_TREE + 4 <= len(self._data)
+            ):
+                index_offset = self._u32(pcdata + 4 * _PCDATA_INLINE_INDEX)
+                offsets.append((index_offset, self._u32(funcdata + 4 * _FUNCDATA_INLINE_TREE)))
+        offsets = [(index_offset, tree_offset) for index_offset, tree_offset in offsets if index_offset]
+        index_tables = min(layout.pctab, len(self._data)) + as_int64([index_offset for index_offset, _ in offsets])
+        ends, call_numbers = pc_values(self._data, index_tables, layout.quantum)
+        # the tree's size is not stored, but it has all calls that the function's code refers to
+        highest = minus_ones(len(offsets))
+        np.maximum.at(highest, row_numbers(ends.lengths), call_numbers)
+        return [(tree, number + 1) for (_, tree), number in zip(offsets, highest.tolist(), strict=True) if number >= 0]
 
-    def values(self, offset: I64, entry: U64, function: I64, svma: U64) -> I64:
-        """Return the line or file at each address: 0 or less if there is none.
+    def values(self, table_offset: I64, entry: U64, function: I64, svma: U64) -> I64:
+        """Return the line, or the number of the file, at each address; 0 or less if there is none.
 
-        ``offset`` is the ``line_at`` or ``file_at`` of each function, ``entry`` its start; ``function`` is the index of
-        each address's function in these. Shapes: ``offset`` and ``entry`` (functions,); ``function``, ``svma`` and the
-        result (addresses,).
+        ``table_offset`` is the ``line_table`` or ``file_table`` of each function, ``entry`` its start; ``function`` is
+        the index of each address's function in these. Shapes: ``table_offset`` and ``entry`` (functions,);
+        ``function``, ``svma`` and the result (addresses,).
         """
         layout = self._layout
-        tabled = flatnonzero(offset != 0)
-        row = searchsorted(tabled, function)
-        covered = flatnonzero(offset[function] != 0)
+        with_table = flatnonzero(table_offset != 0)  # the functions that have a table
+        table = searchsorted(with_table, function)  # of each address: the index of its function's table among these
+        covered = flatnonzero(table_offset[function] != 0)
         result = zeros(len(svma))
-        inside = svma[covered] - entry[function[covered]]
-        at = min(layout.values, len(self._data)) + offset[tabled]
-        result[covered] = values_at(self._data, at, layout.quantum, row[covered], inside)
+        offset_in_function = svma[covered] - entry[function[covered]]
+        tables = min(layout.pctab, len(self._data)) + table_offset[with_table]
+        result[covered] = values_at(self._data, tables, layout.quantum, table[covered], offset_in_function)
         return result
 
     def filename(self, number: int, first_file: int) -> str:
-        """Return the path of the file with a number, as `values` returns it; "" if the table lacks it."""
+        """Return the path of a file, given its number, which `values` returns, and the `GoFunction.first_file`.
+
+        Returns "" if the table lacks the file.
+        """
         layout = self._layout
         if number < 0:
             return ""
-        at = layout.files if layout.version == _GO_12 else layout.units
-        at += 4 * (number + first_file)
-        if at + 4 > len(self._data):
+        # an array of offsets of paths: in Go 1.2 it is filetab itself, and the offsets count from the table's start
+        offsets = layout.filetab if layout.version == _GO_12 else layout.cutab
+        offsets += 4 * (number + first_file)
+        if offsets + 4 > len(self._data):
             return ""
-        offset = self._number(at)
-        return self._text(offset if layout.version == _GO_12 else layout.files + offset)
+        path = self._u32(offsets)
+        return self._string(path if layout.version == _GO_12 else layout.filetab + path)
 
-    def _number(self, at: int) -> int:
-        (number,) = struct.unpack_from(self._layout.order + "I", self._data, at)
+    def _u32(self, offset: int) -> int:
+        (number,) = struct.unpack_from(self._layout.order + "I", self._data, offset)
         return int(number)
 
-    def _text(self, at: int) -> str:
-        end = self._data.find(b"\0", at, at + _LONGEST_NAME)
-        return self._data[at:end].decode(errors="surrogateescape") if end >= 0 else ""
+    def _string(self, offset: int) -> str:
+        """Return the NUL-terminated string at an offset; "" if its end is missing or too far away."""
+        end = self._data.find(b"\0", offset, offset + _MAX_NAME_SIZE)
+        return self._data[offset:end].decode(errors="surrogateescape") if end >= 0 else ""
 
 
 def _read_layout(data: bytes, name: str) -> _PclntabLayout:
+    """Read the header of a table: magic number, two zeros, quantum, word size, then words.
+
+    Raises ObjectError if there is no such header, or the table is too short.
+    """
     order = byte_order(data)
     if not order:
         raise ObjectError(f"{name}: not a table of Go functions: it begins with {data[:8].hex()}")
     (magic,) = struct.unpack_from(order + "I", data)
-    quantum, word = data[6], data[7]
-    words = np.frombuffer(data, order + f"u{word}", min(8, (len(data) - 8) // word), 8).tolist()
-    if magic == _GO_12:
-        count = words[0]
-        field_end = 8 + word + (2 * count + 1) * word
-        if field_end + 4 > len(data):
+    quantum, word_size = data[6], data[7]
+    words = np.frombuffer(data, order + f"u{word_size}", min(8, (len(data) - 8) // word_size), 8).tolist()
+    count = words[0]
+    if magic == _GO_12:  # functab follows the count, and the offset of filetab follows functab
+        functab = 8 + word_size
+        functab_end = functab + (2 * count + 1) * word_size
+        if functab_end + 4 > len(data):
             raise ObjectError(f"{name}: {count} functions do not fit in {len(data)} bytes")
-        (files,) = struct.unpack_from(order + "I", data, field_end)
-        return _PclntabLayout(magic, order, word, quantum, count, 8 + word, 0, 0, files, 0)
+        (filetab,) = struct.unpack_from(order + "I", data, functab_end)
+        return _PclntabLayout(magic, order, word_size, quantum, count, functab, 0, 0, filetab, 0)
     if len(words) < 8:
         raise ObjectError(f"{name}: its table of Go functions is cut off after {len(data)} bytes")
-    names, units, files, values, functions = words[2:7] if magic == _GO_116 else words[3:8]
-    return _PclntabLayout(magic, order, word, quantum, words[0], functions, names, units, files, values)
+    # before the offsets: number of functions, number of files and, since Go 1.18, the start of the code
+    funcnametab, cutab, filetab, pctab, functab = words[2:7] if magic == _GO_116 else words[3:8]
+    return _PclntabLayout(magic, order, word_size, quantum, count, functab, funcnametab, cutab, filetab, pctab)
 
 
 def byte_order(data: bytes) -> str:

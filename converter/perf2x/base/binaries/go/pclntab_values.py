@@ -1,14 +1,14 @@
-"""Go's tables of values by code address (lines, files), decoded for many functions at a time.
+"""Go's tables of values by code address (lines, numbers of files), decoded for many functions at a time.
 
-A table is a sequence of pairs of variable-length integers: the change of the value (zigzag, starting at −1) and the
-number of instructions that it applies to. The table has no stored length: it ends at the first change of 0 other than
-in the first pair, or at the end of the data.
+A table divides the code of one function into ranges, and has a value for each. It is a sequence of pairs of
+variable-length integers: the change of the value (zigzag-encoded; the first value is −1 plus its change) and the length
+of the range, counted in units of the shortest instruction (the *quantum*). The length of a table is not stored: it ends
+at the first change of 0 other than in the first pair, or at the end of the data. With a quantum of 1::
 
-::
-
-    bytes    12 04   04 ac 02   01 0c   00          change 9, 4 instructions; 2, 300; −1, 12; end
-    value    8       10         9
-    end      4       304        316
+    bytes    12 04     04 ac 02     01 0c      00
+    pairs    +9, 4     +2, 300      −1, 12     end
+    value    8         10           9
+    end      4         304          316
 
 Source of truth: src/runtime/symtab.go step() and pcvalue() of the Go distribution.
 """
@@ -35,84 +35,96 @@ from perf2x.base.columnar import (
 )
 from perf2x.base.columnar.byte_streams import decode_leb128
 
-# The longest number in bytes: no field is wider than 32 bits.
-_LONGEST_NUMBER = 5
-# The longest table of one function; generated code needs tens of thousands, and a hostile table must not take seconds.
-_LONGEST = 1 << 20
-# Bytes of a table to decode in the first attempt.
-_FIRST_LOOK = 256
-# Bytes of all tables that are decoded together.
-_AT_ONCE = 1 << 20
-# The longest function; larger offsets in a damaged table are clamped to this.
-_FARTHEST = np.uint64(1 << 36)
+# Bytes of the longest integer: no field is wider than 32 bits.
+_MAX_NUMBER_SIZE = 5
+# Bytes of the longest table of one function that is read. Generated code needs tens of thousands; a hostile table must
+# not take seconds.
+_MAX_TABLE_SIZE = 1 << 20
+# Bytes of a table to decode in the first attempt; each further attempt decodes four times as many.
+_FIRST_ATTEMPT_SIZE = 256
+# Bytes of tables that are decoded together.
+_BATCH_SIZE = 1 << 20
+# Bytes of the longest function; larger ends of ranges, in a damaged table, are reduced to this.
+_MAX_FUNCTION_SIZE = np.uint64(1 << 36)
 
 
-def values_at(data: bytes, at: I64, quantum: int, table: I64, offset: U64) -> I64:
+def values_at(data: bytes, table_offset: I64, quantum: int, table: I64, code_offset: U64) -> I64:
     """Look up values at code addresses; a result of 0 or less means that there is none.
 
-    ``at`` (n,): offsets of tables in ``data``. For each of m lookups, ``table`` (m,) is an index into ``at`` and
-    ``offset`` (m,) the distance from the entry of that table's function, in bytes. ``quantum``: bytes of the shortest
-    instruction. Returns (m,) values.
+    ``table_offset`` (n,) has the offsets of tables in ``data``. For each of m lookups, ``table`` (m,) is an index into
+    ``table_offset``, and ``code_offset`` (m,) the distance from the entry of that table's function, in bytes.
+    ``quantum``: bytes of the shortest instruction. Returns (m,) values.
     """
-    ends, values = pc_values(data, at, quantum)
-    end = np.minimum(ends.values, _FARTHEST)
-    last = np.where(ends.lengths > 0, np.append(end, np.uint64(0))[ends.offsets[1:] - 1], np.uint64(0))
-    # concatenate the tables; each one starts beyond any offset into the one before
-    base = as_uint64(offsets_of(as_int64(last) + 1)[:-1])
-    place = base[table] + np.minimum(offset, last[table])
-    row = searchsorted(end + repeat(base, ends.lengths), place, "right")
-    inside = row < ends.offsets[table + 1]
+    ends, values = pc_values(data, table_offset, quantum)
+    end = np.minimum(ends.values, _MAX_FUNCTION_SIZE)
+    # the end of each table's last range; 0 for an empty table
+    function_size = np.where(ends.lengths > 0, np.append(end, np.uint64(0))[ends.offsets[1:] - 1], np.uint64(0))
+    # Lay all tables end to end, so that one search serves all lookups: table i covers base[i] to base[i] +
+    # function_size[i], and base[i + 1] is one higher, so that no offset reaches into the next table.
+    base = as_uint64(offsets_of(as_int64(function_size) + 1)[:-1])
+    key = base[table] + np.minimum(code_offset, function_size[table])
+    row = searchsorted(end + repeat(base, ends.lengths), key, "right")
+    is_inside = row < ends.offsets[table + 1]
     result = np.zeros(len(table), np.int64)
-    result[inside] = values[row[inside]]
+    result[is_inside] = values[row[is_inside]]
     return result
 
 
-def pc_values(data: bytes, at: I64, quantum: int) -> tuple[ListArray, I64]:
+def pc_values(data: bytes, table_offset: I64, quantum: int) -> tuple[ListArray, I64]:
     """Decode tables into ranges of code and the value in each.
 
-    Row i of the first result has the ends of table i's ranges, in bytes from the function's entry; the second has the
-    values of all ranges, concatenated.
+    ``table_offset`` (n,) has the offsets of tables in ``data``. Row i of the first result has the ends of table i's
+    ranges, in bytes from the function's entry; the second result has the values of all ranges, concatenated.
     """
-    begin = np.clip(at, 0, len(data))
-    longest = np.minimum(_LONGEST, len(data) - begin)
-    length, todo = np.minimum(_FIRST_LOOK, longest), arange(len(at))
-    finished, parts = [todo[:0]], list[ListArray]()
-    while len(todo):
-        unfinished = []
-        for piece in row_batches(length[todo], _AT_ONCE):
-            some = todo[piece]
-            pairs, is_whole = _delta_pairs(data, begin[some], length[some])
-            is_whole |= length[some] == longest[some]
-            finished.append(some[is_whole])
-            parts.append(pairs[flatnonzero(is_whole)])
-            unfinished.append(some[~is_whole])
-        todo = np.concatenate(unfinished)
-        length[todo] = np.minimum(4 * length[todo], longest[todo])
-    return _accumulate(ListArray.joined(parts)[argsort(np.concatenate(finished))], quantum)
+    begin = np.clip(table_offset, 0, len(data))
+    max_size = np.minimum(_MAX_TABLE_SIZE, len(data) - begin)
+    size, unfinished = np.minimum(_FIRST_ATTEMPT_SIZE, max_size), arange(len(table_offset))
+    finished, finished_pairs = [unfinished[:0]], list[ListArray]()
+    while len(unfinished):
+        still_unfinished = []
+        for batch in row_batches(size[unfinished], _BATCH_SIZE):
+            tables = unfinished[batch]
+            pairs, is_finished = _delta_pairs(data, begin[tables], size[tables])
+            is_finished |= size[tables] == max_size[tables]
+            finished.append(tables[is_finished])
+            finished_pairs.append(pairs[flatnonzero(is_finished)])
+            still_unfinished.append(tables[~is_finished])
+        unfinished = np.concatenate(still_unfinished)
+        size[unfinished] = np.minimum(4 * size[unfinished], max_size[unfinished])
+    return _accumulate(ListArray.joined(finished_pairs)[argsort(np.concatenate(finished))], quantum)
 
 
-def _delta_pairs(data: bytes, begin: I64, length: I64) -> tuple[ListArray, Bools]:
-    """Return the alternating changes and run lengths of each table, and whether its end is within ``length`` bytes."""
-    raw, starts = np.frombuffer(data, np.uint8)[ranges(begin, length)], offsets_of(length)
-    last = flatnonzero(raw < 0x80)
-    offsets = searchsorted(last, starts)  # index in last of each table's first complete number
+def _delta_pairs(data: bytes, begin: I64, size: I64) -> tuple[ListArray, Bools]:
+    """Decode the first ``size`` bytes of tables; return the numbers of each, and whether its end is among these bytes.
+
+    The numbers are change, length of the range, change, length …, undecoded: changes are in zigzag encoding. Shapes:
+    ``begin`` and ``size`` (tables,); the list array has a row per table.
+    """
+    raw, starts = np.frombuffer(data, np.uint8)[ranges(begin, size)], offsets_of(size)
+    last_byte = flatnonzero(raw < 0x80)  # the offset of each number's last byte
+    offsets = searchsorted(last_byte, starts)  # (tables + 1,) index in last_byte of each table's first number
     count = np.diff(offsets)
-    first = np.append(0, last[:-1] + 1)[: len(last)]
-    first[offsets[:-1][count > 0]] = starts[:-1][count > 0]
-    read = decode_leb128(raw, first, np.minimum(last + 1, first + _LONGEST_NUMBER))
-    place = arange(len(read)) - repeat(offsets[:-1], count)
-    zeros = np.append(flatnonzero((read == 0) & (place >= 2) & (place % 2 == 0)), len(read))
-    end = zeros[searchsorted(zeros, offsets[:-1])]
+    # a number begins after the one before it, or at the start of its table
+    first_byte = np.append(0, last_byte[:-1] + 1)[: len(last_byte)]
+    first_byte[offsets[:-1][count > 0]] = starts[:-1][count > 0]
+    decoded = decode_leb128(raw, first_byte, np.minimum(last_byte + 1, first_byte + _MAX_NUMBER_SIZE))
+    # a table ends at a 0 in the place of a change, except the first one
+    index_in_table = arange(len(decoded)) - repeat(offsets[:-1], count)
+    is_end = (decoded == 0) & (index_in_table >= 2) & (index_in_table % 2 == 0)
+    all_ends = np.append(flatnonzero(is_end), len(decoded))
+    end = all_ends[searchsorted(all_ends, offsets[:-1])]
     has_end: Bools = end < offsets[1:]
-    kept = np.where(has_end, end - offsets[:-1], count // 2 * 2)
-    return ListArray.of(read, offsets[:-1], kept), has_end
+    length = np.where(has_end, end - offsets[:-1], count // 2 * 2)
+    return ListArray.of(decoded, offsets[:-1], length), has_end
 
 
 def _accumulate(pairs: ListArray, quantum: int) -> tuple[ListArray, I64]:
-    change, run = pairs.values[::2].view(np.int64), pairs.values[1::2]
+    """Sum up the changes and the lengths of ranges, in each table from its start; returns those of `pc_values`."""
+    change, length = pairs.values[::2].view(np.int64), pairs.values[1::2]
     offsets = pairs.offsets // 2
     table = row_numbers(np.diff(offsets))
+    # sums over all tables, with a 0 before them; the sum before a table is then subtracted from all its rows
     value = np.append(0, cumsum(change >> 1 ^ -(change & 1)))
-    end = np.append(np.uint64(0), np.cumsum(run, dtype=np.uint64))
+    end = np.append(np.uint64(0), np.cumsum(length, dtype=np.uint64))
     values = value[1:] - value[offsets[table]] - 1
     return ListArray(offsets, (end[1:] - end[offsets[table]]) * np.uint64(quantum)), values

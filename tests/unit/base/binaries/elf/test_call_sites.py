@@ -7,7 +7,7 @@ import pytest
 
 from perf2x.base.binaries.elf import call_sites, elf_file
 from perf2x.base.binaries.elf.call_sites import CallSites
-from perf2x.base.binaries.elf.elf_file import BLOCK, open_elf
+from perf2x.base.binaries.elf.elf_file import BLOCK_SIZE, open_elf
 from perf2x.base.binaries.elf.x86_code import X86Code
 from tests.support.tiny_elf import TinySection, tiny_elf
 
@@ -87,7 +87,7 @@ def test_where_there_is_no_code_to_read_a_call_may_be() -> None:
 
 def test_code_is_read_once_a_block_and_across_blocks(monkeypatch) -> None:
     """Calls at every 16 bytes, so some lie at the border of two blocks."""
-    code = (b"\x90" * 11 + bytes.fromhex("e810000000")) * (3 * BLOCK // 16)
+    code = (b"\x90" * 11 + bytes.fromhex("e810000000")) * (3 * BLOCK_SIZE // 16)
     elf = open_elf(tiny_elf([TinySection(".text", code, TEXT, flags=6)]))
     reads, read = [], elf.read
     monkeypatch.setattr(elf, "read", lambda offset, size: reads.append(offset) or read(offset, size))
@@ -101,7 +101,7 @@ def test_code_is_read_once_a_block_and_across_blocks(monkeypatch) -> None:
 def test_what_is_kept_is_bounded(monkeypatch) -> None:
     monkeypatch.setattr(elf_file, "MAX_BLOCKS", 1)
     monkeypatch.setattr(call_sites, "MAX_ANSWERS", 2)
-    code = (b"\x90" * 11 + bytes.fromhex("e810000000")) * (3 * BLOCK // 16)
+    code = (b"\x90" * 11 + bytes.fromhex("e810000000")) * (3 * BLOCK_SIZE // 16)
     sites = CallSites(open_elf(tiny_elf([TinySection(".text", code, TEXT, flags=6)])))
     for at in range(16, len(code), 4096):
         assert sites.may_return_to(TEXT + at)
