@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from perf2x.model.profile.listings import FunctionListing, LineCost, Listings, SourceListing
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import keep_samples
-from perf2x.model.totals.event_columns import Cell, LineColumns, cell_text, event_columns, measures_beside
+from perf2x.model.totals.event_columns import Cell, LineColumns, cell_text, column_measures, event_columns
 from perf2x.testing import ProfileBuilder
 from perf2x.tools.tables.top_rows import TopTable
 from tests.browser.commands_numbers import percent
@@ -45,7 +45,7 @@ def counted(timeline: bool) -> Profile:
             for _ in range(draw.randint(0, 30) // (1 + at // 6)):
                 builder.sample(stack, draw.choice(threads), event, PERIOD, time=draw.randrange(10**9))
     profile = builder.build(timeline=timeline)
-    measures = tuple(measures_beside(profile, EVENTS))
+    measures = tuple(column_measures(profile, EVENTS))
     source = SourceListing("/f.c", tuple(_line(number, len(measures)) for number in range(1, 9)), {3: "three"}, "")
     one = FunctionListing("f0", "", (), (), sources=(source,))
     return replace(profile, listings=Listings(measures, (one,)))

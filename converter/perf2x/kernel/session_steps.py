@@ -116,9 +116,9 @@ def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Ite
 
 def _drop_stand_ins(loaded: Loaded, run: SessionRun) -> Loaded:
     """Set the numbers that stand in for addresses in a profile read from text to 0; other profiles have none."""
-    from perf2x.model.transforms.drop_unused import without_places
+    from perf2x.model.transforms.drop_unused import without_placeholder_addresses
 
-    return with_profile(loaded, without_places(loaded.profile))
+    return with_profile(loaded, without_placeholder_addresses(loaded.profile))
 
 
 def _filter_after_symbols(loaded: Loaded, run: SessionRun) -> Loaded:

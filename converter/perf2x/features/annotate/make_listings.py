@@ -32,7 +32,7 @@ from perf2x.model.profile import (
     SourceListing,
     location_frames,
 )
-from perf2x.model.totals.event_columns import measures_beside
+from perf2x.model.totals.event_columns import column_measures
 from perf2x.model.totals.totals import Key, totals
 from perf2x.symbolizer.sources.symbol_source import Context, SymbolSource
 
@@ -44,7 +44,7 @@ def make_listings(
 
     Raises OptionError for an unknown function, and for instructions without capstone.
     """
-    measures = (*measures_of(profile, options.value), *measures_beside(profile, options.columns))
+    measures = (*measures_of(profile, options.value), *column_measures(profile, options.columns))
     chosen = choose_functions(profile, options)
     all_frames, stacks = location_frames(profile), stack_weights(profile, measures)
     frames = frames_of_listed(profile, all_frames, function_of_frame(all_frames, chosen))

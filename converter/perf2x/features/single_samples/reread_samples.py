@@ -119,7 +119,7 @@ def _named_places(
     Each address is stitched as if a sample had been taken there, so that it gets a location, which is symbolized.
     """
     from perf2x.kernel.perf_data import process_history
-    from perf2x.model.transforms.weights_and_mispredicts import placed
+    from perf2x.model.transforms.weights_and_mispredicts import samples_at
     from perf2x.stitcher.profile_builder import build_profile
     from perf2x.stitcher.stitch import Stitcher, StitchOptions
     from perf2x.symbolizer.symbolize import symbolize
@@ -132,7 +132,7 @@ def _named_places(
     want, addresses = _PLACES[kind]
 
     def stacks(samples: Samples) -> I32:
-        return stitcher.intern_ips(placed(samples, *addresses(session.events[samples.event[0]], samples)))
+        return stitcher.intern_ips(samples_at(samples, *addresses(session.events[samples.event[0]], samples)))
 
     for batch in read(want):
         for event in unique(batch.samples.event).tolist():

@@ -1,6 +1,6 @@
-"""Columns of other events in a table: their costs, or the ratio of two of them.
+"""Columns of other events in a table: the costs of an event, or the ratio of two events' costs.
 
-Events are sampled separately, each with stacks of its own, so a ratio is a quotient of two estimates: it has confidence
+Events are sampled separately, each with its own stacks, so a ratio is a quotient of two estimates: it has confidence
 limits, and is undefined if the divisor has too few samples.
 """
 
@@ -17,115 +17,136 @@ from perf2x.model.totals.sampling_noise import Measured, quantile, ratio_interva
 from perf2x.model.totals.totals import Key, Total, Totals, totals
 
 _CONFIDENCE = 0.95
-_ROUNDED = 999.5
+# From here on, three significant digits would be written with an exponent.
+_LARGE = 999.5
+# A ratio with its lower and upper confidence limit.
 Estimate = tuple[float, float, float]
-"""A ratio and its confidence limits."""
+# What a column shows for one row: a cost, or a ratio; None if there are too few samples for a ratio.
 Cell = int | Estimate | None
-"""A cost, or a ratio; None if there are too few samples."""
 
 
 class EventColumn(SelectedColumn):
     """A column of costs or ratios in a table of functions, objects or threads."""
 
     tables: tuple[Totals, ...] = ()
-    """Totals of each of its events."""
+    """Totals of its event, or of the ratio's dividend and divisor."""
 
     @property
     def is_ratio(self) -> bool:
-        """Whether it divides the first event by the second."""
+        """Whether it is the ratio of two events."""
         return len(self.tables) > 1
 
     @property
     def whole(self) -> Cell:
-        """The cell of all samples."""
+        """The event's cost, or the ratio, of all samples together."""
         return self.cell([(table.whole, table.squares) for table in self.tables])
 
     def cells(self, keys: Sequence[Key], sort: str) -> list[Cell]:
-        """Return the cells of these rows."""
-        found = [{row.key: row.of(sort) for row in table.rows} for table in self.tables]
-        return [self.cell([rows.get(key, (0, 0.0)) for rows in found]) for key in keys]
+        """Return the column's cells for the rows with these keys; ``sort`` is the kind of cost, self or total."""
+        costs_by_key = [{row.key: row.of(sort) for row in table.rows} for table in self.tables]
+        return [self.cell([costs.get(key, (0, 0.0)) for costs in costs_by_key]) for key in keys]
 
-    def cell(self, sides: Sequence[tuple[int, float]]) -> Cell:
-        """Return a cell from each event's count and sum of squared weights."""
+    def cell(self, costs: Sequence[tuple[int, float]]) -> Cell:
+        """Return a cell, given the cost and the sum of squared weights of each of the column's events."""
         if not self.is_ratio:
-            return sides[0][0]
-        part, whole = (
-            Measured(*side, table.squares / (table.whole or 1)) for side, table in zip(sides, self.tables, strict=True)
+            return costs[0][0]
+        dividend, divisor = (
+            Measured(*cost, table.squares / (table.whole or 1)) for cost, table in zip(costs, self.tables, strict=True)
         )
-        return _ratio(part, whole, self.factor)
+        return _ratio(dividend, divisor, self.factor)
 
     def columns(self, keys: Sequence[Key], sort: str) -> dict[str, Sequence[float | None]]:
-        """Return columns of a table: costs, or ratios with ``_low`` and ``_high``."""
+        """Return the cells as columns by name, which is ``sort``, ``_`` and the name of the event or ratio.
+
+        A ratio has two further columns, for its limits; their names end in ``_low`` and ``_high``.
+        """
         cells = self.cells(keys, sort)
-        ends = ("", "_low", "_high")[: 3 if self.is_ratio else 1]
+        suffixes = ("", "_low", "_high")[: 3 if self.is_ratio else 1]
         return {
-            f"{sort}_{self.name}{end}": [cell[at] if isinstance(cell, tuple) else cell for cell in cells]
-            for at, end in enumerate(ends)
+            f"{sort}_{self.name}{suffix}": [cell[index] if isinstance(cell, tuple) else cell for cell in cells]
+            for index, suffix in enumerate(suffixes)
         }
 
     def texts(self, keys: Sequence[Key], sort: str) -> list[str]:
-        """Return shares of the event, or ratios with their limits, as text."""
+        """Return the cells as text: costs in percent of the event, ratios with their limits."""
         return [cell_text(cell, self.whole) for cell in self.cells(keys, sort)]
 
 
 def event_columns(profile: Profile, by: str, value: str, names: Sequence[str]) -> list[EventColumn]:
-    """Make the columns. Raises SettingError for an unknown event, and for any ``value`` but the period."""
+    """Return the columns that the user named. Raises SettingError for an unknown event.
+
+    Also raises it for a ``value`` other than the period, as columns show periods only.
+    """
     if names and value != "period":
         raise SettingError("", "columns", " shows counts of events; leave out ", "value")
-    selected = selected_columns(profile, names)
-    tables = {row: totals(profile, row, by) for row in {row for one in selected for row in one.events}}
-    return [EventColumn(one.name, one.events, one.factor, tuple(tables[row] for row in one.events)) for one in selected]
+    columns = selected_columns(profile, names)
+    tables = {row: totals(profile, row, by) for row in {row for column in columns for row in column.events}}
+    return [
+        EventColumn(column.name, column.events, column.factor, tuple(tables[row] for row in column.events))
+        for column in columns
+    ]
 
 
 class LineColumns(Frozen):
-    """Columns of listings; the measures of the listings must include those of ``measures_beside``."""
+    """Columns of other events next to the source lines of listings."""
 
     columns: list[EventColumn]
     measures: tuple[Measure, ...]
+    """The measures of the listings, which must include those of `column_measures`."""
 
     def cells(self, costs: Costs) -> dict[str, Cell]:
-        """Return cells by name from the costs of a line, whose samples are assumed to have equal weights."""
-        of = {(one.event, one.value): cost for one, cost in zip(self.measures, costs, strict=True)}
+        """Return the cells of a line by column name, from the line's costs.
+
+        As costs have no sums of squares, all samples of a line are assumed to have the same weight.
+        """
+        cost_of = {(measure.event, measure.value): cost for measure, cost in zip(self.measures, costs, strict=True)}
         return {
-            one.name: one.cell(
-                [(of[row, "period"], of[row, "period"] ** 2 / (of[row, "samples"] or 1)) for row in one.events]
+            column.name: column.cell(
+                [
+                    (cost_of[row, "period"], cost_of[row, "period"] ** 2 / (cost_of[row, "samples"] or 1))
+                    for row in column.events
+                ]
             )
-            for one in self.columns
+            for column in self.columns
         }
 
 
-def measures_beside(profile: Profile, names: Sequence[str]) -> list[Measure]:
-    """Return the measures that `LineColumns` needs."""
-    rows = sorted({row for one in selected_columns(profile, names) for row in one.events})
+def column_measures(profile: Profile, names: Sequence[str]) -> list[Measure]:
+    """Return the measures that listings must have, so that `LineColumns` can show the columns with these names."""
+    rows = sorted({row for column in selected_columns(profile, names) for row in column.events})
     return [Measure(row, value, profile.events[row].unit) for row in rows for value in ("period", "samples")]
 
 
 def wholes(columns: Sequence[EventColumn]) -> dict[str, Cell]:
-    """Return the cell of each column for all samples."""
-    return {one.name: one.whole for one in columns}
+    """Return by column name the cost, or the ratio, of all samples together."""
+    return {column.name: column.whole for column in columns}
 
 
-def with_rows_of(table: Totals, beside: Sequence[EventColumn]) -> Totals:
-    """Return the table with additional rows for functions that only other events have."""
-    others = {row.key for one in beside for part in one.tables for row in part.rows}
+def with_rows_of(table: Totals, columns: Sequence[EventColumn]) -> Totals:
+    """Return the table with an additional row, of cost 0, for each function that only the columns' events have."""
+    others = {row.key for column in columns for column_table in column.tables for row in column_table.rows}
     others -= {row.key for row in table.rows}
     return replace(table, rows=[*table.rows, *(Total(*key, 0, 0) for key in sorted(others))])
 
 
-def _ratio(part: Measured, whole: Measured, factor: int) -> Estimate | None:
+def _ratio(dividend: Measured, divisor: Measured, factor: int) -> Estimate | None:
     """Return a ratio and its limits, to six digits, because further digits may differ between machines."""
-    if whole.value <= 0:
+    if divisor.value <= 0:
         return None
-    value = part.value / whole.value
-    limits = ratio_interval(part, whole, quantile(_CONFIDENCE)) if whole.squares else (value, value)
+    value = dividend.value / divisor.value
+    # counts of perf stat have no squares: they are exact
+    limits = ratio_interval(dividend, divisor, quantile(_CONFIDENCE)) if divisor.squares else (value, value)
     if limits is None:
         return None
-    value, low, high = (float(f"{factor * each:.6g}") for each in (value, *limits))
+    value, low, high = (float(f"{factor * number:.6g}") for number in (value, *limits))
     return value, low, high
 
 
 def cell_text(cell: Cell, whole: Cell) -> str:
-    """Return ``12.3 %`` for a cost; ``1.2 (0.98–1.5)``, or ``1.2`` for exact counts; a dash for None."""
+    """Return ``12.3 %`` for a cost, whose total is ``whole``; for a ratio ``1.2 (0.98–1.5)``; a dash for None.
+
+    Limits are left out if they are equal to the ratio, as for exact counts.
+    """
     if cell is None:
         return "–"
     if isinstance(cell, int):
@@ -135,5 +156,5 @@ def cell_text(cell: Cell, whole: Cell) -> str:
 
 
 def number_text(value: float) -> str:
-    """Return three significant digits, and all digits before the point."""
-    return f"{value:.3g}" if value < _ROUNDED else f"{value:,.0f}"
+    """Return a number with three significant digits, but with all its digits before the decimal point."""
+    return f"{value:.3g}" if value < _LARGE else f"{value:,.0f}"

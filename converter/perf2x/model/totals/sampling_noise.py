@@ -1,10 +1,12 @@
 """Decides which differences between two recordings sampling noise can explain.
 
-A value is the sum of the weights of random samples, so its variance is close to the sum of their squared weights. It
-behaves like a Poisson count of ``value² / squares`` samples of weight ``squares / value`` each. Byar's approximation
-gives the limits of that count, and MOVER (Zou and Donner, 2008) combines the limits of two counts into an interval for
-their difference. A difference is significant if its interval does not contain 0. ``quantile`` widens the intervals for
-multiple comparisons (Bonferroni), so that all of them hold at once.
+A value is the sum of the weights (periods) of random samples, so its variance is close to the sum of their squared
+weights. It behaves like a Poisson count of ``value² / squares`` samples of weight ``squares / value`` each. Byar's
+approximation gives the confidence limits of such a count. MOVER (Zou and Donner, 2008) combines the limits of two
+counts into an interval for their difference; the difference is significant if the interval does not contain 0. If many
+differences are tested, `quantile` widens all intervals (Bonferroni), so that all of them hold at once.
+
+Below, ``deviations`` is the half-width of intervals in standard deviations, as `quantile` returns it.
 """
 
 import math
@@ -15,22 +17,22 @@ Interval = tuple[float, float]
 
 
 class Measured(Frozen):
-    """A sum of weights, in the event's unit."""
+    """A sum of the weights of samples, in the event's unit, with what is needed to estimate its noise."""
 
     value: float
     squares: float
     """Sum of the squared weights."""
     typical: float
-    """Weight of one sample of the recording, for a value without samples."""
+    """Weight of a typical sample of the recording, for a value of 0, which has no samples."""
 
     def scaled(self, factor: float) -> "Measured":
-        """Return the samples with every weight multiplied by ``factor``."""
+        """Return the same sum with every weight multiplied by ``factor``."""
         return Measured(self.value * factor, self.squares * factor * factor, self.typical * factor)
 
 
 def quantile(confidence: float, comparisons: float = 1) -> float:
-    """Return the standard deviations for two-sided intervals that hold for all comparisons at once."""
-    from statistics import NormalDist  # takes milliseconds, which a plain table does not need
+    """Return how many standard deviations intervals extend to each side, so that all ``comparisons`` hold at once."""
+    from statistics import NormalDist  # the import takes milliseconds, and a plain table does not need it
 
     return -NormalDist().inv_cdf((1 - confidence) / (2 * max(comparisons, 1)))
 
@@ -43,31 +45,40 @@ def interval(before: Measured, after: Measured, deviations: float) -> Interval:
 def ratio_interval(part: Measured, whole: Measured, deviations: float) -> Interval | None:
     """Return the limits of ``part`` / ``whole``, sampled separately (MOVER-R of Donner and Zou, 2012).
 
+    With the values a and b, the limits l₁ and u₁ of a, l₂ and u₂ of b::
+
+        lower = (a b − √((a b)² − l₁ u₂ (2a − l₁) (2b − u₂))) / (u₂ (2b − u₂))
+        upper = (a b + √((a b)² − u₁ l₂ (2a − u₁) (2b − l₂))) / (l₂ (2b − l₂))
+
     None if ``whole`` has too few samples for a limit: fewer than eight for 95 %.
     """
-    (least, most), product = limits(whole, deviations), part.value * whole.value
-    if least <= 0 or most >= 2 * whole.value:
+    (whole_low, whole_high), product = limits(whole, deviations), part.value * whole.value
+    if whole_low <= 0 or whole_high >= 2 * whole.value:
         return None
 
-    def limit(own: float, other: float, sign: int) -> float:
-        scale = other * (2 * whole.value - other)
-        return (product + sign * math.sqrt(max(product**2 - own * (2 * part.value - own) * scale, 0.0))) / scale
+    def limit(part_limit: float, whole_limit: float, sign: int) -> float:
+        scale = whole_limit * (2 * whole.value - whole_limit)
+        square = product**2 - part_limit * (2 * part.value - part_limit) * scale
+        return (product + sign * math.sqrt(max(square, 0.0))) / scale
 
     low, high = limits(part, deviations)
-    return max(limit(low, most, -1), 0.0), limit(high, least, 1)
+    return max(limit(low, whole_high, -1), 0.0), limit(high, whole_low, 1)
 
 
 def share_interval(
     before: Measured, before_whole: Measured, after: Measured, after_whole: Measured, deviations: float
 ) -> Interval:
-    """Return the limits of the difference between parts of equal totals, where a part grows at the rest's expense."""
+    """Return the limits of ``after`` − ``before``, two parts of totals that were scaled to be equal.
+
+    A part then grows at the expense of the rest of its total, which has no noise itself.
+    """
     limits_before = _share_limits(before, before_whole, deviations)
     limits_after = _share_limits(after, after_whole, deviations)
     return difference_limits(before.value, after.value, limits_before, limits_after)
 
 
 def difference_limits(before: float, after: float, limits_before: Interval, limits_after: Interval) -> Interval:
-    """Return the limits of ``after`` − ``before``, from the limits of each."""
+    """Return the limits of ``after`` − ``before``, given the limits of each value (MOVER)."""
     change = after - before
     return (
         change - math.hypot(after - limits_after[0], limits_before[1] - before),
@@ -76,7 +87,7 @@ def difference_limits(before: float, after: float, limits_before: Interval, limi
 
 
 def limits(measured: Measured, deviations: float) -> Interval:
-    """Return the confidence limits of the expected value."""
+    """Return the confidence limits of the value that is expected if the recording is repeated."""
     if measured.value <= 0 or measured.squares <= 0:
         return 0.0, count_limits(0.0, deviations)[1] * measured.typical
     weight = measured.squares / measured.value
@@ -86,23 +97,25 @@ def limits(measured: Measured, deviations: float) -> Interval:
 
 def count_limits(count: float, deviations: float) -> Interval:
     """Return Byar's approximation of the exact limits of a Poisson count."""
-    more = count + 1
-    high = more * _cubed(1 - 1 / (9 * more) + deviations / (3 * math.sqrt(more)))
+    next_count = count + 1
+    high = next_count * _cubed(1 - 1 / (9 * next_count) + deviations / (3 * math.sqrt(next_count)))
     if count <= 0:
         return 0.0, high
     return count * _cubed(max(1 - 1 / (9 * count) - deviations / (3 * math.sqrt(count)), 0.0)), high
 
 
 def _share_limits(part: Measured, whole: Measured, deviations: float) -> Interval:
-    """Return the limits of the smaller of the part and the rest, as limits of the part.
+    """Return the limits of a part of a total that has no noise itself.
 
-    Poisson limits are wider than those of a share. If the samples of the rest weigh more than those of the part, the
-    noise of the rest dominates that of the share.
+    The limits of the part follow from those of the rest, and the other way round. Limits are computed for the smaller
+    of the two: Poisson limits, which ignore that the total is fixed, are too wide, and the less so the smaller the
+    share. The larger of two variances is used: that of the smaller one alone, and that of its share, which includes
+    the noise of the other one, and is larger if the other one's samples have larger weights.
     """
     rest = Measured(whole.value - part.value, whole.squares - part.squares, whole.typical)
     share = part.value / whole.value if whole.value else 0.0
     variance = (1 - share) ** 2 * part.squares + share**2 * rest.squares
-    smaller = min(part, rest, key=lambda one: one.value)
+    smaller = min(part, rest, key=lambda measured: measured.value)
     low, high = limits(Measured(smaller.value, max(smaller.squares, variance), whole.typical), deviations)
     return (whole.value - high, whole.value - low) if smaller is rest else (low, high)
 

@@ -1,6 +1,6 @@
 """Self and total cost of every function, object or thread: the tables of ``top`` and ``diff``.
 
-This is not an emitter, but uses the names that emitters show (shown_frames.py).
+A row of such a table is called a line; functions and objects have the names that emitters show (shown_frames.py).
 """
 
 from collections.abc import Sequence
@@ -31,8 +31,8 @@ from perf2x.model.number_format import format_amount, plural
 from perf2x.model.profile import LocationFrames, Profile, costs_of_kinds, find_event, kinds_in_stacks, location_frames
 from perf2x.model.totals.row_kinds import By, Value
 
+# Name and object of a line.
 Key = tuple[str, str]
-"""Name and object of a line."""
 
 
 class Line(Frozen):
@@ -49,14 +49,14 @@ class Line(Frozen):
 
 
 class Total(Line):
-    """Costs of a line; values are periods or latencies in the event's unit, or samples."""
+    """A line with its costs, in the event's unit, or in samples."""
 
     self: int
+    """Cost of the samples whose innermost frame belongs to the line."""
     total: int
+    """Cost of the samples with any such frame in their stack."""
     self_squares: float = 0.0
-    """Sum of the squared weights of the samples in ``self``, which is its variance
-    (perf2x.model.totals.sampling_noise).
-    """
+    """Sum of the squared weights of the samples in ``self``, which is its variance (sampling_noise.py)."""
     total_squares: float = 0.0
 
     def of(self, sort: str) -> tuple[int, float]:
@@ -73,17 +73,17 @@ class Totals(Frozen):
     samples: int
     """0 for counts of perf stat."""
     whole: int
-    """The sum of the values of all samples."""
+    """Cost of all samples."""
     rows: Sequence[Total]
     squares: float = 0.0
-    """The sum of the squared weights of all samples."""
+    """Sum of the squared weights of all samples; 0 for counts of perf stat, which are exact."""
 
     def __repr__(self) -> str:
         rows = plural(len(self.rows), "row")
         return f"Totals({self.event}: {self.samples:,} samples, {format_amount(self.whole, self.unit)}, {rows})"
 
     def share(self, cost: int) -> float:
-        """Return a cost as a share of the total, from 0 to 1."""
+        """Return a cost as a share of the cost of all samples, from 0 to 1."""
         return cost / self.whole if self.whole else 0.0
 
     def sorted_by(self, sort: str) -> list[Total]:
@@ -92,23 +92,24 @@ class Totals(Frozen):
 
 
 def totals(profile: Profile, event: str | int | None = None, by: str = "function", value: str = "period") -> Totals:
-    """Return the self and total cost of each function, object or thread.
+    """Return the self and total cost of each function, object or thread; ``by`` and ``value``: see row_kinds.py.
 
     A stack that contains a function twice counts once in the function's total.
 
-    ``event`` is a name as in emitters, or a row; None is the profile's default. Raises OptionError for an unknown kind
-    or value.
+    ``event`` is a name that the user typed, or a row of profile.events; None is the profile's default. Raises
+    OptionError for an unknown ``by``, ``value`` or ``event``.
     """
-    for setting, value_of, kinds in (("by", by, get_args(By)), ("value", value, get_args(Value))):
-        if value_of not in kinds:
-            raise SettingError("", setting, f" {value_of}: it must be one of {', '.join(kinds)}")
+    for setting, choice, choices in (("by", by, get_args(By)), ("value", value, get_args(Value))):
+        if choice not in choices:
+            raise SettingError("", setting, f" {choice}: it must be one of {', '.join(choices)}")
     if not profile.events:
         return Totals("", "samples", 0, 0, ())
-    chosen = event if isinstance(event, int) else find_event(profile, event)
-    is_count = profile.events[chosen].is_count
-    rows = flatnonzero((profile.samples.event == chosen) & (not is_count or value != "samples"))
+    event_row = event if isinstance(event, int) else find_event(profile, event)
+    is_count = profile.events[event_row].is_count
+    # readings of perf stat have values, but no samples
+    rows = flatnonzero((profile.samples.event == event_row) & (not is_count or value != "samples"))
     weight = weights(profile, value)[rows]
-    unit = "samples" if value == "samples" else profile.events[chosen].unit
+    unit = "samples" if value == "samples" else profile.events[event_row].unit
     squares = _squares(profile, rows, weight) * (not is_count)
     table = (
         _thread_costs(profile, rows, weight, squares)
@@ -116,12 +117,15 @@ def totals(profile: Profile, event: str | int | None = None, by: str = "function
         else _frame_costs(profile, rows, weight, squares, by)
     )
     samples = 0 if is_count else sum_of(profile.samples.count[rows])
-    name = "latency:" * (value == "latency") + profile.events[chosen].name
+    name = "latency:" * (value == "latency") + profile.events[event_row].name
     return Totals(name, unit, samples, sum_of(weight), table, float(squares.sum(dtype=np.float64)))
 
 
 def weights(profile: Profile, value: str) -> I64:
-    """Return (samples,) the values to add. Raises OptionError for latencies that the profile does not have."""
+    """Return (samples,) the column to sum: latencies, numbers of samples, or for any other ``value`` the values.
+
+    Raises OptionError for latencies if the profile has none.
+    """
     samples = profile.samples
     if value != "latency":
         return samples.count if value == "samples" else samples.value
@@ -131,9 +135,9 @@ def weights(profile: Profile, value: str) -> I64:
 
 
 def _squares(profile: Profile, rows: I64, weight: I64) -> F64:
-    """Return (rows,) sum of the squared weights of each row's samples, assumed equal within a row.
+    """Return (rows,) the sum of the squared weights of the samples that each row sums.
 
-    If they are not, the true sum is larger (docs/gates.md).
+    The samples of a row are assumed to have equal weights; if they differ, the true sum is larger (docs/gates.md).
     """
     return weight.astype(np.float64) ** 2 / profile.samples.count[rows]
 
@@ -152,69 +156,72 @@ def _thread_names(profile: Profile) -> list[str]:
 def _frame_costs(profile: Profile, rows: I64, weight: I64, squares: F64, by: str) -> list[Total]:
     names, lines = _lines_of_locations(profile, by)
     leaves, place = unique_inverse(profile.samples.stack[rows])
-    kept = leaves >= 0
-    which = as_int64(leaves[kept])
-    columns = [sum_at(place, column, len(leaves))[kept] for column in (weight, squares)]
-    (own, total), noise = costs_of_kinds(profile, which, lines, len(names), columns)
-    used = flatnonzero(total)
-    sums = zip(*(column[used].tolist() for column in (own, total, *noise)), strict=True)
-    return [Total(*names[row], *each) for row, each in zip(used.tolist(), sums, strict=True)]
+    has_frames = leaves >= 0
+    stack_columns = [sum_at(place, column, len(leaves))[has_frames] for column in (weight, squares)]
+    (own, total), noise = costs_of_kinds(profile, as_int64(leaves[has_frames]), lines, len(names), stack_columns)
+    line = flatnonzero(total)
+    costs = zip(*(column[line].tolist() for column in (own, total, *noise)), strict=True)
+    return [Total(*names[row], *cost) for row, cost in zip(line.tolist(), costs, strict=True)]
 
 
 class GroupCosts(Frozen):
-    """Costs of lines in groups of samples."""
+    """Costs of lines in groups of samples, such as those of a host; combinations without costs are left out."""
 
     names: Sequence[tuple[str, str]]
     """Name and object of each line, as in Total."""
     wholes: I64
-    """(groups,)"""
+    """(groups,) cost of all samples of each group."""
     own: tuple[I64, I64]
-    """``line · groups + group`` and the self cost, for each line and group that has any."""
+    """(n,) combinations of line and group, as ``line · groups + group``, and (n,) the self cost of each."""
     total: tuple[I64, I64]
+    """The same for total costs."""
 
 
 def group_costs(profile: Profile, group: I64, groups: int, event: str | None, by: str, value: str) -> GroupCosts:
-    """Return ``totals`` for each group of samples; ``group`` (samples,) are numbers below ``groups``."""
+    """Do what `totals` does, for each group of samples; ``group`` (samples,) has numbers below ``groups``."""
     rows = flatnonzero(profile.samples.event == find_event(profile, event))
     weight, group = weights(profile, value)[rows], group[rows]
     wholes = sum_at(group, weight, groups)
     if by == "thread":
-        held = profile.samples.thread[rows] * np.int64(groups) + group
-        costs = _sums([held], [weight])
+        thread_and_group = profile.samples.thread[rows] * np.int64(groups) + group
+        costs = _sums([thread_and_group], [weight])
         return GroupCosts([(name, "") for name in _thread_names(profile)], wholes, costs, costs)
-    names, lines_of = _lines_of_locations(profile, by)
-    deep = flatnonzero(profile.samples.stack[rows] >= 0)
-    leaves, place = unique_inverse(profile.samples.stack[rows[deep]])
-    key, cost = _sums([place * groups + group[deep]], [weight[deep]])
-    number, apart = np.divmod(key, groups)
-    begins = searchsorted(number, arange(len(leaves) + 1))
-    none = zeros(0)
-    keys, costs_of = ([[none], [none]] for _ in range(2))
-    for span, leaf, stack, line in kinds_in_stacks(profile, as_int64(leaves), lines_of, len(names)):
+    names, lines_of_location = _lines_of_locations(profile, by)
+    has_stack = flatnonzero(profile.samples.stack[rows] >= 0)
+    leaves, place = unique_inverse(profile.samples.stack[rows[has_stack]])
+    # the costs of all (stack, group) pairs; those of a stack are neighbours, from ``begins`` on
+    pair, pair_cost = _sums([place * groups + group[has_stack]], [weight[has_stack]])
+    pair_stack, pair_group = np.divmod(pair, groups)
+    begins = searchsorted(pair_stack, arange(len(leaves) + 1))
+    empty = zeros(0)
+    keys, costs_of_keys = ([[empty], [empty]] for _ in range(2))  # of self costs, and of total costs
+    for span, innermost_line, stack, line in kinds_in_stacks(profile, as_int64(leaves), lines_of_location, len(names)):
         first, count = begins[:-1][span], np.diff(begins)[span]
-        for kind, (stacks, lines) in enumerate(((arange(len(leaf)), leaf), (stack, line))):
+        every_stack = arange(len(innermost_line))
+        for kind, (stacks, lines) in enumerate(((every_stack, innermost_line), (stack, line))):
+            # a line gets the costs of all pairs of the stack
             pairs = ranges(first[stacks], count[stacks])
-            found = _sums([repeat(lines, count[stacks]) * groups + apart[pairs]], [cost[pairs]])
-            keys[kind].append(found[0])
-            costs_of[kind].append(found[1])
-    return GroupCosts(names, wholes, _sums(keys[0], costs_of[0]), _sums(keys[1], costs_of[1]))
+            sums = _sums([repeat(lines, count[stacks]) * groups + pair_group[pairs]], [pair_cost[pairs]])
+            keys[kind].append(sums[0])
+            costs_of_keys[kind].append(sums[1])
+    return GroupCosts(names, wholes, _sums(keys[0], costs_of_keys[0]), _sums(keys[1], costs_of_keys[1]))
 
 
 def _sums(keys: Sequence[I64], values: Sequence[I64]) -> tuple[I64, I64]:
-    """Return distinct keys, ascending, and the sum of the values of each."""
+    """Concatenate keys and their values; return the distinct keys, ascending, and the sum of the values of each."""
     (distinct,), (sums,) = sum_rows([np.concatenate(keys)], [np.concatenate(values)])
     return distinct, sums
 
 
 def _lines_of_locations(profile: Profile, by: str) -> tuple[list[tuple[str, str]], ListArray]:
-    """Return (name, object) of every line, and the lines of each location, outermost first."""
+    """Return (name, object) of every line, and for each location the lines of its frames, outermost first."""
     frames = location_frames(profile)
     names, line = lines_of_frames(frames, by)
     return names, ListArray(frames.of_location.offsets, line[frames.of_location.values])
 
 
 def lines_of_frames(frames: LocationFrames, by: str) -> tuple[list[tuple[str, str]], I64]:
-    """Return (name, object) of every line, and the line of each frame."""
+    """Return (name, object) of every line, and (frames,) the line of each frame; ``by``: function or object."""
     pairs = zip(frames.name, frames.object, strict=True)
-    keys = ((name, thing) if by in ("function", "data-object") else (thing or "[unknown]", "") for name, thing in pairs)
-    return number_keys(keys)
+    has_functions = by in ("function", "data-object")
+    return number_keys((name, obj) if has_functions else (obj or "[unknown]", "") for name, obj in pairs)

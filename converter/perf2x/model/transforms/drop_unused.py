@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from perf2x.base.columnar import AnyArray, Bools, falses, flatnonzero, new_rows, take_rows_of
 from perf2x.model.profile import Profile, take_locations, with_callers
 
+# Columns of tables whose values are string indices.
 TEXTS = {
     "threads": ("comm", "process"),
     "mappings": ("filename", "build_id"),
     "functions": ("name", "system_name", "filename"),
 }
-"""Columns whose values are rows of Profile.strings."""
 
 
 def compact(profile: Profile) -> Profile:
@@ -22,62 +22,71 @@ def compact(profile: Profile) -> Profile:
 
     Switches of threads without samples are dropped, too.
     """
-    used = with_callers(profile.stacks.parent, profile.samples.stack)
-    profile = _renumbered(profile, used, {"stacks": ("parent",), "samples": ("stack",)})
-    profile = replace(profile, stacks=take_rows_of(profile.stacks, used))
-    used = _used(len(profile.locations), profile.stacks.location)
-    profile = _renumbered(profile, used, {"stacks": ("location",)})
-    profile = replace(profile, locations=take_locations(profile.locations, flatnonzero(used)))
+    # from samples to what they refer to: each table is reduced before its references are followed
+    is_used = with_callers(profile.stacks.parent, profile.samples.stack)
+    profile = _renumbered(profile, is_used, {"stacks": ("parent",), "samples": ("stack",)})
+    profile = replace(profile, stacks=take_rows_of(profile.stacks, is_used))
+    is_used = _used_rows(len(profile.locations), profile.stacks.location)
+    profile = _renumbered(profile, is_used, {"stacks": ("location",)})
+    profile = replace(profile, locations=take_locations(profile.locations, flatnonzero(is_used)))
     for table, column in (("functions", "line_function"), ("mappings", "mapping")):
-        used = _used(len(getattr(profile, table)), getattr(profile.locations, column))
-        profile = _renumbered(profile, used, {"locations": (column,)})
-        profile = replace(profile, **{table: take_rows_of(getattr(profile, table), used)})
+        is_used = _used_rows(len(getattr(profile, table)), getattr(profile.locations, column))
+        profile = _renumbered(profile, is_used, {"locations": (column,)})
+        profile = replace(profile, **{table: take_rows_of(getattr(profile, table), is_used)})
     return _compact_strings(_compact_threads(profile))
 
 
-def without_places(profile: Profile) -> Profile:
-    """Set the numbers that stand in for addresses in a profile read from text to 0; remove objects without a name."""
+def without_placeholder_addresses(profile: Profile) -> Profile:
+    """Set the placeholders for addresses in a profile that was read from text to 0, and remove objects without a name.
+
+    Text has no addresses. The numbers in their place keep locations apart until names are known; their mappings have
+    the limit 0.
+    """
     mappings, locations = profile.mappings, profile.locations
-    nowhere = mappings.limit == 0
-    if not nowhere.any():
+    has_placeholders = mappings.limit == 0
+    if not has_placeholders.any():
         return profile
-    kept = ~(nowhere & (mappings.filename == 0))
-    is_place = np.append(nowhere, True)[locations.mapping]
-    address, lookup = (np.where(is_place, np.uint64(0), one) for one in (locations.address, locations.lookup))
-    locations = replace(locations, address=address, lookup=lookup, mapping=new_rows(kept)[locations.mapping])
-    return replace(profile, mappings=take_rows_of(mappings, kept), locations=locations)
+    is_kept = ~(has_placeholders & (mappings.filename == 0))
+    is_placeholder = np.append(has_placeholders, True)[locations.mapping]
+    address, lookup = (np.where(is_placeholder, np.uint64(0), one) for one in (locations.address, locations.lookup))
+    locations = replace(locations, address=address, lookup=lookup, mapping=new_rows(is_kept)[locations.mapping])
+    return replace(profile, mappings=take_rows_of(mappings, is_kept), locations=locations)
 
 
 def _compact_threads(profile: Profile) -> Profile:
-    used = _used(len(profile.threads), profile.samples.thread)
-    parents = None if profile.parents is None else new_rows(used)[profile.parents[used]]
-    profile = _renumbered(profile, used, {"samples": ("thread",), "switches": ("thread",)})
+    is_used = _used_rows(len(profile.threads), profile.samples.thread)
+    parents = None if profile.parents is None else new_rows(is_used)[profile.parents[is_used]]
+    profile = _renumbered(profile, is_used, {"samples": ("thread",), "switches": ("thread",)})
     switches = profile.switches and take_rows_of(profile.switches, profile.switches.thread >= 0)
-    return replace(profile, threads=take_rows_of(profile.threads, used), switches=switches, parents=parents)
+    return replace(profile, threads=take_rows_of(profile.threads, is_used), switches=switches, parents=parents)
 
 
 def _compact_strings(profile: Profile) -> Profile:
     columns = TEXTS | {"samples": ("cgroup",)}
-    texts = [getattr(getattr(profile, table), name) for table, names in columns.items() for name in names]
-    used = _used(len(profile.strings), np.zeros(1, np.int32), *(column for column in texts if column is not None))
-    strings = [profile.strings[row] for row in flatnonzero(used).tolist()]
-    return replace(_renumbered(profile, used, columns), strings=strings)
+    indices = [getattr(getattr(profile, table), name) for table, names in columns.items() for name in names]
+    always_used = np.zeros(1, np.int32)  # string 0, ""
+    is_used = _used_rows(len(profile.strings), always_used, *(column for column in indices if column is not None))
+    strings = [profile.strings[row] for row in flatnonzero(is_used).tolist()]
+    return replace(_renumbered(profile, is_used, columns), strings=strings)
 
 
-def _used(count: int, *columns: AnyArray) -> Bools:
+def _used_rows(count: int, *columns: AnyArray) -> Bools:
     """Return (``count``,) True for the rows of a table that the columns refer to; −1 refers to none."""
-    used = falses(count + 1)
+    is_used = falses(count + 1)
     for column in columns:
-        used[column] = True
-    return used[:-1]
+        is_used[column] = True
+    return is_used[:-1]
 
 
-def _renumbered(profile: Profile, used: Bools, columns: dict[str, tuple[str, ...]]) -> Profile:
-    """Renumber columns for a table reduced to its used rows; references to removed rows become −1."""
-    place, changed = new_rows(used), {}
+def _renumbered(profile: Profile, is_used: Bools, columns: dict[str, tuple[str, ...]]) -> Profile:
+    """Renumber columns that refer to a table which is reduced to its used rows; references to removed rows become −1.
+
+    ``columns``: names of these columns, by the table that they are in.
+    """
+    new_row, changed = new_rows(is_used), {}
     for table, names in columns.items():
         table_columns = {name: getattr(getattr(profile, table), name, None) for name in names}
-        moved = {name: place[column] for name, column in table_columns.items() if column is not None}
-        if moved:
-            changed[table] = replace(getattr(profile, table), **moved)
+        renumbered = {name: new_row[column] for name, column in table_columns.items() if column is not None}
+        if renumbered:
+            changed[table] = replace(getattr(profile, table), **renumbered)
     return replace(profile, **changed)

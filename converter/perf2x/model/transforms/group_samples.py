@@ -1,7 +1,4 @@
-"""Groups samples differently: adds a root frame to every stack, merges threads of a process, folds recursion.
-
-All are pure functions from profile to profile.
-"""
+"""Groups samples differently: adds a root frame to every stack, merges threads of a process, folds recursion."""
 
 from collections.abc import Callable
 
@@ -40,7 +37,7 @@ from perf2x.model.transforms.drop_unused import compact
 
 
 def grouped(profile: Profile, grouping: Grouping) -> Profile:
-    """Apply all of ``grouping``, recursion first."""
+    """Return the profile with all groupings that are set, recursion first."""
     if grouping.fold_recursion:
         profile = _fold_recursion(profile)
     if grouping.merge_threads:
@@ -48,63 +45,66 @@ def grouped(profile: Profile, grouping: Grouping) -> Profile:
     if grouping.root not in ("", "none"):
         profile = _with_roots(profile, grouping.root)
     threads = profile.threads
-    nameless = len(threads) > 0 and not (threads.comm.any() or (threads.pid >= 0).any())
-    return replace(profile, own_roots=grouping.root != "" or nameless)
+    # formats would add root frames for threads, which would all be called the same
+    are_nameless = len(threads) > 0 and not (threads.comm.any() or (threads.pid >= 0).any())
+    return replace(profile, own_roots=grouping.root != "" or are_nameless)
 
 
 def _fold_recursion(profile: Profile) -> Profile:
     """Merge consecutive frames of a function that calls itself into the innermost one: a b b b c becomes a b c.
 
-    Indirect recursion (a b a b) stays. Locations without names are equal if they are the same location.
+    Indirect recursion (a b a b) stays. Locations whose functions are unknown are merged only with themselves.
     """
-    kind = _functions_of(profile)
+    function_number = _functions_of(profile)
 
-    def folded(rows: ListArray) -> ListArray:
-        return select_entries(rows, ends_run(row_numbers(rows.lengths), kind[rows.values]))
+    def fold(rows: ListArray) -> ListArray:
+        return select_entries(rows, ends_run(row_numbers(rows.lengths), function_number[rows.values]))
 
-    return rewrite_stacks(profile, folded)
+    return rewrite_stacks(profile, fold)
 
 
 def _merge_threads(profile: Profile) -> Profile:
     """Merge the threads of each process, under the process's name and id; samples that become equal are summed."""
     threads = profile.threads
     columns = [as_int64(threads.pid), as_int64(threads.process)]
-    first, inverse = group_rows(columns)
+    first, group = group_rows(columns)
+    # sort the merged threads by pid, then by the first of their threads
     order = lexsort((first, threads.pid[first]))
-    rank = np.empty(len(order), np.int64)
-    rank[order] = arange(len(order))
-    chosen = first[order]
+    new_row = np.empty(len(order), np.int64)
+    new_row[order] = arange(len(order))
+    kept = first[order]
     merged = Threads(
-        pid=threads.pid[chosen], tid=threads.pid[chosen], comm=threads.process[chosen], process=threads.process[chosen]
+        pid=threads.pid[kept], tid=threads.pid[kept], comm=threads.process[kept], process=threads.process[kept]
     )
-    number = as_int32(rank[inverse])
-    samples = replace(profile.samples, thread=number[profile.samples.thread])
-    # Merged switches of several threads do not show when the process ran.
+    row_of_thread = as_int32(new_row[group])
+    samples = replace(profile.samples, thread=row_of_thread[profile.samples.thread])
+    # merged switches of several threads do not show when the process ran
     return compact(sum_samples(replace(profile, threads=merged, samples=samples, switches=None, parents=None)))
 
 
 def _with_roots(profile: Profile, root: str) -> Profile:
-    """Add a synthetic root frame to every stack: comm, process (``name-PID``), thread (``comm-PID/TID``), cpu, or a
-    part of the cgroup's path.
+    """Add a synthetic root frame to every stack, with what ``root`` selects.
 
+    That is the comm, the process (``name-PID``), the thread (``comm-PID/TID``), the CPU or a part of the cgroup's path.
     Raises OptionError if samples have no CPU or cgroup.
     """
     samples = profile.samples
     column = samples.cpu if root == "cpu" else samples.cgroup if root in CGROUP_PARTS else samples.thread
     if column is None:
         raise SettingError("", "root", f" {root}: the profile does not have the {root} of its samples")
-    used, kind = unique_inverse(column)
-    name = _ROOT_TEXTS[root]
-    texts = [name(profile, row) for row in used.tolist()]
-    titles, title = number_keys(texts)
-    grown, first_location = with_synthetic_frames(profile, titles)
-    return _hung(grown, title[kind] + first_location)
+    values, value_index = unique_inverse(column)
+    frame_name = _ROOT_TEXTS[root]
+    # several values, such as threads of one comm, may have the same name
+    names, name_index = number_keys([frame_name(profile, value) for value in values.tolist()])
+    with_frames, first_location = with_synthetic_frames(profile, names)
+    return _with_root_locations(with_frames, name_index[value_index] + first_location)
 
 
 def _part_text(part: str) -> Callable[[Profile, int], str]:
     return lambda profile, row: cgroup_part(part, profile.strings[row]) or "?"
 
 
+# for each kind of root, the frame's name for a value of its column: a row of threads, a CPU, or a string index
 _ROOT_TEXTS: dict[str, Callable[[Profile, int], str]] = {
     "comm": lambda profile, row: profile.strings[profile.threads.comm[row]] or "?",
     "process": lambda profile, row: (
@@ -118,12 +118,13 @@ _ROOT_TEXTS: dict[str, Callable[[Profile, int], str]] = {
 }
 
 
-def _hung(profile: Profile, root: I64) -> Profile:
+def _with_root_locations(profile: Profile, root: I64) -> Profile:
     """Put every sample's stack under the location ``root`` (samples,)."""
-    leaves, place = used_stacks(profile)
-    first, pair = group_rows([root, place])
-    rows = location_rows(profile, leaves)[place[first]] if len(leaves) else location_rows(profile, leaves)
-    roots = ListArray(arange(len(first) + 1), root[first])
+    leaves, leaf_index = used_stacks(profile)
+    # each distinct pair of root and stack becomes one stack
+    first, pair = group_rows([root, leaf_index])
+    rows = location_rows(profile, leaves)[leaf_index[first]] if len(leaves) else location_rows(profile, leaves)
+    roots = ListArray(arange(len(first) + 1), root[first])  # lists of one location each
     parent, location, leaf = prefix_tree(side_by_side([roots, rows]))
     stacks = replace(profile.stacks, parent=parent, location=location)
     samples = replace(profile.samples, stack=leaf[pair] if len(pair) else profile.samples.stack)
@@ -131,7 +132,11 @@ def _hung(profile: Profile, root: I64) -> Profile:
 
 
 def _functions_of(profile: Profile) -> I64:
-    """Return (locations,) a number that is equal for locations with equal functions; unique without lines."""
+    """Return (locations,) a number that two locations share if they have the same functions, inlined ones included.
+
+    Locations whose functions are unknown get negative numbers of their own.
+    """
     locations = profile.locations
-    lines = prefix_tree(ListArray(locations.line_offsets, as_int64(locations.line_function)))[2]
-    return np.where(lines >= 0, lines, -1 - arange(len(locations)))
+    # the same list of functions ends at the same node of a prefix tree, the empty list at −1
+    node = prefix_tree(ListArray(locations.line_offsets, as_int64(locations.line_function)))[2]
+    return np.where(node >= 0, node, -1 - arange(len(locations)))

@@ -5,21 +5,20 @@ from msgspec.structs import replace
 from perf2x.model.profile import Profile
 from perf2x.model.transforms.merge_profiles import merge_profiles
 
+# Profiles are merged only if they have at least this many rows together; fewer are not worth a merge.
 LEAST = 1 << 15
-"""The smallest number of waiting rows that is worth a merge."""
 
 
 class ProfileFold:
     """The merged profile so far, and profiles waiting to be merged into it.
 
     Waiting profiles are merged once they are together as large as the merged profile, so that the work is at most twice
-    that of a single merge.
-    Merging is associative, so the result does not depend on the rounds.
+    that of a single merge. Merging is associative, so the result does not depend on when it happens.
     """
 
     def __init__(self) -> None:
-        self._waiting: list[Profile] = []
-        self._size = self._merged_size = 0
+        self._waiting: list[Profile] = []  # the first one is the merged profile
+        self._size = self._merged_size = 0  # numbers of rows: of all these, and of the first one
 
     def add(self, profile: Profile) -> None:
         """Add the next profile."""
@@ -42,4 +41,5 @@ class ProfileFold:
 
 
 def _size(profile: Profile) -> int:
+    """Return the number of rows of the tables that grow with a recording."""
     return len(profile.samples) + len(profile.stacks) + len(profile.locations)

@@ -1,8 +1,9 @@
 """Merges events that perf opened once per kind of CPU core, or once per control group.
 
 perf opens ``cycles`` once for each kind of core (``cpu_core/cycles/P``, ``cpu_atom/cycles/P``), and an event once for
-each control group (``-G a,b``, ``--for-each-cgroup``) under one name: each part has only some of the samples. Other
-events of the same name count the same thing several times: by default, only the one with the largest sum is shown.
+each control group (``-G a,b``, ``--for-each-cgroup``) under one name. Each of these events has only a part of the
+samples, so they are joined to one event. Other events of the same name count the same thing several times, so their
+sum would be too large: they are not joined, and the one with the largest sum is shown by default.
 """
 
 import re
@@ -18,41 +19,42 @@ from perf2x.model.filters.profile_filters import names_event
 from perf2x.model.profile import Profile, ProfileEvent, numbered_names, sum_samples
 from perf2x.model.recording import event_name
 
+# -G and --cgroup, as perf record's options are written: ``-agGa,b`` has flags before G, and its value after it.
 _CGROUP_OPTION = re.compile(r"-[abdginqsvBNPRTW]*G|--(for-each-)?cgroup(=|$)")
-"""The short option may follow flags in one word, and its value may follow it directly: ``-agGa,b``."""
 
 
 def has_cgroups(command_line: Sequence[str]) -> bool:
-    """Return whether perf record was given control groups."""
-    own = takewhile(lambda word: word != "--", command_line)
-    return any(_CGROUP_OPTION.match(word) for word in own)
+    """Return whether perf record recorded events of control groups."""
+    options = takewhile(lambda word: word != "--", command_line)  # without the recorded command
+    return any(_CGROUP_OPTION.match(word) for word in options)
 
 
 def with_joined_events(
     profile: Profile, selected: Sequence[str], diagnostics: Diagnostics, *, by_cgroup: bool
 ) -> Profile:
-    """Return the profile with the samples of all parts in the first part; the others stay, without samples.
+    """Join events that are parts of one: the first part gets all samples, the other parts stay, without samples.
 
-    ``selected`` are the event names that the user typed: parts that one of these distinguishes stay separate.
+    ``selected`` are the event names that the user typed: parts stay separate if none of these names matches all of
+    them. ``by_cgroup``: events of the same name are those of control groups.
     """
     names = numbered_names(profile.events)
-    for rows in _alike(profile):
+    for rows in _same_events(profile):
         events = [profile.events[row] for row in rows]
-        kept_apart = selected and not any(all(names_event(text, names[row]) for row in rows) for text in selected)
-        is_whole = by_cgroup or len({event_name(event.name).pmu for event in events}) == len(events)
-        if is_whole and not kept_apart:
+        user_separates = selected and not any(all(names_event(text, names[row]) for row in rows) for text in selected)
+        are_parts = by_cgroup or len({event_name(event.name).pmu for event in events}) == len(events)
+        if are_parts and not user_separates:
             profile = _joined(profile, rows)
-            listed = ", ".join(names[row] for row in rows)
-            words = f"{listed} count the same and are shown as one (select with --event)"
-            diagnostics.add("events_joined", words, len(rows))
-        elif profile.default_event in rows and not kept_apart:
+            name_list = ", ".join(names[row] for row in rows)
+            advice = f"{name_list} count the same and are shown as one (select with --event)"
+            diagnostics.add("events_joined", advice, len(rows))
+        elif profile.default_event in rows and not user_separates:
             sums = [sum_of(profile.samples.value[profile.samples.event == row]) for row in rows]
             profile = replace(profile, default_event=rows[sums.index(max(sums))])
     return profile
 
 
-def _alike(profile: Profile) -> Iterator[list[int]]:
-    """Yield rows of sampled events that count the same, by kind of core or under one name."""
+def _same_events(profile: Profile) -> Iterator[list[int]]:
+    """Yield rows of sampled events that count the same, on different kinds of core or under one name."""
     groups: dict[object, list[int]] = {}
     for row in flatnonzero(bincount(profile.samples.event, len(profile.events))).tolist():
         event = profile.events[row]
@@ -65,20 +67,21 @@ def _alike(profile: Profile) -> Iterator[list[int]]:
 
 
 def _joined(profile: Profile, rows: list[int]) -> Profile:
+    """Replace references to any of the ``rows`` of events by references to the first of them."""
     first, events = rows[0], list(profile.events)
-    number = np.arange(len(events), dtype=np.int32)
-    number[rows] = first
-    events[first] = _one(events[first], [events[row] for row in rows])
-    moved = [replace(event, leader=int(number[event.leader]) if event.leader >= 0 else -1) for event in events]
-    samples = replace(profile.samples, event=number[profile.samples.event])
-    shown = int(number[profile.default_event])
-    return sum_samples(replace(profile, events=tuple(moved), samples=samples, default_event=shown))
+    new_row = np.arange(len(events), dtype=np.int32)
+    new_row[rows] = first
+    events[first] = _joined_event(events[first], [events[row] for row in rows])
+    renumbered = [replace(event, leader=int(new_row[event.leader]) if event.leader >= 0 else -1) for event in events]
+    samples = replace(profile.samples, event=new_row[profile.samples.event])
+    default_event = int(new_row[profile.default_event])
+    return sum_samples(replace(profile, events=tuple(renumbered), samples=samples, default_event=default_event))
 
 
-def _one(first: ProfileEvent, events: list[ProfileEvent]) -> ProfileEvent:
-    """Return the merged event, with the values on which all agree."""
+def _joined_event(first: ProfileEvent, parts: list[ProfileEvent]) -> ProfileEvent:
+    """Return the joined event: without the PMU in its name if parts differ; period and frequency 0 if they differ."""
     name, parsed = first.name, event_name(first.name)
-    if any(event.name != name for event in events):
+    if any(part.name != name for part in parts):
         name = parsed.event + (f":{''.join(sorted(parsed.modes))}" if parsed.modes else "")
-    same = all((event.period, event.frequency) == (first.period, first.frequency) for event in events)
-    return replace(first, name=name, period=first.period * same, frequency=first.frequency * same)
+    is_same = all((part.period, part.frequency) == (first.period, first.frequency) for part in parts)
+    return replace(first, name=name, period=first.period * is_same, frequency=first.frequency * is_same)

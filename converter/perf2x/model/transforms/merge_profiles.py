@@ -1,7 +1,11 @@
 """Merges independent profiles: tables are joined by content and sorted as by the stitcher, samples are summed.
 
-Merging is pure, and independent of the order of profiles. Recordings of one session are stitched together instead
-(reader/joined_session.py); here each is already a finished profile.
+Each table is merged in the same way: the rows of all profiles are concatenated, rows of equal content become one, and
+for each profile there is a column from old to new row numbers, with which references to the table are renumbered. These
+columns have an additional last entry, −1, so that −1 (none) stays −1.
+
+The result does not depend on the order of the profiles. Recordings of one session are not merged here, but stitched
+together (reader/joined_session.py).
 """
 
 from collections.abc import Mapping, Sequence, Sized
@@ -47,6 +51,7 @@ from perf2x.model.value_limits import LAST_TIME
 
 Tags = Mapping[str, str]
 
+# Columns by which tables are sorted, most significant first.
 _SORTED_BY = {
     "threads": ("pid", "tid", "comm", "process"),
     "mappings": (
@@ -55,29 +60,29 @@ _SORTED_BY = {
     ),
     "functions": ("name", "system_name", "filename", "start_line"),
 }  # fmt: skip
-"""Sort keys of tables, most significant first."""
 
 
 def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = None) -> Profile:
-    """Merge all samples of all profiles; ``tags`` (one mapping per profile) label their origin.
+    """Merge all samples of all profiles.
 
-    Without ``tags``, samples keep the tags that they have. Two events are the same if their names and units are equal.
-    Merging some of the profiles first gives the same result. Timelines can only be compared if their samples share a
-    clock.
+    ``tags`` (one mapping per profile) replace the tags of the profile's samples; without them, samples keep theirs. Two
+    events are the same if their names and units are equal. Merging some of the profiles first gives the same result.
+    The times in a merged timeline are comparable only if all profiles have the same clock.
     """
     if tags is not None:
         profiles = [with_tags(profile, tag) for profile, tag in zip(profiles, tags, strict=True)]
-    strings, texts = StringInterner(), _ordered([list(profile.strings) for profile in profiles])
+    # texts: all strings, sorted, by which tables are sorted; strings: those of the result, as tables need them
+    strings, texts = StringInterner(), _distinct_rows([list(profile.strings) for profile in profiles])
     events, event_of = _merged_events(profiles)
     threads, thread_of = _merged_threads(profiles, texts, strings)
     mappings, mapping_of = _merged_table(profiles, "mappings", texts, strings)
     functions, function_of = _merged_table(profiles, "functions", texts, strings)
-    locations, location_of = _locations(profiles, mapping_of, function_of)
+    locations, location_of = _merged_locations(profiles, mapping_of, function_of)
     stacks, leaves = _merged_stacks(profiles, location_of)
     samples = _merged_samples(profiles, event_of, thread_of, leaves, strings)
     tag_sets, tag_rows = _merged_tags(profiles)
     samples = replace(samples, tags=tag_rows)
-    whole = Profile(
+    merged = Profile(
         strings=strings.table(), events=events, threads=threads, mappings=mappings, functions=functions,
         locations=locations, stacks=stacks, samples=samples, meta=merged_meta([profile.meta for profile in profiles]),
         default_event=min(_default_events(profiles, event_of), default=0),
@@ -85,7 +90,7 @@ def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = No
         fields=tuple(entry for profile in profiles for entry in profile.fields),
         full_names={name: full for each in profiles for name, full in each.full_names.items()},
     )  # fmt: skip
-    return sum_samples(_in_time_order(whole))
+    return sum_samples(_in_time_order(merged))
 
 
 def with_tags(profile: Profile, tags: Tags) -> Profile:
@@ -95,30 +100,33 @@ def with_tags(profile: Profile, tags: Tags) -> Profile:
 
 
 def _merged_tags(profiles: Sequence[Profile]) -> tuple[tuple[Tags, ...], I32 | None]:
-    """Return the distinct sets of tags, sorted, and each sample's row; nothing if there are no tags."""
-    owns = [({},) if each.samples.tags is None else each.tag_sets for each in profiles]
-    tables = [[tuple(sorted(tag.items())) for tag in own] for own in owns]
-    sets, numbers = _ordered(tables)
-    if not any(sets):
+    """Return the distinct sets of tags, sorted, and (samples of all profiles,) the index of each sample's set.
+
+    Returns () and None if no sample has tags.
+    """
+    sets_of_profiles = [({},) if profile.samples.tags is None else profile.tag_sets for profile in profiles]
+    tables = [[tuple(sorted(tags.items())) for tags in sets] for sets in sets_of_profiles]
+    distinct, new_rows = _distinct_rows(tables)
+    if not any(distinct):
         return (), None
-    rows = [
+    old_rows = [
         np.zeros(len(each.samples), np.int32) if each.samples.tags is None else each.samples.tags for each in profiles
     ]
-    column = np.concatenate([number[row] for number, row in zip(numbers, rows, strict=True)])
-    return tuple(dict(entry) for entry in sets), as_int32(column)
+    column = np.concatenate([new_row[old] for new_row, old in zip(new_rows, old_rows, strict=True)])
+    return tuple(dict(items) for items in distinct), as_int32(column)
 
 
 def _merged_events(profiles: Sequence[Profile]) -> tuple[tuple[ProfileEvent, ...], list[I32]]:
-    """Return the merged events, sorted by name and unit, and the merged row of each event of each profile."""
+    """Return the merged events, sorted by name and unit, and for each profile the merged row of each event."""
     names = sorted({(event.name, event.unit) for profile in profiles for event in profile.events})
-    place = {name: row for row, name in enumerate(names)}
-    numbers = [as_int32([place[event.name, event.unit] for event in each.events]) for each in profiles]
-    found: list[ProfileEvent | None] = [None] * len(names)
-    for profile, number in zip(profiles, numbers, strict=True):
-        for recorded, row in zip(profile.events, number.tolist(), strict=True):
-            event = replace(recorded, leader=int(number[recorded.leader]) if recorded.leader >= 0 else -1)
-            found[row] = _agreed(found[row] or event, event)
-    return tuple(event for event in found if event is not None), numbers
+    row_of_name = {name: row for row, name in enumerate(names)}
+    new_rows = [as_int32([row_of_name[event.name, event.unit] for event in each.events]) for each in profiles]
+    merged: list[ProfileEvent | None] = [None] * len(names)
+    for profile, new_row in zip(profiles, new_rows, strict=True):
+        for recorded, row in zip(profile.events, new_row.tolist(), strict=True):
+            event = replace(recorded, leader=int(new_row[recorded.leader]) if recorded.leader >= 0 else -1)
+            merged[row] = _merged_event(merged[row] or event, event)
+    return tuple(event for event in merged if event is not None), new_rows
 
 
 def _default_events(profiles: Sequence[Profile], event_of: list[I32]) -> list[int]:
@@ -126,54 +134,56 @@ def _default_events(profiles: Sequence[Profile], event_of: list[I32]) -> list[in
 
     Profiles without samples are left out, unless no profile has any.
     """
-    shown = [each for each in zip(profiles, event_of, strict=True) if len(each[1])]
-    sampled = [each for each in shown if len(each[0].samples)]
-    return [int(rows[profile.default_event]) for profile, rows in sampled or shown]
+    with_events = [pair for pair in zip(profiles, event_of, strict=True) if len(pair[1])]
+    with_samples = [pair for pair in with_events if len(pair[0].samples)]
+    return [int(new_row[profile.default_event]) for profile, new_row in with_samples or with_events]
 
 
-def _agreed(one: ProfileEvent, other: ProfileEvent) -> ProfileEvent:
-    """Merge two events of one name, keeping the values that are equal."""
-    if (one.period, one.frequency) != (other.period, other.frequency):
-        one = replace(one, period=0, frequency=0)
-    return one if one.leader == other.leader else replace(one, leader=-1)
+def _merged_event(event: ProfileEvent, other: ProfileEvent) -> ProfileEvent:
+    """Merge two events of the same name and unit; period, frequency and leader are dropped where they differ."""
+    if (event.period, event.frequency) != (other.period, other.frequency):
+        event = replace(event, period=0, frequency=0)
+    return event if event.leader == other.leader else replace(event, leader=-1)
 
 
-def _ordered(tables: Sequence[list[Any]]) -> tuple[list[Any], list[I64]]:
-    """Return distinct rows of several tables, sorted, and the new number of each table's rows (−1 stays −1)."""
-    unique = sorted({row for table in tables for row in table})
-    place = {row: number for number, row in enumerate(unique)}
-    return unique, [as_int64([*(place[row] for row in table), -1]) for table in tables]
+def _distinct_rows(tables: Sequence[list[Any]]) -> tuple[list[Any], list[I64]]:
+    """Return the distinct rows of several tables, sorted, and for each table the index of its rows among them."""
+    distinct = sorted({row for table in tables for row in table})
+    index_of_row = {row: index for index, row in enumerate(distinct)}
+    return distinct, [as_int64([*(index_of_row[row] for row in table), -1]) for table in tables]
 
 
 def _merged_table(
     profiles: Sequence[Profile], name: str, texts: tuple[list[str], list[I64]], strings: StringInterner
 ) -> tuple[Any, list[I32]]:
-    """Return distinct rows of one table of all profiles, compared by text, and the new number of each profile's rows.
+    """Merge the tables called ``name`` of all profiles; return the table, and for each profile the new rows of its own.
 
-    ``texts``: the sorted strings of all profiles; and, for each profile, where each of its strings is among them.
+    ``texts`` are the strings of all profiles, sorted, and for each profile the index of its strings among them. Columns
+    of strings are compared by these indices, so that the table is sorted by text. Strings of the merged table are added
+    to ``strings``.
     """
-    tables, (words, places) = [getattr(profile, name) for profile in profiles], texts
+    tables, (sorted_texts, index_of_string) = [getattr(profile, name) for profile in profiles], texts
     columns = {
         column: np.concatenate(
-            [place[getattr(table, column)] for table, place in zip(tables, places, strict=True)]
+            [index[getattr(table, column)] for table, index in zip(tables, index_of_string, strict=True)]
             if column in TEXTS[name]
             else [getattr(table, column) for table in tables]
         )
         for column in _SORTED_BY[name]
     }
     if name == "mappings":
-        columns["pid"] = _least_pids(columns, words)
+        columns["pid"] = _least_pids(columns, sorted_texts)
     first, group = group_rows(list(columns.values()))
     merged: dict[str, AnyArray] = {
-        column: strings.add_all(words[row] for row in values[first].tolist())
+        column: strings.add_all(sorted_texts[index] for index in values[first].tolist())
         if column in TEXTS[name]
         else values[first]
         for column, values in columns.items()
     }
-    return replace(tables[0], **merged), _of_each(group, tables)
+    return replace(tables[0], **merged), _split_by_table(group, tables)
 
 
-def _least_pids(columns: Mapping[str, AnyArray], words: Sequence[str]) -> AnyArray:
+def _least_pids(columns: Mapping[str, AnyArray], sorted_texts: Sequence[str]) -> AnyArray:
     """Give mappings of a file that differ only in their pid the lowest pid among them, as in one recording.
 
     Mappings of anonymous memory keep their pid. Returns (mappings,).
@@ -181,77 +191,92 @@ def _least_pids(columns: Mapping[str, AnyArray], words: Sequence[str]) -> AnyArr
     _, group = group_rows([column for name, column in columns.items() if name != "pid"])
     least = np.full(len(group), np.iinfo(np.int32).max, np.int32)
     np.minimum.at(least, group, columns["pid"])
-    used, name = unique_inverse(columns["filename"])
-    is_file = np.array([is_object(words[row], has_build_id=False) for row in used.tolist()], np.bool_)
-    return np.where(is_file[name], least[group], columns["pid"])
+    filenames, filename = unique_inverse(columns["filename"])
+    is_file = np.array([is_object(sorted_texts[text], has_build_id=False) for text in filenames.tolist()], np.bool_)
+    return np.where(is_file[filename], least[group], columns["pid"])
 
 
-def _of_each(group: I64, tables: Sequence[Sized]) -> list[I32]:
-    """Split the group numbers by table (−1 stays −1)."""
-    parts = np.split(as_int32(group), cumsum([len(table) for table in tables])[:-1])
+def _split_by_table(new_row: I64, tables: Sequence[Sized]) -> list[I32]:
+    """Split the new row of each row of the concatenated tables by table, and append −1 to each part."""
+    parts = np.split(as_int32(new_row), cumsum([len(table) for table in tables])[:-1])
     return [np.append(part, np.int32(-1)) for part in parts]
 
 
 def _merged_threads(
     profiles: Sequence[Profile], texts: tuple[list[str], list[I64]], strings: StringInterner
 ) -> tuple[Threads, list[I32]]:
-    threads, numbers = _merged_table(profiles, "threads", texts, strings)
+    """Merge the tables of threads, and return for each profile the new rows of its own."""
+    threads, new_rows = _merged_table(profiles, "threads", texts, strings)
     starts = np.zeros(len(threads), np.int32)
-    for profile, number in zip(profiles, numbers, strict=True):
-        if profile.threads.starts is not None:  # a thread may be in several recordings
-            np.maximum.at(starts, number[:-1], profile.threads.starts)
-    return replace(threads, starts=starts), numbers
+    for profile, new_row in zip(profiles, new_rows, strict=True):
+        if profile.threads.starts is not None:  # the largest, not the sum: a thread may be in several recordings
+            np.maximum.at(starts, new_row[:-1], profile.threads.starts)
+    return replace(threads, starts=starts), new_rows
 
 
-def _locations(
+def _merged_locations(
     profiles: Sequence[Profile], mapping_of: list[I32], function_of: list[I32]
 ) -> tuple[Locations, list[I32]]:
-    """Return distinct locations of all profiles, those with fewer lines first, and each profile's new numbers."""
-    olds = [profile.locations for profile in profiles]
+    """Merge the tables of locations, and return for each profile the new rows of its own.
+
+    ``mapping_of`` and ``function_of`` have each profile's new rows of mappings and functions.
+    """
+    tables = [profile.locations for profile in profiles]
     parts = [
-        replace(old, mapping=mapping[old.mapping], line_function=function[old.line_function])
-        for old, mapping, function in zip(olds, mapping_of, function_of, strict=True)
+        replace(table, mapping=mapping[table.mapping], line_function=function[table.line_function])
+        for table, mapping, function in zip(tables, mapping_of, function_of, strict=True)
     ]
-    whole = join_locations(parts)
-    _, line = group_rows([whole.line_function, whole.line_number])
-    lists = prefix_tree(ListArray(whole.line_offsets, line))[2]
-    first, group = group_rows([whole.mapping, whole.address, whole.lookup, whole.mode, whole.synthetic, lists])
-    return take_locations(whole, first), _of_each(group, olds)
+    joined = join_locations(parts)
+    # equal lists of lines end at the same node of a prefix tree
+    _, line = group_rows([joined.line_function, joined.line_number])
+    list_number = prefix_tree(ListArray(joined.line_offsets, line))[2]
+    first, group = group_rows(
+        [joined.mapping, joined.address, joined.lookup, joined.mode, joined.synthetic, list_number]
+    )
+    return take_locations(joined, first), _split_by_table(group, tables)
 
 
 def _merged_stacks(profiles: Sequence[Profile], location_of: list[I32]) -> tuple[Stacks, list[I32]]:
-    """Return the merged tree, and the leaf of every sample of every profile."""
+    """Return the merged tree, and for each profile the new leaf of each of its samples.
+
+    ``location_of`` has each profile's new rows of locations.
+    """
     trees = [profile.stacks for profile in profiles]
+    # concatenate the trees: their rows move to where each tree begins
     begins = offsets_of(as_int64([len(tree) for tree in trees])).tolist()
     parents, leaves = (
-        [np.where(rows < 0, -1, rows + begin) for rows, begin in zip(each, begins, strict=False)]
-        for each in ([tree.parent for tree in trees], [profile.samples.stack for profile in profiles])
+        [np.where(rows < 0, -1, rows + begin) for rows, begin in zip(columns, begins, strict=False)]
+        for columns in ([tree.parent for tree in trees], [profile.samples.stack for profile in profiles])
     )
     parent = np.concatenate(parents)
-    location = np.concatenate([place[tree.location] for place, tree in zip(location_of, trees, strict=True)])
+    location = np.concatenate([new_row[tree.location] for new_row, tree in zip(location_of, trees, strict=True)])
     is_used = with_callers(parent, np.concatenate(leaves))
-    stacks, number = merged_tree(parent, location, np.concatenate([depths(tree.parent) for tree in trees]), is_used)
-    return stacks, [number[leaf] for leaf in leaves]
+    stacks, new_row = merged_tree(parent, location, np.concatenate([depths(tree.parent) for tree in trees]), is_used)
+    return stacks, [new_row[leaf] for leaf in leaves]
 
 
 def _merged_samples(
     profiles: Sequence[Profile], event_of: list[I32], thread_of: list[I32], leaves: list[I32], strings: StringInterner
 ) -> ProfileSamples:
+    """Concatenate the samples of all profiles, with references to the merged tables.
+
+    An optional column that a profile lacks is left out, except ``fields``, which is then −1.
+    """
     columns: dict[str, list[AnyArray | None]] = {name: [] for name in ProfileSamples.__struct_fields__}
     has_fields = any(profile.samples.fields is not None for profile in profiles)
-    entries = 0
-    for profile, events, threads, leaf in zip(profiles, event_of, thread_of, leaves, strict=True):
-        own = profile.samples
-        fields = np.full(len(own), -1, np.int32) if own.fields is None and has_fields else own.fields
+    field_rows = 0  # rows in the tables of tracepoints' fields of the profiles so far
+    for profile, new_event, new_thread, new_leaf in zip(profiles, event_of, thread_of, leaves, strict=True):
+        old = profile.samples
+        fields = np.full(len(old), -1, np.int32) if old.fields is None and has_fields else old.fields
         samples = replace(
-            own,
-            event=events[own.event],
-            thread=threads[own.thread],
-            stack=leaf,
-            cgroup=None if own.cgroup is None else _cgroups(profile, own.cgroup, strings),
-            fields=None if fields is None else np.where(fields >= 0, fields + np.int32(entries), fields),
+            old,
+            event=new_event[old.event],
+            thread=new_thread[old.thread],
+            stack=new_leaf,
+            cgroup=None if old.cgroup is None else _cgroups(profile, old.cgroup, strings),
+            fields=None if fields is None else np.where(fields >= 0, fields + np.int32(field_rows), fields),
         )
-        entries += sum(entry.count for entry in profile.fields)
+        field_rows += sum(table.count for table in profile.fields)
         for name, column in columns.items():
             column.append(getattr(samples, name))
     present = {name: [part for part in parts if part is not None] for name, parts in columns.items()}
@@ -261,11 +286,13 @@ def _merged_samples(
 
 
 def _cgroups(profile: Profile, column: I32, strings: StringInterner) -> I32:
+    """Return a column of string indices of ``profile`` as indices into ``strings``, to which the strings are added."""
     used, place = unique_inverse(column)
     return strings.add_all(profile.strings[row] for row in used.tolist())[place]
 
 
 def _in_time_order(profile: Profile) -> Profile:
+    """Sort the samples of a timeline by time, and those of equal times by content."""
     samples = profile.samples
     if samples.time is None:
         return profile
@@ -279,7 +306,7 @@ def merged_meta(metas: Sequence[Meta]) -> Meta:
 
     A text, such as the host name, is kept only if it is the same in all recordings.
     """
-    agreed: dict[str, Any] = {
+    common: dict[str, Any] = {
         name: values.pop() if len(values := {getattr(meta, name) for meta in metas}) == 1 else ""
         for name in ("hostname", "os_release", "arch", "perf_version")
     }
@@ -291,13 +318,14 @@ def merged_meta(metas: Sequence[Meta]) -> Meta:
         duration_ns=min(sum(meta.duration_ns for meta in metas), LAST_TIME),
         wall_start_ns=min(meta.wall_start_ns for meta in metas),
         clock_id=clocks.pop() if len(clocks) == 1 else -1,
-        cpus=max(meta.cpus for meta in metas) if agreed["hostname"] else 0,
+        cpus=max(meta.cpus for meta in metas) if common["hostname"] else 0,
         command_line=commands.pop() if len(commands) == 1 else (),
         comments=tuple(line for meta in metas for line in meta.comments),
-        **agreed,
+        **common,
     )
 
 
 def _common_labels(profiles: Sequence[Profile]) -> dict[str, str]:
+    """Return the labels that all profiles have with the same value."""
     first = profiles[0].labels
     return {key: value for key, value in first.items() if all(p.labels.get(key) == value for p in profiles)}
