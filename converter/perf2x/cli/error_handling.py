@@ -65,13 +65,13 @@ class _Terminated(BaseException):
 def exit_cleanly_on_signals() -> None:
     """Make SIGTERM and SIGHUP raise ``_Terminated``, unless they are ignored (nohup)."""
 
-    def terminate(number: int, _: object) -> None:
-        raise _Terminated(number)
+    def terminate(signal_number: int, _: object) -> None:
+        raise _Terminated(signal_number)
 
     for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, terminate)
+        signal_number = getattr(signal, name, None)
+        if signal_number is not None and signal.getsignal(signal_number) is signal.SIG_DFL:
+            signal.signal(signal_number, terminate)
 
 
 def _exit(code: int, sentence: str = "") -> NoReturn:

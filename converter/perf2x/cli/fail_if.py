@@ -96,6 +96,7 @@ def warn_of_losses(loaded: "Loaded") -> None:
 
 
 def _is_github() -> bool:
+    """Return whether the command runs in GitHub Actions."""
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 

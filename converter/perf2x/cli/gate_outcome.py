@@ -92,6 +92,6 @@ def _sample_shortage(comparison: "Comparison") -> Iterator[str]:
     """
     for side, name in ((comparison.after, "the recording"), (comparison.before, "the earlier recording")):
         if side.samples < _MIN_SAMPLES and (side.samples or not side.whole):
-            found = plural(side.samples, "sample")
-            yield f"{name} has {found}, and a comparison needs {_MIN_SAMPLES}: record for longer"
+            samples = plural(side.samples, "sample")
+            yield f"{name} has {samples}, and a comparison needs {_MIN_SAMPLES}: record for longer"
             return

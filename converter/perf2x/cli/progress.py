@@ -74,5 +74,6 @@ class _DelayedBar:
             self._bar.refresh()
 
     def close(self) -> None:
+        """Erase the bar, if it appeared."""
         if self._bar is not None:
             self._bar.stop()

@@ -48,4 +48,4 @@ def option_of(parameters: Iterable[Any], setting: str) -> str:
         return setting
     name, space, value = (_OPTION_NAMES.get(setting) or setting.rpartition(".")[2]).partition(" ")
     matching = (parameter for parameter in parameters if parameter.name == name)
-    return next(((found.secondary_opts or found.opts)[0] + space + value for found in matching), setting)
+    return next(((parameter.secondary_opts or parameter.opts)[0] + space + value for parameter in matching), setting)

@@ -114,9 +114,9 @@ class AgentTools:
         """
         from perf2x.cli.render.diff_table import diff_report
 
-        sides = (self._loaded(before), self._loaded(after))
+        recordings = (self._loaded(before), self._loaded(after))
         table = diff(
-            *sides,
+            *recordings,
             by=by,
             sort=sort,
             normalize=normalize,

@@ -75,9 +75,9 @@ def bundle(
         return
     for name, reason in sorted(contents.left_out.items()):
         print_message(f"left out: {name}: {reason}")
-    part = "the symbols of " if symbols_only else ""
+    prefix = "the symbols of " if symbols_only else ""
     print_message(
-        f"wrote {source} and {part}{len(contents.objects)} objects to {target}"
+        f"wrote {source} and {prefix}{len(contents.objects)} objects to {target}"
         f" (read it anywhere: perf2x convert {target} -t html)"
     )
 

@@ -96,7 +96,8 @@ def _missing_name_reasons(
     from perf2x.tools.explain.missing_names import explain_unnamed
 
     finder = make_finder(options, Diagnostics(), progress)
-    lacking = loaded.symbols.lacking() if loaded.symbols is not None else ()
+    unnamed_objects = loaded.symbols.lacking() if loaded.symbols is not None else ()
     return [
-        explain_unnamed(row.name, row.build_id, row.unnamed, row.reason, finder) for row in lacking[:_MOST_EXPLAINED]
+        explain_unnamed(row.name, row.build_id, row.unnamed, row.reason, finder)
+        for row in unnamed_objects[:_MOST_EXPLAINED]
     ]

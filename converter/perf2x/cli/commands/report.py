@@ -66,8 +66,8 @@ def report(
         elif len(sources) != 1:
             raise OptionError("--before compares exactly two recordings; pass a single INPUT")
         else:
-            both = existing_inputs([report_flags.before])[0], sources[0]
-            pair = load_pair(both, options, report_flags.value, pair_options, progress)
+            pair_sources = existing_inputs([report_flags.before])[0], sources[0]
+            pair = load_pair(pair_sources, options, report_flags.value, pair_options, progress)
             loaded = pair.after
     quality = [*failed_gates(gate_flags, loaded)]
     if pair:

@@ -173,12 +173,12 @@ class DiffGate(Frozen):
 
         ``of_total`` is the text after the first figure, "" for the total itself.
         """
-        whole = check.comparison.before.whole
-        before, after = (format_percent(value, whole) for value in row.sides(self.sort))
+        total_before = check.comparison.before.whole
+        before, after = (format_percent(value, total_before) for value in row.sides(self.sort))
         of_total += f", from {before} to {after}" * (check.kind == "share")
-        low, high = (format_change(limit, whole) for limit in row.interval(self.sort))
+        low, high = (format_change(limit, total_before) for limit in row.interval(self.sort))
         interval = "" if self.flags.any_change else f" ({low} to {high})"
-        change = format_change(row.moved(self.sort), whole)
+        change = format_change(row.moved(self.sort), total_before)
         return f"{name} grew by {change}{of_total}{interval}, more than {check.limit.percent:g} % (--fail-above)"
 
 

@@ -26,8 +26,8 @@ class FormatFlags(Frozen):
     value: Annotated[
         Value | None,
         Setting(
-            "latency: period divided by running threads; samples (collapsed, otlp): their number; weight: of "
-            "memory accesses; mispredicts: of branches.",
+            "Value to show: latency is the period divided by the number of running threads, samples (collapsed, otlp) "
+            "their number, weight that of memory accesses, mispredicts that of branches.",
             shown_default="period",
             rare=True,
         ),

@@ -40,7 +40,7 @@ class OutputFlags(Frozen):
     tags: Annotated[
         tuple[str, ...],
         Setting(
-            "pprof: a label, otlp: an attribute; for all inputs, or given once per input.",
+            "Add a label (pprof) or an attribute (otlp) to samples; for all inputs, or given once per input.",
             ("--tag",),
             "KEY=VALUE",
             rare=True,

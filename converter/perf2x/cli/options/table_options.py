@@ -32,8 +32,8 @@ class RowFlags(Frozen):
     value: Annotated[
         Value,
         Setting(
-            "Value to sum; latency: period divided by running threads; weight: of memory accesses; "
-            "mispredicts: of branches."
+            "Value to sum: latency is the period divided by the number of running threads, weight that of memory "
+            "accesses, mispredicts that of branches."
         ),
     ] = "period"
     columns: Columns = ()

@@ -178,6 +178,7 @@ def instruction_text(row: InstructionCost, index: int) -> str:
 
 
 def _code_text(text: str) -> str:
+    """Return a line of source code with tabs expanded and control characters escaped."""
     return plain(text.expandtabs(8))
 
 

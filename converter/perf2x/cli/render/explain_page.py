@@ -50,5 +50,5 @@ def _explanation_lines(explanation: Explanation) -> Iterator[tuple[str, str]]:
     yield from (("try", f"{advice.what}: {advice.command}") for advice in explanation.advice)
     yield "build id", explanation.build_id or "none"
     yield from (("sections", f"{file.file}: {', '.join(file.sections) or 'none'}") for file in explanation.files)
-    yield from (("looked at", f"{place.path}: {place.result}") for place in explanation.looked_at)
+    yield from (("looked at", f"{searched.path}: {searched.result}") for searched in explanation.looked_at)
     yield from (("not taken", text) for text in explanation.troubles)

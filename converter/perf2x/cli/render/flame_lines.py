@@ -57,8 +57,8 @@ def _label(name: str, share: str, room: int) -> str:
 
     The label is padded to the other cells.
     """
-    both = f"{name} {share}"
-    text = both if cell_width(both) < room else shorten(name, room - 1)
+    with_share = f"{name} {share}"
+    text = with_share if cell_width(with_share) < room else shorten(name, room - 1)
     return text + " " * (room - 1 - cell_width(text))
 
 

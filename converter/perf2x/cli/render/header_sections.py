@@ -44,6 +44,7 @@ def section_lines(features: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _listed(label: str, items: Iterable[str]) -> str:
+    """Return ``label: a, b, c``."""
     return f"{label}: {', '.join(items)}"
 
 
@@ -53,6 +54,7 @@ def _gibibytes(kibibytes: int) -> str:
 
 
 def _topology(cpus: list[Mapping[str, int]]) -> str:
+    """Return a line with the numbers of sockets and CPUs."""
     return f"cpu topology: {len({cpu['socket'] for cpu in cpus})} sockets, {len(cpus)} cpus"
 
 

@@ -43,6 +43,7 @@ def info_report(loaded: Loaded, reasons: "Sequence[UnnamedObject] | None") -> Re
 
 
 def _info_lines(loaded: Loaded, facts: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
+    """Yield all lines of the report, with its values from ``facts``, the JSON."""
     for label, text in _header_facts(loaded, facts):
         yield f"{label}: {text}"
     yield f"{counted_as(event['name'] for event in facts['events'])}: {facts['samples']:,}"
@@ -50,7 +51,7 @@ def _info_lines(loaded: Loaded, facts: dict[str, Any], reasons: "Sequence[Unname
     yield f"threads: {facts['threads']:,}"
     yield f"duration: {facts['duration_ns'] / 1e9:.6f} s"
     yield "records:"
-    yield from (f"  {name}: {number:,}" for name, number in facts["records"].items())
+    yield from (f"  {name}: {count:,}" for name, count in facts["records"].items())
     yield from _quality_and_advice(loaded, reasons)
     for unnamed in reasons:
         yield f"without names: {unnamed.name}, {plural(unnamed.frames, 'frame')}"
@@ -64,11 +65,11 @@ def event_lines(loaded: Loaded, events: Iterable[dict[str, Any]]) -> Iterator[st
     An event of perf stat that was never read is "not counted".
     """
     for event in events:
-        number = f"{event['readings']:,} readings" if event.get("readings") else f"{event['samples']:,} samples"
+        amount = f"{event['readings']:,} readings" if event.get("readings") else f"{event['samples']:,} samples"
         was_read = event.get("readings") or not loaded.recording.session.counts  # counts: a recording of perf stat
         counted = f", {event['counted']:,} counted" if "counted" in event else ""
-        number += f", {event['value']:,} {event['unit']}{counted}"
-        yield f"{event['name']}: {number if was_read else 'not counted'}"
+        amount += f", {event['value']:,} {event['unit']}{counted}"
+        yield f"{event['name']}: {amount if was_read else 'not counted'}"
 
 
 def _not_explained(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> tuple[ObjectReport, ...]:
@@ -87,7 +88,7 @@ def _not_explained_line(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> I
 def _explanation(unnamed: "UnnamedObject") -> Iterator[tuple[str, str]]:
     """Yield the label and the text of each line: why names are missing, where perf2x looked, and what helps."""
     yield "why", unnamed.why
-    yield from (("looked at", f"{place.path}: {place.result}") for place in unnamed.looked_at)
+    yield from (("looked at", f"{searched.path}: {searched.result}") for searched in unnamed.looked_at)
     yield from (("try", f"{advice.what}: {advice.command}") for advice in unnamed.advice)
 
 

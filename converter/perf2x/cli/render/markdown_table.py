@@ -67,13 +67,13 @@ def code(name: str, room: int = _NAME_WIDTH) -> str:
         return "–"
     if "`" in name or "\\" in name:
         # A code span cannot contain a backtick, and a backslash might meet an escaped pipe.
-        return f"<code>{_PUNCTUATION.sub(lambda found: f'&#{ord(found.group())};', name)}</code>"
+        return f"<code>{_PUNCTUATION.sub(lambda match: f'&#{ord(match.group())};', name)}</code>"
     return "`" + name.replace("|", "\\|") + "`"
 
 
 def _prose(text: str) -> str:
     """Escape a sentence that may quote recorded names: no markup, mention or link remains."""
-    return _MARKUP.sub(lambda found: f"&#{ord(found.group())};", plain(text))
+    return _MARKUP.sub(lambda match: f"&#{ord(match.group())};", plain(text))
 
 
 def sentence_with_code(text: str) -> str:
@@ -82,8 +82,8 @@ def sentence_with_code(text: str) -> str:
     People also read the sentence in logs, so nothing in it is escaped as an entity (``&#95;``).
     """
 
-    def shown(found: re.Match[str]) -> str:
-        word = found.group()
+    def shown(match: re.Match[str]) -> str:
+        word = match.group()
         # a code span may contain backticks, if its fence is a longer run of them and spaces separate both
         fence, space = "`" * (1 + max(map(len, re.findall("`*", word)))), " " * ("`" in word)
         return f"{fence}{space}{word}{space}{fence}" if _MARKUP.search(_SIGN.sub("", word)) else word

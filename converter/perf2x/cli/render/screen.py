@@ -53,7 +53,7 @@ class Screen(Frozen):
 def heat(part: float, total: float) -> str:
     """Return the style for a share of the total: the larger the share, the more prominent."""
     share = part / total if total else 0.0
-    return next((style for least, style in _HEAT_STYLES if share >= least), "dim")
+    return next((style for min_share, style in _HEAT_STYLES if share >= min_share), "dim")
 
 
 def change_style(change: float, significant: bool) -> str:

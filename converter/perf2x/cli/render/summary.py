@@ -202,12 +202,12 @@ def symbol_lines(loaded: Loaded, max_objects: int) -> Iterator[str]:
     report = loaded.symbols
     if report is None or not report.total:
         return
-    lacking = report.lacking()
+    unnamed_objects = report.lacking()
     objects = [
         f"{_OBJECT_NAMES.get(row.name) or short(row.name)} {row.unnamed:,}{_reason_text(row.build_id, row.reason)}"
-        for row in lacking[:max_objects]
+        for row in unnamed_objects[:max_objects]
     ]
-    more = f", and {len(lacking) - max_objects} more" if len(lacking) > max_objects else ""
+    more = f", and {len(unnamed_objects) - max_objects} more" if len(unnamed_objects) > max_objects else ""
     percentages = (math.floor(share * 1000) / 10 for share in (report.sample_share, report.share))
     named = "{:g} % of the samples and {:g} % of {:,} frames have names".format(*percentages, report.total)
     yield named + (f"; frames without names: {', '.join(objects)}{more}" if objects else "")

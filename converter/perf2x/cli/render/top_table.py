@@ -49,13 +49,13 @@ def _hints(table: TopTable, loaded: Loaded) -> Iterator[str]:
     The first hint: no function has a fifth of the cost by itself, and more than a third is in inlined functions. The
     second: more than a quarter of the rows belong to a runtime, such as Python's.
     """
-    whole = table.whole.whole
-    if not any(5 * row.self > whole for row in table.whole.rows):
+    event_total = table.whole.whole
+    if not any(5 * row.self > event_total for row in table.whole.rows):
         inlined, linked = linked_functions(loaded.profile, table.value)
-        costliest = (f"{name} {format_percent(cost, whole)}" for name, cost in linked.items() if cost)
-        if 3 * inlined > whole:
+        costliest = (f"{name} {format_percent(cost, event_total)}" for name, cost in linked.items() if cost)
+        if 3 * inlined > event_total:
             yield (
-                f"hint: {format_percent(inlined, whole)} of the cost is in inlined functions; as linked, the "
+                f"hint: {format_percent(inlined, event_total)} of the cost is in inlined functions; as linked, the "
                 f"costliest are {', '.join(costliest)} (--no-inline shows them)."
             )
     for preset, pattern in RUNTIMES.items():
@@ -70,11 +70,11 @@ def total_layouts(table: TopTable) -> list[Layout]:
     They show all columns; without the amounts of the cost that rows are not sorted by; without objects; only shares.
     """
 
-    whole, rows, sort, shown = table.whole, table.rows, table.sort, table.shown
+    totals, rows, sort, shown = table.whole, table.rows, table.sort, table.shown
 
     def amounts_and_shares(column: str, costs: Sequence[int]) -> list[Column]:
-        amounts = [format_amount(cost, whole.unit, whole.whole) for cost in costs]
-        styles = [heat(cost, whole.whole) for cost in costs] if column == sort else ""
+        amounts = [format_amount(cost, totals.unit, totals.whole) for cost in costs]
+        styles = [heat(cost, totals.whole) for cost in costs] if column == sort else ""
         return [Column(column, amounts), Column("", shown[column], styles)]
 
     costs = {"self": [row.self for row in rows], "total": [row.total for row in rows]}
@@ -91,12 +91,12 @@ def total_layouts(table: TopTable) -> list[Layout]:
 
 def total_facts(table: TopTable) -> dict[str, Any]:
     """Return the table for JSON."""
-    whole, columns = table.whole, table.columns
+    totals, columns = table.whole, table.columns
     return {
-        "event": whole.event,
-        "unit": whole.unit,
-        "samples": whole.samples,
-        "value": whole.whole,
+        "event": totals.event,
+        "unit": totals.unit,
+        "samples": totals.samples,
+        "value": totals.whole,
         **({"columns": wholes(table.beside)} if table.beside else {}),
         "rows": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
     }

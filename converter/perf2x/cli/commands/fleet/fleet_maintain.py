@@ -27,14 +27,16 @@ def fleet_maintain(
     """
     from perf2x.fleet.remove_and_maintain import maintain
 
-    now = time_ns()
+    now_ns = time_ns()
     # without minutes, since 3m might be meant as months
-    before = None if older_than is None else now - parse_age("--older-than", older_than, "12h, 30d or 8w")
-    done = maintain(dataset, before, now, dry_run=dry_run)
+    cutoff_ns = None if older_than is None else now_ns - parse_age("--older-than", older_than, "12h, 30d or 8w")
+    totals = maintain(dataset, cutoff_ns, now_ns, dry_run=dry_run)
     if quiet:
         return
-    if before is not None:
+    if cutoff_ns is not None:
         verb = "would be removed" if dry_run else "removed"
-        print_message(f"{dataset}: {done.recordings:,} of {plural(done.of, 'recording')} {verb}")
+        print_message(f"{dataset}: {totals.recordings:,} of {plural(totals.of, 'recording')} {verb}")
     if not dry_run:
-        print_message(f"{dataset}: {done.before:,} files became {done.after:,}, {done.vacuumed:,} old ones removed")
+        print_message(
+            f"{dataset}: {totals.before:,} files became {totals.after:,}, {totals.vacuumed:,} old ones removed"
+        )

@@ -30,12 +30,12 @@ def fleet_rm(dataset: Dataset, recordings: Recordings = (), *, dry_run: DryRun =
     address = parse_address(dataset)
     if not recordings and not address.tags:
         raise OptionError(f"name the recordings, or their tags: '{dataset}?KEY=VALUE'")
-    part = DatasetPart(address)
-    part.require()
-    rows = chosen(part, recordings)
+    dataset_part = DatasetPart(address)
+    dataset_part.require()
+    rows = chosen(dataset_part, recordings)
     if not dry_run:
-        remove(part.tables, rows)
+        remove(dataset_part.tables, rows)
     if not quiet:
         for row in rows if dry_run else ():
             print_message(str(row.values["source"]))
-        print_message(f"{dataset}: {len(rows):,} of {part.count:,} recordings {'would be ' * dry_run}removed")
+        print_message(f"{dataset}: {len(rows):,} of {dataset_part.count:,} recordings {'would be ' * dry_run}removed")

@@ -62,7 +62,7 @@ def fleet_symbolize(
     from perf2x.sources.dataset.sql.duckdb_engine import engine
 
     totals, options, build_ids = None, load_options.symbols or SymbolOptions(), None
-    part = DatasetPart(DatasetAddress(dataset, {}))
+    dataset_part = DatasetPart(DatasetAddress(dataset, {}))
     with contextlib.ExitStack() as stack:
         if objects:
             try:
@@ -70,7 +70,7 @@ def fleet_symbolize(
             except ObjectError as error:
                 raise FormatError(*error.args) from None
             options = SymbolOptions(symfs=cache / "none", buildid_dir=cache)  # nothing is at recorded paths here
-        unnamed = unnamed_objects(stack.enter_context(engine(part)), build_ids)
+        unnamed = unnamed_objects(stack.enter_context(engine(dataset_part)), build_ids)
         if options.kallsyms and unnamed.kernels > 1:  # kallsyms has no build id to compare
             raise OptionError(
                 f"--kallsyms is of one kernel, and {unnamed.kernels:,} lack names: use build-id stores (--buildid-dir)"
