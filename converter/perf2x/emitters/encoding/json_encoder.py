@@ -7,8 +7,8 @@ import numpy as np
 
 from perf2x.base.columnar import I64, AnyArray, row_slices
 from perf2x.emitters.encoding.decimal_text import (
-    FEW_MILLIONTHS,
-    MANY_MILLIONTHS,
+    MAX_MILLIONTHS,
+    MIN_MILLIONTHS,
     decimal_cells,
     million_cells,
     nullable_cells,
@@ -24,7 +24,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def json_bytes(value: object) -> bytes:
-    """Encode any plain value."""
+    """Encode a value of Python's own types: text, number, None, list, dict, …"""
     return _ENCODER.encode(value).encode()
 
 
@@ -45,13 +45,13 @@ def json_nullable(values: I64) -> bytes:
 def json_milliseconds(nanoseconds: I64) -> bytes:
     """Encode ``nanoseconds / 1e6``, comma-separated, without brackets, as Python writes floats."""
     few = len(nanoseconds) <= _FEW
-    if few or nanoseconds.max() >= MANY_MILLIONTHS or np.any((nanoseconds < FEW_MILLIONTHS) & (nanoseconds != 0)):
+    if few or nanoseconds.max() >= MAX_MILLIONTHS or np.any((nanoseconds < MIN_MILLIONTHS) & (nanoseconds != 0)):
         return repr((nanoseconds / 1e6).tolist()).encode().translate(None, b" ")[1:-1]
     return without_nulls(million_cells(nanoseconds, b","))[1:]
 
 
 def _json_column(values: AnyArray, encode: Callable[[AnyArray], bytes] = json_numbers) -> Iterator[bytes]:
-    """Yield an array of numbers, some ten thousand at a time."""
+    """Yield an array of numbers, many at a time."""
     yield b"["
     for rows in row_slices(len(values), _NUMBERS_PER_PIECE):
         yield (b"," if rows.start else b"") + encode(values[rows])

@@ -1,15 +1,18 @@
 """Protobuf messages: single fields, and columns of fields with one numpy pass per field.
 
-Source of truth: the protobuf encoding guide (protobuf.dev/programming-guides/encoding).
+Source of truth: the protobuf encoding guide (protobuf.dev/programming-guides/encoding). Functions are named after what
+they encode: singular names (``number``, ``message``) return the bytes of one field; plural ones, and those of columns,
+encode a field in every row, that is, in every message.
 
-Short fields are words of which the first few bytes are used (`Cells`); all columns are joined in one pass::
+There are two kinds of columns. In `Cells`, which suit short fields, a row is a few 64-bit words, of which only the
+first bytes are used; all columns are joined in one pass. This is one row of two fields, each a tag and a number::
 
-    words    08 97 01 00 ·· | 10 05 00 ··      sizes   3 2      one row: a tag and a number, a tag and a number
-    folded   08 97 01 10 05 00 ··                      5        as long as all rows of both fit into one word
+    words    08 97 01 00 ·· | 10 05 00 ··      sizes   3 2
+    merged   08 97 01 10 05 00 ··                      5        if all rows of both columns fit into one word
     bytes    08 97 01 10 05
 
-Rows of any length are a ListArray of uint8, one row per message, joined by list_array.side_by_side, which is several
-times slower for fields as short as these.
+Rows of any length are a ListArray of uint8, one row per message. They are joined by list_array.side_by_side, which is
+several times slower for short fields.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -84,30 +87,29 @@ def texts(field: int, values: Iterable[str]) -> bytes:
     return b"".join(message(field, value.encode()) for value in values)
 
 
-def entry(field: int, pieces: Iterable[bytes]) -> list[bytes]:
-    """Return a message field that consists of chunks: tag and length, then the chunks."""
-    parts = list(pieces)  # their length is written first
-    return [varint(field << 3 | _LENGTH) + varint(sum(map(len, parts))), *parts]
+def message_chunks(field: int, payload: Iterable[bytes]) -> list[bytes]:
+    """Return a length-delimited field in chunks: tag and length, then the chunks of the payload."""
+    chunks = list(payload)  # their length is written first
+    return [varint(field << 3 | _LENGTH) + varint(sum(map(len, chunks))), *chunks]
 
 
-_WIDTH = 8
-_HELD = np.array([(1 << 8 * size) // 255 for size in range(_WIDTH + 1)], "<u8")
-"""Mask of the lowest bit of each of a word's first bytes, by number of bytes."""
+_WORD_BYTES = 8
+_USED_BYTES = np.array([(1 << 8 * size) // 255 for size in range(_WORD_BYTES + 1)], "<u8")
+"""Words with 01 in each of their first bytes, by number of bytes: 0, 01, 0101 …"""
 _LIMITS = as_uint64([1 << (7 * size) for size in range(1, 10)])
 """The smallest values whose varints need 2, 3, … 10 bytes."""
-_MORE = _HELD << np.uint64(7)
-"""Continuation bits of a word's first bytes, by number of bytes."""
+_CONTINUATION_BITS = _USED_BYTES << np.uint64(7)
+"""Words with the top bit set in each of their first bytes, by number of bytes."""
 
 
 class WordColumn(Frozen):
-    """One word per row, lowest byte first, of which ``sizes`` bytes are used, at most ``width``.
-
-    Unused bytes are 0.
-    """
+    """One 64-bit word per row, lowest byte first; unused bytes are 0."""
 
     words: U64
     sizes: I64
+    """Number of used bytes of each word."""
     width: int
+    """Upper bound of ``sizes``."""
 
     def and_then(self, other: "WordColumn") -> "WordColumn":
         """Concatenate two columns whose rows fit into one word."""
@@ -121,13 +123,15 @@ class Cells(Frozen):
     columns: tuple[WordColumn, ...]
     sizes: I64
 
-    def without(self, left_out: Bools) -> "Cells":
-        """Return these cells, empty in some rows."""
+    def without(self, is_left_out: Bools) -> "Cells":
+        """Return these cells, without any bytes in rows that are left out."""
         columns = (
-            WordColumn(np.where(left_out, np.uint64(0), one.words), np.where(left_out, 0, one.sizes), one.width)
-            for one in self.columns
+            WordColumn(
+                np.where(is_left_out, np.uint64(0), column.words), np.where(is_left_out, 0, column.sizes), column.width
+            )
+            for column in self.columns
         )
-        return Cells(tuple(columns), np.where(left_out, 0, self.sizes))
+        return Cells(tuple(columns), np.where(is_left_out, 0, self.sizes))
 
     def tobytes(self) -> bytes:
         """Return all rows, concatenated."""
@@ -138,30 +142,32 @@ class Cells(Frozen):
         return ListArray(offsets_of(self.sizes), self._octets())
 
     def _octets(self) -> U8:
-        columns = list(_folded(self.columns))
-        dtype = "<u4" if len(columns) == 1 and columns[0].width <= _WIDTH // 2 else "<u8"
-        words, used = (np.empty((len(self.sizes), len(columns)), dtype) for _ in range(2))
-        for place, column in enumerate(columns):
-            words[:, place], used[:, place] = column.words, _HELD[column.sizes]
+        """Return the used bytes of all rows, row by row."""
+        columns = list(_merged(self.columns))
+        dtype = "<u4" if len(columns) == 1 and columns[0].width <= _WORD_BYTES // 2 else "<u8"
+        # (rows, columns) words, and words of equal size in which each byte says whether that of the word is used
+        words, is_used = (np.empty((len(self.sizes), len(columns)), dtype) for _ in range(2))
+        for index, column in enumerate(columns):
+            words[:, index], is_used[:, index] = column.words, _USED_BYTES[column.sizes]
         octets = words.view(np.uint8).reshape(-1)
-        return octets.compress(used.view(np.bool_).reshape(-1))  # a third of the time of boolean indexing
+        return octets.compress(is_used.view(np.bool_).reshape(-1))  # a third of the time of boolean indexing
 
 
-def _folded(columns: Sequence[WordColumn]) -> Iterator[WordColumn]:
-    """Merge neighbouring columns wherever both fit into one word."""
-    folded = columns[0]
+def _merged(columns: Sequence[WordColumn]) -> Iterator[WordColumn]:
+    """Merge neighbouring columns wherever all their bytes fit into one word."""
+    merged = columns[0]
     for column in columns[1:]:
-        if folded.width + column.width <= _WIDTH:
-            folded = folded.and_then(column)
+        if merged.width + column.width <= _WORD_BYTES:
+            merged = merged.and_then(column)
         else:
-            yield folded
-            folded = column
-    yield folded
+            yield merged
+            merged = column
+    yield merged
 
 
 def constant(count: int, text: bytes) -> Cells:
-    """Return the same text in every row."""
-    parts = [text[start : start + _WIDTH] for start in range(0, len(text), _WIDTH)]
+    """Return the same bytes in every of ``count`` rows."""
+    parts = [text[start : start + _WORD_BYTES] for start in range(0, len(text), _WORD_BYTES)]
     columns = (
         WordColumn(
             np.full(count, int.from_bytes(part, "little"), np.uint64), np.full(count, len(part), np.int64), len(part)
@@ -183,12 +189,15 @@ def numbers_but_0(field: int, values: AnyArray) -> Cells:
 
 def packed(field: int, columns: Sequence[AnyArray]) -> Cells:
     """Encode a packed field with one number per column."""
-    return nested(field, beside([varints(column) for column in columns]))
+    return nested(field, join_fields([varints(column) for column in columns]))
 
 
-def nested(field: int, message: Cells, behind: I64 | int = 0) -> Cells:
-    """Encode every row as a nested message; its length includes ``behind`` bytes, which follow the row."""
-    return beside([_lengths(field, message.sizes + behind), message])
+def nested(field: int, message: Cells, bytes_after: I64 | int = 0) -> Cells:
+    """Encode every row as a nested message.
+
+    Its length includes ``bytes_after``, the number of bytes of the message that the caller adds after the row.
+    """
+    return join_fields([_lengths(field, message.sizes + bytes_after), message])
 
 
 def _lengths(field: int, sizes: I64) -> Cells:
@@ -196,8 +205,8 @@ def _lengths(field: int, sizes: I64) -> Cells:
     return varints(sizes, varint(field << 3 | _LENGTH))
 
 
-def beside(parts: Sequence[Cells]) -> Cells:
-    """Concatenate the fields of one message."""
+def join_fields(parts: Sequence[Cells]) -> Cells:
+    """Concatenate the fields of each row."""
     sizes = reduce(np.add, (part.sizes for part in parts))
     return Cells(tuple(column for part in parts for column in part.columns), sizes)
 
@@ -205,44 +214,47 @@ def beside(parts: Sequence[Cells]) -> Cells:
 def varints(values: AnyArray, tag: bytes = b"") -> Cells:
     """Encode numbers below 2**64 after a tag; `varint` encodes a single number.
 
-    Seven bits per byte, lowest first, with the top bit set on all bytes but the last; signed values as 64-bit two's
+    Seven bits per byte, lowest first, with the top bit set in all bytes except the last; signed values as 64-bit two's
     complement. Up to eight bytes are made as one word::
 
         value   1 0010111         word   0000 0001 | 1001 0111      bytes, the lowest first   97 01
     """
-    rest = as_int64(values).view(np.uint64) if values.dtype.kind == "i" else as_uint64(values)
-    sizes = _varint_sizes(rest)
+    unsigned = as_int64(values).view(np.uint64) if values.dtype.kind == "i" else as_uint64(values)
+    sizes = _varint_sizes(unsigned)
     width = int(sizes.max(initial=1))
-    words = _MORE[np.minimum(sizes - 1, _WIDTH)]
-    for place in range(min(width, _WIDTH)):
-        words |= (rest & np.uint64(0x7F << 7 * place)) << np.uint64(place)
-    if len(tag) + width <= _WIDTH:
+    words = _CONTINUATION_BITS[np.minimum(sizes - 1, _WORD_BYTES)]
+    for byte in range(min(width, _WORD_BYTES)):  # each seven bits move up by one bit per byte below them
+        words |= (unsigned & np.uint64(0x7F << 7 * byte)) << np.uint64(byte)
+    if len(tag) + width <= _WORD_BYTES:
         words <<= np.uint64(8 * len(tag))
         words |= np.uint64(int.from_bytes(tag, "little"))
         sizes = sizes + len(tag)
         return Cells((WordColumn(words, sizes, len(tag) + width),), sizes)
-    whole = Cells((WordColumn(words, np.minimum(sizes, _WIDTH), min(width, _WIDTH)),), sizes)
-    if width > _WIDTH:
-        above = rest >> np.uint64(7 * _WIDTH)  # eight bits, so at most two bytes
-        above += (above >> np.uint64(7)) << np.uint64(8)
-        whole = Cells((*whole.columns, WordColumn(above, np.maximum(sizes - _WIDTH, 0), width - _WIDTH)), sizes)
-    return beside([constant(len(rest), tag), whole]) if tag else whole
+    columns = [WordColumn(words, np.minimum(sizes, _WORD_BYTES), min(width, _WORD_BYTES))]
+    if width > _WORD_BYTES:
+        top = unsigned >> np.uint64(7 * _WORD_BYTES)  # eight bits, so at most two bytes
+        top += (top >> np.uint64(7)) << np.uint64(8)
+        columns.append(WordColumn(top, np.maximum(sizes - _WORD_BYTES, 0), width - _WORD_BYTES))
+    cells = Cells(tuple(columns), sizes)
+    return join_fields([constant(len(unsigned), tag), cells]) if tag else cells
 
 
 def _varint_sizes(values: U64) -> I64:
     """Return (n,) the encoded size of each value in bytes."""
-    ends = values[[values.argmin(), values.argmax()]] if len(values) else values
-    least, most = searchsorted(_LIMITS, ends, side="right").tolist() or (0, 0)
+    extremes = values[[values.argmin(), values.argmax()]] if len(values) else values
+    # all sizes are between those of the least and of the largest value, so only limits between them are compared
+    least, most = searchsorted(_LIMITS, extremes, side="right").tolist() or (0, 0)
     sizes = np.full(len(values), 1 + least, np.int64)
     for limit in _LIMITS[least:most]:
         sizes += values >= limit
     return sizes
 
 
-class Ids:
-    """Varints of the ids 1 … count, made once and then gathered. None of their bytes is 0, so NULs can pad cells.
+class EncodedIds:
+    """Varints of the ids 1 … count, made once; lists of ids are encoded by gathering them.
 
-    With ``field``, each follows its tag: a repeated field that is not packed.
+    None of their bytes is 0, so that NULs can pad the words. With ``field``, each id follows its tag, as in a repeated
+    field that is not packed.
     """
 
     def __init__(self, count: int, field: int = 0) -> None:
@@ -252,16 +264,17 @@ class Ids:
     def rows(self, rows: ListArray) -> ListArray:
         """Encode the ids of every row; the numbers in ``rows`` count from 0, ids from 1."""
         data = without_nulls(self._column.words[rows.values])
-        return ListArray(self._ends(rows), np.frombuffer(data, np.uint8))
+        return ListArray(self._byte_offsets(rows), np.frombuffer(data, np.uint8))
 
     def packed(self, field: int, rows: ListArray) -> ListArray:
-        """Return `packed_field` of the ids of every row; tag and length are one more cell before them."""
-        sizes = np.diff(self._ends(rows))
+        """Encode the ids of every row as `packed_field` does; tag and length are one more word before them."""
+        sizes = np.diff(self._byte_offsets(rows))
         (head,) = _lengths(field, sizes).without(sizes == 0).columns
         words = np.insert(self._column.words[rows.values], as_intp(rows.offsets[:-1]), head.words)
         return ListArray(offsets_of(sizes + head.sizes), np.frombuffer(without_nulls(words), np.uint8))
 
-    def _ends(self, rows: ListArray) -> I64:
+    def _byte_offsets(self, rows: ListArray) -> I64:
+        """Return (rows + 1,) the offsets of each row's encoded ids."""
         return np.append(0, cumsum(self._column.sizes[rows.values]))[rows.offsets]
 
 
@@ -272,12 +285,12 @@ def number_field(field: int, values: AnyArray) -> ListArray:
 
 def number_fields(columns: Mapping[int, AnyArray]) -> ListArray:
     """Encode messages of varint fields, in this order; value 0 is omitted."""
-    return beside([numbers_but_0(field, values) for field, values in columns.items()]).rows()
+    return join_fields([numbers_but_0(field, values) for field, values in columns.items()]).rows()
 
 
 def packed_field(field: int, rows: ListArray) -> ListArray:
     """Encode a repeated varint field, packed; empty rows are omitted."""
-    return message_field(field, _concatenated(varints(rows.values).rows(), rows.offsets))
+    return message_field(field, _concatenate_rows(varints(rows.values).rows(), rows.offsets))
 
 
 def message_field(field: int, messages: ListArray) -> ListArray:
@@ -287,8 +300,8 @@ def message_field(field: int, messages: ListArray) -> ListArray:
 
 
 def nested_field(field: int, messages: ListArray, offsets: I64) -> ListArray:
-    """Encode a repeated message field: owner i has ``messages[offsets[i]:offsets[i + 1]]``. Empty messages are kept."""
-    return _concatenated(side_by_side([_lengths(field, messages.lengths).rows(), messages]), offsets)
+    """Encode a repeated message field: row i has ``messages[offsets[i]:offsets[i + 1]]``. Empty messages are kept."""
+    return _concatenate_rows(side_by_side([_lengths(field, messages.lengths).rows(), messages]), offsets)
 
 
 def top_level(field: int, messages: ListArray) -> bytes:
@@ -296,36 +309,37 @@ def top_level(field: int, messages: ListArray) -> bytes:
     return bytes(side_by_side([_lengths(field, messages.lengths).rows(), messages]).values)
 
 
-class EncodedRows(Frozen):
-    """Rows of bytes as Python objects, each made once, for messages that share them."""
+class EncodedValues(Frozen):
+    """Distinct encoded values as Python objects, for messages that share them."""
 
-    pieces: AnyArray
+    chunks: AnyArray
+    """(values,) bytes objects."""
     lengths: I64
 
 
-Chosen = tuple[EncodedRows, I64]
-"""Encoded rows, and the row of each message: message i has row ``chosen[1][i]``."""
+SharedColumn = tuple[EncodedValues, I64]
+"""Part of many messages: distinct values, and (messages,) the index of each message's value."""
 
 
-def texts_of(rows: ListArray) -> EncodedRows:
-    """Return every row as an object."""
+def encoded_values(rows: ListArray) -> EncodedValues:
+    """Return every row of bytes as an object."""
     data = rows.values.tobytes()
-    return EncodedRows(chunk_array([data[start:end] for start, end in pairwise(rows.offsets.tolist())]), rows.lengths)
+    return EncodedValues(chunk_array([data[start:end] for start, end in pairwise(rows.offsets.tolist())]), rows.lengths)
 
 
-def whole(rows: ListArray) -> Chosen:
-    """Select every row once, in order."""
-    return texts_of(rows), arange(len(rows))
+def unshared_column(rows: ListArray) -> SharedColumn:
+    """Return a column in which message i has row i."""
+    return encoded_values(rows), arange(len(rows))
 
 
-def chosen_messages(field: int, parts: Sequence[Chosen]) -> bytes:
-    """Encode a repeated field of the outermost message; each message concatenates one row of every part."""
-    sizes: I64 = np.sum([texts.lengths[rows] for texts, rows in parts], axis=0, dtype=np.int64)
-    distinct, place = unique_inverse(sizes)
-    head = texts_of(_lengths(field, distinct).rows()), place
-    return interleaved(*(texts.pieces[rows] for texts, rows in (head, *parts)))
+def messages_of_columns(field: int, columns: Sequence[SharedColumn]) -> bytes:
+    """Encode a repeated field of the outermost message; each message concatenates its values of all columns."""
+    sizes: I64 = np.sum([values.lengths[index] for values, index in columns], axis=0, dtype=np.int64)
+    distinct, size_index = unique_inverse(sizes)
+    head = encoded_values(_lengths(field, distinct).rows()), size_index
+    return interleaved(*(values.chunks[index] for values, index in (head, *columns)))
 
 
-def _concatenated(rows: ListArray, offsets: I64) -> ListArray:
+def _concatenate_rows(rows: ListArray, offsets: I64) -> ListArray:
     """Merge neighbouring rows without copying: row i is rows[offsets[i]:offsets[i + 1]]."""
     return ListArray(rows.offsets[offsets], rows.values)

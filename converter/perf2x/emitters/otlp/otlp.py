@@ -1,7 +1,9 @@
 """OpenTelemetry profiles, for collectors and their backends, such as Pyroscope and Parca.
 
 Schema: proto/profiles_v1development.proto, which is alpha. A file is one ProfilesData message, as the collector's file
-receiver and exporter use it; the body of an export request has the same bytes.
+receiver and exporter use it; the body of an export request has the same bytes. It has a Profile for each event of each
+resource (a recorded host or service), and a *dictionary*: tables of strings, attributes and stacks, to which the
+profiles refer by row numbers.
 
 Users choose attributes of samples by the names of pprof's labels.
 """
@@ -11,8 +13,8 @@ from typing import Annotated, BinaryIO, Literal
 
 from perf2x.base.abi import MODE_NAMES, CpuMode
 from perf2x.base.columnar import I64, as_int64, unique, unique_inverse, zeros
-from perf2x.emitters.encoding.protobuf import entry, text
-from perf2x.emitters.otlp.otlp_profiles import ProfileEncoder, SampleGroups, event_types, grouped, utc_times
+from perf2x.emitters.encoding.protobuf import message_chunks, text
+from perf2x.emitters.otlp.otlp_profiles import ProfileEncoder, SampleGroups, event_types, group_samples, utc_times
 from perf2x.emitters.otlp.otlp_schema import (
     VERSION,
     Chunks,
@@ -22,7 +24,7 @@ from perf2x.emitters.otlp.otlp_schema import (
     ResourceProfiles,
     ScopeProfiles,
 )
-from perf2x.emitters.otlp.otlp_tables import Dictionary, StackTables, Value, key_values, numbered
+from perf2x.emitters.otlp.otlp_tables import Dictionary, StackTables, Value, key_values, used_rows
 from perf2x.emitters.pprof.pprof_tables import StringTable
 from perf2x.emitters.pprof.sample_labels import LABELS
 from perf2x.errors import OptionError
@@ -45,26 +47,29 @@ _KEYS = {
 
 
 def _attribute_columns(profile: Profile, names: tuple[str, ...], dictionary: Dictionary) -> list[I64]:
-    """Return for each name a column (samples,) of attribute indices; 0 if unknown."""
+    """Return for each name that the profile has a column (samples,) of attribute indices; 0 for unknown values.
+
+    The values are those of pprof's labels; they are added to the dictionary.
+    """
     strings = StringTable(profile)
     columns = []
     for name, key in _KEYS.items():
         label = LABELS[name](name, profile, strings.add) if name in names else None
         if label is None:
             continue
-        used, place = unique_inverse(label.of_samples(profile))
+        distinct, index = unique_inverse(label.sample_values(profile))
         if label.unit:
-            values: list[Value | None] = [number if number >= 0 else None for number in used.tolist()]
+            values: list[Value | None] = [number if number >= 0 else None for number in distinct.tolist()]
         else:
-            nothing = ("", MODE_NAMES[CpuMode.UNKNOWN] if name == "mode" else "")
-            texts = (strings.texts[row] for row in used.tolist())
-            values = [None if text in nothing else text for text in texts]
-        columns.append(dictionary.add_column(key, values, place))
+            unknown = ("", MODE_NAMES[CpuMode.UNKNOWN] if name == "mode" else "")
+            texts = (strings.texts[row] for row in distinct.tolist())
+            values = [None if text in unknown else text for text in texts]
+        columns.append(dictionary.add_column(key, values, index))
     return columns
 
 
-_MOST_PAYLOAD = 1024
-"""MiB; protobuf messages are limited to 2 GiB, and the samples need space, too."""
+_MAX_PAYLOAD_MIB = 1024
+"""protobuf messages are limited to 2 GiB, and the samples need space, too."""
 
 
 class Otlp(Format):
@@ -89,7 +94,7 @@ class Otlp(Format):
     original_payload: Annotated[
         int,
         Setting(
-            "Put the recording into the first profile, if it has at most this many MiB.", least=0, most=_MOST_PAYLOAD
+            "Put the recording into the first profile, if it has at most this many MiB.", least=0, most=_MAX_PAYLOAD_MIB
         ),
     ] = 0
     sample_types: Annotated[
@@ -126,41 +131,43 @@ class Otlp(Format):
         if self.original_payload and not profile.original:
             raise OptionError("the profile was read without the recording's own bytes (LoadOptions.original)")
         dictionary = Dictionary()
-        leaves = numbered(profile.samples.stack, len(profile.stacks))
-        groups = self._groups(profile, dictionary, leaves.entry[profile.samples.stack])
+        leaves = used_rows(profile.samples.stack, len(profile.stacks))
+        groups = self._groups(profile, dictionary, leaves.new_row[profile.samples.stack])
         types = event_types(profile, self.value == "samples", self.sample_types)
         profiles = ProfileEncoder(profile, dictionary, groups, types, keep_original=bool(self.original_payload))
         resources: list[bytes] = []
         for number in unique(groups.resource).tolist():
             tags = profile.tag_sets[number] if profile.samples.tags is not None else {}
-            attributes = {**_facts(profile.meta), **profile.labels, **tags}
-            texts = dictionary.texts if self.references else None
-            resource = entry(ResourceProfiles.RESOURCE, key_values(Resource.ATTRIBUTES, attributes, texts))
-            scope = entry(ScopeProfiles.SCOPE, [text(InstrumentationScope.NAME, "perf2x")])
-            scoped = entry(ResourceProfiles.SCOPE_PROFILES, [*scope, *profiles.of_resource(number)])
-            resources += entry(ProfilesData.RESOURCE_PROFILES, [*resource, *scoped])
+            attributes = {**_host_attributes(profile.meta), **profile.labels, **tags}
+            strings = dictionary.strings if self.references else None
+            resource = message_chunks(ResourceProfiles.RESOURCE, key_values(Resource.ATTRIBUTES, attributes, strings))
+            scope = message_chunks(ScopeProfiles.SCOPE, [text(InstrumentationScope.NAME, "perf2x")])
+            scoped = message_chunks(ResourceProfiles.SCOPE_PROFILES, [*scope, *profiles.of_resource(number)])
+            resources += message_chunks(ProfilesData.RESOURCE_PROFILES, [*resource, *scoped])
         tables = StackTables(profile, leaves.rows, self.placeholders).encoded(dictionary)
-        shared = entry(ProfilesData.DICTIONARY, chain(tables, dictionary.own_tables()))
+        shared = message_chunks(ProfilesData.DICTIONARY, chain(tables, dictionary.own_tables()))
         return chain(resources, shared)
 
     def _groups(self, profile: Profile, dictionary: Dictionary, stack: I64) -> SampleGroups:
+        """Group samples into messages; ``stack`` (samples,) is each sample's row of the written stack table."""
         samples = profile.samples
         resource = zeros(len(samples)) if samples.tags is None else as_int64(samples.tags)
         attributes = _attribute_columns(profile, self.label, dictionary)
         values = samples.count if self.value == "samples" else samples.value
         times = utc_times(profile) if self.timestamps else None
-        return grouped((resource, as_int64(samples.event), stack), attributes, values, times)
+        return group_samples((resource, as_int64(samples.event), stack), attributes, values, times)
 
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "x86", "i586": "x86", "i686": "x86", "armv7l": "arm32"}
 """``host.arch`` of the semantic conventions; others keep the kernel's name."""
 
 
-def _facts(meta: Meta) -> dict[str, str]:
-    facts = {
+def _host_attributes(meta: Meta) -> dict[str, str]:
+    """Return the attributes of the recorded machine that are known."""
+    attributes = {
         "host.name": meta.hostname,
         "host.arch": _ARCHITECTURES.get(meta.arch, meta.arch),
         "os.type": "linux",
         "os.version": meta.os_release,
     }
-    return {key: value for key, value in facts.items() if value}
+    return {key: value for key, value in attributes.items() if value}

@@ -1,16 +1,13 @@
 """Encodes a Profile for each event of each resource: its type, time and period, and its samples.
 
-Each Sample message has one stack and one set of attributes.
+Each Sample message has one stack and one combination of attributes. With timestamps, it has a value and a time for each
+row of Profile.samples; these are its *observations*. Without timestamps it has one value, the sum. ::
 
-::
-
-    rows of Profile.samples         order, groups        messages
+    rows of Profile.samples         rows by message      messages
     event stack pid   value time                         stack attributes values timestamps
       0     4    7      10    1     0 2 | 1              4     pid 7      [10 20] [1 3]
       0     4    9       5    2                          4     pid 9      [5]     [2]
       0     4    7      20    3
-
-Without timestamps a message has one value, the sum.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,9 +29,9 @@ from perf2x.base.columnar import (
     unique,
 )
 from perf2x.emitters.encoding.protobuf import (
-    entry,
     fixed64_but_0,
     message,
+    message_chunks,
     message_field,
     number_but_0,
     number_field,
@@ -45,7 +42,7 @@ from perf2x.emitters.encoding.protobuf import (
 )
 from perf2x.emitters.otlp.otlp_schema import Chunks, Sample, ScopeProfiles, ValueType
 from perf2x.emitters.otlp.otlp_schema import Profile as ProfileFields
-from perf2x.emitters.otlp.otlp_tables import Dictionary, number_rows
+from perf2x.emitters.otlp.otlp_tables import Dictionary, indices_of_rows
 from perf2x.emitters.pprof.pprof_tables import comment_lines
 from perf2x.emitters.pprof.sample_types import fixed_period, in_style, names_in_style
 from perf2x.errors import OptionError, SettingError
@@ -59,53 +56,58 @@ class SampleGroups(Frozen):
     """Samples grouped into messages, by resource, then event."""
 
     stack: I64
-    """(messages,) row of the stack table."""
+    """(messages,) row of the written stack table."""
     attributes: tuple[I64, ...]
     """Columns (messages,) of attribute indices; 0 for none."""
     offsets: I64
-    """(messages + 1,) offsets of each message's observations."""
+    """(messages + 1,) message i has the observations from ``offsets[i]`` to before ``offsets[i + 1]``."""
     values: I64
-    """(observations,)"""
+    """(observations,) in the event's unit, or numbers of samples."""
     times: U64 | None
-    """(observations,) nanoseconds since the epoch."""
+    """(observations,) nanoseconds since the epoch; None without timestamps."""
     resource: I64
+    """(messages,) row of Profile.tag_sets; 0 if inputs are not tagged."""
     event: I64
+    """(messages,) row of Profile.events."""
 
 
-def grouped(keys: tuple[I64, I64, I64], attributes: Sequence[I64], values: I64, times: U64 | None) -> SampleGroups:
-    """Group rows of samples; ``keys`` are the columns of resources, events and stacks.
+def group_samples(
+    keys: tuple[I64, I64, I64], attributes: Sequence[I64], values: I64, times: U64 | None
+) -> SampleGroups:
+    """Group rows of Profile.samples into messages; all arguments are columns (samples,), as in `SampleGroups`.
 
-    Equal rows become one message: with times, an observation for each row, otherwise their sum.
+    ``keys`` are the columns of resources, events and stacks.
     """
     columns = [*keys, *attributes]
     order, first = sorted_runs(columns)
-    resource, event, stack, *rest = (column[order[first]] for column in columns)
+    resource, event, stack, *message_attributes = (column[order[first]] for column in columns)
     if times is None:
         sums = sum_runs(values, order, first) if len(first) else values
-        return SampleGroups(stack, tuple(rest), arange(len(first) + 1), sums, None, resource, event)
+        return SampleGroups(stack, tuple(message_attributes), arange(len(first) + 1), sums, None, resource, event)
     offsets = np.append(first, len(order))
-    return SampleGroups(stack, tuple(rest), offsets, values[order], times[order], resource, event)
+    return SampleGroups(stack, tuple(message_attributes), offsets, values[order], times[order], resource, event)
 
 
-def _sample_rows(groups: SampleGroups, messages: slice) -> Iterator[ListArray]:
-    """Yield encoded Sample messages, a few thousand at a time."""
+def _sample_batches(groups: SampleGroups, messages: slice) -> Iterator[ListArray]:
+    """Yield encoded Sample messages, many at a time."""
     first = messages.start
-    for part in row_slices(messages.stop - first, _SAMPLES_AT_ONCE):
-        yield _encoded(groups, slice(first + part.start, first + part.stop))
+    for rows in row_slices(messages.stop - first, _SAMPLES_AT_ONCE):
+        yield _encoded_samples(groups, slice(first + rows.start, first + rows.stop))
 
 
-def _encoded(groups: SampleGroups, part: slice) -> ListArray:
-    offsets = groups.offsets[part.start : part.stop + 1]
-    span = slice(int(offsets[0]), int(offsets[-1]))
-    attributes = number_rows([column[part] for column in groups.attributes], part.stop - part.start)
+def _encoded_samples(groups: SampleGroups, messages: slice) -> ListArray:
+    offsets = groups.offsets[messages.start : messages.stop + 1]
+    observations = slice(int(offsets[0]), int(offsets[-1]))
+    attributes = indices_of_rows([column[messages] for column in groups.attributes], messages.stop - messages.start)
     fields = [
-        number_field(Sample.STACK_INDEX, groups.stack[part]),
+        number_field(Sample.STACK_INDEX, groups.stack[messages]),
         packed_field(Sample.ATTRIBUTE_INDICES, attributes),
-        packed_field(Sample.VALUES, ListArray(offsets - offsets[0], groups.values[span])),
+        packed_field(Sample.VALUES, ListArray(offsets - offsets[0], groups.values[observations])),
     ]
     if groups.times is not None:
-        words = ListArray((offsets - offsets[0]) * 8, groups.times[span].astype("<u8").view(np.uint8))
-        fields.append(message_field(Sample.TIMESTAMPS_UNIX_NANO, words))
+        # a packed field of fixed64
+        times = ListArray((offsets - offsets[0]) * 8, groups.times[observations].astype("<u8").view(np.uint8))
+        fields.append(message_field(Sample.TIMESTAMPS_UNIX_NANO, times))
     return side_by_side(fields)
 
 
@@ -114,36 +116,38 @@ _ORIGINAL_FORMAT = "linux_perf"
 """The specification's name for perf.data."""
 
 
-class CountedEvent(Frozen):
-    """Type and unit of an event's numbers."""
+class EventType(Frozen):
+    """What the values of an event's profile count (Profile.sample_type), and its sampling period."""
 
     name: str
     unit: str
     period_name: str
-    """Unit of a period; "" for waits, which have none."""
+    """Type of the period; "" for waits, which have none."""
     period_unit: str
     period: int
 
 
-def event_types(profile: Profile, count_samples: bool, style: str) -> list[CountedEvent]:
-    """Return (events,) types; with ``count_samples``, values are numbers of samples instead of sums of periods."""
+def event_types(profile: Profile, count_samples: bool, style: str) -> list[EventType]:
+    """Return the type of each event; with ``count_samples``, values are numbers of samples instead of sums of periods.
+
+    ``style`` is that of the option ``sample_types``.
+    """
     names = plain_names(profile.events)
     if style != "plain":
         names = list(names_in_style(profile, range(len(names)), style).values())
     units = (in_style(event.unit, style) for event in profile.events)
-    return [
-        _event_type(*one, count_samples) for one in zip(profile.events, names, units, _periods(profile), strict=True)
-    ]
+    rows = zip(profile.events, names, units, _periods(profile), strict=True)
+    return [_event_type(*row, count_samples) for row in rows]
 
 
-def _event_type(event: ProfileEvent, name: str, unit: str, period: int, count_samples: bool) -> CountedEvent:
+def _event_type(event: ProfileEvent, name: str, unit: str, period: int, count_samples: bool) -> EventType:
     """Return an event's type; CPU time and waits have the names that OpenTelemetry's own profiler uses."""
     if event.is_wait:
-        own = (name if is_tracepoint(event.name) else "off_cpu"), unit
-        return CountedEvent(*(("samples", "count") if count_samples else own), "", "", 0)
+        waits = (name if is_tracepoint(event.name) else "off_cpu"), unit
+        return EventType(*(("samples", "count") if count_samples else waits), "", "", 0)
     if not count_samples:
-        return CountedEvent(name, unit, name, unit, period)
-    return CountedEvent("samples", "count", "cpu" if unit == "nanoseconds" else name, unit, period)
+        return EventType(name, unit, name, unit, period)
+    return EventType("samples", "count", "cpu" if unit == "nanoseconds" else name, unit, period)
 
 
 def _periods(profile: Profile) -> list[int]:
@@ -178,61 +182,68 @@ class ProfileEncoder:
         profile: View,
         dictionary: Dictionary,
         groups: SampleGroups,
-        types: list[CountedEvent],
+        types: list[EventType],
         *,
         keep_original: bool,
     ) -> None:
         self._meta, self._dictionary, self._groups = profile.meta, dictionary, groups
         self._types = types
-        self._shown = profile.default_event
+        self._default_event = profile.default_event
         comments = comment_lines(profile.meta)
         self._attributes = [dictionary.add(_COMMENT, comments)] if comments and len(groups.stack) else []
         self._original = profile.original if keep_original else b""
 
     def of_resource(self, resource: int) -> Chunks:
-        """Yield the profiles of one resource as a field of its ScopeProfiles; the shown event comes first."""
+        """Return the profiles of one resource as fields of its ScopeProfiles; the default event comes first."""
         groups = self._groups
         first, last = searchsorted(groups.resource, [resource, resource + 1]).tolist()
-        events = sorted(unique(groups.event[first:last]).tolist(), key=lambda event: (event != self._shown, event))
-        entries: list[bytes] = []
+        events = sorted(
+            unique(groups.event[first:last]).tolist(), key=lambda event: (event != self._default_event, event)
+        )
+        chunks: list[bytes] = []
         for event in events:
             begin, end = searchsorted(groups.event[first:last], [event, event + 1]).tolist()
             fields = self._profile(self._types[event], slice(first + begin, first + end))
-            entries += entry(ScopeProfiles.PROFILES, fields)
-        return entries
+            chunks += message_chunks(ScopeProfiles.PROFILES, fields)
+        return chunks
 
-    def _profile(self, kind: CountedEvent, messages: slice) -> Chunks:
+    def _profile(self, event_type: EventType, messages: slice) -> Chunks:
+        """Return the fields of one Profile, whose samples are these messages."""
         start, duration = _interval(self._meta, self._groups, messages)
-        rows = _sample_rows(self._groups, messages)
-        samples = [top_level(ProfileFields.SAMPLES, some) for some in rows]
-        period = self._value_type(ProfileFields.PERIOD_TYPE, kind.period_name, kind.period_unit)
+        batches = _sample_batches(self._groups, messages)
+        samples = [top_level(ProfileFields.SAMPLES, batch) for batch in batches]
+        period = self._value_type(ProfileFields.PERIOD_TYPE, event_type.period_name, event_type.period_unit)
         return [
-            *self._value_type(ProfileFields.SAMPLE_TYPE, kind.name, kind.unit),
+            *self._value_type(ProfileFields.SAMPLE_TYPE, event_type.name, event_type.unit),
             *samples,
             fixed64_but_0(ProfileFields.TIME_UNIX_NANO, start),
             number_but_0(ProfileFields.DURATION_NANO, duration),
-            *(period if kind.period_name else []),
-            number_but_0(ProfileFields.PERIOD, kind.period),
+            *(period if event_type.period_name else []),
+            number_but_0(ProfileFields.PERIOD, event_type.period),
             *self._payload(),
-            *(message(ProfileFields.ATTRIBUTE_INDICES, varint(one)) for one in self._attributes),
+            *(message(ProfileFields.ATTRIBUTE_INDICES, varint(index)) for index in self._attributes),
         ]
 
     def _payload(self) -> Chunks:
-        """Yield the original recording for the first profile that requests it; it is embedded once per file."""
+        """Return the original recording when called first, then nothing: it is embedded in the first profile only."""
         original, self._original = self._original, b""
         if not original:
             return []
-        named = text(ProfileFields.ORIGINAL_PAYLOAD_FORMAT, _ORIGINAL_FORMAT)
-        return [named, *entry(ProfileFields.ORIGINAL_PAYLOAD, [original])]
+        format_name = text(ProfileFields.ORIGINAL_PAYLOAD_FORMAT, _ORIGINAL_FORMAT)
+        return [format_name, *message_chunks(ProfileFields.ORIGINAL_PAYLOAD, [original])]
 
     def _value_type(self, field: int, name: str, unit: str) -> Chunks:
-        add = self._dictionary.texts.add
-        parts = ((ValueType.TYPE_STRINDEX, name), (ValueType.UNIT_STRINDEX, unit))
-        return entry(field, [number_but_0(part, add(word)) for part, word in parts])
+        add = self._dictionary.strings.add
+        fields = ((ValueType.TYPE_STRINDEX, name), (ValueType.UNIT_STRINDEX, unit))
+        return message_chunks(field, [number_but_0(index, add(string)) for index, string in fields])
 
 
 def _interval(meta: Meta, groups: SampleGroups, messages: slice) -> tuple[int, int]:
-    """Return start (0: unknown) and duration of a profile in nanoseconds; it ends after its last sample."""
+    """Return start (since the epoch; 0: unknown) and duration of a profile in nanoseconds.
+
+    It lasts as long as the recording, and longer if samples of these messages are outside of that; it ends a nanosecond
+    after the last one.
+    """
     start, duration = meta.wall_start_ns, meta.duration_ns + 1 if meta.duration_ns else 0
     if groups.times is None:
         return start, duration

@@ -1,10 +1,11 @@
 """Tables that all profiles of a file share: strings, attributes, stacks, locations, functions and mappings.
 
-Row 0 of each is empty. As the protocol requires, only rows that samples refer to are written. Attributes are named
-values of samples, mappings, locations and profiles; a resource has its own.
+Row 0 of each is empty, and means "not set". As the protocol requires, only rows that samples refer to are written, so
+that rows of a profile's tables get new numbers. Attributes are named values of samples, mappings, locations and
+profiles; those of a resource are written with it.
 
-A frame's type is the kernel, or the language of a location's code: ``profile.frame.type`` in OpenTelemetry's semantic
-conventions, which want the most specific value.
+The type of a frame (``profile.frame.type`` in OpenTelemetry's semantic conventions) is "kernel", or the language of the
+location's code: of several values that fit, the conventions require the most specific one.
 """
 
 import re
@@ -69,32 +70,36 @@ from perf2x.model.profile import (
 )
 
 
-class AttributeTexts(StringInterner):
-    """Distinct strings in the order they were added; number 0 is the empty string, which means "not set"."""
+class DictionaryStrings(StringInterner):
+    """The string table: distinct strings in the order in which they were added; row 0 is the empty string."""
 
-    def add(self, text: str) -> int:
-        """Return the number of a text."""
-        return self[printable(text)]
+    def add(self, string: str) -> int:
+        """Return the row of a string, which is added if new."""
+        return self[printable(string)]
 
-    def add_rows(self, texts: Sequence[str], rows: AnyArray) -> I64:
-        """Return (n,) the numbers of the texts in (n,) rows; texts that no row uses are not added."""
-        return numbers_of(rows, lambda row: self.add(texts[row]))
+    def add_rows(self, strings: Sequence[str], rows: AnyArray) -> I64:
+        """Return (n,) the row of ``strings[rows[i]]`` for each i; strings that no row refers to are not added."""
+        return numbers_of(rows, lambda row: self.add(strings[row]))
 
 
 Value = str | int | bool | tuple[str, ...]
+"""Value of an attribute."""
 
 
-def key_values(field: int, attributes: dict[str, str], texts: AttributeTexts | None) -> Chunks:
-    """Yield attributes as a repeated field, sorted by key; with ``texts``, strings are numbers of that table."""
+def key_values(field: int, attributes: dict[str, str], strings: DictionaryStrings | None) -> Chunks:
+    """Yield attributes of a resource as a repeated field, sorted by key.
+
+    With ``strings``, keys and values are written as rows of that table; otherwise as text.
+    """
     items = sorted(attributes.items())
-    if texts is None:
+    if strings is None:
         for key, value in items:
             yield message(field, text(KeyValue.KEY, printable(key)) + _any_value(KeyValue.VALUE, value))
         return
-    keys, values = ([texts.add(item[at]) for item in items] for at in (0, 1))
-    for name, refs in zip(keys, values, strict=True):
-        refers = message(KeyValue.VALUE, number_but_0(AnyValue.STRING_VALUE_STRINDEX, refs))
-        yield message(field, refers + number_but_0(KeyValue.KEY_STRINDEX, name))
+    key_rows, value_rows = ([strings.add(item[part]) for item in items] for part in (0, 1))
+    for key_row, value_row in zip(key_rows, value_rows, strict=True):
+        any_value = message(KeyValue.VALUE, number_but_0(AnyValue.STRING_VALUE_STRINDEX, value_row))
+        yield message(field, any_value + number_but_0(KeyValue.KEY_STRINDEX, key_row))
 
 
 def _any_value(field: int, value: Value) -> bytes:
@@ -102,13 +107,13 @@ def _any_value(field: int, value: Value) -> bytes:
     if isinstance(value, str):
         return message(field, text(AnyValue.STRING_VALUE, printable(value)))
     if isinstance(value, tuple):
-        entries = (_any_value(ArrayValue.VALUES, one) for one in value)
-        return message(field, message(AnyValue.ARRAY_VALUE, b"".join(entries)))
+        items = (_any_value(ArrayValue.VALUES, item) for item in value)
+        return message(field, message(AnyValue.ARRAY_VALUE, b"".join(items)))
     return message(field, number(AnyValue.BOOL_VALUE if isinstance(value, bool) else AnyValue.INT_VALUE, value))
 
 
-def number_rows(columns: Sequence[I64], count: int) -> ListArray:
-    """Return (count,) rows of the numbers in the columns, without zeros."""
+def indices_of_rows(columns: Sequence[I64], count: int) -> ListArray:
+    """Return for each of ``count`` rows the list of its numbers in all columns, without zeros."""
     if not columns:
         return ListArray.of_empty_rows(count, np.int64)
     lists = [ListArray(offsets_of(as_int64(column > 0)), column[column > 0]) for column in columns]
@@ -116,29 +121,33 @@ def number_rows(columns: Sequence[I64], count: int) -> ListArray:
 
 
 class Dictionary:
-    """Builds the string and attribute tables that profiles share; number 0 means "not set"."""
+    """Builds the string and attribute tables that profiles share."""
 
     def __init__(self) -> None:
-        self.texts = AttributeTexts()
+        self.strings = DictionaryStrings()
+        # row of each attribute; the type is part of the key because True == 1
         self._attributes: dict[tuple[int, type, Value], int] = {}
 
     def add(self, key: str, value: Value) -> int:
-        """Return the number of an attribute; True and 1 are distinct values."""
-        return self._attributes.setdefault((self.texts.add(key), type(value), value), len(self._attributes) + 1)
+        """Return the row of an attribute, which is added if new; True and 1 are distinct values."""
+        return self._attributes.setdefault((self.strings.add(key), type(value), value), len(self._attributes) + 1)
 
     def add_column(self, key: str, values: Sequence[Value | None], rows: I64) -> I64:
-        """Return (n,) the numbers of the values in (n,) rows, 0 for None; unused values are not added."""
+        """Return (n,) the row of the attribute ``key`` = ``values[rows[i]]`` for each i, 0 for None.
 
-        def number_of(row: int) -> int:
+        Values that no row refers to are not added.
+        """
+
+        def attribute_row(row: int) -> int:
             value = values[row]
             return 0 if value is None else self.add(key, value)
 
-        return numbers_of(rows, number_of)
+        return numbers_of(rows, attribute_row)
 
     def own_tables(self) -> Chunks:
         """Yield the tables of links, strings and attributes; nothing may be added afterwards."""
         yield message(ProfilesDictionary.LINK_TABLE, b"")
-        yield text_entries(ProfilesDictionary.STRING_TABLE, self.texts)
+        yield text_entries(ProfilesDictionary.STRING_TABLE, self.strings)
         yield message(ProfilesDictionary.ATTRIBUTE_TABLE, b"")
         for key, _, value in self._attributes:
             fields = number(KeyValueAndUnit.KEY_STRINDEX, key) + _any_value(KeyValueAndUnit.VALUE, value)
@@ -150,26 +159,28 @@ _FRAMES_AT_ONCE = 1 << 18
 _LOCATIONS_AT_ONCE = 1 << 16
 
 
-class Numbers(Frozen):
-    """The used rows of one of the profile's tables, and (rows + 1,) the new row of each, 0 for unused rows and −1."""
+class UsedRows(Frozen):
+    """The rows of one of the profile's tables that are written."""
 
     rows: I64
-    entry: I64
+    """Ascending."""
+    new_row: I64
+    """(rows of the table + 1,) row in the written table; 0 for rows that are not written, and for −1."""
 
 
-def numbered(used: AnyArray, count: int) -> Numbers:
-    """Number the rows in ``used`` from 1 on, out of ``count`` rows; −1 stands for none."""
-    rows = unique(as_int64(used[used >= 0]))
-    entry = zeros(count + 1)
-    entry[rows] = arange(1, len(rows) + 1)
-    return Numbers(rows, entry)
+def used_rows(references: AnyArray, count: int) -> UsedRows:
+    """Return the rows to which ``references`` refer, of a table of ``count`` rows; −1 refers to none."""
+    rows = unique(as_int64(references[references >= 0]))
+    new_row = zeros(count + 1)
+    new_row[rows] = arange(1, len(rows) + 1)
+    return UsedRows(rows, new_row)
 
 
 class StackTables:
     """Tables of all locations, functions and mappings in the stacks of the given leaves."""
 
     def __init__(self, profile: Profile, leaves: I64, placeholders: bool) -> None:
-        """Collect the used rows.
+        """Find the rows to write; ``leaves`` are rows of Profile.stacks.
 
         With ``placeholders``, a location without a function gets one named after its object.
         """
@@ -178,11 +189,11 @@ class StackTables:
         if placeholders:
             locations, functions = with_placeholders(profile, self._strings)
         used = profile.stacks.location[with_callers(profile.stacks.parent, leaves)]
-        self._of_location = numbered(used, len(locations))
-        self._locations = take_locations(locations, self._of_location.rows)
-        self._mappings = numbered(self._locations.mapping, len(profile.mappings))
-        self._of_function = numbered(self._locations.line_function, len(functions))
-        self._functions = take_rows_of(functions, self._of_function.rows)
+        self._used_locations = used_rows(used, len(locations))
+        self._locations = take_locations(locations, self._used_locations.rows)
+        self._used_mappings = used_rows(self._locations.mapping, len(profile.mappings))
+        self._used_functions = used_rows(self._locations.line_function, len(functions))
+        self._functions = take_rows_of(functions, self._used_functions.rows)
 
     def encoded(self, dictionary: Dictionary) -> Chunks:
         """Yield all tables; their strings and attributes are added to the dictionary."""
@@ -192,20 +203,20 @@ class StackTables:
             ProfilesDictionary.FUNCTION_TABLE: self._encoded_functions(dictionary),
             ProfilesDictionary.STACK_TABLE: self._encoded_stacks(),
         }
-        for field, parts in tables.items():
-            yield message(field, b"")
-            yield from (top_level(field, rows) for rows in parts)
+        for field, batches in tables.items():
+            yield message(field, b"")  # row 0
+            yield from (top_level(field, messages) for messages in batches)
 
     def _encoded_mappings(self, dictionary: Dictionary) -> Iterator[ListArray]:
-        mappings, rows = self._profile.mappings, self._mappings.rows
-        name = dictionary.texts.add_rows(self._strings.texts, mappings.filename[rows])
+        mappings, rows = self._profile.mappings, self._used_mappings.rows
+        name = dictionary.strings.add_rows(self._strings.texts, mappings.filename[rows])
         build_ids = [text or None for text in self._strings.texts]
         add = dictionary.add_column
         columns = [add(_BUILD_ID, build_ids, as_int64(mappings.build_id[rows]))]
         for flag in ("has_functions", "has_filenames", "has_line_numbers", "has_inline_frames"):
             flags = as_int64(getattr(mappings, flag)[rows])
             columns.append(add(f"pprof.mapping.{flag}", (None, True), flags))
-        attributes = number_rows(columns, len(rows))
+        attributes = indices_of_rows(columns, len(rows))
         numbers = number_fields(
             {
                 Mapping.MEMORY_START: mappings.start[rows],
@@ -217,24 +228,25 @@ class StackTables:
         yield side_by_side([numbers, packed_field(Mapping.ATTRIBUTE_INDICES, attributes)])
 
     def _encoded_locations(self, dictionary: Dictionary) -> Iterator[ListArray]:
-        """Yield locations, some ten thousand at a time: there may be nearly as many as words in the recording."""
-        locations, types = self._locations, _frame_types(self._profile)[self._of_location.rows]
-        kinds = dictionary.add_column(_FRAME_TYPE, _FRAME_TYPES, types)
+        """Yield locations, many at a time: there may be nearly as many as words in the recording."""
+        locations, types = self._locations, _frame_types(self._profile)[self._used_locations.rows]
+        type_attributes = dictionary.add_column(_FRAME_TYPE, _FRAME_TYPES, types)
         for rows in row_slices(len(locations), _LOCATIONS_AT_ONCE):
             offsets = locations.line_offsets[rows.start : rows.stop + 1]
-            line = slice(offsets[0], offsets[-1])
+            line_rows = slice(offsets[0], offsets[-1])
             lines = number_fields(
                 {
-                    Line.FUNCTION_INDEX: self._of_function.entry[locations.line_function[line]],
-                    Line.LINE: np.maximum(locations.line_number[line], 0),
+                    Line.FUNCTION_INDEX: self._used_functions.new_row[locations.line_function[line_rows]],
+                    Line.LINE: np.maximum(locations.line_number[line_rows], 0),
                 }
             )
+            attributes = indices_of_rows([type_attributes[rows]], rows.stop - rows.start)
             yield side_by_side(
                 [
-                    number_field(Location.MAPPING_INDEX, self._mappings.entry[locations.mapping[rows]]),
+                    number_field(Location.MAPPING_INDEX, self._used_mappings.new_row[locations.mapping[rows]]),
                     number_field(Location.ADDRESS, locations.lookup[rows]),
                     nested_field(Location.LINES, lines, offsets - offsets[0]),
-                    packed_field(Location.ATTRIBUTE_INDICES, number_rows([kinds[rows]], rows.stop - rows.start)),
+                    packed_field(Location.ATTRIBUTE_INDICES, attributes),
                 ]
             )
 
@@ -245,18 +257,18 @@ class StackTables:
             Function.SYSTEM_NAME_STRINDEX: functions.system_name,
             Function.FILENAME_STRINDEX: functions.filename,
         }
-        add, texts = dictionary.texts.add_rows, self._strings.texts
+        add, texts = dictionary.strings.add_rows, self._strings.texts
         fields = {field: add(texts, column) for field, column in columns.items()}
         yield number_fields({**fields, Function.START_LINE: np.maximum(functions.start_line, 0)})
 
     def _encoded_stacks(self) -> Iterator[ListArray]:
-        """Yield stacks, innermost location first, some ten thousand frames at a time."""
+        """Yield stacks, innermost location first, many at a time."""
         stacks = self._profile.stacks
         lengths = depths(stacks.parent)[self._leaves] + 1
         for rows in row_batches(lengths, _FRAMES_AT_ONCE):
             path = paths_of_length(stacks.parent, self._leaves[rows], lengths[rows])
-            entries = ListArray(path.offsets, self._of_location.entry[stacks.location[path.values]])
-            yield packed_field(Stack.LOCATION_INDICES, entries)
+            locations = ListArray(path.offsets, self._used_locations.new_row[stacks.location[path.values]])
+            yield packed_field(Stack.LOCATION_INDICES, locations)
 
 
 _FRAME_TYPES = (None, "native", "kernel", "go", "rust", "cpython", "v8js", "jvm", "dotnet", "php", "beam", "ruby")
@@ -264,8 +276,10 @@ _FRAME_TYPES = (None, "native", "kernel", "go", "rust", "cpython", "v8js", "jvm"
 _UNKNOWN, _NATIVE, _KERNEL, _GO, _RUST = range(5)
 
 _KERNEL_MODES = (CpuMode.KERNEL, CpuMode.HYPERVISOR, CpuMode.GUEST_KERNEL)
-_OF_SOURCE = {"go": _GO, "rs": _RUST}
+_SOURCE_LANGUAGES = {"go": _GO, "rs": _RUST}
+"""Types by the suffix of the source file."""
 _RUST_NAME = re.compile(r"_R[A-Za-z]|_ZN.*17h[0-9a-f]{16}E")
+"""Mangled names of Rust: the v0 scheme, and the legacy one, which ends with a hash."""
 
 
 def _frame_types(profile: Profile) -> I64:
@@ -275,9 +289,10 @@ def _frame_types(profile: Profile) -> I64:
     """
     locations = profile.locations
     outermost = outermost_functions(locations)
-    is_compiled = in_memory(profile)[locations.mapping]
-    compiled, other = (as_int64([*_languages(profile, is_jit), _NATIVE]) for is_jit in (True, False))
-    types = np.where(is_compiled, compiled[outermost], other[outermost])
+    is_jit_code = in_memory(profile)[locations.mapping]
+    # (functions + 1,) types if the function is JIT-compiled, and if it is in a file; the last entry is for no function
+    jit_types, file_types = (as_int64([*_languages(profile, is_jit), _NATIVE]) for is_jit in (True, False))
+    types = np.where(is_jit_code, jit_types[outermost], file_types[outermost])
     types[np.isin(locations.mode, _KERNEL_MODES)] = _KERNEL
     types[(locations.mode == CpuMode.UNKNOWN) | locations.synthetic] = _UNKNOWN
     return as_int64(types)
@@ -294,5 +309,6 @@ def _languages(profile: Profile, is_jit: bool) -> list[int]:
 
 
 def _language(name: str, source: str) -> int:
-    by_name = _RUST if _RUST_NAME.match(name) else _NATIVE
-    return _OF_SOURCE.get(source.rpartition(".")[2], by_name)
+    """Return the type of a function in a file by its source file, or else by its mangled name."""
+    type_by_name = _RUST if _RUST_NAME.match(name) else _NATIVE
+    return _SOURCE_LANGUAGES.get(source.rpartition(".")[2], type_by_name)

@@ -1,7 +1,8 @@
 """Reduces a profile to the data that ``go build -pgo`` reads.
 
-Go's compiler counts samples by (caller, line in it, callee), from the two innermost locations of each stack: see
-``NewGraph`` in internal/profile/graph.go and ``createNamedEdgeMap`` in cmd/internal/pgo/pprof.go of Go's sources.
+Go's compiler counts samples by caller, line in the caller, and callee, which it takes from the two innermost locations
+of each stack: see ``NewGraph`` in internal/profile/graph.go and ``createNamedEdgeMap`` in cmd/internal/pgo/pprof.go of
+Go's sources. So everything else is left out, and samples that differ in nothing else are summed up.
 """
 
 import numpy as np
@@ -19,22 +20,25 @@ _CLOCK_NAME = "cpu"
 
 
 def for_go_pgo(profile: Profile) -> Profile:
-    """Keep one event, user frames and two locations of each stack; drop threads and properties of the machine."""
+    """Keep the default event, user frames and two locations of each stack; drop threads and facts of the machine."""
     meta = Meta(
         start_ns=profile.meta.start_ns, duration_ns=profile.meta.duration_ns, wall_start_ns=profile.meta.wall_start_ns
     )
-    one = keep_frames(_one_event(profile), "user")
-    nobody, unknown = np.zeros(1, np.int32), np.full(1, -1, np.int32)
-    samples = replace(one.samples, thread=np.zeros_like(one.samples.thread))
-    same = replace(one, samples=samples, threads=Threads(unknown, unknown, nobody, nobody), meta=meta, labels={})
-    return compact(innermost(same, _LOCATIONS))
+    user = keep_frames(_default_event(profile), "user")
+    # all samples are of one thread, which has no name and no ids
+    no_name, no_id = np.zeros(1, np.int32), np.full(1, -1, np.int32)
+    samples = replace(user.samples, thread=np.zeros_like(user.samples.thread))
+    reduced = replace(user, samples=samples, threads=Threads(no_id, no_id, no_name, no_name), meta=meta, labels={})
+    return compact(innermost(reduced, _LOCATIONS))
 
 
-def _one_event(profile: Profile) -> Profile:
-    """Keep samples of the default event, without waits."""
-    shown, samples = profile.default_event, profile.samples
-    kept = (samples.event == shown) & (samples.waits == Wait.RAN)
-    event = profile.events[shown]
+def _default_event(profile: Profile) -> Profile:
+    """Keep the samples of the default event, without waits; a clock gets the name that Go uses."""
+    default, samples = profile.default_event, profile.samples
+    is_kept = (samples.event == default) & (samples.waits == Wait.RAN)
+    event = profile.events[default]
     name = _CLOCK_NAME if event.unit == "nanoseconds" else event.name
-    events = tuple(replace(each, name=name if row == shown else each.name) for row, each in enumerate(profile.events))
-    return keep_samples(replace(profile, events=events), flatnonzero(kept))
+    events = tuple(
+        replace(other, name=name if row == default else other.name) for row, other in enumerate(profile.events)
+    )
+    return keep_samples(replace(profile, events=events), flatnonzero(is_kept))

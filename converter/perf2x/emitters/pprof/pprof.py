@@ -1,7 +1,8 @@
 """pprof: gzip-compressed protobuf for ``go tool pprof``, Perfetto, Pyroscope and Parca.
 
 Schema: proto/profile.proto. Small fields are encoded by the generated classes, tables and samples by
-encoding/protobuf.py. Concatenated fields are one protobuf message, so the file is written in chunks.
+encoding/protobuf.py. The file is one message; its fields may be encoded and written one after the other, so that large
+tables never are in memory as a whole.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,29 +24,29 @@ from perf2x.base.columnar import (
 )
 from perf2x.base.files.background_writer import BackgroundGzipWriter
 from perf2x.emitters.encoding.protobuf import (
-    Chosen,
-    Ids,
-    chosen_messages,
+    EncodedIds,
+    SharedColumn,
+    encoded_values,
     message,
+    messages_of_columns,
     packed_field,
     texts,
-    texts_of,
     varint,
 )
 from perf2x.emitters.pprof.pprof_tables import (
-    REST,
+    OTHER_STACKS,
     StringTable,
     comment_lines,
     encode_functions,
     encode_locations,
     encode_mappings,
-    encode_rest,
+    encode_other_stacks,
     mapping_order,
     one_location_per_line,
     with_placeholders,
     without_inlining,
 )
-from perf2x.emitters.pprof.sample_labels import LABELS, MEMORY_LABELS, LabelBytes, labels_of
+from perf2x.emitters.pprof.sample_labels import LABELS, MEMORY_LABELS, EncodedLabels, labels_of
 from perf2x.emitters.pprof.sample_types import ValueKind, fixed_period, heaviest, in_style, summed_values, value_kinds
 from perf2x.model.cgroup_parts import columns_of
 from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, WAITS, Format, Needs
@@ -116,8 +117,8 @@ class Pprof(Format):
     def _labels(self) -> tuple[str, ...]:
         return () if self.reader == "go-pgo" else self.label
 
-    def _read_part(self, profile: Profile) -> Profile:
-        """Return the part of a profile that the chosen reader uses."""
+    def _for_reader(self, profile: Profile) -> Profile:
+        """Return the part of a profile that the selected reader uses."""
         if self.reader == "any":
             return profile
         from perf2x.emitters.pprof.go_pgo import for_go_pgo
@@ -129,20 +130,20 @@ class Pprof(Format):
         if not self.compress:
             out.writelines(self.chunks(profile))
             return
-        with BackgroundGzipWriter(out) as packed:
-            packed.writelines(self.chunks(profile))
+        with BackgroundGzipWriter(out) as compressed:
+            compressed.writelines(self.chunks(profile))
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
-        """Report how many samples max_samples merged, and what Go will reject."""
-        profile = self._read_part(profile)
-        return (*self._refused(profile), *self._summed_up(profile))
+        """Say how many samples max_samples merged, and whether Go will reject the profile."""
+        profile = self._for_reader(profile)
+        return (*self._go_rejects(profile), *self._merged_samples(profile))
 
-    def _refused(self, profile: Profile) -> tuple[str, ...]:
+    def _go_rejects(self, profile: Profile) -> tuple[str, ...]:
         if self.reader == "any" or (profile.functions.start_line > 0).any():
             return ()
         return ("no function has a start line, so go build -pgo refuses the profile: is this a Go program?",)
 
-    def _summed_up(self, profile: Profile) -> tuple[str, ...]:
+    def _merged_samples(self, profile: Profile) -> tuple[str, ...]:
         if not 0 < self.max_samples < len(profile.samples):
             return ()
         labels = labels_of(profile, self._labels, StringTable(profile).add)
@@ -151,109 +152,113 @@ class Pprof(Format):
         if len(kept) == len(values):
             return ()
         share = 1 - sum_of(values[kept, -1]) / max(sum_of(values[:, -1]), 1)
-        left = f"{len(values) - len(kept):,} of {len(values):,}"
-        return (f"{left} samples are summed up as {REST}: {share:.1%} of the value",)
+        counts = f"{len(values) - len(kept):,} of {len(values):,}"
+        return (f"{counts} samples are summed up as {OTHER_STACKS}: {share:.1%} of the value",)
 
     def chunks(self, profile: Profile) -> Iterator[bytes]:
-        """Yield the uncompressed message, some ten thousand frames at once; the string table comes last."""
-        profile = self._read_part(profile)
+        """Yield the uncompressed message in chunks; the string table comes last, when all strings are known."""
+        profile = self._for_reader(profile)
         strings = StringTable(profile)
         kinds = value_kinds(profile, self.sample_types)
         yield _header(profile, strings, kinds, self.sample_types).SerializeToString(deterministic=True)
         order = mapping_order(profile)
         yield encode_mappings(profile.mappings, order)
-        locations, functions, written = profile.locations, profile.functions, None
+        locations, functions, written_locations = profile.locations, profile.functions, None
         if self.placeholders:
             locations, functions = with_placeholders(profile, strings)
         if self.inline == "off":
             locations = without_inlining(locations)
         elif self.inline == "frames":
-            locations, written = one_location_per_line(locations)
+            locations, written_locations = one_location_per_line(locations)
         yield from encode_locations(locations, order)
         if self.max_samples:
-            functions = join_tables([functions, named_functions(as_int32([strings.add(REST)]))])
-            yield encode_rest(len(locations) + 1, len(functions))
+            functions = join_tables([functions, named_functions(as_int32([strings.add(OTHER_STACKS)]))])
+            yield encode_other_stacks(len(locations) + 1, len(functions))
         del locations
         yield encode_functions(functions)
-        yield from self._samples(profile, kinds, strings, written)
+        yield from self._samples(profile, kinds, strings, written_locations)
         yield texts(6, strings.texts)
 
     def _samples(
-        self, profile: Profile, kinds: list[ValueKind], strings: StringTable, written: ListArray | None
+        self, profile: Profile, kinds: list[ValueKind], strings: StringTable, written_locations: ListArray | None
     ) -> Iterator[bytes]:
-        """Yield Profile.sample (2): one per distinct (stack, labels), in this order, with a value for each sample type.
+        """Yield Profile.sample (2): one for each distinct pair of stack and labels, with a value for each sample type.
 
-        ``written``: the written locations of each location of the profile; None if they are the same. Example with one
-        label::
+        They are sorted by stack, then labels. ``written_locations``: see `_StackIds`. Example with one label, one
+        sample type, and max_samples=2::
 
-            rows of Profile.samples       distinct samples       kept (max_samples=2)     message
+            rows of Profile.samples       distinct samples       kept              message
             stack  label  value           stack  label  value
-              4      7     10      ┐        4      7     30      4 7 30                   ids of 4's path, 30, 7
-              4      7     20      ┘  ──▶   4      9      5  ──▶               ──▶
-              4      9      5               6      7     20      rest: 25                 id of [rest], 25
+              4      7     10      ┐        4      7     30      4 7 30            ids of 4's path, 30, 7
+              4      7     20      ┘  ──▶   4      9      5  ──▶            ──▶
+              4      9      5               6      7     20      others: 25        id of [other stacks], 25
               6      7     20
         """
         labels = labels_of(profile, self._labels, strings.add)
         keys = labels.keys()
         distinct, values = _distinct_samples(profile, keys, kinds)
         kept = heaviest(values, self.max_samples)
-        label_bytes = LabelBytes(labels, keys, distinct[kept])
-        location_ids = _StackIds(profile, written)
+        encoded_labels = EncodedLabels(labels, keys, distinct[kept])
+        stack_ids = _StackIds(profile, written_locations)
         stack = as_int64(profile.samples.stack[distinct[kept]])
-        for rows in row_batches(location_ids.lengths[stack], _FRAMES_PER_WRITE):
-            labelled = label_bytes.of(int(rows[0]), int(rows[-1]) + 1)
-            yield _encoded_samples(location_ids.of(stack[rows]), values[kept[rows]], labelled)
+        for rows in row_batches(stack_ids.lengths[stack], _FRAMES_PER_WRITE):
+            batch_labels = encoded_labels.of_samples(int(rows[0]), int(rows[-1]) + 1)
+            yield _encoded_samples(stack_ids.of_stacks(stack[rows]), values[kept[rows]], batch_labels)
         if len(kept) < len(values):
-            rest = values.sum(axis=0, dtype=np.int64) - values[kept].sum(axis=0, dtype=np.int64)
-            yield _encoded_rest(rest, location_ids.count + 1)
+            others = values.sum(axis=0, dtype=np.int64) - values[kept].sum(axis=0, dtype=np.int64)
+            yield _encoded_other_stacks(others, stack_ids.location_count + 1)
 
 
-def _distinct_samples(profile: Profile, labels: Sequence[I64], kinds: list[ValueKind]) -> tuple[I64, I64]:
-    """Merge samples of the same stack and ``labels`` (`Labels.keys`); sort them by stack, then labels.
+def _distinct_samples(profile: Profile, label_keys: Sequence[I64], kinds: list[ValueKind]) -> tuple[I64, I64]:
+    """Merge samples of the same stack and labels; sort them by stack, then labels.
 
-    Returns, for each distinct sample, one of its rows of Profile.samples, and the sums over all its rows.
-    Shapes: (distinct,) and (distinct, kinds).
+    ``label_keys`` are `Labels.keys`. Returns, for each distinct sample, one of its rows of Profile.samples, and the
+    sums over all its rows. Shapes: (distinct,) and (distinct, kinds).
     """
-    first, merged = group_rows([profile.samples.stack, *labels])
-    return first, summed_values(profile, kinds, merged, len(first))
+    first, group = group_rows([profile.samples.stack, *label_keys])
+    return first, summed_values(profile, kinds, group, len(first))
 
 
 class _StackIds:
     """The location ids of stacks, encoded as Sample.location_id (1), innermost first."""
 
-    def __init__(self, profile: Profile, written: ListArray | None) -> None:
-        """``written``: the written locations of each location of the profile; None if they are the same."""
-        self.count = len(profile.locations) if written is None else len(written.values)
-        """Number of written locations; their ids start at 1."""
-        self._written, self._stacks, self._ids = written, profile.stacks, Ids(self.count)
+    def __init__(self, profile: Profile, written_locations: ListArray | None) -> None:
+        """``written_locations``: for each location of the profile, the locations of the file that replace it.
+
+        They count from 0, ids from 1. None: each location is replaced by itself.
+        """
+        self.location_count = len(profile.locations) if written_locations is None else len(written_locations.values)
+        """Number of locations of the file."""
+        self._written, self._stacks = written_locations, profile.stacks
+        self._ids = EncodedIds(self.location_count)
         self.lengths = np.append(depths(profile.stacks.parent) + 1, 0)
         """(stacks + 1,) number of locations of each stack; the last entry is for −1, the stack without frames."""
 
-    def of(self, stack: I64) -> Chosen:
-        """Encode the ids of (n,) stack rows; each distinct stack is encoded once."""
-        leaf, place = unique_inverse(stack)
+    def of_stacks(self, stack: I64) -> SharedColumn:
+        """Encode the ids of (n,) stacks, which are rows of Profile.stacks; each distinct stack is encoded once."""
+        leaf, leaf_index = unique_inverse(stack)
         path = paths_of_length(self._stacks.parent, leaf, self.lengths[leaf])
         locations = ListArray(path.offsets, self._stacks.location[path.values])
         if self._written is not None:
-            lines = self._written[as_int64(locations.values)]
-            locations = ListArray(lines.offsets[path.offsets], lines.values)
-        return texts_of(self._ids.packed(1, locations)), place
+            written = self._written[as_int64(locations.values)]
+            locations = ListArray(written.offsets[path.offsets], written.values)
+        return encoded_values(self._ids.packed(1, locations)), leaf_index
 
 
-def _encoded_rest(values: I64, location: int) -> bytes:
-    """Encode one sample without labels for everything that max_samples drops."""
-    return message(2, message(1, varint(location)) + message(2, b"".join(map(varint, values.tolist()))))
+def _encoded_other_stacks(values: I64, location_id: int) -> bytes:
+    """Encode one sample without labels for the sum of everything that max_samples leaves out."""
+    return message(2, message(1, varint(location_id)) + message(2, b"".join(map(varint, values.tolist()))))
 
 
-def _encoded_samples(location_ids: Chosen, values: I64, labels: Chosen) -> bytes:
-    """Encode samples from encoded location ids, ``values`` (rows, sample types) and encoded labels."""
-    first, kind = group_rows(list(values.T))  # many samples of a stack share a few values
-    numbers = ListArray(arange(len(first) + 1) * values.shape[1], values[first].reshape(-1))
-    return chosen_messages(2, [location_ids, (texts_of(packed_field(2, numbers)), kind), labels])
+def _encoded_samples(location_ids: SharedColumn, values: I64, labels: SharedColumn) -> bytes:
+    """Encode samples from encoded location ids, ``values`` (samples, sample types) and encoded labels."""
+    first, values_index = group_rows(list(values.T))  # many samples have the same few values
+    rows = ListArray(arange(len(first) + 1) * values.shape[1], values[first].reshape(-1))
+    return messages_of_columns(2, [location_ids, (encoded_values(packed_field(2, rows)), values_index), labels])
 
 
 def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind], style: str) -> "profile_pb2.Profile":
-    """Return all fields except tables and samples."""
+    """Return a message of all fields except tables and samples."""
     from perf2x.emitters.pprof import profile_pb2
 
     meta, header = profile.meta, profile_pb2.Profile()
@@ -262,8 +267,8 @@ def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind], styl
     if kinds:
         header.default_sample_type = strings.add(kinds[-1].name)
     if profile.events:
-        shown = profile.default_event
-        event, name = profile.events[shown], plain_names(profile.events)[shown]
+        default = profile.default_event
+        event, name = profile.events[default], plain_names(profile.events)[default]
         header.period_type.type, header.period_type.unit = (
             strings.add(in_style(text, style)) for text in (name, event.unit)
         )

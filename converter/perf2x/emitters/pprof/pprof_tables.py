@@ -30,7 +30,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.base.mapping_names import is_real_path, without_deleted
 from perf2x.emitters.encoding.protobuf import (
-    beside,
+    join_fields,
     message,
     nested,
     number,
@@ -43,12 +43,15 @@ from perf2x.model.printable_text import bracketed, printable
 from perf2x.model.profile import Functions, Locations, Mappings, Meta, Profile, named_functions
 
 _LOCATIONS_PER_WRITE = 1 << 14
-REST = "[other stacks]"
-"""The frame of all samples beyond the limit."""
+OTHER_STACKS = "[other stacks]"
+"""The only frame of the sample that sums up all those beyond max_samples."""
 
 
 class StringTable:
-    """A string table that starts as the profile's own, so that its indices stay valid. All strings are valid UTF-8."""
+    """A string table that starts as the profile's own, so that row numbers of the profile's strings stay valid.
+
+    All strings are valid UTF-8.
+    """
 
     def __init__(self, profile: Profile) -> None:
         self.texts = [printable(text) for text in profile.strings]
@@ -64,9 +67,9 @@ class StringTable:
 
 
 def mapping_order(profile: Profile) -> I64:
-    """Return the order of mappings: the main program first, as readers expect, the others unchanged.
+    """Return the order in which mappings are written: the main program first, as readers expect.
 
-    If there are several programs, the main one is the one with the most locations.
+    If there are several programs, the main one is that with the most locations. The other mappings keep their order.
     """
     names = [profile.strings[row] for row in profile.mappings.filename]
     programs = [
@@ -81,12 +84,12 @@ def mapping_order(profile: Profile) -> I64:
 
 
 def encode_mappings(mappings: Mappings, order: I64) -> bytes:
-    """Encode Profile.mapping (3)."""
-    tables = (
+    """Encode Profile.mapping (3), in the given order."""
+    columns = (
         mappings.start, mappings.limit, mappings.offset, mappings.filename, mappings.build_id, mappings.has_functions,
         mappings.has_filenames, mappings.has_line_numbers, mappings.has_inline_frames,
     )  # fmt: skip
-    return _numbered_rows(3, [column[order] for column in tables])
+    return _numbered_rows(3, [column[order] for column in columns])
 
 
 def encode_functions(functions: Functions) -> bytes:
@@ -107,65 +110,71 @@ def with_placeholders(profile: Profile, strings: StringTable) -> tuple[Locations
     has_functions is false while nothing in it is resolved, so pprof still symbolizes that file itself.
     """
     locations, functions = profile.locations, profile.functions
-    bare = flatnonzero(np.diff(locations.line_offsets) == 0)
-    objects = [bracketed(profile.strings[row]) for row in profile.mappings.filename] + [bracketed("")]
-    used, place = unique_inverse(as_int64(locations.mapping[bare]))  # -1 is the last name
-    names, function = number_keys(strings.add(objects[row]) for row in used.tolist())
-    before = as_intp(locations.line_offsets[bare])
+    unresolved = flatnonzero(np.diff(locations.line_offsets) == 0)
+    mapping_names = [bracketed(profile.strings[row]) for row in profile.mappings.filename] + [bracketed("")]
+    used, mapping_index = unique_inverse(as_int64(locations.mapping[unresolved]))  # mapping -1 has the last name
+    names, mapping_function = number_keys(strings.add(mapping_names[row]) for row in used.tolist())
+    insert_at = as_intp(locations.line_offsets[unresolved])
     with_lines = replace(
         locations,
         line_offsets=offsets_of(np.maximum(np.diff(locations.line_offsets), 1)),
-        line_function=np.insert(locations.line_function, before, len(functions) + function[place]),
-        line_number=np.insert(locations.line_number, before, 0),
+        line_function=np.insert(locations.line_function, insert_at, len(functions) + mapping_function[mapping_index]),
+        line_number=np.insert(locations.line_number, insert_at, 0),
     )
     return with_lines, join_tables([functions, named_functions(as_int32(names))])
 
 
 def without_inlining(locations: Locations) -> Locations:
-    """Keep only the last line of each location: the function that contains the address."""
-    some = np.diff(locations.line_offsets) > 0
-    last = locations.line_offsets[1:][some] - 1
+    """Keep only the last line of each location, which is the function that contains the address."""
+    has_lines = np.diff(locations.line_offsets) > 0
+    last = locations.line_offsets[1:][has_lines] - 1
     function, number = locations.line_function[last], locations.line_number[last]
-    return replace(locations, line_offsets=offsets_of(some), line_function=function, line_number=number)
+    return replace(locations, line_offsets=offsets_of(has_lines), line_function=function, line_number=number)
 
 
 def one_location_per_line(locations: Locations) -> tuple[Locations, ListArray]:
-    """Turn inlined functions into locations of their own, for viewers that show one line of each.
+    """Turn inlined functions into locations of their own, for viewers that show one line of each location.
 
-    Returns the new locations, and those of each old one (innermost first).
+    Returns the new locations, and for each old one the new ones that replace it, innermost first.
     """
     lines = np.diff(locations.line_offsets)
     count = np.maximum(lines, 1)
-    owner = row_numbers(count)
+    old_location = row_numbers(count)
     names = ("address", "lookup", "mapping", "mode", "synthetic")
-    columns = {name: getattr(locations, name)[owner] for name in names}
-    made = replace(locations, line_offsets=offsets_of((lines > 0)[owner]), **columns)
-    return made, ListArray(offsets_of(count), arange(len(owner)))
+    columns = {name: getattr(locations, name)[old_location] for name in names}
+    new_locations = replace(locations, line_offsets=offsets_of((lines > 0)[old_location]), **columns)
+    return new_locations, ListArray(offsets_of(count), arange(len(old_location)))
 
 
-def encode_locations(locations: Locations, order: I64) -> Iterator[bytes]:
-    """Yield Profile.location (4), a few thousand at once, because there may be very many; ``order`` of mappings."""
-    mapping_id = zeros(len(order) + 1)  # the last entry is for mapping -1
-    mapping_id[order] = arange(1, len(order) + 1)
+def encode_locations(locations: Locations, mapping_order: I64) -> Iterator[bytes]:
+    """Yield Profile.location (4), many at once; ``mapping_order`` is the order in which mappings are written.
+
+    There is a row for each line, and one for a location without lines. The first row of a location begins its message:
+    id, mapping and address; each row then has its line as a nested message.
+    """
+    mapping_id = zeros(len(mapping_order) + 1)  # the last entry is for mapping -1
+    mapping_id[mapping_order] = arange(1, len(mapping_order) + 1)
     for rows in row_slices(len(locations), _LOCATIONS_PER_WRITE):
         offsets = locations.line_offsets[rows.start : rows.stop + 1]
         count = np.diff(offsets)
-        at = repeat(arange(rows.start, rows.stop), np.maximum(count, 1))  # one row for a location without lines
-        has_line, is_first = count[at - rows.start] > 0, begins_run(at)
-        function, number = zeros(len(at)), zeros(len(at))
-        part = slice(offsets[0], offsets[-1])
-        function[has_line] = locations.line_function[part] + 1
-        number[has_line] = np.maximum(locations.line_number[part], 0)
-        line = nested(4, beside([numbers_but_0(1, function), numbers_but_0(2, number)])).without(~has_line)
+        location = repeat(arange(rows.start, rows.stop), np.maximum(count, 1))
+        has_line, is_first = count[location - rows.start] > 0, begins_run(location)
+        function, line_number = zeros(len(location)), zeros(len(location))
+        lines = slice(offsets[0], offsets[-1])
+        function[has_line] = locations.line_function[lines] + 1
+        line_number[has_line] = np.maximum(locations.line_number[lines], 0)
+        line = nested(4, join_fields([numbers_but_0(1, function), numbers_but_0(2, line_number)])).without(~has_line)
+        # bytes of each location's lines, which the length of its message includes
         size_of_lines = np.add.reduceat(line.sizes, as_intp(flatnonzero(is_first)))
-        mapping, lookup = mapping_id[locations.mapping[at]], locations.lookup[at]
-        fields = beside([numbers(1, at + 1), numbers_but_0(2, mapping), numbers_but_0(3, lookup)])
-        yield beside([nested(4, fields, size_of_lines[at - rows.start]).without(~is_first), line]).tobytes()
+        mapping, lookup = mapping_id[locations.mapping[location]], locations.lookup[location]
+        fields = join_fields([numbers(1, location + 1), numbers_but_0(2, mapping), numbers_but_0(3, lookup)])
+        head = nested(4, fields, size_of_lines[location - rows.start]).without(~is_first)
+        yield join_fields([head, line]).tobytes()
 
 
-def encode_rest(location: int, function: int) -> bytes:
-    """Encode one more Profile.location (4), in no mapping, for REST."""
-    return message(4, number(1, location) + message(4, number(1, function)))
+def encode_other_stacks(location_id: int, function_id: int) -> bytes:
+    """Encode one more Profile.location (4), in no mapping, for OTHER_STACKS."""
+    return message(4, number(1, location_id) + message(4, number(1, function_id)))
 
 
 def comment_lines(meta: Meta) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Labels of pprof samples: they distinguish samples of the same stack.
 
-They are separate from the rest of pprof because labels also decide which rows may be summed.
+A label is a column with a number for each sample, or for each thread. Only samples whose labels are all equal are
+summed up, so that labels are made before samples are merged, and encoded afterwards.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +26,7 @@ from perf2x.base.columnar import (
     unique_inverse,
     zeros,
 )
-from perf2x.emitters.encoding.protobuf import Chosen, nested_field, number_fields, texts_of, whole
+from perf2x.emitters.encoding.protobuf import SharedColumn, encoded_values, nested_field, number_fields, unshared_column
 from perf2x.model.cgroup_parts import ATTRIBUTES, CGROUP_PARTS, cgroup_part
 from perf2x.model.profile import Profile
 
@@ -46,12 +47,12 @@ class LabelColumn(Frozen):
 
     key: str
     values: I64
-    """One per row of samples, or per row of threads."""
+    """(samples,) or, ``by_thread``, (threads,)"""
     unit: str = ""
     by_thread: bool = False
 
-    def of_samples(self, profile: Profile, rows: I64 | slice = slice(None)) -> I64:
-        """Return (rows,) the label of these rows of samples."""
+    def sample_values(self, profile: Profile, rows: I64 | slice = slice(None)) -> I64:
+        """Return (rows,) the label's values of these rows of Profile.samples."""
         return self.values[profile.samples.thread[rows] if self.by_thread else rows]
 
 
@@ -60,42 +61,43 @@ Label = Callable[[str, Profile, Intern], LabelColumn | None]
 
 
 class Labels:
-    """The labels of all rows of samples.
-
-    Labels that depend on the thread are computed once per thread::
-
-        threads   pid  tid  comm      kind      samples    thread   cpu         keys
-                    7    7  web          0                      1     0         1 0
-                    7    8  pool         1                      0     3         0 3
-                    7    9  web          2                      1     0         1 0
-    """
+    """The labels of all samples of a profile."""
 
     def __init__(self, columns: Sequence[LabelColumn], profile: Profile, intern: Intern) -> None:
         self._columns, self._profile, self._intern = columns, profile, intern
-        self._of_all = sorted(profile.labels.items())
+        self._profile_labels = sorted(profile.labels.items())
 
     def keys(self) -> list[I64]:
-        """Return (n,) integer columns that are equal where all labels are, and sort like them."""
-        threads = [column.values for column in self._columns if column.by_thread]
-        kinds = [group_rows(threads)[1][self._profile.samples.thread]] if threads else []
-        return [*kinds, *(column.values for column in self._columns if not column.by_thread)]
+        """Return (samples,) columns of numbers that are equal where all labels are, and sort like the labels.
+
+        Labels of threads are one column: the number of the thread's combination of them. With the labels pid, comm and
+        cpu, the keys are that number and the CPU::
+
+            threads   pid  comm   number         samples   thread  cpu         keys
+                        7  web         1                        1    0          0 0
+                        7  pool        0                        0    3          1 3
+                        7  web         1                        2    0          1 0
+        """
+        of_threads = [column.values for column in self._columns if column.by_thread]
+        combination = [group_rows(of_threads)[1][self._profile.samples.thread]] if of_threads else []
+        return [*combination, *(column.values for column in self._columns if not column.by_thread)]
 
     def encoded(self, rows: I64) -> ListArray:
-        """Encode the labels (Sample.label) of rows of samples, including labels of the whole profile."""
+        """Encode the labels (Sample.label) of rows of Profile.samples, including those of the whole profile."""
         intern = self._intern
-        fixed = [(intern(key), intern(value)) for key, value in self._of_all]
+        fixed = [(intern(key), intern(value)) for key, value in self._profile_labels]
         parts = [
-            _encoded_label(intern(one.key), one.of_samples(self._profile, rows), intern(one.unit))
-            for one in self._columns
+            _encoded_label(intern(column.key), column.sample_values(self._profile, rows), intern(column.unit))
+            for column in self._columns
         ]
         parts += [_encoded_label(key, np.full(len(rows), value, np.int64), 0) for key, value in fixed]
         return side_by_side(parts) if parts else ListArray.of_empty_rows(len(rows), np.uint8)
 
 
 def labels_of(profile: Profile, names: tuple[str, ...], intern: Intern) -> Labels:
-    """Return the labels called ``names`` that this profile has, in the order of ``LABELS``."""
-    made = (LABELS[name](name, profile, intern) for name in LABELS if name in names)
-    columns = [column for column in made if column is not None] + _tags(profile, intern)
+    """Return the labels called ``names`` that this profile has, in the order of ``LABELS``, then tags of inputs."""
+    found = (LABELS[name](name, profile, intern) for name in LABELS if name in names)
+    columns = [column for column in found if column is not None] + _tags(profile, intern)
     return Labels(columns, profile, intern)
 
 
@@ -110,61 +112,65 @@ def _tags(profile: Profile, intern: Intern) -> list[LabelColumn]:
     ]
 
 
-class LabelBytes:
-    """Encodes the labels of many samples; label sets that several samples share are encoded once.
+class EncodedLabels:
+    """Encodes the labels of many samples; combinations of labels that several samples share are encoded once.
 
-    ``rows`` (n,) are rows of the profile's samples, ``keys`` the columns of `Labels.keys`.
+    ``rows`` (n,) are rows of Profile.samples, ``keys`` the columns of `Labels.keys`.
     """
 
     def __init__(self, labels: Labels, keys: Sequence[I64], rows: I64) -> None:
         columns = [column[rows] for column in keys] or [zeros(len(rows))]
-        kinds, self._place = unique_inverse(columns[0] if len(columns) == 1 else group_rows(columns)[1])
-        kept = np.empty(len(kinds), np.int64)
-        kept[self._place] = arange(len(rows))  # any row serves
+        # (n,) the combination of labels that each row has, and an index in ``rows`` that has each combination
+        combinations, self._combination = unique_inverse(columns[0] if len(columns) == 1 else group_rows(columns)[1])
+        example = np.empty(len(combinations), np.int64)
+        example[self._combination] = arange(len(rows))
         self._rows, self._labels = rows, labels
-        shared = 4 * len(kept) < len(rows)  # with times hardly any are shared, so they are encoded on demand
-        self._known = texts_of(labels.encoded(rows[kept])) if shared else None
+        is_shared = 4 * len(example) < len(rows)  # with times hardly any are shared, so they are encoded on demand
+        self._encoded = encoded_values(labels.encoded(rows[example])) if is_shared else None
 
-    def of(self, start: int, stop: int) -> Chosen:
-        """Return the labels of the samples ``start`` … ``stop`` − 1."""
-        if self._known is None:
-            return whole(self._labels.encoded(self._rows[start:stop]))
-        return self._known, self._place[start:stop]
+    def of_samples(self, start: int, stop: int) -> SharedColumn:
+        """Return the labels of the rows with indices from ``start`` to ``stop`` − 1."""
+        if self._encoded is None:
+            return unshared_column(self._labels.encoded(self._rows[start:stop]))
+        return self._encoded, self._combination[start:stop]
 
 
 def _encoded_label(key: int, values: I64, unit: int) -> ListArray:
-    """Encode one Label per value, as Sample.label (3): key 1, str 2, num 3, num_unit 4. Empty texts get no label."""
-    distinct, inverse = unique_inverse(values)
+    """Return (values,) lists of one Label each, as Sample.label (3): key 1, str 2, num 3, num_unit 4.
+
+    ``key`` and ``unit`` are string indices; without a unit, so are the values, and empty texts get no label.
+    """
+    distinct, index = unique_inverse(values)
     count = len(distinct)
-    number = {3: distinct, 4: np.full(count, unit, np.int64)} if unit else {2: distinct}
-    messages = number_fields({1: np.full(count, key, np.int64), **number})
-    kept = trues(count) if unit else distinct != 0
-    offsets = offsets_of(as_int64(kept))
-    return nested_field(3, messages[flatnonzero(kept)], offsets)[inverse]
+    value_fields = {3: distinct, 4: np.full(count, unit, np.int64)} if unit else {2: distinct}
+    messages = number_fields({1: np.full(count, key, np.int64), **value_fields})
+    has_label = trues(count) if unit else distinct != 0
+    offsets = offsets_of(as_int64(has_label))
+    return nested_field(3, messages[flatnonzero(has_label)], offsets)[index]
 
 
-def _interned_texts(values: AnyArray, names: Sequence[str], intern: Intern) -> I64:
-    """Convert row numbers to string indices, interning only names that occur."""
-    return numbers_of(values, lambda row: intern(names[row]))
+def _interned_texts(rows: AnyArray, names: Sequence[str], intern: Intern) -> I64:
+    """Convert rows of ``names`` to string indices; names of no row are not interned."""
+    return numbers_of(rows, lambda row: intern(names[row]))
 
 
 def _thread_label(key: str, profile: Profile, texts: list[str], intern: Intern) -> LabelColumn:
-    """Label samples with a text of their thread; only texts of threads with samples are interned."""
+    """Label samples with a text of their thread (``texts``, by thread); only those with samples are interned."""
     values = zeros(len(texts))
     used = unique(profile.samples.thread)
     values[used] = [intern(texts[row]) for row in used.tolist()]
     return LabelColumn(key, values, by_thread=True)
 
 
-def _id_of_thread(key: str, profile: Profile, intern: Intern) -> LabelColumn:
+def _thread_id(key: str, profile: Profile, intern: Intern) -> LabelColumn:
     return LabelColumn(key, as_int64(getattr(profile.threads, key)), key, by_thread=True)
 
 
-def _name_of_thread(key: str, profile: Profile, intern: Intern) -> LabelColumn:
+def _thread_name(key: str, profile: Profile, intern: Intern) -> LabelColumn:
     return _thread_label(key, profile, [profile.strings[row] for row in getattr(profile.threads, key)], intern)
 
 
-def _thread(key: str, profile: Profile, intern: Intern) -> LabelColumn:
+def _name_and_tid(key: str, profile: Profile, intern: Intern) -> LabelColumn:
     """Label samples ``name/tid``: distinct for each thread even if a pool gives all its threads one name."""
     pairs = zip(profile.threads.comm, profile.threads.tid, strict=True)
     return _thread_label(key, profile, [f"{profile.strings[comm]}/{tid}" for comm, tid in pairs], intern)
@@ -173,8 +179,8 @@ def _thread(key: str, profile: Profile, intern: Intern) -> LabelColumn:
 _UNITS = {"cpu": "cpu", "time": "nanoseconds"}
 
 
-def _number_of_sample(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
-    """Label samples with an optional column."""
+def _sample_column(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
+    """Label samples with the values of an optional column."""
     values = getattr(profile.samples, key)
     return None if values is None else LabelColumn(key, as_int64(values), _UNITS[key])
 
@@ -187,7 +193,7 @@ def _cgroup(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
     return LabelColumn(key if key == "cgroup" else ATTRIBUTES[key], texts)
 
 
-def _of_data_source(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
+def _memory_label(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
     """Label samples with one part of data_src; samples without that part get no label."""
     source, word = profile.samples.data_src, MEMORY_LABELS[key]
     if source is None:
@@ -207,16 +213,16 @@ def _event(key: str, profile: Profile, intern: Intern) -> LabelColumn:
 
 
 LABELS: dict[str, Label] = {
-    "pid": _id_of_thread,
-    "tid": _id_of_thread,
-    "comm": _name_of_thread,
-    "process": _name_of_thread,
-    "thread": _thread,
-    "cpu": _number_of_sample,
+    "pid": _thread_id,
+    "tid": _thread_id,
+    "comm": _thread_name,
+    "process": _thread_name,
+    "thread": _name_and_tid,
+    "cpu": _sample_column,
     **dict.fromkeys(CGROUP_PARTS, _cgroup),
     "mode": _mode,
     "event": _event,
-    "time": _number_of_sample,
-    **dict.fromkeys(MEMORY_LABELS, _of_data_source),
+    "time": _sample_column,
+    **dict.fromkeys(MEMORY_LABELS, _memory_label),
 }
 """Every label, by the name that users type."""

@@ -11,71 +11,83 @@ from perf2x.errors import SettingError
 from perf2x.model.profile import Profile, ProfileEvent, plain_names
 
 FEW_KINDS, MOST_CELLS = 64, 1 << 27
-"""Number of sample types above which samples × types is limited (to 1 GiB): a small file can declare thousands of
-events.
+"""With more sample types than the first number, samples × types must not exceed the second (1 GiB of values).
+
+A small file can declare thousands of events.
 """
 
 
 class ValueKind(Frozen):
-    """One sample type: samples or periods, of one event or (−1) of all."""
+    """One sample type."""
 
     name: str
     unit: str
     event: int
+    """Row of Profile.events; −1: all events."""
     is_count: bool
+    """Its values are numbers of samples; otherwise sums of periods."""
 
 
 def value_kinds(profile: Profile, style: str) -> list[ValueKind]:
-    """Return the sample types in file order; the last one is what viewers show first.
+    """Return the sample types in file order; the last one, the default event's, is what viewers show first.
 
-    Plain: ``samples/count`` of all events, then each event in its unit. Compatible with perf_data_converter: two types
-    per event, ``EVENT_sample/count`` and ``EVENT_event/count``. Identifiers: as plain, in letters, digits and ``_``.
-    Events without samples are omitted unless there are no others; pprof requires distinct names.
+    The styles are those of the option ``sample_types``:
+
+    - plain: ``samples/count`` of all events, then each event in its unit;
+    - compat, for readers of perf_data_converter's files: two types for each event, ``EVENT_sample/count`` and
+      ``EVENT_event/count``;
+    - identifiers: as plain, in letters, digits and ``_``.
+
+    Events without samples are omitted unless there are no others. pprof requires distinct names.
     """
-    sampled = unique(profile.samples.event).tolist() or list(range(len(profile.events)))
+    with_samples = unique(profile.samples.event).tolist() or list(range(len(profile.events)))
     default = profile.default_event
-    events = [row for row in sampled if row != default] + [default] * (default in sampled)
+    events = [row for row in with_samples if row != default] + [default] * (default in with_samples)
     if style == "compat":
-        times = Counter(event.name for event in profile.events)
-        return [kind for row in events for kind in _compat_kinds(profile.events[row].name, row, times)]
+        name_counts = Counter(event.name for event in profile.events)
+        return [kind for row in events for kind in _compat_kinds(profile.events[row].name, row, name_counts)]
     names = names_in_style(profile, events, style)
-    summed = (ValueKind(names[row], in_style(profile.events[row].unit, style), row, False) for row in events)
-    return [ValueKind("samples", "count", -1, True), *summed]
+    periods = (ValueKind(names[row], in_style(profile.events[row].unit, style), row, False) for row in events)
+    return [ValueKind("samples", "count", -1, True), *periods]
 
 
 def names_in_style(profile: Profile, rows: Iterable[int], style: str) -> dict[int, str]:
-    """Return distinct sample type names for these events; none is ``samples``."""
-    names, uses = plain_names(profile.events), dict[str, int]()
+    """Return distinct sample type names for these events (rows of Profile.events), by row; none is ``samples``."""
+    names, row_by_name = plain_names(profile.events), dict[str, int]()
     mark = "_" if style == "identifiers" else "#"
     for row in rows:
         name = in_style(names[row], style)
-        while name in uses or name == "samples":
+        while name in row_by_name or name == "samples":
             name = f"{name}{mark}{row}"
-        uses[name] = row
-    return {row: name for name, row in uses.items()}
+        row_by_name[name] = row
+    return {row: name for name, row in row_by_name.items()}
 
 
 def in_style(name: str, style: str) -> str:
-    """Return the name or unit of an event in letters, digits and ``_`` if the style asks for identifiers."""
+    """Return the name or unit of an event; if the style is "identifiers", other characters become ``_``."""
     return re.sub(r"\W", "_", name, flags=re.ASCII) if style == "identifiers" else name
 
 
 def fixed_period(event: ProfileEvent) -> int:
-    """Return an event's fixed sampling period, 0 if the kernel adapted it."""
+    """Return an event's fixed sampling period in its unit; 0 if the kernel adapted it to a frequency.
+
+    The period of a clock follows from its frequency.
+    """
     return 1_000_000_000 // event.frequency if event.unit == "nanoseconds" and event.frequency else event.period
 
 
-def _compat_kinds(recorded: str, row: int, times: Mapping[str, int]) -> list[ValueKind]:
-    """Return the types of perf_data_converter; events of the same name are numbered."""
-    name = recorded or f"event_{row}"
-    name = name if times[recorded] == 1 else f"{name}_{row}"
+def _compat_kinds(recorded_name: str, row: int, name_counts: Mapping[str, int]) -> list[ValueKind]:
+    """Return the types of perf_data_converter for an event; events of the same name are numbered."""
+    name = recorded_name or f"event_{row}"
+    name = name if name_counts[recorded_name] == 1 else f"{name}_{row}"
     return [ValueKind(f"{name}_sample", "count", row, True), ValueKind(f"{name}_event", "count", row, False)]
 
 
-def summed_values(profile: Profile, kinds: list[ValueKind], merged: I64, count: int) -> I64:
-    """Return (count, kinds) values; ``merged`` is the index of the written sample of each row of Profile.samples.
+def summed_values(profile: Profile, kinds: list[ValueKind], group: I64, count: int) -> I64:
+    """Return (count, kinds) the sums of groups of samples for each sample type.
 
-    Raises OptionError when many events and many samples would exceed the memory limit.
+    ``group`` (samples,) is the group of each row of Profile.samples, from 0 to ``count`` − 1. Raises SettingError if
+    there are so many sample types and groups that the result would be too large.
     """
     if len(kinds) > FEW_KINDS and count * len(kinds) > MOST_CELLS:
         raise SettingError(
@@ -88,20 +100,21 @@ def summed_values(profile: Profile, kinds: list[ValueKind], merged: I64, count: 
         )
     samples = profile.samples
     values = zeros((count, len(kinds)))
-    rows_of = dict(rows_by(samples.event))
-    for at, kind in enumerate(kinds):
-        rows = slice(None) if kind.event < 0 else rows_of.get(kind.event, zeros(0))
-        # a fifth of the time if the cells are neighbours
-        values[:, at] = sum_at(merged[rows], (samples.count if kind.is_count else samples.value)[rows], count)
+    rows_by_event = dict(rows_by(samples.event))
+    for column, kind in enumerate(kinds):
+        rows = slice(None) if kind.event < 0 else rows_by_event.get(kind.event, zeros(0))
+        # summed apart, then copied into its column: a fifth of the time, because the sums are neighbours in memory
+        values[:, column] = sum_at(group[rows], (samples.count if kind.is_count else samples.value)[rows], count)
     return values
 
 
-def heaviest(values: I64, most: int) -> I64:
-    """Return the rows to keep when only ``most`` samples may be written, ascending, plus a last one for the rest's sum.
+def heaviest(values: I64, max_samples: int) -> I64:
+    """Return the rows to keep, ascending: all, or the ``max_samples`` − 1 with the largest values.
 
-    The last sample type decides, then the one before it, then the order of rows.
+    Their number leaves room for one more sample, the sum of the others. ``values`` are (samples, sample types): the
+    last type decides, then the one before it, and so on, then the order of rows. 0: no limit.
     """
-    if most <= 0 or len(values) <= most:
+    if max_samples <= 0 or len(values) <= max_samples:
         return arange(len(values))
-    order = lexsort((arange(len(values)), *(-values[:, at] for at in range(values.shape[1]))))
-    return np.sort(order[: most - 1])
+    order = lexsort((arange(len(values)), *(-values[:, column] for column in range(values.shape[1]))))
+    return np.sort(order[: max_samples - 1])

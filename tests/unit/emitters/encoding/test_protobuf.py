@@ -44,7 +44,7 @@ def test_varints_at_every_length(bits) -> None:
 
 @given(st.lists(st.lists(st.integers(0, 40_000), max_size=5)))
 def test_ids_are_varints_of_what_they_count(drawn) -> None:
-    ids, numbers = protobuf.Ids(40_001), ragged_of(drawn, np.int64)
+    ids, numbers = protobuf.EncodedIds(40_001), ragged_of(drawn, np.int64)
     assert rows(ids.rows(numbers)) == [b"".join(varint(number + 1) for number in row) for row in drawn]
     packed = protobuf.packed_field(7, ListArray(numbers.offsets, numbers.values + 1))
     assert rows(ids.packed(7, numbers)) == rows(packed)
@@ -53,7 +53,7 @@ def test_ids_are_varints_of_what_they_count(drawn) -> None:
 def test_rows_of_many_ids_are_packed_behind_their_length() -> None:
     numbers = ListArray(np.array([0, 0, 300, 301]), np.arange(301))
     packed = protobuf.packed_field(1, ListArray(numbers.offsets, numbers.values + 1))
-    assert rows(protobuf.Ids(301).packed(1, numbers)) == rows(packed)
+    assert rows(protobuf.EncodedIds(301).packed(1, numbers)) == rows(packed)
 
 
 SAMPLES = st.lists(
@@ -83,9 +83,9 @@ def test_samples_parse_to_what_went_in(samples) -> None:
     ]
     assert got == samples
     rows = np.arange(len(samples))[::-1]
-    shared = [(protobuf.texts_of(field), rows) for field in fields]
+    shared = [(protobuf.encoded_values(field), rows) for field in fields]
     backwards = side_by_side([field[rows] for field in fields])
-    assert protobuf.chosen_messages(2, shared) == protobuf.top_level(2, backwards)
+    assert protobuf.messages_of_columns(2, shared) == protobuf.top_level(2, backwards)
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=200)))

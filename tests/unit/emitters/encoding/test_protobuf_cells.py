@@ -26,7 +26,7 @@ def test_rows_are_messages(rows) -> None:
         )
         for first, is_out, second, third, fourth in rows
     ]  # fmt: skip
-    got = cells.nested(135, cells.beside(fields))
+    got = cells.nested(135, cells.join_fields(fields))
     assert got.tobytes() == b"".join(expected)
     assert got.sizes.tolist() == [len(row) for row in expected]
 
@@ -43,4 +43,4 @@ def test_narrow_fields_share_a_word(rows) -> None:
         (b"" if none else varint(1 << 3) + varint(one)) + b"\x50\x02" + varint(2 << 3) + varint(other)
         for one, none, other in rows
     ]
-    assert cells.beside(fields).tobytes() == b"".join(expected)
+    assert cells.join_fields(fields).tobytes() == b"".join(expected)

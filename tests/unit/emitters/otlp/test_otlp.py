@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from perf2x import read
 from perf2x.emitters.otlp.otlp import Otlp
-from perf2x.emitters.otlp.otlp_profiles import grouped
+from perf2x.emitters.otlp.otlp_profiles import group_samples
 from perf2x.errors import OptionError
 from perf2x.model.profile.profile import Meta, Profile, Wait, plain_names
 from perf2x.testing import EmitterContract, ProfileBuilder
@@ -138,7 +138,7 @@ def test_grouping_is_that_of_a_loop(with_times) -> None:
         keys = tuple(chance.integers(0, 3, count) for _ in range(3))
         columns = [chance.integers(0, 2, count)]
         values, times = chance.integers(-5, 2**60, count), chance.integers(0, 2**60, count).astype(np.uint64)
-        made = grouped(keys, columns, values, times if with_times else None)
+        made = group_samples(keys, columns, values, times if with_times else None)
         found = {}
         for row in range(len(made.stack)):
             held = slice(int(made.offsets[row]), int(made.offsets[row + 1]))

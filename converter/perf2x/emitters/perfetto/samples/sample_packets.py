@@ -24,8 +24,8 @@ from perf2x.base.columnar import (
 )
 from perf2x.emitters.encoding.protobuf import (
     Cells,
-    Ids,
-    beside,
+    EncodedIds,
+    join_fields,
     message,
     nested,
     number,
@@ -77,7 +77,7 @@ def _interned_packets(profile: Profile, paths: StackPaths, leaves: I64, sequence
     """Yield packets with the stacks of ``leaves``, whose interning ids count from 1, after all that they refer to."""
     used, frame_iids = used_frames(paths, leaves)
     yield from (interned_packet(tables, sequence) for tables in _frame_tables(profile, paths.frames, used))
-    encoded_iids = Ids(len(used), Callstack.FRAME_IDS)
+    encoded_iids = EncodedIds(len(used), Callstack.FRAME_IDS)
     first_iid = 1
     for stacks in paths.frame_lists(leaves):
         iids = arange(first_iid, first_iid + len(stacks))
@@ -112,7 +112,7 @@ def _frame_tables(profile: Profile, frames: FrameTable, used: I64) -> Iterator[b
             numbers_but_0(Frame.LINE_NUMBER, frames.line[batch]),
             numbers_but_0(Frame.KIND, frames.kind[batch]),
         ]
-        yield nested(InternedData.FRAMES, beside(fields)).tobytes()
+        yield nested(InternedData.FRAMES, join_fields(fields)).tobytes()
 
 
 def _mappings(profile: Profile, rows: Sequence[int]) -> bytes:
@@ -205,8 +205,8 @@ def _contexts(ids: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> bytes
         numbers(ExecutionContext.CPU, np.maximum(cpu, 0)).without(cpu < 0),
         numbers_but_0(ExecutionContext.MODE, _MODES[mode]),
     ]
-    tables = nested(InternedData.STACK_SAMPLE_TASK_CONTEXTS, beside(task_fields)).tobytes()
-    tables += nested(InternedData.STACK_SAMPLE_EXECUTION_CONTEXTS, beside(context_fields)).tobytes()
+    tables = nested(InternedData.STACK_SAMPLE_TASK_CONTEXTS, join_fields(task_fields)).tobytes()
+    tables += nested(InternedData.STACK_SAMPLE_EXECUTION_CONTEXTS, join_fields(context_fields)).tobytes()
     return interned_packet(tables, sequence)
 
 

@@ -28,7 +28,7 @@ from perf2x.base.columnar import (
     unique_inverse,
     zeros,
 )
-from perf2x.emitters.encoding.protobuf import Cells, beside, constant, nested, number, numbers
+from perf2x.emitters.encoding.protobuf import Cells, constant, join_fields, nested, number, numbers
 from perf2x.emitters.perfetto.event_descriptions import event_names
 from perf2x.emitters.perfetto.packets_and_clocks import (
     COMMON_SEQUENCE,
@@ -241,7 +241,7 @@ def loss_packets(profile: Profile) -> Iterator[bytes]:
 def _annotation(name_iid: int, field: DebugAnnotation, values: AnyArray) -> Cells:
     """Encode an annotation in every row; ``field`` is the one for values of their type."""
     annotation = [constant(len(values), number(DebugAnnotation.NAME_IID, name_iid)), numbers(field, values)]
-    return nested(TrackEvent.DEBUG_ANNOTATIONS, beside(annotation))
+    return nested(TrackEvent.DEBUG_ANNOTATIONS, join_fields(annotation))
 
 
 def _instant(track: I64, name_iids: I64) -> list[Cells]:
