@@ -39,6 +39,7 @@ class BundledObject(Frozen):
     build_id: str
     """Lower-case hex; "" if none was recorded."""
     members: tuple[str, ...]
+    """Names of its files in the tarball."""
 
 
 class BundleContents(Struct):
@@ -46,7 +47,7 @@ class BundleContents(Struct):
 
     objects: list[BundledObject] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
-    """Why objects could not be included, by name."""
+    """By object name, the reason why the object is not included."""
     members: dict[str, Callable[[], bytes]] = field(default_factory=dict)
     """By member name, a function that reads the member's bytes, called when it is written."""
 
@@ -140,7 +141,7 @@ class _ContentsCollector:
         self.contents.objects.append(BundledObject(name, build_id.hex(), tuple(named)))
 
     def _add_kernel(self, name: str) -> None:
-        """Add vmlinux, if there is one, and kallsyms; those of a guest's kernel cannot be found on the host."""
+        """Add vmlinux, if there is one, and kallsyms. The host does not have the symbols of a guest."""
         context, build_id = self._context, self._context.kernel_build_id
         if name.startswith("[guest"):
             self.contents.left_out[name] = "a guest's kernel"
@@ -182,7 +183,7 @@ class _ContentsCollector:
 
 
 def _size_on_disk(file: ElfObject) -> int:
-    """Return the bytes that the file takes on disk, without holes; for an unpacked file, its full size."""
+    """Return the bytes that the file takes on disk, without holes; the size of its contents if it is only in memory."""
     if file.path is None:
         return file.size
     status = file.path.stat()

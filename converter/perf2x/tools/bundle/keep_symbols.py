@@ -23,9 +23,9 @@ _SHF_EXECINSTR = 0x4
 def keep_symbols_only(elf: ElfObject, known_code: Sequence[re.Pattern[bytes]]) -> bytes:
     """Return the file with zeros for everything but symbols and unwind tables; debug sections become SHT_NOBITS.
 
-    ``known_code`` matches instructions that unwinders recognize by their bytes (signal trampolines, starts of
-    coroutines); they are kept. A file without section headers is returned unchanged, because its parts are unknown.
-    Raises ObjectError when it cannot be read.
+    Code that matches ``known_code`` is kept, too: the unwinder recognizes it by its bytes (signal trampolines, starts
+    of coroutines). A file without section headers is returned unchanged, because its parts are unknown. Raises
+    ObjectError if it cannot be read.
     """
     whole = elf.read(0, elf.size)
     if not elf.sections:
@@ -60,14 +60,13 @@ def _header_tables(elf: ElfObject, whole: bytes) -> list[tuple[int, int]]:
     program_size, program_count, section_size = struct.unpack_from(
         elf.byte_order + "HHH", whole, 54 if elf.is_64 else 42
     )
-    count = max(
-        program_count, len(elf.segments)
-    )  # 0xFFFF (PN_XNUM) means that the count is stored elsewhere; then too much is copied
+    # a count of 0xFFFF (PN_XNUM) means that the real one is stored elsewhere; then more than the table is copied
+    count = max(program_count, len(elf.segments))
     return [(programs, program_size * count), (sections, section_size * len(elf.sections))]
 
 
 def _without_debug(elf: ElfObject, kept: bytearray) -> None:
-    """Change debug sections to SHT_NOBITS; sh_type is the second word of a section header."""
+    """Change debug sections to SHT_NOBITS in ``kept``, the new file; sh_type is the second word of a section header."""
     (_, _), (table, size) = _header_tables(elf, bytes(kept))
     step = size // len(elf.sections)
     for row, section in enumerate(elf.sections):

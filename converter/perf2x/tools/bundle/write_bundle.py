@@ -16,7 +16,7 @@ from perf2x.tools.bundle.collect_files import BundleContents
 
 
 def write_bundle(recording: Path, contents: BundleContents, out: BinaryIO, *, only_symbols: bool) -> None:
-    """Write the tarball, gzipped without times and owners, so that equal contents give equal bytes."""
+    """Write the gzipped tarball, without times and owners, so that equal contents give equal bytes."""
     listed = {
         "schema": SCHEMA,
         "only_symbols": only_symbols,
@@ -34,7 +34,7 @@ def write_bundle(recording: Path, contents: BundleContents, out: BinaryIO, *, on
 
 
 def _recorded_files(recording: Path) -> Iterator[tuple[str, Path]]:
-    """Yield (member name, path) of the recording, or of each file in a directory except the kernel's code."""
+    """Yield (member name, path) of the recording; of a directory, for each file that open_bundle.py accepts."""
     if not recording.is_dir():
         yield RECORDING, recording
         return

@@ -54,7 +54,7 @@ class DumpOptions(Frozen):
     stop_ns: int | None = None
     """Omit records from this time on, and those without a time."""
     limit: Annotated[int | None, Setting("Stop after this many records.", ("--limit", "-n"), "N", least=0)] = None
-    """None for all; a record may take several lines."""
+    """Number of records, each of which may take several lines; None for all."""
     raw: Annotated[bool, Setting("Show the bytes of each record too.", ("--raw", "-x"))] = False
     events: Annotated[bool, Setting("Start with a line for every event.", ("--events/--no-events",))] = True
     verbose: Annotated[
@@ -68,4 +68,4 @@ class DumpOptions(Frozen):
             read=_read_branches,
         ),
     ] = ()
-    """Words of the branches to show (``parse_branch_filter``); empty for all."""
+    """Types, speculation and privilege of the branches to show (``parse_branch_filter``); empty: show all."""

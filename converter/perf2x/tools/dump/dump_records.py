@@ -1,7 +1,7 @@
 """Prints the record stream, record by record in file order, in constant memory.
 
-Samples and deferred chains look as in ``perf script -D``; other records are printed as their fields' names and values.
-All output comes from the record itself: names of threads and objects are not looked up.
+Samples and deferred callchains look as in ``perf script -D``; other records are printed as names and values of their
+fields. All output comes from the record itself: names of threads and objects are not looked up.
 """
 
 import struct
@@ -37,12 +37,12 @@ _RAW_WIDTH = 16
 
 
 class DumpTotals(Struct):
-    """What is known about a dump while its lines are read, and complete after the last line."""
+    """Totals of a dump; they grow while its lines are read, and are complete after the last line."""
 
     samples: int = 0
     """Number of sample records, whether shown or damaged."""
     to_the_end: bool = False
-    """Whether the dump reached the end of the recording before its limit."""
+    """Whether the dump reached the end of the recording, not only the limit of the options."""
 
 
 class _RecordText(Struct):
@@ -52,9 +52,9 @@ class _RecordText(Struct):
     time: int = 0
     cpu: int = 0
     more: list[str] = field(default_factory=list)
-    """Shown if the dump is verbose."""
+    """Lines below the first one, if the dump is verbose."""
     brief: str = ""
-    """Shown after ``text`` if the dump is not verbose."""
+    """The end of the first line, after ``text``, if the dump is not verbose."""
 
 
 def dump_lines(path: str, options: DumpOptions, diagnostics: Diagnostics, totals: DumpTotals) -> Iterator[str]:
@@ -84,32 +84,32 @@ def _walk_blocks(walk: FirstWalk, totals: DumpTotals) -> Iterator[Block]:
 
 
 def _block_lines(block: Block, session: SessionBuilder, options: DumpOptions, origin: int) -> Iterator[Iterable[str]]:
-    """Yield the lines of each selected record of a block."""
-    chosen = _has_chosen_type(block, options)
-    texts = _record_texts(block, session, chosen, options.branch_filter)
+    """Yield the lines of each selected record of a block; ``origin`` is the file offset of position 0."""
+    is_chosen = _has_chosen_type(block, options)
+    texts = _record_texts(block, session, is_chosen, options.branch_filter)
     combined, types = _combined_sample_type(session.events.events), block.types
-    for row in flatnonzero(chosen).tolist():
-        found = texts.get(row, _RecordText(": cut short or damaged"))
-        if not _is_in_time(found, options):
+    for row in flatnonzero(is_chosen).tolist():
+        record = texts.get(row, _RecordText(": cut short or damaged"))
+        if not _is_in_time(record, options):
             continue
         kind, size = int(types[row]), int(block.sizes[row])
         name = RECORD_NAMES.get(kind, f"UNKNOWN_{kind}").removeprefix("HEADER_")
-        place = f"{origin + int(block.positions[row]):#x} [{size:#x}]"
-        first = f"{_cpu_and_time(found, combined)}{place}: PERF_RECORD_{name}{found.text}"
+        offset = f"{origin + int(block.positions[row]):#x} [{size:#x}]"
+        first_line = f"{_cpu_and_time(record, combined)}{offset}: PERF_RECORD_{name}{record.text}"
         raw = _raw_lines(block, row) if options.raw else ()
         if options.verbose:
             header = f"... header: type: {kind}, misc: {int(block.misc[row]):#x}, size: {size}"
-            yield (*raw, first, header, *found.more)
+            yield (*raw, first_line, header, *record.more)
         else:
-            yield (*raw, first + found.brief)
+            yield (*raw, first_line + record.brief)
 
 
 def _has_chosen_type(block: Block, options: DumpOptions) -> Bools:
-    """Return whether each record of a block is of a selected type."""
+    """Return (records,) whether each record of a block is of a selected type."""
     if not options.types:
         return trues(len(block.types))
-    chosen: Bools = np.isin(block.types, [_RECORD_TYPES[name] for name in options.types])
-    return chosen
+    is_chosen: Bools = np.isin(block.types, [_RECORD_TYPES[name] for name in options.types])
+    return is_chosen
 
 
 def _is_in_time(record: _RecordText, options: DumpOptions) -> bool:
@@ -134,35 +134,35 @@ def _cpu_and_time(record: _RecordText, combined: int) -> str:
 
 
 def _record_texts(
-    block: Block, session: SessionBuilder, chosen: Bools, branch_filter: tuple[str, ...]
+    block: Block, session: SessionBuilder, is_chosen: Bools, branch_filter: tuple[str, ...]
 ) -> dict[int, _RecordText]:
-    """Return the text of each selected record, by row.
+    """Return the text of each selected record, by row; damaged records are left out.
 
-    All records of the block that describe the session are applied to it, selected or not.
+    First, all records of the block that describe the session are applied to it, selected or not.
     """
     texts: dict[int, _RecordText] = {}
     types = block.types
     session.add_records(block)
-    for kind in unique(types[chosen]).tolist():
-        rows = flatnonzero((types == kind) & chosen)
+    for kind in unique(types[is_chosen]).tolist():
+        rows = flatnonzero((types == kind) & is_chosen)
         if kind == RecordType.SAMPLE:
             texts |= _sample_texts(block, session, rows, branch_filter)
         else:
-            for owner, of_owner in rows_by(session.events.owners_of_others(block.only(rows))):
-                event = session.events.event(owner) if kind < UserRecordType.HEADER_ATTR else None
-                texts |= _other_texts(block, session, rows[of_owner], kind, event)
+            for event_row, of_event in rows_by(session.events.owners_of_others(block.only(rows))):
+                event = session.events.event(event_row) if kind < UserRecordType.HEADER_ATTR else None
+                texts |= _other_texts(block, session, rows[of_event], kind, event)
     return texts
 
 
 def _other_texts(
     block: Block, session: SessionBuilder, rows: I64, kind: int, event: Event | None
 ) -> dict[int, _RecordText]:
-    """Return the text of complete records of one type and event, by row."""
+    """Return the text of complete records of one type, by row; ``event`` describes their sample_id trailer."""
     part, length = block.only(rows), trailer_length(event) if event else 0
-    stamp = event.sample_type if event and length else 0
+    trailer_fields = event.sample_type if event and length else 0
     cursor = FieldCursor(part, length)
     trailer = read_trailer(cursor, event)
-    columns = {name: trailer[name] for name in ("pid", "tid") if stamp & SampleType.TID}
+    columns = {name: trailer[name] for name in ("pid", "tid") if trailer_fields & SampleType.TID}
     columns |= DECODERS[kind].decode(cursor) if kind in DECODERS else {}
     texts: dict[int, _RecordText] = {}
     for index in flatnonzero(~cursor.is_malformed).tolist():
@@ -175,17 +175,17 @@ def _other_texts(
                 continue
         shown = _RecordText(f" {fields_text(with_words(kind, fields))}".rstrip(" "), time, cpu)
         if kind == RecordType.CALLCHAIN_DEFERRED:
-            fields |= {"time": time} if stamp & SampleType.TIME else {}
-            fields |= {"cpu": cpu} if stamp & SampleType.CPU else {}
-            _word_as_perf(shown, fields, int(part.misc[index]), columns["chain"].row(index).tolist())
+            fields |= {"time": time} if trailer_fields & SampleType.TIME else {}
+            fields |= {"cpu": cpu} if trailer_fields & SampleType.CPU else {}
+            _format_deferred_chain(shown, fields, int(part.misc[index]), columns["chain"].row(index).tolist())
         texts[row] = shown
     return texts
 
 
-def _word_as_perf(shown: _RecordText, fields: dict[str, Any], misc: int, chain: list[int]) -> None:
+def _format_deferred_chain(shown: _RecordText, fields: dict[str, Any], misc: int, chain: list[int]) -> None:
     """Set the text of a deferred chain as perf prints it."""
-    who = f"{fields.get('pid', -1)}/{fields.get('tid', -1)}"
-    shown.text = f"(IP, {misc & MISC_CPUMODE_MASK:#x}): {who}: {int(fields['cookie']):#x}"
+    thread = f"{fields.get('pid', -1)}/{fields.get('tid', -1)}"
+    shown.text = f"(IP, {misc & MISC_CPUMODE_MASK:#x}): {thread}: {int(fields['cookie']):#x}"
     shown.brief = f" chain: {len(chain)}"
     shown.more = [f"... fields: {fields_text(fields)}", *chain_lines(chain)]
 
@@ -193,23 +193,25 @@ def _word_as_perf(shown: _RecordText, fields: dict[str, Any], misc: int, chain: 
 def _sample_texts(
     block: Block, session: SessionBuilder, rows: I64, branch_filter: tuple[str, ...]
 ) -> dict[int, _RecordText]:
-    """Return the text of samples, by row."""
+    """Return the text of samples, by row; damaged samples and those of unknown events are left out."""
     texts: dict[int, _RecordText] = {}
     events = session.events.events
-    owners, misc = session.events.owners_of_samples(block.only(rows)), block.misc
+    event_rows, misc = session.events.owners_of_samples(block.only(rows)), block.misc
     periods = as_uint64([each.sample_period for each in events])
-    for owner, of_owner in rows_by(owners):
-        if not 0 <= owner < len(events):
+    for event_row, of_event in rows_by(event_rows):
+        if not 0 <= event_row < len(events):
             continue
-        event, chosen = events[owner], rows[of_owner]
+        event, rows_of_event = events[event_row], rows[of_event]
         layout = sample_layout(event)
-        batch, whole, _ = decode_samples(block.only(chosen), owners[of_owner], layout, periods, ~Want(0))
-        for at in flatnonzero(whole).tolist():
-            row = int(chosen[at])
-            text, *more = sample_lines(batch, at, event, session, int(misc[row]), branch_filter)
-            time = 0 if batch.time is None else int(batch.time[at])
-            cpu = -1 if batch.cpu is None else int(batch.cpu[at])
-            brief = f" chain: {batch.chain.lengths[at]} event: {event.name}"
+        batch, is_complete, _ = decode_samples(
+            block.only(rows_of_event), event_rows[of_event], layout, periods, ~Want(0)
+        )
+        for index in flatnonzero(is_complete).tolist():
+            row = int(rows_of_event[index])
+            text, *more = sample_lines(batch, index, event, session, int(misc[row]), branch_filter)
+            time = 0 if batch.time is None else int(batch.time[index])
+            cpu = -1 if batch.cpu is None else int(batch.cpu[index])
+            brief = f" chain: {batch.chain.lengths[index]} event: {event.name}"
             texts[row] = _RecordText(text, time, cpu, more, brief)
     return texts
 
@@ -220,8 +222,8 @@ def _raw_lines(block: Block, row: int) -> Iterator[str]:
     data = block.data[start : start + int(block.sizes[row])].tobytes()
     yield ""
     yield f". ... raw event: size {len(data)} bytes"
-    for at in range(0, len(data), _RAW_WIDTH):
-        part = data[at : at + _RAW_WIDTH]
+    for offset in range(0, len(data), _RAW_WIDTH):
+        part = data[offset : offset + _RAW_WIDTH]
         text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in part)
-        yield f".  {at:04x}:  {part.hex(' '):<{3 * _RAW_WIDTH - 1}}  {text}"
+        yield f".  {offset:04x}:  {part.hex(' '):<{3 * _RAW_WIDTH - 1}}  {text}"
     yield ""

@@ -1,6 +1,6 @@
-"""Formats samples and their chains like dump_sample in tools/perf/util/session.c.
+"""Formats samples and their callchains as dump_sample in tools/perf/util/session.c does.
 
-Other one-word fields are on a line of their own, by name.
+Fields that perf does not print there are on a line of their own, by name.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ _FIELDS = (
     (SampleType.ADDR, "addr"), (SampleType.CPU, "cpu"), (SampleType.PERIOD, "period"),
     (SampleType.WEIGHT | SampleType.WEIGHT_STRUCT, "weight"), (SampleType.DATA_SRC, "data_src"),
 )  # fmt: skip
-"""Fields that are columns of a batch, printed before the extra ones."""
+"""Fields that are columns of Samples, in the order in which to print them, before those of ``Samples.extra``."""
 _CONTEXTS = {int(context): context.name for context in CallchainContext}
 _ABI = {0: "none", 1: "32-bit", 2: "64-bit"}
 _FLAGS = ((0, "M"), (1, "P"), (3, "A"), (2, "T"))
@@ -40,10 +40,10 @@ _FLAGS = ((0, "M"), (1, "P"), (3, "A"), (2, "T"))
 def sample_lines(
     batch: Samples, row: int, event: Event, session: SessionBuilder, misc: int, branch_filter: Sequence[str]
 ) -> Iterator[str]:
-    """Yield the rest of the sample's first line, then the lines below it; branches must pass the filter to be shown."""
+    """Yield the rest of the sample's first line, then the lines below it, with the branches that pass the filter."""
     addr = 0 if batch.addr is None else int(batch.addr[row])
-    who = f"{batch.pid[row]}/{batch.tid[row]}: {int(batch.ip[row]):#x}"
-    yield f"(IP, {misc & MISC_CPUMODE_MASK:#x}): {who} period: {batch.period[row]} addr: {f'{addr:#x}' if addr else 0}"
+    head = f"{batch.pid[row]}/{batch.tid[row]}: {int(batch.ip[row]):#x}"
+    yield f"(IP, {misc & MISC_CPUMODE_MASK:#x}): {head} period: {batch.period[row]} addr: {f'{addr:#x}' if addr else 0}"
     yield f"... fields: {fields_text(_fields(batch, row, event))}"
     if event.sample_type & SampleType.CALLCHAIN:
         yield from _callchain_lines(batch.chain.row(row).tolist(), event)
@@ -56,7 +56,7 @@ def sample_lines(
 
 
 def _fields(batch: Samples, row: int, event: Event) -> dict[str, Any]:
-    """Return the one-word fields of the sample."""
+    """Return the fields of the sample that are single numbers, by name."""
     names = [name for bits, name in _FIELDS if event.sample_type & bits]
     columns = {**batch.extra, **{name: getattr(batch, name) for name in Samples.__struct_fields__}}
     columns = {name: columns[name] for name in (*names, *batch.extra)}
@@ -76,8 +76,8 @@ def chain_lines(chain: list[int]) -> list[str]:
 
 def _callchain_lines(chain: list[int], event: Event) -> Iterator[str]:
     yield from chain_lines(chain)
-    waits = len(chain) >= 2 and chain[-2] == CallchainContext.USER_DEFERRED
-    if waits and "defer_callchain" in event.flags:
+    is_deferred = len(chain) >= 2 and chain[-2] == CallchainContext.USER_DEFERRED
+    if is_deferred and "defer_callchain" in event.flags:
         yield "...... (deferred)"
 
 
@@ -88,9 +88,9 @@ def _branch_lines(batch: Samples, row: int, words: Sequence[str]) -> Iterator[st
     begin, end = int(branches.offsets[row]), int(branches.offsets[row + 1])
     entries = begin + flatnonzero(chosen_branches(branches.flags[begin:end], words))
     yield f"... branch stack: nr:{end - begin}" + (f", {len(entries)} shown" if words else "")
-    flag_words = branches.flags[entries]
-    columns = (branches.from_ip[entries], branches.to_ip[entries], flag_words)
-    kinds = (type_numbers(flag_words), speculations(flag_words), privileges(flag_words))
+    flags_of_entries = branches.flags[entries]
+    columns = (branches.from_ip[entries], branches.to_ip[entries], flags_of_entries)
+    kinds = (type_numbers(flags_of_entries), speculations(flags_of_entries), privileges(flags_of_entries))
     rows = zip(entries - begin, *(column.tolist() for column in (*columns, *kinds)), strict=True)
     for number, start, to, flags, kind, speculation, privilege in rows:
         letters = "".join(letter if flags >> bit & 1 else " " for bit, letter in _FLAGS)
@@ -143,18 +143,18 @@ def _counter_lines(values: ReadValues, row: int, read_format: int) -> Iterator[s
 def _variable_length_lines(batch: Samples, row: int, event: Event, session: SessionBuilder) -> Iterator[str]:
     if batch.raw is not None and event.sample_type & SampleType.RAW:
         raw = batch.raw.row(row).tobytes()
-        found = _format_tracepoint(raw, event, session)
-        yield f"... {event.name}: {found}" if found else f"... raw: {len(raw)} bytes {raw.hex(' ')}"
+        text = _format_tracepoint(raw, event, session)
+        yield f"... {event.name}: {text}" if text else f"... raw: {len(raw)} bytes {raw.hex(' ')}"
     aux = batch.extra.get("aux")
     if aux is not None and event.sample_type & SampleType.AUX:
         yield f"... aux: {len(aux.row(row))} bytes"
 
 
 def _format_tracepoint(raw: bytes, event: Event, session: SessionBuilder) -> str:
-    """Format a tracepoint's fields without the common ones: ``prev_comm=sleeper prev_pid=774``."""
+    """Format a tracepoint's own fields: ``prev_comm=sleeper prev_pid=774``; "" if the recording lacks its format."""
     formats: dict[str, Any] = session.features.get("tracing_data", {}).get("formats", {})
-    known = formats.get(str(event.config)) if event.type == EventType.TRACEPOINT else None
-    if known is None:
+    format_entry = formats.get(str(event.config)) if event.type == EventType.TRACEPOINT else None
+    if format_entry is None:
         return ""
-    values = decode_fields(known["fields"], raw, session.order)
+    values = decode_fields(format_entry["fields"], raw, session.order)
     return " ".join(f"{name}={value}" for name, value in values.items() if not name.startswith("common_"))

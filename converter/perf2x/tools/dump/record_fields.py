@@ -27,16 +27,16 @@ from perf2x.reader.header.section_reader import SectionReader, text
 _HEX = frozenset({"ip", "addr", "start", "length", "pgoff", "cookie", "offset", "size", "data_src", "phys_addr",
                   "data_page_size", "code_page_size", "transaction", "cgroup"})  # fmt: skip
 _DERIVED = frozenset({"position", "file", "cpumode", "samples_only", "lifted", "_"})
-"""Columns that decoders derive from the header or from other fields."""
+"""Columns that decoders derive from the header or from other fields; they are not shown."""
 _ABSENT = {"prot": -1, "flags": -1, "build_id": b""}
-"""Values of columns that stand for a missing field."""
+"""Values that a column has where the record lacks the field; such fields are not shown."""
 
 
 def fields_text(fields: Mapping[str, Any]) -> str:
     """Format fields as ``name: value``.
 
-    ``own_time`` and ``owner_id`` are shown as ``time`` and ``id``, unless the sample_id trailer has a field of that
-    name: then only the trailer's value is shown.
+    The record's own fields ``own_time`` and ``owner_id`` are shown as ``time`` and ``id``. If the sample_id trailer has
+    a field of that name, only the trailer's value is shown.
     """
     shown = (
         (name.removeprefix("own_").removeprefix("owner_"), value)
@@ -55,14 +55,14 @@ def _field_text(name: str, value: Any) -> str:
 
 
 def event_line(event: Event) -> str:
-    """Format name, nonzero attributes, and ids in one line."""
+    """Format an event's name, nonzero attributes and ids as one line."""
     attributes = ", ".join(f"{name}: {value}" for name, value in _attribute_pairs(event))
     ids = f", id: {{ {', '.join(map(str, event.ids))} }}" if event.ids else ""
     return f"# {event.name}: {attributes}{ids}"
 
 
 def _attribute_pairs(event: Event) -> list[tuple[str, str]]:
-    """Return the names and values of attributes as perf_event_attr__fprintf prints them, as far as Event has them."""
+    """Return names and values of those attributes that Event has, as perf_event_attr__fprintf prints them."""
     kinds = {int(kind): f" (PERF_TYPE_{kind.name})" for kind in EventType}
     pairs = [
         ("type", f"{event.type}{kinds.get(event.type, '')}"),
@@ -85,7 +85,7 @@ def _attribute_pairs(event: Event) -> list[tuple[str, str]]:
 
 
 def _bit_names(value: int, family: type[IntEnum]) -> str:
-    """Format bits as ``IP|TID|TIME``, unnamed ones as a number."""
+    """Format bits as ``IP|TID|TIME``; bits without a name are added as a number."""
     names = [bit.name or "" for bit in family if value & bit]
     rest = value & ~sum(int(bit) for bit in family)
     return "|".join([*names, *([f"{rest:#x}"] if rest else [])]) or "0"
@@ -114,10 +114,10 @@ _STRUCTS: dict[int, str] = {
     UserRecordType.SCHEDSTAT_CPU: "timestamp:Q cpu:I version:H",
     UserRecordType.SCHEDSTAT_DOMAIN: "timestamp:Q cpu:I version:H domain:H",
 }
-"""Struct codes of the fields of record types without a decoder.
+"""Fields of record types without a decoder: name and type of each.
 
-``text`` ends at a NUL, ``change`` depends on the field ``type``, ``rest`` is shown as a size only, and ``*`` repeats
-several codes ``nr`` times.
+A type is a code of the module struct, or ``text``: a string up to a NUL; ``change``: depends on the field ``type``;
+``rest``: all remaining bytes, of which only the number is shown. Several codes with ``*`` are repeated ``nr`` times.
 """
 _NAMES: dict[int, tuple[str, type[IntEnum]]] = {
     UserRecordType.HEADER_FEATURE: ("feature", HeaderFeature),
@@ -125,18 +125,18 @@ _NAMES: dict[int, tuple[str, type[IntEnum]]] = {
 }
 """Fields whose values have names."""
 _FILE = frozenset({"major", "minor", "inode", "inode_generation"})
-"""Columns that share a union with the build id."""
+"""Columns that share a union with the build id; if there is a build id, they are not shown."""
 _NAMESPACES = ("net", "uts", "ipc", "pid", "user", "mnt", "cgroup")
 
 
 def decoded_fields(columns: Mapping[str, Any], row: int) -> dict[str, Any]:
-    """Return the fields of one row of decoded columns; pairs of words in NAMESPACES are named by their namespace."""
+    """Return the fields of one row of decoded columns; links of NAMESPACES records become "net_ns" …"""
     fields = {name: column[row] for name, column in columns.items() if not isinstance(column, ListArray)}
     if fields.get("build_id"):
         fields = {name: value for name, value in fields.items() if name not in _FILE}
     links = columns["links"].row(row).tolist() if "links" in columns else []
-    for at, (device, inode) in enumerate(zip(links[::2], links[1::2], strict=True)):
-        fields[f"{_NAMESPACES[at]}_ns" if at < len(_NAMESPACES) else f"ns_{at}"] = f"{device}/{inode:#x}"
+    for index, (device, inode) in enumerate(zip(links[::2], links[1::2], strict=True)):
+        fields[f"{_NAMESPACES[index]}_ns" if index < len(_NAMESPACES) else f"ns_{index}"] = f"{device}/{inode:#x}"
     return fields
 
 

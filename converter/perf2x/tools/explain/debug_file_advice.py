@@ -34,6 +34,7 @@ def for_debug_file(lacking: str, package: str, build_id: str, found: ObjectFiles
 _DATABASE = "/var/lib/dpkg/info"
 _LISTS_AT_MOST = 20_000
 LARGEST_LIST = 1 << 25
+"""Bytes of a package's file list; larger ones are not read."""
 
 
 def debug_package(finder: Finder, recorded: str) -> str:
@@ -45,7 +46,10 @@ def debug_package(finder: Finder, recorded: str) -> str:
 
 
 def _owner(folder: Path, recorded: str) -> str:
-    """Return the package that lists the path, ``libc6``; also tries the path before /lib moved to /usr/lib."""
+    """Return the package whose file list has the path, such as ``libc6``; "" if none has.
+
+    The path is also tried without ``/usr``, because older packages list ``/lib`` for ``/usr/lib``.
+    """
     names = [f"\n{name}\n".encode(errors="surrogateescape") for name in {recorded, recorded.removeprefix("/usr")}]
     for path, listed in _file_lists(folder):
         if any(name in listed for name in names):

@@ -1,6 +1,6 @@
 """Explains one ELF file: will a profile have function names, source lines and complete stacks, and if not, why?
 
-Parts of an object may be in other files: debug link, supplementary (dwz) file, split units.
+Parts of an object may be in other files: its debug file, a supplementary (dwz) file, split units (``.dwo``, ``.dwp``).
 """
 
 from collections.abc import Iterator
@@ -24,25 +24,26 @@ from perf2x.model.number_format import plural
 from perf2x.symbolizer.sources.elf_source import STRIPPED
 from perf2x.tools.explain.debug_file_advice import Remedy, debug_package, for_debug_file
 
-_TELLING = (
+_RELEVANT = (
     ".symtab", ".dynsym", ".gnu_debugdata", ".gopclntab", ".debug_info", ".debug_line", ".eh_frame",
     ".debug_frame", ".sframe", ".gnu_debuglink", ".gnu_debugaltlink",
 )  # fmt: skip
 """The sections that the explanation lists: names, lines, unwind information, and links to other files."""
 _MINI = ", .gnu_debugdata"
+"""End of the name of an ELF file that was unpacked from that section."""
 MAX_UNITS = 100
 """Maximum number of units whose ``.dwo`` files are searched."""
 
 
 class CheckResult(Frozen):
-    """The answer to one question about an object: whether all is good, and a sentence that says why."""
+    """The answer to one question about an object: whether it has what is needed, and a sentence that says why."""
 
     good: bool
     text: str
 
 
 class FileSections(Frozen):
-    """The relevant sections of a file."""
+    """Those sections of a file that matter for names, lines and stacks."""
 
     file: str
     sections: tuple[str, ...]
@@ -71,29 +72,29 @@ def explain_file(path: str, finder: Finder) -> Explanation:
     file = open_object(place)
     recorded = _recorded_name(finder, place)
     found = finder.find(recorded, file.build_id)
-    known = _LookedUp(path, file, recorded, finder, found)
-    answers = {"names": known.names(), "lines": known.lines(), "stacks": known.stacks()}
+    examined = _ExaminedObject(path, file, recorded, finder, found)
+    answers = {"names": examined.names(), "lines": examined.lines(), "stacks": examined.stacks()}
     lacking = [what for what in ("names", "lines") if not answers[what].good]
     return Explanation(
         path=path,
         build_id=file.build_id.hex(),
         answers=answers,
-        advice=tuple(known.advice(" and ".join(lacking), answers["stacks"].good)),
-        files=tuple(known.sections()),
+        advice=tuple(examined.advice(" and ".join(lacking), answers["stacks"].good)),
+        files=tuple(examined.sections()),
         looked_at=tuple(found.searched),
-        troubles=tuple(dict.fromkeys(known.troubles)),
+        troubles=tuple(dict.fromkeys(examined.troubles)),
     )
 
 
 def _recorded_name(finder: Finder, path: Path) -> str:
-    """Return the name that a recording has for a file: the path with links resolved, as on the recorded machine."""
-    whole, symfs = path.resolve(), finder.search_paths.symfs
-    if symfs is not None and whole.is_relative_to(symfs.resolve()):
-        return f"/{whole.relative_to(symfs.resolve()).as_posix()}"
-    return str(whole)
+    """Return the path that a recording has for a file: with links resolved, and relative to ``--symfs``."""
+    resolved, symfs = path.resolve(), finder.search_paths.symfs
+    if symfs is not None and resolved.is_relative_to(symfs.resolve()):
+        return f"/{resolved.relative_to(symfs.resolve()).as_posix()}"
+    return str(resolved)
 
 
-class _LookedUp:
+class _ExaminedObject:
     """Answers the questions about one object from its file and the other files that belong to it."""
 
     def __init__(self, path: str, file: ElfObject, recorded: str, finder: Finder, found: ObjectFiles) -> None:
@@ -123,7 +124,7 @@ class _LookedUp:
     def sections(self) -> Iterator[FileSections]:
         """Yield the relevant sections of each file."""
         for one in self.files:
-            yield FileSections(self._name(one), tuple(name for name in _TELLING if one.section(name) is not None))
+            yield FileSections(self._name(one), tuple(name for name in _RELEVANT if one.section(name) is not None))
 
     def names(self) -> CheckResult:
         """Judge whether functions have names."""
@@ -151,7 +152,7 @@ class _LookedUp:
         return CheckResult(True, f"DWARF {version} in {self._name(file)}")
 
     def _version_and_missing(self, file: ElfObject) -> tuple[int, str]:
-        """Return the DWARF version of the first unit, and which part of the debug info is missing ("" for none)."""
+        """Return the DWARF version of the first unit, and words for what is missing of the debug info ("": nothing)."""
         linked = open_elf(relocate_debug_info(file), file.name) if file.type == "ET_REL" else file
         other = supplementary_file(self._finder, file) if has_supplementary(file) else None
         units = DebugFile(DebugSections(linked), DebugFile(DebugSections(other)) if other is not None else None).units
@@ -184,21 +185,24 @@ class _LookedUp:
             return CheckResult(True, "Go keeps frame pointers")
         if self._file.type == "ET_REL":
             return CheckResult(True, "unknown: the file is not linked")
-        described = len(set().union(*map(self._described, self.files)))
+        covered = len(set().union(*map(self._covered, self.files)))
         functions = max((self._function_count(one) for one in self.files), default=0)
-        if not described:
+        if not covered:
             return CheckResult(False, "no call frame information: stacks through it need frame pointers")
-        if 2 * described < functions:
-            only = f"only {described:,} of {functions:,} functions have call frame information"
+        if 2 * covered < functions:
+            only = f"only {covered:,} of {functions:,} functions have call frame information"
             return CheckResult(False, f"{only}: stacks through the others need frame pointers")
         return CheckResult(True, "call frame information: stacks can be unwound without frame pointers")
 
-    def _described(self, file: ElfObject) -> set[int]:
+    def _covered(self, file: ElfObject) -> set[int]:
         """Return the starts of functions with call frame information."""
         try:
-            frames = [eh_frame_index(file)] if has_code(file) else []
+            indexes = [eh_frame_index(file)] if has_code(file) else []
             return {
-                at for index in (*frames, debug_frame_index(file)) if index is not None for at in index.start.tolist()
+                start
+                for index in (*indexes, debug_frame_index(file))
+                if index is not None
+                for start in index.start.tolist()
             }
         except ObjectError as error:
             self.troubles.append(str(error))
@@ -212,7 +216,7 @@ class _LookedUp:
         return 0 if rows is None else len(set(rows.start[rows.type == STT_FUNC].tolist()))
 
     def advice(self, lacking: str, unwinds: bool) -> Iterator[Remedy]:
-        """Yield advice, simplest first; none if nothing is missing."""
+        """Yield advice, simplest first. ``lacking``: missing names or lines, in words; ``unwinds``: stacks are good."""
         if self._lacks_dwo:
             yield Remedy("keep the .dwo files where they were compiled, or pack them as PROGRAM.dwp",
                          f"dwp -e {self._path}")  # fmt: skip

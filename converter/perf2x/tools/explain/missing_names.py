@@ -1,4 +1,4 @@
-"""Explains briefly why frames of a recording's objects have no names."""
+"""Explains for each object of a recording why frames have no names, and what would help."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from perf2x.symbolizer.sources.elf_source import STRIPPED
 from perf2x.tools.explain.debug_file_advice import Remedy, debug_package, for_debug_file
 
 _DATA_NAMES = ("//anon", "[heap]")
-"""Memory without code. Names of JIT compilers' memory are longer."""
+"""Names of mappings without code. JIT compilers' memory has longer names, such as ``//anon of process 17``."""
 _KERNEL = ("[kernel", "[guest.kernel")
 
 
@@ -26,7 +26,7 @@ class UnnamedObject(Frozen):
 
 
 def explain_unnamed(name: str, build_id: str, frames: int, why: str, finder: Finder) -> UnnamedObject:
-    """Return where an object's names may come from, after searching for its files again.
+    """Search for an object's files again, and return where they were looked for and what would help.
 
     ``why`` is the symbolizer's reason.
     """
@@ -56,7 +56,10 @@ def _for_no_file(name: str) -> Iterator[Remedy]:
 
 
 def _for_missing(found: ObjectFiles, build_id: str, has_root: bool) -> Iterator[Remedy]:
-    """Advise on a missing file; a package of this machine would have the installed version, not the recorded one."""
+    """Advise on a missing file.
+
+    No package is proposed: this machine's packages have the installed version, which is not the recorded one.
+    """
     replaced = any(searched.result == OTHER_BUILD for searched in found.searched)
     why = "the file here is of another version; " if replaced else ""
     if has_root:
