@@ -11,7 +11,7 @@ from msgspec import Struct
 from perf2x.errors import OptionError
 from perf2x.sources.dataset.dataset_address import DatasetAddress
 from perf2x.sources.dataset.dataset_schema import OF_ATTEMPT, OF_RECORDINGS, TABLES
-from perf2x.sources.dataset.delta_tables import DeltaTables, writing, written_ns
+from perf2x.sources.dataset.delta_tables import DeltaTables, no_retries, written_ns
 from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row
 from perf2x.sources.dataset.sql.table_views import quoted
 
@@ -69,7 +69,7 @@ def _delete(tables: DeltaTables, table: str, attempts: Iterable[tuple[str, str]]
             for attempt, some in idents.items()
         )
         predicate = " OR ".join(any_of)
-        tables.change(table, lambda found: found.delete(predicate, **writing()))
+        tables.change(table, lambda found: found.delete(predicate, **no_retries()))
 
 
 def maintain(root: str, before_ns: int | None, now_ns: int, *, dry_run: bool = False) -> Maintained:
@@ -93,7 +93,7 @@ def maintain(root: str, before_ns: int | None, now_ns: int, *, dry_run: bool = F
     for table in TABLES:
         report.before += len(tables.require(table).file_uris())
         tables.change(table, lambda found: found.optimize.compact(
-            max_concurrent_tasks=1, **writing(),
+            max_concurrent_tasks=1, **no_retries(),
         ))  # fmt: skip
         found = tables.require(table)
         report.after += len(found.file_uris())

@@ -166,6 +166,7 @@ class _BlockBuilder(Struct):
         self._chunks.append(chunk)
 
     def _add_records(self, headers: U64, sizes: Sizes) -> None:
+        """Add the headers and sizes of records whose bytes were added."""
         self._headers.append(headers)
         self._sizes.append(sizes)
         self._record_count += len(sizes)

@@ -92,9 +92,9 @@ def frame_records(
     length = int(regular_sizes.sum(dtype=np.int64))
     if stop == len(sizes) and len(data) - length < HEADER_SIZE:
         return FramedRecords(headers[:stop], regular_sizes, length, 0, False)
-    rest = _follow_carefully(data[length:], order, specials)
-    headers, sizes = np.concatenate([headers[:stop], rest.headers]), np.concatenate([regular_sizes, rest.sizes])
-    return FramedRecords(headers, sizes, length + rest.length, rest.special, rest.broken)
+    tail = _follow_carefully(data[length:], order, specials)
+    headers, sizes = np.concatenate([headers[:stop], tail.headers]), np.concatenate([regular_sizes, tail.sizes])
+    return FramedRecords(headers, sizes, length + tail.length, tail.special, tail.broken)
 
 
 def header_types(headers: U64, order: ByteOrder) -> U32:
@@ -122,7 +122,7 @@ def _follow_words(words: U64, order: ByteOrder) -> U64:
     runs: _HeaderRuns | None = None
     while is_header and word < end:
         if runs is not None:
-            run, word = runs.at(word)
+            run, word = runs.run_from(word)
             parts.append(run)
             if len(run) >= _MIN_RUN:
                 continue
@@ -154,7 +154,7 @@ class _HeaderRuns:
         # (runs,) the last lookalike of each run
         self._ends = flatnonzero(np.append(self._following[:-1] != self._indices[1:], True))
 
-    def at(self, start: int) -> tuple[U64, int]:
+    def run_from(self, start: int) -> tuple[U64, int]:
         """Return the headers from word ``start``, which is a header, to the end of its run, and the next record's word.
 
         If ``start`` does not look like a header, there are no headers, and the word is ``start``.

@@ -177,6 +177,7 @@ class _DecodingGroups(Frozen):
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> "_DecodingGroups":
+        """Group the events of a session."""
         groups: dict[tuple[SampleLayout, bool], int] = {}
         group_of_event = [groups.setdefault((sample_layout(event), is_off_cpu(event)), len(groups)) for event in events]
         default_periods = [1 if "freq" in event.flags else event.sample_period or 1 for event in events]
@@ -193,6 +194,7 @@ class _DecodingGroups(Frozen):
         return join_batches(parts)
 
     def _decode_group(self, block: Block, owners: I32, group: int, want: Want, damage: Diagnostics) -> Samples:
+        """Return the complete samples of a block that has only samples of this group; count the others as damage."""
         layout, has_off_cpu = self.groups[group]
         needed = want | Want.RAW if has_off_cpu else want
         samples, is_complete, is_unreadable = decode_samples(block, owners, layout, self.default_periods, needed)

@@ -166,9 +166,9 @@ class SidebandDecoder(Struct):
         ``counts`` are the numbers of records by type, ``end`` is the position after the stream's last record.
         """
         self.note_damage()
-        named = {RECORD_NAMES.get(kind, f"UNKNOWN_{kind}"): counts[kind] for kind in sorted(counts)}
+        counts_by_name = {RECORD_NAMES.get(kind, f"UNKNOWN_{kind}"): counts[kind] for kind in sorted(counts)}
         tables = {name: builder.finish() for name, builder in self._tables.items()}
-        return replace(NO_RECORDS, **tables, record_counts=named, stream_end=end)
+        return replace(NO_RECORDS, **tables, record_counts=counts_by_name, stream_end=end)
 
     def _decode(self, block: Block) -> None:
         """Decode records, grouped by type and by the event to which they belong."""

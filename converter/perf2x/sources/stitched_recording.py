@@ -1,6 +1,7 @@
-"""The base of sources whose samples already have stacks: datasets and texts.
+"""The base class of inputs whose samples already have stacks: datasets and texts.
 
-Such a source takes the place of a recording. The user's filters are applied to its finished profile.
+Such an input takes the place of a recording, but skips the stitcher: it supplies a finished profile, to whose samples
+the user's filters are applied.
 """
 
 from collections.abc import Iterable
@@ -23,33 +24,39 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 class StitchedRecording:
-    """Input that is already a profile without names; a Source, and its own ``model.recording.events.Recording``."""
+    """An input that is a profile whose names are added later.
+
+    It is a ``kernel.input_source.Source``, and its own ``model.recording.events.Recording``.
+    """
 
     @property
     def recording(self) -> Self:
         """Return itself, as the recording."""
         return self
 
-    def whole(self, options: LoadOptions) -> Profile:
-        """Return the profile of all samples."""
+    def full_profile(self, options: LoadOptions) -> Profile:
+        """Return the profile of all samples, before filters."""
         raise NotImplementedError
 
     def completed(self, profile: Profile, options: LoadOptions) -> Profile:
-        """Return the profile with the requested columns; samples without times are summed."""
+        """Return the profile with the columns that ``options`` ask for.
+
+        If they do not need times, or there are none, equal samples are summed.
+        """
         samples = profile.samples
         if "cgroup" in options.columns and samples.cgroup is None:
             profile = replace(profile, samples=replace(samples, cgroup=np.zeros(len(samples), np.int32)))
-        timed = options.needs_times and samples.time is not None
-        return profile if timed else without_times(profile, keep_cpu="cpu" in options.columns)
+        keeps_times = options.needs_times and samples.time is not None
+        return profile if keeps_times else without_times(profile, keep_cpu="cpu" in options.columns)
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Names of the recordings of which the input consists; empty: only of itself."""
+        """Names of the recordings of which the input consists; empty if the input is a single recording."""
         return ()
 
     @property
     def reports(self) -> tuple[DeferredReport, UnwindReport]:
-        """Return reports on deferred stacks and on stack dumps."""
+        """Return the reports on deferred stacks and on unwinding, as the stitcher would."""
         raise NotImplementedError
 
     def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
@@ -59,7 +66,7 @@ class StitchedRecording:
     def stitched(self, filters: AppliedFilters, context: LoadContext) -> Stitched:
         """Return the profile that the user's filters leave (``Source.stitched``)."""
         with context.stages.stage("read"):
-            profile = self.whole(context.options)
+            profile = self.full_profile(context.options)
             batch = batch_of(profile)
             rows = [part.position for part in filters.batches(iter([batch]))]
             filters.check()
@@ -70,7 +77,7 @@ class StitchedRecording:
 
 
 def events_of(events: Iterable[ProfileEvent], sample_type: int) -> tuple[Event, ...]:
-    """Return a profile's events as events of a session; attributes that only perf.data has are unknown."""
+    """Return a profile's events as events of a session; attributes that only perf.data files have are −1 or 0."""
     return tuple(
         Event(
             index=index, name=event.name, type=-1, config=0, sample_period=event.period or event.frequency,
@@ -82,7 +89,10 @@ def events_of(events: Iterable[ProfileEvent], sample_type: int) -> tuple[Event, 
 
 
 def batch_of(profile: Profile) -> Samples:
-    """Return the samples of a profile as a batch, to which filters on columns can be applied."""
+    """Return the samples of a profile as a batch of a recording, so that filters on columns can be applied to it.
+
+    A sample's position is its row; it has no addresses.
+    """
     samples, threads, count = profile.samples, profile.threads, len(profile.samples)
     return Samples(
         event=samples.event,

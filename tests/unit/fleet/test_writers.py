@@ -180,7 +180,7 @@ def test_stacks_that_would_fill_a_disk_are_an_error(
 ) -> None:
     from perf2x.sources.dataset.write import table_rows
 
-    monkeypatch.setattr(table_rows, "_MOST", 1)
+    monkeypatch.setattr(table_rows, "_MAX_FRAMES", 1)
     assert add_recordings(tmp_path / "profiles", recordings[:1]).failed == 1
     assert "too many for a dataset" in rows(tmp_path / "profiles", "recordings")[0]["error"]
 
@@ -189,8 +189,8 @@ def test_stacks_are_written_in_pieces(tmp_path: Path, recordings: list[Path], mo
     from perf2x.sources.dataset.write import table_rows
 
     add_recordings(tmp_path / "whole", recordings[:3])
-    monkeypatch.setattr(table_rows, "_AT_ONCE", 5)
-    monkeypatch.setattr(write_recordings, "_BYTES", 1000)
+    monkeypatch.setattr(table_rows, "_WRITE_TOGETHER", 5)
+    monkeypatch.setattr(write_recordings, "_WRITE_SIZE", 1000)
     add_recordings(tmp_path / "pieces", recordings[:3])
     whole, pieces = (content(load([str(tmp_path / name)], LoadOptions()).profile) for name in ("whole", "pieces"))
     assert whole == pieces

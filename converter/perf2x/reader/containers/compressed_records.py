@@ -42,7 +42,7 @@ class Unpacker:
         self._incomplete = b""
         self._limit = min(limit or _MAX_RECORD_BYTES, _MAX_RECORD_BYTES)
         self._packed_size = packed_size
-        self._max_total = self._room = unpack_limit.unpacked_limit(packed_size)
+        self._max_total = self._total_left = unpack_limit.unpacked_limit(packed_size)
         self._broken = ""
 
     @property
@@ -77,15 +77,15 @@ class Unpacker:
     def _unpack(self, record: U8, order: ByteOrder) -> U8:
         """Return the bytes to which a record unpacks, after those of an incomplete record before them."""
         try:
-            unpacked = self._stream.feed(_zstd_payload(record, order), min(self._limit, self._room))
+            unpacked = self._stream.feed(_zstd_payload(record, order), min(self._limit, self._total_left))
         except _TooLargeError:
-            if self._room > self._limit:
+            if self._total_left > self._limit:
                 raise
             # the limit of the whole section was the lower one
             raise FormatError(
                 *unpack_limit.too_large("compressed records: ", self._packed_size, self._max_total)
             ) from None
-        self._room -= len(unpacked)
+        self._total_left -= len(unpacked)
         return np.frombuffer(self._incomplete + unpacked, np.uint8)
 
 
@@ -125,16 +125,16 @@ class _ZstdStream:
         module = unpacker("zstd", FormatError)  # most recordings are not compressed
         self._decompressor = self._decompressor or module.ZstdDecompressor()
         parts: list[bytes] = []
-        room = limit
+        remaining = limit
         while chunk or not self._decompressor.needs_input:
             if self._decompressor.eof:
                 self._decompressor = module.ZstdDecompressor()
             try:
-                part = self._decompressor.decompress(chunk, max_length=room + 1)
+                part = self._decompressor.decompress(chunk, max_length=remaining + 1)
             except module.ZstdError as error:
                 raise ValueError(str(error)) from error
-            room -= len(part)
-            if room < 0:
+            remaining -= len(part)
+            if remaining < 0:
                 raise _TooLargeError(f"unpacks to more than {limit:,} bytes")
             parts.append(part)
             chunk = self._decompressor.unused_data if self._decompressor.eof else b""

@@ -184,11 +184,11 @@ def _feature_numbers(bitmap: bytes, order: ByteOrder) -> list[int]:
     in perf, the width is the one with which HOSTNAME is set (perf_file_header__read in tools/perf/util/header.c). If it
     is set with neither, the width is 64 bits if all features are known then, otherwise 32.
     """
-    wide, narrow = _set_bits(bitmap, order, "Q"), _set_bits(bitmap, order, "I")
-    if order == "<" or perffile.HeaderFeature.HOSTNAME in wide:
-        return wide
+    of_u64, of_u32 = _set_bits(bitmap, order, "Q"), _set_bits(bitmap, order, "I")
+    if order == "<" or perffile.HeaderFeature.HOSTNAME in of_u64:
+        return of_u64
     features = {int(feature) for feature in perffile.HeaderFeature}
-    return narrow if perffile.HeaderFeature.HOSTNAME in narrow or not features.issuperset(wide) else wide
+    return of_u32 if perffile.HeaderFeature.HOSTNAME in of_u32 or not features.issuperset(of_u64) else of_u64
 
 
 def _set_bits(bitmap: bytes, order: ByteOrder, code: str) -> list[int]:

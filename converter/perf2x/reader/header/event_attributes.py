@@ -68,6 +68,7 @@ _MISS = 1  # PERF_COUNT_HW_CACHE_RESULT_MISS
 
 
 def _base_name(kind: int, config: int) -> str:
+    """Return perf's name, without modifiers, of an event with this type and config."""
     if kind == EventType.HARDWARE:
         return _HARDWARE[config] if config < len(_HARDWARE) else f"unknown-hardware-{config:#x}"
     if kind == EventType.SOFTWARE:

@@ -68,6 +68,7 @@ def _cpus_before_dies(words: I64) -> int:
 
 
 def _cores_and_sockets(numbers: tuple[int, ...]) -> list[dict[str, int]]:
+    """Return core and socket of each CPU from { u32 core, socket; } [cpus]."""
     return [{"core": core, "socket": socket} for core, socket in zip(numbers[::2], numbers[1::2], strict=False)]
 
 

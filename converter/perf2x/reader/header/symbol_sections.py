@@ -38,6 +38,7 @@ class _Draft(Struct):
     symbol_count: int = 0
 
     def add_symbol(self, start: int, length: int, name: str) -> None:
+        """Add a symbol. Raises SectionError if there are too many."""
         self.symbol_count += 1
         if self.symbol_count > _MAX_SYMBOLS:
             raise SectionError(f"more than {_MAX_SYMBOLS:,} symbols in a file")
@@ -158,12 +159,14 @@ def _varint(message: bytes, offset: int) -> tuple[int, int]:
 
 
 def _number(value: int | bytes) -> int:
+    """Return the value of a protobuf field if it is a number. Raises SectionError otherwise."""
     if isinstance(value, bytes):
         raise SectionError("it has bytes where a number is expected")
     return value
 
 
 def _bytes(value: int | bytes) -> bytes:
+    """Return the value of a protobuf field if it is bytes. Raises SectionError otherwise."""
     if isinstance(value, int):
         raise SectionError("it has a number where bytes are expected")
     return value

@@ -48,10 +48,10 @@ _BEGIN_TIME = np.uint64(1)
 
 def with_thread_names(sideband: Sideband, session: Session) -> Sideband:
     """Return the side-band with the names of the monitored threads, which perf stat records in THREAD_MAP alone."""
-    named = [(tid, comm or _ALL_THREADS) for tid, comm in session.thread_map if comm or tid < 0]
-    tid = as_int32([tid for tid, _ in named])
-    zeros = np.zeros(len(named), np.int64)
-    monitored = Comms(as_uint64(zeros), zeros, tid, tid, DictionaryColumn.of(comm for _, comm in named), zeros > 0)
+    names = [(tid, comm or _ALL_THREADS) for tid, comm in session.thread_map if comm or tid < 0]
+    tid = as_int32([tid for tid, _ in names])
+    zeros = np.zeros(len(names), np.int64)
+    monitored = Comms(as_uint64(zeros), zeros, tid, tid, DictionaryColumn.of(comm for _, comm in names), zeros > 0)
     return replace(sideband, comms=join_tables([sideband.comms, monitored]))
 
 

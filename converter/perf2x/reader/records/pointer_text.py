@@ -59,6 +59,7 @@ def bit_list(data: bytes, order: Order) -> str:
 
 
 def _mac(special: str, data: bytes) -> str:
+    """Format a MAC address: ``%pM`` and, without separators, ``%pm``; F means dashes, R reverse order."""
     if len(data) != 6:
         return "INVALIDMAC"
     separator = "" if special[0] == "m" else "-" if special == "MF" else ":"
@@ -66,6 +67,7 @@ def _mac(special: str, data: bytes) -> str:
 
 
 def _uuid(letters: str, data: bytes) -> str:
+    """Format a UUID in big-endian order (``%pUb``, the default) or little-endian (l); B and L use upper case."""
     if len(data) != 16:
         return "INVALIDUUID"
     digits = bytes(data[index] for index in _GUID_ORDER).hex() if letters in ("l", "L") else data.hex()
@@ -74,11 +76,13 @@ def _uuid(letters: str, data: bytes) -> str:
 
 
 def _ip4(kind: str, letters: str, data: bytes, order: Order) -> str:
+    """Format an IPv4 address: ``%pI4``, or with leading zeros ``%pi4``; l is little-endian, h host order."""
     reverse = letters == "l" or (letters == "h" and order == "little")
     return ".".join(f"{byte:03d}" if kind == "i" else f"{byte}" for byte in (data[::-1] if reverse else data))
 
 
 def _ip6(kind: str, letters: str, data: bytes) -> str:
+    """Format an IPv6 address: ``%pI6`` with colons, ``%pi6`` without, ``%pI6c`` compressed."""
     words = [data[start : start + 2].hex() for start in range(0, 16, 2)]
     if not letters:  # all digits; only %pI6c shortens the address as usual (RFC 5952)
         return (":" if kind == "I" else "").join(words)

@@ -123,6 +123,7 @@ def _binary(tokens: Tokens, level: int, depth: int) -> _Expression:
 
 
 def _operation(operation: Callable[[Any, Any], Any], left: _Expression, right: _Expression) -> _Expression:
+    """Return the expression that applies a binary operator to two expressions."""
     return lambda fields: operation(_number(left(fields)), _number(right(fields)))
 
 
@@ -132,6 +133,7 @@ def _number(value: Any) -> int:
 
 
 def _unary(tokens: Tokens, depth: int) -> _Expression:
+    """Parse an operand with the unary operators and casts before it."""
     if tokens.accept("-"):
         mask = _MASK if "U" in tokens.text.upper() and tokens.kind == "number" else -1  # -16ULL wraps around
         operand = _unary(tokens, depth + 1)
@@ -286,6 +288,7 @@ def _print_symbolic(value: int, names: list[tuple[int, str]]) -> str:
 
 
 def _formatted_field(formatter: Callable[[bytes, Order], Any], field: _Field) -> _Expression:
+    """Return the expression that formats the bytes of a field, or of the array to which it refers."""
     return lambda fields: formatter(field.raw_bytes(fields), fields.get(BYTE_ORDER, "little"))
 
 
@@ -297,6 +300,7 @@ def _field_bytes(value: _Expression) -> Callable[[Fields], bytes]:
 
 
 def _print_hex(value: _Expression, size: _Expression, separator: str = " ") -> _Expression:
+    """Return the expression for hex digits of the first ``size`` bytes of a field."""
     data_of = _field_bytes(value)
     return lambda fields: hex_text(data_of(fields)[: max(_number(size(fields)), 0)], separator)
 

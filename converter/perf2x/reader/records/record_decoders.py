@@ -57,6 +57,7 @@ def read_trailer(cursor: FieldCursor, event: Event | None) -> Columns:
 
 
 def _no_columns(cursor: FieldCursor, columns: Columns) -> Columns:
+    """Do not read any further field."""
     return {}
 
 

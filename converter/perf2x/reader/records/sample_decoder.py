@@ -113,6 +113,7 @@ _FIXED = (
 
 @cache
 def _fixed_names(sample_type: int) -> tuple[str, ...]:
+    """Return the names of the fields before READ, in the order of the record."""
     return tuple(name for bit, name in _FIXED if sample_type & bit)
 
 

@@ -94,6 +94,7 @@ def parse_format(text: str) -> dict[str, Any]:
 
 
 def _parse_field(match: re.Match[str]) -> dict[str, Any]:
+    """Return a field of a format from a match of _FIELD; the length of an array is part of its type: ``char[16]``."""
     declaration = _DECLARATION.match(match["declaration"].strip())
     kind, name, array = declaration.group("type", "name", "array") if declaration else ("", match["declaration"], None)
     return {
@@ -129,6 +130,7 @@ def field_bytes(field: Mapping[str, Any], raw: bytes, order: ByteOrder) -> bytes
 
 
 def _field_value(field: Mapping[str, Any], raw: bytes, order: ByteOrder) -> Any:
+    """Return the value of a field in a sample's ``raw`` bytes (see ``decode_fields``)."""
     kind, size, data = field["type"], field["size"], field_bytes(field, raw, order)
     if kind.startswith(_LOCATION_TYPES):
         return text_of(data) if "char" in kind else data.hex()

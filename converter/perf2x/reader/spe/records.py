@@ -95,7 +95,7 @@ def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
     """
     ends_record = (packets.field == Field.END) | (packets.field == Field.TIMESTAMP)
     record_end = packets.end[ends_record]
-    used = packets.length if ends_record[-1:].all() else int(record_end[-1]) if len(record_end) else 0
+    length = packets.length if ends_record[-1:].all() else int(record_end[-1]) if len(record_end) else 0
     number = cumsum(ends_record) - ends_record  # (packets,) the record of each packet: one that ends it belongs to it
     count = len(record_end)
     # the packets of each field; packets after the last end belong to a record that is not complete yet
@@ -123,7 +123,7 @@ def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
     columns["data_address"] = np.where(data >> np.uint64(52) == 0xF, data | _TOP_BYTE, data)
     columns["physical_address"] &= _ADDRESS_BITS
     table = TraceRecords(begin=begin, operation=operation, **columns)
-    return take_rows_of(table, complete_rows), count - len(complete_rows), used
+    return take_rows_of(table, complete_rows), count - len(complete_rows), length
 
 
 def _instruction(payload: U64) -> U64:

@@ -69,7 +69,7 @@ class _TraceChunk(Frozen):
 
 
 def _cut_into_chunks(blocks: Iterable[TraceBlock]) -> Iterator[tuple[_TraceChunk, TraceRecords, int]]:
-    """Yield the chunks of each buffer in turn, with their complete records and the number of other records."""
+    """Yield the chunks of each buffer in turn, with their complete records and the number of incomplete ones."""
     # a run has the blocks between two gaps in a buffer
     runs: dict[int, list[list[TraceBlock]]] = {}
     for block in blocks:
@@ -90,6 +90,7 @@ def _buffer_end(block: TraceBlock) -> int:
 
 def _cut_run(run: Sequence[TraceBlock], position: int) -> Iterator[tuple[_TraceChunk, TraceRecords, int]]:
     """Yield what ``_cut_into_chunks`` does, for contiguous blocks that begin at ``position`` in all trace."""
+    # at first, parts of at most SPAN bytes each, cut anywhere
     parts = [
         replace(
             block,
@@ -105,6 +106,7 @@ def _cut_run(run: Sequence[TraceBlock], position: int) -> Iterator[tuple[_TraceC
     for part in parts:
         pending.append(part)
         size = _buffer_end(part) - pending[0].buffer_offset
+        # a chunk ends with the last complete record of the parts that have SPAN bytes together
         if size < SPAN and part is not parts[-1]:
             continue
         chunk = _TraceChunk(tuple(pending), position, records_before)

@@ -13,37 +13,46 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-def text_column(known: Sequence[str], rows: AnyArray) -> Any:
-    r"""Return a column of texts: ``known[rows[i]]``, null for row −1; undecodable bytes are written as ``\xNN``."""
+def text_column(texts: Sequence[str], rows: AnyArray) -> Any:
+    r"""Return an Arrow array of the texts ``texts[rows[i]]``, null for row −1.
+
+    Bytes that are not UTF-8 are written as ``\xNN``, because Arrow's strings must be UTF-8.
+    """
     pa = arrow()
-    used, place = unique_known(as_int64(rows))
-    words = pa.array([printable(known[row]) for row in used.tolist()], pa.string())
-    return words.take(pa.array(as_int32(place), mask=place < 0))
+    used_rows, inverse = unique_known(as_int64(rows))
+    distinct = pa.array([printable(texts[row]) for row in used_rows.tolist()], pa.string())
+    return distinct.take(pa.array(as_int32(inverse), mask=inverse < 0))
 
 
 def with_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Apply ``change`` to all texts in a value, including those in lists (which become tuples) and mapping values."""
+    """Return a copy of a JSON-like value in which ``change`` was applied to all texts except the keys of dicts.
+
+    Lists become tuples.
+    """
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {key: with_texts(one, change) for key, one in value.items()}
-    return tuple(with_texts(one, change) for one in value) if isinstance(value, list | tuple) else value
+        return {key: with_texts(item, change) for key, item in value.items()}
+    return tuple(with_texts(item, change) for item in value) if isinstance(value, list | tuple) else value
 
 
 def list_column(offsets: I64, values: Any, is_null: AnyArray | None = None) -> Any:
-    """Return a column of lists, ``values[offsets[i] : offsets[i + 1]]``; null where ``is_null``."""
+    """Return an Arrow array of n lists, ``values[offsets[i] : offsets[i + 1]]``; null where ``is_null`` (n,) holds."""
     pa = arrow()
     mask = None if is_null is None else pa.array(is_null)
     return pa.ListArray.from_arrays(pa.array(as_int32(offsets)), values, mask=mask)
 
 
-def known(numbers: AnyArray) -> Any:
-    """Return a column of numbers, null for those below 0."""
+def null_if_negative(numbers: AnyArray) -> Any:
+    """Return an Arrow array of numbers, with null in place of those below 0."""
     return arrow().array(numbers, mask=numbers < 0)
 
 
 def table_of(name: str, columns: Mapping[str, Any]) -> "pyarrow.Table":
-    """Make a table from columns of its schema; None is a column of nulls. 64-bit numbers keep their bits."""
+    """Make rows of the table ``name`` from its columns; None stands for a column of nulls.
+
+    The schema has signed numbers only: unsigned ones of 64 bits keep their bits.
+    """
     pa, schema = arrow(), schema_of(name)
     count = len(columns[schema.names[0]])
     arrays = []
@@ -60,43 +69,50 @@ def table_of(name: str, columns: Mapping[str, Any]) -> "pyarrow.Table":
 
 
 def numbers(table: "pyarrow.Table", name: str, missing: int = 0) -> AnyArray:
-    """Return a column of numbers or booleans; ``missing`` replaces null."""
+    """Return a column of numbers or booleans, (n,); ``missing`` replaces null."""
     column = flat(table, name)
     if column.null_count:
-        column = column.fill_null(arrow().scalar(missing).cast(column.type))  # also for booleans
+        column = column.fill_null(arrow().scalar(missing).cast(column.type))  # the cast makes it a boolean if need be
     result: AnyArray = column.to_numpy(zero_copy_only=False)
     return result
 
 
 def is_known(table: "pyarrow.Table", name: str) -> AnyArray:
-    """Return (n,) whether a column has a value."""
+    """Return (n,) whether a column has a value that is not null."""
     result: AnyArray = flat(table, name).is_valid().to_numpy(zero_copy_only=False)
     return result
 
 
 def texts(table: "pyarrow.Table", name: str) -> tuple[AnyArray, list[str]]:
-    """Return (n,) code of each text, −1 for null, and the distinct texts, as they were recorded."""
-    return coded(flat(table, name))
+    """Return a column of texts as (n,) codes, which are indices in a list of distinct texts, and that list.
+
+    The code of null is −1. The texts are as recorded, undecodable bytes included (see ``text_column``).
+    """
+    return encode_texts(flat(table, name))
 
 
-def coded(column: Any) -> tuple[AnyArray, list[str]]:
-    """Do for one array what ``texts`` does for a column."""
-    words = column if arrow().types.is_dictionary(column.type) else column.dictionary_encode()
+def encode_texts(column: Any) -> tuple[AnyArray, list[str]]:
+    """Return what ``texts`` does, for an Arrow array."""
+    encoded = column if arrow().types.is_dictionary(column.type) else column.dictionary_encode()
     indices = (
-        words.indices.fill_null(-1) if words.null_count else words.indices
+        encoded.indices.fill_null(-1) if encoded.null_count else encoded.indices
     )  # fill_null with a scalar imports pandas
     codes: AnyArray = indices.to_numpy(zero_copy_only=False)
-    return as_int64(codes), [as_recorded(text) for text in words.dictionary.to_pylist()]
+    return as_int64(codes), [as_recorded(text) for text in encoded.dictionary.to_pylist()]
 
 
 def rows_of_table(table: "pyarrow.Table", rows: I64) -> "pyarrow.Table":
-    """Return some rows of a table, without Arrow's check for masked arrays: importing numpy.ma takes 15 ms."""
+    """Return some rows of a table.
+
+    The array of rows is made from its buffer, because Arrow checks numpy arrays for masks, for which it imports
+    numpy.ma (15 ms).
+    """
     pa = arrow()
     return table.take(pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(np.ascontiguousarray(rows))]))
 
 
 def flat(table: "pyarrow.Table", name: str) -> Any:
-    """Return a column as one array."""
+    """Return a column, which may consist of chunks, as one Arrow array."""
     column = table[name]
     if arrow().types.is_dictionary(column.type) and column.num_chunks > 1:
         column = column.unify_dictionaries()

@@ -1,7 +1,8 @@
-"""Content-addressed ids: equal recordings and equal objects have equal ids on all hosts.
+"""Makes ids of recordings and objects from their content, so that equal ones have equal ids on all hosts.
 
-An id is BLAKE2b of 128 bits (RFC 7693, ``hashlib``), of a recording's bytes or of an object's identifying data.
-The hash is cryptographic because recordings may come from anywhere: nobody can craft a file with the id of another.
+An id is a BLAKE2b digest of 128 bits (RFC 7693, ``hashlib``): of the bytes of a recording, or of what identifies an
+object. The hash is cryptographic because recordings may come from anywhere: nobody can craft a file that has the id of
+another file.
 """
 
 from collections.abc import Iterable
@@ -9,13 +10,16 @@ from functools import partial
 from hashlib import blake2b, file_digest
 from pathlib import Path
 
-_WIDTH = 16
+_DIGEST_SIZE = 16
 """Bytes of an id."""
 
 
 def text_id(*facts: bytes | str | int) -> bytes:
-    """Hash a few values, each preceded by its type and length, so that no two lists collide."""
-    digest = blake2b(digest_size=_WIDTH)
+    """Return the digest of a list of values, each preceded by its type and length.
+
+    So ("ab", "c") and ("a", "bc"), which have the same bytes, have different ids.
+    """
+    digest = blake2b(digest_size=_DIGEST_SIZE)
     for fact in facts:
         raw = fact if isinstance(fact, bytes) else str(fact).encode("utf-8", "surrogateescape")
         digest.update(f"{type(fact).__name__}:{len(raw)}:".encode() + raw)
@@ -23,18 +27,20 @@ def text_id(*facts: bytes | str | int) -> bytes:
 
 
 def recording_id(files: Iterable[Path]) -> bytes:
-    """Return the id of a recording: of the bytes of its files in any order, including those in its directories.
+    """Return the id of a recording, of which ``files`` are the files and directories, in any order.
 
-    Raises OSError if one cannot be read.
+    It depends on the bytes of all files alone, not on their names. Raises OSError if one cannot be read.
     """
-    digests = sorted(_file_digest(one) for path in files for one in _files_of(path))
+    digests = sorted(_file_digest(file) for path in files for file in _files_of(path))
     return text_id("recording", *digests)
 
 
 def _files_of(path: Path) -> list[Path]:
-    return sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
+    """Return all files in a directory, at any depth; of a file, the file itself."""
+    return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
 
 
 def _file_digest(path: Path) -> bytes:
+    """Return the digest of a file's bytes."""
     with path.open("rb", buffering=0) as file:
-        return file_digest(file, partial(blake2b, digest_size=_WIDTH)).digest()
+        return file_digest(file, partial(blake2b, digest_size=_DIGEST_SIZE)).digest()

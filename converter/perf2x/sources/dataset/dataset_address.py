@@ -1,4 +1,4 @@
-"""Parses dataset inputs: a folder or URL, and optional tags: ``profiles/?version=1&service=web``."""
+"""Parses the address of a dataset: a folder or URL, and optional tags, as in ``profiles/?version=1&service=web``."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,19 +9,19 @@ from perf2x.errors import OptionError
 
 
 class DatasetAddress(Frozen):
-    """A folder or URL, and the tags that recordings must have; the tag ``date`` is the day when they began."""
+    """A folder or URL, and the tags by which recordings are selected; the tag ``date`` is the day when one began."""
 
     root: str
     tags: Mapping[str, str]
 
 
 def is_dataset(text: str) -> bool:
-    """Return whether an input is a dataset: a URL, or a folder with a table of recordings, with or without tags."""
+    """Return whether an input is a dataset: any URL, or a folder with a table of recordings; tags may follow."""
     return is_address(text) or (not Path(text).is_file() and (Path(_root_of(text)) / "recordings").is_dir())
 
 
 def parse_address(text: str) -> DatasetAddress:
-    """Split an input into folder and tags. Raises OptionError for tags that are not KEY=VALUE."""
+    """Split an input into folder or URL, and tags. Raises OptionError for tags that are not KEY=VALUE."""
     from urllib.parse import unquote, unquote_plus, urlsplit
 
     root = _root_of(text)
@@ -29,11 +29,11 @@ def parse_address(text: str) -> DatasetAddress:
     for pair in pairs:
         if "=" not in pair.strip("="):
             raise OptionError(f"{text}: expected KEY=VALUE after the question mark, not {pair!r}")
-    named = (pair.partition("=") for pair in pairs)
+    tags = (pair.partition("=") for pair in pairs)
     root = unquote(urlsplit(root).path) if root.startswith("file://") else root
-    return DatasetAddress(root, {unquote_plus(key): unquote_plus(value) for key, _, value in named})
+    return DatasetAddress(root, {unquote_plus(key): unquote_plus(value) for key, _, value in tags})
 
 
 def _root_of(text: str) -> str:
-    """Return the part of an input before its tags; a folder's own name may have a question mark."""
+    """Return the part of an input before its tags; the name of an existing folder may contain a question mark."""
     return text if not is_address(text) and Path(text).exists() else text.partition("?")[0]

@@ -1,7 +1,9 @@
-"""Tables of a dataset: names, columns and types, and the schema's version.
+"""Defines the tables of a dataset: their names, columns and types, and the version of this schema.
 
-docs/parquet.md describes them for readers. ``_VERSION`` changes whenever a column is added, removed or changes meaning.
-The version is in the description of each table, which OPTIMIZE and other tools preserve.
+docs/parquet.md describes what the tables hold. ``_VERSION`` changes when a column is added, removed, or changes its
+meaning. It is stored in the description of each table, which OPTIMIZE and other tools preserve.
+
+Types are named as in ``_type``: text, bool, i32, i64, and lists of these or of structs. A question mark allows null.
 """
 
 import os
@@ -19,46 +21,48 @@ if TYPE_CHECKING:
 
 _VERSION = 4
 DATE = "date"
-"""The last partition column of tables; the partition columns before it are tags."""
+"""The last partition column of tables, the day of the recording; the partition columns before it are tags."""
 LINE = ("function", "system_name", "file", "line", "start_line")
-"""Fields of a line: a function at a place, the innermost inlined one first."""
+"""Fields of the structs in a list of lines: the functions at a place, the innermost inlined one first."""
 OF_ATTEMPT = ("recording", "attempt")
 """Columns that identify a row's recording, and the attempt that added it."""
-_OF_RECORDING = dict.fromkeys(OF_ATTEMPT, "text")
-_NAMES = {"lines": "lines", "is_exact": "bool", "has_inlines": "bool"}
+_ATTEMPT_COLUMNS = dict.fromkeys(OF_ATTEMPT, "text")
+_NAME_COLUMNS = {"lines": "lines", "is_exact": "bool", "has_inlines": "bool"}
+# columns of the table of mappings with numbers, and the field of a profile's Mappings that each one stores
 MAPPINGS = {"start": "start", "limit": "limit", "file_offset": "offset", "pid": "pid", "is_kernel": "is_kernel"}
 MAPPING_TEXTS = {"file": "filename", "build_id": "build_id"}
-"""Text columns of the table of mappings, with the field of a profile's Mappings that each one stores."""
+"""Columns of the table of mappings with texts, and the field of a profile's Mappings that each one stores."""
 META = {
     "source": "source", "host": "hostname", "start_ns": "wall_start_ns", "duration_ns": "duration_ns", "arch": "arch",
     "kernel": "os_release", "cmdline": "command_line", "perf_version": "perf_version", "cpus": "cpus",
     "clock_start_ns": "start_ns",
 }  # fmt: skip
-"""Columns of the table of recordings, with the field of a profile's Meta that each one stores."""
-_PLACE = {"object_id": "text", "file_offset": "i64", "mode": "text", "is_return": "bool", "variant": "i32"}
-KEY = tuple(_PLACE)
-"""Columns that identify a place in all recordings."""
+"""Columns of the table of recordings, and the field of a profile's Meta that each one stores."""
+_KEY_COLUMNS = {"object_id": "text", "file_offset": "i64", "mode": "text", "is_return": "bool", "variant": "i32"}
+KEY = tuple(_KEY_COLUMNS)
+"""Columns that identify a place, whatever recordings it occurs in."""
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     "symbols": {
-        **_PLACE, **_NAMES, "reason": "text",
+        **_KEY_COLUMNS, **_NAME_COLUMNS, "reason": "text",
     },
-    "stacks": {**_OF_RECORDING, "stack": "i32", "places": "numbers"},
+    "stacks": {**_ATTEMPT_COLUMNS, "stack": "i32", "places": "numbers"},
     "places": {
-        **_OF_RECORDING, "place": "i32", "mapping": "i32?", "object_id": "text", "build_id": "text", "file": "text",
-        **_PLACE, "is_local": "bool", **_NAMES, "lines": "lines?",  # object_id of _PLACE keeps its first place
+        **_ATTEMPT_COLUMNS, "place": "i32", "mapping": "i32?", "object_id": "text", "build_id": "text", "file": "text",
+        **_KEY_COLUMNS, "is_local": "bool", **_NAME_COLUMNS,
+        "lines": "lines?",  # object_id keeps its first position, not that in _KEY_COLUMNS
     },
     "mappings": {
-        **_OF_RECORDING, "mapping": "i32", "object_id": "text", "base": "i64", "variant": "i32", "is_local": "bool",
+        **_ATTEMPT_COLUMNS, "mapping": "i32", "object_id": "text", "base": "i64", "variant": "i32", "is_local": "bool",
         "start": "i64", "limit": "i64", "file_offset": "i64", "file": "text", "build_id": "text", "pid": "i32",
         "is_kernel": "bool", "looked_up": "bool",
     },
     "samples": {
-        **_OF_RECORDING, "event": "text", "unit": "text", "event_number": "i32", "comm": "text", "process": "text",
+        **_ATTEMPT_COLUMNS, "event": "text", "unit": "text", "event_number": "i32", "comm": "text", "process": "text",
         "pid": "i32", "tid": "i32", "cgroup": "text?", "stack": "i32?", "value": "i64", "count": "i64",
         "time_ns": "i64?", "cpu": "i32?",
     },
     "recordings": {
-        **_OF_RECORDING, "source": "text", "host": "text", "start_ns": "i64?", "duration_ns": "i64", "arch": "text",
+        **_ATTEMPT_COLUMNS, "source": "text", "host": "text", "start_ns": "i64?", "duration_ns": "i64", "arch": "text",
         "kernel": "text", "cmdline": "texts", "samples": "i64", "lost": "i64", "deferred_missing": "i64",
         "tags": "tags", "error": "text?", "kernel_build_id": "text", "perf_version": "text", "cpus": "i32",
         "clock_start_ns": "i64", "is_timeline": "bool", "default_event": "i32", "events": "events", "facts": "text",
@@ -66,18 +70,18 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     },
 }  # fmt: skip
 TABLES = tuple(COLUMNS)
-"""Names in the order of writing: a table comes after all tables to which its rows refer, and recordings come last."""
+"""Names of all tables in the order of writing: a table comes after those to which its rows refer, recordings last."""
 OF_RECORDINGS = TABLES[1:]
 """Tables whose rows belong to one recording each; they are partitioned by tags and the day."""
 
 
 def date_of(start_ns: int | None) -> str:
-    """Return the day of a start in UTC, "" if unknown."""
+    """Return the day (UTC) of a time in nanoseconds since the epoch, as 2026-01-31; "" if the time is unknown."""
     return datetime.fromtimestamp(start_ns // 10**9, UTC).strftime("%Y-%m-%d") if start_ns else ""
 
 
 def description(table: str) -> str:
-    """Return the text of a table's description."""
+    """Return the description of a table, which states the version of the schema."""
     return f"perf2x dataset, version {_VERSION}: {table}"
 
 
@@ -93,22 +97,23 @@ def arrow() -> ModuleType:
 
 @lru_cache
 def schema_of(table: str, partition: tuple[str, ...] = ()) -> "pyarrow.Schema":
-    """Return the columns of a table, followed by its partition columns."""
+    """Return the Arrow schema of a table: its columns, then its partition columns."""
     pa = arrow()
     fields = [pa.field(name, _type(kind.rstrip("?")), kind.endswith("?")) for name, kind in COLUMNS[table].items()]
     return pa.schema([*fields, *(pa.field(name, pa.string()) for name in partition)])
 
 
 def _type(kind: str) -> Any:
+    """Return the Arrow type of a column by its name in ``COLUMNS``, without question mark."""
     pa = arrow()
-    text, whole = pa.string(), pa.int32()
+    text, i32 = pa.string(), pa.int32()
     structs = {
-        "lines": dict(zip(LINE, (text, text, text, whole, whole), strict=True)),
+        "lines": dict(zip(LINE, (text, text, text, i32, i32), strict=True)),
         "events": {"name": text, "unit": text, "period": pa.int64(), "frequency": pa.int64(), "is_wait": pa.bool_(),
-                   "leader": whole},
+                   "leader": i32},
     }  # fmt: skip
-    plain = {
-        "text": text, "bool": pa.bool_(), "i32": whole, "i64": pa.int64(), "texts": pa.list_(text),
-        "numbers": pa.list_(whole), "tags": pa.map_(text, text),
+    simple_types = {
+        "text": text, "bool": pa.bool_(), "i32": i32, "i64": pa.int64(), "texts": pa.list_(text),
+        "numbers": pa.list_(i32), "tags": pa.map_(text, text),
     }  # fmt: skip
-    return plain[kind] if kind in plain else pa.list_(pa.struct(list(structs[kind].items())))
+    return simple_types[kind] if kind in simple_types else pa.list_(pa.struct(list(structs[kind].items())))

@@ -1,6 +1,8 @@
-"""Reads and writes the Delta tables of a dataset: deltalake manages the log of each table, pyarrow its data files.
+"""Reads and writes the Delta tables of a dataset.
 
-pyarrow writes and verifies the checksums of pages (CRC-32); deltalake's own writer and DuckDB do not.
+A Delta table is a folder with a transaction log and Parquet files. deltalake manages the log; pyarrow reads and writes
+the data files, because it writes and verifies checksums of their pages (CRC-32), as neither deltalake's own writer nor
+DuckDB does.
 
 A dataset may be hostile: files outside a table are refused, and the sizes that a data file states are checked before
 its rows are read.
@@ -40,13 +42,14 @@ if TYPE_CHECKING:
     import pyarrow
 
 Parts = tuple[str | None, ...]
-"""Values of the partition columns, in their order; None for null."""
-Made = TypeVar("Made")
-_TRIES = 200
-"""How often a change of a table is tried: an attempt fails if another writer commits first."""
+"""Values of a table's partition columns, in the order of the columns; None for null."""
+Result = TypeVar("Result")
+_MAX_TRIES = 200
+"""How often a change of a table is tried: a try fails if another writer commits first."""
+# of new tables: after how many commits the log is summarized, and how long its entries are kept
 _SETTINGS = {"delta.checkpointInterval": "20", "delta.logRetentionDuration": "interval 1 days"}
-_ROWS_OF_GROUP = 1 << 17
-"""Maximum number of rows in a row group of a Parquet file."""
+_ROW_GROUP_SIZE = 1 << 17
+"""Largest number of rows in a row group of a Parquet file."""
 
 
 def _deltalake() -> ModuleType:
@@ -59,17 +62,17 @@ def _deltalake() -> ModuleType:
 
 
 def new_attempt() -> str:
-    """Return a unique id for what one task writes; later ids sort after earlier ones."""
+    """Return a unique id for what one task writes; ids sort by the time at which they were made."""
     return f"{time.time_ns():016x}{os.urandom(8).hex()}"
 
 
 def written_ns(attempt: str) -> int:
-    """Return when an attempt was made, in nanoseconds since the epoch; 0 for unknown ids."""
+    """Return when the id of an attempt was made, in nanoseconds since the epoch; 0 for ids of another form."""
     return int(attempt[:16], 16) if re.fullmatch("[0-9a-f]{32}", attempt) else 0
 
 
 class DataFile(Frozen):
-    """A data file of a table."""
+    """A data file of a table: its path in the table, its bytes, and its values of the partition columns."""
 
     path: str
     size: int
@@ -77,47 +80,51 @@ class DataFile(Frozen):
 
 
 class DeltaTables:
-    """The tables below a folder or a URL."""
+    """The tables of the dataset in a folder or at a URL."""
 
     def __init__(self, root: str) -> None:
         self.root = root.rstrip("/") if is_address(root) else str(Path(root))
         self.options = _storage_options(root)
 
-    def place(self, table: str) -> str:
-        """Return the address of a table."""
+    def address(self, table: str) -> str:
+        """Return the path or URL of a table."""
         return f"{self.root}/{table}"
 
     def open(self, table: str) -> Any:
-        """Return the table's current state, None if it does not exist.
+        """Return the current state of a table, as a deltalake.DeltaTable; None if the table does not exist.
 
         Raises FormatError if the table has another schema version, or features of Delta that perf2x does not read.
         """
-        module, place = _deltalake(), self.place(table)
-        if not is_address(place) and not Path(place, "_delta_log").is_dir():
+        module, address = _deltalake(), self.address(table)
+        if not is_address(address) and not Path(address, "_delta_log").is_dir():
             return None
-        with _in_one_sentence(place):
+        with _errors_in_one_sentence(address):
             try:
-                found = module.DeltaTable(place, storage_options=self.options)
+                opened = module.DeltaTable(address, storage_options=self.options)
             except module.exceptions.TableNotFoundError:
                 return None
-            text = found.metadata().description
+            text = opened.metadata().description
             if text != description(table):
-                raise FormatError(f"{place}: {text or 'not part of a dataset'}; this perf2x reads {description(table)}")
-            if found.protocol().min_reader_version > 1:
-                raise FormatError(f"{place}: it has features of Delta that perf2x does not read (deletion vectors?)")
-        return found
+                raise FormatError(
+                    f"{address}: {text or 'not part of a dataset'}; this perf2x reads {description(table)}"
+                )
+            if opened.protocol().min_reader_version > 1:
+                raise FormatError(f"{address}: it has features of Delta that perf2x does not read (deletion vectors?)")
+        return opened
 
     def require(self, table: str) -> Any:
-        """Return the table's current state. Raises FormatError if it does not exist."""
-        found = self.open(table)
-        if found is None:
+        """Return the current state of a table, as ``open`` does. Raises FormatError if the table does not exist."""
+        opened = self.open(table)
+        if opened is None:
             missing = f"not a dataset: it has no table of {table} (docs/parquet.md)"
-            why = "no recordings yet" if table == TABLES[-1] and _is_begun(Path(self.place(table))) else missing
+            why = (
+                "no recordings yet" if table == TABLES[-1] and _was_interrupted(Path(self.address(table))) else missing
+            )
             raise FormatError(f"{self.root}: {why}")
-        return found
+        return opened
 
     def make(self, partitions: Sequence[str]) -> tuple[str, ...]:
-        """Create the missing tables of the dataset, and return its partition columns.
+        """Create the tables of the dataset that do not exist, and return its partition columns.
 
         A new dataset is partitioned by the tags ``partitions``, then by the day.
 
@@ -125,37 +132,39 @@ class DeltaTables:
         OutputError if the dataset cannot be written.
         """
         module, keys = _deltalake(), (*(key for key in partitions if key != DATE), DATE)
-        kept = [key for key in keys[:-1] if any(key in COLUMNS[table] for table in OF_RECORDINGS)]
-        if kept:
-            raise SettingError("", "partition", f" {kept[0]}: tables have a column of this name")
+        reserved = [key for key in keys[:-1] if any(key in COLUMNS[table] for table in OF_RECORDINGS)]
+        if reserved:
+            raise SettingError("", "partition", f" {reserved[0]}: tables have a column of this name")
         for table in reversed(TABLES):
-            found = self.open(table)
-            if found is None:
+            opened = self.open(table)
+            if opened is None:
                 columns = list(keys) if table in OF_RECORDINGS else []
-                with _in_one_sentence(self.place(table), OutputError):
+                with _errors_in_one_sentence(self.address(table), OutputError):
                     if not is_address(self.root):
-                        Path(self.place(table)).mkdir(parents=True, exist_ok=True)
+                        Path(self.address(table)).mkdir(parents=True, exist_ok=True)
                     module.DeltaTable.create(
-                        self.place(table), schema_of(table, tuple(columns)), "ignore", columns, name=table,
+                        self.address(table), schema_of(table, tuple(columns)), "ignore", columns, name=table,
                         description=description(table), storage_options=self.options,
                         configuration={**_SETTINGS, "delta.dataSkippingStatsColumns": KEY[0] if not columns
                                        else "recording"},
                     )  # fmt: skip
             if table == "recordings":
-                own = partition_of(self.require(table))
-                if partitions and own != keys:
+                existing = partition_of(self.require(table))
+                if partitions and existing != keys:
                     raise SettingError(
-                        f"{self.root}: partitioned by {', '.join(own)}; ", "partition", f" asks for {', '.join(keys)}"
+                        f"{self.root}: partitioned by {', '.join(existing)}; ",
+                        "partition",
+                        f" asks for {', '.join(keys)}",
                     )
-                keys = own
+                keys = existing
         return keys
 
-    def files(self, found: Any) -> list[DataFile]:
-        """Return the files of an open table, by name."""
-        columns = partition_of(found)
-        with _in_one_sentence(found.table_uri):
+    def files(self, opened: Any) -> list[DataFile]:
+        """Return the data files of an open table, sorted by path."""
+        columns = partition_of(opened)
+        with _errors_in_one_sentence(opened.table_uri):
             pa = arrow()
-            actions = pa.RecordBatchReader.from_stream(found.get_add_actions(flatten=True))  # pa.table imports pandas
+            actions = pa.RecordBatchReader.from_stream(opened.get_add_actions(flatten=True))  # pa.table imports pandas
             files = [
                 DataFile(unquote(row["path"]), row["size_bytes"], {key: row.get(f"partition.{key}") for key in columns})
                 for row in actions.read_all().to_pylist()
@@ -164,152 +173,164 @@ class DeltaTables:
                 raise pa.ArrowInvalid("one of its files lies outside it")
         return sorted(files, key=lambda file: file.path)
 
-    def read(self, table: str, found: Any, files: Sequence[DataFile], columns: Sequence[str] = ()) -> "pyarrow.Table":
-        """Read the rows of some files of a table; text columns are dictionary-encoded.
+    def read(self, table: str, opened: Any, files: Sequence[DataFile], columns: Sequence[str] = ()) -> "pyarrow.Table":
+        """Read the rows of some files of an open table; columns of texts are dictionary-encoded.
 
-        ``columns`` names the columns to read, which may be partition columns; if it is empty, all are read.
+        ``columns`` are the names of the columns to read, including partition columns; all are read if it is empty.
 
         Raises FormatError for files that are damaged or would take more memory than their size allows.
         """
-        place, source = self.place(table), self.scan(table, found, files)
-        with _in_one_sentence(place):
-            # a single thread needs a fifth less processor time, and the other tables are read meanwhile
+        address, source = self.address(table), self.scan(table, opened, files)
+        with _errors_in_one_sentence(address):
+            # a single thread takes a fifth less CPU time, and other threads read other tables meanwhile
             rows = source.to_table(list(columns or source.schema.names), use_threads=False)
-            holes = [field.name for field in rows.schema if not field.nullable and rows[field.name].null_count]
-            if holes:
-                raise arrow().ArrowInvalid(f"values are missing in {', '.join(holes)}")
+            damaged = [field.name for field in rows.schema if not field.nullable and rows[field.name].null_count]
+            if damaged:
+                raise arrow().ArrowInvalid(f"values are missing in {', '.join(damaged)}")
             rows = rows.unify_dictionaries().combine_chunks()
-            _check_texts(place, rows, sum(file.size for file in files))
+            _check_decoded_size(address, rows, sum(file.size for file in files))
             return rows
 
-    def scan(self, table: str, found: Any, files: Sequence[DataFile]) -> Any:
+    def scan(self, table: str, opened: Any, files: Sequence[DataFile]) -> Any:
         """Return the rows of some files as a pyarrow dataset, which reads on demand; texts are encoded as by ``read``.
 
-        Raises FormatError for a file that lacks a column of the table: pyarrow would fill that column with nulls.
+        Raises FormatError for a file that lacks a column of the table, which pyarrow would fill with nulls.
         """
-        module, pa, place = import_module("pyarrow.dataset"), arrow(), self.place(table)
-        with _in_one_sentence(place):
-            schema, store = schema_of(table, partition_of(found)), self._readable(place)
+        module, pa, address = import_module("pyarrow.dataset"), arrow(), self.address(table)
+        with _errors_in_one_sentence(address):
+            schema, store = schema_of(table, partition_of(opened)), self._readable(address)
             texts = [field.name for field in schema if field.name in COLUMNS[table] and field.type == pa.string()]
-            form = module.ParquetFileFormat(
+            file_format = module.ParquetFileFormat(
                 read_options=module.ParquetReadOptions(dictionary_columns=texts),
                 default_fragment_scan_options=module.ParquetFragmentScanOptions(
                     page_checksum_verification=True, pre_buffer=False
                 ),
             )
-            coded = pa.dictionary(pa.int32(), pa.string())
-            shown = pa.schema([field.with_type(coded) if field.name in texts else field for field in schema])
+            encoded = pa.dictionary(pa.int32(), pa.string())
+            read_schema = pa.schema([field.with_type(encoded) if field.name in texts else field for field in schema])
             fragments = []
             for file in files:
-                piece = form.make_fragment(file.path, store, _expression(tuple(file.parts.items())))
-                _check_file(table, place, file, piece.metadata)
-                fragments.append(piece)
-            return module.FileSystemDataset(fragments, shown, form, store)
+                fragment = file_format.make_fragment(file.path, store, _expression(tuple(file.parts.items())))
+                _check_stated_size(table, address, file, fragment.metadata)
+                fragments.append(fragment)
+            return module.FileSystemDataset(fragments, read_schema, file_format, store)
 
-    def _readable(self, place: str) -> Any:
-        """Return the file system for reading a table: for a folder pyarrow's own, which is twice as fast."""
+    def _readable(self, address: str) -> Any:
+        """Return the file system for reading a table: for a folder pyarrow's own, which takes half the time."""
         fs = import_module("pyarrow.fs")
-        return self._stored(place) if is_address(place) else fs.SubTreeFileSystem(place, fs.LocalFileSystem())
+        return self._stored(address) if is_address(address) else fs.SubTreeFileSystem(address, fs.LocalFileSystem())
 
-    def _stored(self, place: str) -> Any:
+    def _stored(self, address: str) -> Any:
+        """Return the file system of the table's object store or folder, as deltalake writes it."""
         handler = import_module("deltalake.fs").DeltaStorageHandler
-        return import_module("pyarrow.fs").PyFileSystem(handler(place, self.options))
+        return import_module("pyarrow.fs").PyFileSystem(handler(address, self.options))
 
     def append(self, table: str, rows: "Mapping[Parts, pyarrow.Table]", attempt: str) -> None:
-        """Add rows to a table, a file per partition, in one commit. Raises OutputError if that fails."""
+        """Add rows to a table by their partition values, in a new file for each, with one commit.
+
+        Raises OutputError if that fails.
+        """
         module, parquet = _deltalake(), import_module("pyarrow.parquet")
-        found = self.require(table)
-        columns, store, actions = partition_of(found), self._stored(self.place(table)), []
+        opened = self.require(table)
+        columns, store, actions = partition_of(opened), self._stored(self.address(table)), []
         add = import_module("deltalake.transaction").AddAction
-        with _in_one_sentence(self.place(table), OutputError):
-            for parts, each in rows.items():
+        with _errors_in_one_sentence(self.address(table), OutputError):
+            for parts, rows_of_file in rows.items():
                 path = "/".join([*map(_folder, columns, parts), f"{attempt}-{os.urandom(4).hex()}.parquet"])
                 with store.open_output_stream(path) as out:
                     # Snappy (the default) as in deltalake: with zstd, reading many small columns takes twice the time.
                     # No statistics: they have no checksum, so damaged ones would make a reader skip rows. The log has
                     # statistics (_stats).
                     parquet.write_table(
-                        each, out, write_page_checksum=True, row_group_size=_ROWS_OF_GROUP, write_statistics=False
+                        rows_of_file,
+                        out,
+                        write_page_checksum=True,
+                        row_group_size=_ROW_GROUP_SIZE,
+                        write_statistics=False,
                     )
                     size = out.tell()
                 actions.append(add(path, size, dict(zip(columns, parts, strict=True)), time.time_ns() // 10**6, True,
-                                   _stats(each)))  # fmt: skip
-            properties = module.CommitProperties(max_commit_retries=_TRIES)
-            found.create_write_transaction(
-                actions, "append", found.schema(), list(columns), commit_properties=properties
+                                   _stats(rows_of_file)))  # fmt: skip
+            properties = module.CommitProperties(max_commit_retries=_MAX_TRIES)
+            opened.create_write_transaction(
+                actions, "append", opened.schema(), list(columns), commit_properties=properties
             )
 
-    def change(self, table: str, act: Callable[[Any], Made]) -> Made:
-        """Return the result of ``act``, which changes a table; call it once more after each conflict with a writer.
+    def change(self, table: str, act: Callable[[Any], Result]) -> Result:
+        """Return the result of ``act``, which changes the open table that it gets.
+
+        After a conflict with another writer, it is called again, with the table's new state.
 
         Raises OutputError if ``act`` fails, or after too many conflicts.
         """
         conflict = _deltalake().exceptions.CommitFailedError
-        for number in range(_TRIES):
-            with _in_one_sentence(self.place(table), OutputError), contextlib.suppress(conflict):
+        for number in range(_MAX_TRIES):
+            with _errors_in_one_sentence(self.address(table), OutputError), contextlib.suppress(conflict):
                 return act(self.require(table))
             time.sleep(min(0.01 * (number + 1), 0.5))
-        raise OutputError(f"cannot write {self.place(table)}: other commands keep changing it")
+        raise OutputError(f"cannot write {self.address(table)}: other commands keep changing it")
 
-    def merge(self, table: str, rows: "pyarrow.Table", same: str, later: str) -> None:
+    def merge(self, table: str, rows: "pyarrow.Table", is_same: str, replaces: str) -> None:
         """Add rows to a table, or replace rows of the table by them.
 
-        ``same`` and ``later`` are SQL conditions on a new row ``s`` and a row ``t`` of the table. A new row that is not
-        the ``same`` as any ``t`` is added; otherwise it replaces that ``t`` if ``later`` holds.
+        ``is_same`` and ``replaces`` are SQL conditions on a new row ``s`` and a row ``t`` of the table. A new row is
+        added if ``is_same`` does not hold for any ``t``; otherwise it replaces that ``t`` if ``replaces`` holds.
 
         Raises OutputError if that fails.
         """
 
-        def act(found: Any) -> None:
-            merger = found.merge(rows, same, source_alias="s", target_alias="t", **writing())
-            merger.when_matched_update_all(later).when_not_matched_insert_all().execute()
+        def act(opened: Any) -> None:
+            merger = opened.merge(rows, is_same, source_alias="s", target_alias="t", **no_retries())
+            merger.when_matched_update_all(replaces).when_not_matched_insert_all().execute()
 
         self.change(table, act)
 
 
-def writing() -> dict[str, Any]:
-    """Return the settings of every change by deltalake: one attempt only, because ``DeltaTables.change`` retries."""
+def no_retries() -> dict[str, Any]:
+    """Return keyword arguments for changes by deltalake, which must not retry: ``DeltaTables.change`` does."""
     return {"commit_properties": _deltalake().CommitProperties(max_commit_retries=0)}
 
 
-def _is_begun(folder: Path) -> bool:
+def _was_interrupted(folder: Path) -> bool:
     """Return whether a folder was left by a command that was killed before the first commit to a table."""
-    return folder.is_dir() and {one.name for one in folder.iterdir()} <= {"_delta_log"}
+    return folder.is_dir() and {entry.name for entry in folder.iterdir()} <= {"_delta_log"}
 
 
-def partition_of(found: Any) -> tuple[str, ...]:
+def partition_of(opened: Any) -> tuple[str, ...]:
     """Return the partition columns of an open table."""
-    return tuple(found.metadata().partition_columns)
+    return tuple(opened.metadata().partition_columns)
 
 
 @lru_cache
 def _expression(parts: tuple[tuple[str, str | None], ...]) -> Any:
     """Return partition values as a pyarrow expression; cached, because making one takes half a millisecond."""
     module = import_module("pyarrow.dataset")
-    each = (module.field(key) == value if value is not None else module.field(key).is_null() for key, value in parts)
-    return reduce(and_, each, module.scalar(True))
+    conditions = (
+        module.field(key) == value if value is not None else module.field(key).is_null() for key, value in parts
+    )
+    return reduce(and_, conditions, module.scalar(True))
 
 
-def _check_file(table: str, place: str, file: DataFile, metadata: Any) -> None:
-    """Check a data file before its rows are read.
+def _check_stated_size(table: str, address: str, file: DataFile, metadata: Any) -> None:
+    """Check what a data file states about itself, before its rows are read.
 
-    Raises FormatError if the rows would take more memory than the file's size allows, ArrowInvalid if a column is
-    missing.
+    Raises FormatError if its rows, decompressed, would take more memory than the file's size allows; ArrowInvalid if a
+    column is missing.
     """
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     limit = memory_limit(file.size)
     bytes_of_rows = sum(group.total_byte_size for group in groups) + metadata.num_rows
     if bytes_of_rows > limit or any(group.total_byte_size < 0 for group in groups):
-        raise FormatError(*too_large(f"{place}/{file.path}: ", file.size, limit))
+        raise FormatError(*too_large(f"{address}/{file.path}: ", file.size, limit))
     if missing := COLUMNS[table].keys() - set(metadata.schema.to_arrow_schema().names):
         raise arrow().ArrowInvalid(f"{file.path} has no {', '.join(sorted(missing))}")
 
 
-def _check_texts(path: str, rows: "pyarrow.Table", size: int) -> None:
-    """Check the texts of rows that were read from files of ``size`` bytes.
+def _check_decoded_size(path: str, rows: "pyarrow.Table", size: int) -> None:
+    """Check the dictionary-encoded texts of rows that were read from files of ``size`` bytes.
 
-    Raises FormatError if all texts, written out in each row, would take more memory than the size allows; ArrowInvalid
-    for texts that are not UTF-8.
+    A text in a dictionary takes its bytes once, but later steps may repeat it in each row. Raises FormatError if that
+    would take more memory than the size allows; ArrowInvalid for texts that are not UTF-8.
     """
     compute: Any = import_module("pyarrow.compute")
     rows.validate(full=True)
@@ -321,22 +342,28 @@ def _check_texts(path: str, rows: "pyarrow.Table", size: int) -> None:
 
 
 def _folder(column: str, value: str | None) -> str:
-    """Return the folder name of a partition: readable but inexact, because readers take the value from the log."""
+    """Return the name of a partition's folder, for people: readers take the value from the log.
+
+    So characters that are unsafe in names can be replaced.
+    """
     return re.sub(r"[^\w.=-]", "_", f"{column}={value or '__HIVE_DEFAULT_PARTITION__'}"[:100], flags=re.ASCII)
 
 
 def _stats(rows: "pyarrow.Table") -> str:
-    """Return the log's statistics of a new file as JSON: its number of rows and the limits of its first column."""
+    """Return the statistics of a new file for the log, as JSON: its number of rows, and limits of its first column."""
     key = rows.column_names[0]
-    ends = import_module("pyarrow.compute").min_max(rows[key]).as_py()
+    limits = import_module("pyarrow.compute").min_max(rows[key]).as_py()
     return json.encode(
-        {"numRecords": len(rows), "minValues": {key: ends["min"]}, "maxValues": {key: ends["max"]},
+        {"numRecords": len(rows), "minValues": {key: limits["min"]}, "maxValues": {key: limits["max"]},
          "nullCount": {key: 0}}
     ).decode()  # fmt: skip
 
 
 def _storage_options(root: str) -> dict[str, str] | None:
-    """Return settings of an object store that its client does not take from the environment; None for a folder."""
+    """Return settings of an object store that its client does not read from the environment; None for a folder.
+
+    The only one allows an endpoint without TLS, such as a local MinIO.
+    """
     if not is_address(root):
         return None
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
@@ -344,8 +371,8 @@ def _storage_options(root: str) -> dict[str, str] | None:
 
 
 @contextlib.contextmanager
-def _in_one_sentence(place: str, kind: type[OutputError] | type[FormatError] = FormatError) -> Iterator[None]:
-    """Convert errors of deltalake and pyarrow to a ``kind`` with one sentence; commit conflicts pass through."""
+def _errors_in_one_sentence(address: str, kind: type[OutputError] | type[FormatError] = FormatError) -> Iterator[None]:
+    """Convert errors of deltalake and pyarrow to a ``kind`` with one sentence, except commit conflicts."""
     module, pa = _deltalake(), arrow()
     try:
         yield
@@ -355,8 +382,10 @@ def _in_one_sentence(place: str, kind: type[OutputError] | type[FormatError] = F
         raise MemoryError(str(error)) from None
     except (module.exceptions.DeltaError, pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         text = " ".join(str(error).split())[:500] or type(error).__name__
-        raise kind(f"cannot write {place}: {text}" if kind is OutputError else f"{place}: damaged: {text}") from None
+        raise kind(
+            f"cannot write {address}: {text}" if kind is OutputError else f"{address}: damaged: {text}"
+        ) from None
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # a panic in deltalake's Rust code is not an Exception
             raise
-        raise kind(f"{place}: damaged: {str(error)[:500]}") from None
+        raise kind(f"{address}: damaged: {str(error)[:500]}") from None

@@ -1,4 +1,4 @@
-"""Columns that identify places in objects, as arrays and as rows of tables."""
+"""Converts the columns that identify places in objects, between numpy arrays and tables of a dataset."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,37 +13,37 @@ if TYPE_CHECKING:
 
 
 class PlaceKeys(Frozen):
-    """Keys that identify the places of one object."""
+    """What distinguishes the n places of an object, or, beside the object, the places of several objects."""
 
     offset: U64
-    """(n,) in the object."""
+    """(n,) distance in bytes from the object's base (``CodeObjects.base``)."""
     mode: U8
-    """(n,) uapi.CpuMode"""
+    """(n,) CpuMode."""
     is_return: Bools
-    """(n,) whether the place is a return address."""
+    """(n,) whether the place is a return address; otherwise it is the address of an instruction."""
     variant: AnyArray
-    """(n,) as in CodeObjects."""
+    """(n,) as in ``CodeObjects.variant``."""
 
     def columns(self) -> dict[str, Any]:
-        """The columns of tables."""
+        """Return the columns that have these keys in tables, by name."""
         return {
             "file_offset": self.offset, "mode": text_column(MODE_NAMES, self.mode),
             "is_return": self.is_return, "variant": self.variant,
         }  # fmt: skip
 
     def flags(self) -> I64:
-        """Return (n,) everything but the offset as one number."""
-        found: I64 = as_int64(self.variant) << 8 | as_int64(self.mode) << 1 | self.is_return
-        return found
+        """Return (n,) all keys except the offset, packed into a number."""
+        packed: I64 = as_int64(self.variant) << 8 | as_int64(self.mode) << 1 | self.is_return
+        return packed
 
 
 def keys_of_rows(rows: "pyarrow.Table") -> PlaceKeys:
-    """Return the keys of a table's rows; an invalid mode is UNKNOWN."""
-    code, known = texts(rows, "mode")
+    """Return the keys of a table's rows; a mode with an unknown name becomes CpuMode.UNKNOWN."""
+    mode_codes, distinct = texts(rows, "mode")
     modes = {text: mode for mode, text in enumerate(MODE_NAMES)}
     return PlaceKeys(
         as_uint64(numbers(rows, "file_offset")),
-        np.array([modes.get(text, CpuMode.UNKNOWN) for text in known], np.uint8)[code],
+        np.array([modes.get(text, CpuMode.UNKNOWN) for text in distinct], np.uint8)[mode_codes],
         numbers(rows, "is_return").astype(np.bool_),
         numbers(rows, "variant"),
     )

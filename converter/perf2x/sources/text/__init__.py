@@ -1,1 +1,1 @@
-"""Reads the output of other tools: text to samples, stacks and names."""
+"""Text inputs, such as the output of ``perf script``: samples, stacks and names as other tools printed them."""

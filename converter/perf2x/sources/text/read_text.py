@@ -12,35 +12,39 @@ from perf2x.sources.text.text_tables import Text
 Kind = type[ScriptText] | type[Folded]
 _KINDS: tuple[Kind, ...] = (ScriptText, Folded)
 """The kinds, in the order in which they are tried."""
-_FIRST, _BLOCK = 1 << 16, 1 << 20
-_MOST_NAMES, _BYTES_OF_NAME = 1 << 16, 64
-"""A text may have _MOST_NAMES distinct names, and one more for each _BYTES_OF_NAME bytes.
+# bytes by which a text is recognized, and bytes to read at once
+_RECOGNIZED_BYTES, _BLOCK_SIZE = 1 << 16, 1 << 20
+_FREE_NAMES, _BYTES_PER_NAME = 1 << 16, 64
+"""A text may have _FREE_NAMES distinct names, and one more for each _BYTES_PER_NAME bytes of its length.
 
-Names cost memory; in real texts they repeat.
+Names take memory, of which a hostile text must not take any amount; in real texts, names repeat.
 """
-_Done = Callable[[int], None]
-"""Called with the number of bytes that are no longer needed."""
+_ForgetBytes = Callable[[int], None]
+"""Called with the number of bytes from the start of the text that are not needed any more."""
 
 
 def text_kind(head: bytes) -> Kind | None:
-    """Return the kind of a text by its first bytes, whose last line may be incomplete; None for anything else."""
+    """Return the kind of a text by its first bytes, which may end within a line; None for anything else."""
     if b"\0" in head:
         return None
     head = head.replace(b"\r\n", b"\n")
-    whole = head[: head.rfind(b"\n") + 1] or head
-    return next((kind for kind in _KINDS if kind.is_kind(whole)), None)
+    complete_lines = head[: head.rfind(b"\n") + 1] or head
+    return next((kind for kind in _KINDS if kind.is_kind(complete_lines)), None)
 
 
-def read_text(data: U8, source: str, done: _Done) -> Text:
-    """Read a text of a known kind, named ``source``. Raises FormatError for impossible numbers and names."""
-    kind = text_kind(data[:_FIRST].tobytes())
+def read_text(data: U8, source: str, done: _ForgetBytes) -> Text:
+    """Read a text that ``text_kind`` recognizes, named ``source``.
+
+    Raises FormatError for counts whose sum is too large, and for too many names.
+    """
+    kind = text_kind(data[:_RECOGNIZED_BYTES].tobytes())
     assert kind is not None
     reader, parts = kind(), []
     reader.source = source
     for block in _blocks(data, kind.cut, done):
         parts.append(reader.read(block))
-        if reader.names > _MOST_NAMES + len(data) // _BYTES_OF_NAME:
-            raise FormatError(f"{source}: damaged: {reader.names:,} different names in {len(data):,} bytes")
+        if reader.name_count > _FREE_NAMES + len(data) // _BYTES_PER_NAME:
+            raise FormatError(f"{source}: damaged: {reader.name_count:,} different names in {len(data):,} bytes")
     frames, stacks = reader.stacks.table()
     return Text(
         kind=kind.kind,
@@ -49,23 +53,27 @@ def read_text(data: U8, source: str, done: _Done) -> Text:
         frames=frames,
         stacks=stacks,
         samples=join_tables(parts),
-        with_period=frozenset(range(len(reader.events))) - reader.without_period,
+        events_with_periods=frozenset(range(len(reader.events))) - reader.events_without_periods,
         not_read=reader.not_read,
         cut=reader.stacks.cut,
     )
 
 
 def _decoded(texts: Iterable[bytes]) -> list[str]:
+    """Decode texts; bytes that are not UTF-8 become surrogate escapes."""
     return [text.decode("utf-8", "surrogateescape") for text in texts]
 
 
-def _blocks(data: U8, cut: Callable[[bytes], int], done: _Done) -> Iterator[bytes]:
-    """Yield the text a few MiB at a time, cut between samples if possible."""
-    rest = b""
-    for start in range(0, len(data), _BLOCK):
-        block = rest + data[start : start + _BLOCK].tobytes().replace(b"\r\n", b"\n")
-        at = cut(block) or len(block)
-        yield block[:at]
-        rest = block[at:]
-        done(min(start + _BLOCK, len(data)))
-    yield rest
+def _blocks(data: U8, cut: Callable[[bytes], int], done: _ForgetBytes) -> Iterator[bytes]:
+    """Yield the text about 1 MiB at a time, cut between samples if possible.
+
+    ``cut`` returns the end of a block's last complete sample, 0 if it does not find one.
+    """
+    remainder = b""
+    for start in range(0, len(data), _BLOCK_SIZE):
+        block = remainder + data[start : start + _BLOCK_SIZE].tobytes().replace(b"\r\n", b"\n")
+        end = cut(block) or len(block)
+        yield block[:end]
+        remainder = block[end:]
+        done(min(start + _BLOCK_SIZE, len(data)))
+    yield remainder

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from perf2x.reader.containers.input_file import InputFile
 
 
-def _takes(head: bytes) -> bool:
+def _is_supported(head: bytes) -> bool:
     from perf2x.sources.text.read_text import text_kind
 
     return text_kind(head) is not None
@@ -24,4 +24,4 @@ def _open(
     return TextRecording(file, name, diagnostics, progress)
 
 
-TEXT = SourceKind(_takes, _open)
+TEXT = SourceKind(_is_supported, _open)

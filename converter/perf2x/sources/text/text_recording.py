@@ -1,4 +1,4 @@
-"""Presents a text as a recording: the tool that printed it has already stitched its stacks and named its frames."""
+"""Presents a text as a recording, whose stacks and names are those that the tool printed."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -56,11 +56,12 @@ from perf2x.symbolizer.object_resolver import function_row
 from perf2x.symbolizer.sources.symbol_source import Function
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
+# lines of the header that perf script --header prints
 _HEADER = re.compile(rb"^# (hostname|os release|perf version|arch|nrcpus online|cmdline) :\s*(.*?)\s*$", re.MULTILINE)
 
 
 class TextRecording(StitchedRecording):
-    """A text as ``model.recording.events.Recording``, without records."""
+    """A text as a Recording (``model.recording.events``), without side-band records."""
 
     def __init__(
         self,
@@ -71,14 +72,14 @@ class TextRecording(StitchedRecording):
     ) -> None:
         """Read all of the text; ``text_kind`` must recognize it. Raises FormatError if it cannot be read."""
 
-        def done(stop: int) -> None:
+        def free_and_report(stop: int) -> None:
             file.forget(0, stop)
             if progress is not None:
                 progress(stop, len(file.data))
 
         self.diagnostics = diagnostics
         head = file.data[:FIRST].tobytes()
-        self._text = text = read_text(file.data, source, done)
+        self._text = text = read_text(file.data, source, free_and_report)
         self._header = {key.decode(): value.decode("utf-8", "surrogateescape") for key, value in _HEADER.findall(head)}
         self._profile = _text_profile(text, Meta(source=source))
         diagnostics.add("text_lines_not_read", "they could not be interpreted.", text.not_read)
@@ -87,18 +88,18 @@ class TextRecording(StitchedRecording):
     @property
     def lacks(self) -> Lacks:
         """What a text does not have: addresses, files and records."""
-        named = f"{self._profile.meta.source} ({self._text.kind})"
-        missing = f"{named} does not have the data that ", " needs"
-        no_code = (f"{named} has names, not addresses in files, so there is no code to show",)
+        input_name = f"{self._profile.meta.source} ({self._text.kind})"
+        missing = f"{input_name} does not have the data that ", " needs"
+        no_code = (f"{input_name} has names, not addresses in files, so there is no code to show",)
         return {
             **dict.fromkeys(("files", "records", "trace"), missing),
-            "as_recorded": (f"{named} has no records, which would be printed",),
+            "as_recorded": (f"{input_name} has no records, which would be printed",),
             **dict.fromkeys(("listings", "code", "symbolize"), no_code),
         }
 
     @cached_property
     def session(self) -> Session:
-        """The properties in the header that ``perf script --header`` prints, and those of samples."""
+        """What is known about the session: from the header that ``perf script --header`` prints, and from samples."""
         header, samples = self._header, self._profile.samples
         sample_type = SampleType.TIME if samples.time is not None else 0
         sample_type |= SampleType.CPU if samples.cpu is not None else 0
@@ -139,8 +140,8 @@ class TextRecording(StitchedRecording):
         """Return empty reports: nothing was joined or unwound here."""
         return DeferredReport(), UnwindReport({})
 
-    def whole(self, options: LoadOptions) -> Profile:
-        """Return the profile with the properties in the header."""
+    def full_profile(self, options: LoadOptions) -> Profile:
+        """Return the profile of all samples, with what the header says about the machine."""
         session = self.session
         meta = replace(
             self._profile.meta, hostname=session.hostname, os_release=session.os_release, arch=session.arch,
@@ -149,9 +150,9 @@ class TextRecording(StitchedRecording):
         return replace(self._profile, meta=meta)
 
     def completed(self, profile: Profile, options: LoadOptions) -> Profile:
-        """Return the profile with the requested columns.
+        """Return the profile with the columns that ``options`` ask for.
 
-        If the text has no times, a timeline shows positions in the text instead.
+        If times are needed and the text has none, a sample's time is the sum of the counts before it in the text.
         """
         samples = profile.samples
         if options.needs_times and samples.time is None:
@@ -164,7 +165,7 @@ class TextRecording(StitchedRecording):
         return super().completed(replace(profile, samples=samples), options)
 
     def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
-        """Return the names in the text, the only ones there are."""
+        """Return the names in the text; nothing else could be looked up."""
         frames = [self._text.frames[number] for number in profile.locations.address.tolist()]
         shown = [lines if symbols.inline else lines[-1:] for _, _, lines in frames]
         count = as_int64([len(lines) for lines in shown])
@@ -187,14 +188,14 @@ _CLOCK = re.compile(r"(cpu|task)-clock\b.*")
 
 
 def _text_profile(text: Text, meta: Meta) -> Profile:
-    """Make the profile, a row for each sample, in order of time if samples have times.
+    """Make the profile, with a row for each sample, in the order of time if samples have times.
 
-    Frames have no addresses: each gets its number as a placeholder, in an object without addresses. The placeholders
-    are removed once the places have names (``model/transforms/drop_unused.py``).
+    Frames have no addresses, so each gets its row in ``text.frames`` as a placeholder. The placeholders are removed
+    once the locations have names (``model/transforms/drop_unused.py``).
     """
     strings = StringInterner()
     threads, thread = _threads(text, strings)
-    mappings, locations = _places(text, strings)
+    mappings, locations = _mappings_and_locations(text, strings)
     parent, location, leaf = prefix_tree(text.stacks, innermost_first=True)
     rows, stack = text.samples, as_int32(np.append(leaf, -1)[text.samples.stack])
     is_timed, has_cpu = bool((rows.time < LAST_TIME).any()), bool((rows.cpu >= 0).any())
@@ -204,11 +205,11 @@ def _text_profile(text: Text, meta: Meta) -> Profile:
         event=rows.event[order], thread=thread[order], stack=stack[order], value=rows.value[order],
         count=rows.count[order], time=rows.time[order] if is_timed else None, cpu=rows.cpu[order] if has_cpu else None,
     )  # fmt: skip
-    known = rows.time[rows.time < LAST_TIME]
-    first, last = (int(known.min()), int(known.max())) if len(known) else (0, 0)
+    known_times = rows.time[rows.time < LAST_TIME]
+    first, last = (int(known_times.min()), int(known_times.max())) if len(known_times) else (0, 0)
     none = np.zeros(0, np.int32)
     return Profile(
-        strings=strings.table(), events=tuple(_event(text, number) for number in range(len(text.events))),
+        strings=strings.table(), events=tuple(_event(text, row) for row in range(len(text.events))),
         threads=threads, mappings=mappings, functions=Functions(none, none, none, none), locations=locations,
         stacks=Stacks(parent, location), samples=samples,
         meta=replace(meta, start_ns=first, duration_ns=last - first),
@@ -216,42 +217,48 @@ def _text_profile(text: Text, meta: Meta) -> Profile:
     )  # fmt: skip
 
 
-def _event(text: Text, number: int) -> ProfileEvent:
-    name = text.events[number] or WEIGHT
-    is_time = number in text.with_period and _CLOCK.fullmatch(name)
+def _event(text: Text, row: int) -> ProfileEvent:
+    """Return an event of the text; its unit is nanoseconds for clocks, if their periods are recorded."""
+    name = text.events[row] or WEIGHT
+    is_time = row in text.events_with_periods and _CLOCK.fullmatch(name)
     return ProfileEvent(name, "nanoseconds" if is_time else "count", period=0, frequency=0)
 
 
 def _threads(text: Text, strings: StringInterner) -> tuple[Threads, AnyArray]:
-    """Return threads sorted by content, and the thread of each sample. A process is named after its main thread."""
+    """Return threads, sorted by content, and (samples,) the thread of each sample.
+
+    A process has the name of its main thread; if the text does not have that thread, the name of the thread itself.
+    """
     rank = argsort(as_int64(sorted(range(len(text.comms)), key=text.comms.__getitem__)))
     rows = text.samples
     first, thread = group_rows([rows.pid, rows.tid, rank[rows.comm]])
     pid, tid, comm = rows.pid[first], rows.tid[first], [text.comms[row] for row in rows.comm[first].tolist()]
-    leaders = {
-        one: name for one, other, name in zip(pid.tolist(), tid.tolist(), comm, strict=True) if one == other >= 0
+    main_threads = {
+        process_id: name
+        for process_id, thread_id, name in zip(pid.tolist(), tid.tolist(), comm, strict=True)
+        if process_id == thread_id >= 0
     }
-    process = [leaders.get(one, name) for one, name in zip(pid.tolist(), comm, strict=True)]
+    process = [main_threads.get(process_id, name) for process_id, name in zip(pid.tolist(), comm, strict=True)]
     return Threads(pid, tid, strings.add_all(comm), strings.add_all(process)), as_int32(thread)
 
 
-def _places(text: Text, strings: StringInterner) -> tuple[Mappings, Locations]:
+def _mappings_and_locations(text: Text, strings: StringInterner) -> tuple[Mappings, Locations]:
     """Return a mapping per object, and a location per frame; frames with neither name nor object have no mapping."""
     frames = text.frames
     objects = sorted({name for name, _, lines in frames if name or lines})
     kernels = {name for name, mode, _ in frames if mode == CpuMode.KERNEL} - {""}
-    number = {name: row for row, name in enumerate(objects)}
-    mapping = [number[name] if name or lines else -1 for name, _, lines in frames]
-    count, places = len(objects), np.arange(len(frames), dtype=np.uint64)
-    nowhere, no, none = np.zeros(count, np.uint64), falses(count), np.zeros(0, np.int32)
+    row_of_object = {name: row for row, name in enumerate(objects)}
+    mapping = [row_of_object[name] if name or lines else -1 for name, _, lines in frames]
+    count, placeholders = len(objects), np.arange(len(frames), dtype=np.uint64)
+    zero, no, none = np.zeros(count, np.uint64), falses(count), np.zeros(0, np.int32)
     mappings = Mappings(
-        start=nowhere, limit=nowhere, offset=nowhere, filename=strings.add_all(objects),
+        start=zero, limit=zero, offset=zero, filename=strings.add_all(objects),
         build_id=np.zeros(count, np.int32), pid=np.full(count, -1, np.int32),
         is_kernel=np.array([name in kernels for name in objects], np.bool_),
         has_functions=no, has_filenames=no, has_line_numbers=no, has_inline_frames=no,
     )  # fmt: skip
     return mappings, Locations(
-        address=places, lookup=places, mapping=as_int32(mapping),
+        address=placeholders, lookup=placeholders, mapping=as_int32(mapping),
         mode=np.array([mode for _, mode, _ in frames], np.uint8), synthetic=falses(len(frames)),
         line_offsets=zeros(len(frames) + 1), line_function=none, line_number=none,
     )  # fmt: skip

@@ -1,11 +1,12 @@
 """Collects the samples and distinct stacks of a text, whose frames have names but no addresses.
 
-Equal lines get the same number. The lines of inlined functions and the line of their enclosing function form one
-frame::
+Each distinct line is parsed once, and gets a number; a stack is a list of these numbers. The lines of inlined functions
+and the line of their enclosing function form one frame. Such a frame of several lines is numbered, too: −2 − its number
+stands in the stack in place of its lines::
 
     lines       7f01 inner (inlined)     7f01 outer+0x6f (/bin/prog)     7f02 main+0x10 (/bin/prog)
-    numbers     0 (goes on)              1                               2
-    frames      3: outer, inlined inner                                  2: main
+    numbers     0 (continues)            1                               2
+    stack       −2: outer, inlined inner                                 2: main
 """
 
 import re
@@ -37,17 +38,17 @@ from perf2x.base.columnar import (
 )
 from perf2x.model.value_limits import LAST_TIME, check_total
 
-MOST_FRAMES = 8191
-"""Maximum number of frames in a stack: a perf record has no space for more."""
+MAX_FRAMES = 8191
+"""Largest number of frames in a stack; a record of perf cannot have more."""
 
 Line = tuple[str, str, int]
-"""(function, source file, line number), "" and 0 if unknown."""
+"""(function, source file, line number); "" and 0 if unknown."""
 Frame = tuple[str, int, tuple[Line, ...]]
-"""(object, CpuMode, lines); the innermost inlined function is first; a frame without a name has no lines."""
+"""(object, CpuMode, lines), the innermost inlined function first; a frame without a name has no lines."""
 
 
 BEGIN, BLANK, IGNORED = -1, -2, -3
-"""Kinds of lines that are not frames."""
+"""Kinds of lines that are not frames: one that may begin a sample, an empty one, and one to skip."""
 
 
 class TextFrame(Frozen):
@@ -56,21 +57,25 @@ class TextFrame(Frozen):
     name: str
     object: str = ""
     mode: int = 0
-    inlined: bool = False
+    is_inlined: bool = False
     """Whether the function is inlined into the function on the next line."""
     source: tuple[str, int] = ("", 0)
     is_source: bool = False
-    """Whether this line only adds a ``source`` to the function on the line before it; its ``inlined`` is about that
-    function, too.
+    """Whether this line only adds a ``source`` to the function on the line before it.
+
+    ``is_inlined`` is about that function, too: perf prints "(inlined)" after the source if it prints sources.
     """
 
 
 Parser = Callable[[bytes], TextFrame | int]
-"""Returns the frame on a line, or a negative number for other lines."""
+"""Takes a line; returns its frame, or the kind of a line that is not a frame (BEGIN, BLANK or IGNORED)."""
 
 
 class TextSamples(ColumnTable):
-    """Samples of a text, one per row, in the text's order. Unknown numbers are −1, unknown times LAST_TIME."""
+    """Samples of a text, one per row, in the text's order. Unknown numbers are −1; unknown times are LAST_TIME.
+
+    ``event`` and ``comm`` are rows of ``Text.events`` and ``Text.comms``.
+    """
 
     event: I32
     comm: I32
@@ -81,7 +86,7 @@ class TextSamples(ColumnTable):
     value: I64
     count: I64
     stack: I32
-    """Row of the table of stacks; −1: none."""
+    """Row of ``Text.stacks``; −1 for a sample without a stack."""
 
 
 class Text(Frozen):
@@ -94,133 +99,138 @@ class Text(Frozen):
     stacks: ListArray
     """Distinct stacks of frame numbers, innermost first."""
     samples: TextSamples
-    with_period: frozenset[int]
-    """Events whose samples all have a period."""
+    events_with_periods: frozenset[int]
+    """Rows of the events whose samples all have a period."""
     not_read: int
     """Lines that are neither part of a sample nor a comment."""
     cut: int
-    """Distinct stacks that were truncated to MOST_FRAMES."""
+    """Number of distinct stacks that were cut to MAX_FRAMES."""
 
 
 class _LineNumbers(dict[bytes, int]):
-    """Numbers the distinct frames by their lines; lines that are not frames give their kind, which is negative."""
+    """Maps each line to the number of its frame; a line that is not a frame to its kind, which is negative."""
 
     def __init__(self, parse: Parser) -> None:
         self._parse = parse
         self._numbers: dict[TextFrame, int] = {}
         self.flags = bytearray()
-        """By number, a sum: 1 if the frame continues on the next line, 2 if the line only adds a source."""
+        """For each number, a sum: 1 if the frame continues on the next line, 2 if the line only adds a source."""
 
     def __missing__(self, line: bytes) -> int:
-        found = self._parse(line)
-        if isinstance(found, int):
-            return found
-        self[line] = number = self._numbers.setdefault(found, len(self.flags))
+        parsed = self._parse(line)
+        if isinstance(parsed, int):
+            return parsed
+        self[line] = number = self._numbers.setdefault(parsed, len(self.flags))
         if number == len(self.flags):
-            self.flags.append(found.inlined | found.is_source << 1)
+            self.flags.append(parsed.is_inlined | parsed.is_source << 1)
         return number
 
     def frames(self) -> list[TextFrame]:
-        """Return the contents of the lines, by number."""
+        """Return the frame of each number."""
         return list(self._numbers)
 
 
 class _StackTable:
-    """Distinct stacks of a text."""
+    """Numbers the distinct stacks of a text."""
 
     def __init__(self, parse: Parser) -> None:
         self._lines = _LineNumbers(parse)
-        self._joined = ListInterner(np.int64)
-        self._stacks = ListInterner(np.int64)
-        self.cut = 0
+        self._joined_frames = ListInterner(np.int64)  # the line numbers of frames of several lines
+        self._stacks = ListInterner(np.int64)  # numbers of lines, or −2 − number of a joined frame
+        self.cut = 0  # distinct stacks that were cut to MAX_FRAMES
 
     @property
-    def names(self) -> int:
+    def line_count(self) -> int:
         """Number of distinct frame lines so far."""
         return len(self._lines.flags)
 
     def lines(self, lines: Sequence[bytes]) -> I32:
-        """Return the number of each line; the negative kind of a line that is not a frame."""
+        """Return (n,) the number of each line; its kind, which is negative, if it is not a frame."""
         return np.fromiter(map(self._lines.__getitem__, lines), np.int32, len(lines))
 
     def is_source(self, lines: AnyArray) -> Bools:
-        """Return whether each line, given by number, only adds a source to the line before it."""
+        """Return (n,) whether each line, given by its number, only adds a source to the line before it."""
         return np.frombuffer(bytes(self._lines.flags), np.uint8)[lines] > 1
 
     def stacks(self, lines: AnyArray, lengths: I64) -> I32:
-        """Return the number of each stack, −1 for a stack without lines.
+        """Return (stacks,) the number of each stack, −1 for a stack without lines.
 
-        ``lines`` are the numbers of the lines of all stacks, innermost first; ``lengths`` are each stack's number of
-        lines.
+        ``lines`` are the numbers of the lines of all stacks, end to end, innermost first; ``lengths`` (stacks,) is each
+        stack's number of lines.
         """
         rows = ListArray(offsets_of(lengths), as_int64(lines))
         flags = np.frombuffer(bytes(self._lines.flags), np.uint8)[rows.values]
         if flags.any():
-            rows = self._with_joined(rows, flags > 1, flags & 1 > 0)
+            rows = self._join_lines(rows, flags > 1, flags & 1 > 0)
         lengths = rows.lengths
-        found = np.full(len(rows), -1, np.int32)
+        stack_numbers = np.full(len(rows), -1, np.int32)
         filled = flatnonzero(lengths)
         if len(filled):
-            kept = np.minimum(lengths[filled], MOST_FRAMES)
-            before = len(self._stacks)
-            found[filled] = self._stacks.number_spans(rows.values, rows.offsets[filled], kept)
-            self.cut += sum_of(found[filled[lengths[filled] > kept]] >= before)
-        return found
+            cut_lengths = np.minimum(lengths[filled], MAX_FRAMES)
+            known_stacks = len(self._stacks)
+            stack_numbers[filled] = self._stacks.number_spans(rows.values, rows.offsets[filled], cut_lengths)
+            self.cut += sum_of(stack_numbers[filled[lengths[filled] > cut_lengths]] >= known_stacks)
+        return stack_numbers
 
-    def _with_joined(self, rows: ListArray, is_source: Bools, inlined: Bools) -> ListArray:
-        """Return the stacks with a single number, −2 or below, in place of the lines of a frame that has several."""
-        inlined[1:] |= is_source[1:] & inlined[:-1]
-        begins = ~is_source & ~of_previous(inlined, False)
-        begins[rows.offsets[:-1][rows.lengths > 0]] = True
-        starts = flatnonzero(begins)
-        lengths = np.diff(np.append(starts, len(begins)))
-        numbers, several = rows.values[starts], flatnonzero(lengths > 1)
-        numbers[several] = -2 - self._joined.number_spans(rows.values, starts[several], lengths[several])
+    def _join_lines(self, rows: ListArray, is_source: Bools, is_inlined: Bools) -> ListArray:
+        """Return the stacks with one number, −2 or below, in place of the lines of each frame of several lines.
+
+        ``is_source`` and ``is_inlined`` are the flags of each line in ``rows``.
+        """
+        is_inlined[1:] |= is_source[1:] & is_inlined[:-1]
+        begins_frame = ~is_source & ~of_previous(is_inlined, False)
+        begins_frame[rows.offsets[:-1][rows.lengths > 0]] = True
+        starts = flatnonzero(begins_frame)
+        lengths = np.diff(np.append(starts, len(begins_frame)))
+        numbers, joined = rows.values[starts], flatnonzero(lengths > 1)
+        numbers[joined] = -2 - self._joined_frames.number_spans(rows.values, starts[joined], lengths[joined])
         return ListArray(searchsorted(starts, rows.offsets), numbers)
 
     def table(self) -> tuple[list[Frame], ListArray]:
-        """Return the distinct frames sorted by content, and stacks of their numbers."""
-        lines, joined = self._lines.frames(), self._joined.table()
+        """Return the distinct frames, sorted by content, and the stacks as lists of rows of these frames."""
+        lines, joined_frames = self._lines.frames(), self._joined_frames.table()
         stacks = self._stacks.table()
-        used, place = unique_inverse(stacks.values)
-        rows = ([row] if row >= 0 else joined.row(-2 - row).tolist() for row in used.tolist())
-        found = [_frame([lines[row] for row in each]) for each in rows]
-        frames = sorted(set(found), key=_place)
-        rank = {frame: number for number, frame in enumerate(frames)}
-        number = as_int64([rank[frame] for frame in found])
-        return frames, ListArray(stacks.offsets, number[place])
+        numbers, inverse = unique_inverse(stacks.values)
+        line_lists = (
+            [number] if number >= 0 else joined_frames.row(-2 - number).tolist() for number in numbers.tolist()
+        )
+        frame_of_number = [_frame([lines[line] for line in line_list]) for line_list in line_lists]
+        frames = sorted(set(frame_of_number), key=_sort_key)
+        row_of_frame = {frame: row for row, frame in enumerate(frames)}
+        rows = as_int64([row_of_frame[frame] for frame in frame_of_number])
+        return frames, ListArray(stacks.offsets, rows[inverse])
 
 
-def _place(frame: Frame) -> tuple[bool, Frame]:
+def _sort_key(frame: Frame) -> tuple[bool, Frame]:
     """Return the sort key of a frame: frames with neither object nor name come first, the others by object."""
     return bool(frame[0] or frame[2]), frame
 
 
 def _frame(lines: Sequence[TextFrame]) -> Frame:
-    """Return one frame from its lines; the object is that of the outermost function's line."""
-    inlined: list[Line] = []
-    for one in lines:
-        if one.is_source and inlined:
-            inlined[-1] = (inlined[-1][0], *one.source)
-        elif one.name:
-            inlined.append((one.name, *one.source))
-    outermost = next((one for one in reversed(lines) if not one.is_source), lines[-1])
-    return outermost.object, outermost.mode, tuple(inlined)
+    """Return one frame from its lines; object and mode are those of the outermost function's line."""
+    functions: list[Line] = []
+    for line in lines:
+        if line.is_source and functions:
+            functions[-1] = (functions[-1][0], *line.source)
+        elif line.name:
+            functions.append((line.name, *line.source))
+    outermost = next((line for line in reversed(lines) if not line.is_source), lines[-1])
+    return outermost.object, outermost.mode, tuple(functions)
 
 
-_LINES = 200
-"""Number of a text's first lines of which one must begin a sample of the text's kind."""
+_EXAMINED_LINES = 200
+"""Number of lines at the start of a text, of which one must begin a sample of the text's kind."""
 
 
 class TextReader:
-    """Reads a text of one kind, some complete samples at a time; ``parse`` reads one line of a stack."""
+    """Base class of the readers of one kind of text, which they get a few complete samples at a time."""
 
     kind: ClassVar[str]
-    """The kind's name in ``info``."""
+    """Name of the kind, as users see it."""
     cuts: ClassVar[tuple[bytes, ...]] = ()
-    """Texts that begin with a line end; a block may be cut after that line end. The best is first."""
+    """Where a block may be cut, the best first: after the first line end of one of these strings."""
     begins: ClassVar[re.Pattern[bytes]]
-    """Matches a line with which only samples of this kind begin."""
+    """Matches at a line that begins a sample of this kind, and of no other."""
 
     def __init__(self, parse: Parser) -> None:
         self.stacks = _StackTable(parse)
@@ -229,41 +239,42 @@ class TextReader:
         """Lines that are neither part of a sample nor a comment."""
         self.source = ""
         """Name of the text, for messages."""
-        self.total = 0.0
-        self.without_period: set[int] = set()
-        """Events with samples without a period."""
+        self.total = 0.0  # the sum of all counts so far
+        self.events_without_periods: set[int] = set()
+        """Rows of events of which a sample has no period."""
 
     @classmethod
     def is_kind(cls, lines: bytes) -> bool:
         """Return whether the first lines of a text look like this kind."""
-        starts = islice(re.finditer(rb"^", lines, re.MULTILINE), _LINES)
-        return any(cls.begins.match(lines, found.start()) for found in starts)
+        starts = islice(re.finditer(rb"^", lines, re.MULTILINE), _EXAMINED_LINES)
+        return any(cls.begins.match(lines, start.start()) for start in starts)
 
     @property
-    def names(self) -> int:
-        """Number of distinct frames, threads and events so far."""
-        return self.stacks.names + len(self.comms) + len(self.events)
+    def name_count(self) -> int:
+        """Number of distinct lines of frames, threads and events so far."""
+        return self.stacks.line_count + len(self.comms) + len(self.events)
 
     @classmethod
     def cut(cls, block: bytes) -> int:
-        """Return the end of the last complete sample of a block, 0 if unknown."""
-        return next((at for at in (block.rfind(cut) + 1 for cut in cls.cuts) if at), 0)
+        """Return the end of the last complete sample of a block, 0 if there is none."""
+        return next((end for end in (block.rfind(cut) + 1 for cut in cls.cuts) if end), 0)
 
     def read(self, block: bytes) -> TextSamples:
         """Return the samples of some complete lines."""
         raise NotImplementedError
 
-    def counted(self, frames: I64, lengths: I64, counts: Sequence[bytes]) -> TextSamples:
+    def summed_samples(self, frames: I64, lengths: I64, counts: Sequence[bytes]) -> TextSamples:
         """Return one sample for each distinct stack, with the sum of its counts; stacks whose sum is 0 are dropped.
 
-        Raises FormatError if the counts add up to more than 64 bits.
+        ``frames`` and ``lengths`` are as in ``_StackTable.stacks``; ``counts`` has the decimal count of each stack.
+        Raises FormatError if all counts so far add up to 2⁶² or more.
         """
         count = np.fromiter(map(int, counts), np.int64, len(counts))
         self.total = check_total(self.source, count, self.total)
-        found, place = unique_inverse(self.stacks.stacks(frames, lengths))
-        total = zeros(len(found))
-        np.add.at(total, place, count)
-        kept = total > 0
-        none, zero = np.full(sum_of(kept), -1, np.int32), np.zeros(sum_of(kept), np.int32)
-        time = np.full(len(none), LAST_TIME, np.uint64)
-        return TextSamples(zero, zero, none, none, none, time, total[kept], total[kept], found[kept])
+        stack, inverse = unique_inverse(self.stacks.stacks(frames, lengths))
+        sums = zeros(len(stack))
+        np.add.at(sums, inverse, count)
+        is_kept = sums > 0
+        unknown, first = np.full(sum_of(is_kept), -1, np.int32), np.zeros(sum_of(is_kept), np.int32)
+        time = np.full(len(unknown), LAST_TIME, np.uint64)
+        return TextSamples(first, first, unknown, unknown, unknown, time, sums[is_kept], sums[is_kept], stack[is_kept])

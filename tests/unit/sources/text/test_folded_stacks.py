@@ -42,7 +42,7 @@ def test_marks_of_folded_frames() -> None:
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "a;b 1\nc;d 2\n"
     wanted = {stack: 40 * count for stack, count in folds(read(text)).items()}
-    monkeypatch.setattr(module, "_BLOCK", 211)
+    monkeypatch.setattr(module, "_BLOCK_SIZE", 211)
     assert folds(read(text * 40)) == wanted
 
 

@@ -9,7 +9,7 @@ import pytest
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.sources.text import read_text as module
 from perf2x.sources.text.read_text import read_text, text_kind
-from perf2x.sources.text.text_tables import MOST_FRAMES, Text
+from perf2x.sources.text.text_tables import MAX_FRAMES, Text
 
 FRAMES = "\t          401136 work+0x6 (/demo/prog)\n\tffffffff81000c82 asm_exc+0x22 ([kernel.kallsyms])\n\n"
 
@@ -154,7 +154,7 @@ def test_texts_with_few_fields_are_known(text: str, comms: list[str]) -> None:
 def test_line_ends_and_blocks_change_nothing(change: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     text = "".join(f"prog {row} 6.{row:06}: {row} cycles: \n\t{row:x} f{row % 7} (/p)\n{FRAMES}" for row in range(300))
     wanted = read(text)
-    monkeypatch.setattr(module, "_BLOCK", 997)
+    monkeypatch.setattr(module, "_BLOCK_SIZE", 997)
     found = read(change(text))
     assert found.frames == wanted.frames
     assert found.samples.tid.tolist() == wanted.samples.tid.tolist() == list(range(300))
@@ -164,8 +164,8 @@ def test_line_ends_and_blocks_change_nothing(change: Callable[[str], str], monke
 
 
 def test_deep_stacks_keep_their_innermost_frames() -> None:
-    found = read(BEGIN + "\n" + "".join(f"\t401136 f{row % 9} (/p)\n" for row in range(MOST_FRAMES + 5)) + "\n")
-    assert (found.stacks.lengths.tolist(), found.cut) == ([MOST_FRAMES], 1)
+    found = read(BEGIN + "\n" + "".join(f"\t401136 f{row % 9} (/p)\n" for row in range(MAX_FRAMES + 5)) + "\n")
+    assert (found.stacks.lengths.tolist(), found.cut) == ([MAX_FRAMES], 1)
     assert found.frames[int(found.stacks.values[0])][2][0][0] == "f0"
 
 

@@ -80,7 +80,7 @@ def fleet_symbolize(
             job, progress = NamingJob(root, options, load_options.max_unpacked), FleetProgress(quiet, "objects")
             count = worker_flags.workers or (available_cores() if unnamed.places > _MOST_WITHOUT_WORKERS else 1)
             workers = stack.enter_context(worker_flags.begin(min(count, unnamed.objects)))
-            totals = symbolize(workers, unnamed.each, job, progress, unnamed.objects)
+            totals = symbolize(workers, unnamed.code_objects, job, progress, unnamed.objects)
             progress.close()
     if not quiet:
         _summarize(dataset, totals, " of these objects" if objects else "")

@@ -1,1 +1,1 @@
-"""Names of a dataset's places: stored ones, and places that still lack them."""
+"""Names of places in a dataset: reading stored ones, and finding places that do not have any yet."""

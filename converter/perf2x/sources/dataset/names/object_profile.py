@@ -1,4 +1,4 @@
-"""One object as a profile of its places, so that it can be symbolized."""
+"""Makes a profile of one object's places, so that the symbolizer can look up their names."""
 
 import numpy as np
 from msgspec.structs import replace
@@ -15,15 +15,15 @@ from perf2x.sources.dataset.write.recording_to_store import empty_profile
 
 
 def object_profile(code: CodeObject) -> Profile:
-    """Make a profile without samples, with a location for each place, in order.
+    """Make a profile without samples, with a location for each place, in the order of the places.
 
-    Places get the addresses of the object's first mapping; its other mappings may have other parts.
+    Addresses are those in the object's first mapping, even of places that only another mapping contains.
     """
     strings, none = StringInterner(), np.zeros(0, np.int32)
     mappings = restore_mappings(code.mappings, strings)
     objects = code_objects(mappings, strings.table(), bytes.fromhex(code.facts["recording"]))
-    own = objects.ids.index(code.id)
-    address = code.places.offset + objects.base[own]
+    mapping = objects.ids.index(code.id)
+    address = code.places.offset + objects.base[mapping]
     count = len(address)
     return replace(
         empty_profile(""),
@@ -32,7 +32,7 @@ def object_profile(code: CodeObject) -> Profile:
         locations=Locations(
             address=address,
             lookup=address - as_uint64(code.places.is_return),
-            mapping=np.full(count, own, np.int32),
+            mapping=np.full(count, mapping, np.int32),
             mode=code.places.mode,
             synthetic=falses(count),
             line_offsets=zeros(count + 1),
@@ -43,7 +43,7 @@ def object_profile(code: CodeObject) -> Profile:
 
 
 def object_session(code: CodeObject) -> Session:
-    """Make a session of the object's recording, with the properties that symbolization needs."""
+    """Make the session of a recording that has the object, with what symbolization needs to know."""
     facts = with_texts(code.facts, as_recorded)
     return Session(
         source="",

@@ -1,4 +1,8 @@
-"""Places of a dataset without names, by object: each once, however many recordings contain it."""
+"""Finds the places of a dataset that do not have names yet: by object, and each once for all recordings.
+
+Three temporary tables in DuckDB hold what is needed: ``unnamed`` the places; ``owners`` one recording of each object,
+in whose addresses it will be looked up; ``mapped`` the mappings of that recording.
+"""
 
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
@@ -12,8 +16,9 @@ if TYPE_CHECKING:
     import pyarrow
 
 _FACTS = ("recording", "arch", "kernel", "kernel_build_id", "host")
-_TODO = """
-CREATE TEMP TABLE todo AS
+# kernel return addresses are looked up as addresses of instructions, too: only names show which of them are
+_UNNAMED = """
+CREATE TEMP TABLE unnamed AS
 WITH nameless AS (FROM places WHERE lines IS NULL AND NOT is_local AND file <> '')
 SELECT object_id, file_offset, mode, is_return, variant
 FROM (
@@ -23,13 +28,15 @@ FROM (
 ANTI JOIN symbols USING (object_id, file_offset, mode, is_return, variant)
 GROUP BY ALL
 """
+# $builds: only objects with these build ids, null for all
 _OWNERS = """
 CREATE TEMP TABLE owners AS
-SELECT object_id, min(recording) AS recording FROM mappings SEMI JOIN todo USING (object_id)
+SELECT object_id, min(recording) AS recording FROM mappings SEMI JOIN unnamed USING (object_id)
 WHERE $builds IS NULL OR list_contains($builds, rtrim(build_id, '0')) GROUP BY object_id
 """
+# the mappings of the object, and of the kernel, which a module needs
 _MAPPINGS = """
-CREATE TEMP TABLE held AS
+CREATE TEMP TABLE mapped AS
 SELECT owners.object_id AS of_object, mappings.*, arch, kernel, kernel_build_id, host
 FROM mappings JOIN owners ON mappings.recording = owners.recording
 JOIN recordings ON mappings.recording = recordings.recording
@@ -42,14 +49,14 @@ WHERE is_kernel AND starts_with(file, '[kernel.kallsyms]')
 
 
 class CodeObject(Frozen):
-    """An object, its places without names, and where one recording had it mapped."""
+    """An object, its places without names, and where it was mapped in one recording."""
 
     id: str
     places: PlaceKeys
     mappings: "pyarrow.Table"
     """Rows of the table of mappings: the object's own, and the kernel's if it is a module."""
     facts: dict[str, str]
-    """Columns of the recording's row that identify the kernel."""
+    """Id, host and kernel of that recording: the columns _FACTS of its row."""
 
 
 class Unnamed(Frozen):
@@ -58,33 +65,34 @@ class Unnamed(Frozen):
     objects: int
     """Number of objects."""
     places: int
-    """Number of places in all of them."""
+    """Number of places without names in all of them."""
     kernels: int
     """Number of objects that are kernels."""
-    each: Iterator[CodeObject]
-    """The objects by id, read on demand."""
+    code_objects: Iterator[CodeObject]
+    """The objects, sorted by id, each read when it is needed."""
 
 
 def unnamed_objects(connection: Any, builds: Collection[str] | None) -> Unnamed:
-    """Find the objects of a dataset that have places without names, of all build ids or of ``builds``.
+    """Find the objects of a dataset that have places without names; with ``builds``, only objects of these build ids.
 
-    Places private to their recording are excluded, because they cannot be named later. The connection is that of
+    Places private to their recording are left out, because they cannot be named later. The connection is that of
     ``engine``.
     """
-    connection.execute(_TODO)
-    ids = None if builds is None else [one.rstrip("0") for one in builds]  # recorded build ids may be padded
-    connection.execute(_OWNERS, {"builds": ids})
+    connection.execute(_UNNAMED)
+    trimmed = None if builds is None else [build.rstrip("0") for build in builds]  # recorded ids may be padded with 0
+    connection.execute(_OWNERS, {"builds": trimmed})
     connection.execute(_MAPPINGS)
     ((objects,),) = connection.execute("SELECT count(*) FROM owners").fetchall()
-    ((places,),) = connection.execute("SELECT count(*) FROM todo SEMI JOIN owners USING (object_id)").fetchall()
+    ((places,),) = connection.execute("SELECT count(*) FROM unnamed SEMI JOIN owners USING (object_id)").fetchall()
     ((kernels,),) = connection.execute(_KERNELS).fetchall()
     return Unnamed(objects, places, kernels, _code_objects(connection))
 
 
 def _code_objects(connection: Any) -> Iterator[CodeObject]:
+    """Read each object that has an owner."""
     for (ident,) in connection.execute("SELECT object_id FROM owners ORDER BY ALL").fetchall():
         places, mappings = (
             arrow_table(connection.sql(f"FROM {table} WHERE {column} = $id ORDER BY {order}", params={"id": ident}))
-            for table, column, order in (("todo", KEY[0], ", ".join(KEY)), ("held", "of_object", "mapping"))
+            for table, column, order in (("unnamed", KEY[0], ", ".join(KEY)), ("mapped", "of_object", "mapping"))
         )
         yield CodeObject(ident, keys_of_rows(places), mappings, mappings.select(_FACTS).slice(0, 1).to_pylist()[0])

@@ -1,7 +1,8 @@
 """Restores the stitched profile of some recordings from a dataset's rows; names are added later, by place.
 
-Recordings are merged, all at once in columns: the same place of the same object becomes one location, although its
-address differs from host to host.
+In the tables, mappings, places and stacks are numbered from 0 in each recording. The recordings are merged, all at once
+in columns: the same place of the same object becomes one location, although its address differs from host to host. So
+each step translates the numbers of the step before: mappings → places → stacks → samples.
 """
 
 from collections.abc import Sequence
@@ -54,30 +55,30 @@ from perf2x.sources.dataset.write.profile_places import CodeObjects, synthetic_o
 if TYPE_CHECKING:
     import pyarrow
 
-_KINDS = {synthetic_object(name): kind for kind, name in ROOT_FRAME_NAMES.items()}
+_ROOT_FRAMES = {synthetic_object(name): kind for kind, name in ROOT_FRAME_NAMES.items()}
 
 
-class _Numbered(Frozen):
-    """A value for each row of some recordings: that of row ``number`` is ``value[start[recording] + number]``."""
+class _ValuesByNumber(Frozen):
+    """A value for each numbered row of each recording: ``value[start[recording] + number]``."""
 
     start: I64
     """(recordings + 1,)"""
     value: I64
 
-    def of(self, recording: I64, number: I64, what: str, source: str) -> I64:
-        """Return the value of each ``number`` of a ``recording``; −1 for number −1.
+    def of(self, recording: I64, number: I64, kind: str, source: str) -> I64:
+        """Return (n,) the value of each ``number`` (n,) of a ``recording`` (n,); −1 for number −1.
 
-        Raises FormatError for a number that the recording does not have; ``what`` is what such a number stands for.
+        Raises FormatError for a number that the recording does not have; ``kind`` is what the numbers number.
         """
         row = self.start[recording] + number
         if ((number < -1) | (row >= self.start[1:][recording])).any():
-            raise FormatError(f"{source}: damaged: a {what} is missing")
+            raise FormatError(f"{source}: damaged: a {kind} is missing")
         row[number < 0] = -1
         return take(np.append(self.value, -1), row)
 
 
 class Restored(Frozen):
-    """A profile, and the stored data on its places."""
+    """A profile, and what a dataset stores about its places."""
 
     profile: Profile
     objects: CodeObjects
@@ -87,29 +88,29 @@ class Restored(Frozen):
 
 
 def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_cgroups: bool) -> Restored:
-    """Make the profile of recordings with the same events. Raises FormatError if rows are inconsistent."""
+    """Make the profile of recordings with the same events. Raises FormatError if rows contradict each other."""
     source, strings = part.tables.root, StringInterner()
     part.read_ahead(rows)
     mappings, objects, looked_up, mapping_of = _mappings(part.of("mappings", rows, "mapping"), strings, source)
     places = part.of("places", rows, "place")
     locations, functions, location = _locations(places, mapping_of, objects, strings, source)
-    stacks, leaf_of = _stacks(part.of("stacks", rows, "stack"), _Numbered(places.start, location), source)
+    stacks, leaf_of = _stacks(part.of("stacks", rows, "stack"), _ValuesByNumber(places.start, location), source)
     samples = part.of("samples", rows)
     threads, thread = _threads(samples.table, strings)
-    part.check_samples(rows, samples.number)
-    leaf = as_int64(numbers(samples.table, "stack", -1))
-    tag_sets, tags = _tags(rows, samples.number)
+    part.check_samples(rows, samples.recording)
+    stack_number = as_int64(numbers(samples.table, "stack", -1))
+    tag_sets, tags = _tag_sets(rows, samples.recording)
     profile = Profile(
         strings=(), events=restore_events(rows[0]), threads=threads, mappings=mappings, functions=functions,
         locations=locations, stacks=stacks, meta=meta, tag_sets=tag_sets,
         samples=ProfileSamples(
             event=numbers(samples.table, "event_number"),
             thread=as_int32(thread),
-            stack=as_int32(leaf_of.of(samples.number, leaf, "stack", source)),
+            stack=as_int32(leaf_of.of(samples.recording, stack_number, "stack", source)),
             value=numbers(samples.table, "value"),
             count=numbers(samples.table, "count"),
-            time=_optional(samples.table, "time_ns", np.uint64),
-            cpu=_optional(samples.table, "cpu", np.int32),
+            time=_column_or_none(samples.table, "time_ns", np.uint64),
+            cpu=_column_or_none(samples.table, "cpu", np.int32),
             cgroup=_cgroups(samples.table, strings) if with_cgroups else None,
             tags=tags,
         ),
@@ -123,87 +124,97 @@ def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_
     return Restored(sum_samples(profile), objects, looked_up, places.table)
 
 
-def _tags(rows: Sequence[Row], number: I64) -> tuple[tuple[dict[str, str], ...], I32 | None]:
-    """Return the distinct sets of tags, and the set of each sample; tags that all recordings share are left out.
+def _tag_sets(rows: Sequence[Row], recording: I64) -> tuple[tuple[dict[str, str], ...], I32 | None]:
+    """Return the distinct sets of tags, and (samples,) the set of each sample, whose recording is ``recording``.
 
-    If no other tags exist, there are no sets, and None stands for the sets of the samples.
+    Tags that all recordings share are left out. If there are no others, there are no sets, and the second is None.
     """
-    sets = [tuple(sorted(row.tags.items())) for row in rows]
-    common = set(sets[0]).intersection(*sets)
-    own = [tuple(pair for pair in one if pair not in common) for one in sets]
-    known = sorted(set(own))
-    if not any(known):
+    all_tags = [tuple(sorted(row.tags.items())) for row in rows]
+    common = set(all_tags[0]).intersection(*all_tags)
+    own_tags = [tuple(pair for pair in tags if pair not in common) for tags in all_tags]
+    tag_sets = sorted(set(own_tags))
+    if not any(tag_sets):
         return (), None
-    place = {one: at for at, one in enumerate(known)}
-    return tuple(dict(one) for one in known), as_int32([place[one] for one in own])[number]
+    index_of = {tags: index for index, tags in enumerate(tag_sets)}
+    return tuple(dict(tags) for tags in tag_sets), as_int32([index_of[tags] for tags in own_tags])[recording]
 
 
-def _mappings(rows: Rows, strings: StringInterner, source: str) -> tuple[Mappings, CodeObjects, Bools, _Numbered]:
-    """Return distinct mappings, the object of each, whether it was looked up, and the mappings of each recording.
+def _mappings(rows: Rows, strings: StringInterner, source: str) -> tuple[Mappings, CodeObjects, Bools, _ValuesByNumber]:
+    """Return distinct mappings, their objects, whether each was looked up, and the mapping of each number.
 
-    Mappings of several recordings that differ only in their addresses are one.
+    Mappings of several recordings that differ only in their addresses become one, unless they are private to their
+    recordings.
     """
-    table, number = rows.table, rows.number
-    code = {name: texts(table, name) for name in ("object_id", *MAPPING_TEXTS)}
-    check_build_ids(code["build_id"][1], source)
+    table = rows.table
+    text_columns = {name: texts(table, name) for name in ("object_id", *MAPPING_TEXTS)}
+    check_build_ids(text_columns["build_id"][1], source)
     value = {name: as_int64(numbers(table, name)) for name in ("base", "variant", "is_local", *MAPPINGS)}
-    own = np.where((value["is_local"] > 0) | (rows.count == 1), number, -1)
+    # the recording where mappings must not be merged with those of other recordings, otherwise −1
+    separate = np.where((value["is_local"] > 0) | (rows.count == 1), rows.recording, -1)
     keys = [
-        *(codes for codes, _ in code.values()), value["variant"], value["is_kernel"], value["limit"] - value["start"],
-        value["file_offset"], value["start"] - value["base"], own,
-        *(np.where(own >= 0, value[name], 0) for name in ("start", "pid")),
+        *(codes for codes, _ in text_columns.values()), value["variant"], value["is_kernel"],
+        value["limit"] - value["start"], value["file_offset"], value["start"] - value["base"], separate,
+        *(np.where(separate >= 0, value[name], 0) for name in ("start", "pid")),
     ]  # fmt: skip
     first, group = group_rows(keys)
     looked_up = falses(len(first))
     looked_up[group[numbers(table, "looked_up").astype(np.bool_)]] = True
-    codes, known = code["object_id"]
+    codes, object_ids = text_columns["object_id"]
     objects = CodeObjects(
-        [known[row] for row in codes[first].tolist()], value["base"][first].view(np.uint64),
+        [object_ids[code] for code in codes[first].tolist()], value["base"][first].view(np.uint64),
         value["is_local"][first].astype(np.bool_), value["variant"][first],
     )  # fmt: skip
-    return restore_mappings(rows_of_table(table, first), strings), objects, looked_up, _Numbered(rows.start, group)
+    return (
+        restore_mappings(rows_of_table(table, first), strings),
+        objects,
+        looked_up,
+        _ValuesByNumber(rows.start, group),
+    )
 
 
 def restore_mappings(rows: "pyarrow.Table", strings: StringInterner) -> Mappings:
-    """Make a mapping from each row."""
+    """Make a mapping from each row of a table of mappings."""
     no = falses(len(rows))
     columns: dict[str, Any] = {}
     for column, name in MAPPINGS.items():
         columns[name] = numbers(rows, column).astype(column_type(Mappings, name))
     for column, name in MAPPING_TEXTS.items():
-        code, known = texts(rows, column)
-        columns[name] = strings.add_all(known[row] for row in code.tolist())
+        codes, distinct = texts(rows, column)
+        columns[name] = strings.add_all(distinct[code] for code in codes.tolist())
     return Mappings(**columns, has_functions=no, has_filenames=no, has_line_numbers=no, has_inline_frames=no)
 
 
 def _locations(
-    rows: Rows, mapping_of: _Numbered, objects: CodeObjects, strings: StringInterner, source: str
+    rows: Rows, mapping_of: _ValuesByNumber, objects: CodeObjects, strings: StringInterner, source: str
 ) -> tuple[Locations, Functions, I64]:
-    """Return distinct locations in the stitcher's order, functions of synthetic frames, and each place's location."""
+    """Return distinct locations in the stitcher's order, functions of synthetic frames, and each place's location.
+
+    ``mapping_of`` has the mapping of each number.
+    """
     places = rows.table
-    code, known = texts(places, "object_id")
-    root = as_int64([*(_KINDS.get(one, RootFrame.NONE) for one in known), 0])[code]
-    mapping = mapping_of.of(rows.number, as_int64(numbers(places, "mapping", -1)), "mapping", source)
+    codes, object_ids = texts(places, "object_id")
+    root = as_int64([*(_ROOT_FRAMES.get(ident, RootFrame.NONE) for ident in object_ids), 0])[codes]
+    mapping = mapping_of.of(rows.recording, as_int64(numbers(places, "mapping", -1)), "mapping", source)
     keys, base = keys_of_rows(places), np.append(objects.base, np.uint64(0))[mapping]
     address = np.where(root > 0, np.uint64(0), keys.offset + base)
     lookup = address - keys.is_return
-    order, rank = group_rows([mapping, address, ~keys.is_return, keys.mode, root])
-    functions, line_function = root_functions(root[order], strings)
+    first, location = group_rows([mapping, address, ~keys.is_return, keys.mode, root])
+    functions, line_function = root_functions(root[first], strings)
     locations = Locations(
-        address=address[order],
-        lookup=lookup[order],
-        mapping=as_int32(mapping[order]),
-        mode=keys.mode[order],
-        synthetic=root[order] > 0,
-        line_offsets=as_int64(np.concatenate([[0], cumsum(root[order] > 0)])),
+        address=address[first],
+        lookup=lookup[first],
+        mapping=as_int32(mapping[first]),
+        mode=keys.mode[first],
+        synthetic=root[first] > 0,
+        line_offsets=as_int64(np.concatenate([[0], cumsum(root[first] > 0)])),
         line_function=line_function,
         line_number=np.zeros(len(line_function), np.int32),
     )
-    return locations, functions, rank
+    return locations, functions, location
 
 
-def _stacks(rows: Rows, places: _Numbered, source: str) -> tuple[Stacks, _Numbered]:
-    """Return the tree of all stacks, and the leaf of each recording's stacks; ``places`` gives a place's location."""
+def _stacks(rows: Rows, location_of: _ValuesByNumber, source: str) -> tuple[Stacks, _ValuesByNumber]:
+    """Return the tree of all stacks, and the leaf of each stack's number; ``location_of`` has each place's location."""
     lists = flat(rows.table, "places")
     if lists.null_count or lists.flatten().null_count:
         raise FormatError(f"{source}: damaged: a stack is missing")
@@ -212,51 +223,52 @@ def _stacks(rows: Rows, places: _Numbered, source: str) -> tuple[Stacks, _Number
     stacks = ListArray(offsets - offsets[0], values)
     if (values < 0).any():
         raise FormatError(f"{source}: damaged: a place is missing")
-    location = places.of(repeat(rows.number, stacks.lengths), values, "place", source)
+    location = location_of.of(repeat(rows.recording, stacks.lengths), values, "place", source)
     parent, item, leaf = prefix_tree(ListArray(stacks.offsets, location))
-    return Stacks(parent, item), _Numbered(rows.start, as_int64(leaf))
+    return Stacks(parent, item), _ValuesByNumber(rows.start, as_int64(leaf))
 
 
 def _threads(samples: "pyarrow.Table", strings: StringInterner) -> tuple[Threads, I64]:
-    """Return threads sorted as by the stitcher, and the thread of each sample."""
-    comm, comms = _ranked(samples, "comm")
-    process, processes = _ranked(samples, "process")
+    """Return threads in the stitcher's order, and (samples,) the thread of each sample."""
+    comm, comms = _sorted_codes(samples, "comm")
+    process, processes = _sorted_codes(samples, "process")
     pid, tid = numbers(samples, "pid"), numbers(samples, "tid")
     first, thread = group_rows([pid, tid, comm, process])
     threads = Threads(
         pid=pid[first],
         tid=tid[first],
-        comm=strings.add_all(comms[row] for row in comm[first].tolist()),
-        process=strings.add_all(processes[row] for row in process[first].tolist()),
+        comm=strings.add_all(comms[code] for code in comm[first].tolist()),
+        process=strings.add_all(processes[code] for code in process[first].tolist()),
     )
     return threads, thread
 
 
-def _ranked(table: "pyarrow.Table", name: str) -> tuple[I64, list[str]]:
-    """Return the rank of each text of a column (−1 for null), and the distinct texts in order of their ranks."""
-    code, known = texts(table, name)
-    ordered = sorted(set(known))
-    place = {text: row for row, text in enumerate(ordered)}
-    return as_int64([*(place[text] for text in known), -1])[code], ordered
+def _sorted_codes(table: "pyarrow.Table", name: str) -> tuple[I64, list[str]]:
+    """Return what ``texts`` does, but with the distinct texts sorted, so that codes have the order of the texts."""
+    codes, distinct = texts(table, name)
+    ordered = sorted(set(distinct))
+    sorted_code = {text: code for code, text in enumerate(ordered)}
+    return as_int64([*(sorted_code[text] for text in distinct), -1])[codes], ordered
 
 
 def restore_events(row: Row) -> tuple[ProfileEvent, ...]:
-    """Return all events of a recording, in recorded order."""
+    """Return the events of a recording in recorded order."""
     return tuple(ProfileEvent(**event) for event in with_texts(row.values["events"], as_recorded))
 
 
-def _optional(table: "pyarrow.Table", name: str, dtype: type) -> AnyArray | None:
+def _column_or_none(table: "pyarrow.Table", name: str, dtype: type) -> AnyArray | None:
+    """Return a column of numbers; None if all of them are null."""
     return numbers(table, name).astype(dtype) if is_known(table, name).any() else None
 
 
 def _cgroups(table: "pyarrow.Table", strings: StringInterner) -> I32 | None:
-    """Return the string index of each cgroup; None if no sample has one."""
-    code, known = _ranked(table, "cgroup")
-    return strings.add_all(known)[code] if len(known) else None
+    """Return (samples,) the index of each sample's cgroup in ``strings``; None if no sample has one."""
+    codes, cgroups = _sorted_codes(table, "cgroup")
+    return strings.add_all(cgroups)[codes] if len(cgroups) else None
 
 
 def restore_meta(row: Row, comments: tuple[str, ...], clock_id: int) -> Meta:
-    """Return the profile's Meta from a recording's row."""
+    """Return the Meta of a recording's profile: what its row says, with these comments and this clock id."""
     facts: dict[str, Any] = {name: with_texts(row.values[column], as_recorded) for column, name in META.items()}
     facts["wall_start_ns"] = facts["wall_start_ns"] or 0
     return Meta(**facts, comments=comments, clock_id=clock_id)

@@ -1,6 +1,6 @@
-"""Recordings in a dataset as a source: their samples were stitched when they were added.
+"""Presents recordings in a dataset as one recording, whose samples were stitched when they were added.
 
-Data of a stored recording that only perf2x reads is JSON in a column of the table of recordings.
+Facts about a stored recording that only perf2x needs are JSON in a column of the table of recordings.
 """
 
 from collections import Counter
@@ -33,25 +33,25 @@ _WITH_TIMES = "fleet ingest --timeline"
 
 
 class StoredFacts(Frozen, omit_defaults=True):
-    """What is known from reading, stitching and unwinding a recording; a field missing in the JSON has its default."""
+    """What reading, stitching and unwinding a recording reported. A field that the JSON lacks has its default value."""
 
     deferred: DeferredReport = field(default_factory=DeferredReport)
     unwound: UnwindReport = field(default_factory=lambda: UnwindReport({}))
     record_counts: Mapping[str, int] = field(default_factory=dict)
     counts: tuple[Count, ...] = ()
-    """Diagnostics, including those of names looked up by ``ingest``."""
+    """Diagnostics, including those of names that ``fleet ingest`` looked up."""
     comments: tuple[str, ...] = ()
-    """Meta.comments, without those made from ``deferred`` and ``counts``."""
+    """Meta.comments, except those that can be made from ``deferred`` and ``counts``."""
     kernel_looked_up: bool = False
     """Whether names of kernel addresses outside all mappings were looked up."""
     samples_say: tuple[str, ...] = ()
-    """``cpu`` and ``cgroup``, if samples of some event have them."""
+    """Which of the columns ``cpu`` and ``cgroup`` samples have, of any event."""
     clock_id: int = -1
     """Meta.clock_id."""
 
 
 def parse_facts(text: str, source: str) -> StoredFacts:
-    """Decode the JSON. Raises FormatError when it is damaged."""
+    """Decode the JSON of the dataset ``source``. Raises FormatError if it is damaged."""
     try:
         return json.decode(text, type=StoredFacts)
     except (DecodeError, ValueError) as error:
@@ -59,7 +59,7 @@ def parse_facts(text: str, source: str) -> StoredFacts:
 
 
 class StoredPart(StitchedRecording):
-    """Recordings of a dataset as ``model.recording.events.Recording``: a session without records or single samples."""
+    """Recordings of a dataset as one ``model.recording.events.Recording``, without records and single samples."""
 
     def __init__(
         self,
@@ -69,7 +69,10 @@ class StoredPart(StitchedRecording):
         facts: Sequence[StoredFacts],
         diagnostics: Diagnostics,
     ) -> None:
-        """``rows`` are recordings with the same events and kernel; ``name`` is the dataset's name as typed."""
+        """Take recordings that have the same events and kernel, with their facts.
+
+        ``name`` is the dataset's address as the user typed it.
+        """
         self.name = name
         self._part, self.rows, self._facts = part, rows, facts
         self._first = rows[0].values
@@ -77,27 +80,27 @@ class StoredPart(StitchedRecording):
 
     @property
     def lacks(self) -> Lacks:
-        """Records, single samples and code; times and CPUs, too, if only sums are stored."""
-        named = f"{self.name} is a dataset"
-        done = f"{named}; ", " applies when a recording is added"
+        """What a dataset does not have: records, single samples and code; if only sums are stored, times and CPUs."""
+        prefix = f"{self.name} is a dataset"
+        at_ingest = f"{prefix}; ", " applies when a recording is added"
         no_times = f": {self.source}: the dataset has sums without times and CPUs; {_WITH_TIMES} keeps them"
         return {
-            "stitching": done,
-            "trace": done,
-            "records": (f"{named}, which does not keep the data that ", " needs"),
-            "code": (f"{named}, which keeps stacks, not the branches that code is counted by",),
+            "stitching": at_ingest,
+            "trace": at_ingest,
+            "records": (f"{prefix}, which does not keep the data that ", " needs"),
+            "code": (f"{prefix}, which keeps stacks, not the branches that code is counted by",),
             "as_recorded": (ONE_RECORDING,),
             **({} if self._first["is_timeline"] else {"times": ("", no_times)}),
         }
 
     @property
     def source(self) -> str:
-        """The name of the first recording's input."""
+        """The name of the input from which the first recording was added."""
         return as_recorded(self._first["source"])
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The names of all inputs."""
+        """The names of the inputs from which the recordings were added."""
         return tuple(as_recorded(row.values["source"]) for row in self.rows)
 
     @property
@@ -107,14 +110,14 @@ class StoredPart(StitchedRecording):
 
     @cached_property
     def session(self) -> Session:
-        """The properties that a dataset stores and on which all its recordings agree."""
+        """What a dataset stores about a session, as far as all recordings of this part agree."""
         meta, kernel = self._meta, self._first["kernel_build_id"]
         bits = {"cpu": SampleType.CPU, "cgroup": SampleType.CGROUP}
-        types = sum(bits[name] for name in self._facts[0].samples_say if name in bits)
+        sample_type = sum(bits[name] for name in self._facts[0].samples_say if name in bits)
         return Session(
             source=meta.source,
             byte_order="<",
-            events=events_of(restore_events(self.rows[0]), types),
+            events=events_of(restore_events(self.rows[0]), sample_type),
             arch=meta.arch,
             hostname=meta.hostname,
             os_release=meta.os_release,
@@ -137,7 +140,7 @@ class StoredPart(StitchedRecording):
 
     @property
     def sample_count(self) -> int:
-        """Number of samples recorded."""
+        """The number of samples in the recordings when they were added."""
         return sum(int(row.values["samples"]) for row in self.rows)
 
     @property
@@ -151,13 +154,14 @@ class StoredPart(StitchedRecording):
 
     @cached_property
     def _meta(self) -> Meta:
+        """The Meta of the merged profile."""
         from perf2x.model.transforms.merge_profiles import merged_meta
 
-        both = zip(self.rows, self._facts, strict=True)
-        return merged_meta([restore_meta(row, tuple(facts.comments), facts.clock_id) for row, facts in both])
+        pairs = zip(self.rows, self._facts, strict=True)
+        return merged_meta([restore_meta(row, tuple(facts.comments), facts.clock_id) for row, facts in pairs])
 
-    def whole(self, options: LoadOptions) -> Profile:
-        """Return the profile of all samples, with its counts."""
+    def full_profile(self, options: LoadOptions) -> Profile:
+        """Return the profile of all samples; report the stored diagnostics."""
         for facts in self._facts:
             self.diagnostics.absorb(facts.counts)
         self._restored = restore_profile(self._part, self.rows, self._meta, with_cgroups="cgroup" in options.columns)
@@ -165,7 +169,7 @@ class StoredPart(StitchedRecording):
 
     @property
     def reports(self) -> tuple[DeferredReport, UnwindReport]:
-        """Return the reports that were stored when the recordings were added."""
+        """Return the sums of the reports that were stored when the recordings were added."""
         return sum_reports([one.deferred for one in self._facts]), sum_reports([one.unwound for one in self._facts])
 
     def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
@@ -173,5 +177,5 @@ class StoredPart(StitchedRecording):
         from perf2x.sources.dataset.names.known_lines import known_names
 
         ident = self.rows[0].ident
-        found = known_names(profile, self._restored, self._part, ident, symbols.names, inline=symbols.inline)
-        return replace(found, kernel_looked_up=self._facts[0].kernel_looked_up)
+        location_names = known_names(profile, self._restored, self._part, ident, symbols.names, inline=symbols.inline)
+        return replace(location_names, kernel_looked_up=self._facts[0].kernel_looked_up)

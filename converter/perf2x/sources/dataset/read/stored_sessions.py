@@ -1,4 +1,4 @@
-"""Groups the recordings of datasets into sessions: those with the same events and kernel are read together."""
+"""Groups the recordings of datasets into sessions, which are read together: they have the same events and kernel."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,26 +12,27 @@ from perf2x.sources.dataset.dataset_address import parse_address
 from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row
 from perf2x.sources.dataset.read.stored_part import StoredFacts, StoredPart, parse_facts
 
-_TOGETHER = 2000
-"""Maximum number of recordings per session, because memory grows with their stacks."""
+_MAX_RECORDINGS = 2000
+"""Largest number of recordings in a session, because the memory for it grows with their stacks."""
 
 
 def stored_sessions(inputs: Sequence[Input], context: LoadContext) -> list[SessionInput]:
-    """Return the recordings of all datasets. Raises OptionError for a recording that is in two of them."""
-    stored, file_of = [], dict[str, str]()
-    for one in inputs:
-        for rows, session in _sessions_of(one, context):
+    """Return the sessions of all datasets. Raises OptionError for a recording that is in two of them."""
+    stored, dataset_of = [], dict[str, str]()
+    for dataset in inputs:
+        for rows, session in _sessions_of(dataset, context):
             for row in rows:
-                if row.ident in file_of:
-                    twice = row.values["source"]
-                    raise OptionError(f"{one.name} and {file_of[row.ident]} have a recording in common: {twice}")
-            file_of |= {row.ident: one.name for row in rows}
+                if row.ident in dataset_of:
+                    both = f"{dataset.name} and {dataset_of[row.ident]}"
+                    raise OptionError(f"{both} have a recording in common: {row.values['source']}")
+            dataset_of |= {row.ident: dataset.name for row in rows}
             stored.append(session)
     return stored
 
 
-def _sessions_of(one: Input, context: LoadContext) -> Iterator[tuple[Sequence[Row], SessionInput]]:
-    part = DatasetPart(parse_address(one.path))
+def _sessions_of(dataset: Input, context: LoadContext) -> Iterator[tuple[Sequence[Row], SessionInput]]:
+    """Yield the rows of each session's recordings, and the session; report recordings that could not be read."""
+    part = DatasetPart(parse_address(dataset.path))
     part.require()
     if "host" in context.options.keep:
         from perf2x.model.totals.host_noise import HOST
@@ -45,26 +46,26 @@ def _sessions_of(one: Input, context: LoadContext) -> Iterator[tuple[Sequence[Ro
         where=next((str(row.values["source"]) for row in failed), ""),
     )
     if len(failed) == len(part.rows):
-        raise FormatError(f"{one.name}: no recording of it could be read: {failed[0].values['error']}")
+        raise FormatError(f"{dataset.name}: no recording of it could be read: {failed[0].values['error']}")
     groups: dict[object, list[tuple[Row, StoredFacts]]] = {}
     for row in part.rows:
         if row.values["error"] is None:
             facts = parse_facts(row.values["facts"], part.tables.root)
-            groups.setdefault(_alike(row, facts), []).append((row, facts))
-    for many in groups.values():
-        for first in range(0, len(many), _TOGETHER):
-            some = many[first : first + _TOGETHER]
+            groups.setdefault(_session_key(row, facts), []).append((row, facts))
+    for group in groups.values():
+        for first in range(0, len(group), _MAX_RECORDINGS):
+            pairs = group[first : first + _MAX_RECORDINGS]
             recording = StoredPart(
-                one.name, part, [row for row, _ in some], [facts for _, facts in some], context.diagnostics
+                dataset.name, part, [row for row, _ in pairs], [facts for _, facts in pairs], context.diagnostics
             )
-            yield recording.rows, _session(one, recording, context)
+            yield recording.rows, _session(dataset, recording, context)
 
 
-def _alike(row: Row, facts: StoredFacts) -> object:
-    """Return what all recordings of a session share.
+def _session_key(row: Row, facts: StoredFacts) -> object:
+    """Return a key that is equal for recordings that can share a session.
 
-    A recording with names of kernel code outside all mappings gets a session of its own, because these addresses are
-    valid only for one boot.
+    A recording with names of kernel code outside all mappings has a session of its own, because these addresses are
+    valid for one boot only.
     """
     values = row.values
     names = ("arch", "kernel", "kernel_build_id", "is_timeline", "default_event")
@@ -72,9 +73,11 @@ def _alike(row: Row, facts: StoredFacts) -> object:
     return (*(values[name] for name in names), repr(values["events"]), facts.samples_say, facts.clock_id, own)
 
 
-def _session(one: Input, recording: StoredPart, context: LoadContext) -> SessionInput:
+def _session(dataset: Input, recording: StoredPart, context: LoadContext) -> SessionInput:
+    """Return a session of one part, whose input has the tags that all recordings share, and those the user gave it."""
     from perf2x.kernel.merge_reports import common_tags
 
-    named = Input(one.path, one.name, common_tags([row.tags for row in recording.rows]) | dict(one.tags))
-    found = SessionPart(named, recording.source, recording.sample_count, recording.has_events, recording)
-    return SessionInput((found,), context)
+    tags = common_tags([row.tags for row in recording.rows]) | dict(dataset.tags)
+    tagged = Input(dataset.path, dataset.name, tags)
+    part = SessionPart(tagged, recording.source, recording.sample_count, recording.has_events, recording)
+    return SessionInput((part,), context)

@@ -1,8 +1,9 @@
-"""Runs DuckDB on a dataset: in memory, with tables whose rows pyarrow reads from the dataset's files.
+"""Runs SQL on a dataset in DuckDB: an in-memory database, whose tables pyarrow reads from the dataset's files.
 
-DuckDB opens only its own temporary files: the user's SQL has no access to files, URLs, extensions or settings.
+The SQL may come from an untrusted user. It has no access to files, URLs, extensions and settings: DuckDB opens only its
+own temporary files.
 
-Signals interrupt a running query at once, and exceptions from their handlers are not lost.
+Ctrl-C and other signals interrupt a running query at once, and exceptions from their handlers are not lost.
 """
 
 import atexit
@@ -34,13 +35,14 @@ from perf2x.sources.dataset.sql.table_views import DAMAGED, statements
 if TYPE_CHECKING:
     import pyarrow
 
-_MEMORY = 4 << 30
+_DEFAULT_MEMORY = 4 << 30
 """Default memory limit of a query in bytes."""
-_ERROR = " Error: "
-_LEAST = 768 << 20
-"""Bytes of address space that DuckDB and other libraries reserve before a row is read; most of it is never used."""
-_STUDENT = re.compile("student", re.IGNORECASE)
-_NO_MORE = ("enable_external_access = false", "lock_configuration = true")
+_ERROR = " Error: "  # in DuckDB's messages, after the kind of error
+_RESERVED_SPACE = 768 << 20
+"""Bytes of address space that DuckDB and other libraries reserve before they read a row; they use little of it."""
+_CALLS_STUDENT = re.compile("student", re.IGNORECASE)
+# settings that, once made, cannot be undone by the user's SQL
+_LOCKDOWN = ("enable_external_access = false", "lock_configuration = true")
 
 
 def _duckdb() -> ModuleType:
@@ -55,14 +57,15 @@ def _duckdb() -> ModuleType:
 
 @contextlib.contextmanager
 def engine(part: DatasetPart, query: str = "", limits: QueryLimits | None = None) -> Iterator[Any]:
-    """Provide a connection with the tables and views of a part of a dataset, ready for the user's SQL.
+    """Provide a connection with the tables and views of a part of a dataset, ready for the user's ``query``.
 
-    Raises FormatError if the dataset is damaged, OptionError for SQL that DuckDB rejects and without DuckDB.
+    Errors in the block are converted, too. Raises FormatError if the dataset is damaged, OptionError if DuckDB rejects
+    the SQL or is not installed.
     """
     if part.is_empty:
         part.require()
     root = part.tables.root
-    room_left = address_space(root)
+    space_limit = address_space(root)
     scans = started({table: partial(part.scan, table) for table in TABLES})
     limits, module = limits or QueryLimits(), _duckdb()
     settings = {
@@ -71,56 +74,56 @@ def engine(part: DatasetPart, query: str = "", limits: QueryLimits | None = None
         "python_enable_replacements": "false",
     }  # fmt: skip
     with private_directory(limits.temp_directory) as temporary, query_errors(root):
-        room = max(free_space(str(temporary)), 0)
-        settings |= {"temp_directory": str(temporary), "max_temp_directory_size": f"{room}B"}
-        if room_left is not None:  # each thread takes some address space
+        free_bytes = max(free_space(str(temporary)), 0)
+        settings |= {"temp_directory": str(temporary), "max_temp_directory_size": f"{free_bytes}B"}
+        if space_limit is not None:  # each thread takes some address space
             settings["threads"] = "1"
         connection = module.connect(":memory:", config=settings)
         with contextlib.closing(connection), ended_by_signals(connection):
             memory = _memory(connection, limits)
-            memory = memory if room_left is None else min(memory, room_left)
+            memory = memory if space_limit is None else min(memory, space_limit)
             connection.execute(f"SET memory_limit = '{memory}B'")
             connection.execute("SET enable_progress_bar = false")  # it would go to standard output, among the rows
             _define(connection, part, scans, query)
             connection.execute("SET TimeZone = 'UTC'")
-            for setting in _NO_MORE:
+            for setting in _LOCKDOWN:
                 connection.execute(f"SET {setting}")
             yield connection
 
 
-def arrow_table(found: Any) -> "pyarrow.Table":
-    """Return a query's rows as one Arrow table."""
-    table: pyarrow.Table = found.to_arrow_table()
+def arrow_table(relation: Any) -> "pyarrow.Table":
+    """Return the rows of a query, which is a DuckDB relation, as an Arrow table with one chunk per column."""
+    table: pyarrow.Table = relation.to_arrow_table()
     return table.combine_chunks()
 
 
 def address_space(root: str) -> int | None:
     """Return the bytes that DuckDB may use if address space is limited (ulimit -v); None without a limit.
 
-    The limit matters because DuckDB, Arrow and the C library abort the process when an allocation fails. Raises
-    Perf2xError if there is too little to start.
+    DuckDB must stay well below, because it, Arrow and the C library abort the process if an allocation fails. Raises
+    Perf2xError if there is too little space to start.
     """
-    left = address_space_left()
-    if left is not None and left < _LEAST:
+    available = address_space_left()
+    if available is not None and available < _RESERVED_SPACE:
         raise Perf2xError(f"{root}: not enough memory for a query (ulimit -v)")
-    return None if left is None else (left - _LEAST) // 2 + (64 << 20)
+    return None if available is None else (available - _RESERVED_SPACE) // 2 + (64 << 20)
 
 
 def _memory(connection: Any, limits: QueryLimits) -> int:
-    """Return the memory limit of a query in bytes; by default half of the memory, but at most _MEMORY.
+    """Return the memory limit of a query in bytes: half of the machine's memory, at most _DEFAULT_MEMORY, by default.
 
-    DuckDB's own default, from which the half is computed, is four fifths of the memory.
+    DuckDB's own default is four fifths of the memory; five eighths of that are the half.
     """
-    ((own,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
-    return limits.memory_limit or min(_MEMORY, parse_size(own) * 5 // 8)
+    ((duckdb_default,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
+    return limits.memory_limit or min(_DEFAULT_MEMORY, parse_size(duckdb_default) * 5 // 8)
 
 
 @contextlib.contextmanager
 def query_errors(root: str) -> Iterator[None]:
-    """Convert an error of DuckDB to one sentence.
+    """Convert errors of DuckDB in the block to errors with one sentence.
 
-    Raises FormatError for an error in the dataset's files, OptionError for one in the SQL, Perf2xError for a lack of
-    memory or disk space.
+    Raises FormatError if the dataset's files are damaged, OptionError if the SQL is wrong, Perf2xError if memory or
+    disk space is short.
     """
     module = _duckdb()
     try:
@@ -128,14 +131,14 @@ def query_errors(root: str) -> Iterator[None]:
     except module.InterruptException:  # by a signal, whose handler's exception is raised after the query
         raise
     except module.OutOfMemoryException:
-        raise _shortage(root) from None
+        raise _shortage_error(root) from None
     except module.PermissionException as error:
         raise OptionError(f"SQL: {_sentence(error)}; a query can read only its dataset") from None
     except UnicodeDecodeError:  # DuckDB quotes the text in its error
         raise FormatError(f"{root}: damaged: a text is not UTF-8") from None
     except module.Error as error:
         if os.strerror(errno.ENOSPC) in str(error):
-            raise _shortage(root) from None
+            raise _shortage_error(root) from None
         message = _sentence(error)
         if (
             _ERROR not in str(error) or message.startswith(DAMAGED) or "registered as 'stored_" in message
@@ -144,71 +147,73 @@ def query_errors(root: str) -> Iterator[None]:
         raise OptionError(f"SQL: {message}") from None
 
 
-def _shortage(root: str) -> Perf2xError:
+def _shortage_error(root: str) -> Perf2xError:
+    """Return the error for a query that needs too much memory or disk space."""
     return Perf2xError(f"{root}: not enough memory for this query, or not enough room for its temporary files")
 
 
 def _sentence(error: Exception) -> str:
-    """Return the message without DuckDB's kind of error and without the lines that point into the query."""
+    """Return the message on one line, without its kind of error and the lines that point into the query."""
     text = str(error).partition("\n\nLINE")[0]
     return " ".join((text.partition(_ERROR)[2] or text).split())
 
 
 def _define(connection: Any, part: DatasetPart, scans: Mapping[str, Callable[[], Any]], sql: str) -> None:
-    """Define tables and views on the files that may have rows of the part's recordings."""
+    """Define the tables and views that the query ``sql`` sees, on the rows that ``scans`` return by table."""
     for table, scan in scans.items():
         connection.register(f"stored_{table}", scan())
     tags = sorted({key for row in part.rows for key in row.tags})
     for statement in statements(part.columns, tags):
         connection.execute(statement)
-    if _STUDENT.search(sql):
+    if _CALLS_STUDENT.search(sql):
         connection.create_function("student", student, ["DOUBLE", "BIGINT", "BIGINT"], "DOUBLE")
 
 
 @contextlib.contextmanager
 def ended_by_signals(connection: Any) -> Iterator[None]:
-    """Let signals interrupt the queries of a connection; exceptions from their handlers leave the block.
+    """Let signals interrupt the queries of a connection; an exception from a signal's handler leaves the block.
 
-    DuckDB checks for signals between steps, which may take minutes, and replaces a handler's exception by its own. So a
-    thread waits for signals, which Python writes to a socket as they arrive.
+    DuckDB checks for signals only between steps, which may take minutes, and replaces the handler's exception by its
+    own. So another thread waits for signals: Python writes their numbers to a socket as they arrive (its wakeup file
+    descriptor).
     """
     if threading.current_thread() is not threading.main_thread():  # only the main thread gets signals
         yield
         return
-    seen: list[int] = []
+    arrived: list[int] = []
     try:
-        with _watched(connection, seen):
+        with _watched(connection, arrived):
             yield
     except Exception:
-        if seen:  # the signal's handler raised, or would have; call it once more for its exception
-            signal.raise_signal(seen[0])
+        if arrived:  # the signal's handler raised, or would have; call it once more for its exception
+            signal.raise_signal(arrived[0])
         raise
 
 
 @contextlib.contextmanager
-def _watched(connection: Any, seen: list[int]) -> Iterator[None]:
-    """Interrupt a connection's query whenever a signal arrives, and add the signal's number to ``seen``."""
-    ours, signals = socket.socketpair()
-    signals.setblocking(False)
+def _watched(connection: Any, arrived: list[int]) -> Iterator[None]:
+    """Interrupt a connection's query whenever a signal arrives, and add the signal's number to ``arrived``."""
+    receiver, sender = socket.socketpair()
+    sender.setblocking(False)
 
     def watch() -> None:
-        with ours:
-            while number := ours.recv(1):
-                seen.append(number[0])
+        with receiver:
+            while number := receiver.recv(1):
+                arrived.append(number[0])
                 connection.interrupt()
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
     with contextlib.ExitStack() as stack:
         stack.callback(thread.join)
-        stack.callback(signals.close)  # which ends the thread
-        before = signal.set_wakeup_fd(signals.fileno(), warn_on_full_buffer=False)
-        stack.callback(_listen_again, signals.fileno(), before)
+        stack.callback(sender.close)  # which ends the thread
+        previous = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+        stack.callback(_restore_wakeup, sender.fileno(), previous)
         yield
 
 
-def _listen_again(ours: int, before: int) -> None:
-    """Restore the previous wakeup descriptor, unless another one is set by now: blocks may end in any order."""
-    now = signal.set_wakeup_fd(-1)
-    with contextlib.suppress(OSError, ValueError):  # that block has ended
-        signal.set_wakeup_fd(before if now == ours else now)
+def _restore_wakeup(own: int, previous: int) -> None:
+    """Restore the ``previous`` wakeup descriptor, unless another block has set its own since: they end in any order."""
+    current = signal.set_wakeup_fd(-1)
+    with contextlib.suppress(OSError, ValueError):  # the block of that descriptor has ended
+        signal.set_wakeup_fd(previous if current == own else current)

@@ -1,4 +1,4 @@
-"""Limits of a query."""
+"""The options that limit what an SQL query uses."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,7 @@ from perf2x.model.setting import Setting, read_directory
 
 
 class QueryLimits(Frozen):
-    """Memory limit of a query, and the directory for data beyond it."""
+    """How much memory a query may use, and where it puts data beyond that."""
 
     PANEL = "Limits"
 

@@ -1,6 +1,10 @@
-"""SQL definitions of the tables and views that a query sees (docs/fleet.md describes them).
+"""Defines, in SQL, the tables and views that a query sees (docs/fleet.md describes them).
 
-Rows of attempts that are not in the table of recordings are excluded; killed commands leave such rows.
+They are built on ``stored_places``, ``stored_samples`` and so on, the rows in the dataset's files. Rows count only if
+their recording and attempt are in the table of recordings; killed commands leave other rows.
+
+The large view ``by_function`` joins numbers instead of texts: ``id`` of a place or stack is the number of its recording
+in the upper 32 bits, and its own number below.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,14 +13,14 @@ from perf2x.model.profile import ROOT_FRAME_NAMES
 from perf2x.sources.dataset.dataset_schema import COLUMNS, DATE, KEY, OF_RECORDINGS
 
 DAMAGED = "damaged: "
-"""Prefix of an error that a view raises for damaged rows."""
+"""Prefix of the message of an error that a view raises for damaged rows."""
 _MACROS = """
 CREATE MACRO base_name(file) AS CASE WHEN file LIKE '[%]%' THEN file[:strpos(file, ']')]
     ELSE coalesce(string_split(rtrim(file, '/'), '/')[-1], '') END;
 CREATE MACRO bracketed(name) AS CASE WHEN name LIKE '[%' THEN name WHEN name = '' THEN '[unknown]'
     ELSE '[' || name || ']' END;
 """
-_CALLED = """
+_PLACE_FUNCTIONS = """
 kept AS MATERIALIZED (
     SELECT recording, attempt, row_number() OVER ()::BIGINT << 32 AS number FROM stored_recordings
 ), known AS MATERIALIZED (
@@ -41,8 +45,11 @@ kept AS MATERIALIZED (
     SELECT *, coalesce(line['function'], unnamed) AS function FROM lines JOIN files USING (file_number)
 )
 """
-"""Functions of places. Names are found once for each symbol and file; ``named_by`` is the symbol, 0 for none, or
-negative for the place itself.
+"""Common table expressions for the functions of places, of which ``placed`` and ``called`` are used.
+
+``placed`` has a row for each place, with what names it: ``named_by`` is the row of a symbol, 0 without a symbol, or
+negative if the place has lines of its own. ``called`` has the functions, once for each ``named_by`` and file: names are
+computed there, not for each place. ``{shown}`` stands for further columns of places.
 """
 _FUNCTIONS = """
 CREATE VIEW functions AS
@@ -67,7 +74,10 @@ SELECT recording,
     CASE WHEN start_ns > 0 THEN coalesce(86400e9 / nullif(sum(duration_ns) OVER days, 0), 1) ELSE 1 END AS weight
 FROM recordings WINDOW days AS (PARTITION BY host, tags::VARCHAR, start_ns // 86400000000000)
 """
-"""A weight is a day divided by the duration of all recordings of a host, with equal tags, that began on that day."""
+"""For each recording, the number by which to multiply its costs to estimate those of a whole day.
+
+It is a day divided by the durations of all recordings of the same host and tags that began on that day.
+"""
 _RATES = """
 CREATE VIEW rates AS
 SELECT recording, one.name AS event, max(one.frequency) AS frequency
@@ -125,21 +135,22 @@ FROM costs LEFT JOIN named USING (recording, stack) JOIN recordings USING (recor
 """
 _RESERVED = frozenset(("recording", "event", "unit", "function", "object", "build_id", "self", "total", "self_samples",
     "total_samples", "cpu_seconds", "weight", "functions", "objects", "value", "count", "comm"))  # fmt: skip
-"""Columns of views, which tags of the same names do not replace."""
+"""Columns of views; a tag of the same name does not become a column."""
 
 
 def statements(partition: Iterable[str], tags: Iterable[str]) -> Iterator[str]:
     """Yield the statements that define tables and views on ``stored_…``, the rows of files.
 
-    ``stored_recordings`` has only the valid recordings; ``tags`` are the names of their tags.
+    ``stored_recordings`` must have the selected recordings alone. ``partition`` are the partition columns, ``tags`` the
+    names of the recordings' tags; both become columns.
     """
     parts = [key for key in partition if key != DATE]
     keys = [key for key in dict.fromkeys([*parts, *tags]) if key not in {*COLUMNS["recordings"], DATE}]
     columns = [f"tags[{quoted(key)}] AS {_name(key)}" for key in keys]
     day = "strftime(make_timestamp_ns(start_ns), '%Y-%m-%d') AS date"
-    own = ", ".join(map(_name, COLUMNS["recordings"]))
+    stored = ", ".join(map(_name, COLUMNS["recordings"]))
     yield _MACROS
-    yield f"CREATE VIEW recordings AS SELECT {', '.join([own, day, *columns])} FROM stored_recordings"
+    yield f"CREATE VIEW recordings AS SELECT {', '.join([stored, day, *columns])} FROM stored_recordings"
     for table in OF_RECORDINGS[:-1]:
         shown = ", ".join(map(_name, [*COLUMNS[table], *partition]))
         yield (
@@ -148,7 +159,7 @@ def statements(partition: Iterable[str], tags: Iterable[str]) -> Iterator[str]:
         )
     yield "CREATE VIEW symbols AS FROM stored_symbols WHERE len(lines) > 0"
     roots = ", ".join(map(quoted, ROOT_FRAME_NAMES.values()))
-    called = _CALLED.format(roots=roots, key=", ".join(KEY), shown="{shown}")
+    called = _PLACE_FUNCTIONS.format(roots=roots, key=", ".join(KEY), shown="{shown}")
     yield _FUNCTIONS.format(called=called.format(shown="recording, place, file_offset, mode, "))
     yield from (_FRAMES, _WEIGHTS, _RATES)
     labels = ", ".join(["host", DATE, *(_name(key) for key in keys if key not in _RESERVED)])

@@ -1,6 +1,6 @@
-"""A recording to be stored in a dataset: its profile without names, and data about it.
+"""What a dataset stores of a recording: its profile without names, and facts about the recording.
 
-An empty profile stands for recordings that could not be read, and for places that only need names.
+A recording that could not be read has an empty profile.
 """
 
 from collections.abc import Mapping
@@ -25,9 +25,9 @@ class StoredRecording(Frozen):
     """One recording as a dataset stores it."""
 
     recording: bytes
-    """Its id (``content_ids.recording_id``)."""
+    """Id of the recording (``content_ids.recording_id``)."""
     profile: Profile
-    """As stitched, summed or a timeline: only synthetic frames have names."""
+    """The profile as stitched, in which only synthetic frames have names: summed, or a timeline with all times."""
     tags: Mapping[str, str]
     samples: int = 0
     """Number of samples in the recording, before any filter."""
@@ -37,19 +37,19 @@ class StoredRecording(Frozen):
     """Samples whose deferred user stack is not in the recording."""
     kernel_build_id: str = ""
     facts: str = "{}"
-    """JSON that only perf2x reads."""
+    """JSON of further facts, which only perf2x reads (``StoredFacts``)."""
     names: PlaceNames | None = None
-    """Names of places that are private to the recording."""
+    """Names of places that are private to the recording, which cannot be looked up later."""
     looked_up: Bools | None = None
-    """(mappings,) whether names were looked up already, found or not; None: none were."""
+    """(mappings,) whether names in the mapping were looked up, found or not; None if there was no lookup."""
     session: bytes | None = None
-    """Digest that the finished recording and all earlier states of it share; None without samples."""
+    """The recording's fingerprint, which all its earlier states share; None without samples."""
     unfinished: bool = False
-    """The end is missing: perf record was killed or still running, or the file was truncated or is damaged."""
+    """Whether the end is missing: perf record was killed or still running, or the file was cut off or is damaged."""
     missing_bytes: int | None = None
     """Number of bytes that an unfinished recording lacks; None if unknown."""
     error: str = ""
-    """Why the recording could not be read; its profile is then empty."""
+    """Why the recording could not be read; "" if it could."""
 
 
 def empty_profile(source: str) -> Profile:

@@ -1,4 +1,4 @@
-"""Makes the rows that a recording adds to the tables of a dataset."""
+"""Makes the rows that a recording adds to the tables of a dataset (docs/parquet.md describes the tables)."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from perf2x.base.columnar import (
 from perf2x.errors import FormatError
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import PlaceNames, Profile, depths, location_rows, used_stacks
-from perf2x.sources.dataset.arrow_columns import known, list_column, table_of, text_column, with_texts
+from perf2x.sources.dataset.arrow_columns import list_column, null_if_negative, table_of, text_column, with_texts
 from perf2x.sources.dataset.dataset_schema import LINE, MAPPING_TEXTS, MAPPINGS, META, OF_ATTEMPT, arrow, schema_of
 from perf2x.sources.dataset.place_keys import PlaceKeys
 from perf2x.sources.dataset.write.profile_places import (
@@ -41,73 +41,78 @@ from perf2x.sources.dataset.write.recording_to_store import StoredRecording
 if TYPE_CHECKING:
     import pyarrow
 
-_AT_ONCE, _MOST = 1 << 22, 1 << 28
-"""Maximum number of frames in stacks that are written together, and in all stacks of a recording.
+_WRITE_TOGETHER, _MAX_FRAMES = 1 << 22, 1 << 28
+"""Largest number of frames in the stacks of one part of the table, and in all stacks of a recording.
 
-Each stack is written whole, so callers that many stacks share count once for each of them.
+In the table, each stack has all its frames: a caller that many stacks share counts once for each of them.
 """
 
 
 def recording_tables(stored: StoredRecording, attempt: str) -> "Iterator[tuple[str, pyarrow.Table]]":
-    """Yield the rows of one recording, each time the name of a table and some of its rows.
+    """Yield the rows of one recording in parts: the name of a table, and rows of it.
 
-    Raises FormatError if its stacks together have too many frames, or a number is too large for a column.
+    Rows of the table of recordings come last. Raises FormatError if all stacks together have too many frames, or a
+    number is too large for a column.
     """
-    profile, of = stored.profile, (stored.recording.hex(), attempt)
+    profile, attempt_key = stored.profile, (stored.recording.hex(), attempt)
     objects = code_objects(profile.mappings, profile.strings, stored.recording)
     places = profile_places(profile.locations, objects, stored.recording)
     leaves, stack = used_stacks(profile)
-    for rows in _stacks(profile, leaves[leaves >= 0], of, profile.meta.source):
+    for rows in _stacks(profile, leaves[leaves >= 0], attempt_key, profile.meta.source):
         yield "stacks", rows
-    yield "places", _places(profile, places, stored.names or no_rows(PlaceNames), of)
-    yield "mappings", _mappings(stored, objects, of)
-    number = stack - (1 if len(leaves) and leaves[0] < 0 else 0)
-    yield "samples", _samples(profile, number, of)
+    yield "places", _places(profile, places, stored.names or no_rows(PlaceNames), attempt_key)
+    yield "mappings", _mappings(stored, objects, attempt_key)
+    stack_number = stack - (1 if len(leaves) and leaves[0] < 0 else 0)  # −1 for samples without a stack
+    yield "samples", _samples(profile, stack_number, attempt_key)
     yield "recordings", _recording_table(stored, attempt)
 
 
-def _of(of: tuple[str, str], count: int) -> dict[str, Any]:
-    """Return the columns of the recording's id and of the attempt to add it."""
-    same = zeros(count)
-    return {name: text_column([one], same) for name, one in zip(OF_ATTEMPT, of, strict=True)}
+def _attempt_columns(attempt_key: tuple[str, str], count: int) -> dict[str, Any]:
+    """Return the columns OF_ATTEMPT of ``count`` rows: the recording's id, and the attempt to add it."""
+    first_text = zeros(count)
+    return {name: text_column([text], first_text) for name, text in zip(OF_ATTEMPT, attempt_key, strict=True)}
 
 
-def _stacks(profile: Profile, leaves: I64, of: tuple[str, str], source: str) -> "Iterator[pyarrow.Table]":
+def _stacks(profile: Profile, leaves: I64, attempt_key: tuple[str, str], source: str) -> "Iterator[pyarrow.Table]":
+    """Yield rows of the stacks that end in these rows of the stack tree; a stack's number is its row in ``leaves``."""
     length = depths(profile.stacks.parent)[leaves] + 1
-    if sum_of(length) > _MOST:
+    if sum_of(length) > _MAX_FRAMES:
         raise FormatError(f"{source}: its stacks have {sum_of(length):,} frames, too many for a dataset")
-    for some in row_batches(length, _AT_ONCE):
-        rows = location_rows(profile, leaves[some])
+    for stack in row_batches(length, _WRITE_TOGETHER):
+        locations = location_rows(profile, leaves[stack])
         yield table_of("stacks", {
-            **_of(of, len(some)),
-            "stack": some,
-            "places": list_column(rows.offsets, arrow().array(as_int32(rows.values))),
+            **_attempt_columns(attempt_key, len(stack)),
+            "stack": stack,
+            "places": list_column(locations.offsets, arrow().array(as_int32(locations.values))),
         })  # fmt: skip
 
 
-def _places(profile: Profile, places: ProfilePlaces, names: PlaceNames, of: tuple[str, str]) -> "pyarrow.Table":
+def _places(
+    profile: Profile, places: ProfilePlaces, names: PlaceNames, attempt_key: tuple[str, str]
+) -> "pyarrow.Table":
     """Return the rows of places; the ``file`` of a synthetic frame is its name.
 
-    Twins without names of their own are omitted: no stack refers to them, and they are made anew to be named.
+    Twins without names of their own are left out: no stack refers to them, and whoever looks names up makes them anew.
     """
     mappings, locations, location = profile.mappings, profile.locations, places.location
     synthetic, mapping = synthetic_names(profile), locations.mapping[location]
-    row, object_row = np.where(mapping < 0, len(mappings), mapping), places.object.copy()
-    at = flatnonzero(locations.synthetic)
-    row[at] = len(mappings) + 1 + arange(len(synthetic))
-    object_row[at] = len(places.object_ids) + arange(len(synthetic))
+    # rows of file and build_id: those of the mappings, then "" for code outside them, then the synthetic frames
+    file_row, object_row = np.where(mapping < 0, len(mappings), mapping), places.object.copy()
+    synthetic_places = flatnonzero(locations.synthetic)
+    file_row[synthetic_places] = len(mappings) + 1 + arange(len(synthetic))
+    object_row[synthetic_places] = len(places.object_ids) + arange(len(synthetic))
     build_ids, files = (
         [*(profile.strings[text] for text in column.tolist()), ""] for column in (mappings.build_id, mappings.filename)
     )
     is_kept = arange(len(location)) < len(locations)
     is_kept[names.place] = True
     return table_of("places", {
-        **_of(of, len(location)),
+        **_attempt_columns(attempt_key, len(location)),
         "place": cumsum(is_kept) - 1,
-        "mapping": known(mapping),
+        "mapping": null_if_negative(mapping),
         "object_id": text_column([*places.object_ids, *map(synthetic_object, synthetic)], object_row),
-        "build_id": text_column([*build_ids, *("" for _ in synthetic)], row),
-        "file": text_column([*files, *synthetic], row),
+        "build_id": text_column([*build_ids, *("" for _ in synthetic)], file_row),
+        "file": text_column([*files, *synthetic], file_row),
         **places.keys.columns(),
         "is_local": places.is_local,
         **_name_columns("places", names, len(location)),
@@ -115,7 +120,7 @@ def _places(profile: Profile, places: ProfilePlaces, names: PlaceNames, of: tupl
 
 
 def object_symbols(object_id: str, places: PlaceKeys, names: PlaceNames, reason: str) -> "pyarrow.Table":
-    """Return rows of symbols for an object's places; the rows of places without names have the ``reason``."""
+    """Return rows of symbols for an object's places; ``reason`` says why places without names do not have one."""
     count = len(places.offset)
     is_named = zeros(count)
     is_named[names.place] = names.count > 0
@@ -128,30 +133,32 @@ def object_symbols(object_id: str, places: PlaceKeys, names: PlaceNames, reason:
 
 
 def _name_columns(table: str, names: PlaceNames, count: int) -> dict[str, Any]:
-    """Return the columns of lines and flags for all ``count`` places.
+    """Return the columns of lines and flags for all ``count`` places, of which ``names`` has names of some.
 
     A place without names has null instead of a list of lines if the table allows null, otherwise an empty list.
     """
-    row = minus_ones(count)
+    row = minus_ones(count)  # of each place in ``names``
     row[names.place] = arange(len(names.place))
-    has = row >= 0
-    lines = ListArray(offsets_of(names.count), arange(len(names.line)))[row[has]]
+    is_named = row >= 0
+    lines = ListArray(offsets_of(names.count), arange(len(names.line)))[row[is_named]]
     length = zeros(count)
-    length[has] = lines.lengths
-    function, parts = names.function[lines.values], list(zip(*names.functions, strict=True)) or [(), (), (), ()]
-    start_line = as_int32(parts[3])
-    columns = [text_column([str(text) for text in parts[field]], function) for field in range(3)]
+    length[is_named] = lines.lengths
+    # name, system name, file and start line of each function
+    function, fields = names.function[lines.values], list(zip(*names.functions, strict=True)) or [(), (), (), ()]
+    start_line = as_int32(fields[3])
+    columns = [text_column([str(text) for text in fields[index]], function) for index in range(3)]
     columns += [arrow().array(as_int32(names.line[lines.values])), arrow().array(start_line[function])]
     values = arrow().StructArray.from_arrays(columns, list(LINE))
-    nullable = schema_of(table).field("lines").nullable
+    is_nullable = schema_of(table).field("lines").nullable
     flags = {name: np.append(getattr(names, name), False)[row] for name in ("is_exact", "has_inlines")}
-    return {"lines": list_column(offsets_of(length), values, ~has if nullable else None), **flags}
+    return {"lines": list_column(offsets_of(length), values, ~is_named if is_nullable else None), **flags}
 
 
-def _mappings(stored: StoredRecording, objects: CodeObjects, of: tuple[str, str]) -> "pyarrow.Table":
+def _mappings(stored: StoredRecording, objects: CodeObjects, attempt_key: tuple[str, str]) -> "pyarrow.Table":
+    """Return the rows of mappings, with the object of each."""
     mappings, strings = stored.profile.mappings, stored.profile.strings
     return table_of("mappings", {
-        **_of(of, len(mappings)),
+        **_attempt_columns(attempt_key, len(mappings)),
         "mapping": np.arange(len(mappings), dtype=np.int64),
         "object_id": list(objects.ids),
         **{name: getattr(objects, name) for name in ("base", "variant", "is_local")},
@@ -161,35 +168,36 @@ def _mappings(stored: StoredRecording, objects: CodeObjects, of: tuple[str, str]
     })  # fmt: skip
 
 
-def _samples(profile: Profile, stack: AnyArray, of: tuple[str, str]) -> "pyarrow.Table":
+def _samples(profile: Profile, stack: AnyArray, attempt_key: tuple[str, str]) -> "pyarrow.Table":
+    """Return the rows of samples; ``stack`` (samples,) is the number of each sample's stack, −1 without one."""
     samples, threads, strings = profile.samples, profile.threads, profile.strings
     return table_of("samples", {
-        **_of(of, len(samples)),
+        **_attempt_columns(attempt_key, len(samples)),
         **{name: text_column([getattr(event, field) for event in profile.events], samples.event)
            for name, field in (("event", "name"), ("unit", "unit"))},
         "event_number": samples.event,
         **{name: text_column(strings, getattr(threads, name)[samples.thread]) for name in ("comm", "process")},
         **{name: getattr(threads, name)[samples.thread] for name in ("pid", "tid")},
         "cgroup": None if samples.cgroup is None else text_column(strings, samples.cgroup),
-        "stack": known(stack),
+        "stack": null_if_negative(stack),
         **{name: getattr(samples, name) for name in ("value", "count", "cpu")},
         "time_ns": samples.time,
     })  # fmt: skip
 
 
-_SAME = ("samples", "lost", "deferred_missing", "kernel_build_id", "facts", "unfinished", "missing_bytes")
-"""Columns that are named like fields of StoredRecording."""
+_SAME_NAMES = ("samples", "lost", "deferred_missing", "kernel_build_id", "facts", "unfinished", "missing_bytes")
+"""Columns of the table of recordings that have the names of fields of StoredRecording."""
 
 
 def _recording_table(stored: StoredRecording, attempt: str) -> "pyarrow.Table":
-    """Make the table of one row; unknown numbers are null, unknown texts empty.
+    """Return the recording's row of the table of recordings; unknown numbers are null, unknown texts empty.
 
-    Raises FormatError for numbers that do not fit into the columns.
+    Raises FormatError for a number that is too large for its column.
     """
     profile, meta, pa = stored.profile, stored.profile.meta, arrow()
     row: dict[str, Any] = {
         **{column: getattr(meta, name) for column, name in META.items()},
-        **{name: getattr(stored, name) for name in _SAME},
+        **{name: getattr(stored, name) for name in _SAME_NAMES},
         "recording": stored.recording.hex(),
         "attempt": attempt,
         "session": stored.session.hex() if stored.session else None,

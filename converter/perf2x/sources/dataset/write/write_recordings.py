@@ -1,7 +1,9 @@
-"""Writes the rows of many recordings to a dataset at once; the table of recordings, written last, makes them visible.
+"""Writes the rows of many recordings to a dataset together.
 
-``attempt`` identifies the rows of one writer. Rows count only if their recording and attempt are in the table of
-recordings, so rows of killed writers do not.
+Delta has transactions for single tables only. So the rows of all other tables are written first, with an id of this
+attempt to write them. Then the recordings' rows are committed, which have the same id. Readers ignore all rows whose
+recording and attempt are not in the table of recordings: those of writers that were killed before that commit, and of
+writers of a recording that another one has added.
 """
 
 from collections.abc import Sequence
@@ -19,18 +21,25 @@ if TYPE_CHECKING:
     import pyarrow
 
 TOGETHER = 64
-"""Maximum number of recordings that a task writes."""
-_BYTES = 1 << 28
-"""Bytes of collected rows at which they are written."""
-_SAME = """t.recording = s.recording OR (t.source = s.source AND t.error IS NOT NULL)
+"""Largest number of recordings that one task writes."""
+_WRITE_SIZE = 1 << 28
+"""Bytes of collected rows from which on they are written."""
+_SAME_RECORDING = """t.recording = s.recording OR (t.source = s.source AND t.error IS NOT NULL)
 OR (t.session = s.session AND (t.unfinished OR s.unfinished))"""
-"""Whether rows are of the same recording: by content, by name after an error, by fingerprint if one is unfinished."""
-_LATER = "t.error IS NOT NULL OR (t.unfinished AND (NOT s.unfinished OR s.samples > t.samples))"
-"""Whether the new row ``s`` replaces row ``t`` of the same recording, which is an error or an earlier state."""
+"""SQL: whether a new row ``s`` and a row ``t`` of the table are of the same recording.
+
+They are if they have the same content; the same name, if ``t`` is an error; or the same fingerprint, if one of them is
+unfinished.
+"""
+_REPLACES = "t.error IS NOT NULL OR (t.unfinished AND (NOT s.unfinished OR s.samples > t.samples))"
+"""SQL: whether a new row ``s`` replaces the row ``t`` of the same recording.
+
+It does if ``t`` is an error or an earlier state of the recording.
+"""
 
 
 class RowsOfRecordings(Struct):
-    """Rows of recordings that are written together."""
+    """Collects and writes the rows of recordings, in all tables but that of recordings, whose rows it returns."""
 
     _tables: DeltaTables
     _partition: tuple[str, ...]
@@ -40,55 +49,59 @@ class RowsOfRecordings(Struct):
 
     def add(self, stored: StoredRecording) -> None:
         """Add a recording. Raises FormatError, and adds no row, if the recording does not fit into the tables."""
-        made = list(recording_tables(stored, self._attempt))
-        parts = _partition_values(stored, self._partition)
-        for table, rows in made:
+        tables = list(recording_tables(stored, self._attempt))
+        partition = _partition_values(stored, self._partition)
+        for table, rows in tables:
             if len(rows):
-                self._rows[table].setdefault(parts, []).append(rows)
+                self._rows[table].setdefault(partition, []).append(rows)
                 self._size += rows.nbytes
-        if self._size > _BYTES:
+        if self._size > _WRITE_SIZE:
             self._write()
 
     def finish(self) -> "pyarrow.Table":
         """Write the remaining rows, and return the rows of the table of recordings, which the caller commits."""
         self._write()
-        pa, found = arrow(), [schema_of("recordings", self._partition).empty_table()]
-        for parts, many in self._rows["recordings"].items():
-            rows = pa.concat_tables(many)
-            for key, value in zip(self._partition, parts, strict=True):
+        pa, result = arrow(), [schema_of("recordings", self._partition).empty_table()]
+        for partition, tables in self._rows["recordings"].items():
+            rows = pa.concat_tables(tables)
+            for key, value in zip(self._partition, partition, strict=True):
                 rows = rows.append_column(key, pa.array([value] * len(rows), pa.string()))
-            found.append(rows)
-        return pa.concat_tables(found)
+            result.append(rows)
+        return pa.concat_tables(result)
 
     def _write(self) -> None:
+        """Write the collected rows of all tables except that of recordings."""
         for table in OF_RECORDINGS[:-1]:
             rows, self._rows[table] = self._rows[table], {}
             if rows:
-                whole = {parts: arrow().concat_tables(many).combine_chunks() for parts, many in rows.items()}
-                self._tables.append(table, whole, self._attempt)
+                joined = {partition: arrow().concat_tables(each).combine_chunks() for partition, each in rows.items()}
+                self._tables.append(table, joined, self._attempt)
         self._size = 0
 
 
 def _partition_values(stored: StoredRecording, partition: Sequence[str]) -> Parts:
-    """Return a recording's values of the partition columns; None for a column without a value."""
+    """Return a recording's values of the partition columns: tags, and the day. None for a column without a value."""
     date = date_of(stored.profile.meta.wall_start_ns)
     return tuple(stored.tags.get(key) or (date if key == DATE else "") or None for key in partition)
 
 
 def commit_recordings(tables: DeltaTables, rows: "pyarrow.Table", *, replace: bool = False) -> None:
-    """Add recordings to a dataset by their rows in the table of recordings.
+    """Add recordings to a dataset by committing their rows in the table of recordings.
 
-    A recording that the dataset has already stays as it is, unless its row is an error or an earlier state of it; with
-    ``replace``, it is replaced in any case. Raises OutputError if the dataset cannot be written.
+    If the dataset already has a recording, the new row replaces the old one only if that is an error or an earlier
+    state of the recording; with ``replace``, it does so in any case. Raises OutputError if the dataset cannot be
+    written.
     """
-    later = f"t.recording = s.recording OR {_LATER}" if replace else _LATER
-    waiting = rows.sort_by([("unfinished", "ascending"), ("samples", "descending"), ("recording", "ascending")])
-    while len(waiting):  # each batch has a session or recording only once, because a row may match only one
-        seen, first = set[str](), list[bool]()
-        for row in waiting.select(["recording", "session"]).to_pylist():
+    condition = f"t.recording = s.recording OR {_REPLACES}" if replace else _REPLACES
+    pending = rows.sort_by([("unfinished", "ascending"), ("samples", "descending"), ("recording", "ascending")])
+    # In one merge, a row of the table must not match two new rows. So each merge has only the first of the new rows
+    # with the same recording or session; the best ones are sorted to the front.
+    while len(pending):
+        merged_keys, is_new = set[str](), list[bool]()
+        for row in pending.select(["recording", "session"]).to_pylist():
             keys = {row["recording"], row["session"] or row["recording"]}
-            first.append(keys.isdisjoint(seen))
-            seen |= keys
-        is_first = np.array(first, np.bool_)
-        tables.merge("recordings", waiting.filter(is_first), _SAME, later)
-        waiting = waiting.filter(~is_first)
+            is_new.append(keys.isdisjoint(merged_keys))
+            merged_keys |= keys
+        is_first = np.array(is_new, np.bool_)
+        tables.merge("recordings", pending.filter(is_first), _SAME_RECORDING, condition)
+        pending = pending.filter(~is_first)
