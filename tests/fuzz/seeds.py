@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perf2x.base.binaries.elf.elf_file import open_elf
-from perf2x.base.files.atomic import sealed
+from perf2x.base.files.atomic import with_checksum
 from tests.forge import Container, Session, simpleperf, write_file
 from tests.forge.session import compress, zstd
 from tests.fuzz import datasets
@@ -196,7 +196,7 @@ def _remembered() -> Iterator[Seed]:
         perf2x("top", recording, *(word.replace("{dir}", home) for word in words), env=places)
         kept = {path.relative_to(home).as_posix(): path.read_bytes() for path in Path(home).rglob("lines/*/*")}
     for name, data in sorted(kept.items()):
-        yield Seed("remembered lines", "sealed", data[:-16], BINARY, f"home/{name}", sealed, beside, words)
+        yield Seed("remembered lines", "sealed", data[:-16], BINARY, f"home/{name}", with_checksum, beside, words)
         yield Seed("remembered lines", "as kept", data, BINARY, f"home/{name}", beside=beside, words=words)
 
 

@@ -1,1 +1,1 @@
-"""Files of the converting machine: outputs, temporary files, and limits for unpacking."""
+"""Files of the converting machine: outputs, temporary files, limits on unpacking, and what systems do differently."""

@@ -1,11 +1,13 @@
 """Replaces files atomically: a file appears under its name when it is complete, or not at all.
 
 Outputs, downloads and caches are written through this module. Where the system has files without a name (Linux,
-O_TMPFILE), a killed process leaves nothing behind; elsewhere the new file has a hidden name until it is complete.
+O_TMPFILE), a killed process leaves nothing behind; elsewhere the new file has a hidden name (``.NAME.xxxxxxxx.part``)
+until it is complete.
 
-Files that perf2x can recreate end with a magic word and the CRC-32 of their contents, which detects every flipped bit
-and takes 0.4 ms per megabyte. BLAKE2 would also detect forgery, but takes four times as long, and anyone who can write
-to the user's cache can do worse than forge a cached file.
+The module also writes and reads files with a checksum, such as cached symbols, which perf2x can recreate if they are
+damaged. They end with a magic word and the CRC-32 of their contents, which detects every flipped bit and takes 0.4 ms
+per megabyte. BLAKE2 would also detect forgery, but takes four times as long, and anyone who can write to the user's
+cache can do worse than forge a cached file.
 """
 
 import contextlib
@@ -21,34 +23,35 @@ from perf2x.errors import OptionError, OutputError
 
 
 class AtomicFile:
-    """A new version of ``path``: write to ``file``, then call ``commit``, or else ``discard``.
+    """A new version of the file at ``path``.
 
-    ``file`` may be closed before the commit. Other processes see either the old version or the complete new one.
+    Write to ``file``; then call ``commit`` to put the new version in place, or ``discard`` to remove it. ``file`` may
+    be closed before the commit. Other processes see either the old version or the complete new one.
     """
 
     def __init__(self, path: Path, mode: int) -> None:
-        """Create the file with the permissions ``mode``, less the umask.
+        """Create the new version, unnamed if possible, with the permissions ``mode``, less the umask.
 
-        Raises OSError when the directory refuses it.
+        Raises OSError if it cannot be created in the directory of ``path``.
         """
         self._path, self._mode = path, mode
-        self._hidden = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
+        self._hidden_path = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
         self._descriptor = create_unnamed(path.parent, mode)
         self._is_unnamed = self._descriptor >= 0
         if not self._is_unnamed:
-            self._descriptor = create_exclusively(self._hidden, mode)
+            self._descriptor = create_exclusively(self._hidden_path, mode)
         self.file: BinaryIO = os.fdopen(self._descriptor, "wb", closefd=False)
 
     def commit(self) -> None:
         """Put the file in place at ``path``; it gets the permissions of the file that it replaces, if any."""
         self.file.close()
-        if not self._named_directly():
+        if not self._link_to_path():
             self._replace()
 
-    def _named_directly(self) -> bool:
-        """Name the unnamed file ``path`` at once, without a hidden file that a killed process would leave.
+    def _link_to_path(self) -> bool:
+        """Give the unnamed file the name ``path`` in one step, so that a killed process never leaves a hidden file.
 
-        Returns False if that fails, for example because there is a file at ``path``.
+        Returns False if that is impossible, for example because there is a file at ``path``: a link replaces no file.
         """
         if not self._is_unnamed:
             return False
@@ -59,37 +62,39 @@ class AtomicFile:
         return True
 
     def _replace(self) -> None:
+        """Give the file the hidden name, if it has none, and rename it to ``path``."""
         if self._is_unnamed:
-            self._name_unnamed()
+            self._link_to_hidden_path()
         self._close()  # Windows cannot rename an open file
         with contextlib.suppress(FileNotFoundError):
-            self._hidden.chmod(self._path.stat().st_mode & 0o7777)
-        self._hidden.replace(self._path)
+            self._hidden_path.chmod(self._path.stat().st_mode & 0o7777)
+        self._hidden_path.replace(self._path)
 
-    def _name_unnamed(self) -> None:
+    def _link_to_hidden_path(self) -> None:
         """Give the unnamed file the hidden name, or copy it there if links are forbidden (security modules, FUSE)."""
         try:
-            name_unnamed(self._descriptor, self._hidden)
+            name_unnamed(self._descriptor, self._hidden_path)
         except OSError:
             import shutil
 
             with (
                 os.fdopen(self._descriptor, "rb", closefd=False) as source,
-                os.fdopen(create_exclusively(self._hidden, self._mode), "wb") as copy,
+                os.fdopen(create_exclusively(self._hidden_path, self._mode), "wb") as copy,
             ):
                 source.seek(0)
                 shutil.copyfileobj(source, copy)
 
     def discard(self) -> None:
-        """Remove the file unless it was committed."""
+        """Close and remove the new version, unless it was committed."""
         try:
             with contextlib.suppress(OSError):  # the disk is full: buffered data cannot be written
                 self.file.close()
         finally:
             self._close()
-            self._hidden.unlink(missing_ok=True)
+            self._hidden_path.unlink(missing_ok=True)
 
     def _close(self) -> None:
+        """Close the descriptor; the system removes a file that still has no name."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -97,18 +102,18 @@ class AtomicFile:
 
 @contextlib.contextmanager
 def atomic_file(path: Path, mode: int = 0o666) -> Iterator[AtomicFile]:
-    """Create a new version of ``path``, which is discarded at the end of the block unless it was committed.
+    """Create a new version of the file at ``path``; if the block does not commit it, it is discarded at the end.
 
-    Until then, users who may not read the old version cannot read the new one either. Raises OSError when the new
-    version cannot be created.
+    It has at most the permissions of the old version, so that a user who may not read the old version cannot read the
+    new one while it is being written. Raises OSError if the new version cannot be created.
     """
     with contextlib.suppress(OSError):
         mode &= path.stat().st_mode
-    new = AtomicFile(path, mode)
+    new_version = AtomicFile(path, mode)
     try:
-        yield new
+        yield new_version
     finally:
-        new.discard()
+        new_version.discard()
 
 
 STDOUT = "-"
@@ -119,48 +124,51 @@ STDOUT = "-"
 def open_output(path: str, *, inputs: tuple[str, ...], compress: bool = False) -> Iterator[BinaryIO]:
     """Open a binary output file; ``-`` is standard output.
 
-    On an error the new file is discarded, and an existing file at ``path`` stays unchanged. ``compress``: compress with
-    gzip, without a name or time, so that equal contents give equal bytes. Raises OptionError when ``path`` is one of
-    ``inputs``, OutputError when it cannot be written.
+    After an error, an existing file at ``path`` is unchanged. ``compress``: compress with gzip, without a name or time,
+    so that equal contents give equal bytes; otherwise write the bytes as they are. Raises OptionError if ``path`` is
+    one of ``inputs``, OutputError if it cannot be written.
     """
     _refuse_inputs(path, inputs)
     try:
-        with _open_target(path) as plain, _with_gzip(plain, compress) as out:
+        with _open_plain(path) as plain, _compressed_if(compress, plain) as out:
             yield out
     except BrokenPipeError:  # the reader closed the pipe early
         raise
     except OSError as error:
-        target = "to standard output" if path == STDOUT else Path(path)
-        raise OutputError(f"cannot write {target}: {error.strerror or error}") from None
+        output = "to standard output" if path == STDOUT else Path(path)
+        raise OutputError(f"cannot write {output}: {error.strerror or error}") from None
 
 
 @contextlib.contextmanager
-def _open_target(path: str) -> Iterator[BinaryIO]:
-    target = Path(path)
+def _open_plain(path: str) -> Iterator[BinaryIO]:
+    """Open an output without compression: standard output, a device or named pipe, or a new version of a file."""
+    output = Path(path)
     if path == STDOUT:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
-    elif target.exists() and not target.is_file():  # renaming would replace a device or a named pipe
-        with target.open("wb") as device:
+    elif output.exists() and not output.is_file():  # a device or a named pipe, which renaming a file would replace
+        with output.open("wb") as device:
             yield device
     else:
-        with atomic_file(target.resolve() if target.is_symlink() else target) as new:
-            yield new.file
-            new.commit()
+        with atomic_file(output.resolve() if output.is_symlink() else output) as new_version:
+            yield new_version.file
+            new_version.commit()
 
 
 @contextlib.contextmanager
-def _with_gzip(out: BinaryIO, compress: bool) -> Iterator[BinaryIO]:
+def _compressed_if(compress: bool, out: BinaryIO) -> Iterator[BinaryIO]:
+    """Yield ``out``, or a file that compresses to ``out`` in a background thread."""
     if not compress:
         yield out
         return
     from perf2x.base.files.background_writer import BackgroundGzipWriter
 
-    with BackgroundGzipWriter(out) as packed:
-        yield cast(BinaryIO, packed)
+    with BackgroundGzipWriter(out) as compressing:
+        yield cast(BinaryIO, compressing)
 
 
 def _refuse_inputs(path: str, inputs: tuple[str, ...]) -> None:
+    """Raise OptionError if the output ``path`` is the same file as one of the inputs."""
     for name in inputs:
         with contextlib.suppress(OSError):
             if STDOUT not in (name, path) and Path(name).samefile(path):
@@ -171,19 +179,22 @@ _INPUT_SUFFIXES = (".gz", ".zst", ".xz", ".bz2", ".tar", ".data")
 
 
 def default_output(source: str, suffix: str) -> str:
-    """Return the default output path, in the current directory: for ``perf.data``, it is ``perf`` plus ``suffix``."""
+    """Return the default output path, in the current directory, for the input ``source``.
+
+    For ``perf.data`` and any suffix it is ``perf`` plus ``suffix``; suffixes of compressed files are removed, too.
+    """
     name = "perf" if source == "-" else Path(source).resolve().name
     for ending in _INPUT_SUFFIXES:
         name = name.removesuffix(ending)
     return (name or "perf") + suffix
 
 
-def wants_gzip(target: str, suffix: str) -> bool:
-    """Return whether to compress the output: its name ends with ``.gz``, and the format is not compressed already.
+def wants_gzip(output: str, suffix: str) -> bool:
+    """Return whether ``open_output`` should compress: the output's name ends with ``.gz``, ``suffix`` does not.
 
-    A format that compresses its own output has a ``suffix`` with ``.gz``.
+    ``suffix`` is the format's. A format whose suffix ends with ``.gz``, such as pprof, compresses by itself.
     """
-    return target.endswith(".gz") and not suffix.endswith(".gz")
+    return output.endswith(".gz") and not suffix.endswith(".gz")
 
 
 _MAGIC = b"p2x-crc\n"
@@ -191,19 +202,19 @@ _MAGIC = b"p2x-crc\n"
 
 
 def write_checksummed(path: Path, data: bytes) -> bool:
-    """Write ``data`` and its checksum atomically; False if the file cannot be written."""
+    """Write ``data`` and its checksum atomically; return False if the file cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_file(path, 0o600) as new:
-            new.file.write(sealed(data))
-            new.commit()
+        with atomic_file(path, 0o600) as new_version:
+            new_version.file.write(with_checksum(data))
+            new_version.commit()
     except OSError:
         return False
     return True
 
 
-def sealed(data: bytes) -> bytes:
-    """Return ``data`` followed by the magic word and the checksum."""
+def with_checksum(data: bytes) -> bytes:
+    """Return ``data`` followed by the magic word and the checksum, 16 bytes together."""
     return data + _MAGIC + crc32(data).to_bytes(8, "little")
 
 
@@ -214,4 +225,4 @@ def read_checksummed(path: Path) -> bytes | None:
     except OSError:
         return None
     data = content[:-16]
-    return data if content and sealed(data) == content else None
+    return data if content and with_checksum(data) == content else None

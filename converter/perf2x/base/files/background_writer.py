@@ -1,4 +1,8 @@
-"""Writes, and perhaps compresses, in a background thread: disk writes and zlib release the interpreter lock."""
+"""Writes, and perhaps compresses, in a background thread.
+
+This saves time because disk writes and zlib release the interpreter lock: meanwhile, the main thread makes the next
+chunk.
+"""
 
 import gzip
 import io
@@ -8,20 +12,21 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 _MAX_QUEUED = 16
-"""Chunks that may wait for the thread."""
-_LEVEL = 4
-"""The gzip level; level 6 takes two and a half times as long for 4 % less."""
+"""Maximum number of chunks that wait for the thread; with more, ``write`` waits."""
+_GZIP_LEVEL = 4
+"""Level 6 takes two and a half times as long, and its output is 4 % smaller."""
 
 
 class BackgroundWriter(io.BufferedIOBase):
-    """A file whose chunks a thread writes to ``out``; ``write`` and ``close`` raise the errors of ``out``.
+    """A writable file that passes chunks to a thread, which writes them to ``out``.
 
-    Use it as a context manager, so that the thread always ends; ``out`` stays open. Where no thread can be started, as
-    in a browser or without memory for the thread's stack, ``write`` writes chunks itself.
+    An error of ``out`` is raised by the next ``write``, or by ``close``. Use it as a context manager, so that the
+    thread always ends; ``out`` stays open. Where no thread can be started, as in a browser or without memory for the
+    thread's stack, ``write`` writes chunks itself.
     """
 
     def __init__(self, out: BinaryIO) -> None:
-        self._sink: _FailsOnce | gzip.GzipFile = _FailsOnce(out)
+        self._out: _FailsOnce | gzip.GzipFile = _FailsOnce(out)
         self._chunks: queue.Queue[bytes | memoryview | None] = queue.Queue(_MAX_QUEUED)
         self._error: OSError | MemoryError | None = None
         self._thread: threading.Thread | None = threading.Thread(target=self._write_all, daemon=True)
@@ -29,7 +34,7 @@ class BackgroundWriter(io.BufferedIOBase):
             self._thread.start()
         except RuntimeError:
             self._thread = None
-            self._sink = self._packed(self._sink)
+            self._out = self._compressing(self._out)
 
     def writable(self) -> bool:
         """Return True: the file can only be written."""
@@ -43,7 +48,7 @@ class BackgroundWriter(io.BufferedIOBase):
         if self._error is not None:
             raise self._error
         if self._thread is None:
-            self._sink.write(chunk)
+            self._out.write(chunk)
         else:
             self._chunks.put(chunk)
         return len(chunk)
@@ -54,34 +59,36 @@ class BackgroundWriter(io.BufferedIOBase):
             return
         super().close()
         if self._thread is None:
-            self._sink.close()
+            self._out.close()
         else:
-            self._chunks.put(None)
+            self._chunks.put(None)  # the end of the queue
             self._thread.join()
         if self._error is not None:
             raise self._error
 
     def _write_all(self) -> None:
+        """Write the chunks from the queue until its end; runs in the thread."""
         chunks: Iterator[bytes | memoryview] = iter(self._chunks.get, None)
         try:
-            sink = self._packed(self._sink)
+            out = self._compressing(self._out)
             for chunk in chunks:
-                sink.write(chunk)
-            sink.close()
+                out.write(chunk)
+            out.close()
         except (OSError, MemoryError) as error:
             self._error = error
             for _ in chunks:  # drain the queue: ``write`` may be waiting for room in it
                 pass
 
-    def _packed(self, out: "_FailsOnce | gzip.GzipFile") -> "_FailsOnce | gzip.GzipFile":
+    def _compressing(self, out: "_FailsOnce | gzip.GzipFile") -> "_FailsOnce | gzip.GzipFile":
+        """Return the file to which chunks are written; subclasses may compress on the way to ``out``."""
         return out
 
 
 class BackgroundGzipWriter(BackgroundWriter):
     """A background writer that compresses with gzip; no name or time is stored, so equal contents give equal bytes."""
 
-    def _packed(self, out: "_FailsOnce | gzip.GzipFile") -> gzip.GzipFile:
-        return gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=_LEVEL)
+    def _compressing(self, out: "_FailsOnce | gzip.GzipFile") -> gzip.GzipFile:
+        return gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=_GZIP_LEVEL)
 
 
 class _FailsOnce:
@@ -95,8 +102,8 @@ class _FailsOnce:
         self._out: BinaryIO | None = out
 
     def write(self, chunk: bytes | memoryview) -> int:
-        """Write a chunk. Raises OSError when that fails for the first time."""
-        out, self._out = self._out, None
+        """Write a chunk, or ignore it after an error. Raises OSError if the write fails for the first time."""
+        out, self._out = self._out, None  # stays None if the next write raises
         if out is None:
             return len(chunk)
         written = out.write(chunk)

@@ -22,15 +22,21 @@ if TYPE_CHECKING:
     from multiprocessing.context import ForkContext, SpawnContext
 
 PROC_FILES = "/proc/self/fd"
-"""Linux's directory of this process's open files, by number."""
-_CHUNK = 16 << 20
-"""Bytes to read together where a file cannot be mapped."""
+"""Linux's directory with a link to each open file of this process, named by the file's descriptor."""
+_CHUNK_SIZE = 16 << 20
+"""Bytes to read at a time where a file cannot be mapped."""
 O_TMPFILE: int | None = getattr(os, "O_TMPFILE", None) if sys.platform == "linux" else None
-"""open(2)'s flag for unnamed files; None if unsupported, as in a browser, where it would open the directory itself."""
+"""The flag of open(2) for unnamed files; None if the system has none.
+
+Not in a browser, whose system defines the flag, but would open the directory itself.
+"""
 
 
 def can_fork() -> bool:
-    """Return whether worker processes may be forked: not on Windows, nor on macOS, whose libraries may fail then."""
+    """Return whether worker processes may be forked.
+
+    Windows has no fork. On macOS, system libraries may fail in a forked process.
+    """
     return sys.platform == "linux"
 
 
@@ -46,9 +52,9 @@ def keep_freed_memory() -> None:
         import ctypes  # numpy imports it anyway
 
         with contextlib.suppress(OSError, AttributeError):
-            adjust = ctypes.CDLL(None).mallopt
+            mallopt = ctypes.CDLL(None).mallopt
             for parameter, size in ((_MMAP_THRESHOLD, 32 << 20), (_TRIM_THRESHOLD, 64 << 20)):
-                adjust(parameter, size)
+                mallopt(parameter, size)
 
 
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
@@ -70,14 +76,15 @@ def fork_context() -> ForkContext:
 
 def widen_pipe(descriptor: int) -> None:
     """Enlarge a pipe's buffer to 1 MiB if the system supports it; large arrays are then sent five times as fast."""
-    with contextlib.suppress(ImportError, AttributeError, OSError):  # each user has a limited number of pages for pipes
+    # OSError if the user has too many pipes already: the number of pages in all of them is limited
+    with contextlib.suppress(ImportError, AttributeError, OSError):
         import fcntl
 
         fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, 1 << 20)
 
 
 def spawn_context() -> SpawnContext:
-    """Return multiprocessing's spawn context, which every system has: its processes share nothing with this one."""
+    """Return multiprocessing's spawn context, which every system has; its processes inherit nothing from this one."""
     import multiprocessing
 
     return multiprocessing.get_context("spawn")
@@ -97,18 +104,18 @@ def address_space_left() -> int | None:
 
 
 @contextlib.contextmanager
-def processor_time_limited(seconds: float, error: Exception) -> Iterator[None]:
-    """Raise ``error`` in the block once this process has used ``seconds`` of CPU time in it.
+def cpu_time_limited(seconds: float, error: Exception) -> Iterator[None]:
+    """Raise ``error`` inside the block as soon as the block has used ``seconds`` of this process's CPU time.
 
     This works in the main thread only, and neither on Windows nor in a browser; there, nothing is limited.
     """
 
-    def stop(*_: object) -> None:
+    def raise_error(*_: object) -> None:
         raise error
 
     try:
         set_timer = signal.setitimer
-        before = signal.signal(signal.SIGVTALRM, stop)
+        old_handler = signal.signal(signal.SIGVTALRM, raise_error)
     except (AttributeError, ValueError):
         yield
         return
@@ -117,11 +124,11 @@ def processor_time_limited(seconds: float, error: Exception) -> Iterator[None]:
         yield
     finally:
         set_timer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before or signal.SIG_DFL)
+        signal.signal(signal.SIGVTALRM, old_handler or signal.SIG_DFL)
 
 
 def has_file_locks() -> bool:
-    """Return whether the system has locks that are released however their process ends (flock(2))."""
+    """Return whether the system has locks on files that it releases when their process ends in any way (flock(2))."""
     try:
         import fcntl  # noqa: F401
     except ImportError:
@@ -132,8 +139,8 @@ def has_file_locks() -> bool:
 def lock(file: IO[bytes] | int, *, wait: bool) -> None:
     """Lock a file for this process.
 
-    ``wait``: wait while another process holds the lock; otherwise raise OSError in this case. Also raises OSError when
-    the file cannot be locked.
+    If another process holds the lock: wait until it is released, or without ``wait``, raise OSError. Also raises
+    OSError if the file cannot be locked at all.
     """
     import fcntl
 
@@ -141,35 +148,35 @@ def lock(file: IO[bytes] | int, *, wait: bool) -> None:
 
 
 def is_own(path: Path) -> bool:
-    """Return whether a file or directory is this user's, and not a link. Raises OSError if it does not exist."""
+    """Return whether a path is a file or directory of this user, not a link. Raises OSError if it does not exist."""
     return not path.is_symlink() and path.stat().st_uid == os.getuid()
 
 
 def map_file(file: IO[bytes]) -> mmap.mmap | bytearray:
     """Map a whole file into memory for reading.
 
-    Raises OSError or ValueError if the file cannot be mapped, as a pipe or an empty file. In a browser the file is read
-    instead: there, a map is a copy anyway, and files that the user dropped on the page cannot be mapped.
+    Raises OSError or ValueError if the file cannot be mapped, such as a pipe or an empty file. In a browser, the file
+    is read instead: there, a map is a copy anyway, and files that the user dropped on the page cannot be mapped.
     """
     if sys.platform != "emscripten":
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     content = bytearray(file.seek(0, os.SEEK_END))
     file.seek(0)
-    at = 0
-    while chunk := file.read(_CHUNK):
-        content[at : at + len(chunk)] = chunk
-        at += len(chunk)
+    offset = 0
+    while chunk := file.read(_CHUNK_SIZE):
+        content[offset : offset + len(chunk)] = chunk
+        offset += len(chunk)
     if not content:
         raise ValueError("the file is empty")
     return content
 
 
 def free_pages(mapping: mmap.mmap, start: int, stop: int) -> None:
-    """Tell the system, if it supports that, that bytes [start, stop) of a map are not needed soon.
+    """Tell the system, if it supports that, that bytes ``start`` to ``stop`` of a map will not be needed soon.
 
-    The whole page that contains ``start`` is freed, with the bytes before ``start``: where the file is cached in large
-    pages, reading at ``start`` has mapped up to 2 MiB before it. The page that contains ``stop`` stays, because the
-    next reader begins there.
+    The system frees whole pages. The page that contains ``start`` is freed, with the bytes before ``start``, because a
+    read at ``start`` may have mapped it again, together with others (up to 2 MiB where the file is cached in large
+    pages). The page that contains ``stop`` stays, because the next reader begins there.
     """
     advice = getattr(mmap, "MADV_DONTNEED", None)
     if advice is None:
@@ -215,18 +222,18 @@ def name_unnamed(descriptor: int, path: Path) -> None:
 
 
 def path_of_open_file(file: IO[bytes]) -> Path | None:
-    """Return a path through which an open file can be opened a second time, even if it is unnamed; None without one.
+    """Return a path through which an open file can be opened a second time, even if the file has no name.
 
-    A browser's system lists such paths, but cannot open them.
+    Returns None if the system has no such paths. In a browser, the system lists them, but cannot open them.
     """
     path = Path(f"{PROC_FILES}/{file.fileno()}")
     return path if sys.platform == "linux" and path.exists() else None
 
 
 def user_cache_dir() -> Path | None:
-    """Return perf2x's cache directory, for files that can be recreated, by the platform's convention.
+    """Return the directory for perf2x's cached files, where the platform's conventions have it.
 
-    Returns None if the user has no home directory.
+    Returns None if the user has no home directory. The directory need not exist.
     """
     try:
         home = Path.home()

@@ -1,6 +1,7 @@
 """Reads whole files that accompany a recording, such as symbol tables, perf maps and jitdumps.
 
-No path can make perf2x read without end: files and pipes have a size limit, devices are refused.
+No path can make perf2x read without end: files and pipes have a size limit, and devices, such as /dev/zero, are
+refused.
 """
 
 import errno
@@ -14,63 +15,68 @@ from perf2x.base.files.temporary import shown_name
 from perf2x.base.files.unpack_limit import MOST_IN_MEMORY, format_size
 from perf2x.errors import ObjectError
 
-SILENCE = 60.0
+PIPE_TIMEOUT = 60.0
 """Seconds to wait for the next bytes of a pipe, as in ``--kallsyms <(ssh host cat /proc/kallsyms)``."""
-_CHUNK = 1 << 20
+_CHUNK_SIZE = 1 << 20
 
 
 def open_regular(path: Path) -> BinaryIO:
     """Open a regular file.
 
-    Also raises OSError for a pipe, on which a reader might wait, and for a device, which may have no end.
+    Raises OSError if it cannot be opened, and for a pipe, on which a reader might wait, and a device, which may have no
+    end.
     """
-    file = open(path, "rb", opener=_at_once)  # noqa: SIM115 - the caller closes it
+    file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 - the caller closes it
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(errno.EINVAL, "it is a pipe or a device, not a file", str(path))
     return file
 
 
-def read_file(path: Path, most: int) -> bytes:
+def read_file(path: Path, max_size: int) -> bytes:
     """Read a file, or a pipe to its end.
 
-    Also raises OSError for a device, for more than ``most`` bytes, and for a pipe that sends nothing for SILENCE.
+    Raises OSError if that fails, and for a device, for more than ``max_size`` bytes, and for a pipe that sends nothing
+    for PIPE_TIMEOUT.
     """
-    with open(path, "rb", 0, opener=_at_once) as file:
+    with open(path, "rb", 0, opener=_without_waiting) as file:
         status = os.fstat(file.fileno())
         if stat.S_ISFIFO(status.st_mode):
-            data = b"".join(_sent(file.fileno(), path, most))
+            data = b"".join(_read_pipe(file.fileno(), path, max_size))
         elif not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "it is a device, not a file", str(path))
         else:
-            data = file.read() if status.st_size <= most else b""
-    if max(len(data), status.st_size) > most:
-        raise OSError(errno.EFBIG, f"larger than {format_size(most)}", str(path))
+            data = file.read() if status.st_size <= max_size else b""
+    if max(len(data), status.st_size) > max_size:
+        raise OSError(errno.EFBIG, f"larger than {format_size(max_size)}", str(path))
     return data
 
 
-def read_object_file(path: Path, most: int = MOST_IN_MEMORY) -> bytes:
-    """Read a file as ``read_file`` does. Raises ObjectError when it cannot be read."""
+def read_object_file(path: Path, max_size: int = MOST_IN_MEMORY) -> bytes:
+    """Do what ``read_file`` does, but raise ObjectError instead of OSError; the file may be any that has symbols."""
     try:
-        return read_file(path, most)
+        return read_file(path, max_size)
     except OSError as error:
         raise ObjectError(f"{shown_name(path)}: {error.strerror or error}") from None
 
 
-def _at_once(path: str, flags: int) -> int:
+def _without_waiting(path: str, flags: int) -> int:
     """Open a file; if it is a named pipe, do not wait until another process opens it for writing."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def _sent(pipe: int, path: Path, most: int) -> Iterator[bytes]:
-    """Yield what a pipe sends, at most a little more than ``most`` bytes."""
+def _read_pipe(pipe: int, path: Path, max_size: int) -> Iterator[bytes]:
+    """Yield what a pipe sends, up to its end, or until there are more than ``max_size`` bytes.
+
+    ``pipe`` is its descriptor, ``path`` its name for the error.
+    """
     import select  # hardly ever needed
 
     total = 0
-    while total <= most:
-        if not select.select([pipe], [], [], SILENCE)[0]:
-            raise OSError(errno.ETIMEDOUT, f"nothing came through this pipe for {SILENCE:g} seconds", str(path))
-        chunk = os.read(pipe, _CHUNK)
+    while total <= max_size:
+        if not select.select([pipe], [], [], PIPE_TIMEOUT)[0]:
+            raise OSError(errno.ETIMEDOUT, f"nothing came through this pipe for {PIPE_TIMEOUT:g} seconds", str(path))
+        chunk = os.read(pipe, _CHUNK_SIZE)
         if not chunk:
             return
         total += len(chunk)

@@ -1,4 +1,8 @@
-"""Helpers for files at addresses (``s3://…``, ``https://…``), which fsspec and its clients read and write."""
+"""Helpers for files at URLs (``s3://…``, ``https://…``), which fsspec and its clients read and write.
+
+A client is the package for one protocol, such as s3fs; fsspec imports it when it is needed. Messages call URLs
+addresses.
+"""
 
 import contextlib
 from collections.abc import Iterator
@@ -19,27 +23,27 @@ def fsspec() -> ModuleType:
 
 
 def is_address(name: str) -> bool:
-    """Return whether a name is an address (``s3://…``, ``memory://…``) and not the path of a local file."""
+    """Return whether a name is a URL (``s3://…``, ``memory://…``) rather than the path of a local file."""
     return "://" in name
 
 
 def modified_ns(facts: dict[str, Any]) -> int:
-    """Return an object's modification time in nanoseconds since the epoch, 0 if unknown.
+    """Return a file's modification time in nanoseconds since the epoch, 0 if unknown.
 
-    ``facts`` is what fsspec says about the object; each client uses another name for the time.
+    ``facts`` is the result of fsspec's ``info`` for the file; each client uses another key for the time.
     """
-    for name in ("LastModified", "last_modified", "updated", "mtime", "created"):
-        moment = facts.get(name)
-        if isinstance(moment, datetime):
-            return int(moment.timestamp()) * 10**9
-        if isinstance(moment, int | float):
-            return int(moment) * 10**9
+    for key in ("LastModified", "last_modified", "updated", "mtime", "created"):
+        time = facts.get(key)
+        if isinstance(time, datetime):
+            return int(time.timestamp()) * 10**9
+        if isinstance(time, int | float):
+            return int(time) * 10**9
     return 0
 
 
 @contextlib.contextmanager
 def format_errors(address: str) -> Iterator[None]:
-    """Within the context, turn any exception of fsspec and its clients into a FormatError about ``address``."""
+    """Turn any exception of fsspec and its clients that is raised in the context into a FormatError about the URL."""
     try:
         yield
     except _client_errors() as error:
@@ -50,12 +54,12 @@ def format_errors(address: str) -> Iterator[None]:
 def _client_errors() -> tuple[type[Exception], ...]:
     """Return the exceptions that fsspec and the installed clients raise.
 
-    ValueError stands for an unknown protocol, ImportError for a client that is not installed.
+    fsspec raises ValueError for an unknown protocol, and ImportError for a client that is not installed.
     """
-    found: list[Any] = [OSError, ValueError, ImportError]
+    errors: list[Any] = [OSError, ValueError, ImportError]
     clients = (("aiohttp", "ClientError"), ("botocore.exceptions", "BotoCoreError"),
                ("botocore.exceptions", "ClientError"))  # fmt: skip
     for module, name in clients:
         with contextlib.suppress(ImportError):
-            found.append(getattr(import_module(module), name))
-    return tuple(found)
+            errors.append(getattr(import_module(module), name))
+    return tuple(errors)

@@ -1,20 +1,21 @@
-"""Stores rows of 32-bit numbers, of which there may be one per sample, in a temporary file."""
+"""Stores rows of 32-bit numbers in a temporary file: there may be a row for each sample, too many for memory."""
 
 import numpy as np
 
 from perf2x.base.columnar import I32
 from perf2x.base.files.unpack_limit import Spool
 
-_AT_ONCE = 1 << 20
+_BYTES_AT_ONCE = 1 << 20
 """Bytes of rows to collect in memory before writing them to the file."""
 
 
 class RowSpool:
-    """Rows of ``columns`` numbers, which are appended and can then be read in any order."""
+    """Rows of int32 numbers, which are appended, and can be read in any order at any time."""
 
     def __init__(self, columns: int) -> None:
+        """``columns`` is the number of numbers in a row."""
         self._columns, self._row_size = columns, 4 * columns
-        self._waiting: list[I32] = []
+        self._unwritten: list[I32] = []
         self._rows = self._written = 0
         """The number of all rows, and the number of rows that are in the file already."""
         self._spool: Spool | None = None
@@ -23,17 +24,17 @@ class RowSpool:
         return self._rows
 
     def open(self) -> None:
-        """Create the file now, before processes are forked, so that all of them use the same file.
+        """Create the file now, before worker processes are forked, so that all of them use the same file.
 
-        Raises FormatError if there is no room.
+        Raises FormatError if the disk has no room.
         """
         self._spool = self._spool or Spool("samples")
 
     def extend(self, *columns: I32) -> None:
-        """Append rows, given as columns of shape (n,). Raises FormatError if the disk has no room for them."""
-        self._waiting.append(np.column_stack(columns))
+        """Append n rows, given as columns (n,). Raises FormatError if the disk has no room for them."""
+        self._unwritten.append(np.column_stack(columns))
         self._rows += len(columns[0])
-        if self._row_size * (self._rows - self._written) > _AT_ONCE:
+        if self._row_size * (self._rows - self._written) > _BYTES_AT_ONCE:
             self.flush()
 
     def flush(self) -> None:
@@ -41,17 +42,17 @@ class RowSpool:
         self.open()
         assert self._spool is not None
         self._spool.file.seek(self._written * self._row_size)
-        for rows in self._waiting:
+        for rows in self._unwritten:
             self._spool.write(rows.tobytes())
         self._spool.file.flush()
-        self._waiting, self._written = [], self._rows
+        self._unwritten, self._written = [], self._rows
 
     def read(self, start: int, stop: int) -> I32:
-        """Return rows ``start`` to ``stop`` as a new array of shape (columns, rows)."""
+        """Return rows ``start`` to ``stop`` - 1 as a new array of shape (columns, rows)."""
         if self._spool is None:
-            rows = np.concatenate([np.zeros((0, self._columns), np.int32), *self._waiting])[start:stop].copy()
+            rows = np.concatenate([np.zeros((0, self._columns), np.int32), *self._unwritten])[start:stop].copy()
         else:
-            if self._waiting:
+            if self._unwritten:
                 self.flush()
             self._spool.file.seek(start * self._row_size)
             rows = np.frombuffer(bytearray(self._spool.file.read((stop - start) * self._row_size)), np.int32)

@@ -1,11 +1,11 @@
-"""Files of the converting machine that perf2x reads by default; with a sysroot, another directory replaces ``/``.
+"""Paths of the converting machine that perf2x reads without being told, and how paths are resolved below another root.
 
-``PERF2X_SYSROOT`` names a directory to use as ``/`` for recorded paths, ``/usr/lib/debug``, ``/boot``,
-``/lib/modules``, ``/proc``, ``/sys`` and ``/tmp``. With an empty directory a conversion depends only on its arguments,
-the home directory and ``DEBUGINFOD_URLS``.
+The environment variable ``PERF2X_SYSROOT`` names a directory, the sysroot, to use as ``/`` for recorded paths,
+``/usr/lib/debug``, ``/boot``, ``/lib/modules``, ``/proc``, ``/sys`` and ``/tmp``. If that directory is empty, a
+conversion depends only on its arguments, the home directory and ``DEBUGINFOD_URLS``.
 
-A recording is untrusted data: a recorded path is resolved as a process would see it whose ``/`` is the sysroot, or the
-root of a container. So neither ``..`` nor symbolic links lead to files outside that root.
+A recording is untrusted data. So a recorded path is resolved below a root (the sysroot, or the root of a container) in
+the same way as a process would resolve it whose ``/`` is that root: neither ``..`` nor symbolic links lead out of it.
 """
 
 import os
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _SYSROOT = "PERF2X_SYSROOT"
-"""The name of the environment variable."""
+"""Name of the environment variable."""
 DEBUG_DIR = "/usr/lib/debug"
 PERF_MAP_DIR = "/tmp"
 PROC = "/proc"
@@ -28,17 +28,20 @@ VMLINUX_PATHS = (
 )  # fmt: skip
 """Paths of a kernel's vmlinux; ``{0}`` is the release. Source: vmlinux_path__init in tools/perf/util/symbol.c."""
 VDSO_PATHS = tuple(f"/lib/modules/{{0}}/vdso/{name}.so" for name in ("vdso64", "vdso", "vdso32", "vdsox32"))
-"""Folder to which ``make vdso_install`` copies a kernel's vDSOs, with debug info; ``{0}`` is the release."""
+"""Paths to which ``make vdso_install`` copies a kernel's vDSOs, with debug info; ``{0}`` is the release."""
 
 
 def sysroot() -> Path | None:
-    """Return the directory to use instead of this machine's ``/``; None without a sysroot."""
-    text = os.environ.get(_SYSROOT, "")
-    return Path(text) if text else None
+    """Return the directory to use instead of this machine's ``/``; None if there is no sysroot."""
+    directory = os.environ.get(_SYSROOT, "")
+    return Path(directory) if directory else None
 
 
 def host_path(path: str) -> Path:
-    """Resolve an absolute path below the sysroot, if there is one and the path is not below it already."""
+    """Return where to find an absolute path on this machine: below the sysroot, or the path itself without a sysroot.
+
+    A path that is below the sysroot already stays as it is.
+    """
     root = sysroot()
     if root is None or Path(path).is_relative_to(root):
         return Path(path)
@@ -55,43 +58,43 @@ def resolve_in_root(root: Path, recorded: str) -> Path | None:
     As with chroot(2) and RESOLVE_IN_ROOT of openat2(2), an absolute link is resolved from ``root``, and ``..`` leads no
     higher than ``root``. The file need not exist.
     """
-    todo = _parts(recorded)
-    done: list[str] = []
+    remaining = _reversed_parts(recorded)
+    resolved: list[str] = []  # parts below ``root``, none of which is a link
     links = 0
-    while todo:
-        part = todo.pop()
+    while remaining:
+        part = remaining.pop()
         if part == "..":
-            del done[-1:]
+            del resolved[-1:]
             continue
-        done.append(part)
+        resolved.append(part)
         try:
-            target = os.readlink("/".join((str(root), *done)))  # noqa: PTH115 - a Path costs more than the call
+            target = os.readlink("/".join((str(root), *resolved)))  # noqa: PTH115 - a Path costs more than the call
         except FileNotFoundError:
-            if ".." not in todo:  # below a missing directory nothing can be a link
-                return root.joinpath(*done, *todo[::-1])
+            if ".." not in remaining:  # below a missing directory nothing can be a link
+                return root.joinpath(*resolved, *remaining[::-1])
             continue
-        except (OSError, ValueError):
+        except (OSError, ValueError):  # not a link
             continue
         links += 1
         if links > _MAX_LINKS:
             return None
-        done = [] if target.startswith("/") else done[:-1]
-        todo.extend(_parts(target))
-    return root.joinpath(*done)
+        resolved = [] if target.startswith("/") else resolved[:-1]
+        remaining.extend(_reversed_parts(target))
+    return root.joinpath(*resolved)
 
 
 def paths_in_root(root: Path, *recorded: str) -> Iterator[Path]:
-    """Yield recorded paths resolved under ``root``, skipping loops of links."""
+    """Yield each recorded path, resolved below ``root``; paths with a loop of links are left out."""
     return filter(None, (resolve_in_root(root, path) for path in recorded))
 
 
-def _parts(path: str) -> list[str]:
+def _reversed_parts(path: str) -> list[str]:
     """Return the parts of a path, the last part first; empty parts and "." are left out."""
     return [part for part in path.split("/")[::-1] if part not in ("", ".")]
 
 
 def is_folder_name(text: str) -> bool:
-    """Return whether a recorded text can be the name of one folder, as a kernel release is below /lib/modules."""
+    """Return whether a recorded text can be the name of one folder, such as a kernel release, below /lib/modules."""
     return text not in ("", ".", "..") and not any(letter in text for letter in "/\0")
 
 

@@ -1,8 +1,9 @@
 """Reads untrusted tarballs: headers, members and sizes are bounded, and nothing is extracted under its own name.
 
-By itself, tarfile reads extended headers (pax, GNU long names, sparse maps) whole, however large they are, and unpacks
-members in order to skip them. ``BoundedStream`` stands between tarfile and the file: it refuses reads larger than a
-header may be, and positions beyond the limit of base/files/unpack_limit.py for a file of that size.
+By itself, tarfile reads extended headers (pax, GNU long names, sparse maps) whole, however large they are. It also
+unpacks members of a compressed tarball just to skip them, however large these are. So ``BoundedStream`` stands between
+tarfile and the file. It refuses reads that are larger than a header may be, and positions beyond the limit of
+base/files/unpack_limit.py for a file of that size.
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ from perf2x.errors import FormatError
 if TYPE_CHECKING:
     import tarfile
 
-_MOST_PER_READ = 1 << 20
-"""Maximum bytes of one read, and so of one header."""
-_MOST_FOR_HEADERS = 4 << 20
-"""Maximum bytes of all headers of one member; a sparse file may have many."""
+_MAX_READ = 1 << 20
+"""Maximum size of one read, and so of one header, in bytes."""
+_MAX_HEADERS = 4 << 20
+"""Maximum size of all headers of one member, in bytes; a sparse file may have many headers."""
 MOST_MEMBERS = 100_000
 """Maximum number of members in a tarball."""
 
 
 def tarball_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
-    """Return the exceptions that reading a damaged tarball raises, plus ``more``."""
+    """Return the exceptions that reading a damaged tarball raises, and ``more``, for an ``except`` clause."""
     import tarfile  # few conversions read a tarball
 
-    # tarfile calls itself for each header that follows a header
+    # RecursionError, because tarfile calls itself for each header that follows a header
     return (*more, *damage_errors(), RecursionError, FormatError, tarfile.TarError)
 
 
@@ -45,17 +46,17 @@ def open_tarball(path: Path) -> Iterator[Tarball]:
     import tarfile
 
     with contextlib.ExitStack() as stack:
-        packed = stack.enter_context(open_regular(path))
-        kind = packing(packed.read(6))
-        packed.seek(0)
-        unpacked = stack.enter_context(cast(IO[bytes], open_packed(kind, packed))) if kind else packed
+        file = stack.enter_context(open_regular(path))
+        kind = packing(file.read(6))
+        file.seek(0)
+        unpacked = stack.enter_context(cast(IO[bytes], open_packed(kind, file))) if kind else file
         size = path.stat().st_size
-        bounded = BoundedStream(unpacked, size, None if unpacked is packed else unpacked_limit(size))
+        bounded = BoundedStream(unpacked, size, unpacked_limit(size) if kind else None)
         yield Tarball(stack.enter_context(tarfile.open(fileobj=cast(IO[bytes], bounded), mode="r:")), bounded)
 
 
 class Tarball(Struct):
-    """An open tarball; its members arrive in order and are not kept."""
+    """An open tarball, to be read once from beginning to end."""
 
     _tar: tarfile.TarFile
     _bounded: BoundedStream
@@ -69,20 +70,20 @@ class Tarball(Struct):
                 return
             self._bounded.headers_done()
             yield member
-            self._tar.members = []  # type: ignore[attr-defined]  # tarfile would keep them all
+            self._tar.members = []  # type: ignore[attr-defined]  # tarfile would keep all members in memory
         raise ValueError(f"it has more than {MOST_MEMBERS:,} members")
 
     def chunks(self, member: tarfile.TarInfo, limit: int) -> Iterator[bytes]:
-        """Yield the contents of a regular member in chunks.
+        """Yield the contents of a regular member, the one that ``members`` yielded last, in chunks.
 
-        Raises FormatError if the contents, including holes of a sparse file, have more than ``limit`` bytes.
+        Raises FormatError if the contents, including the holes of a sparse file, have more than ``limit`` bytes.
         """
         if member.size > limit:
             sizes = f"{member.name} is {format_size(member.size)}, more than {format_size(limit)}"
             raise FormatError(f"{sizes}; ", *RAISES_LIMIT)
         self._bounded.headers_done()
         stream = self._tar.extractfile(member)
-        while stream is not None and (chunk := stream.read(_MOST_PER_READ)):
+        while stream is not None and (chunk := stream.read(_MAX_READ)):
             yield chunk
 
 
@@ -90,22 +91,25 @@ class BoundedStream(io.RawIOBase):
     """The file that tarfile reads from, with bounds.
 
     Raises ValueError for a read that no valid tarball needs, and FormatError for a position beyond the limit.
-    ``packed`` is the size of the tarball on disk; ``limit`` is the highest position in the unpacked stream, None for a
-    tarball that is not compressed.
     """
 
-    def __init__(self, stream: IO[bytes], packed: int, limit: int | None) -> None:
+    def __init__(self, stream: IO[bytes], packed_size: int, limit: int | None) -> None:
+        """``stream`` is the unpacked tarball, ``packed_size`` the size of the tarball on disk.
+
+        ``limit`` is the highest position in ``stream``; None for a tarball that is not compressed.
+        """
         super().__init__()
-        self._stream, self._packed, self._limit = stream, packed, limit
-        self._headers: int | None = _MOST_FOR_HEADERS
+        self._stream, self._packed_size, self._limit = stream, packed_size, limit
+        # how many more bytes the headers of the current member may have; None while its contents are read
+        self._header_bytes_left: int | None = _MAX_HEADERS
 
     def begin_headers(self) -> None:
         """Count reads from now on as headers of the next member."""
-        self._headers = _MOST_FOR_HEADERS
+        self._header_bytes_left = _MAX_HEADERS
 
     def headers_done(self) -> None:
         """Stop counting: reads from now on are contents of a member."""
-        self._headers = None
+        self._header_bytes_left = None
 
     def readable(self) -> bool:
         """Return True: the file can only be read."""
@@ -116,13 +120,13 @@ class BoundedStream(io.RawIOBase):
         return True
 
     def read(self, size: int = -1, /) -> bytes:
-        """Read up to ``size`` bytes. Raises ValueError for more than _MOST_PER_READ."""
-        if not 0 <= size <= _MOST_PER_READ:
+        """Read up to ``size`` bytes. Raises ValueError for more than _MAX_READ, and for too many bytes of headers."""
+        if not 0 <= size <= _MAX_READ:
             raise ValueError(f"it has a header of {format_size(size)}" if size >= 0 else "a header without an end")
-        if self._headers is not None:
-            self._headers -= size
-            if self._headers < 0:
-                raise ValueError(f"a member has headers of more than {format_size(_MOST_FOR_HEADERS)}")
+        if self._header_bytes_left is not None:
+            self._header_bytes_left -= size
+            if self._header_bytes_left < 0:
+                raise ValueError(f"a member has headers of more than {format_size(_MAX_HEADERS)}")
         data = self._stream.read(size)
         self._check(self._stream.tell())
         return data
@@ -138,5 +142,6 @@ class BoundedStream(io.RawIOBase):
         return self._stream.tell()
 
     def _check(self, position: int) -> None:
+        """Raise FormatError if the position is beyond the limit."""
         if self._limit is not None and position > self._limit:
-            raise FormatError(*too_large("", self._packed, self._limit))
+            raise FormatError(*too_large("", self._packed_size, self._limit))

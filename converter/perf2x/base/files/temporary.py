@@ -1,4 +1,7 @@
-"""Makes temporary directories, and removes those that killed processes left behind."""
+"""Makes temporary directories, and removes those that killed processes left behind.
+
+Such a directory has copies of other files. The module also remembers what a copy is called in messages.
+"""
 
 import contextlib
 from collections.abc import Iterator
@@ -8,19 +11,19 @@ from perf2x.base.files.operating_system import has_file_locks, is_own, lock
 
 PREFIX = "perf2x-unpacked-"
 _LOCK = "lock"
-_shown: dict[str, str] = {}
-"""For copies in temporary directories, by path: the name of the original, which messages show."""
+_name_by_copy: dict[str, str] = {}
+"""Names to show in messages, by the paths of copies in temporary directories."""
 
 
 def call_copy(copy: Path, name: str) -> Path:
-    """Make messages about ``copy``, a file in a private directory, show ``name`` instead; return ``copy``."""
-    _shown[str(copy)] = name
+    """Make messages about ``copy``, a file in a private directory, show ``name`` as its path; return ``copy``."""
+    _name_by_copy[str(copy)] = name
     return copy
 
 
 def shown_name(path: Path | str) -> str:
-    """Return the name of a file for messages: for a copy the name of its original, for any other file the path."""
-    return _shown.get(str(path), str(path))
+    """Return the name of a file for messages: the name given to ``call_copy``, or for any other file the path."""
+    return _name_by_copy.get(str(path), str(path))
 
 
 @contextlib.contextmanager
@@ -28,25 +31,29 @@ def private_directory(parent: Path | None = None) -> Iterator[Path]:
     """Create a directory that only the user can enter, and remove it at the end of the block.
 
     The directory is created in ``parent``, by default in the system's folder for temporary files. Directories that
-    killed processes left there are removed first: the process that made a directory holds a lock on a file inside, and
-    the system releases that lock however the process ends. Where the system has no such locks (Windows), no directory
-    of another process is removed.
+    killed processes left there are removed first. They are recognized by a lock: the process that made a directory
+    holds a lock on a file in it, and the system releases that lock when the process ends in any way. Where the system
+    has no such locks (Windows), no directory of another process is removed.
     """
     import tempfile
 
     parent = parent or Path(tempfile.gettempdir())
     _remove_stale(parent)
-    made = tempfile.TemporaryDirectory(prefix=PREFIX, dir=parent, ignore_cleanup_errors=True)
-    with made as folder, _locked(Path(folder)):
+    directory = tempfile.TemporaryDirectory(prefix=PREFIX, dir=parent, ignore_cleanup_errors=True)
+    with directory as folder, _locked(Path(folder)):
         try:
             yield Path(folder)
         finally:
-            for copy in [name for name in _shown if Path(name).is_relative_to(folder)]:
-                del _shown[copy]
+            for copy in [path for path in _name_by_copy if Path(path).is_relative_to(folder)]:
+                del _name_by_copy[copy]
 
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
+    """Hold a lock on a file in the folder.
+
+    The file gets the name _LOCK only after it was locked, so that nobody finds it unlocked.
+    """
     if not has_file_locks():
         yield
         return
@@ -57,14 +64,14 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def _remove_stale(temporary: Path) -> None:
-    """Remove the user's directories whose lock is free."""
+def _remove_stale(parent: Path) -> None:
+    """Remove the user's private directories in ``parent`` whose lock no process holds."""
     if not has_file_locks():
         return
     import shutil
 
     with contextlib.suppress(OSError):
-        for folder in sorted(temporary.glob(f"{PREFIX}*")):
+        for folder in sorted(parent.glob(f"{PREFIX}*")):
             with contextlib.suppress(OSError):
                 if not is_own(folder):
                     continue

@@ -2,8 +2,8 @@
 
 A few kilobytes can unpack to terabytes. So compressed input may unpack to FLOOR plus _RATIO times its size, and to MOST
 at most; recordings compress to a hundredth of their size at best, which the ratio leaves room for. ``--max-unpacked``
-replaces this limit. Some space of the disk always stays free, and the number of records is bounded by the size of the
-input on disk, because tables in memory grow with it.
+replaces this limit. Some space of the disk always stays free. The number of records is limited, too, by the size of the
+input on disk, because tables in memory grow with the number of records.
 """
 
 import contextlib
@@ -17,20 +17,20 @@ from perf2x.base.files.operating_system import path_of_open_file, temporary_file
 from perf2x.errors import FormatError, SettingError
 
 FLOOR = 256 << 20
-"""Bytes that any input may unpack to on disk, in addition to _RATIO times its size: small inputs are harmless."""
+"""Bytes that any input may unpack to on disk, in addition to _RATIO times its size: that few bytes are harmless."""
 _RATIO = 200
 """Bytes that each byte of input may unpack to."""
 MOST = 64 << 30
 """Bytes that any input may unpack to on disk, however large it is."""
 MOST_IN_MEMORY = 8 << 30
-"""MOST for what is unpacked in memory: a section, a member of an archive, or a compressed object file."""
+"""Like MOST, for what is unpacked in memory: a section, a member of an archive, or a compressed object file."""
 FLOOR_IN_MEMORY = 64 << 20
-"""FLOOR for what is unpacked in memory."""
+"""Like FLOOR, for what is unpacked in memory."""
 RECORDS = 500_000
-"""Number of records that any input may have, in addition to one per byte on disk."""
+"""Number of records that any input may have, in addition to one for each byte on disk."""
 _RESERVE = 1 << 30
-"""Bytes of a disk to leave free; on a small disk, a twentieth of it."""
-_STEP = 64 << 20
+"""Bytes of a disk to leave free; on a disk of less than 20 GiB, a twentieth of it."""
+_BYTES_PER_CHECK = 64 << 20
 """Bytes to write between two measurements of free space."""
 
 _max_unpacked: contextvars.ContextVar[int | None] = contextvars.ContextVar("max_unpacked", default=None)
@@ -39,7 +39,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 @contextlib.contextmanager
 def limit_unpacking(size: int | None) -> Iterator[None]:
-    """Within the context, let every input unpack to ``size`` bytes, as --max-unpacked does; None changes nothing."""
+    """Let every input unpack to ``size`` bytes (--max-unpacked) inside the context; None: keep the limits below."""
     if size is None:
         yield
         return
@@ -61,75 +61,90 @@ def parse_size(text: str, setting: str = "max_unpacked") -> int:
     return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
 
 
-def unpacked_limit(packed: int) -> int:
-    """Return how many bytes ``packed`` bytes of input may unpack to on disk or in a stream."""
-    return _overridden(min(MOST, FLOOR + _RATIO * packed))
+def unpacked_limit(packed_size: int) -> int:
+    """Return how many bytes an input of ``packed_size`` bytes may unpack to on disk or in a stream."""
+    return _users_or(min(MOST, FLOOR + _RATIO * packed_size))
 
 
-def memory_limit(packed: int) -> int:
-    """Return how many bytes ``packed`` bytes of an object may unpack to in memory."""
-    return _overridden(min(MOST_IN_MEMORY, FLOOR_IN_MEMORY + _RATIO * packed))
+def memory_limit(packed_size: int) -> int:
+    """Return how many bytes an object of ``packed_size`` bytes may unpack to in memory."""
+    return _users_or(min(MOST_IN_MEMORY, FLOOR_IN_MEMORY + _RATIO * packed_size))
 
 
 def stream_limit() -> int:
     """Return how many bytes a pipe may send; unlike that of a file, its size is not known in advance."""
-    return _overridden(MOST)
+    return _users_or(MOST)
 
 
 def download_limit() -> int:
     """Return how many bytes a download may have; its size is not known in advance."""
-    return _overridden(MOST_IN_MEMORY)
+    return _users_or(MOST_IN_MEMORY)
 
 
-def _overridden(limit: int) -> int:
-    typed = _max_unpacked.get()
-    return limit if typed is None else typed
+def _users_or(limit: int) -> int:
+    """Return the user's limit, or ``limit`` if the user set none."""
+    users_limit = _max_unpacked.get()
+    return limit if users_limit is None else users_limit
 
 
-def record_limit(on_disk: int) -> int:
-    """Return how many records an input of ``on_disk`` bytes may have; only compressed input can reach the limit."""
-    return max(RECORDS + on_disk, (_max_unpacked.get() or 0) // 1024)
+def record_limit(size_on_disk: int) -> int:
+    """Return how many records an input may have: RECORDS and one for each byte, or one for each KiB of --max-unpacked.
+
+    The larger number counts. As a record has at least eight bytes, only compressed input can reach the limit.
+    """
+    return max(RECORDS + size_on_disk, (_max_unpacked.get() or 0) // 1024)
 
 
 RAISES_LIMIT = "max_unpacked", " raises the limit"
-"""The last two arguments of an error about a limit: the setting to change, and the words that follow its name."""
+"""The last two arguments of an error about a limit: the setting to change, and the words that follow its name.
+
+The command line replaces the name by that of its option (see Perf2xError).
+"""
 
 
-def too_large(before: str, packed: int, limit: int) -> tuple[str, str, str]:
-    """Return the arguments of the error for input that unpacks to more than ``limit``; ``before`` is its beginning."""
-    return f"{before}its {format_size(packed)} unpack to more than {format_size(limit)}; ", *RAISES_LIMIT
+def too_large(prefix: str, packed_size: int, limit: int) -> tuple[str, str, str]:
+    """Return the arguments of the error for input that unpacks to more than ``limit``; ``prefix`` begins the text."""
+    return f"{prefix}its {format_size(packed_size)} unpack to more than {format_size(limit)}; ", *RAISES_LIMIT
 
 
 def format_size(size: int) -> str:
-    """Format a size: ``10.5 KiB``."""
+    """Format a size in bytes: ``10.5 KiB``."""
     if size < 1024:
         return f"{size} bytes"
-    step = min((size.bit_length() - 1) // 10, 4)
-    return f"{size / 1024**step:.1f} {' KMGT'[step]}iB".replace(".0 ", " ")
+    power = min((size.bit_length() - 1) // 10, 4)
+    return f"{size / 1024**power:.1f} {' KMGT'[power]}iB".replace(".0 ", " ")
 
 
 class FreeSpace:
-    """Checks before each write that enough space stays free in ``folder`` (None: the directory of temporary files)."""
+    """Checks before each write that some space of the disk stays free.
+
+    Free space is measured again after _BYTES_PER_CHECK, because other processes write, too.
+    """
 
     def __init__(
         self, name: str, folder: str | None = None, purpose: str = "a temporary copy; set TMPDIR to use another folder"
     ) -> None:
-        self._name, self._folder, self._purpose, self._room = name, folder, purpose, 0
+        """``folder`` is where files are written; None: the directory of temporary files.
+
+        ``name``, of the input, and ``purpose``, of what is written, are for the error.
+        """
+        self._name, self._folder, self._purpose = name, folder, purpose
+        self._bytes_before_check = 0
 
     def take(self, size: int) -> None:
-        """Account for ``size`` bytes to be written. Raises FormatError if they would use up the reserve."""
-        self._room -= size
-        if self._room < 0:
-            self._room = free_space(self._place()) - size
-            if self._room < 0:
+        """Call this before writing ``size`` bytes. Raises FormatError if they would use up the reserve."""
+        self._bytes_before_check -= size
+        if self._bytes_before_check < 0:
+            left = free_space(self._folder_name()) - size
+            if left < 0:
                 raise self.full()
-            self._room = min(self._room, _STEP)
+            self._bytes_before_check = min(left, _BYTES_PER_CHECK)
 
     def full(self) -> FormatError:
         """Return the error for a full disk."""
-        return FormatError(f"{self._name}: not enough space in {self._place()} for {self._purpose}")
+        return FormatError(f"{self._name}: not enough space in {self._folder_name()} for {self._purpose}")
 
-    def _place(self) -> str:
+    def _folder_name(self) -> str:
         if self._folder is None:
             import tempfile
 
@@ -138,13 +153,16 @@ class FreeSpace:
 
 
 def free_space(folder: str) -> int:
-    """Return how many bytes may be written in a folder without touching the reserve of its disk."""
+    """Return how many bytes may be written in a folder without touching the reserve of its disk, _RESERVE.
+
+    Negative if the reserve is in use already. Where the free space is unknown, writing may go on to the next check.
+    """
     import shutil
 
     try:
         usage = shutil.disk_usage(folder)
     except OSError:
-        return _STEP
+        return _BYTES_PER_CHECK
     return usage.free - min(_RESERVE, usage.total // 20)
 
 
@@ -155,7 +173,8 @@ class Spool:
     """
 
     def __init__(self, name: str) -> None:
-        self._disk = FreeSpace(name)
+        """``name`` is the input's, for errors. Raises FormatError if no temporary file can be made."""
+        self._free_space = FreeSpace(name)
         try:
             self.file = temporary_file()
         except OSError as error:
@@ -169,28 +188,32 @@ class Spool:
 
     def write(self, chunk: bytes) -> None:
         """Append a chunk. Raises FormatError when the disk is full."""
-        self._disk.take(len(chunk))
+        self._free_space.take(len(chunk))
         try:
             self.file.write(chunk)
         except OSError as error:
             import errno
 
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise self._disk.full() from None
+                raise self._free_space.full() from None
             raise
 
     def done(self) -> IO[bytes]:
-        """Return the file, positioned at its beginning."""
+        """Return the file, positioned at its beginning, when everything has been written."""
         self.file.flush()
         self.file.seek(0)
         return self.file
 
 
 def link_or_copy(file: IO[bytes], path: Path, *, link: bool = True) -> Path:
-    """Make an unnamed file available at ``path``: as a link on Linux if ``link`` is set, otherwise as a copy."""
-    unnamed = path_of_open_file(file) if link else None
-    if unnamed is not None:
-        path.symlink_to(unnamed)
+    """Make an unnamed file, positioned at its beginning, available at ``path``, and return ``path``.
+
+    With ``link``, ``path`` is a symbolic link to the open file, on systems where an open file has a path (Linux).
+    Without it, and on other systems, ``path`` is a copy.
+    """
+    path_of_file = path_of_open_file(file) if link else None
+    if path_of_file is not None:
+        path.symlink_to(path_of_file)
         return path
     import shutil
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.files.operating_system import processor_time_limited
+from perf2x.base.files.operating_system import cpu_time_limited
 from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import SettingError
 from perf2x.model.printable_text import base_name
@@ -112,10 +112,10 @@ def renames_of(setting: str, texts: Sequence[str]) -> tuple[tuple[Pattern, str],
 def matching(setting: str, texts: Sequence[str]) -> AbstractContextManager[None]:
     """Return a context in which SettingError is raised if matching these expressions takes too long.
 
-    There is no limit on platforms where ``processor_time_limited`` has none.
+    There is no limit on platforms where ``cpu_time_limited`` has none.
     """
     problem = f" {', '.join(map(repr, texts))}: names take more than {_MOST_SECONDS} s to match"
-    return processor_time_limited(_MOST_SECONDS, SettingError("", setting, problem))
+    return cpu_time_limited(_MOST_SECONDS, SettingError("", setting, problem))
 
 
 def _compiled(setting: str, text: str, expression: str) -> re.Pattern[str]:

@@ -78,7 +78,7 @@ def test_an_open_file_has_a_path_only_on_linux(monkeypatch: pytest.MonkeyPatch, 
 
 def test_time_is_not_limited_without_a_timer(monkeypatch: pytest.MonkeyPatch) -> None:
     become("emscripten", monkeypatch)
-    with system.processor_time_limited(0.01, ValueError("too slow")):
+    with system.cpu_time_limited(0.01, ValueError("too slow")):
         assert sum(range(10_000))
 
 
@@ -156,7 +156,7 @@ def test_outputs_are_the_same_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("chunk", [1, 5, 1 << 20])
 def test_a_browser_reads_what_it_cannot_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
     monkeypatch.setattr(sys, "platform", "emscripten")
-    monkeypatch.setattr(system, "_CHUNK", chunk)
+    monkeypatch.setattr(system, "_CHUNK_SIZE", chunk)
     (tmp_path / "file").write_bytes(b"0123456789")
     (tmp_path / "empty").touch()
     with (tmp_path / "file").open("rb") as file:

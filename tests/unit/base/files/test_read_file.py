@@ -65,7 +65,7 @@ def test_a_pipe_that_sends_too_much_is_left(pipe: Path) -> None:
 
 @needs_pipes
 def test_a_silent_pipe_is_left(pipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SILENCE", 0.01)
+    monkeypatch.setattr(module, "PIPE_TIMEOUT", 0.01)
     with pytest.raises(ObjectError, match=r"pipe: nothing came through this pipe for 0\.01 seconds"):
         read_object_file(pipe)
 

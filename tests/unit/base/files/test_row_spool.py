@@ -12,7 +12,7 @@ from perf2x.errors import FormatError
 
 @pytest.mark.parametrize("at_once", [1, 40, 1 << 20])
 def test_rows_come_back(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_spool, "_AT_ONCE", at_once)
+    monkeypatch.setattr(row_spool, "_BYTES_AT_ONCE", at_once)
     spool, columns = RowSpool(2), np.arange(24, dtype=np.int32).reshape(2, 12)
     for start in (0, 5, 6):
         spool.extend(*columns[:, start : {0: 5, 5: 6, 6: 12}[start]])

@@ -21,7 +21,7 @@ PACKED = {"xz": lzma.compress, "zstd": zstd().compress}
 @pytest.fixture(params=PACKED)
 def absent(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """A kind of compression whose module is not there."""
-    monkeypatch.setitem(sys.modules, unpackers._NAMES[request.param], None)
+    monkeypatch.setitem(sys.modules, unpackers._MODULES[request.param], None)
     return str(request.param)
 
 
@@ -29,12 +29,12 @@ def test_a_compressed_recording_is_refused(absent: str, tmp_path: Path) -> None:
     packed = tmp_path / "packed.data"
     packed.write_bytes(PACKED[absent](Path(recording("calls")).read_bytes()))
     ran = perf2x("info", packed)
-    said = f"{absent} data: this Python cannot unpack it, because it has no {unpackers._NAMES[absent]}"
+    said = f"{absent} data: this Python cannot unpack it, because it has no {unpackers._MODULES[absent]}"
     assert (ran.code, ran.err) == (1, f"perf2x: {packed}: {said}\n")
 
 
 def test_compressed_records_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, unpackers._NAMES["zstd"], None)
+    monkeypatch.setitem(sys.modules, unpackers._MODULES["zstd"], None)
     ran = perf2x("info", recording("zstd"))
     assert (
         ran.code == 1
@@ -59,7 +59,7 @@ def test_other_damage_is_told_without_xz(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_packed_archive_is_refused(kind: str, mode: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packed = tmp_path / "perf.data.tar"
     tarfile.open(packed, mode).close()
-    monkeypatch.setitem(sys.modules, unpackers._NAMES[kind], None)
+    monkeypatch.setitem(sys.modules, unpackers._MODULES[kind], None)
     ran = perf2x("convert", recording("calls"), "--archive", packed, "--to", "collapsed", "-o", tmp_path / "out")
-    said = f"{kind} data: this Python cannot unpack it, because it has no {unpackers._NAMES[kind]}"
+    said = f"{kind} data: this Python cannot unpack it, because it has no {unpackers._MODULES[kind]}"
     assert ran.code == 0 and said in ran.err, ran.err
