@@ -102,7 +102,8 @@ def skip_after(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters
     has_match = _locations_with(profile, lines, is_match)
 
     def from_last_match(rows: ListArray) -> ListArray:
-        # locations are outermost first: keep those up to which all matches of the stack have been counted
+        # counted from the outermost location, all matches of a stack are reached at its innermost match: keep what
+        # follows, that match included
         matches = np.append(0, cumsum(has_match[rows.values]))
         return select_entries(rows, repeat(matches[rows.offsets[1:]], rows.lengths) == matches[1:])
 

@@ -160,7 +160,7 @@ def _locations_named(profile: Profile, patterns: tuple[str, ...], weight: I64, u
     location = row_numbers(np.diff(locations.line_offsets))  # of each line
     has_samples = weight[location] > 0
     total = sum_at(locations.line_function[has_samples], weight[location[has_samples]], len(functions))
-    rows = _heaviest_first(total)
+    rows = _heaviest_first(total)  # of functions
     displayed = [profile.strings[functions.name[row]] for row in rows.tolist()]
     other_names = [_other_names(profile, profile.strings[functions.system_name[row]]) for row in rows.tolist()]
     object_names, locations_of_objects = _nameless(profile, weight)

@@ -31,12 +31,12 @@ class RecordedPart(Frozen):
     stop: int
     """One past its last row."""
     thread: I32 | None = None
-    """(stored numbers,) current number of each thread; None: the stored numbers are current."""
+    """Table from stored to current number of threads; None: the stored numbers are current."""
     stack: I32 | None = None
     """The same for stacks."""
 
     def renumber(self, thread: I32 | None, stack: I32) -> "RecordedPart":
-        """Replace current number i by ``thread[i]`` and ``stack[i]``; None: threads keep their numbers."""
+        """Renumber threads and stacks: current number i becomes ``thread[i]`` or ``stack[i]``. None: threads stay."""
         new_thread = self.thread if thread is None else _renumbered(self.thread, thread)
         return replace(self, thread=new_thread, stack=_renumbered(self.stack, stack))
 
@@ -60,7 +60,10 @@ class RecordedRows(Frozen):
     """Each stores two rows of int32, thread and stack."""
 
     def renumber(self, thread: I32 | None, stack: I32) -> "RecordedRows":
-        """Replace current number i by ``thread[i]`` and ``stack[i]``; −1 stays, and threads stay if None."""
+        """Renumber threads and stacks: current number i becomes ``thread[i]`` or ``stack[i]``, −1 stays.
+
+        ``thread`` is None if threads keep their numbers.
+        """
         return replace(self, parts=[part.renumber(thread, stack) for part in self.parts])
 
     def rows(self, start: int, stop: int) -> tuple[I32, I32]:

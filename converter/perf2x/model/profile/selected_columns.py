@@ -20,7 +20,7 @@ class SelectedColumn(Frozen):
     """An event whose costs to show, or two events whose ratio to show."""
 
     name: str
-    """As typed."""
+    """The name that the user typed, or the event's."""
     events: tuple[int, ...]
     """Row in Profile.events of the event, or those of the ratio's dividend and divisor."""
     factor: int = 1

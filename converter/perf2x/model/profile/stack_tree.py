@@ -2,7 +2,7 @@
 
 In the tree (`Stacks`), row i is a frame called from row ``parent[i]``, −1 for a root. A parent has a smaller number
 than its children. A stack is named by its innermost row, its leaf; −1 is an empty stack. Trees that are built here
-are also sorted by level, as by `prefix_tree`. Some functions take any such tree, as ``parent`` (rows,).
+are also sorted by level, as by `prefix_tree`. Functions that need no locations take just the column ``parent``.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -50,7 +50,7 @@ _RUNS = 2048
 
 
 def depths(parent: AnyArray) -> I64:
-    """Return (rows,) the number of rows between each row and its root, 0 for roots.
+    """Return (rows,) the depth of each row: the number of its ancestors, 0 for roots.
 
     In trees sorted by level, parents are ascending: a level ends before the first row whose parent is in it. So a
     search in ``parent`` finds the end of each level.

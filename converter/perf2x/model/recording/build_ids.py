@@ -35,10 +35,10 @@ def with_vdso_names(mmaps: Mmaps, session: Session) -> Mmaps:
     if not is_low.any() or not has_64_bits(session):
         return mmaps
     table_names = [name for name in (VDSO_32, VDSO_X32) if name in session.build_ids]
-    # the new name is appended, so the last number is its number
+    # the new name is appended, so the last index is its index
     filename = DictionaryColumn.of([*mmaps.filename.distinct, table_names[0] if len(table_names) == 1 else VDSO_32])
-    number = np.where(is_low, filename.indices[-1], mmaps.filename.indices)
-    return replace(mmaps, filename=DictionaryColumn(number, filename.distinct))
+    indices = np.where(is_low, filename.indices[-1], mmaps.filename.indices)
+    return replace(mmaps, filename=DictionaryColumn(indices, filename.distinct))
 
 
 def build_id_by_name(session: Session, name: str) -> bytes:

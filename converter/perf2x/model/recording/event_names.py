@@ -43,7 +43,7 @@ class EventName(Frozen):
 
     @property
     def canonical(self) -> str:
-        """The event's name, if it is an alias the name that it stands for: ``cycles`` for ``cpu-cycles``."""
+        """The event's name or, if that is an alias, the name that it stands for: ``cycles`` for ``cpu-cycles``."""
         return _ALIASES.get(self.event, self.event)
 
     @property

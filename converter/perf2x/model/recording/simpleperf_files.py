@@ -56,8 +56,9 @@ _JIT_FILE = re.compile(r"(?:^|/)(?:[^/]*_jit_(app|zygote)_cache:|TemporaryFile-)
 def shown_path(path: str) -> str:
     """Return the name for a file of JIT-compiled code as in simpleperf's reports; other paths unchanged.
 
-    simpleperf writes such code into parts of a file next to the recording. All parts get one name: ``[JIT app cache]``
-    for ``perf.data_jit_app_cache:…``, ``[JIT cache]`` for ``TemporaryFile-…``, as older versions called it.
+    simpleperf writes such code into slices of a file next to the recording. The file's path is replaced, the slice
+    stays: ``[JIT app cache]128-4096`` for ``perf.data_jit_app_cache:128-4096``. Older versions wrote separate files:
+    ``[JIT cache]gutP02`` for ``TemporaryFile-gutP02``. Outputs show these names up to the bracket (`base_name`).
     """
     found = _JIT_FILE.search(path)
     return path if found is None else f"[JIT {found[1] + ' ' if found[1] else ''}cache]{found[2]}"

@@ -87,7 +87,7 @@ def difference_limits(before: float, after: float, limits_before: Interval, limi
 
 
 def limits(measured: Measured, deviations: float) -> Interval:
-    """Return the confidence limits of the value that is expected if the recording is repeated."""
+    """Return the confidence limits of the true value: the mean over many such recordings."""
     if measured.value <= 0 or measured.squares <= 0:
         return 0.0, count_limits(0.0, deviations)[1] * measured.typical
     weight = measured.squares / measured.value

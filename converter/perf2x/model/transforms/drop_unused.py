@@ -48,7 +48,8 @@ def without_placeholder_addresses(profile: Profile) -> Profile:
         return profile
     is_kept = ~(has_placeholders & (mappings.filename == 0))
     is_placeholder = np.append(has_placeholders, True)[locations.mapping]
-    address, lookup = (np.where(is_placeholder, np.uint64(0), one) for one in (locations.address, locations.lookup))
+    addresses = locations.address, locations.lookup
+    address, lookup = (np.where(is_placeholder, np.uint64(0), column) for column in addresses)
     locations = replace(locations, address=address, lookup=lookup, mapping=new_rows(is_kept)[locations.mapping])
     return replace(profile, mappings=take_rows_of(mappings, is_kept), locations=locations)
 

@@ -73,6 +73,7 @@ def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = No
         profiles = [with_tags(profile, tag) for profile, tag in zip(profiles, tags, strict=True)]
     # texts: all strings, sorted, by which tables are sorted; strings: those of the result, as tables need them
     strings, texts = StringInterner(), _distinct_rows([list(profile.strings) for profile in profiles])
+    # event_of, thread_of …: for each profile, the new row of each of its rows
     events, event_of = _merged_events(profiles)
     threads, thread_of = _merged_threads(profiles, texts, strings)
     mappings, mapping_of = _merged_table(profiles, "mappings", texts, strings)
@@ -87,7 +88,7 @@ def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = No
         locations=locations, stacks=stacks, samples=samples, meta=merged_meta([profile.meta for profile in profiles]),
         default_event=min(_default_events(profiles, event_of), default=0),
         labels=_common_labels(profiles), tag_sets=tag_sets, own_roots=any(profile.own_roots for profile in profiles),
-        fields=tuple(entry for profile in profiles for entry in profile.fields),
+        fields=tuple(table for profile in profiles for table in profile.fields),
         full_names={name: full for each in profiles for name, full in each.full_names.items()},
     )  # fmt: skip
     return sum_samples(_in_time_order(merged))
