@@ -71,7 +71,7 @@ class Sources:
             return file is not None and any(is_own(places, name, file) for name in kernel.usual_paths)
         if key.kind is DsoKind.FILE and is_jitdump(key.name):
             dump = JitdumpFiles.of(context).open(key.name, pid)
-            return dump is not None and dump.name == str(next(places.on_disk(key.name)))
+            return dump is not None and dump.name == str(next(places.local_paths(key.name)))
         found = context.find(key.name, key.build_id, pid)
         files = [file for file in (found.code, found.dwarf) if file is not None]
         return bool(files) and all(is_own(places, key.name, file) for file in files)

@@ -17,7 +17,7 @@ from perf2x.base.binaries.dwarf.pgo_lines import CodeLines
 from perf2x.base.binaries.dwarf.source_locations import SourceLocations
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.base.binaries.elf.relocate_module import relocate_debug_info
-from perf2x.base.binaries.find.dwo_and_dwz_files import has_supplementary, package_file, split_paths, supplementary_file
+from perf2x.base.binaries.find.dwo_and_dwz_files import dwo_paths, has_supplementary, package_file, supplementary_file
 from perf2x.base.binaries.find.object_finder import ObjectFiles
 from perf2x.base.columnar import U64, argsort, flatnonzero
 from perf2x.base.files.sysroot import is_file
@@ -135,7 +135,7 @@ class _UnitReader(Struct, dict=True):
 
     def _from_dwo_file(self, skeleton: Unit) -> Unit | None:
         """Return the unit from the first readable ``.dwo`` file with the skeleton's name and id; None without one."""
-        for path in split_paths(self._context.finder, self._debug_file, skeleton.comp_dir, skeleton.dwo_name):
+        for path in dwo_paths(self._context.finder, self._debug_file, skeleton.comp_dir, skeleton.dwo_name):
             if is_file(path):
                 with counting_broken(self._context.diagnostics):
                     unit = self._dwo_files.unit(path, skeleton.dwo_id)

@@ -47,7 +47,7 @@ def _dump_paths(filename: str, pid: int, options: SymbolOptions, finder: Finder)
     if options.symfs is None and finder.search_paths.proc is not None and pid > 0:
         yield from paths_in_root(finder.search_paths.proc / str(pid) / "root", filename)
     if filename.startswith("/"):
-        yield from finder.search_paths.on_disk(filename)
+        yield from finder.search_paths.local_paths(filename)
 
 
 class JitdumpFiles(Struct):

@@ -57,7 +57,7 @@ class VmlinuxSource(BuiltInSource):
         by_id = context.finder.find("[kernel.kallsyms]", build_id)
         if by_id.symbols is not None and by_id.symbols.section(".symtab"):
             return by_id
-        for path in chain.from_iterable(map(context.finder.search_paths.on_disk, self.usual_paths)):
+        for path in chain.from_iterable(map(context.finder.search_paths.local_paths, self.usual_paths)):
             if is_file(path) and (files := self._checked(path, build_id, is_named=False)):
                 return files
         return None
@@ -138,7 +138,7 @@ class ModuleSource(BuiltInSource):
         if not dso.name.startswith("[") or not is_folder_name(release):
             return None
         modules_folder = f"/lib/modules/{release}"
-        for folder in self._context.finder.search_paths.on_disk(modules_folder):
+        for folder in self._context.finder.search_paths.local_paths(modules_folder):
             for path in sorted(folder.rglob("*.ko*")):
                 if module_name(path.name) == module_name(dso.name):
                     name = f"{modules_folder}/{path.relative_to(folder).as_posix()}"

@@ -39,7 +39,7 @@ LARGEST_LIST = 1 << 25
 
 def debug_package(finder: Finder, recorded: str) -> str:
     """Return the package with debug symbols for a recorded path; "" if no installed package owns the file."""
-    owner = next(filter(None, (_owner(folder, recorded) for folder in finder.search_paths.on_disk(_DATABASE))), "")
+    owner = next(filter(None, (_owner(folder, recorded) for folder in finder.search_paths.local_paths(_DATABASE))), "")
     if not owner or owner.endswith(("-dbg", "-dbgsym")):
         return owner
     return f"{owner}-dbg" if owner in ("libc6", "libc6-i386") else f"{owner}-dbgsym"

@@ -14,7 +14,7 @@ from perf2x.base.binaries.elf.debug_link import mini_debug_info
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf, open_object
 from perf2x.base.binaries.elf.relocate_module import relocate_debug_info
 from perf2x.base.binaries.elf.symtab import STT_FUNC, function_symbols
-from perf2x.base.binaries.find.dwo_and_dwz_files import has_supplementary, package_file, split_paths, supplementary_file
+from perf2x.base.binaries.find.dwo_and_dwz_files import dwo_paths, has_supplementary, package_file, supplementary_file
 from perf2x.base.binaries.find.object_finder import Finder, ObjectFiles, SearchedPath, has_code
 from perf2x.base.binaries.go.find_pclntab import has_go_table
 from perf2x.base.files.sysroot import is_file
@@ -167,7 +167,7 @@ class _ExaminedObject:
         absent = [
             name
             for folder, name in split
-            if name and not any(map(is_file, split_paths(self._finder, file, folder, name)))
+            if name and not any(map(is_file, dwo_paths(self._finder, file, folder, name)))
         ]
         self._lacks_dwo = bool(absent) and not self._has_package()
         return version, f"{plural(len(absent), '.dwo file')} not found, such as {absent[0]}" if self._lacks_dwo else ""

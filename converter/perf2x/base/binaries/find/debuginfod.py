@@ -21,11 +21,13 @@ from perf2x.base.files.atomic import atomic_file
 from perf2x.base.files.unpack_limit import FreeSpace, download_limit, format_size
 from perf2x.errors import FormatError, ObjectError
 
-_BLOCK = 1 << 16
-# Lifetime of a cached "no server had it" (debuginfod-find(1), cache_miss_s).
+# Bytes to receive at a time.
+_BLOCK_SIZE = 1 << 16
+# How long a cached "no server had it" is valid (debuginfod-find(1), cache_miss_s).
 _MISS_SECONDS = 600
-_SLOW_SECONDS = 90
-# Called with (address, bytes received, total bytes or 0).
+# Default of DEBUGINFOD_TIMEOUT.
+_TIMEOUT_SECONDS = 90
+# Called with (URL, bytes received, total bytes or 0 if unknown).
 Progress = Callable[[str, int, int], None]
 
 
@@ -42,24 +44,26 @@ def cache_directory() -> Path | None:
 
 
 def _number(name: str, default: int) -> int:
+    """Return the positive number in an environment variable; ``default`` if there is none."""
     text = os.environ.get(name, "")
     return int(text) if text.isdigit() and int(text) > 0 else default
 
 
 class Debuginfod(Struct):
-    """Asks servers in order for files; a server that cannot be reached is asked no more."""
+    """Asks servers in order for files; a server that could not be reached is not asked again."""
 
     urls: tuple[str, ...]
+    # folder of the cache; None: nothing is fetched
     cache: Path | None
     diagnostics: Diagnostics
     progress: Progress | None = None
-    timeout: int = field(default_factory=lambda: _number("DEBUGINFOD_TIMEOUT", _SLOW_SECONDS))
+    timeout: int = field(default_factory=lambda: _number("DEBUGINFOD_TIMEOUT", _TIMEOUT_SECONDS))
     """Seconds without data before a request is abandoned."""
-    largest: int = field(default_factory=lambda: _number("DEBUGINFOD_MAXSIZE", sys.maxsize))
+    max_size: int = field(default_factory=lambda: _number("DEBUGINFOD_MAXSIZE", sys.maxsize))
     """Maximum bytes of a file; can lower the limit of base/files/unpack_limit.py, but not raise it."""
-    longest: int = field(default_factory=lambda: _number("DEBUGINFOD_MAXTIME", 3600))
+    max_seconds: int = field(default_factory=lambda: _number("DEBUGINFOD_MAXTIME", 3600))
     """Maximum seconds for the download of one file."""
-    _dead: set[str] = field(default_factory=set)
+    _unreachable: set[str] = field(default_factory=set)
 
     def fetch(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
         """Yield the file of ``kind`` (``executable`` or ``debuginfo``) from the cache or a server, if either has it."""
@@ -74,17 +78,21 @@ class Debuginfod(Struct):
     def source(self, build_id: bytes, recorded: str) -> Path | None:
         """Return the source file that debug info of an object calls ``recorded``, from the cache or a server.
 
-        Its name in the cache is a digest of the path, so that no recording can choose where a file is written.
+        Returns None if neither has it. The name of the file in the cache is a digest of the path, so that no recording
+        can choose where a file is written.
         """
         import hashlib
         from urllib.parse import quote
 
-        text = recorded.encode(errors="surrogateescape")
-        digest = hashlib.sha256(text).hexdigest()
-        return self._fetched(f"source-{digest}", f"source{quote(text)}", build_id)
+        recorded_bytes = recorded.encode(errors="surrogateescape")
+        digest = hashlib.sha256(recorded_bytes).hexdigest()
+        return self._fetched(f"source-{digest}", f"source{quote(recorded_bytes)}", build_id)
 
     def _fetched(self, name: str, request: str, build_id: bytes) -> Path | None:
-        """Return the file of that name in the cache, downloading it if necessary; None if no server has it."""
+        """Return the file ``name`` of the cache, downloading it if necessary; None if no server has it.
+
+        ``request`` is the part of the URL after the build id.
+        """
         if self.cache is None or len(build_id) < 4:
             return None
         path = self.cache / build_id.hex() / name
@@ -95,70 +103,80 @@ class Debuginfod(Struct):
         return path
 
     def _download(self, request: str, build_id: bytes, path: Path) -> bool:
-        answers = [404 if url in self._dead else 0 for url in self.urls]
+        """Ask the servers in order, and store the file as ``path``; return whether one had it.
+
+        If all say that they do not have it, that is cached, unless all are unreachable.
+        """
+        answers = [404 if url in self._unreachable else 0 for url in self.urls]
         for index, url in enumerate(self.urls):
             if not answers[index]:
                 answers[index] = self._request(url, request, build_id, path)
             if answers[index] == 200:
                 return True
-        if len(self._dead) < len(self.urls) and all(answer == 404 for answer in answers):
+        if len(self._unreachable) < len(self.urls) and all(answer == 404 for answer in answers):
             _remember_miss(path)
         return False
 
-    def _request(self, url: str, what: str, build_id: bytes, path: Path) -> int:
-        """Download to ``path``.
+    def _request(self, server: str, what: str, build_id: bytes, path: Path) -> int:
+        """Download a file from one server, and store it as ``path``.
 
-        Return 200 on success, 404 if the server does not have the file, 0 on any other error.
+        Returns 200 on success, 404 if the server does not have the file, 0 on any other error.
         """
         import urllib.error  # TLS and HTTP take 25 ms to import, so only if there is a server
         import urllib.request
         from http.client import HTTPException
 
-        address = f"{url}/buildid/{build_id.hex()}/{what}"
-        request = urllib.request.Request(address, headers={"User-Agent": "perf2x"})
+        url = f"{server}/buildid/{build_id.hex()}/{what}"
+        request = urllib.request.Request(url, headers={"User-Agent": "perf2x"})
         try:
-            with urllib.request.urlopen(request, timeout=self.timeout) as answer:
-                return 200 * self._store(answer, address, int(answer.headers.get("Content-Length") or 0), path)
+            with urllib.request.urlopen(request, timeout=self.timeout) as response:
+                return 200 * self._store(response, url, int(response.headers.get("Content-Length") or 0), path)
         except urllib.error.HTTPError as error:
             if error.code == 404:
                 return 404
-            self._count("debuginfod_failed", f"{address}: {error.code} {error.reason}")
+            self._count("debuginfod_failed", f"{url}: {error.code} {error.reason}")
         except (OSError, HTTPException, ValueError) as error:
-            self._dead.add(url)
-            self._count("debuginfod_failed", f"{url}: {getattr(error, 'reason', error)}")
+            self._unreachable.add(server)
+            self._count("debuginfod_failed", f"{server}: {getattr(error, 'reason', error)}")
         return 0
 
-    def _store(self, answer: IO[bytes], address: str, size: int, path: Path) -> bool:
-        """Store a response as ``path``; return False and count a diagnostic if it is incomplete or too large."""
+    def _store(self, response: IO[bytes], url: str, size: int, path: Path) -> bool:
+        """Store a response of ``size`` bytes (0: unknown) as ``path``; return whether that succeeded.
+
+        A diagnostic is counted if the response is incomplete or too large.
+        """
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(path) as new:
             try:
-                reason = self._copy(answer, new.file, address, size)
+                reason = self._copy(response, new.file, url, size)
             except FormatError as error:
                 reason = str(error)
             if not reason:
                 new.commit()
                 return True
-        self._count("debuginfod_failed", f"{address}: {reason}")
+        self._count("debuginfod_failed", f"{url}: {reason}")
         return False
 
-    def _copy(self, answer: IO[bytes], out: IO[bytes], address: str, size: int) -> str:
-        """Copy the response to ``out``; return why the copy is incomplete, "" if it is complete."""
-        end, done = time.monotonic() + self.longest, 0
-        disk = FreeSpace(address, str(self.cache), "a download; set DEBUGINFOD_CACHE_PATH to use another folder")
-        most = min(self.largest, download_limit())
-        while block := answer.read(_BLOCK):
-            done += len(block)
-            if done > most or size > most:
-                lever = "DEBUGINFOD_MAXSIZE" if most == self.largest else "--max-unpacked SIZE"
-                return f"the file is larger than {format_size(most)}; {lever} raises the limit"
-            if time.monotonic() > end:
-                return f"the download took longer than {self.longest} seconds"
-            disk.take(len(block))
+    def _copy(self, response: IO[bytes], out: IO[bytes], url: str, size: int) -> str:
+        """Copy the response to ``out``; return why the copy is incomplete, "" if it is complete.
+
+        Raises FormatError if the disk is nearly full.
+        """
+        deadline, received = time.monotonic() + self.max_seconds, 0
+        free_space = FreeSpace(url, str(self.cache), "a download; set DEBUGINFOD_CACHE_PATH to use another folder")
+        limit = min(self.max_size, download_limit())
+        while block := response.read(_BLOCK_SIZE):
+            received += len(block)
+            if received > limit or size > limit:
+                setting = "DEBUGINFOD_MAXSIZE" if limit == self.max_size else "--max-unpacked SIZE"
+                return f"the file is larger than {format_size(limit)}; {setting} raises the limit"
+            if time.monotonic() > deadline:
+                return f"the download took longer than {self.max_seconds} seconds"
+            free_space.take(len(block))
             out.write(block)
             if self.progress is not None:
-                self.progress(address, done, size)
-        return "" if done >= size else f"the download ended after {done} of {size} bytes"
+                self.progress(url, received, size)
+        return "" if received >= size else f"the download ended after {received} of {size} bytes"
 
     def _count(self, name: str, where: str) -> None:
         advice = "a debuginfod server did not deliver a file; names, lines or sources may be missing."
@@ -168,10 +186,10 @@ class Debuginfod(Struct):
 def _is_miss(path: Path) -> bool:
     """Return whether the cache has a recent record that no server has the file."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return False
-    return found.st_size == 0 and time.time() - found.st_mtime < _MISS_SECONDS
+    return status.st_size == 0 and time.time() - status.st_mtime < _MISS_SECONDS
 
 
 def _remember_miss(path: Path) -> None:

@@ -1,5 +1,8 @@
 """Finds files with further debug info of an object: supplementary files made by dwz, ``.dwo`` and ``.dwp`` files.
 
+dwz moves debug info that several files have in common to a supplementary file. With ``-gsplit-dwarf``, most debug info
+is in ``.dwo`` files, one per compilation unit, or in a package of all of them, a ``.dwp`` file.
+
 Paths in debug info are as untrusted as those in recordings: under a symfs they never lead out of it. Source of truth:
 dwz(1) and elfutils libdw/dwarf_getalt.c for ``.gnu_debugaltlink``; gdb/dwarf2/read.c lookup_dwo_file and
 try_open_dwop_file for ``.dwo`` and ``.dwp``.
@@ -24,9 +27,10 @@ def has_supplementary(file: ElfObject) -> bool:
 
 
 def supplementary_file(finder: Finder, file: ElfObject) -> ElfObject | None:
-    """Find the file that ``.gnu_debugaltlink`` of ``file`` names, by build id; None when it is missing.
+    """Find the file that ``.gnu_debugaltlink`` of ``file`` names; None when it is missing.
 
-    Raises ObjectError when the link cannot be read, or names the file itself.
+    The section has a path and a build id, which the file must have. Raises ObjectError when the section cannot be read,
+    or names ``file`` itself.
     """
     section = file.section(".gnu_debugaltlink")
     data = file.data(section) if section is not None else b""
@@ -39,26 +43,31 @@ def supplementary_file(finder: Finder, file: ElfObject) -> ElfObject | None:
     for path in _supplementary_paths(finder, file, link, build_id):
         if is_file(path):
             try:
-                found = open_object(path)
+                candidate = open_object(path)
             except ObjectError:
                 continue
-            if same_build_id(build_id, found.build_id):
-                return found
+            if same_build_id(build_id, candidate.build_id):
+                return candidate
     return next((f for f in finder.fetch("debuginfo", build_id) if same_build_id(build_id, f.build_id)), None)
 
 
 def _supplementary_paths(finder: Finder, file: ElfObject, link: str, build_id: bytes) -> Iterator[Path]:
+    """Yield candidates: by build id, at the path ``link``, and in the folder ``.dwz`` of debug directories."""
     yield from finder.search_paths.cached(build_id, "debug", "elf")
     for directory in finder.search_paths.debug_directories():
         yield from debug_dir_paths(directory, "", build_id)
     yield from _recorded_paths(finder, file, "", link)
     for directory in finder.search_paths.debug_directories():  # where distributions put them: /usr/lib/debug/.dwz
-        tail = link[link.find("/.dwz/") :] if "/.dwz/" in link else f"/.dwz/{link.rpartition('/')[2]}"
-        yield from paths_in_root(directory, tail)
+        dwz_path = link[link.find("/.dwz/") :] if "/.dwz/" in link else f"/.dwz/{link.rpartition('/')[2]}"
+        yield from paths_in_root(directory, dwz_path)
 
 
 def package_file(finder: Finder, found: ObjectFiles, recorded: str) -> ElfObject | None:
-    """Find an object's DWARF package (``.dwp``): next to its files or the recorded path, or in debug directories."""
+    """Find an object's DWARF package (``.dwp``), next to its files or the recorded path, or in debug directories.
+
+    ``found`` has the object's files, ``recorded`` is its recorded path. Returns None if there is no package. Raises
+    ObjectError if the package is not an ELF file.
+    """
     for path in _package_paths(finder, found, recorded):
         if is_file(path):
             return open_object(path)
@@ -71,31 +80,35 @@ def _package_paths(finder: Finder, found: ObjectFiles, recorded: str) -> Iterato
             yield file.path.with_name(f"{file.path.name}.dwp")
             yield file.path.with_name(f"{file.path.name.removesuffix('.debug')}.dwp")
     if is_real_path(recorded):
-        yield from finder.search_paths.on_disk(f"{recorded}.dwp")
+        yield from finder.search_paths.local_paths(f"{recorded}.dwp")
         for directory in finder.search_paths.debug_directories():
             yield from paths_in_root(directory, f"{recorded}.dwp")
 
 
-def split_paths(finder: Finder, file: ElfObject, comp_dir: str, name: str) -> Iterator[Path]:
-    """Yield candidates for a unit's ``.dwo``: the stated path (under symfs), next to the program, debug directories."""
+def dwo_paths(finder: Finder, file: ElfObject, comp_dir: str, name: str) -> Iterator[Path]:
+    """Yield candidates for a unit's ``.dwo`` file: the stated path, then next to ``file``, then in debug directories.
+
+    ``file`` has the unit's skeleton; ``comp_dir`` and ``name`` are the unit's DW_AT_comp_dir and DW_AT_dwo_name.
+    """
     yield from _recorded_paths(finder, file, comp_dir, name)
-    last = name.rpartition("/")[2]
-    if file.path is not None and last.strip("."):
-        yield file.path.with_name(last)
+    base_name = name.rpartition("/")[2]
+    if file.path is not None and base_name.strip("."):
+        yield file.path.with_name(base_name)
     for directory in finder.search_paths.debug_directories():
-        yield from paths_in_root(directory, posixpath.join(comp_dir, name), last)
+        yield from paths_in_root(directory, posixpath.join(comp_dir, name), base_name)
 
 
 def _recorded_paths(finder: Finder, file: ElfObject, folder: str, name: str) -> Iterator[Path]:
-    """Yield the path that debug info states: an absolute path of the recorded machine, or one relative to ``file``.
+    """Yield where the file is that debug info of ``file`` calls ``folder``/``name``.
 
-    With a symfs, a relative path is used only if ``file`` lies in the symfs, because elsewhere it could lead anywhere.
+    The path is an absolute one of the recorded machine, or relative to the folder of ``file``. With a symfs, a relative
+    path is used only if ``file`` lies in the symfs, because elsewhere it could lead anywhere.
     """
-    whole, symfs = posixpath.join(folder, name), finder.search_paths.symfs
-    if whole.startswith("/"):
-        yield from finder.search_paths.on_disk(whole)
+    path, symfs = posixpath.join(folder, name), finder.search_paths.symfs
+    if path.startswith("/"):
+        yield from finder.search_paths.local_paths(path)
     elif file.path is not None and symfs is None:
-        yield file.path.parent / whole
+        yield file.path.parent / path
     elif file.path is not None and symfs is not None and file.path.is_relative_to(symfs):
-        inside = file.path.parent.relative_to(symfs)
-        yield from paths_in_root(symfs, f"/{inside.as_posix()}/{whole}")
+        folder_in_symfs = file.path.parent.relative_to(symfs)
+        yield from paths_in_root(symfs, f"/{folder_in_symfs.as_posix()}/{path}")

@@ -1,8 +1,11 @@
 """Finds the files of a recorded object where perf looks for them and in perf's order, by build id first.
 
-Source of truth: tools/perf/util/symbol.c dso__load, util/dso.c dso__read_binary_type_filename. A file is refused if its
-build id is not the recorded one or, where no build id was recorded, if `RecordedFiles` refuses it; messages say why.
-Nothing is executed.
+An object may have several files: the one that was mapped, a separate debug file, mini debug info, what archives and
+debuginfod servers have. All that are found are kept; `ObjectFiles` tells which has code, symbols or debug info.
+
+A file is refused if its build id is not the recorded one or, where no build id was recorded, if `RecordedFiles` refuses
+it; messages say why. No file is executed. Source of truth: tools/perf/util/symbol.c dso__load, util/dso.c
+dso__read_binary_type_filename.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -21,6 +24,7 @@ from perf2x.base.frozen_struct import Frozen
 from perf2x.base.mapping_names import without_deleted
 from perf2x.errors import ObjectError
 
+# results of searching a path; users see these words
 TAKEN, ABSENT, OTHER_BUILD = "taken", "not there", "another build"
 OTHER_CHECKSUM, UNREADABLE, OTHER_FILE = "another checksum", "cannot be read", "perhaps another file"
 
@@ -33,26 +37,31 @@ class SearchedPath(Frozen):
 
 
 class ObjectFiles(Struct):
-    """All files of one object, opened, in the order in which they were found; and why other files were refused."""
+    """All files of one object, and why other files were refused."""
 
     files: list[ElfObject] = field(default_factory=list)
+    """Opened, in the order in which they were found."""
     refused: list[str] = field(default_factory=list)
     """A sentence for each file that exists but was refused, with the reason."""
     mismatched: bool = False
-    """A file was taken although its build id differs, or although nothing shows that it is the recorded one."""
+    """The user allowed it, and a file was taken whose build id differs, or which may not be the recorded one."""
     doubtful: bool = False
-    """No build id identifies the recorded files, and other evidence shows that this machine's are different."""
+    """No build id was recorded, and this machine's files are probably not the recorded ones.
+
+    The recording was made on another machine, or a file was changed after it. Debug files are then searched only in
+    the folders that the user named.
+    """
     searched: list[SearchedPath] = field(default_factory=list)
     """Every path that was searched, in order; archives and servers come last."""
 
     def note(self, path: Path | str, outcome: str, why: str = "") -> None:
-        """Note the outcome of a search, and the reason where a file was refused."""
+        """Add a path to ``searched``, and to ``refused`` the reason ``why``, if there is one."""
         self.searched.append(SearchedPath(str(path), outcome))
         self.refused += [why] if why else []
 
     @property
     def code(self) -> ElfObject | None:
-        """The first file with code: the one that was mapped, whose program headers are right."""
+        """The first file with code; unlike those of debug files, its program headers are the ones that were mapped."""
         return next((file for file in self.files if has_code(file)), None)
 
     @property
@@ -70,7 +79,7 @@ class ObjectFiles(Struct):
 
     @property
     def reason(self) -> str:
-        """Why no file was found; "" if one was."""
+        """Why no file was found; "" if a file was found."""
         if self.files:
             return ""
         return self.refused[0] if self.refused else "file not found"
@@ -80,14 +89,16 @@ def has_code(file: ElfObject) -> bool:
     """Return whether the file contains instructions; in a debug-only file ``.text`` is SHT_NOBITS."""
     if not file.sections:
         return any(segment.type == "PT_LOAD" and segment.file_size for segment in file.segments)
+    # 6: SHF_ALLOC and SHF_EXECINSTR
     return any(s.type == "SHT_PROGBITS" and s.flags & 0x6 == 0x6 and s.size for s in file.sections)
 
 
+# trusts all paths
 _ANY_RECORDING = RecordedFiles()
-# Returns why the file at a recorded path is refused; "" if it is taken.
+# Returns why the file at a path is refused; "" if it may be taken.
 _Refusal = Callable[[Path], str]
-# Yields files of a kind (``executable`` or ``debuginfo``) by build id, from archives or debuginfod; called last, and
-# only for kinds that no other place has.
+# Yields files of a kind (``executable`` or ``debuginfo``), given a build id, from archives or debuginfod. It is called
+# last, and only for the kinds that were found nowhere else.
 Fetcher = Callable[[str, bytes], Iterator[ElfObject]]
 
 
@@ -98,7 +109,9 @@ class Finder(Struct, eq=False):
     _fetchers: tuple[Fetcher, ...] = ()
     # Yields files of a bundle by recorded name, for objects without a build id; searched before this machine.
     _bundled: Callable[[str], Iterator[ElfObject]] = lambda _: iter(())
-    _known: dict[tuple[str, bytes, Hashable], ObjectFiles] = {}
+    # results by recorded name, build id and `RecordedFiles.key`
+    _cache: dict[tuple[str, bytes, Hashable], ObjectFiles] = {}
+    # files that `provide` was given, by name
     _provided: dict[str, ObjectFiles] = {}
 
     @property
@@ -107,56 +120,62 @@ class Finder(Struct, eq=False):
         return not self._fetchers
 
     def find(self, name: str, build_id: bytes, pid: int = -1, recorded: RecordedFiles = _ANY_RECORDING) -> ObjectFiles:
-        """Find every file of the object that process ``pid`` mapped as ``name``; ``build_id``: b"" if not recorded."""
+        """Find all files of the object that was mapped as ``name``.
+
+        ``build_id`` is b"" if it was not recorded; ``recorded`` then decides which files may be taken. If it was
+        recorded, and ``pid``, a process that mapped the object, still runs, its root directory is searched, too.
+        """
         build_id = unpadded(build_id)
         if not build_id and name in self._provided:
             return self._provided[name]
         recorded = _ANY_RECORDING if build_id or self.search_paths.symfs is not None else recorded
         key = (name, build_id, recorded.key(name))
-        if key not in self._known:
+        if key not in self._cache:
             refusal, doubtful = partial(recorded.refusal, name), recorded.made_elsewhere
-            is_there = any(map(is_file, self.search_paths.on_disk(name)))  # some files' own names end with " (deleted)"
-            searched = name if is_there else without_deleted(name)
-            self._known[key] = self._search(searched, build_id, pid, refusal, doubtful)
-        return self._known[key]
+            # the kernel appends " (deleted)" to names of deleted files, but a file's own name may end like that
+            exists = any(map(is_file, self.search_paths.local_paths(name)))
+            searched_name = name if exists else without_deleted(name)
+            self._cache[key] = self._search(searched_name, build_id, pid, refusal, doubtful)
+        return self._cache[key]
 
     def provide(self, name: str, file: ElfObject) -> None:
-        """Make ``find`` return ``file`` for ``name`` without a build id: the object is not a file of its own."""
+        """Make `find` return ``file`` for ``name`` without a build id: for objects that are not files, as JIT code."""
         self._provided[name] = ObjectFiles([file])
 
     def fetch(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
-        """Yield files of a kind (``executable`` or ``debuginfo``) from archives and servers; build ids unchecked."""
+        """Yield files of a kind (``executable`` or ``debuginfo``) from archives and servers.
+
+        The caller must check that they have this build id.
+        """
         for fetch in self._fetchers:
             yield from fetch(kind, build_id)
 
     def _search(self, name: str, build_id: bytes, pid: int, refusal: _Refusal, doubtful: bool) -> ObjectFiles:
         found = ObjectFiles(doubtful=doubtful)
         self._find_mapped_file(found, name, build_id, pid, refusal)
+        # debug files must have the build id of the mapped file, even if none was recorded
         build_id = build_id or (found.files[0].build_id if found.files else b"")
-        names = {file.name for file in found.files}
+        opened = {file.name for file in found.files}
         for path in self._debug_paths(found, name, build_id):
-            if str(path) not in names and _exists(found, path):
-                self._take(found, path, build_id)
-                names.add(str(path))
+            if str(path) not in opened and _exists(found, path):
+                self._add(found, path, build_id)
+                opened.add(str(path))
         _add_mini_debug_info(found)
         self._fetch_missing(found, build_id)
         return found
 
     def _find_mapped_file(self, found: ObjectFiles, name: str, build_id: bytes, pid: int, refusal: _Refusal) -> None:
-        """Find the file itself: bundled, in the build-id cache, in the process's root, at the recorded path."""
+        """Find the file that was mapped: bundled, or where `SearchPaths.runtime_paths` says."""
         if not build_id:
-            self._keep_all(found, self._bundled(name), build_id)
+            self._add_all(found, self._bundled(name), build_id)
             if found.files:
                 return
         for path in self.search_paths.runtime_paths(name, build_id, pid):
-            if _exists(found, path) and not self._refused(found, path, refusal) and self._take(found, path, build_id):
+            if _exists(found, path) and not self._is_refused(found, path, refusal) and self._add(found, path, build_id):
                 return
 
-    def _refused(self, found: ObjectFiles, path: Path, refusal: _Refusal) -> bool:
-        """Return whether a file is refused because nothing shows that it is the recorded one.
-
-        Record the outcome if so.
-        """
+    def _is_refused(self, found: ObjectFiles, path: Path, refusal: _Refusal) -> bool:
+        """Return whether a file is refused because it may not be the recorded one; if so, note that in ``found``."""
         why = refusal(path)
         if not why or self.search_paths.allow_mismatch:
             found.mismatched = found.mismatched or bool(why)
@@ -166,6 +185,7 @@ class Finder(Struct, eq=False):
         return True
 
     def _debug_paths(self, found: ObjectFiles, name: str, build_id: bytes) -> Iterator[Path]:
+        """Yield the paths of debug files: those of debug links first, then by build id and by name."""
         links = (debug_link(file) for file in list(found.files))
         for link_name, crc in filter(None, links):
             for path in self.search_paths.debug_link_paths(name, link_name):
@@ -173,23 +193,24 @@ class Finder(Struct, eq=False):
                     yield path
                 else:
                     found.note(path, OTHER_CHECKSUM)
-        named = self.search_paths.debug_dirs
+        named_folders = self.search_paths.debug_dirs
         for path in self.search_paths.debug_paths(name, build_id):
-            if not found.doubtful or any(map(path.is_relative_to, named)):
+            if not found.doubtful or any(map(path.is_relative_to, named_folders)):
                 yield path
 
-    def _take(self, found: ObjectFiles, path: Path, build_id: bytes) -> bool:
-        """Open a file and keep it if its build id is the recorded one."""
+    def _add(self, found: ObjectFiles, path: Path, build_id: bytes) -> bool:
+        """Open a file, and add it if its build id is the recorded one; return whether it was added."""
         try:
             file = open_object(path)
         except ObjectError as error:
             found.note(path, UNREADABLE, str(error))
             return False
-        kept = self._keep(found, file, build_id)
-        found.note(path, TAKEN if kept else OTHER_BUILD)
-        return kept
+        is_added = self._add_file(found, file, build_id)
+        found.note(path, TAKEN if is_added else OTHER_BUILD)
+        return is_added
 
-    def _keep(self, found: ObjectFiles, file: ElfObject, build_id: bytes) -> bool:
+    def _add_file(self, found: ObjectFiles, file: ElfObject, build_id: bytes) -> bool:
+        """Add a file to those found, unless it has another build id; return whether it was added."""
         if build_id and not same_build_id(build_id, file.build_id):
             other = f"build id {file.build_id.hex()}" if file.build_id else "no build id"
             if not self.search_paths.allow_mismatch:
@@ -200,6 +221,7 @@ class Finder(Struct, eq=False):
         return True
 
     def _fetch_missing(self, found: ObjectFiles, build_id: bytes) -> None:
+        """Fetch code and debug info from archives and servers, unless a file that was found has them."""
         for fetch in self._fetchers if build_id else ():
             if found.code is None:
                 self._fetch_kind(found, fetch, "executable", build_id)
@@ -208,19 +230,20 @@ class Finder(Struct, eq=False):
 
     def _fetch_kind(self, found: ObjectFiles, fetch: Fetcher, kind: str, build_id: bytes) -> None:
         before = len(found.files)
-        self._keep_all(found, fetch(kind, build_id), build_id)
+        self._add_all(found, fetch(kind, build_id), build_id)
         outcome = TAKEN if len(found.files) > before else ABSENT
         found.note(f"{kind} of this build id in archives and on servers", outcome)
 
-    def _keep_all(self, found: ObjectFiles, files: Iterator[ElfObject], build_id: bytes) -> None:
+    def _add_all(self, found: ObjectFiles, files: Iterator[ElfObject], build_id: bytes) -> None:
         try:
             for file in files:
-                self._keep(found, file, build_id)
+                self._add_file(found, file, build_id)
         except ObjectError as error:
             found.refused.append(str(error))
 
 
 def _exists(found: ObjectFiles, path: Path) -> bool:
+    """Return whether there is a file; if not, note that in ``found``."""
     if is_file(path):
         return True
     found.note(path, ABSENT)

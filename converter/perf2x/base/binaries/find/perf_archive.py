@@ -1,4 +1,4 @@
-"""Reads tarballs of ``perf archive``, which have a recording's part of the build-id cache, without extracting them.
+"""Reads tarballs of ``perf archive`` without extracting them: the objects of a recording, from the build-id cache.
 
 Source of truth: tools/perf/builtin-archive.c and perf-archive.sh. The members are those of ``~/.debug``:
 ``usr/bin/prog/BUILDID/elf``, ``[kernel.kallsyms]/BUILDID/kallsyms`` and links in ``.build-id``.
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 def name_key(name: str) -> bytes:
-    """Return a substitute for the build id of an object that has none: a hash of its recorded name, 20 bytes."""
+    """Return a substitute for the build id of an object that has none: a hash of its recorded name, 20 bytes.
+
+    Archives that perf2x writes (bundles) file such objects under it.
+    """
     from hashlib import sha1  # loads OpenSSL
 
     return sha1(b"no build id:" + name.encode(errors="surrogateescape"), usedforsecurity=False).digest()
@@ -34,24 +37,26 @@ class Archive(Struct):
     _members: dict[tuple[str, str], tarfile.TarInfo] | None = None
 
     def member(self, build_id: bytes, kinds: Iterable[str]) -> tuple[str, bytes] | None:
-        """Return (name, bytes) of the first of ``kinds`` (elf, debug, vdso, kallsyms) for a build id; None without one.
+        """Return (name in messages, contents) of a member with a build id, of the first of ``kinds`` that is there.
 
-        Raises ObjectError when the tarball cannot be read.
+        Kinds are elf, debug, vdso and kallsyms. Returns None if there is no such member. Raises ObjectError when the
+        tarball cannot be read.
         """
         try:
             members = self._index()
             for kind in kinds:
-                found = members.get((build_id.hex(), kind))
-                if found is not None:
-                    return f"{self.path}, {found.name}", self._read(found)
+                info = members.get((build_id.hex(), kind))
+                if info is not None:
+                    return f"{self.path}, {info.name}", self._read(info)
         except tarball_errors() as error:
             raise ObjectError(*reason(f"{self.path}: cannot be read as a tarball", error)) from None
         return None
 
     def _index(self) -> dict[tuple[str, str], tarfile.TarInfo]:
-        """Return the regular members by build id and kind, which are the last two parts of their names.
+        """Return {(build id, kind): member}, leaving out links.
 
-        In older caches, the last part is the build id, and the kind is ``elf``.
+        The build id and the kind are the last two parts of a member's name. In older caches, the last part is the build
+        id, and the kind is ``elf``.
         """
         if self._members is None:
             self._members = {}
@@ -60,6 +65,7 @@ class Archive(Struct):
                     parts = info.name.split("/")
                     if not info.isreg() or len(parts) < 2:
                         continue
+                    # the longest kind, kallsyms, has 8 characters; a build id has more
                     key = (parts[-2], parts[-1]) if len(parts[-1]) < 10 else (parts[-1], "elf")
                     self._members.setdefault(key, info)
         return self._members

@@ -20,8 +20,8 @@ from perf2x.base.mapping_names import VDSO
 from perf2x.errors import ObjectError
 
 IN_MEMORY = f"{VDSO} of this machine"
-# perf's program that writes out the 32-bit vDSO.
-_READERS = ("/usr/lib/perf-core/perf-read-vdso32", "/usr/libexec/perf-core/perf-read-vdso32")
+# where distributions install perf's program that prints the 32-bit vDSO
+_VDSO32_PROGRAMS = ("/usr/lib/perf-core/perf-read-vdso32", "/usr/libexec/perf-core/perf-read-vdso32")
 
 
 def find_vdso(
@@ -29,39 +29,39 @@ def find_vdso(
 ) -> ObjectFiles:
     """Find the vDSO of 64-bit or 32-bit programs: like any object, below /lib/modules, or in this machine's memory.
 
-    A file must have the recorded ``build_id``. If none was recorded, the file below /lib/modules for the recorded
-    release is used; for recordings of the running kernel, also this machine's vDSO. ``kernel_build_id`` is b"" if it
-    was not recorded.
+    A file must have the recorded ``build_id``. If none was recorded (b""), the file below /lib/modules for the recorded
+    kernel release is used or, if the recording is of the running kernel, this machine's vDSO. ``kernel_build_id`` is
+    b"" if it was not recorded.
     """
     found = finder.find(VDSO, build_id)
     if found.files:
         return found
     found = ObjectFiles(refused=[*found.refused], searched=[*found.searched])
-    known = bool(build_id) or _is_running(session, kernel_build_id)
-    in_memory = _in_memory(found, is_64) if known and finder.search_paths.symfs is None else iter(())
+    is_identified = bool(build_id) or _is_of_running_kernel(session, kernel_build_id)
+    in_memory = _in_memory(found, is_64) if is_identified and finder.search_paths.symfs is None else iter(())
     for file in (*_installed(finder, session.os_release, found), *in_memory):
-        right = same_build_id(build_id, file.build_id) if build_id else _serves(file, is_64)
-        found.note(file.name, TAKEN if right else OTHER_BUILD)
-        if right:
+        is_right = same_build_id(build_id, file.build_id) if build_id else _has_word_size(file, is_64)
+        found.note(file.name, TAKEN if is_right else OTHER_BUILD)
+        if is_right:
             return ObjectFiles([file], searched=found.searched)
         found.refused.append(f"{file.name} is another build")
     return found
 
 
-def _serves(file: ElfObject, is_64: bool) -> bool:
+def _has_word_size(file: ElfObject, is_64: bool) -> bool:
     """Return whether a vDSO is for 64-bit programs or, unless ``is_64``, for 32-bit programs.
 
-    That for 64-bit programs with 32-bit pointers (x32) is for neither.
+    The vDSO for x32, 64-bit programs with 32-bit pointers, is for neither.
     """
     return file.is_64 if is_64 else not file.is_64 and file.machine != "EM_X86_64"
 
 
 def _installed(finder: Finder, release: str, found: ObjectFiles) -> Iterator[ElfObject]:
-    """Yield the files installed with the recorded release, on the recorded machine's disk or on this one's."""
+    """Yield the vDSOs installed with the recorded kernel release, below the symfs if there is one."""
     if not is_folder_name(release):
         return
     for recorded in VDSO_PATHS:
-        for path in finder.search_paths.on_disk(recorded.format(release)):
+        for path in finder.search_paths.local_paths(recorded.format(release)):
             if not is_file(path):
                 found.note(path, ABSENT)
                 continue
@@ -83,7 +83,7 @@ def _in_memory(found: ObjectFiles, is_64: bool) -> Iterator[ElfObject]:
         found.refused.append(str(error))
 
 
-def _is_running(session: RecordedOn, kernel_build_id: bytes) -> bool:
+def _is_of_running_kernel(session: RecordedOn, kernel_build_id: bytes) -> bool:
     """Return whether the recording is of the running kernel: by build id, else by release and host name."""
     if kernel_build_id:
         return running_kernel_build_id() == kernel_build_id
@@ -106,9 +106,10 @@ def running_vdso32_image() -> bytes:
 
 @cache
 def _read_vdso32() -> bytes:
+    """Return what perf's program prints; b"" without the program."""
     import subprocess  # rarely needed
 
-    program = next((path for path in _READERS if Path(path).is_file()), "")
+    program = next((path for path in _VDSO32_PROGRAMS if Path(path).is_file()), "")
     try:
         return subprocess.run([program], capture_output=True, check=False, timeout=5).stdout if program else b""
     except (OSError, subprocess.SubprocessError):
@@ -117,11 +118,12 @@ def _read_vdso32() -> bytes:
 
 @cache
 def _mapped_vdso() -> bytes:
+    """Return the vDSO that is mapped into this process; b"" if there is none, or it cannot be read."""
     try:
-        found = _MAPPING.search(Path("/proc/self/maps").read_text())
-        if found is None:
+        match = _MAPPING.search(Path("/proc/self/maps").read_text())
+        if match is None:
             return b""
-        start, end = (int(text, 16) for text in found.groups())
+        start, end = (int(digits, 16) for digits in match.groups())
         with Path("/proc/self/mem").open("rb") as memory:
             memory.seek(start)
             return memory.read(end - start)

@@ -1,4 +1,7 @@
-"""Identifies the running kernel, to decide whether a recording was made on it; a sysroot hides it."""
+"""Identifies the running kernel, to decide whether a recording was made on it.
+
+With a sysroot, only what the sysroot has of /proc and /sys is used.
+"""
 
 import platform
 import sys
@@ -17,7 +20,7 @@ def running_kernel_build_id() -> bytes:
 
 
 def running_kernel_release() -> str:
-    """Return the release of the running kernel, as uname(2) states it; "" if unknown."""
+    """Return the release of the running kernel, such as ``6.12.0-amd64``; "" if unknown."""
     return _line(KERNEL_RELEASE)
 
 

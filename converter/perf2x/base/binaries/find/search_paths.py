@@ -27,55 +27,67 @@ class SearchPaths(Frozen):
     allow_mismatch: bool = False
     """Accept files whose build id differs, and report them."""
     system_debug_dir: Path | None = field(default_factory=lambda: Path(DEBUG_DIR))
-    """Like all recorded paths, it lies under symfs if there is one; None: not searched."""
+    """/usr/lib/debug of the recorded machine, and so under symfs if there is one; None: not searched."""
     proc: Path | None = field(default_factory=lambda: host_path(PROC))
-    """For files of running containers: PROC/PID/root."""
+    """/proc, where PID/root is the root directory of a process, for files in running containers; None: not searched."""
 
-    def on_disk(self, recorded: str) -> Iterator[Path]:
-        """Yield the paths on this machine for a recorded path: under symfs (hierarchy or flat), or the path itself."""
+    def local_paths(self, recorded: str) -> Iterator[Path]:
+        """Yield the paths on this machine where the file with a recorded path may be.
+
+        Without a symfs, it is the recorded path itself. With one, it is the path under the symfs, or, if the symfs is
+        flat, the base name under it.
+        """
         if self.symfs is None:
             yield host_path(recorded)
             return
-        inside = recorded.rpartition("/")[2] if self.symfs_flat else recorded
-        yield from paths_in_root(self.symfs, inside)
+        path_in_symfs = recorded.rpartition("/")[2] if self.symfs_flat else recorded
+        yield from paths_in_root(self.symfs, path_in_symfs)
 
     def debug_directories(self) -> Iterator[Path]:
         """Yield directories like /usr/lib/debug, in the order of search."""
         yield from self.debug_dirs
         if self.system_debug_dir is not None:
-            yield from self.on_disk(str(self.system_debug_dir))
+            yield from self.local_paths(str(self.system_debug_dir))
 
     def cached(self, build_id: bytes, *kinds: str) -> Iterator[Path]:
-        """Yield .build-id/xx/rest/KIND of the build-id cache: elf, debug, kallsyms, vdso.
+        """Yield .build-id/xx/rest/KIND of the build-id cache for each kind: elf, debug, kallsyms or vdso.
 
-        perf before Linux 4.3 made .build-id/xx/rest a link to the file itself instead of a directory.
+        xx is the first two hexadecimal digits of the build id, rest is the others. Before Linux 4.3, perf made
+        .build-id/xx/rest a symbolic link to the file itself, not to a directory.
         """
         if not build_id or self.buildid_dir is None:
             return
-        text = build_id.hex()
-        entry = self.buildid_dir.joinpath(".build-id", text[:2], text[2:])
+        digits = build_id.hex()
+        entry = self.buildid_dir.joinpath(".build-id", digits[:2], digits[2:])
         if is_directory(entry):
             yield from map(entry.joinpath, kinds)
         elif "elf" in kinds:
             yield entry
 
     def runtime_paths(self, name: str, build_id: bytes, pid: int) -> Iterator[Path]:
-        """Yield candidates for the file that was mapped: the build-id cache, the process's root, the recorded path."""
+        """Yield candidates for the file that was mapped as ``name``.
+
+        They are in the build-id cache, in the root directory of process ``pid`` (if a build id can prove that the file
+        is the right one), and at the recorded path.
+        """
         yield from self.cached(build_id, "elf", "vdso")
         if is_real_path(name):
             if build_id and self.symfs is None and self.proc is not None and pid > 0:
                 yield from paths_in_root(self.proc / str(pid) / "root", name)
-            yield from self.on_disk(name)
+            yield from self.local_paths(name)
         elif self.symfs is not None:  # not a path, such as a memfd: a copy may lie under symfs
-            yield from self.on_disk(name)
-            yield from self.on_disk(f"{name} (deleted)")
+            yield from self.local_paths(name)
+            yield from self.local_paths(f"{name} (deleted)")
 
     def debug_link_paths(self, name: str, link: str) -> Iterator[Path]:
-        """Yield candidates for a debug link: next to the file, .debug, /usr/lib/debug (BINARY_TYPE__DEBUGLINK)."""
+        """Yield candidates for the debug file that the object ``name`` calls ``link`` (BINARY_TYPE__DEBUGLINK).
+
+        They are next to the object, in a folder .debug there, and below /usr/lib/debug.
+        """
         link = link.rpartition("/")[2]
         folder = name.rpartition("/")[0] if is_real_path(name) else ""
-        yield from self.on_disk(f"{folder}/{link}")
-        yield from self.on_disk(f"{folder}/.debug/{link}")
+        yield from self.local_paths(f"{folder}/{link}")
+        yield from self.local_paths(f"{folder}/.debug/{link}")
         for directory in self.debug_directories():
             yield from paths_in_root(directory, f"{folder}/{link}")
 
@@ -85,27 +97,29 @@ class SearchPaths(Frozen):
         for directory in self.debug_directories():
             yield from debug_dir_paths(directory, name, build_id)
         if is_real_path(name):  # OpenEmbedded: .debug next to the file
-            folder, _, last = name.rpartition("/")
-            yield from self.on_disk(f"{folder}/.debug/{last}")
+            folder, _, base_name = name.rpartition("/")
+            yield from self.local_paths(f"{folder}/.debug/{base_name}")
 
 
 def debug_dir_paths(directory: Path, name: str, build_id: bytes) -> Iterator[Path]:
-    """Yield an object's debug files in a directory like /usr/lib/debug: by build id, then by recorded name."""
+    """Yield candidates for an object's debug file in a directory like /usr/lib/debug: by build id, then by name."""
     if build_id:
-        text = build_id.hex()
-        yield directory.joinpath(".build-id", text[:2], f"{text[2:]}.debug")
+        digits = build_id.hex()
+        yield directory.joinpath(".build-id", digits[:2], f"{digits[2:]}.debug")
     if is_real_path(name) and _has_directory_of(directory, name):
         # kernel modules are compressed, their debug files are not
-        plain = name.removesuffix(".gz").removesuffix(".xz").removesuffix(".zst")
-        yield from paths_in_root(directory, *dict.fromkeys((f"{name}.debug", name, f"{plain}.debug", plain)))
-    if name.startswith("/usr/lib/"):  # MIXEDUP_UBUNTU_DEBUGINFO: packaged before /lib moved
+        decompressed = name.removesuffix(".gz").removesuffix(".xz").removesuffix(".zst")
+        names = (f"{name}.debug", name, f"{decompressed}.debug", decompressed)
+        yield from paths_in_root(directory, *dict.fromkeys(names))
+    # MIXEDUP_UBUNTU_DEBUGINFO: debug files packaged when the object was in /lib, before that moved to /usr/lib
+    if name.startswith("/usr/lib/"):
         yield from paths_in_root(directory, name.removeprefix("/usr"))
 
 
 def _has_directory_of(directory: Path, name: str) -> bool:
     """Return whether the folder of ``name`` exists below ``directory``.
 
-    One check rules out most objects, because most machines have debug files of very few.
+    This one check saves several for most objects, because most machines have debug files of very few.
     """
     folder = resolve_in_root(directory, name.rpartition("/")[0])
     return folder is not None and is_directory(folder)

@@ -1,9 +1,12 @@
 """Finds and reads source files by the paths in debug info.
 
-These paths are as untrusted as the recording. A file is read below the folders that the user named, and never outside
-them, whatever ``..`` or symbolic links say; at the recorded path only if the user allows it, and then only below a
-symfs or as `untrusted_paths.py` permits; and from debuginfod, by build id. Files that are not text, lie in a virtual
-file system of the kernel, or are larger than MOST are refused.
+These paths are as untrusted as the recording. Source files are looked for in three places:
+
+- below the folders that the user named, and never outside them, whatever ``..`` or symbolic links say;
+- at the recorded path, only if the user allows it, and then only below a symfs or as `untrusted_paths.py` permits;
+- on debuginfod servers, by build id.
+
+Files that are not text, lie in a virtual file system of the kernel, or are larger than MAX_FILE_SIZE are refused.
 """
 
 import os
@@ -17,11 +20,11 @@ from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.base.frozen_struct import Frozen
 
 # The largest source file to read, in bytes.
-MOST = 4 << 20
-# Maximum number of a path's last parts to look for below a folder.
-_MOST_PARTS = 64
+MAX_FILE_SIZE = 4 << 20
+# Maximum number of parts of a recorded path, counted from its end, that are looked for below a folder.
+_MAX_PARTS = 64
 # Folders of the kernel's virtual file systems.
-_NO_FILES = ("/proc/", "/sys/", "/dev/")
+_VIRTUAL_FOLDERS = ("/proc/", "/sys/", "/dev/")
 
 NOT_LOCAL = (
     "not read from this machine, because its program was recorded elsewhere or found in another place; "
@@ -30,7 +33,7 @@ NOT_LOCAL = (
 
 _NOT_ENABLED = "not read; to read it, pass --source or --source-dir DIR"
 
-# Fetches a source file by the build id of an object and the recorded path.
+# Fetches a source file, given the build id of an object and the recorded path; None if no server has the file.
 Fetch = Callable[[bytes, str], Path | None]
 
 
@@ -50,38 +53,41 @@ class SourceFiles(Struct):
 
     search_paths: SearchPaths
     folders: Sequence[Path] = ()
-    """Searched first, then the recorded path if ``as_recorded``."""
+    """Searched first."""
     fetch: Fetch | None = None
-    """Called last."""
+    """Called last; None: no server is asked."""
     as_recorded: bool = False
-    _known: dict[tuple[str, bool], SourceText] = {}
+    """Whether the recorded path may be read, too; `find` says under which conditions."""
+    # results by recorded path and ``is_own``
+    _cache: dict[tuple[str, bool], SourceText] = {}
 
     def find(self, recorded: str, build_id: bytes, last_line: int, *, is_own: bool = False) -> SourceText:
         """Find the file that debug info of an object calls ``recorded``; it must have at least ``last_line`` lines.
 
-        ``is_own``: the object belongs to this machine, so its paths do, too.
+        ``is_own``: the object belongs to this machine, so its paths do, too; otherwise the recorded path is not read,
+        unless it lies below a symfs.
         """
         is_own = is_own or self.search_paths.symfs is not None
-        if (recorded, is_own) not in self._known:
-            self._known[recorded, is_own] = self._read_first(recorded, build_id, is_own)
-        found = self._known[recorded, is_own]
-        if not found.reason and last_line > len(found.lines):
+        if (recorded, is_own) not in self._cache:
+            self._cache[recorded, is_own] = self._read_first(recorded, build_id, is_own)
+        source = self._cache[recorded, is_own]
+        if not source.reason and last_line > len(source.lines):
             return SourceText(
-                reason=f"the file has only {len(found.lines)} lines, the recorded one had at least {last_line}"
+                reason=f"the file has only {len(source.lines)} lines, the recorded one had at least {last_line}"
             )
-        return found
+        return source
 
     def _read_first(self, recorded: str, build_id: bytes, is_own: bool) -> SourceText:
-        """Read the first candidate that is a text file; if there is none, return the reason of the first one."""
+        """Read the first candidate that is a text file; if there is none, say why the first candidate was refused."""
         if not recorded or "\0" in recorded:
             return SourceText(reason="debug info names no file")
         reasons = [] if self.folders or self.as_recorded or self.fetch else [_NOT_ENABLED]
         for path in self._candidates(recorded, build_id, is_own):
-            if is_file(path) and not os.path.realpath(path).startswith(_NO_FILES):
-                found = _read_source(path)
-                if not found.reason:
-                    return found
-                reasons.append(found.reason)
+            if is_file(path) and not os.path.realpath(path).startswith(_VIRTUAL_FOLDERS):
+                source = _read_source(path)
+                if not source.reason:
+                    return source
+                reasons.append(source.reason)
         if self.as_recorded and not is_own:
             reasons.append(NOT_LOCAL)
         return SourceText(reason=reasons[0] if reasons else "the source file was not found")
@@ -91,7 +97,7 @@ class SourceFiles(Struct):
             yield from _below(folder, recorded)
         is_absolute = recorded.startswith("/")
         if self.as_recorded and is_absolute and is_own:
-            yield from self.search_paths.on_disk(recorded)
+            yield from self.search_paths.local_paths(recorded)
         if self.fetch is not None and is_absolute and build_id:
             yield from filter(None, [self.fetch(build_id, recorded)])
 
@@ -99,21 +105,21 @@ class SourceFiles(Struct):
 def _below(folder: Path, recorded: str) -> Iterator[Path]:
     """Yield ``recorded`` below a folder, then without its first part, then without the first two, and so on.
 
-    Source trees lie in different folders on different machines.
+    This finds sources in a copy of the source tree that lies elsewhere: /build/app/src/a.c as FOLDER/src/a.c.
     """
-    parts = [part for part in recorded.split("/") if part not in ("", ".")][-_MOST_PARTS:]
+    parts = [part for part in recorded.split("/") if part not in ("", ".")][-_MAX_PARTS:]
     yield from paths_in_root(folder, *("/".join(parts[first:]) for first in range(len(parts))))
 
 
 def _read_source(path: Path) -> SourceText:
-    """Read a file as lines of text; undecodable bytes become U+FFFD."""
+    """Read a file as lines of text; bytes that are not UTF-8 become U+FFFD."""
     try:
         with path.open("rb") as file:
-            data = file.read(MOST + 1)
+            data = file.read(MAX_FILE_SIZE + 1)
     except OSError as error:
         return SourceText(reason=f"{path}: {error.strerror or error}")
-    if len(data) > MOST:
-        return SourceText(reason=f"{path}: larger than {MOST >> 20} MiB")
+    if len(data) > MAX_FILE_SIZE:
+        return SourceText(reason=f"{path}: larger than {MAX_FILE_SIZE >> 20} MiB")
     if b"\0" in data:
         return SourceText(reason=f"{path}: not a text file")
     text = data.decode("utf-8", "replace").removesuffix("\n")

@@ -13,35 +13,37 @@ from perf2x.errors import ObjectError
 
 @contextlib.contextmanager
 def temporary_buildid_cache(names: Iterable[str]) -> Iterator[tuple[list[str], Path]]:
-    """Yield the build ids of the ELF files that are named or lie below named folders, and a folder with links to them.
+    """Make a build-id cache for the ELF files that ``names`` are, or that lie below the folders that they are.
 
-    The folder has the layout of ``~/.debug``, and is removed at the end. Raises ObjectError for a file that is not ELF
-    or has no build id, and for a folder without any file that has one.
+    Yields (build ids of these files in hexadecimal digits, sorted; the folder of the cache). The folder has the layout
+    of ``~/.debug``, has only links to the files, and is removed at the end. Raises ObjectError for a named file that is
+    not ELF or has no build id, and for a folder without any file that has one.
     """
     with private_directory() as cache:
-        found = [link for name in names for link in _links(Path(name), cache)]
-        for link, path in found:
-            if not os.path.lexists(link):  # the first one wins
+        links = [link for name in names for link in _links_and_targets(Path(name), cache)]
+        for link, target in links:
+            if not os.path.lexists(link):  # of files with the same build id, the first wins
                 link.parent.mkdir(parents=True, exist_ok=True)
-                link.symlink_to(path.absolute())
-        yield sorted({f"{link.parent.parent.name}{link.parent.name}" for link, _ in found}), cache
+                link.symlink_to(target.absolute())
+        yield sorted({f"{link.parent.parent.name}{link.parent.name}" for link, _ in links}), cache
 
 
-def _links(path: Path, cache: Path) -> list[tuple[Path, Path]]:
-    """Return the links in the cache, with their targets, for a file or for each file below a folder."""
+def _links_and_targets(path: Path, cache: Path) -> list[tuple[Path, Path]]:
+    """Return (link in the cache, its target) for a file, or for each file below a folder that has a build id."""
     if not path.is_dir():
-        return [(_link(open_object(path), cache), path)]
-    found = []
+        return [(_link_path(open_object(path), cache), path)]
+    links = []
     for file in sorted(path.rglob("*")):
         if file.is_file():
             with contextlib.suppress(ObjectError):
-                found.append((_link(open_object(file), cache), file))
-    if not found:
+                links.append((_link_path(open_object(file), cache), file))
+    if not links:
         raise ObjectError(f"{path}: it contains no ELF file with a build id")
-    return found
+    return links
 
 
-def _link(file: ElfObject, cache: Path) -> Path:
+def _link_path(file: ElfObject, cache: Path) -> Path:
+    """Return where the cache has the link to a file: .build-id/xx/rest/KIND (see `SearchPaths.cached`)."""
     build_id = file.build_id.hex()
     if not build_id:
         raise ObjectError(f"{file.name}: it has no build id (linker option --build-id)")

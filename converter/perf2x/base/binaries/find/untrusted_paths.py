@@ -1,4 +1,4 @@
-"""The one rule for files of this machine that a recording, an object or a dataset names by a path.
+"""Decides which files of this machine may be read because a recording, an object or a dataset names their paths.
 
 Whoever made the recording chose those paths, and the contents of the files show up in output that people share. So a
 file is read
@@ -34,7 +34,7 @@ _INODE_MODULUS = 1 << 48
 
 
 class RecordedOn(Protocol):
-    """A recording's path and the machine that it was made on, as ``Session`` has them."""
+    """The properties of ``Session`` that are needed here: the recording's path, and the machine that it was made on."""
 
     @property
     def source(self) -> str:
@@ -53,7 +53,7 @@ class RecordedOn(Protocol):
 
 
 class MappedFiles(Protocol):
-    """Names and inodes of mapped files, as ``Mmaps`` has them."""
+    """The columns of ``Mmaps`` that are needed here: names and inodes of mapped files, a row per mapping."""
 
     @property
     def filename(self) -> DictionaryColumn[str]:
@@ -70,7 +70,7 @@ class RecordedFiles:
     """Decides from a recording's properties whether this machine's files are the recorded ones."""
 
     def __init__(self, session: RecordedOn | None = None, mmaps: MappedFiles | None = None) -> None:
-        """Without a session nothing is known, and paths are trusted."""
+        """Without a session, nothing is known about the recording, and paths are trusted."""
         self._host, self._mmaps = session.hostname if session else "", mmaps
         self._source = session.source if session else ""
 
@@ -96,11 +96,10 @@ class RecordedFiles:
         return self.made_elsewhere, self._inodes.get(name), self._written if self.made_here else 0
 
     def refusal(self, name: str, path: Path) -> str:
-        """Return why the file at ``path`` is not taken for the one recorded as ``name`` without a build id.
+        """Return why the file at ``path`` must not be taken for the one that was recorded as ``name``; "" if it may.
 
-        Returns "" if it is.
-
-        Devices are not compared, because btrfs and overlayfs have one number in mappings and another in stat(2).
+        This is for objects that were recorded without a build id. Device numbers are not compared, because btrfs and
+        overlayfs have one number in mappings and another in stat(2).
         """
         if self.made_elsewhere:
             return f"{path} may not be the file that was on {self._host}: it was recorded without a build id"
@@ -112,28 +111,30 @@ class RecordedFiles:
             return f"{path}: {error.strerror}"
         if any((inode ^ status.st_ino) % _INODE_MODULUS for inode in self._inodes.get(name, ())):
             return f"{path} was replaced after the recording: its inode number differs"
+        # writing changes both times; a rename or chmod changes only ctime
         if self._written and min(status.st_mtime_ns, status.st_ctime_ns) > self._written:
             return f"{path} was changed after the recording"
         return ""
 
     @cached_property
     def _inodes(self) -> dict[str, tuple[int, int]]:
-        """Lowest and highest recorded inode of the files that were mapped under each name."""
+        """{name: (lowest, highest)} of the inode numbers recorded for each name; if these differ, no file has both."""
         if self._mmaps is None or not self.made_here:
             return {}
         has_inode = self._mmaps.inode != 0
-        number, inode = self._mmaps.filename.indices[has_inode], self._mmaps.inode[has_inode]
-        low, high = (np.full(len(self._mmaps.filename.distinct), start, np.uint64) for start in (2**64 - 1, 0))
-        np.minimum.at(low, number, inode)
-        np.maximum.at(high, number, inode)
-        pairs = zip(self._mmaps.filename.distinct, low.tolist(), high.tolist(), strict=True)
-        return {name: (first, last) for name, first, last in pairs if last}
+        name_index, inode = self._mmaps.filename.indices[has_inode], self._mmaps.inode[has_inode]
+        lowest, highest = (np.full(len(self._mmaps.filename.distinct), start, np.uint64) for start in (2**64 - 1, 0))
+        np.minimum.at(lowest, name_index, inode)
+        np.maximum.at(highest, name_index, inode)
+        rows = zip(self._mmaps.filename.distinct, lowest.tolist(), highest.tolist(), strict=True)
+        return {name: (low, high) for name, low, high in rows if high}
 
     @cached_property
     def _written(self) -> int:
         """The time when the recording was last written, in nanoseconds since the epoch; 0 if unknown.
 
-        A copy may have a later time, so that fewer changes are found. Archives may have truncated the time to seconds.
+        The recording may be a copy with a later time; then some changes are not noticed. An archive may have rounded
+        the time down to seconds: a time in whole seconds is taken to be the end of that second.
         """
         try:
             written = Path(self._source).stat().st_mtime_ns
@@ -142,20 +143,20 @@ class RecordedFiles:
         return written if written % 10**9 else written + 10**9
 
 
-def is_own(places: SearchPaths, recorded: str, file: ElfObject) -> bool:
-    """Return whether a file is this machine's own object ``recorded``, or its debug file, neither copied nor fetched.
+def is_own(search_paths: SearchPaths, recorded: str, file: ElfObject) -> bool:
+    """Return whether ``file`` is this machine's own file at the path ``recorded``, or the debug file of that.
 
-    Exception: perf's copy of an object in the build-id cache counts if it equals the file at the recorded path.
-    Equality is required because caches are also unpacked from archives.
+    Files that were copied or fetched are not. Exception: perf's copy of an object in the build-id cache counts if it
+    equals the file at the recorded path. Equality is required because caches are also unpacked from archives.
     """
     path = file.path
-    if path is None or places.symfs is not None:
+    if path is None or search_paths.symfs is not None:
         return False
-    at, debug = next(places.on_disk(recorded)), places.system_debug_dir
-    if places.buildid_dir is not None and path.is_relative_to(places.buildid_dir):
+    local_path, debug_dir = next(search_paths.local_paths(recorded)), search_paths.system_debug_dir
+    if search_paths.buildid_dir is not None and path.is_relative_to(search_paths.buildid_dir):
         try:
-            return filecmp.cmp(path, at, shallow=False)
+            return filecmp.cmp(path, local_path, shallow=False)
         except OSError:
             return False
-    in_debug = debug is not None and any(map(path.is_relative_to, places.on_disk(str(debug))))
-    return in_debug or path.parent in (at.parent, at.parent / ".debug")
+    is_debug = debug_dir is not None and any(map(path.is_relative_to, search_paths.local_paths(str(debug_dir))))
+    return is_debug or path.parent in (local_path.parent, local_path.parent / ".debug")

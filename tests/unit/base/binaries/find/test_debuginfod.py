@@ -107,8 +107,8 @@ def test_an_unreachable_server_is_queried_once(tmp_path) -> None:
 
 def test_size_and_time_are_limited(tmp_path) -> None:
     with server({f"{PATH}/executable": STRIPPED}) as (url, _):
-        assert not list(client(tmp_path, url, largest=10).fetch("executable", BUILD_ID))
-        assert not list(client(tmp_path, url, longest=-1).fetch("executable", BUILD_ID))
+        assert not list(client(tmp_path, url, max_size=10).fetch("executable", BUILD_ID))
+        assert not list(client(tmp_path, url, max_seconds=-1).fetch("executable", BUILD_ID))
         assert list(client(tmp_path, url).fetch("executable", BUILD_ID))
 
 
@@ -124,7 +124,7 @@ def test_the_unpacking_limit_bounds_downloads(tmp_path, monkeypatch) -> None:
             assert f"larger than 10 bytes; {said}" in str(reason)
             assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
         monkeypatch.setattr(unpack_limit, "free_space", lambda _: -1)
-        asker = client(tmp_path, url, largest=10**6)
+        asker = client(tmp_path, url, max_size=10**6)
         assert not list(asker.fetch("executable", BUILD_ID))
         assert "set DEBUGINFOD_CACHE_PATH to use another folder" in str(
             asker.diagnostics.counts["debuginfod_failed"].first

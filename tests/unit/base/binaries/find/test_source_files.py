@@ -101,9 +101,9 @@ def test_no_text(tree: Path) -> None:
 
 
 def test_too_large(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_files, "MOST", 6)
+    monkeypatch.setattr(source_files, "MAX_FILE_SIZE", 6)
     assert find("a.c", tree).lines == ["other"]
-    monkeypatch.setattr(source_files, "MOST", 5)
+    monkeypatch.setattr(source_files, "MAX_FILE_SIZE", 5)
     assert "a.c: larger than" in find("a.c", tree).reason
 
 
