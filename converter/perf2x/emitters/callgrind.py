@@ -16,8 +16,9 @@ Source of truth: docs/cl-format.html of Valgrind, ``read_input_file`` of callgri
 Instruction addresses, if written, precede the lines. They are as objdump prints them, since KCachegrind runs objdump to
 show code.
 
-Readers compute a function's inclusive cost as the sum of its calls. So a recursive function is called once per stack,
-at its outermost frame, and threads are functions, so that the outermost frames have a caller, too.
+Readers take the sum of the calls of a function as its inclusive cost. So each stack counts only one call of a recursive
+function, that of its outermost frame; otherwise the stack's cost would be added several times. And each thread name is
+a function that calls the outermost frames, because these would have no inclusive cost without a caller.
 """
 
 import re
@@ -66,8 +67,9 @@ from perf2x.model.profile import (
 )
 from perf2x.model.setting import Setting
 
-_MOST_EVENTS = 200
+_MAX_EVENTS = 200
 """MaxRealIndexValue in libcore/costitem.h of KCachegrind, which rejects files with more events."""
+# frames of stacks whose calls are summed together, and rows of costs that are written together
 _FRAMES_AT_ONCE, _ROWS_AT_ONCE = 1 << 20, 1 << 12
 _HEADER = """\
 # callgrind format
@@ -100,15 +102,16 @@ class Callgrind(Format):
     def emit(self, profile: View, out: BinaryIO) -> None:
         """Write function by function: the cost of each line, then the costs of the calls on it."""
         events = unique(profile.samples.event).tolist()
-        if len(events) > _MOST_EVENTS:
-            raise SettingError(f"KCachegrind shows {_MOST_EVENTS} events, not {len(events):,}; choose with ", "events")
+        if len(events) > _MAX_EVENTS:
+            raise SettingError(f"KCachegrind shows {_MAX_EVENTS} events, not {len(events):,}; choose with ", "events")
         events.sort(key=lambda row: (row != profile.default_event, row))
-        positions, form = ("instr line", "{0:#x} {1}") if self.instructions else ("line", "{1}")
+        positions, position_format = ("instr line", "{0:#x} {1}") if self.instructions else ("line", "{1}")
         out.write(_header(profile, events, positions).encode())
-        out.writelines(map(str.encode, _Graph(profile, form).texts(events)))
+        out.writelines(map(str.encode, _CallGraph(profile, position_format).texts(events)))
 
 
 def _header(profile: Profile, events: list[int], positions: str) -> str:
+    """Return the lines before the functions; ``events`` are rows of Profile.events in the order of their columns."""
     names = [one_line(name) for name in plain_names(profile.events)]
     words = [re.sub(r"\W", "_", name, flags=re.ASCII) for name in names]
     sums = sum_at(profile.samples.event, profile.samples.value, len(names))
@@ -124,105 +127,127 @@ def _header(profile: Profile, events: list[int], positions: str) -> str:
     )
 
 
-class _Graph:
-    """The call graph between the places of a profile: a place is a function, file, line and instruction.
+class _CallGraph:
+    """The call graph between the positions of a profile: a position is a function, file, line and instruction.
 
-    Threads of the same name are one function; if the user chose roots, that function has only the samples without a
-    stack.
+    Threads of the same name are one function, the root of their stacks. If the user chose roots (``own_roots``), stacks
+    have these instead, and the function of a thread name has only the samples without a stack.
     """
 
-    def __init__(self, profile: View, form: str) -> None:
-        """Number functions, files and objects; ``form`` formats a position from address and line."""
-        self._form, text = form, profile.strings
-        roots, self._group = number_keys(f"[thread {text[row]}]" for row in profile.threads.comm.tolist())
-        self._profile, root = with_synthetic_frames(profile, roots)
+    def __init__(self, profile: View, position_format: str) -> None:
+        """Number functions and positions; ``position_format`` makes the text of a position of address and line."""
+        self._position_format, strings = position_format, profile.strings
+        root_names, self._thread_roots = number_keys(
+            f"[thread {strings[row]}]" for row in profile.threads.comm.tolist()
+        )
+        self._profile, first_root = with_synthetic_frames(profile, root_names)
+        # functions: distinct pairs of name and object, and (frames,) the function of each frame
         frames, functions = location_frames(self._profile), self._profile.functions
-        numbered, function = number_keys(zip(frames.name, frames.object, strict=True))
-        self._names = [name for name, _ in numbered]
-        objects, files = zeros((2, len(numbered)))
+        pairs, function = number_keys(zip(frames.name, frames.object, strict=True))
+        self._names = [name for name, _ in pairs]
+        # (functions,) an object path and a source file of each; a known file wins, because it is assigned last
+        objects, files = zeros((2, len(pairs)))
         objects[function] = np.append(profile.mappings.filename, 0)[frames.mapping]
         file = as_int64(np.append(functions.filename, 0)[frames.function])
         unknown_first = argsort(file > 0)
         files[function[unknown_first]] = file[unknown_first]
         self._objects, self._files = objects.tolist(), files.tolist()
         file = np.where(file > 0, file, files[function])
+        # positions: distinct rows of function, file, line and instruction among the frames of all locations
         frame = frames.of_location.values
         line = np.append(self._profile.locations.line_number, 0)[lines_outermost_first(self._profile.locations)[0]]
         address = np.zeros(len(self._profile.locations), np.uint64)
         if profile.listings is not None and profile.listings.instructions is not None:
             address[: len(profile.locations)] = profile.listings.instructions
         instruction = repeat(address, frames.of_location.lengths)
-        first, place = group_rows([function[frame], file[frame], line, instruction])
+        first, position = group_rows([function[frame], file[frame], line, instruction])
         self._function, self._file, self._line = function[frame][first], file[frame][first], line[first]
         self._address = instruction[first]
-        self._places = ListArray(frames.of_location.offsets, place)
-        self._roots = place[frames.of_location.offsets[root] :]
+        self._location_positions = ListArray(frames.of_location.offsets, position)
+        self._root_positions = position[frames.of_location.offsets[first_root] :]
+        # by kind of name: the number of each name that was written
         self._numbers: dict[str, dict[str | int, int]] = {"ob": {}, "fl": {}, "fn": {}}
-        self._known: dict[int, list[str]] = {}
+        self._written: dict[int, list[str]] = {}
 
     def _costs(self) -> list[I64]:
-        """Return columns: place, called function (−1 for own cost), event, summed value, number of samples."""
+        """Return columns: position, called function (−1 for own cost), event, summed value, number of samples."""
         samples, own_roots = self._profile.samples, self._profile.own_roots
-        stacks = expand(self._profile.stacks, self._places)
-        tree, node = merge_stacks(stacks, arange(len(self._line)), samples.stack, self._group[samples.thread])
-        tree.key[tree.key < 0] = self._roots[: np.count_nonzero(tree.key < 0)]
-        (node, event), numbers = sum_rows([node, samples.event], [samples.value, samples.count])
-        keys, sums = sum_rows([tree.key[node], minus_ones(len(node)), event], numbers)
+        stacks = expand(self._profile.stacks, self._location_positions)
+        # the keys of the tree are positions; its groups (key -1) are thread names
+        tree, node = merge_stacks(stacks, arange(len(self._line)), samples.stack, self._thread_roots[samples.thread])
+        tree.key[tree.key < 0] = self._root_positions[: np.count_nonzero(tree.key < 0)]
+        (node, event), values = sum_rows([node, samples.event], [samples.value, samples.count])
+        keys, sums = sum_rows([tree.key[node], minus_ones(len(node)), event], values)
         for batch in row_batches(tree.depth[node] + 1, _FRAMES_AT_ONCE):
             path = paths(tree.parent, tree.depth, node[batch], outermost_first=True)
-            stack, place = row_numbers(path.lengths), tree.key[path.values]
-            function = self._function[place]
-            first, _ = group_rows([stack, function])
-            first = first[tree.depth[path.values[first]] > own_roots]
-            row = batch[stack[first]]
-            calls = [place[first - 1], function[first], event[row]]
+            stack, position = row_numbers(path.lengths), tree.key[path.values]
+            function = self._function[position]
+            # the outermost frame of each function in each stack is called by the frame before it
+            callee, _ = group_rows([stack, function])
+            callee = callee[tree.depth[path.values[callee]] > own_roots]
+            row = batch[stack[callee]]
+            calls = [position[callee - 1], function[callee], event[row]]
             keys, sums = sum_rows(
                 [np.append(*pair) for pair in zip(keys, calls, strict=True)],
-                [np.append(total, column[row]) for total, column in zip(sums, numbers, strict=True)],
+                [np.append(total, column[row]) for total, column in zip(sums, values, strict=True)],
             )
         return [*keys, *sums]
 
     def texts(self, events: list[int]) -> Iterator[str]:
-        """Yield the lines of all places, a few thousand rows of costs at a time."""
-        place, callee, event, value, count = self._costs()
-        column = zeros(max(events, default=-1) + 1)
-        column[events] = arange(len(events))
-        begins = np.append(flatnonzero(begins_run(place, callee)), len(place))
+        """Yield the lines of all functions, many rows of costs at a time."""
+        position, callee, event, value, count = self._costs()
+        event_column = zeros(max(events, default=-1) + 1)
+        event_column[events] = arange(len(events))
+        # a row of costs is a run of equal position and callee: one entry for each event that it has
+        begins = np.append(flatnonzero(begins_run(position, callee)), len(position))
         for part in row_slices(len(begins) - 1, _ROWS_AT_ONCE):
-            first, whole = begins[part], slice(begins[part.start], begins[part.stop])
-            values = zeros((len(first), len(events)))
-            values[row_numbers(np.diff(begins[part.start : part.stop + 1])), column[event[whole]]] = value[whole]
-            samples, at = np.add.reduceat(count[whole], as_intp(first - first[0])), place[first]
-            rows = np.stack([self._function[at], self._file[at], self._line[at], callee[first], samples], 1)
-            yield "".join(self._lines(rows.tolist(), self._address[at].tolist(), values.tolist()))
+            first, entries = begins[part], slice(begins[part.start], begins[part.stop])
+            costs = zeros((len(first), len(events)))
+            costs[row_numbers(np.diff(begins[part.start : part.stop + 1])), event_column[event[entries]]] = value[
+                entries
+            ]
+            samples, row_position = np.add.reduceat(count[entries], as_intp(first - first[0])), position[first]
+            rows = np.stack(
+                [
+                    self._function[row_position],
+                    self._file[row_position],
+                    self._line[row_position],
+                    callee[first],
+                    samples,
+                ],
+                1,
+            )
+            yield "".join(self._lines(rows.tolist(), self._address[row_position].tolist(), costs.tolist()))
 
-    def _lines(self, rows: list[list[int]], addresses: list[int], values: list[list[int]]) -> Iterator[str]:
+    def _lines(self, rows: list[list[int]], addresses: list[int], costs: list[list[int]]) -> Iterator[str]:
         """Yield the text lines for rows of function, file, line, called function and samples."""
         last_function = last_file = -1
-        for (function, file, line, callee, samples), address, costs in zip(rows, addresses, values, strict=True):
+        for (function, file, line, callee, samples), address, row_costs in zip(rows, addresses, costs, strict=True):
             if function != last_function:
                 last_function, last_file = function, self._files[function]
-                yield "ob={}\nfl={}\nfn={}\n".format(*self._numbered(function))
+                yield "ob={}\nfl={}\nfn={}\n".format(*self._numbered_function(function))
             if file != last_file:
                 last_file = file
-                yield f"fi={self._number('fl', file, self._profile.strings[file])}\n"
+                yield f"fi={self._numbered_name('fl', file, self._profile.strings[file])}\n"
             if callee >= 0:
-                called, begin = self._numbered(callee), self._form.format(0, 0)
-                yield "cob={}\ncfi={}\ncfn={}\ncalls={} {}\n".format(*called, max(samples, 1), begin)
-            yield f"{self._form.format(address, line)} {' '.join(map(str, costs))}\n"
+                names, start = self._numbered_function(callee), self._position_format.format(0, 0)
+                yield "cob={}\ncfi={}\ncfn={}\ncalls={} {}\n".format(*names, max(samples, 1), start)
+            yield f"{self._position_format.format(address, line)} {' '.join(map(str, row_costs))}\n"
 
-    def _numbered(self, function: int) -> list[str]:
-        """Return a function's object, file and name as numbers, with their text on first use."""
-        if function in self._known:
-            return self._known[function]
-        text, file = self._profile.strings, self._files[function]
-        path = text[self._objects[function]]
+    def _numbered_function(self, function: int) -> list[str]:
+        """Return a function's object, file and name as numbers, with the names themselves on first use."""
+        if function in self._written:
+            return self._written[function]
+        strings, file = self._profile.strings, self._files[function]
+        path = strings[self._objects[function]]
         path = path if path.startswith("/") else base_name(path)
-        names = (("ob", path, path), ("fl", file, text[file]), ("fn", function, self._names[function]))
-        first, self._known[function] = ([self._number(*name) for name in names] for _ in range(2))
-        return first
+        names = (("ob", path, path), ("fl", file, strings[file]), ("fn", function, self._names[function]))
+        # names are new only when they are numbered first; the second time gives the numbers alone
+        numbered, self._written[function] = ([self._numbered_name(*name) for name in names] for _ in range(2))
+        return numbered
 
-    def _number(self, kind: str, key: str | int, name: str) -> str:
+    def _numbered_name(self, kind: str, key: str | int, name: str) -> str:
+        """Return ``(3)``, or ``(3) name`` on first use; ``key`` identifies the name among those of its kind."""
         numbers = self._numbers[kind]
         if key in numbers:
             return f"({numbers[key]})"

@@ -154,6 +154,7 @@ class Collapsed(Format):
         return rows, (samples.count if self.value == "samples" else samples.value)[rows]
 
     def _root_text(self, profile: Profile, thread: int) -> bytes:
+        """Return the first word of the lines of a thread: ``comm``, ``comm-PID`` or ``comm-PID/TID``."""
         comm = one_line(profile.strings[profile.threads.comm[thread]]).replace(" ", "_").replace(";", ":")
         ids = (int(profile.threads.pid[thread]), int(profile.threads.tid[thread]))
         pid, tid = ("?" if number < 0 else str(number) for number in ids)
@@ -248,6 +249,7 @@ def two_columns(before: Profile, after: Profile, emitter: Collapsed) -> Iterator
 
 
 def _value_by_stack(profile: Profile, emitter: Collapsed) -> dict[bytes, int]:
+    """Return the number on each line, by the text before it."""
     out = io.BytesIO()
     emitter.emit(profile, out)
     pairs = (line.rpartition(b" ") for line in out.getvalue().splitlines())

@@ -198,7 +198,7 @@ def test_more_events_than_kcachegrind_reads_are_refused() -> None:
 
 
 def test_the_refusal_names_the_option_as_typed(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(callgrind, "_MOST_EVENTS", 1)
+    monkeypatch.setattr(callgrind, "_MAX_EVENTS", 1)
     ran = perf2x("convert", CORPUS / "events/perf.data", "-o", tmp_path / "x.callgrind", "-q")
     assert (ran.code, ran.said) == (2, "perf2x: KCachegrind shows 1 events, not 3; choose with --event")
     assert not list(tmp_path.iterdir())

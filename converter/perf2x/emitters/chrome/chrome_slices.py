@@ -244,6 +244,7 @@ def _heads(drawing: Drawing) -> tuple[AnyArray, I64]:
 
 
 def _head(label: Label, wait: int) -> bytes:
+    """Return the text of an event up to its start; ``wait`` is the slice's Wait, 0 for none."""
     name, category, arguments = label
     category = _OFF_CPU if wait in _COLOURS else category
     text = b'{"ph":"X","name":%b' % json_bytes(name)

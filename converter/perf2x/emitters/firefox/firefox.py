@@ -76,7 +76,7 @@ class Firefox(Format):
         with_schema = sorted({*marker_events, *events_with_fields(profile)}) if self.markers else []
         meta = profile.meta
         return {
-            "version": 33,  # of the Gecko format, which every profile states besides that of the processed one
+            "version": 33,  # of the Gecko format; profiles state it in addition to that of the processed format
             "preprocessedProfileVersion": _VERSION,
             "product": heading(profile),
             "importedFrom": "perf2x",

@@ -177,7 +177,7 @@ def samples_by_track(profile: Profile, timeline: Timeline, samples: I64) -> Samp
     shown = shown_samples(profile, timeline.sample_tracks, samples)
     # spans count from the start of the first one, which may be before the first sample
     shift = timeline.origin - origin_of(profile)
-    for times in (shown.start, shown.end):  # nobody else has these columns, so they can change in place
+    for times in (shown.start, shown.end):  # no other code has these columns, so they can change in place
         np.subtract(times, shift, out=times)
     length = sum_at(shown.sample, shown.end - shown.start, len(profile.samples) + 1)
     track = timeline.sample_tracks[samples]

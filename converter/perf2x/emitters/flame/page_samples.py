@@ -3,7 +3,7 @@
 Four tables of the page's data are made here. ``rows`` are the sums. ``moments`` say from when to when a stack is drawn
 on a track, and ``bursts`` when each sample was taken and to which of the ``rows`` it belongs, from which the page sums
 a part of the time. If there are too many samples for these two, there is only ``lanes``: how long each thread ran and
-waited in each of a few hundred equal parts of the time. The columns are delta-encoded or sorted where that makes them
+waited in each of up to 2,000 equal parts of the time. Columns are sorted or delta-encoded where that makes them
 compress better.
 """
 
@@ -182,6 +182,7 @@ def burst_table(profile: Profile, sample_tracks: AnyArray, summed: SummedSamples
 def _burst_columns(
     profile: Profile, sample_tracks: AnyArray, summed: SummedSamples, origin: int
 ) -> Iterator[tuple[str, AnyArray]]:
+    """Yield the name and the values of each column of ``burst_table``; ``origin`` is its time 0."""
     sample_time, duration_us = _selection_times(profile)
     has_time = flatnonzero(profile.samples.waits != Wait.UNPLACED)
     time_us = since(sample_time[has_time], origin) // _US

@@ -96,6 +96,7 @@ def _sample_batches(groups: SampleGroups, messages: slice) -> Iterator[ListArray
 
 
 def _encoded_samples(groups: SampleGroups, messages: slice) -> ListArray:
+    """Return the bytes of each of these Sample messages."""
     offsets = groups.offsets[messages.start : messages.stop + 1]
     observations = slice(int(offsets[0]), int(offsets[-1]))
     attributes = indices_of_rows([column[messages] for column in groups.attributes], messages.stop - messages.start)

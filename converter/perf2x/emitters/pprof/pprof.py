@@ -1,8 +1,8 @@
 """pprof: gzip-compressed protobuf for ``go tool pprof``, Perfetto, Pyroscope and Parca.
 
 Schema: proto/profile.proto. Small fields are encoded by the generated classes, tables and samples by
-encoding/protobuf.py. The file is one message; its fields may be encoded and written one after the other, so that large
-tables never are in memory as a whole.
+encoding/protobuf.py. The file is one message, whose fields are encoded and written one after the other, so that large
+tables are never in memory as a whole.
 """
 
 from collections.abc import Iterator, Sequence
@@ -139,11 +139,13 @@ class Pprof(Format):
         return (*self._go_rejects(profile), *self._merged_samples(profile))
 
     def _go_rejects(self, profile: Profile) -> tuple[str, ...]:
+        """Warn if the profile is for Go, but has nothing that ``go build -pgo`` can use."""
         if self.reader == "any" or (profile.functions.start_line > 0).any():
             return ()
         return ("no function has a start line, so go build -pgo refuses the profile: is this a Go program?",)
 
     def _merged_samples(self, profile: Profile) -> tuple[str, ...]:
+        """Say how many samples are merged into one because of max_samples, if any are."""
         if not 0 < self.max_samples < len(profile.samples):
             return ()
         labels = labels_of(profile, self._labels, StringTable(profile).add)

@@ -137,6 +137,6 @@ def _common_depth(tree: FrameTree, one: I64, other: I64, min_depth: int) -> I64:
     depth = np.append(tree.depth, -1)  # the last entry is for the parent of roots
     while len(rows):
         is_equal = one == other
-        common[rows[is_equal]] = np.maximum(depth[one[is_equal]], min_depth - 1)  # groups that are not drawn count not
+        common[rows[is_equal]] = np.maximum(depth[one[is_equal]], min_depth - 1)  # groups not drawn do not count
         rows, one, other = rows[~is_equal], tree.parent[one[~is_equal]], tree.parent[other[~is_equal]]
     return common

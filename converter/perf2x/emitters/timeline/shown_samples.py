@@ -8,7 +8,7 @@ How long a box is:
 
 - A sample of a clock event stands for its period: the CPU time since the sample before.
 - If no drawn event is a clock, each sample stands for the typical interval between two samples.
-- If one is, it alone determines how long a thread ran: samples of other events have no duration.
+- If a drawn event is a clock, it alone determines how long a thread ran: samples of other events have no duration.
 
 Where a box is:
 
@@ -292,14 +292,14 @@ def _merged(parts: list[tuple[AnyArray, Spans]]) -> ShownSamples:
     order = order_unless_sorted(track, start)
     if order is not None:
         track, sample, start, end = track[order], sample[order], start[order], end[order]
-    not_empty = end > start
-    if not not_empty.all():  # an empty row must not cut the one before
-        track, sample, start, end = track[not_empty], sample[not_empty], start[not_empty], end[not_empty]
+    has_length = end > start
+    if not has_length.all():  # an empty row must not cut the one before
+        track, sample, start, end = track[has_length], sample[has_length], start[has_length], end[has_length]
     end = until_next(track, start, end)
-    not_empty = end > start
-    if not_empty.all():
+    has_length = end > start
+    if has_length.all():
         return _shown(track, sample, start, end)
-    return _shown(track[not_empty], sample[not_empty], start[not_empty], end[not_empty])
+    return _shown(track[has_length], sample[has_length], start[has_length], end[has_length])
 
 
 def _concatenated(column: list[AnyArray]) -> AnyArray:

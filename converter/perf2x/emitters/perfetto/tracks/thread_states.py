@@ -237,11 +237,9 @@ def _are_of_empty_runs(switches: _CpuSwitches, follows: Bools) -> Bools:
 
     ``follows``: the row before is of the same thread.
     """
-    are_of_empty_runs = (
-        follows & switches.is_out & ~of_previous(switches.is_out, True) & ~begins_run(switches.time)
-    )  # the ends; then the starts, too
-    are_of_empty_runs[:-1] |= are_of_empty_runs[1:]
-    return are_of_empty_runs
+    is_empty = follows & switches.is_out & ~of_previous(switches.is_out, True) & ~begins_run(switches.time)  # the end
+    is_empty[:-1] |= is_empty[1:]  # and the start
+    return is_empty
 
 
 def name_packets(profile: Profile) -> Iterator[bytes]:
