@@ -11,7 +11,7 @@ import numpy as np
 
 from perf2x.base.abi import MODE_NAMES
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.fleet.executors import Here
+from perf2x.fleet.executors import InProcessExecutor
 from perf2x.fleet.ingest import IngestTotals, Job, ingest
 from perf2x.fleet.ingest_recording import ingest_session
 from perf2x.fleet.symbolize_dataset import commit_symbols
@@ -42,7 +42,7 @@ def add_recordings(
 ) -> IngestTotals:
     options = LoadOptions(keep=frozenset({"cgroup"}), timeline=timeline, symbols=symbols)
     named = Job(str(folder), options, tags or {}, uuid4().hex, partition=tuple(partition), **job)
-    return ingest(crew or Here(), 1, [str(path) for path in recordings], named, lambda totals: None)
+    return ingest(crew or InProcessExecutor(), 1, [str(path) for path in recordings], named, lambda totals: None)
 
 
 def stored(recording: Path, symbols: SymbolOptions | None = None) -> StoredRecording:

@@ -52,9 +52,9 @@ def progress_line(totals: "TaskTotals", seconds: float, things: str) -> str:
     It has an estimate of the remaining time once a tenth is done.
     """
     rate = totals.done / seconds if seconds > 0 else 0.0
-    parts = [f"{totals.done:,} of {totals.of:,} {things}", f"{rate:.1f}/s"]
-    if rate and 10 * totals.done >= totals.of:
-        parts.append(f"{(totals.of - totals.done) / rate:.0f} s left")
+    parts = [f"{totals.done:,} of {totals.total:,} {things}", f"{rate:.1f}/s"]
+    if rate and 10 * totals.done >= totals.total:
+        parts.append(f"{(totals.total - totals.done) / rate:.0f} s left")
     if totals.failed:
         parts.append(plural(totals.failed, "error"))
     return ", ".join(parts)

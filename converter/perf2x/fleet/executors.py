@@ -1,6 +1,6 @@
-"""Executors of fleet tasks: this process, processes of this machine, or an existing Dask cluster.
+"""Where the tasks of fleet commands run: in this process, in processes of this machine, or in an existing Dask cluster.
 
-All have the interface of ``concurrent.futures``.
+All three have the interface of ``concurrent.futures.Executor``.
 """
 
 import contextlib
@@ -23,49 +23,49 @@ from perf2x.base.files.operating_system import spawn_context
 from perf2x.errors import OptionError, Perf2xError
 
 Item = TypeVar("Item")
-End = TypeVar("End")
-_SETTINGS = {"distributed.comm.timeouts.connect": "10s", "distributed.comm.timeouts.tcp": "30s"}
-_SAFE = frozenset(("tls", "wss"))
-_AGAIN = "finished work is kept; run the same command again to continue"
+Result = TypeVar("Result")
+_DASK_SETTINGS = {"distributed.comm.timeouts.connect": "10s", "distributed.comm.timeouts.tcp": "30s"}
+_ENCRYPTED = frozenset(("tls", "wss"))  # schemes of a scheduler's address
+_HOW_TO_CONTINUE = "finished work is kept; run the same command again to continue"
 
 
 class TaskTotals(Struct):
     """Counts of one task, or of all tasks so far."""
 
-    of: int = 0
-    """Number of items: recordings to add, or objects to name."""
-    done: int = 0
-    """Number of finished items, including failed ones."""
+    total: int = 0
+    """Number of items of all tasks: recordings to add, or objects to name; 0 in the counts of one task."""
+    done: int = 0  # finished items, including failed ones
     failed: int = 0
 
     def add(self, task: Self) -> None:
-        """Add the numbers, and lists, of a task."""
+        """Add the counts of a finished task to these; lists are appended."""
         for name in self.__struct_fields__:
             setattr(self, name, getattr(self, name) + getattr(task, name))
 
 
-class Here(Executor):
-    """Runs each task immediately, in this process."""
+class InProcessExecutor(Executor):
+    """Runs each task at once, in this process."""
 
-    def submit(self, task: Callable[..., End], /, *values: Any, **named: Any) -> "Future[End]":
+    def submit(self, task: Callable[..., Result], /, *values: Any, **named: Any) -> "Future[Result]":
         """Run the task and return a completed future; an exception of the task is raised at once."""
-        future: Future[End] = Future()
+        future: Future[Result] = Future()
         future.set_result(task(*values, **named))
         return future
 
 
 @contextlib.contextmanager
 def executor(scheduler: str | None, count: int) -> Iterator[Executor]:
-    """Provide the workers of a scheduler, or ``count`` processes of this machine; for one, this process.
+    """Provide the workers of the Dask scheduler at an address or, without one, ``count`` processes of this machine.
 
-    Raises Perf2xError if the scheduler does not answer, OptionError if it needs Dask, which is missing.
+    If ``count`` is 1, tasks run in this process. Raises Perf2xError if the scheduler does not answer, OptionError if
+    Dask is not installed.
     """
     if scheduler is not None:
         with _connected(scheduler) as client:
             yield client.get_executor()
     elif count > 1:
         # a process that has used deltalake cannot be forked
-        pool = ProcessPoolExecutor(count, spawn_context(), _begin_process)
+        pool = ProcessPoolExecutor(count, spawn_context(), _prepare_worker)
         try:
             yield pool
         except BaseException:
@@ -73,55 +73,60 @@ def executor(scheduler: str | None, count: int) -> Iterator[Executor]:
             raise
         pool.shutdown()
     else:
-        yield Here()
+        yield InProcessExecutor()
 
 
-def done(crew: Executor, task: Callable[..., End], items: Iterable[Item], job: object) -> Iterator[tuple[Item, End]]:
-    """Run a task for each item, and yield results as they are completed. Raises Perf2xError if workers are gone."""
-    running = {crew.submit(task, item, job): item for item in items}
+def results_of(
+    pool: Executor, task: Callable[..., Result], items: Iterable[Item], job: object
+) -> Iterator[tuple[Item, Result]]:
+    """Run ``task(item, job)`` for each item; yield (item, result) in the order in which tasks finish.
+
+    Raises Perf2xError if the workers or the scheduler are gone.
+    """
+    running = {pool.submit(task, item, job): item for item in items}
     try:
         for future in as_completed(running):
             yield running.pop(future), future.result()
     except BrokenProcessPool:
-        raise Perf2xError(f"a worker was killed or ran out of memory; {_AGAIN}") from None
+        raise Perf2xError(f"a worker was killed or ran out of memory; {_HOW_TO_CONTINUE}") from None
     except CancelledError:
-        raise Perf2xError(f"the scheduler is gone; {_AGAIN}") from None
+        raise Perf2xError(f"the scheduler is gone; {_HOW_TO_CONTINUE}") from None
     except Exception as error:
         if type(error).__module__.startswith("distributed"):
-            raise Perf2xError(f"{' '.join(str(error).split())}; {_AGAIN}") from None
+            raise Perf2xError(f"{' '.join(str(error).split())}; {_HOW_TO_CONTINUE}") from None
         raise
 
 
-def _begin_process() -> None:
-    """Make a worker leave Ctrl-C to the command, and exit when the command exits, for whatever reason."""
+def _prepare_worker() -> None:
+    """Make a worker process ignore Ctrl-C, which the command handles, and exit whenever the command exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
 
 
-def _end_with_parent() -> None:
+def _exit_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
         os._exit(1)
 
 
-def is_open(scheduler: str) -> bool:
-    """Return whether others can read and forge the traffic between this process and a scheduler on another host."""
+def is_unprotected(scheduler: str) -> bool:
+    """Return whether others may read and forge the traffic to a scheduler: it is unencrypted, and on another host."""
     parts = urlsplit(scheduler if "://" in scheduler else f"tcp://{scheduler}")
     host = parts.hostname or ""
-    is_here = host in ("localhost", "::1", socket.gethostname()) or host.startswith("127.")
-    return parts.scheme not in _SAFE and not is_here
+    is_this_host = host in ("localhost", "::1", socket.gethostname()) or host.startswith("127.")
+    return parts.scheme not in _ENCRYPTED and not is_this_host
 
 
 @contextlib.contextmanager
 def _connected(scheduler: str) -> Iterator[Any]:
-    """Provide a client; certificates and keys come from Dask's own settings."""
+    """Provide a client of a Dask scheduler; certificates and keys come from Dask's own settings."""
     try:
         distributed, dask = import_module("distributed"), import_module("dask")
     except ImportError:
         raise OptionError("clusters need Dask: pip install 'perf2x[fleet]'") from None
-    with dask.config.set(_SETTINGS), contextlib.ExitStack() as stack:
-        _silence()
+    with dask.config.set(_DASK_SETTINGS), contextlib.ExitStack() as stack:
+        _silence_dask()
         try:
             client = stack.enter_context(distributed.Client(scheduler, timeout=10))
         except (OSError, ValueError, TypeError, RuntimeError) as error:
@@ -129,7 +134,7 @@ def _connected(scheduler: str) -> Iterator[Any]:
         yield client
 
 
-def _silence() -> None:
+def _silence_dask() -> None:
     """Keep Dask's log off standard error, because its errors are raised as exceptions here."""
     for name in list(logging.root.manager.loggerDict):
         if name == "distributed" or name.startswith("distributed."):

@@ -1,8 +1,8 @@
 """Adds many recordings to a dataset, in tasks of a few recordings each.
 
 The worker that runs a task writes the rows of all tables except the table of recordings. It returns the rows of that
-table, and a few counts, to the command. The recordings are part of the dataset only when the command has committed
-these rows.
+table to the command, which commits them; only then are the recordings part of the dataset. So a killed worker or
+command leaves no incomplete recording.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,9 +19,9 @@ from perf2x.base.columnar import Frozen, unique
 from perf2x.base.files.remote_files import is_address
 from perf2x.base.files.unpack_limit import limit_unpacking
 from perf2x.errors import FormatError
-from perf2x.fleet.executors import TaskTotals, done
+from perf2x.fleet.executors import TaskTotals, results_of
 from perf2x.fleet.input_names import changed_ns, local_copy
-from perf2x.fleet.recording_tags import GROUPS, start_by_name, tags_of, tags_of_groups
+from perf2x.fleet.recording_tags import CGROUP_SOURCE, start_by_name, tags_of, tags_of_groups
 from perf2x.kernel.load_options import LoadContext, LoadOptions
 from perf2x.kernel.open_bundle import open_bundles
 from perf2x.sources.dataset.content_ids import recording_id, text_id
@@ -33,25 +33,28 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-_NAMED = 20
-"""Maximum number of errors to keep."""
+_MAX_ERRORS = 20
+"""Maximum number of error messages to keep."""
 
 
 class Job(Frozen):
-    """Data shared by all tasks of one run."""
+    """What all tasks of one ``ingest`` command have in common."""
 
     root: str
     """Path or address of the dataset."""
     options: LoadOptions
-    tags: Mapping[str, str]
+    tags: Mapping[str, str]  # of all recordings; in _ingest_one, also those of the one recording
     run: str
-    """Id of the run: workers read the dataset's list of recordings once per run."""
+    """Id of the command, so that each worker reads the dataset's list of recordings only once per command."""
     tag_from: tuple[str, ...] = ()
-    """Sources of the tags of each recording (``recording_tags.py``)."""
+    """Where the tags of each recording come from (``recording_tags.py``)."""
     start_time: str = ""
-    """The source of an undated recording's start: ``file`` (its last change), a pattern of file names, or ""."""
+    """Where the start of a recording without a date comes from.
+
+    ``file``: from the last change of the file; a pattern: from the file's name; "": its start stays unknown.
+    """
     leave_ns: int = 60 * 10**9
-    """Unfinished recordings that changed within this time, in nanoseconds, are left for a later run."""
+    """Unfinished recordings that changed within the last so many nanoseconds are left for a later command."""
     replace: bool = False
     """Whether recordings already in the dataset are added again."""
     partition: tuple[str, ...] = ()
@@ -59,11 +62,11 @@ class Job(Frozen):
 
 
 class IngestTotals(TaskTotals):
-    """Numbers of recordings."""
+    """Counts of recordings, unless a field says otherwise."""
 
     added: int = 0
-    known: int = 0
-    left: int = 0
+    already_present: int = 0
+    postponed: int = 0
     """Unfinished recordings that may still grow."""
     unfinished: int = 0
     """Added recordings whose end is missing."""
@@ -72,32 +75,41 @@ class IngestTotals(TaskTotals):
     untagged: int = 0
     """Added recordings for which some source has no tags."""
     retagged: int = 0
-    """Known recordings that have other tags in the dataset."""
-    samples: int = 0
+    """Recordings already present that have other tags there."""
+    samples: int = 0  # of the added recordings
     errors: list[str] = field(default_factory=list)
-    """The first few errors."""
+    """The first few error messages."""
 
 
 def ingest_some(sources: Sequence[str], job: Job) -> "tuple[IngestTotals, pyarrow.Table]":
-    """Write the rows of some recordings, or the reasons why they cannot be read; the caller commits them.
+    """Write the rows of some recordings, or the reasons why they cannot be read.
 
-    Returns counts, and rows of the table of recordings. Raises OutputError if the dataset cannot be written.
+    Returns counts, and the rows of the table of recordings, which the caller must commit. Raises OutputError if the
+    dataset cannot be written.
     """
-    rows, totals, seen = RowsOfRecordings(DeltaTables(job.root), job.partition), IngestTotals(), set[str]()
+    rows, totals, added_ids = RowsOfRecordings(DeltaTables(job.root), job.partition), IngestTotals(), set[str]()
     for source in sources:
         totals.done += 1
         try:
-            _ingest_one(source, job, rows, seen, totals)
+            _ingest_one(source, job, rows, added_ids, totals)
         except (FormatError, OSError, MemoryError) as error:
-            text = f"{source}: {error.strerror or error}" if isinstance(error, OSError) else str(error) or repr(error)
-            text = f"{source}: not enough memory" if isinstance(error, MemoryError) else text
-            rows.add(StoredRecording(text_id("unread", source), empty_profile(source), job.tags, error=text))
+            message = (
+                f"{source}: {error.strerror or error}" if isinstance(error, OSError) else str(error) or repr(error)
+            )
+            message = f"{source}: not enough memory" if isinstance(error, MemoryError) else message
+            rows.add(StoredRecording(text_id("unread", source), empty_profile(source), job.tags, error=message))
             totals.failed += 1
-            totals.errors.append(text)
+            totals.errors.append(message)
     return totals, rows.finish()
 
 
-def _ingest_one(source: str, job: Job, rows: RowsOfRecordings, seen: set[str], totals: IngestTotals) -> None:
+def _ingest_one(source: str, job: Job, rows: RowsOfRecordings, added_ids: set[str], totals: IngestTotals) -> None:
+    """Add the rows of the recording named ``source`` to ``rows``, and count it in ``totals``.
+
+    A recording is skipped if the same file is in the dataset already, or was added by this task (its id is then in
+    ``added_ids``). An unfinished recording is also skipped if the dataset has a later state of it, and postponed if it
+    may still grow.
+    """
     tags, untagged = tags_of(source, job.tag_from)
     job = replace(job, tags={**job.tags, **tags})
     with (
@@ -105,23 +117,24 @@ def _ingest_one(source: str, job: Job, rows: RowsOfRecordings, seen: set[str], t
         limit_unpacking(job.options.max_unpacked),
         open_bundles([str(path)], job.options.symbols) as ((file,), symbols),
     ):
-        ident, there = recording_id([Path(file)]), _there(job.root, job.run)
-        existing = there.get(ident.hex())
-        if ident.hex() in seen or (existing and not job.replace):
-            totals.known += 1
+        ident, existing_rows = recording_id([Path(file)]), _existing_rows(job.root, job.run)
+        existing = existing_rows.get(ident.hex())
+        if ident.hex() in added_ids or (existing and not job.replace):
+            totals.already_present += 1
             totals.retagged += existing is not None and not job.tags.items() <= dict(existing["tags"]).items()
             return
         stored = _read(source, file, str(path), ident, replace(job, options=replace(job.options, symbols=symbols)))
     if stored is None:
-        totals.left += 1
+        totals.postponed += 1
         return
-    states = [one for one in there.values() if stored.session and one["session"] == stored.session.hex()]
-    is_late = any(not one["unfinished"] or one["samples"] >= stored.samples for one in states)
-    if is_late and stored.unfinished and not job.replace:
-        totals.known += 1
+    # the same recording at other times: as it grows, its id changes, but not the fingerprint of its session
+    states = [row for row in existing_rows.values() if stored.session and row["session"] == stored.session.hex()]
+    has_later_state = any(not row["unfinished"] or row["samples"] >= stored.samples for row in states)
+    if has_later_state and stored.unfinished and not job.replace:
+        totals.already_present += 1
         return
     rows.add(stored)
-    seen.add(ident.hex())
+    added_ids.add(ident.hex())
     totals.added += 1
     totals.samples += stored.samples
     totals.unfinished += stored.unfinished
@@ -130,22 +143,26 @@ def _ingest_one(source: str, job: Job, rows: RowsOfRecordings, seen: set[str], t
 
 
 @lru_cache(maxsize=1)
-def _there(root: str, run: str) -> Mapping[str, Mapping[str, Any]]:
-    """Return the rows of a dataset's recordings by id, except unreadable ones, which are tried again."""
+def _existing_rows(root: str, run: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return the rows of the recordings in a dataset by id, except those that could not be read, which are tried again.
+
+    ``run`` is the key of the cache: the result is the same during one command.
+    """
     tables = DeltaTables(root)
     table = tables.require("recordings")
     columns = ("recording", "tags", "error", "session", "unfinished", "samples")
     existing = tables.read("recordings", table, tables.files(table), columns)
-    return {one["recording"]: one for one in existing.to_pylist() if one["error"] is None}
+    return {row["recording"]: row for row in existing.to_pylist() if row["error"] is None}
 
 
-def _read(source: str, file: str, name: str, ident: bytes, job: Job) -> "StoredRecording | None":
-    """Return a recording after reading, stitching and unwinding it; None if it may still grow.
+def _read(source: str, file: str, local_path: str, ident: bytes, job: Job) -> "StoredRecording | None":
+    """Read, stitch and unwind a recording; return None if it is unfinished and may still grow.
 
-    ``source`` is the user's name of the recording, ``name`` the path of its local file. ``file`` is that file, or what
-    was unpacked from it.
+    ``source`` is the recording's name as the user gave it, ``local_path`` the file or the local copy of a URL; ``file``
+    is what was unpacked from it if it is a bundle, otherwise the same path.
 
-    Raises FormatError if it cannot be read, or is unfinished and has no sample that identifies it.
+    Raises FormatError if the recording cannot be read, or if it is unfinished and has no sample, by which its later
+    states could be recognized.
     """
     from perf2x.base.diagnostics import Diagnostics
     from perf2x.fleet.ingest_recording import ingest_session
@@ -154,7 +171,7 @@ def _read(source: str, file: str, name: str, ident: bytes, job: Job) -> "StoredR
     from perf2x.kernel.stage_timer import Stages
 
     context = LoadContext(job.options, Diagnostics(), None, Stages())
-    (session,) = sessions_of_files([Input(file, name, job.tags)], context)
+    (session,) = sessions_of_files([Input(file, local_path, job.tags)], context)
     if context.diagnostics.missing_ends():
         if abs(time_ns() - changed_ns(source)) < job.leave_ns:
             return None
@@ -164,44 +181,47 @@ def _read(source: str, file: str, name: str, ident: bytes, job: Job) -> "StoredR
     stored = ingest_session(session, context, ident)
     profile, tags, meta = stored.profile, stored.tags, replace(stored.profile.meta, source=source)
     if job.start_time and not meta.wall_start_ns:
-        by_file = job.start_time == "file"
-        start = changed_ns(source) - meta.duration_ns if by_file else start_by_name(source, job.start_time)
-        meta = replace(meta, wall_start_ns=max(start or 0, 0))
-    if GROUPS in job.tag_from and profile.samples.cgroup is not None:
+        is_from_file = job.start_time == "file"
+        start_ns = changed_ns(source) - meta.duration_ns if is_from_file else start_by_name(source, job.start_time)
+        meta = replace(meta, wall_start_ns=max(start_ns or 0, 0))
+    if CGROUP_SOURCE in job.tag_from and profile.samples.cgroup is not None:
         tags = {**tags_of_groups(profile.strings[row] for row in unique(profile.samples.cgroup).tolist()), **tags}
     return replace(stored, profile=replace(profile, meta=meta), tags=tags)
 
 
 def ingest(
-    crew: Executor, workers: int, sources: Sequence[str], job: Job, report: Callable[[IngestTotals], None]
+    pool: Executor, worker_count: int, sources: Sequence[str], job: Job, report: Callable[[IngestTotals], None]
 ) -> IngestTotals:
-    """Add the recordings to the dataset of ``job``; ``report`` is called whenever some are done.
+    """Add the recordings named ``sources`` to the dataset of ``job``; ``report`` is called whenever some are done.
 
     Raises OutputError if the dataset cannot be written, Perf2xError if the workers are gone; finished work is kept.
     """
     totals, tables = IngestTotals(len(sources)), DeltaTables(job.root)
     job = replace(job, partition=tables.make(job.partition))
-    for _, (some, rows) in done(crew, ingest_some, _batches(sources, workers, job), job):
+    for _, (task_totals, rows) in results_of(pool, ingest_some, _batches(sources, worker_count, job), job):
         commit_recordings(tables, rows, replace=job.replace)
-        totals.add(some)
-        del totals.errors[_NAMED:]
+        totals.add(task_totals)
+        del totals.errors[_MAX_ERRORS:]
         report(totals)
     return totals
 
 
-def _batches(sources: Sequence[str], workers: int, job: Job) -> Iterator[Sequence[str]]:
-    """Yield groups of recordings to be written together; a group spans few days, because each day has its own files."""
-    ordered = sorted(sources, key=lambda source: (_about(source, job.start_time), source))
-    size = max(1, min(TOGETHER, -(-len(sources) // max(workers, 1))))
+def _batches(sources: Sequence[str], worker_count: int, job: Job) -> Iterator[Sequence[str]]:
+    """Divide the recordings into groups to be written together, each from few days: each day has its own files."""
+    ordered = sorted(sources, key=lambda source: (_approximate_start(source, job.start_time), source))
+    size = max(1, min(TOGETHER, -(-len(sources) // max(worker_count, 1))))
     return (ordered[first : first + size] for first in range(0, len(ordered), size))
 
 
-def _about(source: str, pattern: str) -> int:
-    """Return the approximate start of a recording; 0 if only its content shows it."""
-    found = start_by_name(source, pattern) if pattern not in ("", "file") else None
-    if found is None and not is_address(source):
+def _approximate_start(source: str, start_time: str) -> int:
+    """Return about when a recording began, without reading it: nanoseconds since the epoch, 0 if unknown.
+
+    This is the time in its name if ``start_time`` is a pattern that matches, otherwise the last change of the file.
+    """
+    start_ns = start_by_name(source, start_time) if start_time not in ("", "file") else None
+    if start_ns is None and not is_address(source):
         try:
-            found = changed_ns(source)
+            start_ns = changed_ns(source)
         except (OSError, ValueError):
-            found = None
-    return found or 0
+            start_ns = None
+    return start_ns or 0

@@ -1,6 +1,7 @@
-"""Reads, stitches and unwinds recordings for a dataset; names are looked up when the dataset is read.
+"""Reads, stitches and unwinds one recording for a dataset.
 
-Only code that cannot be named elsewhere (``only_where_recorded``) is named here.
+Names of functions are looked up when the dataset is read, except those of code that can be named only where it was
+recorded (``only_where_recorded``).
 """
 
 from msgspec import json
@@ -20,9 +21,10 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) -> StoredRecording:
-    """Read, stitch and unwind one session, whose files have this ``recording_id``.
+    """Read, stitch and unwind one session, and return what the dataset stores of it.
 
-    The context's diagnostics must be those of this session alone, because they are stored with it.
+    ``ident`` is the id under which it is stored, the ``recording_id`` of its files. The context's diagnostics must be
+    those of this session alone, because they are stored with it.
     """
     source = session.open()
     recording = source.recording
@@ -58,17 +60,23 @@ def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) ->
 
 
 def _sample_labels(recording: Recording) -> tuple[str, ...]:
+    """Return which of ``cpu`` and ``cgroup`` the samples of any event have."""
     fields = (("cpu", SampleType.CPU), ("cgroup", SampleType.CGROUP))
     return tuple(name for name, bit in fields if any(event.sample_type & bit for event in recording.session.events))
 
 
 def _location_names(stitched: Stitched, recording: Recording, context: LoadContext) -> LocationNames | None:
+    """Return the names to store: those in a text input, or of code that only this machine may name; None for none.
+
+    If the files, or names, came with the recording (archives, simpleperf), all code is looked up.
+    """
     symbols, profile = context.options.symbols, stitched.profile
     if stitched.stored_names:
         return stitched.stored_names(profile, SymbolOptions())
     if symbols is None:
         return None
-    symbols = replace(symbols, names="short", inline=True, keep_full_names=False)  # the reader decides
+    # store everything, short and mangled names; who reads the dataset chooses the style and whether to omit inlining
+    symbols = replace(symbols, names="short", inline=True, keep_full_names=False)
     is_symbolized = everything if symbols.archives or recording.session.recorded_files else only_where_recorded
     facts = context.symbol_facts(profile, recording, symbols)
     with context.stages.stage("symbolize"):

@@ -1,4 +1,7 @@
-"""Names of recordings: files, patterns, lists of names and URLs; fsspec reads everything but local files."""
+"""Finds the recordings that a user names: files, patterns such as ``*.data``, lists of names, and URLs.
+
+Everything but local files is read by fsspec.
+"""
 
 import contextlib
 import stat
@@ -11,54 +14,57 @@ from perf2x.base.files.remote_files import format_errors, fsspec, is_address, mo
 from perf2x.base.files.temporary import private_directory
 from perf2x.errors import FormatError
 
-_PATTERN = frozenset("*?[")
-_READ = 1 << 20
-_MOST_OF_LIST = 1 << 28
-"""Maximum size of a list of names in bytes."""
+_WILDCARDS = frozenset("*?[")
+_COPY_BYTES = 1 << 20  # read at once
+_MAX_LIST_SIZE = 1 << 28
+"""Maximum size of a file with names, in bytes."""
 
 
-def expanded(names: Sequence[str], lists: Sequence[str]) -> list[str]:
-    """Return every recording of the names and lists (files with one name per line), once, in order.
+def expand_names(names: Sequence[str], lists: Sequence[str]) -> list[str]:
+    """Return the paths and URLs of all recordings, each once: those of ``names``, then those named in ``lists``.
 
-    Patterns are expanded and sorted; paths become absolute, because other machines may read them. Raises FormatError
-    for a name, a pattern or a list without a file.
+    ``lists`` are files with one name per line. A pattern stands for all matching files, sorted; paths become absolute,
+    because other machines may read them. Raises FormatError for a pattern that nothing matches, and for a list that
+    cannot be read.
     """
-    found = (one for name in [*names, *_listed(lists)] for one in _expand(name))
-    return list(dict.fromkeys(found))
+    recordings = (recording for name in [*names, *_names_in_lists(lists)] for recording in _expand(name))
+    return list(dict.fromkeys(recordings))
 
 
-def _listed(lists: Iterable[str]) -> Iterator[str]:
+def _names_in_lists(lists: Iterable[str]) -> Iterator[str]:
     for file in lists:
         try:
-            lines = read_file(Path(file), _MOST_OF_LIST).decode("utf-8", "surrogateescape").splitlines()
+            lines = read_file(Path(file), _MAX_LIST_SIZE).decode("utf-8", "surrogateescape").splitlines()
         except OSError as error:
             raise FormatError(f"{file}: {error.strerror}") from None
         yield from (line.strip() for line in lines if line.strip())
 
 
 def _expand(name: str) -> Iterable[str]:
+    """Return the recordings that one name stands for. A file whose name looks like a pattern stands for itself."""
     if name.startswith("file://"):
         name = unquote(urlsplit(name).path)
-    has_pattern = not _PATTERN.isdisjoint(name)
+    has_pattern = not _WILDCARDS.isdisjoint(name)
     if is_address(name):
-        return _matching(name) if has_pattern and not name.startswith("http") else [name]
+        return _matching_addresses(name) if has_pattern and not name.startswith("http") else [name]
     if has_pattern and not Path(name).exists():
-        whole = Path(name).absolute()
-        root = Path(whole.anchor)
-        paths = sorted(root.glob(str(whole.relative_to(root))))
+        pattern = Path(name).absolute()
+        root = Path(pattern.anchor)
+        paths = sorted(root.glob(str(pattern.relative_to(root))))
         if not paths:
             raise FormatError(f"{name}: no file matches this pattern")
         return [str(path) for path in paths]
     return [str(Path(name).absolute())]
 
 
-def _matching(address: str) -> list[str]:
+def _matching_addresses(address: str) -> list[str]:
+    """Return the URLs that match a URL with wildcards, sorted."""
     with format_errors(address):
-        system, path = fsspec().core.url_to_fs(address)
-        found = sorted(str(system.unstrip_protocol(one)) for one in system.glob(path))
-    if not found:
+        system, pattern = fsspec().core.url_to_fs(address)
+        matches = sorted(str(system.unstrip_protocol(path)) for path in system.glob(pattern))
+    if not matches:
         raise FormatError(f"{address}: nothing matches this pattern")
-    return found
+    return matches
 
 
 @contextlib.contextmanager
@@ -68,12 +74,12 @@ def local_copy(name: str) -> Iterator[Path]:
     Raises FormatError if it cannot be read; errors in the block name the URL, not its copy.
     """
     if not is_address(name):
-        yield _regular(Path(name))
+        yield _checked_file(Path(name))
         return
     with private_directory() as folder:
         copy = folder / "perf.data"
         with format_errors(name), fsspec().open(name, "rb") as source, copy.open("wb") as target:
-            while block := source.read(_READ):
+            while block := source.read(_COPY_BYTES):
                 target.write(block)
         try:
             yield copy
@@ -82,18 +88,21 @@ def local_copy(name: str) -> Iterator[Path]:
 
 
 def changed_ns(name: str) -> int:
-    """Return when a recording, or a file in its directory, last changed: nanoseconds since the epoch, 0 if unknown."""
+    """Return when a recording last changed, in nanoseconds since the epoch; 0 if unknown.
+
+    If it is a directory, the last change of any file in it counts as well.
+    """
     if is_address(name):
         with format_errors(name):
-            system, place = fsspec().core.url_to_fs(name)
-            return modified_ns(system.info(place))
+            system, system_path = fsspec().core.url_to_fs(name)
+            return modified_ns(system.info(system_path))
     path = Path(name)
     files = list(path.iterdir()) if path.is_dir() else []
-    return max(one.stat().st_mtime_ns for one in (path, *files))
+    return max(file.stat().st_mtime_ns for file in (path, *files))
 
 
-def _regular(path: Path) -> Path:
-    """Return the path, unless reading it could block forever."""
+def _checked_file(path: Path) -> Path:
+    """Return the path of a file or directory. Raises FormatError for pipes and devices, which could block forever."""
     mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise FormatError(f"{path}: not a file; pipes and devices cannot be read twice")

@@ -1,7 +1,8 @@
 """Runs SQL on a dataset with DuckDB, and returns rows batch by batch.
 
-Statements other than queries are refused before they run, and DuckDB refuses to open files. Arrow values become values
-that every output has: ids in hexadecimal, times as texts, whole decimals as numbers.
+Statements other than queries are refused before they run, and DuckDB refuses to open files. Arrow's values are
+converted to those that every output format has: ids become hexadecimal strings, times ISO 8601 strings, whole decimals
+integers.
 """
 
 import contextlib
@@ -25,15 +26,15 @@ from perf2x.sources.dataset.sql.query_limits import QueryLimits
 if TYPE_CHECKING:
     import pyarrow
 
-_ROWS = 10_000
-"""Rows of a batch."""
+_BATCH_ROWS = 10_000
+"""Number of rows in a batch."""
 
 Row = tuple[object, ...]
-"""Plain values: texts, numbers, lists and mappings of them, None."""
+"""Values of one row: strings, numbers, booleans, None, and lists and dictionaries of these."""
 
 
-class Answer(Frozen):
-    """Columns of a result, and its rows, which can be read once."""
+class QueryResult(Frozen):
+    """The columns of a query's result, and its rows, which can be read only once."""
 
     schema: "pyarrow.Schema"
     batches: "Iterator[pyarrow.RecordBatch]"
@@ -44,14 +45,14 @@ class Answer(Frozen):
             yield from _rows_of(batch)
 
     def first_rows(self, limit: int) -> tuple[list[Row], int]:
-        """Return the first rows, all of them for 0, and the number of remaining rows."""
-        shown: list[Row] = []
+        """Return the first ``limit`` rows (0: all) and the number of rows after them."""
+        rows: list[Row] = []
         total = 0
         for batch in self.batches:
-            room = limit - len(shown) if limit else len(batch)
-            shown += _rows_of(batch.slice(0, room))
+            missing = limit - len(rows) if limit else len(batch)
+            rows += _rows_of(batch.slice(0, missing))
             total += len(batch)
-        return shown, total - len(shown)
+        return rows, total - len(rows)
 
 
 def _rows_of(batch: "pyarrow.RecordBatch") -> Iterator[Row]:
@@ -59,43 +60,44 @@ def _rows_of(batch: "pyarrow.RecordBatch") -> Iterator[Row]:
 
 
 @contextlib.contextmanager
-def answered(dataset: str | Path, sql: str, limits: QueryLimits | None = None) -> Iterator[Answer]:
-    """Run SQL on a dataset, or on the part selected by tags after a question mark, and return its result.
+def run_query(dataset: str | Path, sql: str, limits: QueryLimits | None = None) -> Iterator[QueryResult]:
+    """Run SQL on a dataset, or on its part with the tags after a question mark (``DIR?host=web1``); provide the result.
 
     Raises FormatError if the dataset is missing or damaged, OptionError for SQL that is wrong or not read-only.
     """
-    address_space(str(dataset))  # deltalake's threads hang if there is too little
+    address_space(str(dataset))  # an error now: without enough of it, deltalake's threads hang
     part = DatasetPart(parse_address(str(dataset)))
     with engine(part, sql, limits) as connection:
         check_reads(connection, sql)
-        rows = connection.sql(sql).to_arrow_reader(_ROWS)
-        batches = _batches(part.tables.root, rows)
-        first = list(islice(batches, 1))
-        yield Answer(rows.schema, chain(first, batches))
+        reader = connection.sql(sql).to_arrow_reader(_BATCH_ROWS)
+        batches = _batches(part.tables.root, reader)
+        first = list(islice(batches, 1))  # most errors occur here, before the caller has begun its output
+        yield QueryResult(reader.schema, chain(first, batches))
 
 
-def _batches(root: str, rows: Any) -> "Iterator[pyarrow.RecordBatch]":
+def _batches(root: str, reader: Any) -> "Iterator[pyarrow.RecordBatch]":
+    """Yield DuckDB's batches of rows; its errors become ours, which name the dataset ``root``."""
     with query_errors(root):
-        yield from rows
+        yield from reader
 
 
-_KINDS = frozenset(("SELECT", "EXPLAIN", "MULTI"))
-"""DuckDB's kinds of statements that may run; a PIVOT is MULTI."""
+_READING_KINDS = frozenset(("SELECT", "EXPLAIN", "MULTI"))
+"""DuckDB's names for the kinds of statements that may run; a PIVOT is MULTI, as it runs several internally."""
 
 
 def check_reads(connection: Any, sql: str) -> None:
-    """Raise OptionError for anything but one query; DuckDB itself refuses to open files."""
-    kinds = [one.type.name for one in connection.extract_statements(sql)]
+    """Raise OptionError unless ``sql`` is one statement that only reads; DuckDB itself refuses to open files."""
+    kinds = [statement.type.name for statement in connection.extract_statements(sql)]
     if not kinds:
         raise OptionError("give an SQL statement, such as 'SELECT * FROM by_function'")
     if len(kinds) > 1:
         raise OptionError("only one SQL statement can be run at a time")
-    if kinds[0] not in _KINDS:
+    if kinds[0] not in _READING_KINDS:
         raise OptionError(f"only queries are allowed, not {kinds[0]}")
 
 
 def _plain_column(column: "pyarrow.Array") -> list[object]:
-    """Return the values of a column; None for null and NaN."""
+    """Return the values of a column as Python's; see `Row`."""
     pa = arrow()
     if pa.types.is_timestamp(column.type):
         return list(_times(column))
@@ -103,7 +105,7 @@ def _plain_column(column: "pyarrow.Array") -> list[object]:
 
 
 def _plain(value: Any) -> object:
-    """Return a value as text, number, boolean, list or mapping."""
+    """Convert a value to those of a `Row`; NaN and infinities become None, since JSON has none of them."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, bytes):
@@ -113,14 +115,14 @@ def _plain(value: Any) -> object:
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(element) for element in value]
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(element) for key, element in value.items()}
     return str(value)
 
 
 def _times(column: "pyarrow.Array") -> Iterator[str | None]:
-    """Yield times as ISO 8601, in UTC if they have a zone, so that no time zone table is needed."""
+    """Yield times as ISO 8601 strings; those with a time zone in UTC, so that no time zone database is needed."""
     zone = "Z" if column.type.tz else ""
     ticks = column.cast(arrow().int64()).to_pylist()
     for tick in ticks:

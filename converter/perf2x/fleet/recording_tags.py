@@ -1,4 +1,13 @@
-"""Tags and dates of a recording, taken from its name, from files next to it, and from the cgroups of its samples."""
+"""Tags and dates of a recording, taken from its name, from files next to it, and from the cgroups of its samples.
+
+The user names one or more *sources* of tags (--tag-from), told apart by their form:
+
+- A path with names in braces, ``{host}/{service}-*.data``: the parts of the recording's path at these names.
+- The name of a CSV file: its row for the recording.
+- A suffix, ``.json``: the JSON file that is called like the recording, with this suffix.
+- ``env:NAME``: the environment variable, which has tags of all recordings.
+- ``cgroup``: container and pod, from the cgroups of the recording's samples.
+"""
 
 import csv
 import os
@@ -18,131 +27,145 @@ from perf2x.model.cgroup_parts import CGROUP_PARTS, cgroup_part
 
 Tags = Mapping[str, str]
 
-GROUPS = "cgroup"
-"""The source of labels that are only known after reading a recording."""
-_VARIABLE = "env:"
-_MOST = 1 << 28
-_FIELD = re.compile(r"\{([A-Za-z_]\w*)\}|\*", re.ASCII)
-_TWO = r"\d\d"
-_TIMES = {
-    "Y": r"\d{4}", "y": _TWO, "m": _TWO, "d": _TWO, "H": _TWO, "I": _TWO, "M": _TWO, "S": _TWO, "j": r"\d{3}",
-    "f": r"\d{1,6}", "z": r"Z|[+-]\d\d:?\d\d", "b": r"[^\W\d_]+", "B": r"[^\W\d_]+", "p": "[AaPp][Mm]",
+CGROUP_SOURCE = "cgroup"
+"""The source of tags that are known only after a recording has been read."""
+_VARIABLE_PREFIX = "env:"
+_MAX_FILE_SIZE = 1 << 28  # of a CSV or JSON file, in bytes
+_NAME_OR_STAR = re.compile(r"\{([A-Za-z_]\w*)\}|\*", re.ASCII)
+_TWO_DIGITS = r"\d\d"
+_STRPTIME = {
+    "Y": r"\d{4}", "y": _TWO_DIGITS, "m": _TWO_DIGITS, "d": _TWO_DIGITS, "H": _TWO_DIGITS, "I": _TWO_DIGITS,
+    "M": _TWO_DIGITS, "S": _TWO_DIGITS, "j": r"\d{3}", "f": r"\d{1,6}", "z": r"Z|[+-]\d\d:?\d\d",
+    "b": r"[^\W\d_]+", "B": r"[^\W\d_]+", "p": "[AaPp][Mm]",
 }  # fmt: skip
-"""Fields of strptime."""
+"""Expressions for the fields of strptime that a pattern of file names may have."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def tags_of_variables(sources: Iterable[str]) -> Tags:
-    """Return the tags from variables, ``env:NAME`` with KEY=VALUE,…, which may differ on workers of other machines.
+    """Return the tags in environment variables (``env:NAME``), as KEY=VALUE,…; check all other sources of tags.
 
-    Raises SettingError for an unknown source of tags, FormatError for an unreadable table.
+    The command calls this, because workers on other machines may have other variables. Raises SettingError for a source
+    that is of no known form, FormatError for an unreadable CSV file.
     """
-    _table.cache_clear()  # it may have changed since the last run
-    found: dict[str, str] = {}
-    for text in sources:
-        if not text.startswith(_VARIABLE):
-            if text != GROUPS:
-                _reader(text)
+    _tags_in_csv.cache_clear()  # the file may have changed since the last call
+    tags: dict[str, str] = {}
+    for source in sources:
+        if not source.startswith(_VARIABLE_PREFIX):
+            if source != CGROUP_SOURCE:
+                _tag_reader(source)
             continue
-        for pair in filter(None, os.environ.get(text.removeprefix(_VARIABLE), "").split(",")):
+        for pair in filter(None, os.environ.get(source.removeprefix(_VARIABLE_PREFIX), "").split(",")):
             key, _, value = pair.strip().partition("=")
             if not key or not value:
-                raise SettingError("", "tag_from", f" {text}: {pair!r} is not KEY=VALUE")
-            found[key] = unquote(value)
-    return found
+                raise SettingError("", "tag_from", f" {source}: {pair!r} is not KEY=VALUE")
+            tags[key] = unquote(value)
+    return tags
 
 
-def tags_of(source: str, sources: Iterable[str]) -> tuple[Tags, bool]:
-    """Return the tags of a recording by its name, later sources first, and whether a source has none.
+def tags_of(recording: str, sources: Iterable[str]) -> tuple[Tags, bool]:
+    """Return the tags of the recording with this path or URL, and whether any source has none for it.
 
-    Raises FormatError for a damaged file next to it.
+    If several sources have a tag, the last one wins. Variables and cgroups are left out. Raises FormatError for a
+    damaged file next to the recording.
     """
-    found = [_reader(text)(source) for text in sources if text != GROUPS and not text.startswith(_VARIABLE)]
+    found = [
+        _tag_reader(source)(recording)
+        for source in sources
+        if source != CGROUP_SOURCE and not source.startswith(_VARIABLE_PREFIX)
+    ]
     return {key: value for tags in found for key, value in tags.items()}, not all(found)
 
 
 def tags_of_groups(paths: Iterable[str]) -> Tags:
-    """Return the ids of ``container`` and ``pod`` from cgroup paths; none if there are several."""
+    """Return the ids of ``container`` and ``pod`` in cgroup paths; an id that is not the same in all is left out."""
     groups, tags = [path for path in paths if path], {}
     for key in CGROUP_PARTS[1:]:
-        one, *others = {cgroup_part(key, path) for path in groups} or {""}
-        if one and not others:
-            tags[key] = one
+        ident, *others = {cgroup_part(key, path) for path in groups} or {""}
+        if ident and not others:
+            tags[key] = ident
     return tags
 
 
-def start_by_name(source: str, pattern: str) -> int | None:
-    """Return the time in a recording's file name, in nanoseconds since the epoch; None without one.
+def start_by_name(recording: str, pattern: str) -> int | None:
+    """Return the time in a recording's file name, in nanoseconds since the epoch; None if the name does not match.
 
-    ``pattern`` has fields of strptime, in UTC unless it has a zone; ``{name}`` and ``*`` match anything else.
+    ``pattern`` has fields of strptime, ``{name}`` and ``*``, which match any text, and literal text. The time is in UTC
+    unless the pattern has the field of a zone.
     """
     expression, fields = _time_pattern(pattern)
-    found = expression.fullmatch(PurePath(source).name)
-    if found is None:
+    match = expression.fullmatch(PurePath(recording).name)
+    if match is None:
         return None
     try:
-        moment = datetime.strptime(" ".join(found.groups()), " ".join(fields))
+        start = datetime.strptime(" ".join(match.groups()), " ".join(fields))
     except ValueError:
         return None
-    since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH
-    return max(since // timedelta(microseconds=1), 0) * 1000 or None
+    since_epoch = (start if start.tzinfo else start.replace(tzinfo=UTC)) - _EPOCH
+    return max(since_epoch // timedelta(microseconds=1), 0) * 1000 or None
 
 
 @lru_cache
 def _time_pattern(pattern: str) -> "tuple[re.Pattern[str], list[str]]":
-    """Return an expression for file names whose groups are fields of a time, and those fields."""
+    """Return an expression for file names with a group for each field of strptime in ``pattern``, and the fields."""
     parts = re.split(r"(%.|\{\w+\}|\*)", pattern)
-    fields = [part for part in parts if part[:1] == "%" and part[1:] in _TIMES]
-    words = (
-        f"({_TIMES[part[1:]]})" if part in fields else ".*?" if part == "*" or part[:1] == "{" else re.escape(part)
+    fields = [part for part in parts if part[:1] == "%" and part[1:] in _STRPTIME]
+    expressions = (
+        f"({_STRPTIME[part[1:]]})" if part in fields else ".*?" if part == "*" or part[:1] == "{" else re.escape(part)
         for part in parts
     )  # fmt: skip
-    return re.compile("".join(words)), fields
+    return re.compile("".join(expressions)), fields
 
 
-def check_name_pattern(pattern: str, sources: Sequence[str]) -> None:
-    """Raise SettingError for a pattern that matches no name of the recordings."""
-    if not any(start_by_name(source, pattern) for source in sources):
-        example = f": {PurePath(sources[0]).name} does not match it" if sources else ""
+def check_name_pattern(pattern: str, recordings: Sequence[str]) -> None:
+    """Raise SettingError for a pattern that does not match the file name of any of the recordings."""
+    if not any(start_by_name(recording, pattern) for recording in recordings):
+        example = f": {PurePath(recordings[0]).name} does not match it" if recordings else ""
         raise SettingError(
             "", "start_time", f" {pattern}{example}; write file, or names with a time, as '*-%Y%m%d-%H%M%S.data'"
         )
 
 
-def _reader(text: str) -> Callable[[str], Tags]:
-    """Return the function from a recording's name to its tags. Raises SettingError for an unknown text."""
-    if "{" in text:
-        pattern = _pattern(text)
-        return lambda source: found.groupdict() if (found := pattern.search(source.replace(os.sep, "/"))) else {}
-    if text.endswith(".csv"):
-        table = _table(text)
-        return lambda source: table.get(source) or table.get(PurePath(source).name, {})
-    if text.startswith("."):
-        return lambda source: _beside(source + text)
-    raise SettingError("", "tag_from", f" {text}: write a path with {{names}}, FILE.csv, .json, env:NAME or cgroup")
+def _tag_reader(source: str) -> Callable[[str], Tags]:
+    """Return a function that finds a recording's tags in ``source``, by the recording's path or URL.
+
+    Raises SettingError for a source that is of no known form.
+    """
+    if "{" in source:
+        pattern = _path_pattern(source)
+        return lambda recording: match.groupdict() if (match := pattern.search(recording.replace(os.sep, "/"))) else {}
+    if source.endswith(".csv"):
+        table = _tags_in_csv(source)
+        return lambda recording: table.get(recording) or table.get(PurePath(recording).name, {})
+    if source.startswith("."):
+        return lambda recording: _tags_in_json(recording + source)
+    raise SettingError("", "tag_from", f" {source}: write a path with {{names}}, FILE.csv, .json, env:NAME or cgroup")
 
 
 @lru_cache
-def _pattern(text: str) -> "re.Pattern[str]":
-    """Compile a pattern for a path or its end; ``{key}`` and ``*`` in it match any part of a folder or file name."""
-    literal, *parts = _FIELD.split(text)
+def _path_pattern(text: str) -> "re.Pattern[str]":
+    """Compile a pattern for a whole path or URL, or for the last parts of a path.
+
+    ``{key}`` matches a text without slashes, which is the value of the tag; ``*`` also matches an empty one.
+    """
+    literal, *parts = _NAME_OR_STAR.split(text)
     expression = re.escape(literal)
-    for name, after in zip(parts[::2], parts[1::2], strict=True):
-        expression += (f"(?P<{name}>[^/]+)" if name else "[^/]*") + re.escape(after)
+    for key, next_literal in zip(parts[::2], parts[1::2], strict=True):
+        expression += (f"(?P<{key}>[^/]+)" if key else "[^/]*") + re.escape(next_literal)
     try:
-        found = re.compile(f"{'^' if text.startswith('/') or '://' in text else '(?:^|/)'}{expression}$")
+        pattern = re.compile(f"{'^' if text.startswith('/') or '://' in text else '(?:^|/)'}{expression}$")
     except re.error:
-        found = None
-    if found is None or not found.groups or {"{", "}"} & set("".join([literal, *parts[1::2]])):
+        pattern = None
+    if pattern is None or not pattern.groups or {"{", "}"} & set("".join([literal, *parts[1::2]])):
         raise SettingError("", "tag_from", f" {text}: write each name once in braces, of letters, digits and _")
-    return found
+    return pattern
 
 
 @lru_cache
-def _table(name: str) -> Mapping[str, Tags]:
-    """Return the tags in a CSV file by its column ``recording``, which has paths or file names of recordings."""
+def _tags_in_csv(name: str) -> Mapping[str, Tags]:
+    """Return the tags in a CSV file by the text in its column ``recording``: path or file name of a recording."""
     try:
-        text = read_file(Path(name), _MOST).decode()
+        text = read_file(Path(name), _MAX_FILE_SIZE).decode()
         rows = list(csv.DictReader(text.splitlines(), restval=""))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise FormatError("", "tag_from", f" {name}: {getattr(error, 'strerror', None) or error}") from None
@@ -151,11 +174,11 @@ def _table(name: str) -> Mapping[str, Tags]:
     return {row.pop("recording"): {key: value for key, value in row.items() if key and value} for row in rows}
 
 
-def _beside(name: str) -> Tags:
+def _tags_in_json(name: str) -> Tags:
     """Return the tags in the JSON file ``name``, which is next to a recording; none if it does not exist."""
     try:
         with local_copy(name) as path:
-            found = json.decode(read_file(path, _MOST), type=dict[str, str | int | float | bool | None])
+            found = json.decode(read_file(path, _MAX_FILE_SIZE), type=dict[str, str | int | float | bool | None])
     except FileNotFoundError:
         return {}
     except (DecodeError, UnicodeDecodeError) as error:

@@ -1,6 +1,7 @@
-"""Removes recordings and maintains tables: deltalake does the work, perf2x selects the rows.
+"""Removes recordings from a dataset, and maintains its tables: deltalake does the work, perf2x selects the rows.
 
-Rows of the table of recordings are deleted first: without them, the other rows of a recording do not count.
+The rows of a recording in other tables count only if the table of recordings lists it with the *attempt* (one run of a
+writer) that wrote these rows. So its row there is deleted first: a command that is killed later leaves no part of it.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -15,107 +16,116 @@ from perf2x.sources.dataset.delta_tables import DeltaTables, no_retries, written
 from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row
 from perf2x.sources.dataset.sql.table_views import quoted
 
-_DAY = 24 * 3600 * 10**9
-_KEPT_HOURS = 24
-"""Hours to keep files that are no longer in a table, for readers that started earlier."""
+_DAY_NS = 24 * 3600 * 10**9
+_RETENTION_HOURS = 24
+"""Hours for which files that are no longer part of a table are kept, for readers that started earlier."""
 
 
-class Maintained(Struct):
-    """Counts of one run."""
+class MaintenanceReport(Struct):
+    """What one run of ``maintain`` did.
 
-    recordings: int = 0
-    """Number of recordings removed, or to be removed."""
-    of: int = 0
-    before: int = 0
-    """Number of data files before small ones are merged."""
-    after: int = 0
+    ``removed`` of ``total`` recordings were removed or, in a dry run, are to be removed. There were ``files_before``
+    data files before small ones were merged, and ``files_after`` after it; ``vacuumed`` files were deleted because they
+    were no longer part of a table.
+    """
+
+    removed: int = 0
+    total: int = 0
+    files_before: int = 0
+    files_after: int = 0
     vacuumed: int = 0
 
 
-def chosen(part: DatasetPart, names: Sequence[str]) -> list[Row]:
-    """Return the recordings of a part with these names: path (as typed for ``ingest``), file name or id.
+def select_recordings(part: DatasetPart, names: Sequence[str]) -> list[Row]:
+    """Return the recordings with these names among those of a dataset's part; all of them without names.
 
-    Without names, all recordings of the part are returned. Raises OptionError for a name without a recording.
+    A name is a path as given to ``ingest``, a file name, or an id; several recordings may have it. Raises OptionError
+    for a name that no recording has.
     """
-    known: dict[str, list[Row]] = {}
+    rows_by_name: dict[str, list[Row]] = {}
     for row in part.rows:
         source = str(row.values["source"])
         for name in {row.ident, source, PurePath(source).name}:
-            known.setdefault(name, []).append(row)
-    found: dict[str, Row] = {}
+            rows_by_name.setdefault(name, []).append(row)
+    selected: dict[str, Row] = {}
     for name in names:
-        rows = known.get(name) or known.get(str(Path(name).absolute()))
+        rows = rows_by_name.get(name) or rows_by_name.get(str(Path(name).absolute()))
         if rows is None:
             raise OptionError(f"{part.tables.root}: it has no recording {name}")
-        found |= {row.ident: row for row in rows}
-    return list(found.values()) if names else part.rows
+        selected |= {row.ident: row for row in rows}
+    return list(selected.values()) if names else part.rows
 
 
 def remove(tables: DeltaTables, rows: Collection[Row]) -> None:
-    """Remove recordings. Raises OutputError when the dataset cannot be written."""
+    """Remove the recordings with these rows in the table of recordings.
+
+    Raises OutputError if the dataset cannot be written.
+    """
     attempts = {(row.ident, str(row.values["attempt"])) for row in rows}
     for table in reversed(OF_RECORDINGS):
         _delete(tables, table, attempts)
 
 
 def _delete(tables: DeltaTables, table: str, attempts: Iterable[tuple[str, str]]) -> None:
-    """Delete the rows of some attempts to add recordings."""
-    idents: dict[str, list[str]] = {}
+    """Delete the rows in one table that have one of the pairs (id of the recording, attempt)."""
+    idents_by_attempt: dict[str, list[str]] = {}
     for ident, attempt in sorted(attempts):
-        idents.setdefault(attempt, []).append(ident)
-    if idents:
-        any_of = (
-            f"(attempt = {quoted(attempt)} AND recording IN ({', '.join(map(quoted, some))}))"
-            for attempt, some in idents.items()
+        idents_by_attempt.setdefault(attempt, []).append(ident)
+    if idents_by_attempt:
+        conditions = (
+            f"(attempt = {quoted(attempt)} AND recording IN ({', '.join(map(quoted, idents))}))"
+            for attempt, idents in idents_by_attempt.items()
         )
-        predicate = " OR ".join(any_of)
-        tables.change(table, lambda found: found.delete(predicate, **no_retries()))
+        predicate = " OR ".join(conditions)
+        tables.change(table, lambda delta_table: delta_table.delete(predicate, **no_retries()))
 
 
-def maintain(root: str, before_ns: int | None, now_ns: int, *, dry_run: bool = False) -> Maintained:
+def maintain(root: str, before_ns: int | None, now_ns: int, *, dry_run: bool = False) -> MaintenanceReport:
     """Remove orphaned rows, and recordings that began before ``before_ns`` (None: no recordings); merge small files.
 
-    A recording without a start is as old as its rows. ``dry_run`` only counts the recordings to remove. Raises
-    OutputError if the dataset cannot be written.
+    If it is unknown when a recording began, the time at which its rows were written is used. ``now_ns`` is the present
+    time. ``dry_run``: only count the recordings to remove. Raises OutputError if the dataset cannot be written.
     """
     part = DatasetPart(DatasetAddress(root, {}))
-    tables, report = part.tables, Maintained(of=len(part.rows))
+    tables, report = part.tables, MaintenanceReport(total=len(part.rows))
     if part.is_empty:  # the first command may have been killed before all tables existed
         tables.make(())
     if before_ns is not None:
         old = [row for row in part.rows if int(row.values["start_ns"] or written_ns(row.values["attempt"])) < before_ns]
-        report.recordings = len(old)
+        report.removed = len(old)
         if not dry_run:
             remove(tables, old)
     if dry_run:
         return report
-    _remove_orphans(tables, now_ns - _DAY)
-    for table in TABLES:
-        report.before += len(tables.require(table).file_uris())
-        tables.change(table, lambda found: found.optimize.compact(
+    # rows of the last day may belong to a command that is still running
+    _remove_orphans(tables, now_ns - _DAY_NS)
+    for name in TABLES:
+        report.files_before += len(tables.require(name).file_uris())
+        tables.change(name, lambda table: table.optimize.compact(
             max_concurrent_tasks=1, **no_retries(),
         ))  # fmt: skip
-        found = tables.require(table)
-        report.after += len(found.file_uris())
-        report.vacuumed += len(found.vacuum(_KEPT_HOURS, dry_run=False, enforce_retention_duration=False, full=True))
-        found.create_checkpoint()
-        found.cleanup_metadata()
+        table = tables.require(name)
+        report.files_after += len(table.file_uris())
+        deleted = table.vacuum(_RETENTION_HOURS, dry_run=False, enforce_retention_duration=False, full=True)
+        report.vacuumed += len(deleted)
+        table.create_checkpoint()
+        table.cleanup_metadata()
     return report
 
 
 def _remove_orphans(tables: DeltaTables, before_ns: int) -> None:
-    """Delete the rows of attempts that began before a time and are not in the table of recordings.
+    """Delete rows that the table of recordings does not make count, if their attempt began before ``before_ns``.
 
-    Another attempt has replaced them, or their command was killed.
+    Another attempt has replaced them, or the command that wrote them was killed.
     """
-    counted = _attempts(tables, "recordings")
+    listed = _attempts(tables, "recordings")
     for table in OF_RECORDINGS[:-1]:
-        lost = {pair for pair in _attempts(tables, table) if pair not in counted and written_ns(pair[1]) < before_ns}
-        _delete(tables, table, lost)
+        orphans = {pair for pair in _attempts(tables, table) if pair not in listed and written_ns(pair[1]) < before_ns}
+        _delete(tables, table, orphans)
 
 
-def _attempts(tables: DeltaTables, table: str) -> set[tuple[str, str]]:
-    """Return the pairs of recording and attempt in a table's rows."""
-    found, names = tables.require(table), OF_ATTEMPT
-    pairs = tables.read(table, found, tables.files(found), names).group_by(names).aggregate([])
-    return {(one["recording"], one["attempt"]) for one in pairs.to_pylist()}
+def _attempts(tables: DeltaTables, name: str) -> set[tuple[str, str]]:
+    """Return the distinct pairs (id of the recording, attempt) in the rows of a table."""
+    table, columns = tables.require(name), OF_ATTEMPT
+    pairs = tables.read(name, table, tables.files(table), columns).group_by(columns).aggregate([])
+    return {(pair["recording"], pair["attempt"]) for pair in pairs.to_pylist()}

@@ -1,4 +1,7 @@
-"""Symbolizes a whole dataset with a task for each object; the command commits the rows of many objects at once."""
+"""Looks up the names of a dataset's places (addresses in objects), with a task for each object.
+
+Tasks return rows of the table of symbols; the command commits the rows of many objects at once.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import field
 
 from perf2x.base.columnar import Frozen, flatnonzero, sum_of
-from perf2x.fleet.executors import TaskTotals, done
+from perf2x.fleet.executors import TaskTotals, results_of
 from perf2x.model.printable_text import base_name
 from perf2x.sources.dataset.dataset_schema import KEY, arrow
 from perf2x.sources.dataset.delta_tables import DeltaTables
@@ -20,14 +23,14 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 if TYPE_CHECKING:
     import pyarrow
 
-_ROWS = 100_000
+_ROWS_PER_COMMIT = 100_000
 """Approximate number of rows per commit."""
-_AHEAD = 512
-"""Number of objects submitted ahead, so that their places are read meanwhile."""
+_OBJECTS_AT_ONCE = 512
+"""Number of objects whose tasks are submitted together."""
 
 
 class NamingJob(Frozen):
-    """Data shared by all tasks of one run."""
+    """What all tasks of one command have in common."""
 
     root: str
     symbols: SymbolOptions
@@ -35,19 +38,21 @@ class NamingJob(Frozen):
 
 
 class NamingTotals(TaskTotals):
-    """Counts of objects whose places were looked up, and of places."""
+    """Counts of objects (in the inherited fields) and of places."""
 
     places: int = 0
-    """Number of places that had no names before."""
+    """Number of places that were looked up, which had no names before."""
     named: int = 0
+    """Number of these places that have names now."""
     unnamed: list[tuple[str, int, str]] = field(default_factory=list)
     """Objects with places that still have no names: base name, number of places, reason."""
 
 
 def _symbolize_one(code: CodeObject, job: NamingJob) -> "tuple[NamingTotals, pyarrow.Table]":
-    """Symbolize the places of an object, and return rows of names, or of the reason for none.
+    """Look up the places of an object.
 
-    The caller commits them.
+    Returns counts, and rows of the table of symbols, which the caller must commit: one for each place, with its names
+    or the reason why it has none.
     """
     from perf2x.base.diagnostics import Diagnostics
     from perf2x.base.files.unpack_limit import limit_unpacking
@@ -62,39 +67,40 @@ def _symbolize_one(code: CodeObject, job: NamingJob) -> "tuple[NamingTotals, pya
         context = make_context(profile, session, job.symbols, diagnostics, finder)
         (mapped,) = mapped_objects(profile, session)
         resolver = ObjectResolver(profile, context, [source(context) for source in load_symbol_sources()])
-        found = resolver.resolve(mapped)
-    named, places = sum_of(found.count > 0), len(code.places.offset)
-    reason = "" if named == places else found.reason or "no symbol"
-    rows = object_symbols(code.id, code.places, found.names(flatnonzero(found.count)), reason)
+        result = resolver.resolve(mapped)
+    named, places = sum_of(result.count > 0), len(code.places.offset)
+    reason = "" if named == places else result.reason or "no symbol"
+    rows = object_symbols(code.id, code.places, result.names(flatnonzero(result.count)), reason)
     unnamed = [(base_name(mapped.key.name), places - named, reason)] if reason else []
     return NamingTotals(done=1, places=places, named=named, unnamed=unnamed), rows
 
 
 def symbolize(
-    crew: Executor, objects: Iterator[CodeObject], job: NamingJob, report: Callable[[NamingTotals], None], count: int
+    pool: Executor, objects: Iterator[CodeObject], job: NamingJob, report: Callable[[NamingTotals], None], count: int
 ) -> NamingTotals:
-    """Symbolize the places of ``count`` objects; ``report`` is called after each.
+    """Look up the places of ``count`` objects; ``report`` is called after each object.
 
-    Raises OutputError if the dataset cannot be written, Perf2xError if the workers are gone.
+    Raises OutputError if the dataset cannot be written, Perf2xError if the workers are gone. What was looked up before
+    an error is committed.
     """
-    totals, tables, waiting = NamingTotals(count), DeltaTables(job.root), list[Any]()
+    totals, tables, uncommitted = NamingTotals(count), DeltaTables(job.root), list[Any]()
     try:
-        while some := list(islice(objects, _AHEAD)):
-            for _, (one, rows) in done(crew, _symbolize_one, some, job):
-                totals.add(one)
-                waiting.append(rows)
-                if sum(map(len, waiting)) >= _ROWS:
-                    commit_symbols(tables, waiting)
-                    waiting.clear()
+        while next_objects := list(islice(objects, _OBJECTS_AT_ONCE)):
+            for _, (task_totals, rows) in results_of(pool, _symbolize_one, next_objects, job):
+                totals.add(task_totals)
+                uncommitted.append(rows)
+                if sum(map(len, uncommitted)) >= _ROWS_PER_COMMIT:
+                    commit_symbols(tables, uncommitted)
+                    uncommitted.clear()
                 report(totals)
     finally:
-        commit_symbols(tables, waiting)
+        commit_symbols(tables, uncommitted)
     return totals
 
 
 def commit_symbols(tables: DeltaTables, rows: "Sequence[pyarrow.Table]") -> None:
-    """Add names of places to a dataset; existing names stay, reasons for missing ones are replaced."""
+    """Add rows to a dataset's table of symbols: a row with names stays, one with only a reason is replaced."""
     if rows:
-        whole = arrow().concat_tables(rows).combine_chunks().sort_by([(name, "ascending") for name in KEY])
-        same = " AND ".join(f"t.{name} = s.{name}" for name in KEY)
-        tables.merge("symbols", whole, same, "t.reason <> ''")
+        sorted_rows = arrow().concat_tables(rows).combine_chunks().sort_by([(name, "ascending") for name in KEY])
+        is_same_place = " AND ".join(f"t.{name} = s.{name}" for name in KEY)
+        tables.merge("symbols", sorted_rows, is_same_place, "t.reason <> ''")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.errors import FormatError
-from perf2x.fleet.input_names import expanded, local_copy
+from perf2x.fleet.input_names import expand_names, local_copy
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -18,26 +18,26 @@ def test_files_patterns_and_lists_in_order_and_once(tmp_path: Path, monkeypatch:
     (tmp_path / "list").write_text("a.data\n\n  sub/*.data \n")
     monkeypatch.chdir(tmp_path)
     names = ["b.data", "*.data", "odd[1].data", f"file://{tmp_path}/sub/c.data", "gone.data"]
-    found = [Path(one).relative_to(tmp_path).as_posix() for one in expanded(names, ["list"])]
+    found = [Path(one).relative_to(tmp_path).as_posix() for one in expand_names(names, ["list"])]
     assert found == ["b.data", "a.data", "odd[1].data", "sub/c.data", "gone.data"]
-    assert expanded([f"{tmp_path}/**/c.data"], []) == [str(tmp_path / "sub" / "c.data")]
+    assert expand_names([f"{tmp_path}/**/c.data"], []) == [str(tmp_path / "sub" / "c.data")]
 
 
 def test_what_matches_nothing_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="no file matches this pattern"):
-        expanded([f"{tmp_path}/*.data"], [])
+        expand_names([f"{tmp_path}/*.data"], [])
     with pytest.raises(FormatError, match="nothing matches this pattern"):
-        expanded(["memory://nowhere/*.data"], [])
+        expand_names(["memory://nowhere/*.data"], [])
     with pytest.raises(FormatError, match="No such file"):
-        expanded([], [str(tmp_path / "list")])
+        expand_names([], [str(tmp_path / "list")])
     with pytest.raises(FormatError, match="nosuchprotocol"):
-        expanded(["nosuchprotocol://bucket/*"], [])
+        expand_names(["nosuchprotocol://bucket/*"], [])
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_pipe_that_a_pattern_finds_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "p.data")
-    (name,) = expanded([f"{tmp_path}/*.data"], [])
+    (name,) = expand_names([f"{tmp_path}/*.data"], [])
     with pytest.raises(FormatError, match=r"p\.data: not a file; pipes"), local_copy(name):
         pass
 
@@ -46,7 +46,7 @@ def test_objects_of_a_store_are_found_and_copied() -> None:
     store = fsspec.filesystem("memory")
     for name in ("b", "a"):
         store.pipe(f"/bucket/{name}.data", name.encode())
-    first, second = expanded(["memory://bucket/*.data"], [])
+    first, second = expand_names(["memory://bucket/*.data"], [])
     assert (first, second) == ("memory:///bucket/a.data", "memory:///bucket/b.data")
     with local_copy(first) as path:
         assert path.read_bytes() == b"a"

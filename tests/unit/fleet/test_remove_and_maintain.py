@@ -95,7 +95,7 @@ def test_recordings_go_by_name_tag_and_age(data: Path) -> None:
     assert perf2x("fleet", "rm", f"{data}?date=2026-11-21").code == 0
     assert {row["date"] for row in rows(data, "samples")} == {"2026-11-22"}
     start = rows(data, "recordings")[0]["start_ns"]
-    assert maintain(str(data), start + 1, start, dry_run=True).recordings == 3
+    assert maintain(str(data), start + 1, start, dry_run=True).removed == 3
     maintain(str(data), start + 1, start)
     assert not any(rows(data, table) for table in ("samples", "stacks", "places"))
     assert [row["error"] is None for row in rows(data, "recordings")] == [False]  # which says no day, and is new

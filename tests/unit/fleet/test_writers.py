@@ -15,7 +15,7 @@ import pytest
 from perf2x.errors import FormatError
 from perf2x.fleet import ingest as module
 from perf2x.fleet.ingest import Job
-from perf2x.fleet.query import answered
+from perf2x.fleet.query import run_query
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.sources.dataset.dataset_schema import OF_RECORDINGS
@@ -30,7 +30,7 @@ SUM = "SELECT count(*), sum(value), sum(count) FROM samples"
 
 
 def sums(folder: Path) -> list[tuple[Any, ...]]:
-    with answered(folder, SUM) as answer:
+    with run_query(folder, SUM) as answer:
         return list(answer.rows())
 
 
@@ -120,7 +120,7 @@ def test_replace_changes_tags_and_dates(recordings: list[Path], tmp_path: Path) 
     add_recordings(data, [one], {"service": "wbe"}, ["service"])
     before = sums(data)
     totals = add_recordings(data, [one], {"service": "web"})
-    assert (totals.known, totals.retagged, len(rows(data, "recordings"))) == (1, 1, 1)
+    assert (totals.already_present, totals.retagged, len(rows(data, "recordings"))) == (1, 1, 1)
     assert add_recordings(data, [one], {"service": "web"}, replace=True, start_time="file").added == 1
     (row,) = rows(data, "recordings")
     assert (row["tags"], row["service"], row["date"] is None) == ([("service", "web")], "web", False)
@@ -159,7 +159,7 @@ def test_states_that_are_added_together_are_one(tmp_path: Path) -> None:
 def test_what_may_still_grow_is_left(tmp_path: Path) -> None:
     file = tmp_path / "1.data"
     file.write_bytes(cut(recording_of(1), 300))
-    assert add_recordings(tmp_path / "profiles", [file]).left == 1
+    assert add_recordings(tmp_path / "profiles", [file]).postponed == 1
     os.utime(file, (time.time() - 100, time.time() - 100))
     totals = add_recordings(tmp_path / "profiles", [file])
     assert (totals.added, totals.unfinished) == (1, 1)
@@ -198,10 +198,10 @@ def test_stacks_are_written_in_pieces(tmp_path: Path, recordings: list[Path], mo
 
 def test_killed_workers_end_the_run_with_a_sentence(recordings: list[Path], tmp_path: Path) -> None:
     from perf2x.errors import Perf2xError
-    from perf2x.fleet.executors import done, executor
+    from perf2x.fleet.executors import executor, results_of
 
     with pytest.raises(Perf2xError, match="run the same command again"), executor(None, 2) as crew:
-        list(done(crew, end_process, [1, 2], None))
+        list(results_of(crew, end_process, [1, 2], None))
 
 
 def end_process(item: int, job: None) -> None:

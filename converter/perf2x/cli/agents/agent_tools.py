@@ -145,9 +145,9 @@ class AgentTools:
         """Run SQL (DuckDB, read-only) on a dataset of perf2x fleet. Tables: recordings, samples, stacks, places,
         mappings, symbols; views: by_function, by_stack, functions, frames."""
         from perf2x.cli.render.query_result import first_rows, text_lines
-        from perf2x.fleet.query import answered
+        from perf2x.fleet.query import run_query
 
-        with answered(self._files.find(dataset, folder=True), sql) as answer:
+        with run_query(self._files.find(dataset, folder=True), sql) as answer:
             layout, left_out = first_rows(answer, _checked_limit(limit))
         more = [f"… {left_out:,} more rows"] if left_out else []
         return _answer([*text_lines(layout, _SCREEN), *more])

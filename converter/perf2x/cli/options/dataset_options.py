@@ -54,9 +54,9 @@ class WorkerFlags(Frozen):
     @contextlib.contextmanager
     def begin(self, count: int) -> Iterator[Executor]:
         """Provide an executor of at most ``count`` processes; warn if the cluster can be reached without encryption."""
-        from perf2x.fleet.executors import executor, is_open
+        from perf2x.fleet.executors import executor, is_unprotected
 
-        if self.scheduler is not None and is_open(self.scheduler):
+        if self.scheduler is not None and is_unprotected(self.scheduler):
             print_message(
                 f"{self.scheduler}: not encrypted; whoever reaches it can run code there (docs/fleet.md: Workers)"
             )
@@ -121,11 +121,11 @@ def summarize(output: str, totals: "IngestTotals") -> None:
     from perf2x.features.recording_advice.choose_advice import RECORD_DATES
 
     unfinished = f", {totals.unfinished:,} unfinished" if totals.unfinished else ""
-    already = f", {totals.known:,} already present" if totals.known else ""
+    already = f", {totals.already_present:,} already present" if totals.already_present else ""
     added = f"{plural(totals.added, 'recording')} added with {plural(totals.samples, 'sample')}"
     print_message(f"{output}: {added}{unfinished}{already}")
     for count, sentence in (
-        (totals.left, "left for a later run: {}, unfinished and changed just now (--leave-unfinished)"),
+        (totals.postponed, "left for a later run: {}, unfinished and changed just now (--leave-unfinished)"),
         (totals.undated, f"hint: {{}} without wall-clock time. {RECORD_DATES}"),
         (totals.untagged, "{} without some tags (--tag-from)"),
         (totals.retagged, "not changed: {} with other tags; --replace adds them again"),

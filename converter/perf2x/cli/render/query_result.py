@@ -13,13 +13,13 @@ from perf2x.cli.render.csv_table import csv_text
 from perf2x.cli.render.markdown_table import Section, markdown_document
 from perf2x.cli.render.screen import Screen
 from perf2x.cli.render.text_table import Column, Layout, name_column, table_lines
-from perf2x.fleet.query import Answer
+from perf2x.fleet.query import QueryResult
 
 # Rows of CSV that are formatted together.
 _ROWS_AT_ONCE = 1000
 
 
-def _write_csv(answer: Answer, out: BinaryIO) -> None:
+def _write_csv(answer: QueryResult, out: BinaryIO) -> None:
     """Write the headings and all rows; a cell that is a list or a mapping is written as JSON."""
     out.write(csv_text([answer.schema.names]).encode())
     rows = answer.rows()
@@ -27,7 +27,7 @@ def _write_csv(answer: Answer, out: BinaryIO) -> None:
         out.write(csv_text([map(_text, row) for row in chunk]).encode())
 
 
-def _write_json(answer: Answer, out: BinaryIO) -> None:
+def _write_json(answer: QueryResult, out: BinaryIO) -> None:
     """Write an array with an object per row, each on a line; of columns with equal names, the last one counts."""
     separator = "[\n"
     for row in answer.rows():
@@ -36,7 +36,7 @@ def _write_json(answer: Answer, out: BinaryIO) -> None:
     out.write(b"[]\n" if separator == "[\n" else b"\n]\n")
 
 
-def _write_parquet(answer: Answer, out: BinaryIO) -> None:
+def _write_parquet(answer: QueryResult, out: BinaryIO) -> None:
     """Write all rows with DuckDB's types."""
     from pyarrow import parquet
 
@@ -45,7 +45,7 @@ def _write_parquet(answer: Answer, out: BinaryIO) -> None:
             writer.write_batch(batch)
 
 
-WRITERS: dict[str, Callable[["Answer", BinaryIO], None]] = {
+WRITERS: dict[str, Callable[["QueryResult", BinaryIO], None]] = {
     "csv": _write_csv,
     "json": _write_json,
     "parquet": _write_parquet,
@@ -53,7 +53,7 @@ WRITERS: dict[str, Callable[["Answer", BinaryIO], None]] = {
 """Writers of the formats that are written as rows arrive."""
 
 
-def first_rows(answer: Answer, limit: int) -> tuple[Layout, int]:
+def first_rows(answer: QueryResult, limit: int) -> tuple[Layout, int]:
     """Return the first ``limit`` rows (0: all) of a result as columns of a table, and the number of rows left out."""
     rows, left_out = answer.first_rows(limit)
     columns = list(zip(*rows, strict=True)) or [()] * len(answer.schema.names)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf2x.fleet.query import answered
+from perf2x.fleet.query import run_query
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.filters.filter_options import Filters
@@ -140,5 +140,5 @@ def test_queries_find_files_of_tags_with_any_characters(tmp_path: Path) -> None:
     tags = {"version": "2 b/ä%=?'\""}
     add_recordings(tmp_path / "profiles", [CORPUS / "forker" / "perf.data"], tags, ["version"])
     for table in ("samples", "recordings"):
-        with answered(tmp_path / "profiles", f"SELECT DISTINCT version FROM {table}") as answer:
+        with run_query(tmp_path / "profiles", f"SELECT DISTINCT version FROM {table}") as answer:
             assert list(answer.rows()) == [(tags["version"],)]

@@ -53,11 +53,11 @@ def fleet_ingest(
         perf2x fleet ingest --list names.txt -o profiles/ --scheduler tls://scheduler:8786
     """
     from perf2x.fleet.ingest import ingest
-    from perf2x.fleet.input_names import expanded
+    from perf2x.fleet.input_names import expand_names
 
     max_percent = parse_percentage(f"--fail-above-errors {fail_above_errors}", fail_above_errors)
     leave_ns = parse_age("--leave-unfinished", leave_unfinished, "90s, 5m or 12h")
-    sources = expanded(inputs, lists)
+    sources = expand_names(inputs, lists)
     if not sources:
         raise OptionError("name recordings, or files that list them (--list)")
     job = label_flags.job(output, load_options, leave_ns, sources)
@@ -68,6 +68,6 @@ def fleet_ingest(
     progress.close()
     if not quiet:
         summarize(output, totals)
-    failed_percent = 100 * totals.failed / totals.of
+    failed_percent = 100 * totals.failed / totals.total
     if failed_percent > max_percent:
         exit_for_failed_gates([f"{failed_percent:.1f} % of the recordings cannot be read, more than {max_percent:g} %"])

@@ -35,8 +35,9 @@ def fleet_maintain(
         return
     if cutoff_ns is not None:
         verb = "would be removed" if dry_run else "removed"
-        print_message(f"{dataset}: {totals.recordings:,} of {plural(totals.of, 'recording')} {verb}")
+        print_message(f"{dataset}: {totals.removed:,} of {plural(totals.total, 'recording')} {verb}")
     if not dry_run:
         print_message(
-            f"{dataset}: {totals.before:,} files became {totals.after:,}, {totals.vacuumed:,} old ones removed"
+            f"{dataset}: {totals.files_before:,} files became {totals.files_after:,}, "
+            f"{totals.vacuumed:,} old ones removed"
         )

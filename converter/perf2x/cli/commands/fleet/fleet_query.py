@@ -16,7 +16,7 @@ from perf2x.model.setting import Argument, Setting
 from perf2x.sources.dataset.sql.query_limits import QueryLimits
 
 if TYPE_CHECKING:
-    from perf2x.fleet.query import Answer
+    from perf2x.fleet.query import QueryResult
 
 Sql = Annotated[str, Argument("An SQL statement for DuckDB; - reads it from standard input.", metavar="SQL")]
 
@@ -50,7 +50,7 @@ class AnswerFlags(Frozen):
             raise OptionError("parquet is binary; choose a file with -o, or redirect the output")
         return result_format
 
-    def write(self, answer: "Answer", result_format: ResultFormat) -> int:
+    def write(self, answer: "QueryResult", result_format: ResultFormat) -> int:
         """Write the result; return the number of rows that a table omits."""
         from perf2x.base.files.atomic import STDOUT, open_output
         from perf2x.cli.render.query_result import WRITERS, first_rows, markdown_lines, text_lines
@@ -94,11 +94,11 @@ def fleet_query(
         perf2x fleet query profiles/ 'FROM recordings' -o recordings.csv
     """
     from perf2x.base.files.unpack_limit import limit_unpacking
-    from perf2x.fleet.query import answered
+    from perf2x.fleet.query import run_query
 
     result_format = answer_flags.result_format()
     query = _standard_input() if sql == "-" else sql
-    with limit_unpacking(load_options.max_unpacked), answered(dataset, query, query_limits) as answer:
+    with limit_unpacking(load_options.max_unpacked), run_query(dataset, query, query_limits) as answer:
         rows_left_out = answer_flags.write(answer, result_format)
     if rows_left_out and not quiet:
         print_message(f"{rows_left_out:,} more rows; --limit 0 shows all")

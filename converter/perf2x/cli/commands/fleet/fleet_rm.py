@@ -23,7 +23,7 @@ def fleet_rm(dataset: Dataset, recordings: Recordings = (), *, dry_run: DryRun =
         perf2x fleet rm profiles/ recordings/web-1.data --dry-run
         perf2x fleet rm 'profiles/?service=web&date=2026-11-22'
     """
-    from perf2x.fleet.remove_and_maintain import chosen, remove
+    from perf2x.fleet.remove_and_maintain import remove, select_recordings
     from perf2x.sources.dataset.dataset_address import parse_address
     from perf2x.sources.dataset.read.dataset_part import DatasetPart
 
@@ -32,7 +32,7 @@ def fleet_rm(dataset: Dataset, recordings: Recordings = (), *, dry_run: DryRun =
         raise OptionError(f"name the recordings, or their tags: '{dataset}?KEY=VALUE'")
     dataset_part = DatasetPart(address)
     dataset_part.require()
-    rows = chosen(dataset_part, recordings)
+    rows = select_recordings(dataset_part, recordings)
     if not dry_run:
         remove(dataset_part.tables, rows)
     if not quiet:

@@ -92,7 +92,7 @@ def _summarize(dataset: str, totals: "NamingTotals | None", restriction: str) ->
         print_message(f"{dataset}: every place{restriction} that can have a name has one")
         return
     print_message(
-        f"{dataset}: {totals.named:,} of {totals.places:,} places got names, in {plural(totals.of, 'object')}"
+        f"{dataset}: {totals.named:,} of {totals.places:,} places got names, in {plural(totals.total, 'object')}"
     )
     unnamed = sorted(totals.unnamed, key=lambda row: (-row[1], row[0]))  # most places first
     for name, places, reason in unnamed[:_MOST_LISTED]:
