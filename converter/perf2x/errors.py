@@ -15,10 +15,10 @@ _MEMORY_WORDS = (
     "index-sized integer",
     "too large to convert to c ssize_t",
 )
-"""Texts of other exceptions that a lack of memory causes.
+"""Parts of the texts, in lower case, of exceptions other than MemoryError that a lack of memory causes.
 
-Libraries cannot be loaded, threads cannot start, C functions fail without a reason because an allocation failed (two
-texts of CPython), or sizes do not fit 32 bits (CPython and numpy).
+In the order above: a library cannot be loaded, a thread cannot start, a C function fails without a reason because an
+allocation failed (two texts of CPython), or a size does not fit 32 bits (CPython and numpy).
 """
 
 
@@ -34,7 +34,7 @@ class Perf2xError(Exception):
 
 
 class FormatError(Perf2xError):
-    """The input cannot be read as a recording; the text names the place, and what was expected and found there."""
+    """The input cannot be read as a recording; the text says where, what was expected there, and what was found."""
 
 
 class OptionError(Perf2xError):
@@ -46,7 +46,10 @@ class SettingError(OptionError):
 
 
 class SeveralFunctionsError(OptionError):
-    """A name that several functions may have: ``candidates`` has each with its cost, the highest first."""
+    """The user's name for a function fits several: ``candidates`` maps the full name of each to its cost as text.
+
+    The function with the highest cost comes first.
+    """
 
     def __init__(self, typed: str, candidates: Mapping[str, str]) -> None:
         super().__init__(f"{typed!r} may be any of {len(candidates)} functions; name one of them in full")
@@ -61,14 +64,20 @@ class OutputError(Perf2xError):
     """The output cannot be written at the requested path."""
 
 
-def reason(before: str, error: Exception) -> tuple[str, ...]:
-    """Return the arguments of an error that has another error as its reason."""
-    first, *settings = error.args if isinstance(error, Perf2xError) else (str(error),)
-    return f"{before}: {first}", *settings
+def reason(prefix: str, error: Exception) -> tuple[str, ...]:
+    """Return arguments for a Perf2xError: the text is ``prefix``, a colon, and the text of ``error``.
+
+    Names of settings in ``error`` stay separate arguments, so that the command line can replace them.
+    """
+    first, *others = error.args if isinstance(error, Perf2xError) else (str(error),)
+    return f"{prefix}: {first}", *others
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Return whether an exception or one of its causes means that memory is short: numpy rewords failed imports."""
+    """Return whether an exception, or one of its causes, means that memory is short.
+
+    Causes count, because numpy, for instance, raises an ImportError of its own after a library could not be loaded.
+    """
     while error is not None:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
             return True

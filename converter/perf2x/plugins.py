@@ -1,12 +1,12 @@
 """Public API for plugins: output formats, symbol sources and commands. Tests import from ``perf2x.testing``.
 
-- Output format: subclass ``Format``, and annotate each option with a ``Setting``. Its ``Needs`` declare what it reads
-  of the ``Profile`` and its tables, or of the ``View``.
+- Output format: subclass ``Format``, and annotate each field that is an option with a ``Setting``. Its property
+  ``needs`` returns ``Needs``: which optional parts of the ``View``, the profile that it writes, it uses.
 - Symbol source: subclass ``SymbolSource``. It receives ``Context`` and ``Dso``, and returns ``Symbols`` with a
   ``Function`` for each name.
 - Command: a function whose parameters are annotated with ``Setting`` or ``Argument``.
 
-All raise subclasses of ``Perf2xError``.
+Errors that users should see as one sentence are subclasses of ``Perf2xError``.
 """
 
 from importlib import import_module

@@ -1,4 +1,7 @@
-"""Starts tasks in a thread before their results are needed; pays off for work that mostly runs outside Python."""
+"""Starts tasks in a thread before their results are needed.
+
+This saves time if the tasks mostly run outside the interpreter lock, as when pyarrow reads files.
+"""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -13,8 +16,9 @@ Made = TypeVar("Made")
 def started(tasks: Mapping[str, Callable[[], Made]]) -> dict[str, Callable[[], Made]]:
     """Start tasks in a thread, one after another, and return a function for each that waits for the task's result.
 
-    The function returns the result, or raises what the task raised. Where address space is limited, of which a thread
-    needs some, the tasks themselves are returned, so that each runs when its function is called.
+    The function returns the result, or raises what the task raised. If address space is limited (ulimit -v), no thread
+    is started, because its stack would take some of it: the tasks themselves are returned, and each runs when it is
+    called.
     """
     if address_space_left() is not None:
         return dict(tasks)

@@ -7,4 +7,4 @@ from msgspec import Struct, field
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Frozen(Struct, frozen=True):
-    """Base class of immutable structs; equality and hash are those of the fields."""
+    """Base class of immutable structs; two objects are equal, and have equal hashes, if their fields are equal."""

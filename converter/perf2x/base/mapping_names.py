@@ -1,4 +1,4 @@
-"""Tells what a mapping is by the name that the kernel or perf recorded: a file, a vDSO, JIT code or memory."""
+"""Says what a mapping is, from the name that the kernel or perf recorded: a file, a vDSO, JIT code or memory."""
 
 import re
 
@@ -14,7 +14,10 @@ def is_vdso(name: str) -> bool:
 
 
 def is_real_path(recorded: str) -> bool:
-    """Return whether a mapping's name is a path, unlike ``[vdso]``, ``//anon``, ``anon_inode:…`` or ``/memfd:…``."""
+    """Return whether a mapping's name is the path of a file on disk.
+
+    Names such as ``[vdso]``, ``//anon``, ``anon_inode:…`` and ``/memfd:…`` are not, nor are devices.
+    """
     if not recorded.startswith("/") or recorded.startswith(("//", "/memfd:", "/SYSV", "/dev/", "/anon_hugepage")):
         return False
     return "\0" not in recorded
@@ -27,8 +30,8 @@ def is_object(recorded: str, has_build_id: bool) -> bool:
     (deleted)`` with a build id is a library that was loaded from memory; without a build id, it is memory that a JIT
     compiler wrote code to.
     """
-    in_memory = has_build_id and recorded.startswith("/") and not recorded.startswith("//")
-    return in_memory or is_real_path(without_deleted(recorded))
+    may_be_elf_in_memory = has_build_id and recorded.startswith("/") and not recorded.startswith("//")
+    return may_be_elf_in_memory or is_real_path(without_deleted(recorded))
 
 
 def without_deleted(recorded: str) -> str:

@@ -15,20 +15,21 @@ def student(confidence: float, comparisons: int, freedom: int) -> float:
     """
     if freedom < 1:
         return 0.0
-    freedom, tail = min(freedom, 500), (1 - confidence) / max(comparisons, 1)
+    # beyond 500 degrees of freedom, the distribution hardly changes
+    freedom, outside = min(freedom, 500), (1 - confidence) / max(comparisons, 1)
     low, high = 0.0, math.pi / 2
-    for _ in range(60):
+    for _ in range(60):  # each step halves the interval; 60 reach the precision of a float
         angle = (low + high) / 2
-        low, high = (angle, high) if 1 - _within(angle, freedom) > tail else (low, angle)
+        low, high = (angle, high) if 1 - _probability_within(angle, freedom) > outside else (low, angle)
     return math.sqrt(freedom) * math.tan(low)
 
 
-def _within(angle: float, freedom: int) -> float:
+def _probability_within(angle: float, freedom: int) -> float:
     """Return the probability that |t| is below ``sqrt(freedom) * tan(angle)``."""
-    odd, cosine = freedom % 2, math.cos(angle)
-    term = total = cosine if odd else 1.0
-    for step in range(2 + odd, freedom, 2):
+    is_odd, cosine = freedom % 2, math.cos(angle)
+    term = series = cosine if is_odd else 1.0
+    for step in range(2 + is_odd, freedom, 2):
         term *= (step - 1) / step * cosine * cosine
-        total += term
-    inner = math.sin(angle) * total if freedom > 1 else 0.0
-    return 2 / math.pi * (angle + inner) if odd else inner
+        series += term
+    product = math.sin(angle) * series if freedom > 1 else 0.0
+    return 2 / math.pi * (angle + product) if is_odd else product

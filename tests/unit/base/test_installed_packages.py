@@ -80,7 +80,7 @@ def test_a_package_without_metadata_is_left_out_when_the_library_says_so(monkeyp
             raise FileNotFoundError("no METADATA")
 
     monkeypatch.setattr(metadata, "distributions", lambda: [Damaged()])
-    monkeypatch.setattr(installed_packages, "_are_hidden", lambda: True)
+    monkeypatch.setattr(installed_packages, "_need_library", lambda: True)
     installed_packages._packages.cache_clear()
     assert entry_points("perf2x.emitters") == []
 

@@ -1,4 +1,4 @@
-"""Constants and layouts of structs that the kernel and perf define."""
+"""Constants and struct layouts of the kernel and of the perf tool, and of DWARF, named as there."""
 
 from perf2x.base.abi.hardware_trace import hardware_trace, is_decoded
 from perf2x.base.abi.perffile import (

@@ -30,8 +30,8 @@ class PointerBase(IntEnum):
     ALIGNED = 0x50
 
 
-POINTER_INDIRECT = 0x80
-POINTER_OMIT = 0xFF
+POINTER_INDIRECT = 0x80  # DW_EH_PE_indirect: the encoded number is the address of the pointer
+POINTER_OMIT = 0xFF  # DW_EH_PE_omit: there is no pointer
 
 
 class Operator(IntEnum):

@@ -5,7 +5,8 @@ Sources of truth: include/uapi/linux/perf_event.h for the bits, tools/perf/util/
 
 from collections.abc import Iterator, Sequence
 
-_HIT, _MISS = 1 << 1, 1 << 2
+_HIT, _MISS = 1 << 1, 1 << 2  # bits of mem_lvl and of mem_dtlb
+# names of bits as perf prints them, from bit 0 up
 _OPS = ("N/A", "LOAD", "STORE", "PFETCH", "EXEC")
 _LEVELS = (
     "N/A", "HIT", "MISS", "L1", "LFB/MAB", "L2", "L3", "Local RAM", "Remote RAM (1 hop)", "Remote RAM (2 hops)",
@@ -15,7 +16,8 @@ _LEVEL_NUMBERS = {
     1: "L1", 2: "L2", 3: "L3", 4: "L4", 5: "L2 MHB", 6: "Memory-side Cache", 7: "L0", 8: "Uncached", 9: "CXL",
     10: "I/O", 11: "Any cache", 12: "LFB/MAB", 13: "RAM", 14: "PMEM",
 }  # fmt: skip
-_UNKNOWN_LEVEL = 15
+_UNKNOWN_LEVEL = 15  # PERF_MEM_LVLNUM_NA
+# names of distances by mem_hops
 _HOPS = ("", "core, same node", "node, same socket", "socket, same board", "board")
 _SNOOPS = ("N/A", "None", "Hit", "Miss", "HitM")
 _SNOOPS_BEYOND = ("Fwd", "Peer")

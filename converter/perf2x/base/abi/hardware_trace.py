@@ -33,21 +33,28 @@ _PARAMETERS = ("cpu", "parameters", "midr", "pmu_type", "min_interval", "event_f
 
 
 def hardware_trace(number: int, words: Sequence[int]) -> dict[str, Any]:
-    """Describe a recording's hardware trace: its kind, and how perf makes samples from it; unknown kinds have no name.
+    """Describe a recording's hardware trace as the section ``hardware_trace`` of a session's features.
 
-    ``number`` and ``words`` are the kind and the rest of AUXTRACE_INFO. For Arm SPE, ``words`` contain the event type
-    and, if a newer perf recorded them, parameters of each CPU (arm_spe_alloc_metadata in tools/perf/util/arm-spe.c).
+    ``number`` and ``words`` are the kind and the rest of AUXTRACE_INFO; unknown kinds have no name. For Arm SPE,
+    ``words`` are the event type and a flag or, from a newer perf, a header (version, size of the header, event type,
+    number of CPUs) and as many parameters for each CPU (arm_spe_alloc_metadata in tools/perf/util/arm-spe.c).
     """
     kind = KINDS.get(number, TraceKind(""))
-    known: dict[str, Any] = {"type": number, "name": kind.name, "itrace": kind.itrace}
+    facts: dict[str, Any] = {"type": number, "name": kind.name, "itrace": kind.itrace}
     if kind.name != ARM_SPE or not words:
-        return known
+        return facts
     if len(words) == 2:  # event type, and whether each CPU had a buffer
-        return known | {"pmu_type": words[0]}
-    _, head, pmu_type, count = (*words, 0, 0, 0)[:4]
-    size = (len(words) - head) // count if count else 0
-    rows = [words[head + size * row : head + size * (row + 1)] for row in range(count)] if size > 1 else []
-    return known | {"pmu_type": pmu_type, "cpus": [dict(zip(_PARAMETERS, row[1:], strict=False)) for row in rows]}
+        return facts | {"pmu_type": words[0]}
+    _, header_size, pmu_type, cpu_count = (*words, 0, 0, 0)[:4]
+    size = (
+        (len(words) - header_size) // cpu_count if cpu_count else 0
+    )  # words for each CPU; the first is a magic number
+    cpus = (
+        [words[header_size + size * row : header_size + size * (row + 1)] for row in range(cpu_count)]
+        if size > 1
+        else []
+    )
+    return facts | {"pmu_type": pmu_type, "cpus": [dict(zip(_PARAMETERS, cpu[1:], strict=False)) for cpu in cpus]}
 
 
 def is_decoded(features: Mapping[str, Any]) -> bool:

@@ -11,10 +11,8 @@ import threading
 from collections.abc import Iterator
 from typing import BinaryIO
 
-_MAX_QUEUED = 16
-"""Maximum number of chunks that wait for the thread; with more, ``write`` waits."""
-_GZIP_LEVEL = 4
-"""Level 6 takes two and a half times as long, and its output is 4 % smaller."""
+_MAX_QUEUED = 16  # maximum number of chunks that wait for the thread; with more, ``write`` waits
+_GZIP_LEVEL = 4  # level 6 takes two and a half times as long, and its output is 4 % smaller
 
 
 class BackgroundWriter(io.BufferedIOBase):

@@ -12,8 +12,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-_SYSROOT = "PERF2X_SYSROOT"
-"""Name of the environment variable."""
+_SYSROOT = "PERF2X_SYSROOT"  # name of the environment variable
 DEBUG_DIR = "/usr/lib/debug"
 PERF_MAP_DIR = "/tmp"
 PROC = "/proc"

@@ -30,8 +30,7 @@ RECORDS = 500_000
 """Number of records that any input may have, in addition to one for each byte on disk."""
 _RESERVE = 1 << 30
 """Bytes of a disk to leave free; on a disk of less than 20 GiB, a twentieth of it."""
-_BYTES_PER_CHECK = 64 << 20
-"""Bytes to write between two measurements of free space."""
+_BYTES_PER_CHECK = 64 << 20  # bytes to write between two measurements of free space
 
 _max_unpacked: contextvars.ContextVar[int | None] = contextvars.ContextVar("max_unpacked", default=None)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
