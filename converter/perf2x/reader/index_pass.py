@@ -2,8 +2,8 @@
 
 It walks over the blocks of records. From each block, session records go to the session builder, other records except
 samples to the side-band decoder. Of samples, only the event is kept, by the id in the record; everything else in them
-is decoded in the sample pass. The exception are group reads (PERF_SAMPLE_READ): a sample's period is the growth of a
-counter since the sample before in time, which may be anywhere in the file, so all counter values are collected here.
+is decoded in the sample pass. Group reads (PERF_SAMPLE_READ) are an exception: the period is what a counter grew by
+since the previous sample in time, which may be anywhere in the file, so all counter values are collected here.
 """
 
 from collections import Counter

@@ -1,13 +1,11 @@
 """Converts the counts of ``perf stat record`` to samples without a stack.
 
 perf stat reads its counters in rounds: a STAT record for each reading, then a STAT_ROUND with the round's time. In each
-round, we make a sample of each event, thread and CPU, whose period is what the counters grew by since the round
-before; if counts of all CPUs are added up (aggr_mode AGGR_GLOBAL), the CPUs' counters share a sample. A sample of value
-0 at the beginning makes timelines start there. Totals are those of ``perf stat report``: if a counter had to share the
-hardware with others, its growth is extrapolated (perf_counts_values__scale in tools/lib/perf/evsel.c), and readings
-after the last round are left out.
-
-::
+round, we make a sample of each event, thread and CPU, whose period is what the counter grew by since the round before.
+If perf stat adds up the counts of all CPUs (aggr_mode AGGR_GLOBAL), the counters of all CPUs share a sample. A sample
+of value 0 at the beginning makes timelines start there. Totals are those of ``perf stat report``: if a counter had to
+share the hardware with others, its growth is extrapolated (perf_counts_values__scale in tools/lib/perf/evsel.c), and
+readings after the last round are left out. An example with AGGR_GLOBAL::
 
     records   STAT CPU 0 cycles: 500, STAT CPU 1 cycles: 900, STAT_ROUND 100 ms, STAT CPU 0 cycles: 700 …
     samples   cycles: 0 at 1 ns, cycles: 1400 at 100 ms …

@@ -62,10 +62,10 @@ def decode_samples(
 ) -> tuple[Samples, Bools, Bools | None]:
     """Decode the samples of a block that contains only samples of one layout.
 
-    ``event`` (n,) is the index of each sample's event; ``periods`` (events,) has the period of samples whose layout
-    lacks one. Returns the samples; (n,) which are complete; and (n,) which have registers in the unknown layout of a
-    newer kernel, so that their later fields are missing (None if no sample has). Unwanted fields are skipped, but their
-    lengths are checked: which samples are complete does not depend on ``want``.
+    ``event`` (n,) is the index of each sample's event. ``periods`` (events,) has the periods of samples that do not
+    record one. Returns three things: the samples; (n,) whether each is complete; and (n,) whether its registers have an
+    unknown layout, of a newer kernel, so that its later fields could not be read (None if that is so for no sample).
+    Unwanted fields are skipped, but their lengths are checked: ``want`` does not change which samples are complete.
     """
     cursor = FieldCursor(block)
     columns: _Columns = {"time": None, "cpu": None, "addr": None, "extra": {}}

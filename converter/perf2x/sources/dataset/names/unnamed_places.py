@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import pyarrow
 
 _FACTS = ("recording", "arch", "kernel", "kernel_build_id", "host")
-# kernel return addresses are looked up as addresses of instructions, too: only names show which of them are
+# A return address of the kernel is looked up a second time, as the address of an instruction: only names show which of
+# them are interrupted instructions.
 _UNNAMED = """
 CREATE TEMP TABLE unnamed AS
 WITH nameless AS (FROM places WHERE lines IS NULL AND NOT is_local AND file <> '')

@@ -59,7 +59,10 @@ _ROOT_FRAMES = {synthetic_object(name): kind for kind, name in ROOT_FRAME_NAMES.
 
 
 class _ValuesByNumber(Frozen):
-    """A value for each numbered row of each recording: ``value[start[recording] + number]``."""
+    """Maps the numbers of a table in each recording to values, such as the numbers of places to locations.
+
+    The value of a number is ``value[start[recording] + number]``.
+    """
 
     start: I64
     """(recordings + 1,)"""
@@ -68,7 +71,8 @@ class _ValuesByNumber(Frozen):
     def of(self, recording: I64, number: I64, kind: str, source: str) -> I64:
         """Return (n,) the value of each ``number`` (n,) of a ``recording`` (n,); −1 for number −1.
 
-        Raises FormatError for a number that the recording does not have; ``kind`` is what the numbers number.
+        Raises FormatError for a number that the recording does not have; ``kind`` says what has these numbers, such as
+        "stack".
         """
         row = self.start[recording] + number
         if ((number < -1) | (row >= self.start[1:][recording])).any():
