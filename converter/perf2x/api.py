@@ -299,7 +299,7 @@ def _check_limit(limit: int) -> None:
 def _emitter(
     to: FormatName | Emitter | None, target: str, settings: Mapping[str, object] | None
 ) -> tuple[str, Emitter]:
-    """The name of a format, for messages, and its emitter."""
+    """Return the name of the output format, for messages, and its emitter."""
     if to is None or isinstance(to, str):
         name = to or format_of(target)
         check_output_name(name, target)
@@ -317,6 +317,7 @@ def _load_options(symbols: SymbolOptions | None, options: ReadOptions | TableOpt
 
 
 def _decode_strings(column: Strings) -> npt.NDArray[np.object_]:
+    """Return (n,) the string of each row as a str object."""
     distinct = np.empty(len(column.distinct), np.object_)
     distinct[:] = column.distinct
     return distinct[column.indices]

@@ -53,8 +53,8 @@ class Diagnostics(Struct):
     def add(self, name: str, advice: str, count: int = 1, where: str = "", severity: Severity | None = None) -> None:
         """Add ``count`` to the counter ``name`` (snake_case).
 
-        Its advice, place and severity are those of the first call. The severity of names that this module does not list
-        is LOSS.
+        ``advice`` says what the user can do, ``where`` is where this occurred; of both, and of ``severity``, a counter
+        keeps those of the first call. Without ``severity``, it is the one in _WORDS, or LOSS for other names.
         """
         if count <= 0:
             return
@@ -77,12 +77,12 @@ class Diagnostics(Struct):
 
     @contextmanager
     def apart(self) -> Iterator[dict[str, Count]]:
-        """Count what happens inside the block separately, in the yielded mapping."""
-        others, self.counts = self.counts, {}
+        """Count what happens inside the block separately, in the yielded mapping, and not in ``counts``."""
+        counts_before, self.counts = self.counts, {}
         try:
             yield self.counts
         finally:
-            self.counts = others
+            self.counts = counts_before
 
     @property
     def lost(self) -> int:

@@ -1,7 +1,8 @@
 """Runs work in forked processes, which share this process's memory without copying; only results are sent back.
 
 Either this process receives the result of every worker, in order (`run_in_processes`), or workers merge their results
-in pairs, so that this process receives a few large ones (`join_from_processes`)::
+in pairs, so that this process receives a few large ones (`join_from_processes`). For eight processes, of which 0 is
+this one, an arrow is a result that is sent::
 
     0 ◀─ 1     2 ◀─ 3     4 ◀─ 5     6 ◀─ 7        all four at once
     0 ◀─────── 2          4 ◀─────── 6
@@ -93,10 +94,10 @@ def _partners(number: int, count: int) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _forked(count: int, there: Callable[[int, Sequence[Connection]], Any]) -> Iterator[Sequence[Connection]]:
-    """Start workers 1 to ``count`` - 1, as many as possible; yield their connections and end them on exit.
+    """Start workers 1 to ``count`` - 1, or as many as the system allows; yield their connections, and end them on exit.
 
-    ``there`` gets the number of its process and the connections of all workers. Reading from the connection of a worker
-    that could not be started raises EOFError.
+    Each worker calls ``there`` with its number and the connections of all workers, from which it can receive results.
+    Reading from the connection of a worker that could not be started raises EOFError.
     """
     context = fork_context()
     pipes: list[tuple[Connection, Connection]] = []
@@ -122,6 +123,7 @@ def _forked(count: int, there: Callable[[int, Sequence[Connection]], Any]) -> It
 
 
 def _wide_pipe(context: ForkContext) -> tuple[Connection, Connection]:
+    """Create a pipe for large results: the end to read from, and the end to write to."""
     ours, theirs = context.Pipe(duplex=False)
     widen_pipe(ours.fileno())
     return ours, theirs
