@@ -70,8 +70,8 @@ def expected(profile: Profile, sort: str) -> dict[str, list[Any]]:
     cells = [(one, one.cells(keys, sort)) for one in table.beside]
     return {
         "\n".join(key): [
-            [shown(column[row], one.whole, is_long=False) for one, column in cells],
-            [f"{one.name} {shown(column[row], one.whole, is_long=True)}" for one, column in cells],
+            [shown(column[row], one.overall, is_long=False) for one, column in cells],
+            [f"{one.name} {shown(column[row], one.overall, is_long=True)}" for one, column in cells],
         ]
         for row, key in enumerate(keys)
     }
@@ -155,7 +155,7 @@ def test_lines_have_the_columns_of_annotate(seen: dict[str, dict[str, Any]]) -> 
     lines = profile.listings.functions[0].sources[0].lines
     for line, row in zip(lines, rows, strict=True):
         cells = beside.cells(line.own)
-        assert same(row[2:-2], [shown(cells[one.name], one.whole, is_long=True) for one in beside.columns])
+        assert same(row[2:-2], [shown(cells[one.name], one.overall, is_long=True) for one in beside.columns])
     assert [name for name in COLUMNS if name in detail.split("\n")] == list(COLUMNS)
 
 

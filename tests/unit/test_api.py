@@ -178,6 +178,6 @@ def test_a_negative_number_of_rows_is_refused() -> None:
 def test_a_table_of_totals_is_a_line_and_tells_shares() -> None:
     whole = perf2x.top(str(ROOT / "examples/deferred/perf.data"), symbols=None, by="thread", limit=2).whole
     assert repr(whole) == "Totals(cpu-clock: 1,799 samples, 1.80 s, 6 rows)"
-    assert [whole.share(row.self) for row in whole.rows] == [row.self / whole.whole for row in whole.rows]
+    assert [whole.share(row.self) for row in whole.rows] == [row.self / whole.cost for row in whole.rows]
     assert sum(whole.share(row.self) for row in whole.rows) == pytest.approx(1)
-    assert replace(whole, whole=0).share(0) == 0
+    assert replace(whole, cost=0).share(0) == 0

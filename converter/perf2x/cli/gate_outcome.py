@@ -57,7 +57,7 @@ class Verdict(Frozen):
             return cls("no baseline", [reason], notes)
         text = "nothing exceeds its limit" + (f" ({', '.join(limit.text for limit in limits)})" if limits else "")
         if growth is not None and not comparison.normalize:
-            change = format_change(comparison.whole_after - comparison.before.whole, comparison.before.whole)
+            change = format_change(comparison.cost_after - comparison.before.cost, comparison.before.cost)
             text += f"; the total changed by {change}"
         return cls("passed", [text], notes)
 
@@ -91,7 +91,7 @@ def _sample_shortage(comparison: "Comparison") -> Iterator[str]:
     A total without samples is that of perf stat's counts, which have no sampling noise, so it is always enough.
     """
     for side, name in ((comparison.after, "the recording"), (comparison.before, "the earlier recording")):
-        if side.samples < _MIN_SAMPLES and (side.samples or not side.whole):
+        if side.samples < _MIN_SAMPLES and (side.samples or not side.cost):
             samples = plural(side.samples, "sample")
             yield f"{name} has {samples}, and a comparison needs {_MIN_SAMPLES}: record for longer"
             return

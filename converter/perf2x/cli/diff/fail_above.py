@@ -114,7 +114,7 @@ class DiffGate(Frozen):
             (check.kind, *row.key): row for row in sorted(over_limit, key=lambda row: (-row.moved(self.sort), row.key))
         }
         if check.with_total:
-            total = check.comparison.whole_change(self.flags.confidence, limited_share)
+            total = check.comparison.total_change(self.flags.confidence, limited_share)
             verdict.intervals[TOTAL] = total.interval(self.sort)
             over_limit_by_key = (
                 {TOTAL: total} | over_limit_by_key if total.moved(self.sort) > check.allowed else over_limit_by_key
@@ -173,7 +173,7 @@ class DiffGate(Frozen):
 
         ``of_total`` is the text after the first figure, "" for the total itself.
         """
-        total_before = check.comparison.before.whole
+        total_before = check.comparison.before.cost
         before, after = (format_percent(value, total_before) for value in row.sides(self.sort))
         of_total += f", from {before} to {after}" * (check.kind == "share")
         low, high = (format_change(limit, total_before) for limit in row.interval(self.sort))
@@ -241,8 +241,8 @@ class _Check(Frozen):
         equal.
         """
         comparison = comparison_by(kind)
-        check = cls(limit, kind, comparison, limit.percent / 100 * comparison.before.whole)
-        if not comparison.before.whole:
+        check = cls(limit, kind, comparison, limit.percent / 100 * comparison.before.cost)
+        if not comparison.before.cost:
             return check
         changes = comparison.lines if limit.kind != "total" else []
         matching = [row for row in changes if row.name == limit.pattern or fnmatchcase(row.name, limit.pattern)]

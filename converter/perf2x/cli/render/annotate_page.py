@@ -10,7 +10,7 @@ from perf2x.cli.render.text_table import HEAD, Column, table_lines
 from perf2x.model.number_format import format_amount, format_percent
 from perf2x.model.printable_text import base_name, plain, short
 from perf2x.model.profile import CodeListing, Costs, FunctionListing, InstructionCost, SourceListing, View
-from perf2x.model.totals.event_columns import LineColumns, cell_text, event_columns, wholes
+from perf2x.model.totals.event_columns import LineColumns, cell_text, event_columns, overall_cells
 from perf2x.model.totals.totals import weights
 
 GAP = "⋮"
@@ -71,7 +71,7 @@ def listing_report(profile: View, columns: Sequence[str] = ()) -> Report:
             "event": shown_event.name,
             "unit": shown_event.unit,
             "value": shown_event.total,
-            **({"columns": wholes(shown_event.other_columns.columns)} if columns else {}),
+            **({"columns": overall_cells(shown_event.other_columns.columns)} if columns else {}),
             "functions": [_function_facts(function, shown_event) for function in listings.functions],
         }
 
@@ -207,7 +207,7 @@ def _table(
         *(
             Column(
                 short(column.name, HEAD),
-                [cell_text(by_name[column.name], column.whole) if by_name else "" for by_name in cells],
+                [cell_text(by_name[column.name], column.overall) if by_name else "" for by_name in cells],
             )
             for column in shown_event.other_columns.columns
         ),

@@ -59,7 +59,7 @@ def change_layouts(table: DiffTable) -> list[Layout]:
 def _amounts(table: DiffTable, head: str, field: str) -> Column:
     """Return the column of a field of ``Change``, such as ``self_before``."""
     before = table.whole
-    return Column(head, [format_amount(getattr(row, field), before.unit, before.whole) for row in table.rows])
+    return Column(head, [format_amount(getattr(row, field), before.unit, before.cost) for row in table.rows])
 
 
 def difference_facts(table: DiffTable, confidence: float) -> dict[str, Any]:
@@ -67,8 +67,8 @@ def difference_facts(table: DiffTable, confidence: float) -> dict[str, Any]:
     return {
         "event": table.whole.event,
         "unit": table.whole.unit,
-        "before": table.whole.whole,
-        "after": table.comparison.whole_after,
+        "before": table.whole.cost,
+        "after": table.comparison.cost_after,
         "confidence": confidence,
         "rows": [
             {

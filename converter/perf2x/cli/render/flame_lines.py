@@ -42,7 +42,7 @@ def graph_lines(profile: Profile, table: TopTable, value: str, limit: int, scree
         for index, row in enumerate(flatnonzero((boxes.depth == depth) & is_visible).tolist()):
             (left, right), frame = ends[:, row].astype(int).tolist(), int(boxes.frame[row])
             label = _label(
-                plain(frames.name[frame]), format_percent(int(boxes.total[row]), table.whole.whole), right - left
+                plain(frames.name[frame]), format_percent(int(boxes.total[row]), table.whole.cost), right - left
             )
             edge = "|" if screen.colors is None else " "
             style = f"#22211f on {_shades(frames, frame)[index % 2]}"

@@ -12,7 +12,7 @@ from perf2x.kernel.load_result import Loaded
 from perf2x.model.filters.frame_presets import RUNTIMES
 from perf2x.model.number_format import format_amount, format_percent
 from perf2x.model.profile import numbered_names
-from perf2x.model.totals.event_columns import wholes
+from perf2x.model.totals.event_columns import overall_cells
 from perf2x.tools.tables.top_rows import TopTable, linked_functions
 
 
@@ -49,7 +49,7 @@ def _hints(table: TopTable, loaded: Loaded) -> Iterator[str]:
     The first hint: no function has a fifth of the cost by itself, and more than a third is in inlined functions. The
     second: more than a quarter of the rows belong to a runtime, such as Python's.
     """
-    event_total = table.whole.whole
+    event_total = table.whole.cost
     if not any(5 * row.self > event_total for row in table.whole.rows):
         inlined, linked = linked_functions(loaded.profile, table.value)
         costliest = (f"{name} {format_percent(cost, event_total)}" for name, cost in linked.items() if cost)
@@ -73,8 +73,8 @@ def total_layouts(table: TopTable) -> list[Layout]:
     totals, rows, sort, shown = table.whole, table.rows, table.sort, table.shown
 
     def amounts_and_shares(column: str, costs: Sequence[int]) -> list[Column]:
-        amounts = [format_amount(cost, totals.unit, totals.whole) for cost in costs]
-        styles = [heat(cost, totals.whole) for cost in costs] if column == sort else ""
+        amounts = [format_amount(cost, totals.unit, totals.cost) for cost in costs]
+        styles = [heat(cost, totals.cost) for cost in costs] if column == sort else ""
         return [Column(column, amounts), Column("", shown[column], styles)]
 
     costs = {"self": [row.self for row in rows], "total": [row.total for row in rows]}
@@ -96,7 +96,7 @@ def total_facts(table: TopTable) -> dict[str, Any]:
         "event": totals.event,
         "unit": totals.unit,
         "samples": totals.samples,
-        "value": totals.whole,
-        **({"columns": wholes(table.beside)} if table.beside else {}),
+        "value": totals.cost,
+        **({"columns": overall_cells(table.beside)} if table.beside else {}),
         "rows": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
     }

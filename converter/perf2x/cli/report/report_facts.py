@@ -44,7 +44,7 @@ def changes_of(pair: RecordingPair, growth: GateVerdict, confidence: float, limi
         "recording": pair.sources[0],
         "normalized": pair.normalize,
         "significant": excludes_zero(
-            growth.intervals.get(TOTAL) or table.comparison.whole_change(confidence).self_interval
+            growth.intervals.get(TOTAL) or table.comparison.total_change(confidence).self_interval
         ),
         "moved": len(table.moved),
         "moved_significantly": sum(row.significant("self") for row in table.moved),

@@ -103,7 +103,7 @@ def _parts(
         yield _functions("Hottest functions with all that they call", tables.by_total, tables, warning)
         yield _Part(
             "Hottest paths" + warning.replace("some", "some callers"),
-            [*_paths(tables.paths, tables.by_self.whole.whole)],
+            [*_paths(tables.paths, tables.by_self.whole.cost)],
         )
         yield _Part("Objects", (), tables.objects, total_layouts(tables.objects))
         yield _Part("Threads", (), tables.threads, total_layouts(tables.threads))

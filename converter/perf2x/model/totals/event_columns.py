@@ -37,9 +37,9 @@ class EventColumn(SelectedColumn):
         return len(self.tables) > 1
 
     @property
-    def whole(self) -> Cell:
+    def overall(self) -> Cell:
         """The event's cost, or the ratio, of all samples together."""
-        return self.cell([(table.whole, table.squares) for table in self.tables])
+        return self.cell([(table.cost, table.squares) for table in self.tables])
 
     def cells(self, keys: Sequence[Key], sort: str) -> list[Cell]:
         """Return the column's cells for the rows with these keys; ``sort`` is the kind of cost, self or total."""
@@ -51,7 +51,7 @@ class EventColumn(SelectedColumn):
         if not self.is_ratio:
             return costs[0][0]
         dividend, divisor = (
-            Measured(*cost, table.squares / (table.whole or 1)) for cost, table in zip(costs, self.tables, strict=True)
+            Measured(*cost, table.squares / (table.cost or 1)) for cost, table in zip(costs, self.tables, strict=True)
         )
         return _ratio(dividend, divisor, self.factor)
 
@@ -69,7 +69,7 @@ class EventColumn(SelectedColumn):
 
     def texts(self, keys: Sequence[Key], sort: str) -> list[str]:
         """Return the cells as text: costs in percent of the event, ratios with their limits."""
-        return [cell_text(cell, self.whole) for cell in self.cells(keys, sort)]
+        return [cell_text(cell, self.overall) for cell in self.cells(keys, sort)]
 
 
 def event_columns(profile: Profile, by: str, value: str, names: Sequence[str]) -> list[EventColumn]:
@@ -117,9 +117,9 @@ def column_measures(profile: Profile, names: Sequence[str]) -> list[Measure]:
     return [Measure(row, value, profile.events[row].unit) for row in rows for value in ("period", "samples")]
 
 
-def wholes(columns: Sequence[EventColumn]) -> dict[str, Cell]:
+def overall_cells(columns: Sequence[EventColumn]) -> dict[str, Cell]:
     """Return by column name the cost, or the ratio, of all samples together."""
-    return {column.name: column.whole for column in columns}
+    return {column.name: column.overall for column in columns}
 
 
 def with_rows_of(table: Totals, columns: Sequence[EventColumn]) -> Totals:
@@ -142,15 +142,15 @@ def _ratio(dividend: Measured, divisor: Measured, factor: int) -> Estimate | Non
     return value, low, high
 
 
-def cell_text(cell: Cell, whole: Cell) -> str:
-    """Return ``12.3 %`` for a cost, whose total is ``whole``; for a ratio ``1.2 (0.98–1.5)``; a dash for None.
+def cell_text(cell: Cell, overall: Cell) -> str:
+    """Return ``12.3 %`` for a cost, as a share of ``overall``; for a ratio ``1.2 (0.98–1.5)``; a dash for None.
 
     Limits are left out if they are equal to the ratio, as for exact counts.
     """
     if cell is None:
         return "–"
     if isinstance(cell, int):
-        return format_percent(cell, whole if isinstance(whole, int) else 0)
+        return format_percent(cell, overall if isinstance(overall, int) else 0)
     value, low, high = map(number_text, cell)
     return value if cell[1] == cell[2] else f"{value} ({low}–{high})"
 

@@ -72,7 +72,7 @@ class Totals(Frozen):
     """``nanoseconds``, ``count`` or ``samples``."""
     samples: int
     """0 for counts of perf stat."""
-    whole: int
+    cost: int
     """Cost of all samples."""
     rows: Sequence[Total]
     squares: float = 0.0
@@ -80,11 +80,11 @@ class Totals(Frozen):
 
     def __repr__(self) -> str:
         rows = plural(len(self.rows), "row")
-        return f"Totals({self.event}: {self.samples:,} samples, {format_amount(self.whole, self.unit)}, {rows})"
+        return f"Totals({self.event}: {self.samples:,} samples, {format_amount(self.cost, self.unit)}, {rows})"
 
     def share(self, cost: int) -> float:
         """Return a cost as a share of the cost of all samples, from 0 to 1."""
-        return cost / self.whole if self.whole else 0.0
+        return cost / self.cost if self.cost else 0.0
 
     def sorted_by(self, sort: str) -> list[Total]:
         """Return the rows by the cost selected by ``sort`` (self or total), highest first, then by name."""

@@ -48,9 +48,9 @@ class ColumnChange(Frozen):
 
         A ``~`` marks changes of ratios that noise explains.
         """
-        whole = self.before.tables[0].whole
+        total_before = self.before.tables[0].cost
         return [
-            format_change(after - before, whole)
+            format_change(after - before, total_before)
             if isinstance(before, int) and isinstance(after, int)
             else _change_text(before, after)
             for before, after in self.pairs(keys, sort)
@@ -100,7 +100,7 @@ class DiffTable(ResultTable):
         work: Work | None,
     ) -> None:
         largest_first = sorted(changes, key=lambda row: (-abs(row.moved(shown.sort)), *row.key))
-        least = max(comparison.before.whole, 1)  # changes below 1/SMALLEST_PART of it are shown as 0.0 %
+        least = max(comparison.before.cost, 1)  # changes below 1/SMALLEST_PART of it are shown as 0.0 %
         self.moved = [row for row in largest_first if shown.all or abs(row.moved(shown.sort)) * SMALLEST_PART >= least]
         """All changed rows, largest changes first, including those beyond the limit."""
         self.comparison = comparison
@@ -124,13 +124,13 @@ class DiffTable(ResultTable):
     @property
     def measured(self) -> str:
         """Both totals, how costs were scaled, and what ``~`` means."""
-        before, after = self.comparison.before, self.comparison.whole_after
-        whole = f"{format_amount(before.whole, before.unit)} before, {format_amount(after, before.unit)} after"
+        before, after = self.comparison.before, self.comparison.cost_after
+        totals = f"{format_amount(before.cost, before.unit)} before, {format_amount(after, before.unit)} after"
         marked = any(_uncertain(row, column) for row in self.rows for column in COLUMNS)
         hosts = self.comparison.hosts
         notes = _compared_note(self.work, self.comparison.normalize) + ("; ~ may be noise" if marked else "")
         notes += f", of samples or among {hosts.freedom + 1} hosts" if marked and hosts else ""
-        return f"{whole} ({format_change(after - before.whole, before.whole)}){notes}"
+        return f"{totals} ({format_change(after - before.cost, before.cost)}){notes}"
 
     @property
     def unmoved_note(self) -> str:
@@ -156,11 +156,11 @@ class DiffTable(ResultTable):
     @property
     def shown(self) -> Mapping[str, Sequence[str]]:
         """Factors, and changes in percent of the total before, marked with ``~`` if noise explains them; then names."""
-        whole, changes = self.comparison.before.whole, {}
+        total_before, changes = self.comparison.before.cost, {}
         for column in COLUMNS:
             changes[f"{column} ×"] = [format_factor(*row.sides(column)) for row in self.rows]
             changes[f"{column} change"] = [
-                "~" * _uncertain(row, column) + format_change(row.moved(column), whole) for row in self.rows
+                "~" * _uncertain(row, column) + format_change(row.moved(column), total_before) for row in self.rows
             ]
         return changes | self.texts_beside | self.objects_and_names
 

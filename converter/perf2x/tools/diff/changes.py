@@ -96,12 +96,12 @@ class Comparison(Frozen, dict=True):
     @property
     def scale(self) -> float:
         """The factor for every row of ``after``."""
-        return self.before.whole / self.after.whole if self.normalize and self.after.whole else self.factor
+        return self.before.cost / self.after.cost if self.normalize and self.after.cost else self.factor
 
     @property
-    def whole_after(self) -> int:
+    def cost_after(self) -> int:
         """The total of ``after``, scaled to the work of ``before``."""
-        return round(self.after.whole * self.factor)
+        return round(self.after.cost * self.factor)
 
     def changes(self, confidence: float = 0.95) -> list[Change]:
         """Return the lines of both tables by name, with intervals that hold for all lines at once."""
@@ -157,21 +157,21 @@ class Comparison(Frozen, dict=True):
 
         A function of ``after`` with a name similar to one that vanished counts as one of both.
         """
-        wholes, rows = (self.before.whole, self.after.whole * self.scale), self.lines
-        if not all(wholes) or not rows:
+        sums, rows = (self.before.cost, self.after.cost * self.scale), self.lines
+        if not all(sums) or not rows:
             return ""
-        vanished = [row.name for row in rows if not row.total_after and row.self_before >= _COMMON * wholes[0]]
+        vanished = [row.name for row in rows if not row.total_after and row.self_before >= _COMMON * sums[0]]
         common = [0, 0]
         for row in rows:
-            appeared = not row.total_before and row.self_after >= _COMMON * wholes[1]
+            appeared = not row.total_before and row.self_after >= _COMMON * sums[1]
             if (row.total_before and row.total_after) or (appeared and close_names(row.name, vanished, 1)):
                 common = [cost + side for cost, side in zip(common, row.sides("self"), strict=True)]
-        is_little = all(cost < _COMMON * whole for cost, whole in zip(common, wholes, strict=True))
+        is_little = all(cost < _COMMON * total for cost, total in zip(common, sums, strict=True))
         return "hardly any of the cost is in functions of both" if is_little else ""
 
-    def whole_change(self, confidence: float, comparisons: float = 1) -> Change:
+    def total_change(self, confidence: float, comparisons: float = 1) -> Change:
         """Return the change of the total as a line; its interval takes the number of samples as random, too."""
-        (old, new), (before, after) = self._wholes, (self.before.whole, self.whole_after)
+        (old, new), (before, after) = self._sums, (self.before.cost, self.cost_after)
         deviations, host_deviations = self._deviations(confidence, comparisons)
         limits = interval(old, new.scaled(self.factor), deviations)
         limits = _widened(limits, after - before, host_deviations * (self.hosts.whole if self.hosts else 0))
@@ -191,16 +191,16 @@ class Comparison(Frozen, dict=True):
     @cached_property
     def _both(self) -> float:
         """The sum of both totals; at least 1."""
-        return max(self.before.whole + self.after.whole * self.scale, 1)
+        return max(self.before.cost + self.after.cost * self.scale, 1)
 
     @cached_property
-    def _wholes(self) -> tuple[Measured, Measured]:
+    def _sums(self) -> tuple[Measured, Measured]:
         """The sums of all samples before and after, as recorded; an empty side has the other's typical weight."""
-        typical = [table.squares / table.whole if table.whole else 0.0 for table in (self.before, self.after)]
+        typical = [table.squares / table.cost if table.cost else 0.0 for table in (self.before, self.after)]
         old_typical, new_typical = typical[0] or typical[1], typical[1] or typical[0]
         return (
-            Measured(self.before.whole, self.before.squares, old_typical),
-            Measured(self.after.whole, self.after.squares, new_typical),
+            Measured(self.before.cost, self.before.squares, old_typical),
+            Measured(self.after.cost, self.after.squares, new_typical),
         )
 
     @cached_property
@@ -213,11 +213,11 @@ class Comparison(Frozen, dict=True):
 
     def _interval(self, old: tuple[int, float], new: tuple[int, float], deviations: float) -> Interval:
         """Return the limits of the change from ``old`` to ``new``: pairs of cost and sum of squared weights."""
-        old_whole, new_whole = self._wholes
-        before = Measured(*old, old_whole.typical)
-        after = Measured(*new, new_whole.typical).scaled(self.scale)
+        old_sum, new_sum = self._sums
+        before = Measured(*old, old_sum.typical)
+        after = Measured(*new, new_sum.typical).scaled(self.scale)
         if self.normalize:
-            return share_interval(before, old_whole, after, new_whole.scaled(self.scale), deviations)
+            return share_interval(before, old_sum, after, new_sum.scaled(self.scale), deviations)
         return interval(before, after, deviations)
 
 

@@ -85,7 +85,7 @@ class MovedCode(Frozen):
             old, new, (low, high) = compared.together(keys, self.sort)
             if (low <= 0 <= high or (vanished and abs(new - old) * 10 <= old)) and new - old <= self.allowed:
                 old, new, _ = self.limited.together(keys, self.sort)
-                total = self.limited.before.whole
+                total = self.limited.before.cost
                 return f"{format_percent(old, total)} before and {format_percent(new, total)} after"
         return ""
 

@@ -49,7 +49,7 @@ class TopTable(ResultTable):
     @property
     def measured(self) -> str:
         """Return the number of samples, their sum, ratios of the total, and how many rows are shown."""
-        ratios = "".join(f", {one.name} {cell_text(one.whole, None)}" for one in self.beside if one.is_ratio)
+        ratios = "".join(f", {one.name} {cell_text(one.overall, None)}" for one in self.beside if one.is_ratio)
         rows = plural(len(self.whole.rows), self.by)
         if self.by == "thread" and self._threads != len(self.whole.rows):
             rows = f"{plural(len(self.whole.rows), 'name')} of {plural(self._threads, 'thread')}"
@@ -62,10 +62,10 @@ class TopTable(ResultTable):
         time = f" in {self._duration_ns / 1e9:.3f} s" if self._duration_ns else ""
         samples = (
             f"{plural(whole.samples, 'sample')}, "
-            if (whole.samples and whole.event != WEIGHT) or not whole.whole
+            if (whole.samples and whole.event != WEIGHT) or not whole.cost
             else ""
         )
-        return f"{samples}{format_amount(whole.whole, whole.unit)}{time}"
+        return f"{samples}{format_amount(whole.cost, whole.unit)}{time}"
 
     @property
     def columns(self) -> Mapping[str, Sequence[object]]:
@@ -79,8 +79,8 @@ class TopTable(ResultTable):
     @property
     def shown(self) -> Mapping[str, Sequence[str]]:
         """Shares of the total, objects and names."""
-        whole = self.whole.whole
-        shares = {column: [format_percent(cost, whole) for cost in costs] for column, costs in self._costs.items()}
+        total = self.whole.cost
+        shares = {column: [format_percent(cost, total) for cost in costs] for column, costs in self._costs.items()}
         return shares | self.texts_beside | self.objects_and_names
 
     @property

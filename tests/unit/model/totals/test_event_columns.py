@@ -57,14 +57,14 @@ def cell_of(name: str, function: str, sort: str = "self", profile: Profile = CPU
 )
 def test_ratios(name: str, slow: float, whole: float) -> None:
     column = event_columns(CPU, "function", "period", [name])[0]
-    for cell, value in ((cell_of(name, "slow"), slow), (column.whole, whole)):
+    for cell, value in ((cell_of(name, "slow"), slow), (column.overall, whole)):
         assert isinstance(cell, tuple)
         assert cell[0] == pytest.approx(value, rel=1e-5)
         assert cell[1] < cell[0] < cell[2]
 
 
 def test_totals_have_ratios_of_all_that_is_called() -> None:
-    assert cell_of("ipc", "main", "total") == event_columns(CPU, "function", "period", ["ipc"])[0].whole
+    assert cell_of("ipc", "main", "total") == event_columns(CPU, "function", "period", ["ipc"])[0].overall
 
 
 def test_few_samples_tell_no_ratio() -> None:
@@ -139,7 +139,7 @@ def test_tables_have_rows_for_what_only_other_events_have() -> None:
     table = TopTable(CPU, "function", "self", "period", 0, ["cache-misses"])
     found = dict(zip(table.columns["name"], table.columns["self_cache-misses"], strict=True))
     assert found == {"slow": 40 * PERIOD, "cold": 5 * PERIOD, "fast": 0, "rare": 0, "main": 0}
-    assert sum(found.values()) == totals(CPU, "cache-misses").whole
+    assert sum(found.values()) == totals(CPU, "cache-misses").cost
     assert next(iter(table.columns["name"])) == "slow"
 
 

@@ -123,9 +123,9 @@ def test_a_side_without_samples_is_as_uncertain_as_one_sample_of_the_other() -> 
     """None before and 4 of weight 1000 after are no news, 5 are; and the other way round."""
     for count, known in ((4, False), (5, True)):
         some, none = profile({"f": count}, weight=1000), profile({})
-        assert excludes_zero(compared(none, some).whole_change(0.95).self_interval) is known
-        low, high = compared(none, some).whole_change(0.95).self_interval
-        assert compared(some, none).whole_change(0.95).self_interval == pytest.approx((-high, -low))
+        assert excludes_zero(compared(none, some).total_change(0.95).self_interval) is known
+        low, high = compared(none, some).total_change(0.95).self_interval
+        assert compared(some, none).total_change(0.95).self_interval == pytest.approx((-high, -low))
 
 
 def test_the_difference_is_after_less_before() -> None:
