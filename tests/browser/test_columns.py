@@ -67,7 +67,7 @@ def expected(profile: Profile, sort: str) -> dict[str, list[Any]]:
     """Cells and lines of the tooltip by function."""
     table = TopTable(profile, "function", sort, "period", 0, COLUMNS)
     keys = [(row.name, row.object) for row in table.rows]
-    cells = [(one, one.cells(keys, sort)) for one in table.beside]
+    cells = [(one, one.cells(keys, sort)) for one in table.other_columns]
     return {
         "\n".join(key): [
             [shown(column[row], one.overall, is_long=False) for one, column in cells],

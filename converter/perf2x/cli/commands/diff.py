@@ -95,7 +95,7 @@ def _remarks(
     for source, loaded in zip(pair.sources, (pair.before, pair.after), strict=True):
         for line in verbose_lines(loaded) if verbose else warning_lines(loaded):
             yield f"{source}: {line}"
-    yield from pair.left_out(table.beside)
+    yield from pair.left_out(table.other_columns)
     if written:
         yield written
     yield from (f"perf2x: {line}" for line in growth.notes)

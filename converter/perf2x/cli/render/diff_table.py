@@ -94,7 +94,9 @@ def _other_event_facts(table: DiffTable) -> list[dict[str, list[float | None]]]:
     A name is that of the cost, self or total, an underscore, and that of the event or ratio.
     """
     pairs_by_name = {
-        f"{column}_{change.name}": change.pairs(table.keys, column) for change in table.beside for column in COLUMNS
+        f"{column}_{change.name}": change.pairs(table.keys, column)
+        for change in table.other_columns
+        for column in COLUMNS
     }
     return [
         {name: [*map(number_of, pairs[index])] for name, pairs in pairs_by_name.items()}

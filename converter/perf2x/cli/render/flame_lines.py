@@ -29,7 +29,7 @@ def graph_lines(profile: Profile, table: TopTable, value: str, limit: int, scree
     Each level of calls is one line; a caller is above the functions that it calls. Boxes whose width rounds to no cell
     are left out.
     """
-    yield from screen.sentence(f"{short(table.whole.event)}: {table.size}", "bold")
+    yield from screen.sentence(f"{short(table.whole.event)}: {table.summary}", "bold")
     weighed = replace(profile, samples=replace(profile.samples, value=weights(profile, value)))
     frames, cells = location_frames(weighed), screen.room or WITHOUT_TERMINAL
     boxes = boxes_of(weighed, frames, profile.default_event, 0.5 / cells, _MAX_BOXES)

@@ -66,7 +66,7 @@ def side_columns(table: Any) -> tuple[list[Column], list[Column], Column]:
 
     They are: other events and ratios; objects, no column if rows have none; names.
     """
-    other_events = [Column(short(head, HEAD), texts) for head, texts in table.texts_beside.items()]
+    other_events = [Column(short(head, HEAD), texts) for head, texts in table.other_column_texts.items()]
     has_objects = table.by in ("function", "data-object")
     objects = [name_column("object", [row.object or "–" for row in table.rows], "dim")] if has_objects else []
     return other_events, objects, name_column(table.by, [row.name for row in table.rows])
@@ -78,13 +78,13 @@ def lines_on_screen(table: "ResultTable", layouts: Sequence[Layout], screen: Scr
     ``layouts`` are those of ``table_lines``.
     """
     yield from screen.sentence(f"{short(table.whole.event, _EVENT_WIDTH)}: {table.measured}", "bold")
-    yield from table_lines(layouts, screen) if len(table) or not table.nothing else [table.nothing]
+    yield from table_lines(layouts, screen) if len(table) or not table.no_rows_note else [table.no_rows_note]
 
 
 def markdown_section(table: "ResultTable", layouts: Sequence[Layout], notes: Iterable[str] = ()) -> Section:
     """Return a table in Markdown, in its widest layout, below the event, its total and the notes in Markdown."""
     heading = f"{code(table.whole.event, _EVENT_WIDTH)}: {escape_tildes(table.measured)}"
-    remarks = [*([] if len(table) or not table.nothing else [table.nothing]), *notes]
+    remarks = [*([] if len(table) or not table.no_rows_note else [table.no_rows_note]), *notes]
     layout = [column if column.head else column.with_head("share") for column in without_bars(layouts)[0]]
     return Section("; ".join([heading, *remarks]), layout)
 

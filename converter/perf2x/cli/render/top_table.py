@@ -27,7 +27,7 @@ def remarks(table: TopTable, loaded: Loaded, *, verbose: bool = False) -> Iterat
 
     shown = {
         table.whole.event.removeprefix("latency:"),
-        *(totals.event for column in table.beside for totals in column.tables),
+        *(totals.event for column in table.other_columns for totals in column.tables),
     }
     default_event, names = loaded.profile.default_event, numbered_names(loaded.profile.events)
     # an event whose name occurs several times has a number after it, and is not the one shown
@@ -97,6 +97,6 @@ def total_facts(table: TopTable) -> dict[str, Any]:
         "unit": totals.unit,
         "samples": totals.samples,
         "value": totals.cost,
-        **({"columns": overall_cells(table.beside)} if table.beside else {}),
+        **({"columns": overall_cells(table.other_columns)} if table.other_columns else {}),
         "rows": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
     }

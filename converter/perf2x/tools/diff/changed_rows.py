@@ -94,7 +94,7 @@ class DiffTable(ResultTable):
         changes: Iterable[Change],
         shown: Shown,
         sources: tuple[str, str],
-        beside: Sequence[ColumnChange],
+        other_columns: Sequence[ColumnChange],
         notes: Sequence[str],
         renamed_objects: Sequence[tuple[str, str]],
         work: Work | None,
@@ -105,7 +105,7 @@ class DiffTable(ResultTable):
         """All changed rows, largest changes first, including those beyond the limit."""
         self.comparison = comparison
         self.whole = comparison.before
-        self.nothing = f"no {shown.by} changed"
+        self.no_rows_note = f"no {shown.by} changed"
         self.rows: list[Change] = self.moved[: shown.limit or None]
         self.by = shown.by
         self.sort = shown.sort
@@ -118,7 +118,7 @@ class DiffTable(ResultTable):
         """Names before and after of objects that are one object in the table."""
         self.work = work
         """The units of work on both sides, if costs are compared per unit."""
-        self.beside = beside
+        self.other_columns = other_columns
         """Other events and ratios; for latencies, their periods."""
 
     @property
@@ -151,7 +151,7 @@ class DiffTable(ResultTable):
             for index, end in enumerate(("low", "high")):
                 found[f"{column}_change_{end}"] = [rounded(row.interval(column))[index] for row in self.rows]
             found[f"{column}_significant"] = [row.significant(column) for row in self.rows]
-        return found | self.columns_beside
+        return found | self.other_column_values
 
     @property
     def shown(self) -> Mapping[str, Sequence[str]]:
@@ -162,7 +162,7 @@ class DiffTable(ResultTable):
             changes[f"{column} change"] = [
                 "~" * _uncertain(row, column) + format_change(row.moved(column), total_before) for row in self.rows
             ]
-        return changes | self.texts_beside | self.objects_and_names
+        return changes | self.other_column_texts | self.objects_and_names
 
 
 def _compared_note(work: Sequence[float] | None, normalized: bool) -> str:

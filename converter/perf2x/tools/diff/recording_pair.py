@@ -98,16 +98,16 @@ class RecordingPair:
 
     def table(self, shown: Shown, changes: Iterable[Change], columns: Sequence[str] = ()) -> DiffTable:
         """Return a table of the ``changes`` to show, with columns of other events."""
-        beside = list(self._columns(shown.by, columns))
+        other_columns = list(self._columns(shown.by, columns))
         compared = self.compared(shown.by)
-        notes = [*self.notes, *self.left_out(beside)]
-        return DiffTable(compared, changes, shown, self.sources, beside, notes, self.renamed_objects, self.work)
+        notes = [*self.notes, *self.left_out(other_columns)]
+        return DiffTable(compared, changes, shown, self.sources, other_columns, notes, self.renamed_objects, self.work)
 
-    def left_out(self, beside: Iterable[ColumnChange]) -> Iterator[str]:
+    def left_out(self, other_columns: Iterable[ColumnChange]) -> Iterator[str]:
         """Yield a sentence that lists the sampled events shown neither by the comparison nor by a column."""
         profile = self.before.profile
         shown = {event.name for event in profile.events[profile.default_event :][:1]}
-        shown |= {part.event for one in beside for part in one.before.tables}
+        shown |= {part.event for column in other_columns for part in column.before.tables}
         events = [event for loaded in (self.before, self.after) for event in sampled_events(loaded.profile)]
         others = [name for name in dict.fromkeys(events) if name not in shown]
         if others:

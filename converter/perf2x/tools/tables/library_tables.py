@@ -36,9 +36,9 @@ class ResultTable(ABC):
     """What a row is: function, object or thread."""
     sort: str
     """The column that rows are sorted by: ``self`` or ``total``."""
-    beside: Sequence[Any] = ()
+    other_columns: Sequence[Any] = ()
     """Other events and ratios, as EventColumn or ColumnChange."""
-    nothing = ""
+    no_rows_note = ""
     """The sentence to show if there are no rows."""
 
     @property
@@ -72,18 +72,18 @@ class ResultTable(ABC):
         return {"object": [row.object for row in self.rows], self.by: [row.name for row in self.rows]}
 
     @property
-    def columns_beside(self) -> dict[str, Sequence[object]]:
+    def other_column_values(self) -> dict[str, Sequence[object]]:
         """Return columns of other events and ratios."""
         columns: dict[str, Sequence[object]] = {}
-        for other in self.beside:
+        for other in self.other_columns:
             for sort in COLUMNS:
                 columns |= other.columns(self.keys, sort)
         return columns
 
     @property
-    def texts_beside(self) -> dict[str, list[str]]:
+    def other_column_texts(self) -> dict[str, list[str]]:
         """Return headings and cells of other events and ratios, for the sort column."""
-        return {f"{self.sort} {other.name}": other.texts(self.keys, self.sort) for other in self.beside}
+        return {f"{self.sort} {other.name}": other.texts(self.keys, self.sort) for other in self.other_columns}
 
     @property
     def heading(self) -> str:

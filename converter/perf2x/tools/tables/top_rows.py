@@ -20,20 +20,20 @@ class TopTable(ResultTable):
         self, profile: Profile, by: str, sort: str, value: str, limit: int, columns: Sequence[str] = ()
     ) -> None:
         waits = [
-            one.name
-            for row, one in enumerate(profile.events)
-            if one.is_wait and row != profile.default_event and row in profile.samples.event
+            event.name
+            for row, event in enumerate(profile.events)
+            if event.is_wait and row != profile.default_event and row in profile.samples.event
         ]
-        self.beside = event_columns(profile, by, value, columns or waits * (value == "period"))
+        self.other_columns = event_columns(profile, by, value, columns or waits * (value == "period"))
         """Other events and ratios."""
-        self.whole = with_rows_of(totals(profile, None, by, value), self.beside)
+        self.whole = with_rows_of(totals(profile, None, by, value), self.other_columns)
         """The event, its unit, its number of samples and their sum, and all rows, unsorted."""
         self.by, self.value = by, value
-        self._threads = _threads_shown(profile, self.beside) if by == "thread" else 0
+        self._threads = _threads_shown(profile, self.other_columns) if by == "thread" else 0
         self.limit = limit or None
         self._sort_by(sort)
         if value == "latency":
-            self.beside = [EventColumn("period", (), tables=(totals(profile, None, by),))]
+            self.other_columns = [EventColumn("period", (), tables=(totals(profile, None, by),))]
         self._duration_ns = profile.meta.duration_ns
 
     def sorted_by(self, sort: str) -> "TopTable":
@@ -49,14 +49,16 @@ class TopTable(ResultTable):
     @property
     def measured(self) -> str:
         """Return the number of samples, their sum, ratios of the total, and how many rows are shown."""
-        ratios = "".join(f", {one.name} {cell_text(one.overall, None)}" for one in self.beside if one.is_ratio)
+        ratios = "".join(
+            f", {column.name} {cell_text(column.overall, None)}" for column in self.other_columns if column.is_ratio
+        )
         rows = plural(len(self.whole.rows), self.by)
         if self.by == "thread" and self._threads != len(self.whole.rows):
             rows = f"{plural(len(self.whole.rows), 'name')} of {plural(self._threads, 'thread')}"
-        return f"{self.size}{ratios}; showing {len(self.rows):,} of {rows}"
+        return f"{self.summary}{ratios}; showing {len(self.rows):,} of {rows}"
 
     @property
-    def size(self) -> str:
+    def summary(self) -> str:
         """Return the number of samples, their sum, and the duration of the recording."""
         whole = self.whole
         time = f" in {self._duration_ns / 1e9:.3f} s" if self._duration_ns else ""
@@ -74,23 +76,23 @@ class TopTable(ResultTable):
         Ratios also have ``self_X_low``, ``self_X_high`` …, which are None without enough samples. Latencies have
         ``period``.
         """
-        return self.names_and_objects | self._costs | self.columns_beside
+        return self.names_and_objects | self._costs | self.other_column_values
 
     @property
     def shown(self) -> Mapping[str, Sequence[str]]:
         """Shares of the total, objects and names."""
         total = self.whole.cost
         shares = {column: [format_percent(cost, total) for cost in costs] for column, costs in self._costs.items()}
-        return shares | self.texts_beside | self.objects_and_names
+        return shares | self.other_column_texts | self.objects_and_names
 
     @property
     def _costs(self) -> dict[str, Sequence[int]]:
         return {"self": [row.self for row in self.rows], "total": [row.total for row in self.rows]}
 
 
-def _threads_shown(profile: Profile, beside: Sequence[EventColumn]) -> int:
+def _threads_shown(profile: Profile, other_columns: Sequence[EventColumn]) -> int:
     """Return the number of threads with samples of the default event or the other events shown."""
-    events = [profile.default_event, *(row for one in beside for row in one.events)]
+    events = [profile.default_event, *(row for column in other_columns for row in column.events)]
     shown = as_int64(unique(profile.samples.thread[np.isin(profile.samples.event, events)]))
     return count_threads(take_rows_of(profile.threads, shown))
 
