@@ -129,8 +129,8 @@ def _function_lines(function: FunctionListing, shown_event: _ShownEvent, screen:
         own_of_copy = sum(row.own[0] for row in code.rows)
         rows = list(code_rows(code, function))
         yield from _table("address", rows, own_of_copy, max(own, total), shown_event, screen) if rows else ()
-    if function.places > len(function.code):
-        yield f"{function.places - len(function.code):,} more places with less cost are left out"
+    if function.copy_count > len(function.code):
+        yield f"{function.copy_count - len(function.code):,} more places with less cost are left out"
     yield ""
 
 

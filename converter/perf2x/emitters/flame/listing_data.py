@@ -27,7 +27,7 @@ def _function(function: FunctionListing) -> dict[str, Any]:
     return {
         "name": clean(function.name),
         "object": clean(function.object),
-        "left": function.places - len(function.code),
+        "left": function.copy_count - len(function.code),
         "sources": [_source(source) for source in function.sources],
         "code": [_code(code, function) for code in function.code],
     }

@@ -156,8 +156,8 @@ def _with_offset(name: str, offset: int) -> str:
     return f"{name}+{offset:#x}" if offset else name
 
 
-MOST_PLACES = 8
-"""Maximum number of linked functions to show for a listed one, which may be inlined into hundreds."""
+MOST_COPIES = 8
+"""Maximum number of copies of a function's code to show; a function may be inlined into hundreds of others."""
 
 
 def with_instructions(
@@ -187,8 +187,8 @@ def with_instructions(
         rows = [row for row, function in enumerate(functions) if np.isin(function.locations, locations).any()]
         codes = [_listing(functions[row], listing, own[first[row] :], total[first[row] :]) for row in rows]
         codes.sort(key=lambda code: (-sum(row.own[0] for row in code.rows if row.is_own), code.object, code.start))
-        shown = tuple(codes[:MOST_PLACES])
-        result.append(replace(listing, code=shown, places=len(codes), text=_texts(shown, texts, locations)))
+        shown = tuple(codes[:MOST_COPIES])
+        result.append(replace(listing, code=shown, copy_count=len(codes), text=_texts(shown, texts, locations)))
     return result
 
 

@@ -97,7 +97,7 @@ class FunctionListing(Frozen):
     """Source files, highest cost first."""
     code: tuple[CodeListing, ...] = ()
     """The copies of the function's code with the highest costs, highest first."""
-    places: int = 0
+    copy_count: int = 0
     """The number of copies, of which ``code`` may leave some out if a function is inlined often."""
     text: dict[str, dict[int, str]] = field(default_factory=dict)
     """Text of the source lines of ``code``, by path and line number; empty if no file was read."""

@@ -103,9 +103,9 @@ def test_both_syntaxes() -> None:
 
 
 def test_few_places_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instruction_costs, "MOST_PLACES", 0)
+    monkeypatch.setattr(instruction_costs, "MOST_COPIES", 0)
     one = function(listed(function="walk", assembly=True), "walk")
-    assert (one.places, one.code) == (1, ())
+    assert (one.copy_count, one.code) == (1, ())
 
 
 def test_objects_that_are_not_there(tmp_path: Path) -> None:
