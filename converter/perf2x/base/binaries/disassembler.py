@@ -77,7 +77,10 @@ def _decoder(machine: str, syntax: str) -> "Callable[[bytes, int], Iterator[tupl
 
 
 def _target(family: str, start: int, mnemonic: str, operands: str) -> int | None:
-    """Return the target of a direct jump or call; capstone prints an address, or a distance on RISC-V."""
+    """Return the target address of a direct jump or call; None for other instructions.
+
+    Capstone prints the target as an address; on RISC-V, as its distance from the instruction, which is at ``start``.
+    """
     number = _NUMBER.search(operands)
     if number is None or not _JUMPS[family].fullmatch(mnemonic):
         return None

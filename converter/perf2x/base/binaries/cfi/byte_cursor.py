@@ -11,8 +11,9 @@ from msgspec import Struct
 from perf2x.base.abi.cfi_numbers import POINTER_INDIRECT, POINTER_OMIT, PointerBase, PointerFormat
 from perf2x.errors import ObjectError
 
-MASK = 2**64 - 1
-# ``struct`` letters of the fixed-size encodings.
+# the largest 64-bit number; a mask that truncates numbers to 64 bits
+MAX_U64 = 2**64 - 1
+# Letters of `struct`, which numpy dtypes share, for the pointer formats of a fixed size.
 FIXED_SIZE_CODES: dict[int, str] = {
     PointerFormat.UDATA2: "H", PointerFormat.UDATA4: "I", PointerFormat.UDATA8: "Q",
     PointerFormat.SDATA2: "h", PointerFormat.SDATA4: "i", PointerFormat.SDATA8: "q",
@@ -29,7 +30,7 @@ class CfiCursor(Struct):
     """Offset of the first byte that must not be read."""
     byte_order: str = "<"
     address_size: int = 8
-    # svma of the first byte of ``data``, which pointers may be relative to; 0 if there are none
+    # svma of the first byte of ``data``, from which DW_EH_PE_pcrel pointers are computed; 0 if there are none
     address: int = 0
 
     def fixed(self, code: str) -> int:
@@ -50,7 +51,7 @@ class CfiCursor(Struct):
 
     def uleb(self) -> int:
         """Read an unsigned LEB128 number, truncated to 64 bits."""
-        return self._leb()[0] & MASK
+        return self._leb()[0] & MAX_U64
 
     def sleb(self) -> int:
         """Read a signed LEB128 number, truncated to 64 bits."""
@@ -120,7 +121,7 @@ class CfiCursor(Struct):
         }
         if base not in base_svma or encoding & POINTER_INDIRECT:
             return None
-        return (value + base_svma[PointerBase(base)]) & (MASK if self.address_size == 8 else 2**32 - 1)
+        return (value + base_svma[PointerBase(base)]) & (MAX_U64 if self.address_size == 8 else 2**32 - 1)
 
     def pointer_value(self, encoding: int) -> int:
         """Read the stored value of an encoded pointer, without adding its base."""
@@ -138,5 +139,5 @@ class CfiCursor(Struct):
 
 def to_signed(value: int) -> int:
     """Return the lower 64 bits of a number, read as two's complement."""
-    value &= MASK
+    value &= MAX_U64
     return value - (1 << 64) if value >> 63 else value

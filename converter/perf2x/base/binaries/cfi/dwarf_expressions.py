@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from perf2x.base.abi.cfi_numbers import Operator
-from perf2x.base.binaries.cfi.byte_cursor import MASK, CfiCursor
+from perf2x.base.binaries.cfi.byte_cursor import MAX_U64, CfiCursor
 from perf2x.base.columnar import I64, U64, AnyArray, Bools, as_uint64, falses, trues
 from perf2x.errors import ObjectError
 
@@ -64,6 +64,7 @@ _OPERANDS: dict[int, str] = {
     Operator.CONSTU: "u", Operator.CONSTS: "s",
     Operator.PICK: "B", Operator.PLUS_UCONST: "u", Operator.DEREF_SIZE: "B",
 }  # fmt: skip
+# Operators that push their operand; they have the lowest codes.
 _CONSTANTS = frozenset(code for code in _OPERANDS if code <= Operator.CONSTS)
 
 
@@ -88,7 +89,7 @@ def _parse_operation(code: int, cursor: CfiCursor) -> Operation:
         register = cursor.uleb()
         return Operation(Operator.BREGX, cursor.sleb(), register)
     if code in _CONSTANTS:
-        return Operation(Operator.CONSTU, cursor.operand(_OPERANDS[code]) & MASK)
+        return Operation(Operator.CONSTU, cursor.operand(_OPERANDS[code]) & MAX_U64)
     if code in _OPERANDS:
         return Operation(Operator(code), cursor.operand(_OPERANDS[code]))
     if code in _WITHOUT_OPERAND:
@@ -107,7 +108,7 @@ def _divide(left: U64, right: U64) -> U64:
 
 
 def _signed(operate: Callable[[I64, I64], AnyArray]) -> Callable[[U64, U64], U64]:
-    """Make an operation on signed numbers one on stack entries, which are unsigned."""
+    """Turn an operation on signed numbers into one on stack entries, which are unsigned."""
     return lambda left, right: as_uint64(operate(left.view(np.int64), right.view(np.int64)))
 
 
@@ -167,7 +168,7 @@ def _apply_operation(
     elif operator is Operator.BREGX:
         value, is_register_known = context.register(operation.register)
         is_known &= is_register_known
-        stack.append(value + np.uint64(operation.value & MASK))
+        stack.append(value + np.uint64(operation.value & MAX_U64))
     elif operator in _BINARY:
         if len(stack) < 2:
             return False
@@ -175,13 +176,13 @@ def _apply_operation(
         stack.append(_BINARY[operator](stack.pop(), right))
     elif operator in _ENTRIES_NEEDED or operator is Operator.PICK:
         return _move_entries(operation, stack)
-    elif not stack:
+    elif not stack:  # all other operators need an entry
         return operator is Operator.NOP
     elif operator is Operator.PLUS_UCONST:
         stack.append(stack.pop() + np.uint64(operation.value))
     elif operator in _UNARY:
         stack.append(_UNARY[operator](stack.pop()))
-    else:
+    else:  # DEREF or DEREF_SIZE
         value, is_recorded = context.load(stack.pop(), operation.value if operator is Operator.DEREF_SIZE else 0)
         is_known &= is_recorded
         stack.append(value)
@@ -199,7 +200,7 @@ def _move_entries(operation: Operation, stack: list[U64]) -> bool:
         stack[-1], stack[-2] = stack[-2], stack[-1]
     elif operator is Operator.ROT:
         stack[-1], stack[-2], stack[-3] = stack[-2], stack[-3], stack[-1]
-    else:
-        depth = {Operator.DUP: 1, Operator.OVER: 2}.get(operator, operation.value + 1)  # counted from 1 at the top
+    else:  # copy an entry to the top; ``depth`` is 1 for the top entry, the operand of PICK 0
+        depth = {Operator.DUP: 1, Operator.OVER: 2}.get(operator, operation.value + 1)
         stack.append(stack[-depth])
     return True

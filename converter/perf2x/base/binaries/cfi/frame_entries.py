@@ -5,8 +5,8 @@ range of code. A CIE (Common Information Entry) has what many FDEs share: alignm
 and the instructions with which all their programs begin.
 
 FDEs are found by address. .eh_frame_hdr has a table of them, sorted by the linker, which is used as it is. Without that
-table, as for .debug_frame and in old static objects, a Python loop walks the entries once, at most a few hundred
-thousand, and notes their addresses.
+table, as for .debug_frame and in old static objects, a Python loop walks over the entries once and collects their
+addresses; large programs have a few hundred thousand.
 
 Sources: DWARF 5, section 6.4.1; Linux Standard Base, "Exception Frames" for the differences of .eh_frame, and
 ".eh_frame_hdr".
@@ -148,7 +148,7 @@ class FrameSection(Struct):
             address_size, segment_size = cursor.u8(), cursor.u8()
         if address_size not in (4, 8):
             raise ObjectError(f"call frame information: unsupported address size of {address_size} bytes")
-        if augmentation.startswith(b"eh"):
+        if augmentation.startswith(b"eh"):  # GCC 2: a pointer to its exception table
             cursor.word()
         code_alignment, data_alignment = cursor.uleb(), cursor.sleb()
         return_register = cursor.u8() if version == 1 else cursor.uleb()
@@ -200,16 +200,17 @@ class FrameIndex(Frozen):
         return searchsorted(self.start, svma, "right") - 1
 
 
-def index_from_header(section: FrameSection, header: bytes, address: int) -> FrameIndex | None:
-    """Return the index that .eh_frame_hdr contains; ``header`` is its contents, ``address`` its svma.
+def index_from_header(section: FrameSection, header: bytes, header_address: int) -> FrameIndex | None:
+    """Return the index that .eh_frame_hdr contains; ``header`` is its contents, ``header_address`` its svma.
 
-    It has a table of (start of the function, address of its FDE), both relative to the start of .eh_frame_hdr. Returns
-    None if there is no table, or one in an unsupported format.
+    The section has a table of (start of the function, address of its FDE), both relative to the start of the section.
+    Returns None if there is no table, or one in an unsupported format. Raises ObjectError if the table is cut off.
     """
-    cursor = FrameSection(header, address, True, section.byte_order, section.address_size).cursor(0, len(header))
+    cursor = FrameSection(header, header_address, True, section.byte_order, section.address_size).cursor(0, len(header))
     version, frame_encoding, count_encoding, table_encoding = cursor.u8(), cursor.u8(), cursor.u8(), cursor.u8()
-    cursor.pointer(frame_encoding, address)  # the address of .eh_frame
-    count = cursor.pointer(count_encoding, address)
+    cursor.pointer(frame_encoding, header_address)  # the address of .eh_frame
+    count = cursor.pointer(count_encoding, header_address)
+    # the format of the numbers if they have a fixed size and are relative to .eh_frame_hdr (DW_EH_PE_datarel)
     code = FIXED_SIZE_CODES.get(table_encoding ^ PointerBase.DATAREL)
     if version != 1 or not count or code is None:
         return None
@@ -217,8 +218,8 @@ def index_from_header(section: FrameSection, header: bytes, address: int) -> Fra
     if count * 2 * dtype.itemsize > len(header) - cursor.position:
         raise ObjectError(f".eh_frame_hdr: {count} entries do not fit in its {len(header)} bytes")
     pairs = as_int64(np.frombuffer(header, dtype, count * 2, cursor.position).reshape(count, 2)).view(np.uint64)
-    start = pairs[:, 0] + np.uint64(address)
-    offset = (pairs[:, 1] + np.uint64((address - section.address) % 2**64)).view(np.int64)
+    start = pairs[:, 0] + np.uint64(header_address)
+    offset = (pairs[:, 1] + np.uint64((header_address - section.address) % 2**64)).view(np.int64)
     return _sorted_index(section, start, offset)
 
 

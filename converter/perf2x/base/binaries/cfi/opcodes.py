@@ -11,8 +11,9 @@ from perf2x.base.columnar import Frozen
 # The high two bits of an instruction's first byte. If either is set, they are the opcode, and the low six bits are the
 # first operand; otherwise the whole byte is the opcode.
 PRIMARY_MASK = 0xC0
-# instructions that are not in OPCODES, because they have an effect on more than rules: DW_CFA_set_loc; remember_state
-# and restore_state as the bytes of a whole instruction (advance_loc is in `run_instructions`)
+# Instructions that are not in OPCODES, because they do something else than change rules: the opcode of DW_CFA_set_loc;
+# remember_state and restore_state as the bytes of a whole instruction. advance_loc is in the patterns of
+# `run_instructions`.
 SET_LOCATION = 0x01
 REMEMBER, RECALL = b"\x0a", b"\x0b"
 
@@ -20,13 +21,13 @@ REMEMBER, RECALL = b"\x0a", b"\x0b"
 class Effect(IntEnum):
     """The effect of an instruction on the rules in force."""
 
-    NOTHING = 0
+    NOTHING = 0  # no effect
     SET = 1  # set the rule of a register, the first operand
     RESTORE = 2  # give a register, the first operand, the rule that it has after the CIE's instructions
     CFA = 3  # the CFA is a register plus an offset: the operands
     CFA_REGISTER = 4  # change the register of the CFA, but not the offset
     CFA_OFFSET = 5  # change the offset of the CFA, but not the register
-    CFA_EXPRESSION = 6
+    CFA_EXPRESSION = 6  # the CFA is the result of an expression: the operand
 
 
 class Opcode(Frozen):
@@ -45,7 +46,7 @@ class Opcode(Frozen):
     """If it is 1 or −1, the last operand is multiplied by it and by the CIE's data alignment; if 0, by nothing."""
 
 
-_OFFSET, _VALUE = RuleKind.OFFSET, RuleKind.VAL_OFFSET
+_OFFSET, _VAL_OFFSET = RuleKind.OFFSET, RuleKind.VAL_OFFSET
 # DW_CFA_*, the most frequent ones first
 OPCODES: dict[int, Opcode] = {
     0x0E: Opcode(Effect.CFA_OFFSET, "u"),  # def_cfa_offset
@@ -57,8 +58,8 @@ OPCODES: dict[int, Opcode] = {
     0x05: Opcode(Effect.SET, "uu", _OFFSET, 1),  # offset_extended
     0x11: Opcode(Effect.SET, "us", _OFFSET, 1),  # offset_extended_sf
     0x2F: Opcode(Effect.SET, "uu", _OFFSET, -1),  # gnu_negative_offset_extended
-    0x14: Opcode(Effect.SET, "uu", _VALUE, 1),  # val_offset
-    0x15: Opcode(Effect.SET, "us", _VALUE, 1),  # val_offset_sf
+    0x14: Opcode(Effect.SET, "uu", _VAL_OFFSET, 1),  # val_offset
+    0x15: Opcode(Effect.SET, "us", _VAL_OFFSET, 1),  # val_offset_sf
     0x09: Opcode(Effect.SET, "uu", RuleKind.REGISTER),  # register
     0x07: Opcode(Effect.SET, "u", RuleKind.UNDEFINED),  # undefined
     0x08: Opcode(Effect.SET, "u"),  # same_value

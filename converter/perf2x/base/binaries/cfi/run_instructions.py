@@ -21,7 +21,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from perf2x.base.binaries.cfi.byte_cursor import MASK, CfiCursor, to_signed
+from perf2x.base.binaries.cfi.byte_cursor import MAX_U64, CfiCursor, to_signed
 from perf2x.base.binaries.cfi.dwarf_expressions import parse_expression
 from perf2x.base.binaries.cfi.frame_entries import Cie, Fde, FrameSection
 from perf2x.base.binaries.cfi.opcodes import OPCODES, PRIMARY_MASK, RECALL, REMEMBER, SET_LOCATION, Effect
@@ -32,18 +32,19 @@ from perf2x.errors import ObjectError
 _MATCH_SIZE = 1 << 12
 _LEB128 = rb"[\x80-\xff]*[\x00-\x7f]"
 _OPERAND_PATTERNS = {"6": b"", "u": _LEB128, "s": _LEB128}
-# All instructions that change rules, except those with an expression. "6" stands for the low six bits of an opcode.
-_CHANGES = b"|".join(
+# Matches an instruction that changes rules, unless it has an expression. "6" stands for the low six bits of an opcode.
+_CHANGE = b"|".join(
     b"[\\x%02x-\\x%02x]" % (code, code | 0x3F if "6" in opcode.operands else code)
     + b"".join(_OPERAND_PATTERNS[kind] for kind in opcode.operands)
     for code, opcode in OPCODES.items()
     if "e" not in opcode.operands
 )
-# DW_CFA_advance_loc (distance in the low six bits), advance_loc1, advance_loc2, advance_loc4, MIPS_advance_loc8
-_STRIDE_ENDS = rb"[\x40-\x7f]|\x02.|\x03..|\x04.{4}|\x1d.{8}|%b|%b" % (REMEMBER, RECALL)
+# Matches an instruction that ends a stride: DW_CFA_advance_loc (distance in the low six bits), advance_loc1,
+# advance_loc2, advance_loc4, MIPS_advance_loc8, remember_state or restore_state.
+_STRIDE_END = rb"[\x40-\x7f]|\x02.|\x03..|\x04.{4}|\x1d.{8}|%b|%b" % (REMEMBER, RECALL)
 # Matches one stride. Group 1 is the instructions that change rules; group 2 is the instruction that advances the
 # address, or remembers or recalls a state. If another instruction follows group 1, group 3 is all the bytes from there.
-_STRIDE = re.compile(rb"((?:%b)*)(?:(%b)|(.*))" % (_CHANGES, _STRIDE_ENDS), re.DOTALL)
+_STRIDE = re.compile(rb"((?:%b)*)(?:(%b)|(.*))" % (_CHANGE, _STRIDE_END), re.DOTALL)
 
 
 class FunctionRows(Struct):
@@ -97,6 +98,7 @@ class CfiPrograms:
         self._states: dict[object, _State] = {}
         # rules after the CIE's instructions, which DW_CFA_restore restores
         self._initial: dict[int, RegisterRule] = {}
+        # the state in which a program begins: for the CIE's it has no rules, for those of FDEs what the CIE's leads to
         self._start = self._state(None, {})
         self._start = self._run(cie.instructions, 0, FunctionRows(0, array("Q"), array("i")))
         self._initial = dict(self._start.registers)
@@ -120,30 +122,30 @@ class CfiPrograms:
         state, remembered = self._start, list[_State]()
         while cursor.position < cursor.end:
             match_end, unmatched = min(cursor.position + _MATCH_SIZE, cursor.end), b""
-            for changes, last, unmatched in _STRIDE.findall(cursor.data, cursor.position, match_end):
+            for changes, end, unmatched in _STRIDE.findall(cursor.data, cursor.position, match_end):
                 if changes:
                     state = state.following.get(changes) or self._learn(state, changes)
-                if last == REMEMBER:
+                if end == REMEMBER:
                     remembered.append(state)
-                elif last == RECALL:  # restores the CFA as well, as GCC and binutils do
+                elif end == RECALL:  # restores the CFA as well, as GCC and binutils do
                     if not remembered:
                         raise ObjectError("call frame information: it restores a state that it never remembered")
                     state = remembered.pop()
-                elif last:
-                    distance = last[0] & ~PRIMARY_MASK if len(last) == 1 else int.from_bytes(last[1:], self._order)
-                    new_location = location + distance * self._cie.code_alignment & MASK
+                elif end:  # one of the advances
+                    distance = end[0] & ~PRIMARY_MASK if len(end) == 1 else int.from_bytes(end[1:], self._order)
+                    new_location = location + distance * self._cie.code_alignment & MAX_U64
                     location = rows.advance(location, new_location, state.rule)
                 elif unmatched:
                     break
-            # The unmatched bytes begin with an instruction that is not part of a stride, or that match_end cut off.
-            # Strides were matched: go on after them. None was: run that one instruction.
+            # The unmatched bytes begin with an instruction that is not part of a stride, or that match_end cut off. If
+            # strides were matched before it, matching continues there; otherwise, that one instruction is run.
             if len(unmatched) < match_end - cursor.position:
                 cursor.position = match_end - len(unmatched)
             elif unmatched[0] == SET_LOCATION:
                 location = rows.advance(location, self._location(cursor), state.rule)
             else:
                 state = self._state_after(state, cursor, cursor.position)
-        rows.advance(location, MASK + 1, state.rule)
+        rows.advance(location, MAX_U64 + 1, state.rule)
         return state
 
     def _location(self, cursor: CfiCursor) -> int:
@@ -176,7 +178,7 @@ class CfiPrograms:
                 operands[-1] *= opcode.factor * self._cie.data_alignment
             match opcode.effect:
                 case Effect.SET:
-                    # there is one more operand, the value of the rule, or none
+                    # after the register there is one operand, the value of the rule, or none: then the value is 0
                     self._set(registers, operands[0], RegisterRule(opcode.rule, to_signed(sum(operands[1:]))))
                 case Effect.RESTORE:
                     self._set(registers, operands[0], self._initial.get(operands[0]))

@@ -1,8 +1,10 @@
 """Looks up unwind rules by address in one section of call frame information.
 
-An address → its FDE, by a sorted index of FDEs → the function's rows (address, rule that applies from there on), which
-are decoded when the function is first hit → the rule's number in a `RuleTable`. The section is found in an ELF file by
-name, or by segment if the section table was stripped.
+A lookup has two steps. A sorted index of FDEs gives the FDE of the function that contains the address. Then the rows of
+that function give the rule: a row is an address, and the number in a `RuleTable` of the rule that applies from there
+on. Rows are decoded when the function is first hit.
+
+The section is found in an ELF file by name, or by segment if the section table was stripped.
 """
 
 from array import array
@@ -46,8 +48,8 @@ class FrameSource(Struct):
         rows = self._rows.get(fde_number)
         if rows is None:
             rows = self._rows[fde_number] = self._decode(int(self._index.offset[fde_number]))
-        row_end = bisect_right(rows.start, svma)
-        return rows.rule[row_end - 1] if row_end and svma < rows.end else NO_RULE
+        row_count = bisect_right(rows.start, svma)  # the number of rows that start at or before the address
+        return rows.rule[row_count - 1] if row_count and svma < rows.end else NO_RULE
 
     def _decode(self, offset: int) -> FunctionRows:
         """Return the rows of the FDE at an offset; no rows if it is damaged."""
@@ -81,6 +83,7 @@ def eh_frame_index(elf: ElfObject) -> FrameIndex | None:
 def debug_frame_index(elf: ElfObject) -> FrameIndex | None:
     """Build the index of .debug_frame; None if the file has no such section."""
     section = elf.section(".debug_frame")
+    # the section is not loaded, so it has no address, and its pointers are not relative to any
     return index_by_walking(_frame_section(elf, elf.data(section), 0, False)) if section is not None else None
 
 
@@ -92,8 +95,8 @@ def _index_by_segment(elf: ElfObject) -> FrameIndex | None:
     """Build the index of .eh_frame from segments.
 
     The segment PT_GNU_EH_FRAME is .eh_frame_hdr, which has the address of .eh_frame. The size of .eh_frame is unknown;
-    it ends with its PT_LOAD segment at the latest. If .eh_frame_hdr has no table of functions, entries are walked up to
-    the terminator only, because other sections follow.
+    it ends with its PT_LOAD segment at the latest. If .eh_frame_hdr has no table of FDEs, entries are walked up to the
+    terminator only, because other sections may follow.
     """
     header = next((segment for segment in elf.segments if segment.type == "PT_GNU_EH_FRAME"), None)
     if header is None:

@@ -52,7 +52,7 @@ class Rule(NamedTuple):
     cfa_register: int
     """Register that the CFA is computed from, or CFA_BY_EXPRESSION."""
     cfa_value: int
-    """What to add to that register; with CFA_BY_EXPRESSION, the number of an expression."""
+    """Bytes to add to that register; with CFA_BY_EXPRESSION, the number of an expression."""
     return_register: int
     """The register whose rule gives the return address."""
     is_signal_frame: bool
@@ -62,7 +62,7 @@ class Rule(NamedTuple):
 
 
 class RuleColumns(Frozen):
-    """The fields of all ``n`` rules, by number, for ``r`` registers; shapes are (n,) if not stated."""
+    """The fields of all ``n`` rules, by number, for ``r`` registers; shapes are (n,) unless stated."""
 
     cfa_register: I64
     cfa_value: U64
@@ -82,7 +82,7 @@ class RuleTable:
 
     def __init__(self, register_count: int) -> None:
         self.register_count = register_count
-        # bit r is set if any rule or expression reads register r; other registers need not be restored
+        # bit mask: bit r is set if any rule or expression reads register r; other registers need not be restored
         self.needed = 0
         self.rules: list[Rule] = []
         self.expressions: list[Expression] = []
@@ -125,6 +125,7 @@ class RuleTable:
         return self._columns
 
     def _append_to_columns(self, rules: list[Rule]) -> None:
+        """Append rules to the growing columns from which `RuleColumns` are made."""
         kinds = np.zeros((self.register_count, len(rules)), np.uint8)  # 0 is RuleKind.SAME
         values = zeros(kinds.shape)
         for index, rule in enumerate(rules):

@@ -1,6 +1,6 @@
 """Follows paths through x86 code, and tells what registers and the stack hold at their ends.
 
-Nothing is executed: values are symbolic, in terms of the unknown values at the beginning of the path. ``push %rbx``
+No code is run: values are symbolic, in terms of the unknown values at the beginning of the path. ``push %rbx``
 makes the stack pointer (rsp, −8), and the word there (rbx, 0). Only words of 64 (or 32) bits, and additions of
 constants, are followed; a register with the result of any other computation is unknown. Registers have the numbers of
 machine code: rax 0, rcx 1, rdx 2, rbx 3, rsp 4, rbp 5, …
@@ -122,26 +122,29 @@ def path_ends(code: X86Code, begin: int, extent: tuple[int, int], until: int = -
             if instruction is None or instruction.opcode in _DEAD_ENDS:
                 break
             if instruction.opcode in (0xC2, 0xC3) or (  # ret, with and without further bytes to pop
-                _is_jump(instruction) and instruction.is_memory and instruction.operand == FIXED
+                _is_indirect_jump(instruction) and instruction.is_memory and instruction.operand == FIXED
             ):
-                yield PathEnd(state, word_size + (instruction.number & 0xFFFF if instruction.opcode == 0xC2 else 0))
+                yield PathEnd(state, word_size + (instruction.immediate & 0xFFFF if instruction.opcode == 0xC2 else 0))
                 break
-            if _is_jump(instruction):
+            if _is_indirect_jump(instruction):
                 break
             svma += instruction.size
             if instruction.opcode in (0xE9, 0xEB):  # jmp
-                svma += instruction.number
+                svma += instruction.immediate
                 extent = extent if extent[0] <= svma < extent[1] else code.function(svma)
             elif instruction.opcode in _CONDITIONAL:
-                target = svma + instruction.number
+                target = svma + instruction.immediate
                 target_extent = extent if extent[0] <= target < extent[1] else code.function(target)
                 paths.append((target, state.copy(), target_extent))
             else:
-                _run(instruction, state)
+                _apply(instruction, state)
 
 
 def leads_to_system_call(code: X86Code, svma: int) -> bool:
-    """Return whether one of the next eight instructions is a system call, as where a thread's function returns to."""
+    """Return whether one of the next eight instructions is a system call.
+
+    That is so at the address to which the function of a thread returns: the code there ends the thread.
+    """
     for _ in range(8):
         instruction = code.instruction(svma)
         if instruction is None or instruction.opcode in (0x105, 0xCD):  # syscall, int
@@ -150,19 +153,20 @@ def leads_to_system_call(code: X86Code, svma: int) -> bool:
     return False
 
 
-def _is_jump(instruction: X86Instruction) -> bool:
+def _is_indirect_jump(instruction: X86Instruction) -> bool:
     """Return whether an instruction jumps to an address that is in a register or in memory."""
     return instruction.opcode == 0xFF and instruction.register in (4, 5)  # near and far jmp
 
 
-def _run(instruction: X86Instruction, state: PathState) -> None:
+def _apply(instruction: X86Instruction, state: PathState) -> None:
     """Apply an instruction to a path.
 
     Instructions that neither move the stack pointer nor write whole registers change nothing.
     """
     opcode, registers = instruction.opcode, state.registers
-    if (opcode == 0xE8 and instruction.number) or (opcode == 0xFF and instruction.register in (2, 3)):
-        # A call changes rax. It is taken to keep other registers: hand-written code knows which ones its callees keep.
+    if (opcode == 0xE8 and instruction.immediate) or (opcode == 0xFF and instruction.register in (2, 3)):
+        # A call (E8, FF /2 or FF /3) changes rax. We assume that it preserves all other registers: hand-written code
+        # relies on what it knows of its callees.
         registers[RESULT] = None
     elif opcode in (0x68, 0x6A, 0x9C, 0xE8) or (opcode == 0xFF and instruction.register == 6):
         # push of a constant, of flags or of memory; a call of the next instruction, which only pushes its address
@@ -211,13 +215,14 @@ def _compute(instruction: X86Instruction, state: PathState) -> None:
         return
     if opcode in (0x81, 0x83) and not instruction.is_memory and instruction.register in (0, 5):
         registers[instruction.operand] = state.address(
-            instruction.operand, -instruction.number if instruction.register else instruction.number
+            instruction.operand, -instruction.immediate if instruction.register else instruction.immediate
         )
         return
-    # opcodes F6, F7, FE and FF are operations on one operand, such as inc; from 4 on, they do not write it
-    writes = opcode in _WRITES_OPERAND or (opcode in (0xF6, 0xF7, 0xFE, 0xFF) and instruction.register < 4)
-    written = [instruction.register] if opcode in _WRITES_REGISTER else []
-    written += [instruction.operand] if writes and not instruction.is_memory else []
-    for register in written:
+    # opcodes F6, F7, FE and FF are operations on one operand, such as inc, encoded in the reg field; those from 4 on do
+    # not write the operand
+    writes_operand = opcode in _WRITES_OPERAND or (opcode in (0xF6, 0xF7, 0xFE, 0xFF) and instruction.register < 4)
+    written_registers = [instruction.register] if opcode in _WRITES_REGISTER else []
+    written_registers += [instruction.operand] if writes_operand and not instruction.is_memory else []
+    for register in written_registers:
         if opcode not in _BYTES or register not in range(4, 8):
             registers[register] = None

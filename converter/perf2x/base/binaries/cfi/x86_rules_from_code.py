@@ -26,7 +26,7 @@ from perf2x.base.binaries.elf.x86_code import ANYWHERE, X86Code
 
 # At most this many path ends are compared; a function may have any number of them.
 _MAX_PATH_ENDS = 4
-# Callee-saved registers of 32-bit (False) and 64-bit code.
+# Callee-saved registers: rbx, rbp, r12 to r15 in 64-bit code (True); ebx, ebp, esi, edi in 32-bit code (False).
 _CALLEE_SAVED = {True: (3, FRAME, 12, 13, 14, 15), False: (3, FRAME, 6, 7)}
 # Register numbers in 64-bit instructions → DWARF's, where they differ.
 _TO_DWARF = {1: 2, 2: 1, 4: 7, 5: 6, 6: 4, 7: 5}
@@ -53,7 +53,7 @@ def rule_by_code(code: X86Code, svma: int, table: RuleTable, *, is_exact: bool) 
 def _rule_from_start(code: X86Code, extent: tuple[int, int], svma: int, table: RuleTable) -> Rule | None:
     """Derive the rule from a path from the function's start to ``svma``.
 
-    Returns None if all such paths store something else in place of the return address: V8's builtins pop it and push it
+    Returns None if no path reaches ``svma`` with the return address in its place: V8's builtins pop it, and push it
     elsewhere.
     """
     return_address: Place = (STACK, 0)  # the stack pointer at the function's start points to it

@@ -122,11 +122,11 @@ class UnitLines:
 
         Ranges that begin at address 0 or 1 are left out: they are those of code that the linker discarded.
         """
-        listed = unit_ranges(self._file.sections)
+        aranges = unit_ranges(self._file.sections)
         rows = []
         for unit_index, unit in enumerate(self._file.units):
             try:
-                ranges = listed[unit.start] if unit.start in listed else unit.ranges(unit.root)
+                ranges = aranges[unit.start] if unit.start in aranges else unit.ranges(unit.root)
             except ObjectError as error:
                 self.report_broken(error)
             else:

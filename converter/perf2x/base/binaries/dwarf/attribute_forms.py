@@ -224,8 +224,9 @@ class AbbreviationTable:
         # `Abbreviation.leaf_size` and `sibling_jump` by one-byte code; 0 and () for codes that were not parsed yet
         self.leaf_sizes = [0] * 256
         self.sibling_jumps: list[tuple[int, ...]] = [()] * 256
-        # the next abbreviation to parse begins at _next; bytes up to _end were looked at, more if parsing failed
-        self._ended, self._next, self._end = False, offset, offset
+        # whether all was parsed; where the next abbreviation begins; up to where bytes were read, further than that if
+        # parsing failed
+        self._is_complete, self._next_offset, self._read_end = False, offset, offset
         self._error = ""
 
     def all(self) -> dict[int, Abbreviation]:
@@ -243,12 +244,12 @@ class AbbreviationTable:
         """Read up to a code, or to the end for −1. An error is remembered and raised again at the next attempt."""
         if self._error:
             raise ObjectError(self._error)
-        start = self._next
+        start = self._next_offset
         try:
             try:
                 self._parse_up_to(wanted_code)
             finally:
-                self._budget.spend(self._end - start)
+                self._budget.spend(self._read_end - start)
         except IndexError:
             self._error = "debug info: the abbreviations are cut off"
             raise ObjectError(self._error) from None
@@ -258,18 +259,18 @@ class AbbreviationTable:
 
     def _parse_up_to(self, wanted_code: int) -> None:
         data, table, by_bytes, code = self._data, self._table, self._by_bytes, 0
-        while code != wanted_code and not self._ended:
-            code, begin = uleb128(data, self._next)
-            self._end = begin
+        while code != wanted_code and not self._is_complete:
+            code, begin = uleb128(data, self._next_offset)
+            self._read_end = begin
             if code > _MAX_SPARSE_CODE and code > len(table) * 3 // 2:
                 raise ObjectError(f"debug info: no abbreviation has the number {code}")
             if not code:
-                self._ended = True
+                self._is_complete = True
                 return
             # An abbreviation ends with two zeros. The first two may also lie inside it: an implicit constant 0, and the
             # end of another number; `by_bytes` has no entry for such a slice, so the abbreviation is parsed.
             end = data.find(b"\0\0", begin) + 2
-            end = self._end = end if end > 1 else len(data)
+            end = self._read_end = end if end > 1 else len(data)
             abbreviation = by_bytes.get(data[begin:end])
             if abbreviation is None:
                 abbreviation, end = self._parse(begin)
@@ -278,7 +279,7 @@ class AbbreviationTable:
                 table[code] = abbreviation
                 if code < 0x80:
                     self.leaf_sizes[code], self.sibling_jumps[code] = abbreviation.leaf_size, abbreviation.sibling_jump
-            self._next = self._end = end
+            self._next_offset = self._read_end = end
 
     def _parse(self, offset: int) -> tuple[Abbreviation, int]:
         """Parse the abbreviation whose code ends at ``offset``: (abbreviation, offset after it)."""
@@ -307,9 +308,9 @@ def _abbreviation(
     is_fixed_without_code = size >= 0 and not may_have_code
     # children of types and of functions without addresses need not be searched for code
     is_skippable = tag in c.TAG_TYPES or tag in c.TAGS_WITH_CODE
-    sizes = (max(step, 0) for step in steps)
     return Abbreviation(
-        tag, has_children, tuple((*stated, fixed) for stated, fixed in zip(attributes, sizes, strict=True)), size,
+        tag, has_children,
+        tuple((*attribute, max(step, 0)) for attribute, step in zip(attributes, steps, strict=True)), size,
         tuple(_merge_fixed_steps(steps)), sibling, may_have_code, _pc_layout(attributes, steps),
         1 + size if is_fixed_without_code and not has_children else 0,
         (1 + size, 1 + size - sibling[0]) if is_fixed_without_code and sibling[1] == 4 and is_skippable else (),

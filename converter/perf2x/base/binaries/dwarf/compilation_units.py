@@ -80,13 +80,14 @@ class DebugFile:
     def __init__(
         self, sections: DebugSections, supplementary: "DebugFile | None" = None, tables: SharedTables | None = None
     ) -> None:
-        """``supplementary`` is the dwz file, if there is one; ``tables`` are those of another `DebugFile`, to share.
+        """``supplementary`` is the dwz file, if there is one.
 
-        By default, the file gets tables of its own.
+        ``tables`` are those of another `DebugFile` that has the same ``.debug_abbrev`` and range lists; by default, the
+        file gets tables of its own.
         """
         self.sections, self.supplementary, self.tables = sections, supplementary, tables or SharedTables(sections)
-        self._by_id: dict[bytes, Unit] = {}
-        self._without_id: Iterator[Unit] | None = None  # units whose ids are not in ``_by_id`` yet
+        self._by_id: dict[bytes, Unit] = {}  # by secret key of the dwo id, see base/columnar/hashing.py
+        self._unindexed: Iterator[Unit] | None = None  # units that are not in ``_by_id`` yet
 
     @property
     def name(self) -> str:
@@ -118,9 +119,9 @@ class DebugFile:
         Units are read in file order, only as far as that unit. Raises ObjectError when a unit before it cannot be read.
         """
         key = secret_key(dwo_id)
-        self._without_id = self._without_id or iter(self.units)
+        self._unindexed = self._unindexed or iter(self.units)
         while key not in self._by_id:
-            unit = next(self._without_id, None)
+            unit = next(self._unindexed, None)
             if unit is None:
                 return None
             self._by_id.setdefault(secret_key(unit.dwo_id), unit)
@@ -228,7 +229,7 @@ class Unit(Struct, dict=True, eq=False):
         return self.text(self.root, c.AT_COMP_DIR)
 
     def entry(self, offset: int) -> tuple[Abbreviation | None, Attributes]:
-        """Read the entry at an offset of ``.debug_info``; (None, {}) at the end of a list of siblings."""
+        """Decode the entry at an offset of ``.debug_info``; (None, {}) at the end of a list of siblings."""
         data = self.file.sections.info
         try:
             code, body = uleb128(data, offset)
@@ -297,10 +298,10 @@ class Unit(Struct, dict=True, eq=False):
         """
         if form not in c.INDEXED_ADDRESSES:
             return value
-        linked = self.skeleton or self
-        base = linked.root.get(c.AT_ADDR_BASE) or linked.root.get(c.AT_GNU_ADDR_BASE) or (0, 0)
+        linked_unit = self.skeleton or self
+        base = linked_unit.root.get(c.AT_ADDR_BASE) or linked_unit.root.get(c.AT_GNU_ADDR_BASE) or (0, 0)
         size = self.encoding.address_size
-        return self.encoding.integer(linked.file.sections.addr, base[1] + value * size, size)
+        return self.encoding.integer(linked_unit.file.sections.addr, base[1] + value * size, size)
 
     def ranges(self, entry: Attributes) -> Ranges:
         """Return [(first address, one past the last)] of an entry with code; [] for other entries."""
@@ -320,16 +321,16 @@ class Unit(Struct, dict=True, eq=False):
 
         ``is_root``: the entry is the root; otherwise one in it.
         """
-        linked = self.skeleton or self
-        low = linked.root.get(c.AT_LOW_PC)
-        base_address = linked.address(*low) if low else 0
+        linked_unit = self.skeleton or self
+        low = linked_unit.root.get(c.AT_LOW_PC)
+        base_address = linked_unit.address(*low) if low else 0
         # the range lists of split units are in the linked file up to DWARF 4, in the split file from DWARF 5 on
-        file = linked.file if self.encoding.version < 5 else self.file
+        file = linked_unit.file if self.encoding.version < 5 else self.file
         budget = file.tables.unit_range_budget if is_root else file.tables.range_budget
         lists = RangeLists(self.file.name, self.encoding, base_address, budget, partial(self.address, c.FORM_ADDRX))
         if self.encoding.version < 5:
             # entries of GNU's split units count from DW_AT_GNU_ranges_base of the skeleton, the root entry does not
-            ranges_base = 0 if is_root else linked.root.get(c.AT_GNU_RANGES_BASE, (0, 0))[1]
+            ranges_base = 0 if is_root else linked_unit.root.get(c.AT_GNU_RANGES_BASE, (0, 0))[1]
             return lists.debug_ranges(file.sections.ranges, value + ranges_base)
         data = file.sections.rnglists
         if form == c.FORM_RNGLISTX:  # an index into the array of offsets, which count from the start of that array

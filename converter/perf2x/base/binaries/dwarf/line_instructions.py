@@ -108,13 +108,13 @@ def _run(machine: Machine, program: bytes) -> tuple[LineRows, I64]:
     pieces, instruction_ends = [no_rows(LineRows)], [zeros(0)]
     start, size = 0, PIECE_SIZE
     while start < len(code):
-        found = _instructions(opcodes, code[start : start + size])
-        if len(found.end):
-            rows, end = _rows(machine, opcodes, found)
+        instructions = _instructions(opcodes, code[start : start + size])
+        if len(instructions.end):
+            rows, end = _rows(machine, opcodes, instructions)
             linked = _select_linked(machine, rows)
             pieces.append(take_rows_of(rows, linked))
             instruction_ends.append(end[linked] + start)
-            start, size = start + int(found.end[-1]), PIECE_SIZE
+            start, size = start + int(instructions.end[-1]), PIECE_SIZE
         elif start + size < len(code):  # the sequence is longer than the piece
             size *= 4
         else:
@@ -201,9 +201,9 @@ def _instructions(opcodes: _Opcodes, piece: U8) -> _LineInstructions:
     code = np.append(piece, _PADDING)
     # a number that the piece cuts off ends beyond it
     number_end = np.append(as_int32(leb128_ends(piece)), np.full(len(_PADDING), count + 1, np.int32))
-    end_if_begun = _instruction_ends(opcodes, code, number_end, count)
-    begin = instruction_starts(np.minimum(end_if_begun, count) - np.arange(count, dtype=np.int32))
-    opcode, operand, end = piece[begin], begin + 1, as_int64(end_if_begun[begin])
+    end_from = _instruction_ends(opcodes, code, number_end, count)
+    begin = instruction_starts(np.minimum(end_from, count) - np.arange(count, dtype=np.int32))
+    opcode, operand, end = piece[begin], begin + 1, as_int64(end_from[begin])
     # an extended instruction is: opcode 0, size of what follows as LEB128, extended opcode, operands
     extended_opcode = np.zeros(len(begin), np.uint8)
     is_extended = flatnonzero(opcode == 0)
@@ -236,37 +236,38 @@ def _instruction_ends(opcodes: _Opcodes, code: U8, number_end: I32, count: int) 
     return end
 
 
-def _rows(machine: Machine, opcodes: _Opcodes, found: _LineInstructions) -> tuple[LineRows, I64]:
+def _rows(machine: Machine, opcodes: _Opcodes, instructions: _LineInstructions) -> tuple[LineRows, I64]:
     """Return the rows that the instructions produce, including those of discarded code.
 
     The second result, of shape (rows,), is the offset after the instruction that produced each row.
     """
-    opcode, sequence_ends = found.opcode, flatnonzero(found.extended_opcode == _END_SEQUENCE)
+    opcode, sequence_ends = instructions.opcode, flatnonzero(instructions.extended_opcode == _END_SEQUENCE)
     is_row = opcodes.is_special[opcode]
     is_row[opcodes.rows_with(opcode, _COPY)] = True
     is_row[sequence_ends] = True
     row = flatnonzero(is_row)  # the instructions that produce rows
     set_file = opcodes.rows_with(opcode, _SET_FILE)
     first_file = np.ones(len(sequence_ends), np.uint64)  # each sequence begins with file 1
-    file = _last_set(len(opcode), [(set_file, found.leb_operands(set_file)), (sequence_ends, first_file)], 1)[row]
+    file_setters = [(set_file, instructions.leb_operands(set_file)), (sequence_ends, first_file)]
+    file = _last_set(len(opcode), file_setters, 1)[row]
     discriminator = np.zeros(len(row), np.uint64)
-    setters = flatnonzero(found.extended_opcode == _SET_DISCRIMINATOR)
+    setters = flatnonzero(instructions.extended_opcode == _SET_DISCRIMINATOR)
     if len(setters):  # each row resets the discriminator
-        values = found.leb_operands(setters)
+        values = instructions.leb_operands(setters)
         discriminator = _last_set(len(opcode), [(setters, values), (row, discriminator)], 0)[row]
-    line = _lines(opcodes, found, sequence_ends)[row]
-    is_end = found.extended_opcode[row] == _END_SEQUENCE
+    line = _lines(opcodes, instructions, sequence_ends)[row]
+    is_end = instructions.extended_opcode[row] == _END_SEQUENCE
     rows = LineRows(
-        _addresses(machine, opcodes, found, sequence_ends)[row],
+        _addresses(machine, opcodes, instructions, sequence_ends)[row],
         as_int64(np.where(file < 2**31, file, 0)),
         np.where((line >= 0) & (line < 2**31), line, 0),
         is_end,
         as_int64(np.where((discriminator < 2**32) & ~is_end, discriminator, 0)),
     )
-    return rows, found.end[row]
+    return rows, instructions.end[row]
 
 
-def _addresses(machine: Machine, opcodes: _Opcodes, found: _LineInstructions, sequence_ends: I64) -> U64:
+def _addresses(machine: Machine, opcodes: _Opcodes, instructions: _LineInstructions, sequence_ends: I64) -> U64:
     """Return the address of the row that each instruction would produce, shape (n,).
 
     It is the sum of all advances so far, plus a correction that DW_LNE_set_address and the end of a sequence change::
@@ -275,25 +276,25 @@ def _addresses(machine: Machine, opcodes: _Opcodes, found: _LineInstructions, se
         sum           0                   4            12           12             12                  16
         correction    0                   0x100        0x100        0x100          −12                 0x500 − 12
     """
-    advance = opcodes.address_advance[found.opcode]
-    rows = opcodes.rows_with(found.opcode, _ADVANCE_PC)
-    advance[rows] = found.leb_operands(rows) * np.uint64(machine.min_length)
-    rows = opcodes.rows_with(found.opcode, _FIXED_ADVANCE_PC)
-    advance[rows] = found.fixed_operands(rows, machine.byte_order)
+    advance = opcodes.address_advance[instructions.opcode]
+    rows = opcodes.rows_with(instructions.opcode, _ADVANCE_PC)
+    advance[rows] = instructions.leb_operands(rows) * np.uint64(machine.min_length)
+    rows = opcodes.rows_with(instructions.opcode, _FIXED_ADVANCE_PC)
+    advance[rows] = instructions.fixed_operands(rows, machine.byte_order)
     total = np.cumsum(advance, dtype=np.uint64)
-    rows = flatnonzero(found.extended_opcode == _SET_ADDRESS)
-    operands = found.fixed_operands(rows, machine.byte_order)
+    rows = flatnonzero(instructions.extended_opcode == _SET_ADDRESS)
+    operands = instructions.fixed_operands(rows, machine.byte_order)
     correction = [(rows, operands - total[rows]), (sequence_ends, -total[sequence_ends])]
     return total + _last_set(len(total), correction, 0)
 
 
-def _lines(opcodes: _Opcodes, found: _LineInstructions, sequence_ends: I64) -> I64:
+def _lines(opcodes: _Opcodes, instructions: _LineInstructions, sequence_ends: I64) -> I64:
     """Return the line of the row that each instruction would produce, shape (n,): a corrected sum, as of addresses."""
-    advance = opcodes.line_advance[found.opcode]
-    rows = opcodes.rows_with(found.opcode, _ADVANCE_LINE)
-    start = found.operand[rows]
-    end = as_int64(found.number_end[start])
-    advance[rows] = sign_extended(found.leb_operands(rows), found.code[end - 1], end - start)
+    advance = opcodes.line_advance[instructions.opcode]
+    rows = opcodes.rows_with(instructions.opcode, _ADVANCE_LINE)
+    start = instructions.operand[rows]
+    end = as_int64(instructions.number_end[start])
+    advance[rows] = sign_extended(instructions.leb_operands(rows), instructions.code[end - 1], end - start)
     total = cumsum(advance)
     return total + _last_set(len(total), [(sequence_ends, 1 - total[sequence_ends])], 1)
 

@@ -76,7 +76,7 @@ class LineTable(Frozen):
         Shapes: ``address`` (n,); each result (n,).
         """
         row, rows = self._rows_at(address), self.rows
-        # only the needed rows are taken, no column is copied: many units may look up addresses in one large table
+        # only elements that are needed are copied: many units may look up addresses in one large table
         has_row = flatnonzero(row >= 0)
         found = zeros((3, len(row)))
         for index, column in enumerate((rows.file, rows.line, rows.discriminator)):
@@ -113,7 +113,7 @@ class LineTables:
         self._rows_key: object = None
         self._names_key: object = None
         # offset of the table that `partial_tables` read last
-        self._last_partial = -1
+        self._last_partial_offset = -1
 
     def files(self, unit: Unit) -> FileNames:
         """Return the file names of a unit's line table; no names for a unit of another file, such as a split unit.
@@ -131,7 +131,7 @@ class LineTables:
     def partial_tables(self, lookups: Sequence[tuple[Unit, U64]]) -> Iterator[LineTable | None]:
         """Yield a table for each pair of a unit and addresses in it; it has rows for at least these addresses.
 
-        Yields None where this does not work out: `whole_table` must then be called.
+        Yields None if such a table cannot be made; `whole_table` must then be called.
         """
         parts = [self._header_and_sequences(unit, address) for unit, address in lookups]
         # small programs for the same machine are joined and run together; all dictionaries below have indexes into
@@ -160,9 +160,9 @@ class LineTables:
         """
         try:
             offset = unit.root[c.AT_STMT_LIST][1]
-            if offset == self._last_partial:
+            if offset == self._last_partial_offset:
                 return None
-            self._last_partial = offset
+            self._last_partial_offset = offset
             header = _LineProgramHeader(unit, self._data, offset, self._budget)
             self._budget.spend(max(header.end - header.program, 0))
         except (ObjectError, LookupError, ValueError, struct.error):
@@ -256,16 +256,16 @@ class _LineProgramHeader:
 
     def _files_5(self, offset: int) -> FileNames:
         """Read the names of version 5: directories and files as tables that state their columns, numbered from 0."""
-        rows, offset = self._self_described(offset)
+        rows, offset = self._read_table(offset)
         directories = [self._text(form, value) for form, value, _ in rows]
         comp_dir = self._unit.comp_dir
         # directory 0 is the one that the compiler ran in; -ffile-prefix-map can make it relative
         if directories and directories[0] != comp_dir:
             comp_dir = posixpath.join(comp_dir, directories[0])
-        rows, offset = self._self_described(offset)
+        rows, offset = self._read_table(offset)
         return FileNames(comp_dir, directories or ("",), dict(enumerate(rows)), self._text)
 
-    def _self_described(self, offset: int) -> tuple[list[tuple[int, int, int]], int]:
+    def _read_table(self, offset: int) -> tuple[list[tuple[int, int, int]], int]:
         """Read a table of directories or files that states its columns: (rows, offset after the table).
 
         Rows are (form of the path, value of that form, number of the directory). The table has the number of columns,
@@ -320,6 +320,6 @@ class _LineProgramHeader:
 def _sorted_rows(rows: LineRows) -> LineRows:
     """Sort rows by address, stably, so that of rows at one address the last in program order applies.
 
-    But the end of a sequence comes before other rows at its address, which belong to the code that follows it.
+    But the last row of a sequence comes before other rows at its address, which belong to the code after the sequence.
     """
     return take_rows_of(rows, lexsort((~rows.is_end, rows.address)))

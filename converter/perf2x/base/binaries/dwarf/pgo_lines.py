@@ -63,7 +63,7 @@ class CodeLines:
         return [Subprogram(name, sorted(set(pairs))) for name, pairs in ranges.items()]
 
     def pieces(self, code: Ranges) -> U64:
-        """Divide code into pieces, so that all addresses of a piece have the same frames; return where pieces start.
+        """Divide code into pieces whose addresses all have the same frames; return where the pieces start.
 
         Pieces start where ranges of ``code`` do, at rows of the line table, and where inlined functions begin or end.
         The starts are sorted.
@@ -90,11 +90,11 @@ class CodeLines:
                     result[row] = self._frames(chain, line, discriminator)
         return result
 
-    def _file(self, declared: FileOfUnit | None) -> str:
+    def _file(self, decl_file: FileOfUnit | None) -> str:
         """Return the last part of a file's path; "" if the file is unknown or its unit's file names are unreadable."""
-        if declared is None:
+        if decl_file is None:
             return ""
-        unit, file_number = declared
+        unit, file_number = decl_file
         try:
             if unit.start not in self._files:
                 self._files[unit.start] = self._tables.files(unit)

@@ -19,17 +19,17 @@ def gnu_build_id(notes: bytes, byte_order: str, alignment: int = 4) -> bytes:
         namesz, descsz, type, name, descriptor
     """
     padding = 8 if alignment == 8 else 4
-    note = 0
+    note = 0  # offset of the note; ``descriptor`` is that of its descriptor
     while note + 12 <= len(notes):
         name_size, size, note_type = struct.unpack_from(byte_order + "III", notes, note)
-        start = note + 12 + name_size
-        start = -(-start // padding) * padding
-        if start + size > len(notes):
+        descriptor = note + 12 + name_size
+        descriptor = -(-descriptor // padding) * padding
+        if descriptor + size > len(notes):
             return b""
         is_gnu = notes[note + 12 : note + 12 + name_size] == b"GNU\0"
         if is_gnu and note_type == _NT_GNU_BUILD_ID and 0 < size <= _MAX_BUILD_ID_SIZE:
-            return notes[start : start + size]
-        note = -(-(start + size) // padding) * padding
+            return notes[descriptor : descriptor + size]
+        note = -(-(descriptor + size) // padding) * padding
     return b""
 
 

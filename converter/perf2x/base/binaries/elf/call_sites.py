@@ -21,9 +21,9 @@ _INDIRECT_SIZES = (2, 3, 4, 6, 7)
 
 
 class CallSites:
-    """Tells which addresses of one file follow a call; caches a limited number of answers.
+    """Tells which addresses of one file follow a call instruction.
 
-    ``may_return_to(svma)`` is the question.
+    ``may_return_to(svma)`` returns whether a call may end at the address, and caches a limited number of answers.
     """
 
     def __init__(self, elf: ElfObject) -> None:

@@ -24,7 +24,7 @@ def debug_link(file: ElfObject) -> tuple[str, int] | None:
         data = file.data(section)
     except ObjectError:
         return None
-    name, _, _ = data.partition(b"\0")
+    name, _, _ = data.partition(b"\0")  # zeros up to a multiple of four bytes follow, then the CRC
     crc = int.from_bytes(data[-4:], ENDIAN[file.byte_order]) if len(data) >= 5 else -1
     return (name.decode(errors="surrogateescape"), crc) if name and crc >= 0 else None
 

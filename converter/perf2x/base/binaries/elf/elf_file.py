@@ -43,7 +43,7 @@ class ElfObject:
     size: int
     """Bytes of the whole file."""
     sections: tuple[ElfSection, ...]
-    """In the order of the table, so ``link`` and symbols' section numbers index it."""
+    """By section number, so ``ElfSection.link`` and the section numbers of symbols are indexes into it."""
     segments: tuple[ElfSegment, ...]
     build_id: bytes
     """b"" when the file has none."""
@@ -113,7 +113,7 @@ class ElfObject:
         return next((load for load in loads if load.address <= svma < load.address + load.file_size), None)
 
     def code_at(self, svma: int, size: int) -> bytes:
-        """Return up to ``size`` bytes at an address; fewer at the end of a segment, b"" where the file has none."""
+        """Return up to ``size`` bytes at an address: fewer at the end of a segment, b"" where no segment has bytes."""
         segment = self.load_segment_at(svma)
         if segment is None:
             return b""
@@ -150,7 +150,7 @@ class ElfObject:
         is_found = falses(len(offset))
         loads = [segment for segment in self.segments if segment.type == "PT_LOAD"]
         loads.sort(key=lambda segment: not segment.flags & PF_X)  # stable: executable segments first
-        for page_size in (1, 4096):  # first the segments themselves, then their pages
+        for page_size in (1, 4096):  # 1: the segments themselves; 4096: their pages
             for load in loads:
                 start = load.offset // page_size * page_size
                 end = -(-(load.offset + load.file_size) // page_size) * page_size
@@ -239,7 +239,7 @@ def whole_code(elf: ElfObject, start: int, size: int) -> bytes:
     return code
 
 
-# Bytes of a block, so few that opening the file takes longer than reading one; and the number of blocks to cache.
+# Bytes of a block, so few that opening the file takes longer than reading the block; and how many blocks are cached.
 BLOCK_SIZE, MAX_BLOCKS = 1 << 14, 256
 
 

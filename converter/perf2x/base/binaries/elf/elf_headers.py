@@ -13,10 +13,10 @@ from perf2x.errors import ObjectError
 _IDENT_SIZE = 16
 _CLASS_32, _CLASS_64 = 1, 2
 _LITTLE, _BIG = 1, 2
-# ``e_shstrndx`` of files in which the number of the section with the sections' names does not fit; ``sh_link`` of
-# section 0 has it instead.
+# Value of ``e_shstrndx``, the number of the section with the sections' names, if the number does not fit there;
+# ``sh_link`` of section 0 then has it.
 _SHN_XINDEX = 0xFFFF
-# ``e_phnum`` of files with more segments than fit; ``sh_info`` of section 0 has their number instead.
+# Value of ``e_phnum``, the number of segments, if the number does not fit there; ``sh_info`` of section 0 then has it.
 _PN_XNUM = 0xFFFF
 
 # Fields after e_ident as ``struct`` codes: type, machine, version, entry, phoff, shoff, flags, ehsize, phentsize,
@@ -46,12 +46,12 @@ SHF_COMPRESSED = 0x800
 PF_X = 0x1
 # Maximum bytes of a name or path; the rest is cut off.
 MAX_STRING_SIZE = 1 << 16
-# Is appended to a name that was cut off.
+# What is appended to a name that was cut off.
 CUT_MARK = " [cut after 64 KiB]"
 
 
 class ElfSection(NamedTuple):
-    """One row of the section header table, names as in Elf64_Shdr without the ``sh_``."""
+    """One section header; the fields are those of Elf64_Shdr, in its order."""
 
     name: str
     type: str
@@ -59,7 +59,7 @@ class ElfSection(NamedTuple):
     flags: int
     address: int
     """svma; 0 when the section is not loaded."""
-    offset: int
+    offset: int  # in the file
     size: int
     link: int
     info: int
@@ -68,7 +68,7 @@ class ElfSection(NamedTuple):
 
 
 class ElfSegment(NamedTuple):
-    """One program header, names as in Elf64_Phdr without the ``p_``."""
+    """One program header; the fields are those of Elf64_Phdr, in its order, without the physical address."""
 
     type: str
     """``PT_LOAD`` …, or the number as text."""

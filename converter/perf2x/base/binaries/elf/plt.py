@@ -4,7 +4,7 @@ There are up to three sections with such entries, pieces of code that jump to a 
 offset table (GOT):
 
 - ``.plt``: a common header, then an entry per relocation in ``.rela.plt``, in the same order;
-- ``.plt.sec`` (x86 with IBT): the entries that are called; those in ``.plt`` are then not, and count as its header;
+- ``.plt.sec`` (x86 with IBT): with this section, calls go to its entries, and the whole of ``.plt`` counts as header;
 - ``.plt.got`` (x86): entries without a relocation of their own; their names come from the GOT slots that they read.
 
 Source of truth: tools/perf/util/symbol-elf.c dso__synthesize_plt_symbols and get_plt_sizes.
@@ -23,7 +23,7 @@ from perf2x.errors import ObjectError
 
 _X86 = ("EM_386", "EM_X86_64")
 _R_X86_64_IRELATIVE = 37
-# {machine: (bytes of the header of .plt, bytes of an entry)}
+# {machine: (bytes of the header of .plt, bytes of an entry)}; other machines: see `_sizes`
 _SIZES = {
     "EM_ARM": (20, 12), "EM_AARCH64": (32, 16), "EM_LOONGARCH": (32, 16), "EM_RISCV": (32, 16),
     "EM_SPARC": (48, 12), "EM_SPARCV9": (128, 32),
@@ -95,7 +95,7 @@ class LinkageTable:
         self._relocations = relocations(elf, section) if section is not None else None
         count, start = len(self._relocations or ()), plt.address + header_size
         self._header_count = 1
-        if plt_sec is not None:
+        if plt_sec is not None:  # all of .plt is the header
             _, entry_size = _sizes(elf, plt_sec)
             header_size, start = plt.size, plt_sec.address
         elif section is not None and count * entry_size == plt.size:

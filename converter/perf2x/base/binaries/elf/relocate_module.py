@@ -2,8 +2,8 @@
 
 A module is a relocatable file: all of its sections begin at address 0, and in its debug info, references to addresses,
 strings and other units are relocations. We give each section with code an address of its own, store symbol + addend at
-each relocation of the debug info, and make of these sections an ELF executable, which any DWARF reader accepts. Source
-of truth: kernel/module/main.c layout_sections; the psABIs of the machines below for relocations.
+each relocation of the debug info, and write the sections with debug info to an ELF executable, which any DWARF reader
+accepts. Source of truth: kernel/module/main.c layout_sections; the psABIs of the machines below for relocations.
 """
 
 import struct
@@ -22,15 +22,16 @@ MODULE_BASE = 1 << 16
 
 # {machine: {relocation type: bytes that it changes}} of types that store symbol + addend; debug info has no others.
 _RELOCATION_SIZES = {
-    "EM_X86_64": {1: 8, 10: 4, 11: 4},
-    "EM_386": {1: 4},
-    "EM_AARCH64": {257: 8, 258: 4},
-    "EM_ARM": {2: 4},
-    "EM_S390": {22: 8, 4: 4},
-    "EM_PPC64": {38: 8, 1: 4},
+    "EM_X86_64": {1: 8, 10: 4, 11: 4},  # R_X86_64_64, R_X86_64_32, R_X86_64_32S
+    "EM_386": {1: 4},  # R_386_32
+    "EM_AARCH64": {257: 8, 258: 4},  # R_AARCH64_ABS64, R_AARCH64_ABS32
+    "EM_ARM": {2: 4},  # R_ARM_ABS32
+    "EM_S390": {22: 8, 4: 4},  # R_390_64, R_390_32
+    "EM_PPC64": {38: 8, 1: 4},  # R_PPC64_ADDR64, R_PPC64_ADDR32
 }
-# numbers of section types
+# numbers of the types of the sections that are copied
 _TYPES = {"SHT_PROGBITS": 1, "SHT_STRTAB": 3, "SHT_NOTE": 7}
+# the sections that are copied to the executable
 _SECTIONS = (".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_line_str", ".debug_ranges",
          ".debug_rnglists", ".debug_addr", ".debug_str_offsets", ".note.gnu.build-id")  # fmt: skip
 
@@ -94,18 +95,19 @@ def _apply_relocations(
     if not 0 < table.link < len(module.sections):
         raise ObjectError(f"{module.name}, {table.name}: its symbol table, section {table.link}, is missing")
     symbol_address = _symbol_addresses(module, module.sections[table.link], addresses)
+    # type 0 is R_*_NONE on all machines
     is_unsupported = ~np.isin(rows.type, [0, *sizes]) | (rows.symbol >= len(symbol_address))
     if is_unsupported.any():
         raise ObjectError(f"{module.name}, {table.name}: unsupported relocation type {rows.type[is_unsupported][0]}")
     for relocation_type, size in sizes.items():
-        chosen = rows.type == relocation_type
-        offset = rows.offset[chosen]
+        has_type = rows.type == relocation_type
+        offset = rows.offset[has_type]
         if len(offset) and (len(data) < size or int(offset.max()) > len(data) - size):
             raise ObjectError(f"{module.name}, {table.name}: a relocation lies outside its section")
-        byte_index = as_int64(offset)[:, None] + arange(size)  # (relocations, size)
+        byte_index = as_int64(offset)[:, None] + arange(size)  # (relocations, size) the bytes to change
         stored = np.ascontiguousarray(data[byte_index]).view(f"{module.byte_order}u{size}").reshape(-1)
-        addend = as_uint64(stored) if rows.addend is None else rows.addend[chosen]
-        result = (symbol_address[rows.symbol[chosen]] + addend).astype(f"{module.byte_order}u{size}")
+        addend = as_uint64(stored) if rows.addend is None else rows.addend[has_type]
+        result = (symbol_address[rows.symbol[has_type]] + addend).astype(f"{module.byte_order}u{size}")
         data[byte_index] = result.view(np.uint8).reshape(-1, size)
 
 
@@ -125,13 +127,14 @@ def _symbol_addresses(module: ElfObject, table: ElfSection, addresses: Mapping[i
 
 
 def _executable(module: ElfObject, sections: list[tuple[ElfSection, AnyArray]]) -> bytes:
-    """Build an ELF file of sections and their contents: header, contents, names of sections, section headers.
+    """Build an ELF file of sections and their contents, without segments, which readers of debug info do not need.
 
-    It needs no segments.
+    The file has the ELF header, the contents of the sections, the names of the sections, and the section headers.
     """
     names = b"\0" + b"".join(section.name.encode() + b"\0" for section, _ in sections) + b".shstrtab\0"
     layout = "IIQQQQIIQQ" if module.is_64 else "10I"
     offset = 64 if module.is_64 else 52  # the size of the header
+    # section 0 is a row of zeros
     body, headers = [], [struct.pack(module.byte_order + layout, *[0] * 10)]
     for name, kind, data in [*((s.name, s.type, d.tobytes()) for s, d in sections), (".shstrtab", "SHT_STRTAB", names)]:
         # sh_name, sh_type, sh_flags, sh_addr, sh_offset, sh_size, sh_link, sh_info, sh_addralign, sh_entsize
@@ -145,7 +148,8 @@ def _executable(module: ElfObject, sections: list[tuple[ElfSection, AnyArray]]) 
 def _executable_header(module: ElfObject, section_headers: int, count: int) -> bytes:
     """Return the module's ELF header as that of an executable without segments.
 
-    ``section_headers`` is the offset of the new section headers, ``count`` their number; the last is that of the names.
+    ``section_headers`` is the offset of the new section headers, ``count`` their number; the last one is that
+    of the section with the names.
     """
     order = module.byte_order
     header = bytearray(module.read(0, 64 if module.is_64 else 52))

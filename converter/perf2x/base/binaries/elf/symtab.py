@@ -35,7 +35,7 @@ _FIELDS_32 = [("name", "u4"), ("value", "u4"), ("size", "u4"), ("info", "u1"), (
 
 
 class SymbolRows(ColumnTable):
-    """Symbols of one table, in table order. Names are decoded one by one, on demand."""
+    """Symbols of one table, in its order. Names are decoded one by one, on demand."""
 
     start: U64
     """svma"""
@@ -46,6 +46,7 @@ class SymbolRows(ColumnTable):
     """STB_*"""
     # offset of the name in the string table
     name_offset: U32
+    # the string table
     strings: bytes
 
     def name(self, row: int) -> str:
@@ -67,7 +68,7 @@ def raw_symbols(elf: ElfObject, section: ElfSection) -> tuple[AnyArray, bytes]:
 
 
 class Relocations(ColumnTable):
-    """The rows of a relocation section, in the order in which they are stored."""
+    """The rows of a relocation section, in its order."""
 
     offset: U64
     """The svma or, in relocatable files, the offset in the section, of the bytes to change."""
@@ -104,19 +105,19 @@ def function_symbols(
     if section is None:
         return None
     rows, strings = raw_symbols(elf, section)
-    chosen = flatnonzero(_is_nameable(elf, rows))
+    indexes = flatnonzero(_is_nameable(elf, rows))
     if section_addresses is not None:
-        chosen = chosen[np.isin(rows["section"][chosen], np.array(list(section_addresses), np.uint16))]
+        indexes = indexes[np.isin(rows["section"][indexes], np.array(list(section_addresses), np.uint16))]
     if elf.machine in _MAPPING_LETTERS:
-        chosen = chosen[~_is_mapping_symbol(elf, rows["name"][chosen], strings)]
-    start, info = rows["value"][chosen].astype(np.uint64, copy=False), rows["info"][chosen]
+        indexes = indexes[~_is_mapping_symbol(elf, rows["name"][indexes], strings)]
+    start, info = rows["value"][indexes].astype(np.uint64, copy=False), rows["info"][indexes]
     if section_addresses is not None:
-        start = start + as_uint64([section_addresses[int(index)] for index in rows["section"][chosen]])
+        start = start + as_uint64([section_addresses[int(index)] for index in rows["section"][indexes]])
     # st_info is the binding and, in the lower four bits, the type
     symbol_type, binding = info & np.uint8(0xF), info >> np.uint8(4)
     if elf.machine == "EM_ARM":  # bit 0 marks Thumb code and is not part of the address
         start = np.where(symbol_type == STT_FUNC, start & np.uint64(2**64 - 2), start)
-    size, name = rows["size"][chosen].astype(np.uint64, copy=False), rows["name"][chosen]
+    size, name = rows["size"][indexes].astype(np.uint64, copy=False), rows["name"][indexes]
     return SymbolRows(start, size, symbol_type, binding, name, strings)
 
 
@@ -143,6 +144,7 @@ def _is_nameable(elf: ElfObject, rows: AnyArray) -> Bools:
     return is_nameable
 
 
+# bits by symbol type
 _BITS_OF_TYPE = {
     STT_FUNC: _CODE_OR_DATA | _FUNCTION,
     STT_GNU_IFUNC: _CODE_OR_DATA,
@@ -151,9 +153,11 @@ _BITS_OF_TYPE = {
 }
 # (256,) bits for each st_info, which has the type.
 _BY_INFO = np.array([_BITS_OF_TYPE.get(info & 0xF, 0) for info in range(256)], np.uint8)
+# _LABEL for each st_other whose visibility is not hidden
 _NOT_HIDDEN = [0 if other & 3 in (_STV_INTERNAL, _STV_HIDDEN) else _LABEL for other in range(256)]
 # (256,) bits for each st_other, which has the visibility: all bits, but not that of labels if it is hidden.
 _BY_OTHER = np.array(_NOT_HIDDEN, np.uint8) | np.uint8(_CODE_OR_DATA | _FUNCTION)
+# what may follow ``$`` in the name of a mapping symbol
 _MAPPING_LETTERS = {"EM_ARM": b"adtx", "EM_AARCH64": b"adtx", "EM_RISCV": b"dx"}
 
 
@@ -165,7 +169,7 @@ def _is_mapping_symbol(elf: ElfObject, name_offset: AnyArray, strings: bytes) ->
     """
     if not len(name_offset):
         return falses(0)
-    characters = np.frombuffer(strings + b"\0\0\0", np.uint8)
+    characters = np.frombuffer(strings + b"\0\0\0", np.uint8)  # names may lie at the end of the table, or beyond it
     first: I64 = np.minimum(as_int64(name_offset), len(strings))
     has_letter = np.isin(characters[first + 1], np.frombuffer(_MAPPING_LETTERS[elf.machine], np.uint8))
     has_end = np.isin(characters[first + 2], (0, ord("."))) | (elf.machine == "EM_RISCV")

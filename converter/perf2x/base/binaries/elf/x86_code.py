@@ -18,9 +18,13 @@ ANYWHERE = 0, 2**64
 
 
 class X86Code:
-    """Decodes instructions on demand and caches them; ``debug`` is a separate debug file with symbols, if any."""
+    """Decodes instructions on demand and caches them.
+
+    ``instruction(svma)`` returns the instruction at an address, as `_instruction` does.
+    """
 
     def __init__(self, elf: ElfObject, debug: ElfObject | None) -> None:
+        """``debug`` is the separate debug file of ``elf``, if there is one; its symbols are used first."""
         self.is_64 = elf.machine == "EM_X86_64"
         self._files = [elf] if debug is None else [debug, elf]
         self.instruction = lru_cache(_MAX_CACHED)(partial(_instruction, CodeBlocks(elf), self.is_64))
@@ -64,7 +68,7 @@ def _instruction(blocks: CodeBlocks, is_64: bool, svma: int) -> X86Instruction |
 
 
 class BranchLengths:
-    """Tells the lengths of one file's branch instructions: code that ran up to a branch ends after the branch."""
+    """Returns the lengths of one file's branch instructions: code that ran up to a branch ends after the branch."""
 
     def __init__(self, elf: ElfObject) -> None:
         self._is_x86, self._code = elf.machine in ("EM_X86_64", "EM_386"), X86Code(elf, None)

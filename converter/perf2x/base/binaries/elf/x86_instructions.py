@@ -41,7 +41,7 @@ _IMMEDIATE_SIZE = {code: size for size, codes in _WITH_IMMEDIATE.items() for cod
 _INVALID_IN_64_BITS = opcodes("06 07 0e 16 17 1e 1f 27 2f 37 3f 60-62 82 9a c4 c5 ce d4-d6 ea")
 # second bytes of opcodes after 0F: those without ModR/M, and those with an immediate of one byte
 _NO_MODRM_0F = opcodes("05-0b 0e 30-37 77 80-8f a0-a2 a8-aa c8-cf")
-_BYTE_0F = opcodes("0f 70-73 a4 ac ba c2 c4-c6")
+_IMMEDIATE_0F = opcodes("0f 70-73 a4 ac ba c2 c4-c6")
 # Numbers with which VEX and EVEX select opcode maps: the one after 0F, and the one after 0F 3A.
 _MAP_0F, _MAP_0F3A = 1, 3
 
@@ -52,7 +52,7 @@ class X86Instruction(NamedTuple):
     size: int
     """In bytes, prefixes included."""
     opcode: int
-    """The opcode, prefixes left aside: of the first map as it is; 0F xx as 0x1xx; −1 for all other maps."""
+    """The opcode without prefixes: that of the first map as it is, 0F xx as 0x1xx; −1 for all other maps."""
     register: int = 0
     """The reg field of ModR/M: a register, or part of the opcode. Without ModR/M, the register in the opcode."""
     is_memory: bool = False
@@ -60,8 +60,8 @@ class X86Instruction(NamedTuple):
     operand: int = 0
     """The r/m field of ModR/M: a register or, for memory, the base register, FIXED or INDEXED."""
     displacement: int = 0
-    number: int = 0
-    """The immediate, signed."""
+    immediate: int = 0
+    """Signed; for a direct jump or call, the distance of the target from the next instruction."""
     is_narrow: bool = False
     """The operands have 16 bits."""
 
@@ -76,7 +76,7 @@ def decode(code: bytes, *, is_64: bool) -> X86Instruction | None:
 
 def _decode(code: bytes, is_64: bool) -> X86Instruction | None:
     """Decode like `decode`, but raise IndexError if the instruction is cut off."""
-    start = 0  # of the opcode, once the prefixes are skipped
+    start = 0  # offset of the opcode, once the prefixes are skipped; ``size`` below is that of the immediate
     while code[start] in _PREFIXES:
         start += 1
     prefixes, rex = code[:start], 0
@@ -89,21 +89,22 @@ def _decode(code: bytes, is_64: bool) -> X86Instruction | None:
     if opcode in (0xC4, 0xC5, 0x62) and (is_64 or code[start + 1] >= 0xC0):
         opcode_map = _MAP_0F if opcode == 0xC5 else code[start + 1] & 7
         start += {0xC5: 2, 0xC4: 3, 0x62: 4}[opcode]
-        has_immediate = opcode_map == _MAP_0F3A or (opcode_map == _MAP_0F and code[start] in _BYTE_0F)
+        has_immediate = opcode_map == _MAP_0F3A or (opcode_map == _MAP_0F and code[start] in _IMMEDIATE_0F)
         # vzeroupper (77) has no ModR/M
         return _with_operands(code, start, -1, opcode_map != _MAP_0F or code[start] != 0x77, int(has_immediate), 0)
     if opcode == 0x0F:
         start += 1
         if code[start] in (0x38, 0x3A):
             return _with_operands(code, start + 1, -1, True, int(code[start] == 0x3A), 0)
-        size = 4 if 0x80 <= code[start] < 0x90 else int(code[start] in _BYTE_0F)  # 0F 80 to 8F: jcc rel32
-        found = _with_operands(code, start, 0x100 | code[start], code[start] not in _NO_MODRM_0F, size, rex)
+        # 0F 80 to 0F 8F are jcc rel32
+        size = 4 if 0x80 <= code[start] < 0x90 else int(code[start] in _IMMEDIATE_0F)
+        instruction = _with_operands(code, start, 0x100 | code[start], code[start] not in _NO_MODRM_0F, size, rex)
     elif (is_64 and opcode in _INVALID_IN_64_BITS) or (opcode == 0x8F and code[start + 1] & 0x38):  # XOP
         return None
     else:
         size = _immediate_size(code, start, rex, 0x66 in prefixes, is_64)
-        found = _with_operands(code, start, opcode, opcode in _MODRM, size, rex)
-    return found._replace(is_narrow=True) if 0x66 in prefixes else found
+        instruction = _with_operands(code, start, opcode, opcode in _MODRM, size, rex)
+    return instruction._replace(is_narrow=True) if 0x66 in prefixes else instruction
 
 
 def _immediate_size(code: bytes, start: int, rex: int, is_narrow: bool, is_64: bool) -> int:

@@ -28,9 +28,11 @@ from perf2x.base.columnar import as_uint64, flatnonzero, unique
 from perf2x.errors import ObjectError
 
 _SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")
-_MAGIC = re.compile(rb"(?:[\xfb\xfa\xf0\xf1]\xff\xff\xff|\xff\xff\xff[\xfb\xfa\xf0\xf1])\0\0[\1\2\4][\4\10]")
-# Which word holds the start of the code: in the table's header, counted from 0 after its first 8 bytes, and in
-# ``.go.module``, which is runtime.firstmoduledata.
+# The first eight bytes of a table: its magic number in either byte order, two zeros, the size of the shortest
+# instruction (1, 2 or 4), the word size (4 or 8).
+_TABLE_START = re.compile(rb"(?:[\xfb\xfa\xf0\xf1]\xff\xff\xff|\xff\xff\xff[\xfb\xfa\xf0\xf1])\0\0[\1\2\4][\4\10]")
+# The index of the word that holds the start of the code: among the words of the table's header, which follow its first
+# 8 bytes, and in ``.go.module``, which is runtime.firstmoduledata.
 _TEXT_IN_HEADER, _TEXT_IN_MODULE = 2, 22
 # The number of the relocation type R_*_RELATIVE, by machine.
 _RELATIVE = {"EM_X86_64": 8, "EM_AARCH64": 1027, "EM_386": 8, "EM_ARM": 23, "EM_RISCV": 3, "EM_S390": 12}
@@ -62,8 +64,8 @@ def _locate(elf: ElfObject) -> tuple[ElfSection, int] | None:
     section = elf.section(".data.rel.ro") if is_go(elf) else None
     if section is None:
         return None
-    # in position-independent programs, the system's linker merges the table's section into this one
-    for match in _MAGIC.finditer(data := elf.data(section)):
+    # in position-independent programs, the system's linker merges .data.rel.ro.gopclntab into this section
+    for match in _TABLE_START.finditer(data := elf.data(section)):
         if (section.address + match.start()) % 8 == 0 and byte_order(data[match.start() : match.start() + 16]):
             return section, match.start()
     return None
@@ -120,14 +122,15 @@ def _relocated_word(elf: ElfObject, address: int) -> int:
 _CALL_SIZE = 16
 # Maximum number of inlined calls to read for each function; large functions have a few hundred.
 MAX_CALLS = 1 << 12
+# the name of the symbol as a string table has it, with the NUL that ends the string before it
 _TREES_SYMBOL = b"\0go:func.*\0"
 
 
 def start_lines(table: GoFunctions, rows: Sequence[int], code: ElfObject, symbols: ElfObject | None) -> dict[str, int]:
     """Return {name: line of the ``func`` keyword} for the functions in ``rows`` and the functions inlined into them.
 
-    ``code`` is the file with the table. Inlined functions are found only if ``symbols``, the file with the symbol
-    table, has the symbol ``go:func.*``, from which the offsets of inline trees count.
+    ``code`` is the file that ``table`` was read from. Inlined functions are found only if ``symbols``, the file with
+    the symbol table, has the symbol ``go:func.*``, from which the offsets of inline trees count.
     """
     functions = [function for row in rows if (function := table.function(row)) is not None]
     result = {function.name: function.start_line for function in functions}
@@ -137,7 +140,7 @@ def start_lines(table: GoFunctions, rows: Sequence[int], code: ElfObject, symbol
         tree = all_trees[offset : offset + _CALL_SIZE * min(count, MAX_CALLS)]
         trees.append(tree[: len(tree) // _CALL_SIZE * _CALL_SIZE])
     calls = np.frombuffer(b"".join(trees), code.byte_order + "u4").reshape(-1, 4)
-    # distinct calls as one number each: offset of the name << 32 | line
+    # words 1 and 3 of a call are the offset of the name and startLine; a pair becomes one number, offset << 32 | line
     for call in unique(as_uint64(calls[:, 1]) << np.uint64(32) | calls[:, 3]).tolist():
         result.setdefault(table.name_at(call >> 32), call & 0xFFFFFFFF)
     return {name: line for name, line in result.items() if 0 < line <= MAX_LINE}
@@ -151,10 +154,10 @@ def _inline_tree_bytes(code: ElfObject, symbols: ElfObject) -> bytes:
     table = symbols.section(".symtab")
     if table is None:
         return b""
-    rows, names = raw_symbols(symbols, table)
-    name = names.find(_TREES_SYMBOL)
-    address = rows["value"][rows["name"] == name + 1]
-    if name < 0 or not len(address):
+    rows, strings = raw_symbols(symbols, table)
+    name_offset = strings.find(_TREES_SYMBOL) + 1  # 0 if it is missing
+    address = rows["value"][rows["name"] == name_offset]
+    if name_offset == 0 or not len(address):
         return b""
     start = int(address[0])
     containing = (section for section in code.sections if 0 < section.address <= start < section.address + section.size)

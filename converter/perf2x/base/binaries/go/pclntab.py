@@ -76,9 +76,9 @@ class _PclntabLayout(Frozen):
 
     @property
     def functab_dtype(self) -> str:
-        """The dtype of one half of a pair of functab.
+        """The dtype of both numbers of a pair in functab: a word or, since Go 1.18, a 32-bit number.
 
-        It is a word or, since Go 1.18, a 32-bit offset; offsets of entries count from the start of the code.
+        Since Go 1.18, an entry address is stored as its offset from the start of the code.
         """
         return self.order + ("u4" if self.version in (_GO_118, _GO_120) or self.word_size == 4 else "u8")
 
@@ -117,12 +117,13 @@ class GoFunctions:
     def function(self, row: int) -> GoFunction | None:
         """Decode the function in a row; None if the row is damaged."""
         layout = self._layout
+        # the row, a _func, begins with the entry: a word or, since Go 1.18, a 32-bit offset; nine 32-bit fields follow
         row_offset = int(self._row_offset[row]) + (0 if layout.version == _GO_12 else layout.functab)
         entry_size = layout.word_size if layout.version in (_GO_12, _GO_116) else 4
         if row_offset + entry_size + 36 > len(self._data):
             return None
         fields = struct.unpack_from(layout.order + "9I", self._data, row_offset + entry_size)
-        # nameOff, args, deferreturn, pcsp, pcfile, pcln, npcdata, cuOffset, startLine
+        # the fields are nameOff, args, deferreturn, pcsp, pcfile, pcln, npcdata, cuOffset, startLine
         name_offset, _, _, _, file_table, line_table, _, first_file, start_line = fields
         name = self.name_at(name_offset)
         start_line = start_line if layout.version == _GO_120 else 0
@@ -138,7 +139,8 @@ class GoFunctions:
         layout = self._layout
         if layout.version != _GO_120:
             return []
-        # of each function, the offset in pctab of the table that maps code to inlined calls, and that of the tree
+        # (offset in pctab of the table that maps code to inlined calls, offset of the inline tree) of each function;
+        # in a row, npcdata is at 28, nfuncdata at 43, and the pcdata offsets begin at 44
         offsets = []
         for row_offset in (int(self._row_offset[row]) + layout.functab for row in rows):
             if row_offset + 44 > len(self._data):
@@ -156,7 +158,7 @@ class GoFunctions:
         offsets = [(index_offset, tree_offset) for index_offset, tree_offset in offsets if index_offset]
         index_tables = min(layout.pctab, len(self._data)) + as_int64([index_offset for index_offset, _ in offsets])
         ends, call_numbers = pc_values(self._data, index_tables, layout.quantum)
-        # the tree's size is not stored, but it has all calls that the function's code refers to
+        # the number of calls in a tree is not stored: it is one more than the highest number that the code refers to
         highest = minus_ones(len(offsets))
         np.maximum.at(highest, row_numbers(ends.lengths), call_numbers)
         return [(tree, number + 1) for (_, tree), number in zip(offsets, highest.tolist(), strict=True) if number >= 0]
@@ -165,13 +167,13 @@ class GoFunctions:
         """Return the line, or the number of the file, at each address; 0 or less if there is none.
 
         ``table_offset`` is the ``line_table`` or ``file_table`` of each function, ``entry`` its start; ``function`` is
-        the index of each address's function in these. Shapes: ``table_offset`` and ``entry`` (functions,);
+        the index of each address's function in these two arrays. Shapes: ``table_offset`` and ``entry`` (functions,);
         ``function``, ``svma`` and the result (addresses,).
         """
         layout = self._layout
         with_table = flatnonzero(table_offset != 0)  # the functions that have a table
-        table = searchsorted(with_table, function)  # of each address: the index of its function's table among these
-        covered = flatnonzero(table_offset[function] != 0)
+        table = searchsorted(with_table, function)  # for each address, the index of its function in ``with_table``
+        covered = flatnonzero(table_offset[function] != 0)  # the addresses whose function has a table
         result = zeros(len(svma))
         offset_in_function = svma[covered] - entry[function[covered]]
         tables = min(layout.pctab, len(self._data)) + table_offset[with_table]

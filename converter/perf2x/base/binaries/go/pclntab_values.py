@@ -91,6 +91,7 @@ def pc_values(data: bytes, table_offset: I64, quantum: int) -> tuple[ListArray, 
             still_unfinished.append(tables[~is_finished])
         unfinished = np.concatenate(still_unfinished)
         size[unfinished] = np.minimum(4 * size[unfinished], max_size[unfinished])
+    # tables were finished in another order than that of ``table_offset``
     return _accumulate(ListArray.joined(finished_pairs)[argsort(np.concatenate(finished))], quantum)
 
 
@@ -119,12 +120,15 @@ def _delta_pairs(data: bytes, begin: I64, size: I64) -> tuple[ListArray, Bools]:
 
 
 def _accumulate(pairs: ListArray, quantum: int) -> tuple[ListArray, I64]:
-    """Sum up the changes and the lengths of ranges, in each table from its start; returns those of `pc_values`."""
+    """Sum up the changes, and the lengths of ranges, of each table: the result of `pc_values`.
+
+    ``pairs`` is the first result of `_delta_pairs`: it has a row per table, (change, length, change, length …).
+    """
     change, length = pairs.values[::2].view(np.int64), pairs.values[1::2]
     offsets = pairs.offsets // 2
     table = row_numbers(np.diff(offsets))
     # sums over all tables, with a 0 before them; the sum before a table is then subtracted from all its rows
-    value = np.append(0, cumsum(change >> 1 ^ -(change & 1)))
+    value = np.append(0, cumsum(change >> 1 ^ -(change & 1)))  # zigzag: 0, 1, 2, 3, 4 stand for 0, −1, 1, −2, 2
     end = np.append(np.uint64(0), np.cumsum(length, dtype=np.uint64))
     values = value[1:] - value[offsets[table]] - 1
     return ListArray(offsets, (end[1:] - end[offsets[table]]) * np.uint64(quantum)), values

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perf2x.base.binaries.cfi import run_instructions
-from perf2x.base.binaries.cfi.byte_cursor import MASK, to_signed
+from perf2x.base.binaries.cfi.byte_cursor import MAX_U64, to_signed
 from perf2x.base.binaries.cfi.dwarf_expressions import parse_expression
 from perf2x.base.binaries.cfi.frame_entries import FrameIndex, FrameSection
 from perf2x.base.binaries.cfi.opcodes import OPCODES, Effect
@@ -36,7 +36,7 @@ class Plain:
         self.run(fde.cie.instructions)
         self.location, self.rows, self.remembered, self.initial = fde.start, [], [], self.rules
         self.run(fde.instructions)
-        self.move(MASK + 1)
+        self.move(MAX_U64 + 1)
 
     def run(self, span) -> None:
         at = self.section.cursor(*span)
@@ -59,7 +59,7 @@ class Plain:
         wide = {2: "B", 3: "H", 4: "I", 0x1D: "Q"}
         if byte >> 6 == 1 or byte in wide:
             distance = byte & 63 if byte >> 6 else at.fixed(wide[byte])
-            self.move((self.location + distance * cie.code_alignment) & MASK)
+            self.move((self.location + distance * cie.code_alignment) & MAX_U64)
         elif byte == 1:
             address = at.pointer(cie.pointer_encoding)
             if address is None:

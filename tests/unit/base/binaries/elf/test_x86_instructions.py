@@ -38,7 +38,7 @@ def test_operands() -> None:
     places = [decode(bytes.fromhex(text), is_64=True) for text in ("ff2500000000", "ff24c500000000", "ff2424")]
     assert [found.operand for found in places if found] == [FIXED, INDEXED, 4]
     found = decode(bytes.fromhex("c20800"), is_64=True)
-    assert found is not None and (found.opcode, found.number) == (0xC2, 8)
+    assert found is not None and (found.opcode, found.immediate) == (0xC2, 8)
 
 
 def test_code_of_32_bits() -> None:
