@@ -9,7 +9,7 @@ specification"; tools/perf/util/arm-spe-decoder/arm-spe-pkt-decoder.c.
 
     |header| payload of 1, 2, 4 or 8 bytes |     bits 5:4 of the header: log2 of the payload's size
     |0010 00xx|header| payload …           |     extended header: xx are the high bits of an index (of an address, …)
-    |0010 00xx|0000 0000| …                |     alignment: skip to the next multiple of 2, 4, 8 or 16 bytes, by xx
+    |0010 00xx|0000 0000| …                |     alignment: skip to the next multiple of 2, 4, 8 or 16 bytes, as xx says
     |00|, |01|                             |     padding, end of a record
 """
 
@@ -71,7 +71,7 @@ class Packets(Frozen):
     end: I64
     """(n,) offset after the packet, in the bytes."""
     length: int
-    """Number of bytes up to the end of the last packet or padding; the bytes after them are an incomplete packet."""
+    """Number of bytes up to the end of the last complete packet or padding; an incomplete packet may follow."""
 
 
 def find_packets(data: U8, buffer_offset: int) -> Packets:
@@ -88,13 +88,13 @@ def find_packets(data: U8, buffer_offset: int) -> Packets:
     step = size + np.uint8(1)
     _read_extended_headers(padded, buffer_offset, field, size, step)
     start = instruction_starts(step)
+    complete = int(np.searchsorted(start + step[start], count, "right"))  # ends are ascending
+    length = int(start[complete]) if complete < len(start) else count
+    start = start[:complete]
     start = start[field[start] != Field.NONE]
     size, end = size[start], start + step[start]
-    complete = int(np.searchsorted(end, count, "right"))  # ends are ascending
-    length = int(start[complete]) if complete < len(start) else count
-    size, end = size[:complete], end[:complete]
     words = np.ndarray((len(padded) - 7,), "<u8", padded, strides=(1,))  # the eight bytes from each byte on
-    return Packets(field[start[:complete]], words[end - size] & _LOW_BYTES[size], end, length)
+    return Packets(field[start], words[end - size] & _LOW_BYTES[size], end, length)
 
 
 def _read_extended_headers(padded: U8, buffer_offset: int, field: U8, size: U8, step: U8) -> None:
@@ -103,10 +103,11 @@ def _read_extended_headers(padded: U8, buffer_offset: int, field: U8, size: U8, 
     first, second = padded[start], padded[start + 1]
     is_known = ((second & 0xF8) == 0xB0) | ((second & 0xF8) == 0x98)  # an address or a counter
     is_alignment = second == 0
-    # a higher index than in a short header is of an address or counter that we do not use
+    # with high bits (xx ≠ 0), the index is that of an address or counter that we do not use
     known_field = np.where(first & 3, np.uint8(Field.NONE), _FIELDS[second])
     field[start] = np.where(is_known, known_field, np.where(is_alignment, np.uint8(Field.NONE), np.uint8(Field.BAD)))
     size[start] = np.where(is_known, _SIZES[second], 0)
     multiple = 2 << as_int64(first & 3)
     skipped = multiple - ((start + buffer_offset) & (multiple - 1))
     step[start] = np.where(is_known, size[start] + 2, np.where(is_alignment, skipped, 1))
+    step[start[start == len(field) - 1]] = 2  # the second byte is missing: the packet is incomplete

@@ -66,6 +66,14 @@ def test_the_last_of_two_operations_counts() -> None:
     assert records.operation.tolist() == [OpClass.BRANCH | 2]
 
 
+@pytest.mark.parametrize("packet", ["99 01", "21", "21 b0", "b5 00", "20", "23"])
+@pytest.mark.parametrize("offset", range(4))
+def test_an_incomplete_packet_is_left_for_later(packet: str, offset: int) -> None:
+    """Also a packet whose contents are not used, wherever alignments would end."""
+    data = bytes(5) + b"\x01" + bytes.fromhex(packet)
+    assert find_packets(np.frombuffer(data, np.uint8), offset).length == 6
+
+
 def test_nothing() -> None:
     check(b"", 0)
     check(bytes(5), 0)

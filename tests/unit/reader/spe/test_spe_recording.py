@@ -71,6 +71,19 @@ def test_records_may_lie_in_two_chunks_or_blocks(span: int, tmp_path: Path, monk
         assert positions == sorted(positions) and positions[-1] < found.sideband.stream_end
 
 
+@pytest.mark.parametrize("first", [spe.counter(1, 0x7171), spe.extended(spe.instruction(0x71), 1)])
+@pytest.mark.parametrize("span", range(100, 140, 3))
+def test_records_may_begin_with_any_packet(
+    first: bytes, span: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A chunk may end inside a record's first packet, whose contents are not used."""
+    data = b"".join(first + simple(100, ticks) for ticks in range(1, 60))
+    whole = column(opened(tmp_path, [Buffer(data)]), "time")
+    monkeypatch.setattr(spe_recording, "SPAN", span)
+    found = opened(tmp_path, [Buffer(data)])
+    assert column(found, "time") == whole and not found.diagnostics.counts
+
+
 def test_a_gap_in_the_buffer_ends_a_record(tmp_path: Path) -> None:
     one = simple(100, 9)
     halves = [Buffer((one + one)[:32]), Buffer((one + one)[32:], offset=64)]
