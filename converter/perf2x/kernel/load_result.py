@@ -63,8 +63,9 @@ class Loaded(Frozen):
     def exact_count(self, event: int) -> dict[str, int]:
         """Return ``{"counted": n}``: how often the event with this index happened in all threads, counted exactly.
 
-        ``perf record -s`` writes a PERF_RECORD_READ with the value of the counter when a thread exits; n is their sum.
-        The result is empty without these records, for several recordings, and for counters that were read as a group.
+        ``perf record -s`` writes a PERF_RECORD_READ with the value of the counter when a thread exits; n is the sum of
+        all values. The result is empty without these records, for several recordings, and for counters that were read
+        as a group.
         """
         reads = self.recording.sideband.reads
         values = reads.value[reads.event == event].tolist()

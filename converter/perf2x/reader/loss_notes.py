@@ -1,4 +1,4 @@
-"""Reports losses that records of a recording state, as diagnostics with advice: lost samples, throttling, trace."""
+"""Turns losses that a recording itself reports into diagnostics: lost samples, throttling, gaps in hardware trace."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -64,5 +64,5 @@ def _sums_by_event(events: Sequence[Event], event: I32, counts: U64) -> str:
     Sums of 0 and of unknown events (−1) are left out.
     """
     sums = {index: sum_of(counts[rows]) for index, rows in rows_by(event)}
-    totals = [(event.name, sums.get(event.index, 0)) for event in events]
+    totals = [(each.name, sums.get(each.index, 0)) for each in events]
     return ", ".join(f"{name}: {total}" for name, total in totals if total)

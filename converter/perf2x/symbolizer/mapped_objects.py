@@ -28,8 +28,8 @@ class ObjectKey(Frozen):
     name: str
     """The mappings' name.
 
-    For ANONYMOUS memory, it is "", so that all code of a process is one object; only data keeps its name, and memory
-    whose symbols are in the recording (``Session.recorded_files``).
+    For ANONYMOUS memory it is "", so that all code of a process is one object. Two kinds keep their names: data, and
+    memory whose symbols are in the recording (``Session.recorded_files``).
     """
     build_id: bytes
     pid: int
@@ -46,7 +46,7 @@ class MappedObject(Frozen):
     locations: I64
     """Rows of the profile's locations, ascending."""
     pid: int
-    """A process that has mapped the object; −1 for the kernel."""
+    """A process that has mapped the object; −1 for the kernel and for data."""
     start: int = 0
     """The lowest address that it is mapped at, 0 if there is no mapping."""
 
@@ -126,10 +126,10 @@ def dso_of(profile: Profile, mapped: MappedObject, files: ObjectFiles) -> Dso:
 
 
 def addresses_of(profile: Profile, mapped: MappedObject, files: ObjectFiles) -> U64:
-    """Return the addresses at which an object's locations are looked up, in the terms of its ``DsoKind``.
+    """Return the addresses at which an object's locations are looked up, in terms of its ``DsoKind``.
 
     There are two for each location: that of its ``lookup`` (the byte before a return address), then that of its
-    ``address``, in case that the location turns out not to be a return address.
+    ``address``, in case the location turns out not to be a return address.
 
     Shapes: returns (2 * locations,), ascending if the locations are.
     """
@@ -138,12 +138,12 @@ def addresses_of(profile: Profile, mapped: MappedObject, files: ObjectFiles) -> 
     address[::2], address[1::2] = locations.lookup[mapped.locations], locations.address[mapped.locations]
     if mapped.key.kind not in (DsoKind.FILE, DsoKind.VDSO):
         return address
-    # make file offsets of the addresses, then svmas if the file is there; a vDSO is mapped whole, from its first byte
+    # convert addresses to file offsets, then to svmas if the program itself was found; a vDSO is mapped from its start
     shift = mappings.offset - mappings.start if mapped.key.kind is DsoKind.FILE else -mappings.start
     address.reshape(-1, 2)[:] += shift[locations.mapping[mapped.locations], None]
     if files.code is not None:
         svma, is_in_segment = files.code.svma(address)
-        return np.where(is_in_segment, svma, address)  # offsets outside all segments are never found
+        return np.where(is_in_segment, svma, address)  # outside all segments nothing is mapped, so this hardly occurs
     if files.files:
         return _svmas_without_code(files.files[0], address, int(mappings.offset[mapped.mappings].min()))
     return address
@@ -153,8 +153,8 @@ def _svmas_without_code(debug: ElfObject, offset: U64, first_offset: int) -> U64
     """Convert file offsets to svmas if only a debug file was found, whose segments have other offsets.
 
     ``objcopy --only-keep-debug`` keeps the addresses and sizes of segments, but not their offsets. The missing file is
-    assumed to have its first executable segment at ``first_offset``, the lowest offset of the object's mappings, which
-    begins a page.
+    assumed to have its first executable segment at ``first_offset``: the lowest offset of the object's mappings, a
+    multiple of the page size.
     """
     text_segments = [s for s in debug.segments if s.type == "PT_LOAD" and s.flags & PF_X]
     if not text_segments:

@@ -70,7 +70,7 @@ def test_info_explains_a_bounded_number_of_objects(monkeypatch: pytest.MonkeyPat
     assert len(known["explained"]) == 1 and known["not_explained"] == len(lacking) - 1 > 0
     frames = sum(one["unnamed"] for one in lacking[1:])
     objects = f"{len(lacking) - 1} more object{'s' if len(lacking) > 2 else ''}"
-    said = f"without names: {objects}, {frames:,} frames; those with the most frames are explained"
+    said = f"without names: {objects}, {frames:,} frames; only those with the most are explained"
     assert said in perf2x(*words).out.splitlines()
     assert said in perf2x(*words, "--format", "markdown").out
     monkeypatch.setattr(import_module("perf2x.cli.commands.info"), "_MOST_EXPLAINED", len(lacking))

@@ -19,12 +19,12 @@ Costs, in units of the time of np.sort for a column of random 64-bit numbers (2 
 - `RowInterner` 10 to 20, most of it hashing and searching: use it only where a row must keep its number while more rows
   arrive.
 
-All but the interners number values and rows in the order of their contents, so that output does not depend on the order
-of rows. Interners number rows in order of arrival, and the caller sorts them at the end. All are exact. For strings and
-for tables of a few hundred rows, use Python's ``set`` and ``dict``.
+All but the interners and `number_keys` number values and rows in the order of their contents, so that output does not
+depend on the order of rows. Those number in order of arrival, and the caller sorts them at the end. All are exact. For
+strings and for tables of a few hundred rows, use Python's ``set`` and ``dict``.
 
-All the tools for rows sort packed words: as many columns as fit, and the row's index in the lowest bits, are packed
-into one 64-bit word per row (`argsort_rows` has an example).
+To sort many rows, all tools but the interners pack them into words: as many columns as fit, and the row's index in the
+lowest bits, are packed into one 64-bit word per row (`argsort_rows` has an example).
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -107,7 +107,8 @@ def numbers_of(values: npt.NDArray[Number], function: Callable[[int], int]) -> I
 
 
 def unique_known(numbers: I64) -> tuple[I64, I64]:
-    """Do what `unique_inverse` does for numbers from −1 (unknown) on; but −1 is not distinct, and has the index −1.
+    """Do what `unique_inverse` does for numbers from −1 (unknown) on; but −1 is left out of the distinct numbers,
+    and its index is −1.
 
     For example, 7 −1 5 7 becomes 5 7 and 1 −1 0 1.
     """
@@ -283,9 +284,9 @@ def _sorted_words(words: U64, index_bits: np.uint64) -> tuple[I64, Bools]:
 def _pack_columns(columns: Sequence[AnyArray], count: int, free_bits: int) -> tuple[U64, list[AnyArray]]:
     """Pack as much of each row as fits ``free_bits`` bits, the first column highest; also return what does not fit.
 
-    Of a column, its least number is subtracted, so that it takes few bits. A column may be split: its upper bits are
-    packed, and its lower bits are among the columns that do not fit. So every round of `_break_ties`, which packs the
-    number of the run first, makes progress: that number and the row's index never fill a word.
+    Each column's least number is subtracted from it, so that it takes few bits. A column may be split: its upper bits
+    are packed, and its lower bits are among the columns that do not fit. So every round of `_break_ties`, which packs
+    the number of the run first, makes progress: that number and the row's index never fill a word.
     """
     words = np.zeros(count, np.uint64)
     unpacked_columns: list[AnyArray] = []

@@ -11,7 +11,7 @@ from perf2x.model.printable_text import one_line
 
 
 def sections_as_json(features: Mapping[str, Any]) -> dict[str, Any]:
-    """Return every section by name; of the formats of tracepoints only the names of tracepoints and fields."""
+    """Return every section by name; tracepoint formats are reduced to the names of tracepoints and fields."""
     sections = dict(features)
     tracing = sections.get("tracing_data")
     if isinstance(tracing, dict):
@@ -49,7 +49,7 @@ def _listed(label: str, items: Iterable[str]) -> str:
 
 
 def _gibibytes(kibibytes: int) -> str:
-    """Return a size given in KiB, as perf records it."""
+    """Format a size in GiB; perf records KiB."""
     return f"{kibibytes / 1048576:.1f} GiB"
 
 
@@ -98,7 +98,7 @@ _ANDROID_LINES = (
 _SYMBOLS = "symbols in the recording: {symbols:,} of {files:,} files"
 # By section: a format string for its values, or a function that makes the line from its value.
 _DESCRIPTIONS: dict[str, str | Callable[[Any], str]] = {
-    "text": lambda kind: f"kind: {kind}",
+    "text": lambda kind: f"kind: {kind}",  # of text instead of perf.data: what kind of tool wrote it
     "cpudesc": lambda cpu: f"cpu: {cpu}",
     "nrcpus": "cpus: {online} of {available} online",
     "cpu_topology": lambda value: _topology(value.get("cpus", [])),

@@ -73,7 +73,7 @@ def event_lines(loaded: Loaded, events: Iterable[dict[str, Any]]) -> Iterator[st
 
 
 def _not_explained(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> tuple[ObjectReport, ...]:
-    """Return objects with unnamed frames for which there is no explanation in ``reasons``."""
+    """Return the objects with unnamed frames after those that ``reasons`` explains: the first ones, in this order."""
     return loaded.symbols.lacking()[len(reasons) :] if loaded.symbols is not None else ()
 
 
@@ -82,7 +82,7 @@ def _not_explained_line(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> I
     others = _not_explained(loaded, reasons) if reasons else ()
     if others:
         frames = plural(sum(row.unnamed for row in others), "frame")
-        yield f"without names: {plural(len(others), 'more object')}, {frames}; those with the most frames are explained"
+        yield f"without names: {plural(len(others), 'more object')}, {frames}; only those with the most are explained"
 
 
 def _explanation(unnamed: "UnnamedObject") -> Iterator[tuple[str, str]]:
@@ -130,7 +130,7 @@ def quality_lines(loaded: Loaded, objects: int) -> Iterator[str]:
 def _quality_and_advice(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
     """Yield lines on the quality of the recording, and on how to record better.
 
-    Advice with a command is about missing names; ``reasons`` says the same in more detail.
+    Advice with a command is about missing names, and is left out if ``reasons`` explain them in more detail.
     """
     yield from quality_lines(loaded, _MOST_OBJECTS)
     yield from (

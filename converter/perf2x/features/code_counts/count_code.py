@@ -103,7 +103,7 @@ def count_code(
 ) -> CodeCounts:
     """Count branches and samples in the requested object, for events that have samples in ``profile``.
 
-    Raises OptionError if there is no such object, or its file is not found.
+    Raises OptionError if there is no such object, its file is not found, or nothing was counted in it.
     """
     history = build_process_history(recording.session, recording.sideband, Diagnostics())
     counted = _counted_object(history, profile, request.object)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _RETURNS = -2
 """Instead of a rule number: no rule is known, but the function returns to a caller."""
 _START_SIZE = 64
-"""Bytes of a program's first function (_start), which nothing called."""
+"""Maximum size of a program's first function (_start), which nothing called: an assumption."""
 _PLT_ENTRY = 16
 """Bytes of an entry of a lazy .plt on x86: an indirect jump of 6, a push of 5, and a jump of 5 to the first entry.
 
@@ -35,7 +35,7 @@ The first entry pushes (6 bytes), then jumps to the dynamic linker.
 class ObjectRules(Struct):
     """Rules of one object, from its file and its separate debug file.
 
-    ``problems`` has a sentence for each damaged entry.
+    ``problems`` has a sentence for each damaged entry or section.
     """
 
     elf: ElfObject
@@ -69,11 +69,12 @@ class ObjectRules(Struct):
         return result
 
     def by_code(self, svma: int, *, is_exact: bool) -> int:
-        """Return the number of the rule derived from the x86 code that follows.
+        """Return the number of a rule derived from the x86 code at ``svma`` and after it.
 
-        ``is_exact``: ``svma`` is an instruction; otherwise it is a return address. Without a rule, returns NO_RULE if
-        the function may be the outermost one, and −2 (_RETURNS) if it has a caller. Derived rules are guesses: check
-        that a call precedes the return address that they lead to.
+        ``is_exact``: ``svma`` is an instruction; otherwise it is a return address. If no rule can be derived, returns
+        NO_RULE for functions that may be the outermost one (_start, and code that makes a system call) and on other
+        machines than x86; otherwise −2 (_RETURNS). Derived rules are guesses: check that a call precedes the return
+        address that they lead to.
         """
         is_start = not is_exact and self._may_start_at_entry and 0 < svma - self.elf.entry <= _START_SIZE
         if is_start or self.elf.machine not in ("EM_X86_64", "EM_386"):

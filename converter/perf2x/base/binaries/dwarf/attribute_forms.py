@@ -102,15 +102,15 @@ class UnitEncoding(Frozen):
     def integer(self, data: bytes, offset: int, size: int) -> int:
         """Read an unsigned integer of ``size`` bytes. Raises ObjectError if it is not within the section ``data``."""
         if offset < 0 or offset + size > len(data):
-            raise ObjectError("debug info: a reference points outside its section")
+            raise ObjectError("debug info: a value lies outside its section")
         return int.from_bytes(data[offset : offset + size], ENDIAN[self.byte_order])
 
     def value(self, data: bytes, offset: int, form: int, constant: int) -> tuple[int, int]:
         """Decode the attribute at ``offset``: (value, offset of the next attribute).
 
-        The value is a number, an index, or the offset that the form holds; of inline strings and of blocks, the offset
-        in ``data`` of their first byte (of a block, that of its length). ``constant`` is the value of a
-        DW_FORM_implicit_const, which the abbreviation holds.
+        The value is the number, index or offset that the form holds. Of an inline string it is the offset of its first
+        byte in ``data``, of a block the offset of its length. ``constant`` is the value of a DW_FORM_implicit_const,
+        which the abbreviation holds.
         """
         size = self.fixed_size(form)
         if size >= 0:
@@ -189,7 +189,7 @@ class Abbreviation(Frozen):
     """(offset of DW_AT_low_pc, offset of DW_AT_high_pc, size of DW_AT_high_pc).
 
     Offsets count from the first attribute. Empty unless both offsets are fixed and DW_AT_high_pc is a length, as
-    compilers write it.
+    compilers write it. Also empty if DW_AT_ranges comes before.
     """
 
     leaf_size: int
@@ -200,7 +200,8 @@ class Abbreviation(Frozen):
     sibling_jump: tuple[int, ...]
     """(size of the whole entry, offset of the reference to the sibling) for types, and functions without addresses.
 
-    A walk skips these entries with their children. Both numbers count from a one-byte code. Empty for other tags, for
+    A walk skips these entries with their children. Both numbers include the code, assumed to be
+    one byte. Empty for other tags, for
     entries that may have addresses or whose size varies, and unless the reference has four bytes.
     """
 
@@ -263,12 +264,13 @@ class AbbreviationTable:
             code, begin = uleb128(data, self._next_offset)
             self._read_end = begin
             if code > _MAX_SPARSE_CODE and code > len(table) * 3 // 2:
-                raise ObjectError(f"debug info: no abbreviation has the number {code}")
+                raise ObjectError(f"debug info: abbreviation code {code} is implausibly large")
             if not code:
                 self._is_complete = True
                 return
-            # An abbreviation ends with two zeros. The first two may also lie inside it: an implicit constant 0, and the
-            # end of another number; `by_bytes` has no entry for such a slice, so the abbreviation is parsed.
+            # An abbreviation ends with two zeros. Two zeros may come earlier, if the terminator follows a zero
+            # (no children, or an implicit constant 0). The slice is then one byte too short, `by_bytes` does not have
+            # it, and the abbreviation is parsed.
             end = data.find(b"\0\0", begin) + 2
             end = self._read_end = end if end > 1 else len(data)
             abbreviation = by_bytes.get(data[begin:end])
