@@ -49,7 +49,7 @@ class ListingOptions(Frozen):
     ] = False
     """Show costs of instructions."""
     instructions: bool = False
-    """Whether to return the instruction of each location."""
+    """Whether to return the address of the instruction at each location (``Listings.instructions``)."""
     source: Annotated[bool, Setting(group=LISTINGS)] = False
     """Show costs of source lines, as pages always do.
 
@@ -81,9 +81,9 @@ class ListingOptions(Frozen):
         ),
     ] = 20
     columns: tuple[str, ...] = ()
-    """Other events and ratios, as in tables."""
+    """Further events and ratios to show the costs of (`selected_columns`)."""
     value: str = ""
-    """``period`` or ``samples`` of the default event; empty: both, of all events."""
+    """The cost to show: ``period`` or ``samples`` of the default event; empty: both, of all events with samples."""
 
     def on_page(self) -> "ListingOptions":
         """Return the options for a page, which always shows costs of lines.
@@ -91,10 +91,12 @@ class ListingOptions(Frozen):
         Raises SettingError for options on how to show code if the user did not ask for code.
         """
         defaults = ListingOptions()
+        # pages without code show the costs of lines alone, to which these settings do not apply
         for setting in ("syntax", "around", "hottest"):
             if getattr(self, setting) != getattr(defaults, setting) and not (
                 self.as_recorded or self.source_dirs or self.assembly
             ):
-                words = (" needs code to show: ", "as_recorded", ", ", "source_dirs", " or ", "assembly")
-                raise SettingError("", setting, *words)
+                # every second argument of an error is the name of a setting
+                problem = (" needs code to show: ", "as_recorded", ", ", "source_dirs", " or ", "assembly")
+                raise SettingError("", setting, *problem)
         return replace(self, source=True)

@@ -22,7 +22,7 @@ _PATTERNS = {
 }
 # What users can type: ``cgroup`` for the whole path, or a part of it, ``container`` or ``pod``.
 CGROUP_PARTS = ("cgroup", *_PATTERNS)
-# Names of these in OpenTelemetry's semantic conventions.
+# The attribute of each part in OpenTelemetry's semantic conventions.
 ATTRIBUTES = {"cgroup": "process.linux.cgroup", "container": "container.id", "pod": "k8s.pod.uid"}
 
 
@@ -35,5 +35,5 @@ def cgroup_part(part: str, path: str) -> str:
 
 
 def columns_of(names: Iterable[str]) -> frozenset[str]:
-    """Return which of the optional columns ``cpu`` and ``cgroup`` labels or root frames with these names need."""
+    """Return which of the optional columns ``cpu`` and ``cgroup`` the labels or root frames ``names`` need."""
     return frozenset("cgroup" if name in CGROUP_PARTS else name for name in names) & {"cpu", "cgroup"}

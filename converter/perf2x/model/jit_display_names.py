@@ -1,6 +1,6 @@
 """Parses the names that runtimes give to JIT-compiled code: the language, and the function's name for display.
 
-Each row of ``_FORMS`` is one form of name; docs/symbols.md shows the results. The forms are those of CPython's
+Each row of ``_FORMS`` is one form of name; docs/symbols.md shows what each becomes. The forms are those of CPython's
 Python/perf_trampoline.c; V8's src/logging/log.cc and src/objects/code-kind.cc; OpenJDK's ``Method::external_name``;
 perf's jvmti/libjvmti.c; perf-map-agent.c; .NET's src/coreclr/vm/perfmap.cpp; PHP's zend_jit_trace.c; OTP's
 beam_jit_main.cpp; LuaJIT's lj_trace.c; Ruby's yjit/src/codegen.rs; Dart's runtime/vm/code_observers.cc; Julia's
@@ -15,22 +15,26 @@ from perf2x.model.printable_text import base_name
 
 
 class CompiledName(Frozen):
-    """The parsed name of a function in a perf map or jitdump."""
+    """What the name of a function in a perf map or jitdump tells."""
 
     language: str
     """In the terms of OpenTelemetry's ``profile.frame.type``; "native" for engines that it does not list."""
     shown: str = ""
     """The function's name without the compiler's marks; "" if the name is shown unchanged."""
     file: str = ""
+    """Source file, "" if the name has none."""
     line: int = 0
+    """Line in the source file, 0 if the name has none."""
 
 
+# Names shown for V8's code without a name, by kind; code of all other kinds is an ``(anonymous)`` function.
 _V8_ANONYMOUS = {"Eval": "(eval)", "Script": "(script)"}
 # name of a Java method, without the suffixes _[i] and _[j] of perf-map-agent, which mark inlined and compiled code
 _MEMBER = r"<(?:cl)?init>|(?:(?!_\[[ij]\])[^;\s():/<>])+"
-# ``Lorg/Class;::method`` (the class as a JVM descriptor) or ``org.Class::method``, then its signature, if any
+# ``Lorg/Class;::method`` (the class as a JVM descriptor) or ``org.Class::method``, ``org/Class::method``; then, if the
+# name has them, descriptor (``(I)V``), file and line (``(A.java:12)``), and suffix
 _JAVA_METHOD = (
-    rf"(?:L(?P<class>[^;\s()]+);(?:::|\.)?|(?P<clean>[\w$]+(?:[/.][\w$+]+)+)::)(?P<method>{_MEMBER})"
+    rf"(?:L(?P<class>[^;\s()]+);(?:::|\.)?|(?P<plain_class>[\w$]+(?:[/.][\w$+]+)+)::)(?P<method>{_MEMBER})"
     r"(?:\([^\s()]*\)(?:\[*(?:[VZBCSIJFD]|L[^;\s()]+;))?)?(?:\([^\s():]+:-?\d+\))?(?:_\[[ij]\])?"
 )
 # Suffix of Java classes that were generated at run time; it differs in every process.
@@ -54,7 +58,8 @@ def _java(found: re.Match[str]) -> str:
 
 
 def _java_method(found: re.Match[str]) -> str:
-    name = _HIDDEN_CLASS.sub("", found["class"] or found["clean"])
+    """Return class and method, joined by a dot, for one match of ``_JAVA_METHOD``."""
+    name = _HIDDEN_CLASS.sub("", found["class"] or found["plain_class"])
     return f"{name.replace('/', '.')}.{found['method']}"
 
 
@@ -63,42 +68,54 @@ def _dotnet(found: re.Match[str]) -> str:
     return re.sub(r"\[.*\]", "", f"{found['type']}.{found['name']}")
 
 
-# Language, regular expression, and a function that returns the name for display. Without a function, the name is that
-# of the group ``name`` and, if there is no such group, stays as written. The first expression that matches counts.
+# Language, regular expression, and a function that returns the name for display. Without a function, the group ``name``
+# is displayed or, if the expression has no such group, the whole name. The groups ``file`` and ``line`` are the source.
+# The first expression that matches the beginning of a name counts.
 _FORMS: tuple[tuple[str, str, Callable[[re.Match[str]], str] | None], ...] = (
+    # py::Tool.main:/srv/tool.py
     ("cpython", r"py::(?P<name>.+?):(?P<file>/.*|<[^<>]*>|[^:]*\.py)$", _python),
     ("cpython", r"py::", None),
-    # tiers: ~ interpreted, ^ baseline, + Maglev, * TurboFan; - for any context; o on-stack replacement, ' one context.
-    # A name may have blanks: the file name follows the first blank before a path or a line.
+    # JS:*work /srv/app.js:2:14. Before the name is the tier: ~ interpreted, ^ baseline, + Maglev, * TurboFan, -
+    # TurboFan, but for any native context; o before the tier: entered by on-stack replacement; ' after it: for one
+    # context only. A name may have blanks: it ends at the first blank that a path, or a word with a colon, follows.
     (
         "v8js",
         r"(?P<kind>JS|LazyCompile|Function|Eval|Script):(?:o?[~^*+-]'?)?(?P<name>[^ ]*+(?: (?!/|[^ ]*:)[^ ]*+)*+) "
         r"(?:file://)?(?P<file>.*?):(?P<line>\d+)(?::\d+)?$",
         _v8,
     ),
+    # WebAssembly: Function:fib-12-turbofan
     ("v8js", r"(?:JS|Function):(?P<name>.+)-(?:\d+|<anonymous>)-(?:liftoff|turbofan|none)$", None),
     ("v8js", r"(?:JS|LazyCompile|Function|Eval|Script|Builtin|Callback|(?:Bytecode)?Handler|RegExp|Stub)[:.]", None),
+    # Lcom/acme/A;::run; with inlined methods La/A;::run->Lb/B;::get, or Lb/B;::get in La/A;::run. The expression
+    # contains _JAVA_METHOD twice, so the names of groups, which must be unique, are removed.
     ("jvm", r"{0}(?:(?: in |->|;){0})*$".replace("{0}", re.sub(r"\(\?P<\w+>", "(?:", _JAVA_METHOD)), _java),
     ("jvm", r"L[^;\s().]+;", None),
+    # boolean com.acme.A.test(java.lang.Object)
     (
         "jvm",
         r"[\w.$\[\]+/]+ (?P<class>[\w$+/]+(?:\.[\w$+/]+)*)\.(?P<method>[\w$]+|<(?:cl)?init>)\([\w.$\[\]+/, ]*\)$",
         lambda found: _HIDDEN_CLASS.sub("", f"{found['class']}.{found['method']}"),
     ),
+    # int32 [T] Acme.App.Program::Main()
     ("dotnet", r"\S.* \[[^\]\s]+\] (?P<type>[^\s():]++)::(?P<name>[^\s():]++)\(", _dotnet),
     ("dotnet", r"stub<\d+> (?P<name>\w+)<", None),
+    # TRACE-1$work$4, and JIT$P::area:/srv/t.php:5
     ("php", r"TRACE-\d+\$(?P<name>.+)\$\d+$", None),
     ("php", r"JIT\$(?:\$|(?P<name>(?:[^{:]|\{[^}]*\}|::)++)(?::(?P<file>.*):(?P<line>\d+))?$)", None),
+    # $erl_init:run/3-CodeInfoPrologue
     ("beam", r"\$(?P<name>[^:]+:[^:].*/\d+)(?:-CodeInfoPrologue)?$", None),
     ("beam", r"\$[^:]+::", None),
     ("ruby", r"(?:\[JIT\] |zjit::)(?P<name>.+)$", None),
-    # LuaJIT, Julia, Dart
+    # LuaJIT: TRACE_3::/srv/app.lua:40
     (
         "native",
         r"TRACE_\d+::(?P<file>.*):(?P<line>\d+)$",
         lambda found: f"trace {base_name(found['file'])}:{found['line']}",
     ),
+    # Julia: julia_work_1234
     ("native", r"(?:julia|japi[13]|jl?sys1?)_(?P<name>.+)_\d+$", None),
+    # Dart: *dart:core_List_add
     ("native", r"\*(?P<name>[A-Za-z_].*)$", None),
 )
 
@@ -108,6 +125,7 @@ def read_compiled_name(name: str) -> CompiledName:
     for language, form, display_name in _FORMS:
         if found := re.match(form, name):
             parts = found.groupdict()
+            # lines of profiles are int32
             shown = display_name(found) if display_name else parts.get("name") or ""
             return CompiledName(language, shown, parts.get("file") or "", min(int(parts.get("line") or 0), 2**31 - 1))
     return CompiledName("native")

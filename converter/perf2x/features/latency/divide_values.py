@@ -70,7 +70,7 @@ def _rows_at_levels(parallelism: I32, levels: tuple[int, ...], unmatched: Unmatc
     elif len(parallelism):
         existing = ", ".join(map(str, unique(parallelism).tolist()[:8]))
         reason = f": no sample was taken while that many threads ran; samples have {existing}"
-        unmatched.failed("parallelism", levels, lambda: SettingError("", "parallelism", reason))
+        unmatched.missed_with_error("parallelism", levels, lambda: SettingError("", "parallelism", reason))
     return rows
 
 

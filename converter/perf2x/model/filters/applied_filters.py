@@ -25,7 +25,8 @@ class AppliedFilters:
     """The filters of one run, applied to one recording; call the methods in the order of their definition.
 
     ``passing`` is the filter of samples, including time ranges. With ``late_times``, `batches` leaves the time ranges
-    out: features that need the whole recording apply them later. ``unmatched`` collects filters that match no sample.
+    out: features that need the whole recording apply them later. ``seen`` collects the values that samples have in the
+    filtered columns, ``unmatched`` the filters that match no sample.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class AppliedFilters:
             yield select_rows(batch, self.seen.add(batch, self._batch_filter))
 
     def check(self) -> None:
-        """Report filters that no batch matched. Raises OptionError if this is the only recording."""
+        """Report to ``unmatched`` the filters that no batch matched: OptionError if this is the only recording."""
         self.seen.check(self._batch_filter, self.unmatched)
 
     def before_symbols(self, profile: Profile) -> Profile:

@@ -1,7 +1,7 @@
 """Options that select samples and frames, and options that group samples.
 
 A sample must match all kinds of filters that are set, and any one of the values of each kind: ``--comm a,b --pid 7``
-keeps process 7 if it is called a or b. ``profile_filters.py`` implements the filters.
+keeps the samples of those threads of process 7 that are called a or b. ``profile_filters.py`` implements the filters.
 """
 
 from typing import Annotated, Any, Literal
@@ -112,7 +112,10 @@ class Grouping(Frozen):
     root: Annotated[
         Root, Setting("Add a root frame to every stack.", shown_default="none; collapsed: comm", group=STACKS)
     ] = ""
-    """Kind of the root frame to add to every stack: its process, thread, …; empty: the format's default."""
+    """Kind of the root frame to add to every stack: its process, thread, …; ``none``: no root frame is added.
+
+    Empty: the format's default.
+    """
     merge_threads: Annotated[bool, Setting("Merge the threads of each process.", rare=True, group=STACKS)] = False
     fold_recursion: Annotated[
         bool, Setting("Merge the frames of a function that calls itself.", rare=True, group=STACKS)

@@ -33,7 +33,7 @@ from perf2x.base.columnar import (
     sum_of,
     take_rows_of,
 )
-from perf2x.model.filters.frame_presets import Pattern, matching, patterns_of, renames_of
+from perf2x.model.filters.frame_presets import Pattern, match_time_limited, patterns_of, renames_of
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters
 from perf2x.model.printable_text import bracketed
 from perf2x.model.profile import (
@@ -51,16 +51,17 @@ Patterns = tuple[str, ...]
 
 
 class _FrameLines(ColumnTable):
-    """The frames of all locations: a location's frames are neighbours, innermost first.
+    """The frames of all locations: a row for each frame, sorted by location; those of a location innermost first.
 
     A location without lines has one frame without a function.
     """
 
     location: I64
+    """Row of Profile.locations."""
     function: I64
-    """−1 if there is none."""
+    """Row of Profile.functions, −1 if there is none."""
     number: I64
-    """Line number, 0: unknown."""
+    """Line number, 0 if unknown."""
 
 
 def hide(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters) -> Profile:
@@ -94,16 +95,18 @@ def ignore(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters) ->
 def skip_after(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters) -> Profile:
     """Remove the callers of the innermost matching frame from each stack; stacks without a match stay whole."""
     lines, is_match = _matching_lines(profile, "skip_after", patterns, unmatched)
-    # in a location with a match, remove the outer frames: those that follow the first match
-    matches_before: I64 = cumsum(is_match) - is_match
-    starts = offsets_of(bincount(lines.location, len(profile.locations)))[:-1]
+    # In a location with matches, remove the frames outside the innermost match. Frames are innermost first, so those to
+    # keep are the ones up to the first match: no match of the same location comes before them.
+    matches_before: I64 = cumsum(is_match) - is_match  # in all locations together
+    starts = offsets_of(bincount(lines.location, len(profile.locations)))[:-1]  # each location's first frame
     inner_lines = take_rows_of(lines, matches_before == matches_before[starts][lines.location])
     shortened = _with_lines(profile, inner_lines, arange(len(profile.locations)))
     has_match = _locations_with(profile, lines, is_match)
 
     def from_last_match(rows: ListArray) -> ListArray:
-        # counted from the outermost location, all matches of a stack are reached at its innermost match: keep what
-        # follows, that match included
+        # matches[i] is the number of locations with a match among the first i entries of all stacks. Within a stack,
+        # outermost location first, this number reaches its last value at the innermost match: keep the entries from
+        # there on. In a stack without a match it never changes, so all entries are kept.
         matches = np.append(0, cumsum(has_match[rows.values]))
         return select_entries(rows, repeat(matches[rows.offsets[1:]], rows.lengths) == matches[1:])
 
@@ -111,34 +114,38 @@ def skip_after(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters
 
 
 def collapse(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters) -> Profile:
-    """Merge runs of matching frames into one, named ``[libfoo.so]`` if the object matched, else by the matching text.
+    """Merge each run of frames that match in the same way into one frame, named after what matched, in brackets.
 
-    ::
+    That is the object (``[libfoo.so]``), the preset, or the matching part of the name::
 
         outermost first      main  a (lib)  b (lib)  main2  c (lib)
         result               main  [lib]             main2  [lib]
 
-    The new name of a frame is its label. First, runs within a location are merged, then runs over several locations.
+    A frame's label is the index of its new name, −1 if it does not match. Frames of equal labels are merged within each
+    location first, then across neighbouring locations of a stack.
     """
     lines = _lines_of(profile)
     label, matched_texts = _labels(profile, lines, "collapse", patterns, unmatched)
     names = [bracketed(text) for text in matched_texts]
-    function = np.where(label < 0, lines.function, len(profile.functions) + label)  # the names' functions are appended
+    # a function for each new name is appended to the table of functions
+    function = np.where(label < 0, lines.function, len(profile.functions) + label)
     lines = _FrameLines(lines.location, function, np.where(label < 0, lines.number, 0))
+    # within a location: keep one frame of each run
     is_kept = begins_run(lines.location, label) | (label < 0)
     lines, label = take_rows_of(lines, is_kept), label[is_kept]
-    ends = cumsum(bincount(lines.location, len(profile.locations)))
+    ends = cumsum(bincount(lines.location, len(profile.locations)))  # one past each location's last frame
     lengths = np.diff(ends, prepend=0)
     # (locations,) the labels of each location's outermost and innermost frame
     outer_label, inner_label = label[ends - 1], label[ends - lengths]
-    # If a location's outermost frame has the label of its caller's innermost frame, the two are one run: the location
-    # is replaced by a copy without its outermost frame, or removed if it has no other. Copies are appended.
+    # If a location's outermost frame has the label of its caller's innermost frame, the two are one run. In stacks with
+    # such a caller, the location is replaced by a copy without its outermost frame, or removed if that is its only
+    # frame. Copies are appended to the locations.
     copied = flatnonzero((outer_label >= 0) & (lengths > 1))
     copy_lines = take_rows_of(lines, ranges((ends - lengths)[copied], lengths[copied] - 1))
     copy_lines = replace(copy_lines, location=row_numbers(lengths[copied] - 1) + len(profile.locations))
     copy_of = minus_ones(len(profile.locations))
     copy_of[copied] = len(profile.locations) + arange(len(copied))
-    origin = np.append(arange(len(profile.locations)), copied)
+    origin = np.append(arange(len(profile.locations)), copied)  # the location that each new one is a copy of
     labelled = _with_lines(_with_functions(profile, names), join_tables([lines, copy_lines]), origin)
 
     def merge_runs(rows: ListArray) -> ListArray:
@@ -155,18 +162,19 @@ def rename(profile: Profile, replacements: Patterns, unmatched: UnmatchedFilters
     r"""Replace matches of ``RE=NAME`` in function names, and in object names that stand for code without a name."""
     lines, renames = _lines_of(profile), renames_of("rename", replacements)
     mapping = as_int64(np.where(lines.function < 0, profile.locations.mapping[lines.location], -1))
-    # a kind is a function, or a mapping whose code has no names
+    # a kind of frame is a function, or a mapping in which functions are unknown
     first, kind = group_rows([lines.function, mapping])
     old_names = [frame_name(profile, *pair) for pair in zip(lines.function[first], mapping[first], strict=True)]
     new_names = list(old_names)
     for pattern, name in renames:
-        with matching("rename", (pattern.text,)):
-            found = [pattern.regex.subn(name, text) for text in new_names]
-        unmatched.looked_for(pattern.text, any(count for _, count in found))
-        new_names = [text for text, _ in found]
-    # a function is appended for each new name; functions take its name, code without a function refers to it
-    distinct, place = number_keys(new_names)
-    renamed, new_function = _with_functions(profile, distinct), len(profile.functions) + place
+        with match_time_limited("rename", (pattern.text,)):
+            results = [pattern.regex.subn(name, text) for text in new_names]
+        unmatched.record_pattern(pattern.text, any(count for _, count in results))
+        new_names = [text for text, _ in results]
+    # A function is appended for each distinct new name. A renamed function gets the name of the appended one, and keeps
+    # its row, file and system name; a frame without a function gets the appended one as its function.
+    distinct, name_index = number_keys(new_names)
+    renamed, new_function = _with_functions(profile, distinct), len(profile.functions) + name_index
     is_changed = np.array(old_names, object) != np.array(new_names, object)
     names, has_function = renamed.functions.name.copy(), is_changed & (lines.function[first] >= 0)
     names[lines.function[first][has_function]] = names[new_function[has_function]]
@@ -179,7 +187,7 @@ def _lines_of(profile: Profile) -> _FrameLines:
     """Return the frames of all locations, in order of the locations."""
     locations = profile.locations
     counts = np.diff(locations.line_offsets)
-    without_lines = as_intp(locations.line_offsets[:-1][counts == 0])
+    without_lines = as_intp(locations.line_offsets[:-1][counts == 0])  # where to insert their frames
     function = np.insert(as_int64(locations.line_function), without_lines, -1)
     number = np.insert(as_int64(locations.line_number), without_lines, 0)
     return _FrameLines(row_numbers(np.maximum(counts, 1)), function, number)
@@ -188,7 +196,8 @@ def _lines_of(profile: Profile) -> _FrameLines:
 def _with_lines(profile: Profile, lines: _FrameLines, origin: I64) -> Profile:
     """Return the profile with new locations, whose frames are ``lines``.
 
-    ``origin`` (new locations,): the old location from which each new one takes its other columns.
+    ``lines.location`` counts the new locations. ``origin`` (new locations,) is the old location from which each new one
+    takes its other columns.
     """
     old, has_function = profile.locations, lines.function >= 0
     locations = replace(
@@ -201,13 +210,13 @@ def _with_lines(profile: Profile, lines: _FrameLines, origin: I64) -> Profile:
 
 
 def all_match(profile: Profile, pattern: str) -> Bools:
-    """Return (locations,) True where all frames of a location match."""
+    """Return (locations,) True where all frames of a location match a pattern of ``--hide``."""
     lines, is_match = _matching_lines(profile, "hide", (pattern,), UnmatchedFilters())
     return ~_locations_with(profile, lines, ~is_match)
 
 
 def _with_functions(profile: Profile, names: list[str]) -> Profile:
-    """Return the profile with a function of each name appended."""
+    """Return the profile with a function appended for each name."""
     return replace(with_synthetic_frames(profile, names)[0], locations=profile.locations)
 
 
@@ -217,7 +226,7 @@ def _locations_with(profile: Profile, lines: _FrameLines, is_chosen: Bools) -> B
 
 
 def _with_frames(profile: Profile, lines: _FrameLines, is_kept: Bools, unmatched: UnmatchedFilters) -> Profile:
-    """Remove the frames whose ``is_kept`` (lines,) is False; drop, and count, samples that have no others."""
+    """Remove the frames whose ``is_kept`` (lines,) is False; drop, and count, samples whose stacks become empty."""
     if is_kept.all():
         return profile
     has_frames = _locations_with(profile, lines, is_kept)
@@ -245,24 +254,26 @@ def _matching_lines(
 def _labels(
     profile: Profile, lines: _FrameLines, setting: str, typed: Patterns, unmatched: UnmatchedFilters
 ) -> tuple[I64, list[str]]:
-    """Match frames, and return what matched: the part of the frame that the first matching pattern found.
+    """Match frames, and return the text that the first matching pattern found in each (`Pattern.matched_text`).
 
     Returns (lines,) the index of this text in a list of distinct texts, −1 if no pattern matches; and the list.
     """
     mapping = as_int64(profile.locations.mapping[lines.location])
     mode = as_int64(profile.locations.mode[lines.location])
-    first, kind = group_rows([lines.function, mapping, mode])
-    distinct_frames = [column[first].tolist() for column in (lines.function, mapping, mode)]
-    numbers: dict[str, int] = {}
+    # each distinct frame is matched once
+    first, frame_index = group_rows([lines.function, mapping, mode])
+    columns_of_distinct = [column[first].tolist() for column in (lines.function, mapping, mode)]
+    numbers: dict[str, int] = {}  # by text
     label = minus_ones(len(first))
     patterns_with_match: set[Pattern] = set()
     patterns = patterns_of(setting, typed)
-    with matching(setting, typed):
-        for row, frame in enumerate(zip(*distinct_frames, strict=True)):
-            found = {pattern: text for pattern in patterns if (text := pattern.found(profile, *frame))}
-            patterns_with_match.update(found)
-            for text in [*found.values()][:1]:
+    with match_time_limited(setting, typed):
+        for row, frame in enumerate(zip(*columns_of_distinct, strict=True)):
+            matches = {pattern: text for pattern in patterns if (text := pattern.matched_text(profile, *frame))}
+            patterns_with_match.update(matches)
+            for text in [*matches.values()][:1]:  # that of the first pattern, if any matches
                 label[row] = numbers.setdefault(text, len(numbers))
     for pattern in patterns:
-        unmatched.looked_for(pattern.text, pattern in patterns_with_match or pattern.is_preset)
-    return label[kind], list(numbers)
+        # a preset is never reported: a program need not use the runtime
+        unmatched.record_pattern(pattern.text, pattern in patterns_with_match or pattern.is_preset)
+    return label[frame_index], list(numbers)

@@ -66,22 +66,24 @@ class Pattern(Frozen):
         """Whether the user typed the name of a preset."""
         return self.text in _PRESETS
 
-    def found(self, profile: Profile, function: int, mapping: int, mode: int) -> str:
-        """Match a frame, given as a function and a mapping (−1: none) and a CPU mode; return what matches.
+    def matched_text(self, profile: Profile, function: int, mapping: int, mode: int) -> str:
+        """Match a frame, given as rows of functions and mappings (−1: none) and a CPU mode; return what matches.
 
-        That is the preset's name, the base name of the frame's object, or the part of the function's or the source
-        file's name that matches; "" if the frame does not match.
+        A preset is matched against the name of the function, and returned by its own name. Any other expression is
+        matched against the object's base name and path, then the names of the function and of its source file. Returns
+        the object's base name or, for the other two, the part that matches. Returns "" if nothing matches.
         """
         strings, name = profile.strings, frame_name(profile, function, mapping)
         if self.is_preset:
-            is_other_mode = self.text in _KERNEL_PRESETS and mode != CpuMode.KERNEL
-            return self.text if not is_other_mode and self.regex.search(name) else ""
+            is_wrong_mode = self.text in _KERNEL_PRESETS and mode != CpuMode.KERNEL
+            return self.text if not is_wrong_mode and self.regex.search(name) else ""
         object_path = strings[profile.mappings.filename[mapping]] if mapping >= 0 else ""
         source_path = strings[profile.functions.filename[function]] if function >= 0 else ""
         object_name = base_name(object_path)
         if any(text and self.regex.search(text) for text in (object_name, object_path)):
             return object_name or object_path
         matches = (self.regex.search(text) for text in (name, source_path) if text)
+        # an expression such as ``x*`` may match nothing: then the name stands for the match
         return next((match.group() or name for match in matches if match), "")
 
 
@@ -109,8 +111,8 @@ def renames_of(setting: str, texts: Sequence[str]) -> tuple[tuple[Pattern, str],
     return tuple(renames)
 
 
-def matching(setting: str, texts: Sequence[str]) -> AbstractContextManager[None]:
-    """Return a context in which SettingError is raised if matching these expressions takes too long.
+def match_time_limited(setting: str, texts: Sequence[str]) -> AbstractContextManager[None]:
+    """Return a context in which SettingError is raised if matching the expressions ``texts`` takes too long.
 
     There is no limit on platforms where ``cpu_time_limited`` has none.
     """
@@ -119,6 +121,7 @@ def matching(setting: str, texts: Sequence[str]) -> AbstractContextManager[None]
 
 
 def _compiled(setting: str, text: str, expression: str) -> re.Pattern[str]:
+    """Compile an expression. Raises SettingError, which quotes what the user typed, ``text``."""
     try:
         return re.compile(expression)
     except (re.error, OverflowError, RecursionError) as error:

@@ -46,7 +46,7 @@ _REMOVED_MODES = {"user": _KERNEL_MODES, "kernel": _USER_MODES}
 
 # Filters by number: the column of samples that they compare before anything is looked up.
 COLUMNS = {"pids": "pid", "tids": "tid", "cpus": "cpu"}
-# Other filters on columns of samples. Each takes the samples and the field's value, and returns which samples pass.
+# Other filters on columns of samples. Each takes the samples and the filter's value; returns (n,) which samples pass.
 ROWS: dict[str, Callable[[Samples, object], Bools]] = {"no_idle": lambda samples, _: samples.pid != 0}
 
 
@@ -62,8 +62,9 @@ class Names(Frozen):
     def matching(self, patterns: Iterable[str], unmatched: UnmatchedFilters | None = None) -> set[int]:
         """Return the rows of ``names`` that match any of the patterns, which are names or globs.
 
-        A function that no pattern names exactly also matches without scopes, parameters and so on (`means_function`). A
-        pattern without a match is reported to ``unmatched``.
+        A pattern that matches no function as a whole name or glob is compared without scopes, parameters and so on
+        (`means_function`). A pattern without a match is reported to ``unmatched`` or, if that is None, raised as an
+        OptionError.
         """
         unmatched = unmatched or UnmatchedFilters()
         rows: set[int] = set()
@@ -159,12 +160,13 @@ def _locations_named(profile: Profile, patterns: tuple[str, ...], weight: I64, u
     locations, functions = profile.locations, profile.functions
     location = row_numbers(np.diff(locations.line_offsets))  # of each line
     has_samples = weight[location] > 0
+    # samples of each function, on its own lines and on those of functions inlined into it
     total = sum_at(locations.line_function[has_samples], weight[location[has_samples]], len(functions))
     rows = _heaviest_first(total)  # of functions
     displayed = [profile.strings[functions.name[row]] for row in rows.tolist()]
     other_names = [_other_names(profile, profile.strings[functions.system_name[row]]) for row in rows.tolist()]
     object_names, locations_of_objects = _nameless(profile, weight)
-    # first the functions' names, then those of code without a function
+    # rows of the names: first the functions, then the objects with code that is in no known function
     aliases = [*other_names, *([name] for name in object_names)]
     found = Names("function", [*displayed, *object_names], aliases).matching(patterns, unmatched)
     chosen_functions = rows[sorted(row for row in found if row < len(rows))]
@@ -194,7 +196,7 @@ def _at_addresses(profile: Profile, span: tuple[int, int], weight: I64, unmatche
         unmatched.matched("address", span)
     else:
         problem = f"no sample at {first:#x}" + (f" to {last:#x}" if last > first else "")
-        unmatched.failed("address", span, lambda: OptionError(problem))
+        unmatched.missed_with_error("address", span, lambda: OptionError(problem))
     return is_inside
 
 

@@ -17,7 +17,7 @@ from perf2x.model.recording import Recording, Samples
 
 
 class SampleFilter(Frozen):
-    """Conditions, of which a sample must meet all to pass."""
+    """Conditions on columns of samples; a sample passes if it meets all of them."""
 
     values: dict[str, Any] = field(default_factory=dict)
     """Values of the filters in COLUMNS and ROWS that are set, by field of Filters."""
@@ -60,11 +60,15 @@ class SeenValues(Struct):
     """The values that samples had in the filtered columns, for the message if a filter matches no sample."""
 
     numbers: dict[str, set[int]] = field(default_factory=dict)
-    """Values by column."""
+    """Distinct values of each column that is filtered by number."""
     first_ns: int = 2**64 - 1
+    """Earliest time of a sample, if times are filtered."""
     last_ns: int = 0
+    """Latest time of a sample, if times are filtered."""
     samples: int = 0
+    """Number of samples."""
     passed: int = 0
+    """How many of them passed the filter."""
 
     def add(self, samples: Samples, sample_filter: SampleFilter) -> Bools:
         """Record the values of a batch, and return (n,) which of its samples pass the filter."""
@@ -87,7 +91,10 @@ class SeenValues(Struct):
         self.passed += other.passed
 
     def check(self, sample_filter: SampleFilter, unmatched: UnmatchedFilters) -> None:
-        """Report numbers and times that no sample matched; nothing for an empty recording."""
+        """Report numbers and times that no sample matched; nothing for an empty recording.
+
+        Times are reported only if nothing else is filtered: otherwise, another filter may have dropped the samples.
+        """
         if not self.samples:
             return
         for column, numbers in sample_filter.numbers():
@@ -97,10 +104,10 @@ class SeenValues(Struct):
         elif sample_filter.times and not sample_filter.values:
             span = f"{seconds(self.first_ns)} to {seconds(self.last_ns)}"
             problem = f"no sample in that time; samples range from {span}"
-            unmatched.failed("time", sample_filter.times, lambda: OptionError(problem))
+            unmatched.missed_with_error("time", sample_filter.times, lambda: OptionError(problem))
 
     def _check_numbers(self, column: str, numbers: tuple[int, ...], unmatched: UnmatchedFilters) -> None:
-        """Report each number that no sample had; of CPUs, which may be a range, only if no sample had any of them."""
+        """Report each number that no sample had; CPUs, which may be typed as a range, only if no sample had any."""
         seen = self.numbers[column]
         if column == "cpu" and not seen.isdisjoint(numbers):
             numbers = tuple(number for number in numbers if number in seen)
@@ -112,7 +119,7 @@ def column_of(samples: Samples, name: str) -> AnyArray:
     """Return the column ``name`` of samples. Raises OptionError if it was not recorded."""
     column: AnyArray | None = getattr(samples, name)
     if column is None:
-        raise not_recorded(f"{name}s", name)
+        raise not_recorded(f"{name}s", name)  # the setting: ``cpus`` for ``cpu``
     return column
 
 

@@ -1,10 +1,11 @@
-"""perf's grammar of time ranges (tools/perf/util/time-utils.c), and its counterpart for the wall clock.
+"""Parses time ranges: of the recording's clock (``--time``) in perf's grammar, and of the wall clock (``--time-wall``).
 
-::
+perf's grammar is that of tools/perf/util/time-utils.c::
 
     12.5,13             seconds of the recording's clock, both ends included; either may be left out
     12,13 20,21         several ranges
-    10%/2               the second tenth of the recording
+    10%                 the first tenth of the recording
+    10%/2               the second tenth
     0%-10%,30%-40%      shares of the recording
 """
 
@@ -17,19 +18,23 @@ from perf2x.errors import SettingError
 # First and last nanosecond, both included.
 Range = tuple[int, int]
 
+# Converts one typed time to nanoseconds of the recording's clock.
 _TimeParser = Callable[[str], int]
 
 # The last nanosecond of a range without an end.
-END = 2**64 - 1
+OPEN_END = 2**64 - 1
+# Seconds and decimals; those beyond nanoseconds are ignored.
 _SECONDS = re.compile(r"(\d+)(?:\.(\d{1,9})\d*)?")
-_SLICE = re.compile(r"(\d+(?:\.\d+)?)%(?:/(\d+))?")
+# ``10%/2``, or ``10%`` for ``10%/1``.
+_NUMBERED_SLICE = re.compile(r"(\d+(?:\.\d+)?)%(?:/(\d+))?")
+# ``0%-10%``.
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)%-(\d+(?:\.\d+)?)%")
 
 
 def parse_times(text: str, first: int, last: int) -> tuple[Range, ...]:
     """Parse ``--time`` for a recording whose samples are from ``first`` to ``last``, in nanoseconds.
 
-    Raises OptionError, which names the mistake.
+    Raises SettingError, which names the mistake.
     """
     if "%" in text:
         return tuple(_percent_range(part.strip(), first, last, text) for part in re.split(r"[,\s]+", text.strip()))
@@ -39,8 +44,8 @@ def parse_times(text: str, first: int, last: int) -> tuple[Range, ...]:
 def parse_wall_times(text: str, start: datetime, offset_ns: int) -> tuple[Range, ...]:
     """Parse ``--time-wall``: ``2026-11-21T10:00:00,`` or, on the day of ``start``, ``10:00:00,10:01:30``.
 
-    ``start`` is when the recording started; times without a zone are in its zone. ``offset_ns`` is what to add to
-    recorded times to get nanoseconds since the Unix epoch.
+    ``start`` is when the recording started, in a time zone, which is also that of typed times without a zone.
+    ``offset_ns`` is what to add to recorded times to get nanoseconds since the Unix epoch. Raises SettingError.
     """
 
     def recorded_time(part: str) -> int:
@@ -65,17 +70,21 @@ def _wall_time(part: str, start: datetime) -> datetime:
 
 
 def _start_and_stop(part: str, text: str, parse: _TimeParser, setting: str = "times") -> Range:
-    """Parse ``START,STOP``, a ``part`` of what the user typed, ``text``; ``parse`` converts each of the two."""
+    """Parse one range ``START,STOP``, whose two times ``parse`` converts.
+
+    ``text`` is all that the user typed for ``setting``, for messages; ``part`` is the range in it.
+    """
     start, comma, stop = part.partition(",")
     if not comma:
         raise SettingError("", setting, f" {text!r}: expected start,stop; either may be left out")
-    time_range = parse(start) if start else 0, parse(stop) if stop else END
+    time_range = parse(start) if start else 0, parse(stop) if stop else OPEN_END
     if time_range[0] > time_range[1]:
         raise SettingError("", setting, f" {text!r}: the start comes after the end")
     return time_range
 
 
 def _nanoseconds(part: str) -> int:
+    """Parse one time of ``--time``. Raises SettingError if it is not a number of seconds."""
     nanoseconds = parse_seconds(part)
     if nanoseconds is None:
         problem = f": {part!r} is not a time; write seconds such as 1234.567890123, or 10%/2, or 0%-10%"
@@ -90,26 +99,29 @@ def parse_seconds(text: str) -> int | None:
 
 
 def _percent_range(part: str, first: int, last: int, text: str) -> Range:
-    """Parse ``10%/2`` or ``0%-10%``, a ``part`` of what the user typed, ``text``."""
-    numbered_slice, share = _SLICE.fullmatch(part), _SHARE.fullmatch(part)
+    """Parse one range ``10%/2`` or ``0%-10%``; ``first``, ``last``: the times of the recording's first and last sample.
+
+    ``text`` is all that the user typed, for messages; ``part`` is the range in it.
+    """
+    numbered_slice, share = _NUMBERED_SLICE.fullmatch(part), _SHARE.fullmatch(part)
     if numbered_slice:
         width, number = float(numbered_slice.group(1)), int(numbered_slice.group(2) or 1)
-        begin, end = width * (number - 1), width * number
+        begin_percent, end_percent = width * (number - 1), width * number
     elif share:
-        begin, end = float(share.group(1)), float(share.group(2))
+        begin_percent, end_percent = float(share.group(1)), float(share.group(2))
     else:
         raise SettingError("", "times", f" {text!r}: expected slices such as 10%/2 or shares such as 0%-10%,30%-40%")
-    if not 0 <= begin < end <= 100:
+    if not 0 <= begin_percent < end_percent <= 100:
         raise SettingError("", "times", f" {text!r}: a share lies between 0% and 100%, and its start before its end")
-    return _share(begin, end, first, last)
+    return _share(begin_percent, end_percent, first, last)
 
 
-def _share(begin: float, end: float, first: int, last: int) -> Range:
-    """Return the nanoseconds from ``begin`` to ``end`` percent of the recording.
+def _share(begin_percent: float, end_percent: float, first: int, last: int) -> Range:
+    """Return the range of times from ``begin_percent`` to ``end_percent`` of a recording from ``first`` to ``last``.
 
     As in set_percent_time (tools/perf/util/time-utils.c), the nanosecond at the end belongs to the next share, except
-    at the end of the recording.
+    at the end of the recording, and in a share of a single nanosecond.
     """
     total = last - first
-    start, stop = first + round(begin / 100 * total), first + round(end / 100 * total)
+    start, stop = first + round(begin_percent / 100 * total), first + round(end_percent / 100 * total)
     return start, stop - 1 if start < stop != last else stop

@@ -12,65 +12,78 @@ from perf2x.base.did_you_mean import close_names
 from perf2x.errors import OptionError
 from perf2x.model.number_format import first_of
 
+# Maximum number of recorded names that an error message lists.
 _MOST_LISTED = 8
-_SUFFIXES = re.compile(r"(@plt|@@?[A-Z]+_[\d.]+|\.(constprop|isra|part|cold|lto_priv|llvm)\b[.\d]*| const| ?&&?)$")
-_ARGUMENTS = re.compile(r"(?<!operator)(?<!operator<)<[^<>]*>")
+# One suffix: PLT entries (``@plt``), symbol versions (``@@GLIBC_2.34``), GCC's and LLVM's clones (``.isra.0``), and the
+# qualifiers of C++ member functions.
+_SUFFIX = re.compile(r"(@plt|@@?[A-Z]+_[\d.]+|\.(constprop|isra|part|cold|lto_priv|llvm)\b[.\d]*| const| ?&&?)$")
+# Template arguments that contain no others; ``operator<`` and ``operator<<`` are names.
+_TEMPLATE_ARGUMENTS = re.compile(r"(?<!operator)(?<!operator<)<[^<>]*>")
+# Parameters at the end, which may contain parentheses one level deep; ``operator()`` is a name.
 _PARAMETERS = re.compile(r"(?<!operator)\((?:[^()]|\([^()]*\))*\)$")
 
-# Passes that remove a suffix and the innermost template arguments of a name; more deeply nested ones stay.
+# Maximum number of passes over a name. Each removes one suffix, and all template arguments that contain no others, so
+# arguments that are nested more deeply than this stay.
 _MOST_PASSES = 20
 
 
 class UnmatchedFilters:
-    """Collects which filters matched any of the recordings.
+    """Collects which filters matched in any of the recordings that they are applied to.
 
-    One that matches is enough: ``--comm web`` selects the web servers among the recordings of a fleet. A filter is
-    identified by a kind, such as ``cpu`` or ``object``, and what the user typed.
+    A filter need not match in every recording: ``--comm web`` selects the web servers among the recordings of a fleet.
+    A filter is identified by its kind, such as ``cpu`` or ``object``, and what the user typed.
     """
 
     def __init__(self, recordings: int = 1, diagnostics: Diagnostics | None = None) -> None:
         self._recordings = recordings
         self.diagnostics = diagnostics or Diagnostics()
         """Counts what filters remove, and frame patterns without a match, which are not an error."""
-        self._recordings_without: dict[str, int] = {}  # by frame pattern
+        self._misses: dict[str, int] = {}  # by frame pattern: the number of recordings in which no frame matched
+        # Keys of the following are (kind, what the user typed).
         self._matched: set[Hashable] = set()
         self._errors: dict[Hashable, Callable[[], OptionError]] = {}
-        self._recorded_values: dict[Hashable, dict[str, None]] = {}
+        self._recorded_values: dict[Hashable, dict[str, None]] = {}  # distinct values, in order, of unmatched filters
 
-    def record(self, kind: str, typed: Hashable, found: object, recorded: Sequence[str]) -> None:
-        """Record whether a recording matched a filter (``found``); ``recorded``: all its values of this kind."""
-        if found:
+    def record(self, kind: str, typed: Hashable, matches: object, recorded: Sequence[str]) -> None:
+        """Record whether a recording matched a filter: it did if ``matches`` is true, or not empty.
+
+        ``recorded``: all values of this kind in the recording, for the error message.
+        """
+        if matches:
             self.matched(kind, typed)
         else:
             self.missed(kind, typed, recorded)
 
     def matched(self, kind: str, typed: Hashable) -> None:
-        """Record that a sample matched a filter."""
+        """Record that a recording matched a filter."""
         self._matched.add((kind, typed))
 
     def missed(self, kind: str, typed: Hashable, recorded: Sequence[str]) -> None:
-        """Record that a recording did not match a filter; ``recorded``: all values of this kind that it has.
+        """Record that a recording did not match a filter; ``recorded``: all values of this kind in the recording.
 
-        The error lists the values of all recordings without a match.
+        If no recording matches, the error lists the values of all of them.
         """
         values = self._recorded_values.setdefault((kind, typed), {})
         values.update(dict.fromkeys(recorded))
         whose = "the file has" if self._recordings == 1 else f"the {self._recordings:,} recordings have"
-        self.failed(kind, typed, lambda: OptionError(no_such(kind, typed, list(values), whose)))
+        self.missed_with_error(kind, typed, lambda: OptionError(no_such(kind, typed, list(values), whose)))
 
-    def failed(self, kind: str, typed: Hashable, make_error: Callable[[], OptionError]) -> None:
-        """Record that a recording did not match a filter, and the error to raise if no recording does.
+    def missed_with_error(self, kind: str, typed: Hashable, make_error: Callable[[], OptionError]) -> None:
+        """Do what `missed` does, with an error of the caller's own.
 
-        If this is the only recording, the error is raised at once.
+        The error is raised at once if there is only one recording, otherwise by `check`.
         """
         if self._recordings == 1:
             raise make_error()
         self._errors.setdefault((kind, typed), make_error)
 
-    def looked_for(self, pattern: str, has_match: bool) -> None:
-        """Record whether a frame pattern matches any frame of a recording; count it if it matches in no recording."""
-        self._recordings_without[pattern] = self._recordings_without.get(pattern, 0) + (not has_match)
-        if self._recordings_without[pattern] == self._recordings:
+    def record_pattern(self, pattern: str, has_match: bool) -> None:
+        """Record whether a frame pattern matches any frame of a recording.
+
+        A pattern that matches in no recording is not an error: it is counted in the diagnostics.
+        """
+        self._misses[pattern] = self._misses.get(pattern, 0) + (not has_match)
+        if self._misses[pattern] == self._recordings:
             self.diagnostics.add("patterns_without_frame", "", 1, repr(pattern))
 
     def check(self) -> None:
@@ -83,17 +96,20 @@ class UnmatchedFilters:
 def no_such(kind: str, typed: object, recorded: Sequence[str], whose: str = "the file has") -> str:
     """Return ``no event 'cycle'; did you mean cycles:P? The file has: cycles:P, page-faults``.
 
-    ``recorded`` are the names to suggest and to list; ``whose`` says where they are, before the colon.
+    ``recorded`` are the names to suggest and to list; ``whose``, here "the file has", introduces the list.
     """
     names_by_part = {part: name for name in reversed(recorded) for part in (_last_part(name), name)}
-    close = {names_by_part[part]: None for part in close_names(_last_part(str(typed)), names_by_part)}
+    close = {names_by_part[part]: None for part in close_names(_last_part(str(typed)), names_by_part)}  # distinct
     suggestion = f"did you mean {' or '.join(close)}? {whose[0].upper()}{whose[1:]}" if close else whose
     quoted = repr(typed) if isinstance(typed, str) else str(typed)
     return f"no {kind} {quoted}; {suggestion}: {first_of(list(dict.fromkeys(recorded)), _MOST_LISTED) or 'none'}"
 
 
 def means_function(typed: str, name: str) -> bool:
-    """Return whether a typed name fits a function: ``insert`` or ``Map::insert(int)`` for ``tree::Map<…>::insert``."""
+    """Return whether a typed name means a function: ``insert`` and ``Map::insert(int)`` mean ``tree::Map<…>::insert``.
+
+    Both names are compared without what `_bare` removes, and the typed one may lack outer scopes.
+    """
     bare = _bare(typed).removeprefix("::")
     return bool(bare) and re.search(rf"(?<![\w$~]){re.escape(bare)}$", _bare(name)) is not None
 
@@ -106,7 +122,7 @@ def _last_part(name: str) -> str:
 def _bare(name: str) -> str:
     """Return a function's name without template arguments, parameters, and suffixes of compilers and linkers."""
     for _ in range(_MOST_PASSES):
-        before, name = name, _ARGUMENTS.sub("", _SUFFIXES.sub("", name))
+        before, name = name, _TEMPLATE_ARGUMENTS.sub("", _SUFFIX.sub("", name))
         if name == before:
             break
     return _PARAMETERS.sub("", name).rstrip()

@@ -14,7 +14,7 @@ Costs = tuple[int, ...]
 
 
 class Measure(Frozen):
-    """What a number of a cost sums: the periods, or the number, of one event's samples."""
+    """What the numbers at one position of ``Costs`` sum: the periods of one event's samples, or their number."""
 
     event: int
     """Row of Profile.events."""
@@ -58,7 +58,7 @@ class InstructionCost(Frozen):
     Also "" for jumps within the listing.
     """
     target: int
-    """Row of the jump's target in the same listing, −1 for none."""
+    """Index, in ``CodeListing.rows``, of the instruction that it jumps to; −1 if there is none in the listing."""
     path: str
     """Source file; "" if unknown."""
     line: int
@@ -66,7 +66,10 @@ class InstructionCost(Frozen):
     function: str
     """The innermost function at the address, possibly inlined into the listed one; "" if unknown."""
     is_own: bool
-    """Whether ``own`` counts for the listed function; False in code of functions that were inlined into it."""
+    """Whether ``function`` is the listed function, so that its ``own`` includes the instruction's.
+
+    False in code of functions that were inlined into the listed one.
+    """
     own: Costs
     total: Costs
 
@@ -76,7 +79,7 @@ class CodeListing(Frozen):
 
     object: str
     symbol: str
-    """The function in the symbol table that contains the code."""
+    """The function in the symbol table that contains the code; "" if unknown."""
     start: int
     """The symbol's address."""
     rows: tuple[InstructionCost, ...]
@@ -98,7 +101,7 @@ class FunctionListing(Frozen):
     code: tuple[CodeListing, ...] = ()
     """The copies of the function's code with the highest costs, highest first."""
     copy_count: int = 0
-    """The number of copies, of which ``code`` may leave some out if a function is inlined often."""
+    """Number of copies of the function's code, including those that ``code`` leaves out because there are many."""
     text: dict[str, dict[int, str]] = field(default_factory=dict)
     """Text of the source lines of ``code``, by path and line number; empty if no file was read."""
 
@@ -109,7 +112,7 @@ class Listings(Frozen):
     measures: tuple[Measure, ...]
     functions: tuple[FunctionListing, ...]
     instructions: U64 | None = None
-    """(locations,) address, in the object, of the instruction at each of the profile's locations; 0 if unknown.
+    """(locations,) address, in the object, of the first byte of the instruction at each location; 0 if unknown.
 
-    None unless requested.
+    For a return address, this is the call instruction. None unless requested.
     """

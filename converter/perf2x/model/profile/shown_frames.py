@@ -31,7 +31,7 @@ from perf2x.model.profile.profile import Functions, Locations, Profile
 # Name of the frame of samples without a stack, in formats that need a frame.
 NO_STACK = "[no stack]"
 
-# recorded names of mappings without a file, in which compilers put code, and of files that describe such code
+# Recorded names of the memory in which JIT compilers put code, and of files that describe such code.
 _JIT_OBJECT = re.compile(r"//anon|\[anon:|/memfd:|.*/?(perf-\d+\.map|jitted-\d+-\d+\.so)$")
 
 
@@ -69,7 +69,7 @@ def location_frames(profile: Profile) -> LocationFrames:
     """
     line, offsets = lines_outermost_first(profile.locations)
     # from here on, all columns have a row for each entry
-    function = np.append(_first_alike(profile.functions), -1)[functions_of(profile.locations, line)]
+    function = np.append(_first_alike(profile.functions), -1)[functions_of(profile.locations, line)]  # −1 stays −1
     inlined = trues(len(line))
     inlined[offsets[:-1]] = False
     location = row_numbers(np.diff(offsets))
@@ -99,7 +99,7 @@ def full_names(profile: Profile, frames: LocationFrames) -> list[str]:
         return [""] * len(frames)
     names_by_function: dict[int, dict[str, None]] = {}  # by first function of the same name and file
     functions = zip(_first_alike(profile.functions).tolist(), profile.functions.system_name.tolist(), strict=True)
-    for first, system_name in functions:
+    for first, system_name in functions:  # ``first`` is the first function of the same name and file
         if full_name := profile.full_names.get(profile.strings[system_name]):
             names_by_function.setdefault(first, {})[full_name] = None
     return [_first_and_count([*names_by_function.get(function, ())]) for function in frames.function.tolist()]
@@ -112,9 +112,9 @@ def _first_and_count(names: list[str]) -> str:
 
 
 def _first_alike(functions: Functions) -> I64:
-    """Return (functions,) the first function with the same name in the same source file."""
-    first, kind = group_rows([functions.name, functions.filename])
-    return first[kind]
+    """Return (functions,) for each function, the first one with the same name and source file, possibly itself."""
+    first, group = group_rows([functions.name, functions.filename])
+    return first[group]
 
 
 def are_jit(profile: Profile, frames: LocationFrames) -> Bools:
@@ -169,14 +169,20 @@ def outermost_functions(locations: Locations) -> I64:
 
 
 def _objects(profile: Profile) -> tuple[I64, list[str]]:
-    """Return (mappings,) the object of each mapping, and the objects' base names; object 0 is "" (none)."""
+    """Return (mappings,) the object of each mapping, an index into a list of base names, and this list.
+
+    Object 0 is "" (none). If there are no mappings, the array has one entry, so that mapping −1 can be looked up.
+    """
     numbers = {"": 0}
-    rows = [numbers.setdefault(base_name(profile.strings[text]), len(numbers)) for text in profile.mappings.filename]
-    return as_int64(rows or [0]), list(numbers)
+    objects = [numbers.setdefault(base_name(profile.strings[text]), len(numbers)) for text in profile.mappings.filename]
+    return as_int64(objects or [0]), list(numbers)
 
 
 def frame_name(profile: Profile, function: int, mapping: int) -> str:
-    """Return the name of a function; if it has none, or is −1, a name made from its mapping (−1: none)."""
+    """Return the name of a frame, given as rows of functions and mappings; −1: none.
+
+    This is the function's name or, if it is unknown, one made from the mapping: ``[libc.so.6]``, ``[unknown]``.
+    """
     if function >= 0 and profile.functions.name[function]:
         return str(profile.strings[profile.functions.name[function]])
     return bracketed(profile.strings[profile.mappings.filename[mapping]] if mapping >= 0 else "")

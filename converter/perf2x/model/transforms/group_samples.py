@@ -1,4 +1,4 @@
-"""Groups samples differently: adds a root frame to every stack, merges threads of a process, folds recursion."""
+"""Groups samples: folds recursion, merges the threads of a process, adds a root frame to every stack (`Grouping`)."""
 
 from collections.abc import Callable
 
@@ -45,7 +45,7 @@ def grouped(profile: Profile, grouping: Grouping) -> Profile:
     if grouping.root not in ("", "none"):
         profile = _with_roots(profile, grouping.root)
     threads = profile.threads
-    # formats would add root frames for threads, which would all be called the same
+    # without names and ids of threads, the root frames that formats add would all be called the same: there are none
     are_nameless = len(threads) > 0 and not (threads.comm.any() or (threads.pid >= 0).any())
     return replace(profile, own_roots=grouping.root != "" or are_nameless)
 
@@ -53,12 +53,12 @@ def grouped(profile: Profile, grouping: Grouping) -> Profile:
 def _fold_recursion(profile: Profile) -> Profile:
     """Merge consecutive frames of a function that calls itself into the innermost one: a b b b c becomes a b c.
 
-    Indirect recursion (a b a b) stays. Locations whose functions are unknown are merged only with themselves.
+    Indirect recursion (a b a b) stays. A location whose functions are unknown is merged only if it repeats itself.
     """
-    function_number = _functions_of(profile)
+    function_list = _function_list_numbers(profile)
 
     def fold(rows: ListArray) -> ListArray:
-        return select_entries(rows, ends_run(row_numbers(rows.lengths), function_number[rows.values]))
+        return select_entries(rows, ends_run(row_numbers(rows.lengths), function_list[rows.values]))
 
     return rewrite_stacks(profile, fold)
 
@@ -78,34 +78,36 @@ def _merge_threads(profile: Profile) -> Profile:
     )
     row_of_thread = as_int32(new_row[group])
     samples = replace(profile.samples, thread=row_of_thread[profile.samples.thread])
-    # merged switches of several threads do not show when the process ran
+    # The switches of several threads, merged, would not show when the process ran. Parents are rows of the old table.
     return compact(sum_samples(replace(profile, threads=merged, samples=samples, switches=None, parents=None)))
 
 
 def _with_roots(profile: Profile, root: str) -> Profile:
-    """Add a synthetic root frame to every stack, with what ``root`` selects.
+    """Add a synthetic root frame to every stack, named after the property of the sample that ``root`` selects.
 
-    That is the comm, the process (``name-PID``), the thread (``comm-PID/TID``), the CPU or a part of the cgroup's path.
-    Raises OptionError if samples have no CPU or cgroup.
+    The property is the comm, the process (``name-PID``), the thread (``comm-PID/TID``), the CPU, or a part of the
+    cgroup's path (`CGROUP_PARTS`). Raises SettingError if it is the CPU or cgroup and samples have none.
     """
     samples = profile.samples
     column = samples.cpu if root == "cpu" else samples.cgroup if root in CGROUP_PARTS else samples.thread
     if column is None:
         raise SettingError("", "root", f" {root}: the profile does not have the {root} of its samples")
     values, value_index = unique_inverse(column)
-    frame_name = _ROOT_TEXTS[root]
+    name_of_value = _ROOT_NAMES[root]
     # several values, such as threads of one comm, may have the same name
-    names, name_index = number_keys([frame_name(profile, value) for value in values.tolist()])
+    names, name_index = number_keys([name_of_value(profile, value) for value in values.tolist()])
     with_frames, first_location = with_synthetic_frames(profile, names)
     return _with_root_locations(with_frames, name_index[value_index] + first_location)
 
 
-def _part_text(part: str) -> Callable[[Profile, int], str]:
+def _name_by_cgroup(part: str) -> Callable[[Profile, int], str]:
+    """Return a function that names the frame for the string index of a cgroup's path."""
     return lambda profile, row: cgroup_part(part, profile.strings[row]) or "?"
 
 
-# for each kind of root, the frame's name for a value of its column: a row of threads, a CPU, or a string index
-_ROOT_TEXTS: dict[str, Callable[[Profile, int], str]] = {
+# By kind of root: a function that returns the name of the frame for a value of the kind's column, which is a row of
+# threads, a CPU, or the string index of a cgroup's path.
+_ROOT_NAMES: dict[str, Callable[[Profile, int], str]] = {
     "comm": lambda profile, row: profile.strings[profile.threads.comm[row]] or "?",
     "process": lambda profile, row: (
         f"{profile.strings[profile.threads.process[row]] or '?'}-{profile.threads.pid[row]}"
@@ -114,7 +116,7 @@ _ROOT_TEXTS: dict[str, Callable[[Profile, int], str]] = {
         f"{profile.strings[profile.threads.comm[row]] or '?'}-{profile.threads.pid[row]}/{profile.threads.tid[row]}"
     ),
     "cpu": lambda profile, row: f"cpu {row}" if row >= 0 else "cpu ?",
-    **{part: _part_text(part) for part in CGROUP_PARTS},
+    **{part: _name_by_cgroup(part) for part in CGROUP_PARTS},
 }
 
 
@@ -131,12 +133,12 @@ def _with_root_locations(profile: Profile, root: I64) -> Profile:
     return sum_samples(replace(profile, stacks=stacks, samples=samples))
 
 
-def _functions_of(profile: Profile) -> I64:
+def _function_list_numbers(profile: Profile) -> I64:
     """Return (locations,) a number that two locations share if they have the same functions, inlined ones included.
 
     Locations whose functions are unknown get negative numbers of their own.
     """
     locations = profile.locations
-    # the same list of functions ends at the same node of a prefix tree, the empty list at −1
+    # equal lists of functions end at the same node of a prefix tree; the empty list ends at −1
     node = prefix_tree(ListArray(locations.line_offsets, as_int64(locations.line_function)))[2]
     return np.where(node >= 0, node, -1 - arange(len(locations)))

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from perf2x.errors import OptionError
-from perf2x.model.filters.time_ranges import END, parse_times, parse_wall_times
+from perf2x.model.filters.time_ranges import OPEN_END, parse_times, parse_wall_times
 from perf2x.model.setting import split_names, split_numbers
 
 S = 10**9
@@ -15,7 +15,7 @@ S = 10**9
     ("text", "ranges"),
     [
         ("1.5,2", ((3 * S // 2, 2 * S),)),
-        ("1.000000001,", ((S + 1, END),)),
+        ("1.000000001,", ((S + 1, OPEN_END),)),
         (",2.25", ((0, 9 * S // 4),)),
         ("1,2 3,4", ((S, 2 * S), (3 * S, 4 * S))),
         ("10%/1", ((100 * S, 110 * S - 1),)),
@@ -105,7 +105,7 @@ def test_ends_of_times() -> None:
     assert parse_times("0%-100%", 5, 1005) == ((5, 1005),)
     assert parse_times("0%-50%", 5, 5) == ((5, 5),)
     assert parse_times("0%-1%", 0, 10) == ((0, 0),)
-    assert parse_times("0.0000000019,", 0, 10) == ((1, END),)
+    assert parse_times("0.0000000019,", 0, 10) == ((1, OPEN_END),)
 
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, tzinfo=timezone(timedelta(hours=2)))
@@ -115,10 +115,10 @@ NOON = datetime(2026, 11, 21, 12, 0, 0, tzinfo=timezone(timedelta(hours=2)))
     ("text", "since", "until"),
     [
         ("12:00:01,12:00:02", S, 2 * S),
-        ("12:00:00.5,", S // 2, END - 7),
+        ("12:00:00.5,", S // 2, OPEN_END - 7),
         (",12:00:00.000001", -7, 1000),
         ("2026-11-21T12:00:01,2026-11-21T12:00:02", S, 2 * S),
-        ("2026-11-21T10:00:01+00:00,", S, END - 7),
+        ("2026-11-21T10:00:01+00:00,", S, OPEN_END - 7),
         ("12:00:03,12:00:03", 3 * S, 3 * S),
         ("2026-11-22,2026-11-22 00:00:01", 12 * 3600 * S, (12 * 3600 + 1) * S),
     ],
