@@ -110,12 +110,12 @@ __all__ = [
 ]
 
 Path = str | PathLike[str]
-_BY_DEFAULT = SymbolOptions()
-_KEPT = {"cpu", "cgroup", "data_src", "fields"}
+_DEFAULT_SYMBOLS = SymbolOptions()
+_KEEP_CHOICES = {"cpu", "cgroup", "data_src", "fields"}  # column names that the option ``keep`` may have
 
 
 def read(
-    inputs: Path | Sequence[Path], *, symbols: SymbolOptions | None = _BY_DEFAULT, **options: Unpack[ReadOptions]
+    inputs: Path | Sequence[Path], *, symbols: SymbolOptions | None = _DEFAULT_SYMBOLS, **options: Unpack[ReadOptions]
 ) -> Loaded:
     """Read a recording, or several together, as a profile with reports on its quality.
 
@@ -134,14 +134,15 @@ def convert(
     *,
     to: FormatName | Emitter | None = None,
     settings: Mapping[str, object] | None = None,
-    symbols: SymbolOptions | None = _BY_DEFAULT,
+    symbols: SymbolOptions | None = _DEFAULT_SYMBOLS,
     **options: Unpack[ReadOptions],
 ) -> Loaded:
-    """Convert to a file, whole or not at all, and return what was converted.
+    """Convert recordings to a file, whole or not at all, and return the converted profile with reports on its quality.
 
-    ``to`` names the format; left out, the suffix of the output does. ``settings`` are the format's options (``perf2x
-    formats -v`` lists them), the others are those of ``read``. ``to`` may also be an emitter, whose options type
-    checkers know; for a plugin's format, pass ``perf2x.plugins.build_emitter(name, settings)``. Raises Perf2xError.
+    ``to`` names the format; None: the format is determined by the suffix of ``output``. ``settings`` are the format's
+    options (``perf2x formats -v`` lists them). ``to`` may also be an emitter, which has its options itself, checked by
+    type checkers; for a plugin's format, pass ``perf2x.plugins.build_emitter(name, settings)``. ``symbols`` and
+    ``options`` are those of ``read``. Raises Perf2xError.
 
     >>> import tempfile
     >>> from perf2x import convert
@@ -152,11 +153,14 @@ def convert(
     ...         sum(int(line.rpartition(" ")[2]) for line in lines)
     1799
     """
-    names, target = _input_paths(inputs), fspath(output)
-    name, emitter = _emitter(to, target, settings)
+    sources, target = _input_paths(inputs), fspath(output)
+    format_name, emitter = _emitter(to, target, settings)
     request = _load_options(symbols, options)
     timeline = options.get("timeline")
-    return convert_recordings(lambda whole: [(target, whole)], names, name, emitter, request, timeline=timeline)[0]
+    loaded, _ = convert_recordings(
+        lambda profile: [(target, profile)], sources, format_name, emitter, request, timeline=timeline
+    )
+    return loaded
 
 
 def write(
@@ -168,9 +172,9 @@ def write(
 ) -> None:
     """Write a profile to a file, whole or not at all; ``to`` and ``settings`` are those of ``convert``.
 
-    A timeline is summed for formats that do not show time; chrome, firefox and perfetto show nothing else and need a
-    profile that was read with ``timeline=True``. Raises Perf2xError when the format or the file cannot be written,
-    ValueError when the tables of a profile made by hand contradict each other.
+    A timeline is summed for formats that do not show time. Formats that show samples over time, such as chrome, firefox
+    and perfetto, need a profile that was read with ``timeline=True``. Raises Perf2xError if the format or the file
+    cannot be written, ValueError if the tables of a profile made by hand contradict each other.
     """
     target = fspath(output)
     _, emitter = _emitter(to, target, settings)
@@ -183,13 +187,16 @@ def write(
         from perf2x.model.plugin_options import WAITS
         from perf2x.model.profile import without_times
 
-        tells_waits = WAITS not in emitter.needs.honours  # so that it can leave them out
-        profile = without_times(profile, keep_cpu="cpu" in emitter.needs.columns, keep_wait=tells_waits)
+        # a format that does not show waits (off-CPU time) leaves them out, so they must not be summed with samples
+        leaves_out_waits = WAITS not in emitter.needs.honours
+        profile = without_times(profile, keep_cpu="cpu" in emitter.needs.columns, keep_wait=leaves_out_waits)
     write_file(emitter, profile if isinstance(profile, View) else view_of(profile), target, ())
 
 
 def sample_table(profile: Profile) -> SampleTable:
-    """One row per row of ``profile.samples`` as numpy columns; ``pandas.DataFrame(sample_table(profile))``.
+    """Return the rows of ``profile.samples`` as numpy columns, with names instead of indices.
+
+    ``pandas.DataFrame(sample_table(profile))`` makes a data frame of them.
 
     >>> from perf2x import read, sample_table
     >>> table = sample_table(read("examples/deferred/perf.data", symbols=None, timeline=True).profile)
@@ -204,9 +211,9 @@ def sample_table(profile: Profile) -> SampleTable:
 
 
 def to_arrow(profile: Profile) -> ArrowTable:
-    """Make the table of ``sample_table`` for Arrow: texts are dictionary-encoded, numbers keep their types.
+    """Make the table of ``sample_table`` for Arrow: strings are dictionary-encoded, numbers keep their types.
 
-    ``polars.DataFrame(to_arrow(profile))``, ``pyarrow.table(to_arrow(profile))``,
+    Use it as ``polars.DataFrame(to_arrow(profile))``, ``pyarrow.table(to_arrow(profile))``,
     ``pandas.DataFrame.from_arrow(to_arrow(profile))``. Needs pyarrow (``pip install 'perf2x[arrow]'``) or polars.
 
     >>> from perf2x import read, to_arrow
@@ -224,14 +231,14 @@ def top(
     value: Value = "period",
     limit: int = 0,
     columns: Sequence[str] = (),
-    symbols: SymbolOptions | None = _BY_DEFAULT,
+    symbols: SymbolOptions | None = _DEFAULT_SYMBOLS,
     **options: Unpack[TableOptions],
 ) -> TopTable:
     """Return the hottest functions, objects or threads, with the numbers of ``perf2x top``.
 
-    ``limit`` is the number of rows, 0: all; ``columns`` are those of ``--column``. A recording that was read already is
-    taken as it is: latencies, weights, mispredicts and data objects must have been selected when it was read. Raises
-    Perf2xError.
+    ``limit`` is the maximum number of rows, 0: all rows; ``columns`` are those of the command's option ``--column``. If
+    ``inputs`` is the result of ``read``, ``symbols`` and ``options`` have no effect: latencies, weights, mispredicts
+    and data objects must have been selected when it was read. Raises Perf2xError.
 
     >>> from perf2x import top
     >>> print(top("examples/deferred/perf.data", symbols=None, by="thread", limit=2))
@@ -259,15 +266,16 @@ def diff(
     confidence: float = 0.95,
     unmoved: bool = False,
     columns: Sequence[str] = (),
-    symbols: SymbolOptions | None = _BY_DEFAULT,
+    symbols: SymbolOptions | None = _DEFAULT_SYMBOLS,
     **options: Unpack[TableOptions],
 ) -> DiffTable:
     """Return the functions, objects or threads that changed most, with the numbers of ``perf2x diff``.
 
-    ``normalize`` compares shares. ``per`` has the units of work done before and after, to compare costs per unit;
-    ``per_value`` names an event that counts them instead. ``map`` pairs names of the same object before and after;
-    other objects are matched by their functions. ``confidence`` is that of all intervals together, between 0 and 1;
-    ``unmoved`` also keeps rows that did not change. The rest is as in ``top``. Raises Perf2xError.
+    ``normalize``: compare shares instead of costs. ``per`` has the units of work done before and after, to compare
+    costs per unit; ``per_value`` names an event that counts these units instead. ``map`` maps names of objects before
+    to their names after; other objects are matched by their functions. ``confidence``, between 0 and 1, is the
+    probability that all intervals are right at once. ``unmoved``: also keep rows that did not change. All other
+    parameters are those of ``top``. Raises Perf2xError.
 
     >>> from perf2x import diff
     >>> same = "examples/deferred/perf.data"
@@ -277,17 +285,18 @@ def diff(
     _check_limit(limit)
     if not 0 < confidence < 1:
         raise OptionError(f"confidence={confidence}: it must be between 0 and 1")
-    how = PairOptions(
+    pair_options = PairOptions(
         normalize, per, per_value, read_object_names("map", [f"{old}={new}" for old, new in (map or {}).items()])
     )
     request = _load_options(symbols, options).but(**value_options(by, value), keep_other_events=bool(columns))
-    loaded = [_read(one, how.to_load(request)) for one in (before, after)]
-    names = [one.recording.session.source if isinstance(one, Loaded) else fspath(one) for one in (before, after)]
-    pair = pair_of((names[0], names[1]), (loaded[0], loaded[1]), value, how, () if columns else request.events)
+    loaded = [_read(side, pair_options.to_load(request)) for side in (before, after)]
+    names = [side.recording.session.source if isinstance(side, Loaded) else fspath(side) for side in (before, after)]
+    pair = pair_of((names[0], names[1]), (loaded[0], loaded[1]), value, pair_options, () if columns else request.events)
     return pair.table(Shown(by, sort, limit, unmoved), pair.compared(by).changes(confidence), columns)
 
 
 def _read(inputs: Path | Sequence[Path] | Loaded, options: LoadOptions) -> Loaded:
+    """Read the inputs, unless they were read already."""
     return inputs if isinstance(inputs, Loaded) else load(_input_paths(inputs), options)
 
 
@@ -310,14 +319,15 @@ def _emitter(
 
 
 def _load_options(symbols: SymbolOptions | None, options: ReadOptions | TableOptions) -> LoadOptions:
+    """Return the options for a load. Raises OptionError for an unknown column in ``keep``."""
     request = load_options(symbols=symbols, **options)
-    if unknown := ", ".join(sorted(request.keep - _KEPT)):
-        raise OptionError(f"keep={unknown}: it may have {', '.join(sorted(_KEPT))}")
+    if unknown := ", ".join(sorted(request.keep - _KEEP_CHOICES)):
+        raise OptionError(f"keep={unknown}: it may have {', '.join(sorted(_KEEP_CHOICES))}")
     return request
 
 
 def _decode_strings(column: Strings) -> npt.NDArray[np.object_]:
-    """Return (n,) the string of each row as a str object."""
+    """Return (n,) object: the string of each row as a str."""
     distinct = np.empty(len(column.distinct), np.object_)
     distinct[:] = column.distinct
     return distinct[column.indices]

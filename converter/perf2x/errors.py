@@ -3,30 +3,30 @@
 import errno
 from collections.abc import Mapping
 
-_MEMORY_WORDS = (
+_OUT_OF_MEMORY_TEXTS = (
+    # the system: a library cannot be loaded, a thread cannot be started
     "failed to map segment",
     "cannot allocate memory",
     "can't start new thread",
+    # CPython: an allocation failed in a C function, which returned an error, but did not set an exception
     "without exception set",
     "without setting an exception",
+    # CPython and numpy: a size does not fit 32 bits
     "mmap length",
     "array is too big",
     "maximum allowed",
     "index-sized integer",
     "too large to convert to c ssize_t",
 )
-"""Parts of the texts, in lower case, of exceptions other than MemoryError that a lack of memory causes.
-
-In the order above: a library cannot be loaded, a thread cannot start, a C function fails without a reason because an
-allocation failed (two texts of CPython), or a size does not fit 32 bits (CPython and numpy).
-"""
+"""Parts of the texts, in lower case, of exceptions other than MemoryError that are raised when memory is short."""
 
 
 class Perf2xError(Exception):
     """Base of every error that perf2x raises on purpose; its text is one sentence for the user.
 
     The text is its arguments, joined. Every second argument is the library's name of a setting, which the command line
-    replaces by its own name.
+    replaces by the name of its option: ``Perf2xError("it is too large; ", "max_unpacked", " raises the limit")`` ends
+    with "--max-unpacked raises the limit" there.
     """
 
     def __str__(self) -> str:
@@ -42,7 +42,7 @@ class OptionError(Perf2xError):
 
 
 class SettingError(OptionError):
-    """A setting with a value that cannot be accepted."""
+    """A single setting, which the text names, cannot be accepted: because of its value, the format or the input."""
 
 
 class SeveralFunctionsError(OptionError):
@@ -64,7 +64,7 @@ class OutputError(Perf2xError):
     """The output cannot be written at the requested path."""
 
 
-def reason(prefix: str, error: Exception) -> tuple[str, ...]:
+def prefixed_args(prefix: str, error: Exception) -> tuple[str, ...]:
     """Return arguments for a Perf2xError: the text is ``prefix``, a colon, and the text of ``error``.
 
     Names of settings in ``error`` stay separate arguments, so that the command line can replace them.
@@ -81,7 +81,7 @@ def is_out_of_memory(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
             return True
-        if any(words in str(error).lower() for words in _MEMORY_WORDS):
+        if any(text in str(error).lower() for text in _OUT_OF_MEMORY_TEXTS):
             return True
         error = error.__cause__ or error.__context__
     return False

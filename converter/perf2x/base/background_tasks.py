@@ -10,11 +10,11 @@ from typing import TypeVar
 
 from perf2x.base.files.operating_system import address_space_left
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
-def started(tasks: Mapping[str, Callable[[], Made]]) -> dict[str, Callable[[], Made]]:
-    """Start tasks in a thread, one after another, and return a function for each that waits for the task's result.
+def start_tasks(tasks: Mapping[str, Callable[[], Result]]) -> dict[str, Callable[[], Result]]:
+    """Run tasks in one background thread, one after another; return a function for each that waits for its result.
 
     The function returns the result, or raises what the task raised. If address space is limited (ulimit -v), no thread
     is started, because its stack would take some of it: the tasks themselves are returned, and each runs when it is
@@ -23,7 +23,7 @@ def started(tasks: Mapping[str, Callable[[], Made]]) -> dict[str, Callable[[], M
     if address_space_left() is not None:
         return dict(tasks)
     pool = ThreadPoolExecutor(1)
-    results: dict[str, Callable[[], Made]] = {
+    results: dict[str, Callable[[], Result]] = {
         name: pool.submit(copy_context().run, task).result for name, task in tasks.items()
     }
     pool.shutdown(wait=False)

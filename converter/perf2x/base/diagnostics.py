@@ -35,14 +35,14 @@ class Count(Struct):
     first: str = ""
 
     @property
-    def words(self) -> str:
-        """Count and description: ``3 damaged records``."""
-        return _in_words(self.name, self.count)
+    def text(self) -> str:
+        """The count in words: ``3 damaged records``."""
+        return _count_in_words(self.name, self.count)
 
     @property
-    def sentence(self) -> str:
-        """Count, description and advice."""
-        return f"{self.words}; {self.advice}" if self.advice else self.words
+    def text_with_advice(self) -> str:
+        """The count in words, and the advice, if there is any."""
+        return f"{self.text}; {self.advice}" if self.advice else self.text
 
 
 class Diagnostics(Struct):
@@ -53,8 +53,9 @@ class Diagnostics(Struct):
     def add(self, name: str, advice: str, count: int = 1, where: str = "", severity: Severity | None = None) -> None:
         """Add ``count`` to the counter ``name`` (snake_case).
 
-        ``advice`` says what the user can do, ``where`` is where this occurred; of both, and of ``severity``, a counter
-        keeps those of the first call. Without ``severity``, it is the one in _WORDS, or LOSS for other names.
+        ``advice`` says what the user can do, ``where`` says where this occurred. ``severity``: None for the severity
+        in _DESCRIPTIONS, or LOSS for a name that is not listed there. A counter keeps the advice, place and severity of
+        the first call.
         """
         if count <= 0:
             return
@@ -72,12 +73,12 @@ class Diagnostics(Struct):
         return [count for count in self.counts.values() if count.severity is Severity.LOSS]
 
     def missing_ends(self) -> list[Count]:
-        """Return the counters of damage that hides the rest of a recording: unknown how many samples it had."""
+        """Return the counters of damage after which the rest of a recording is missing, with all samples in it."""
         return [count for count in self.counts.values() if count.name in ENDS_EARLY]
 
     @contextmanager
-    def apart(self) -> Iterator[dict[str, Count]]:
-        """Count what happens inside the block separately, in the yielded mapping, and not in ``counts``."""
+    def counted_apart(self) -> Iterator[dict[str, Count]]:
+        """Count what happens inside the block in the yielded mapping, by name of the counter, and not in ``counts``."""
         counts_before, self.counts = self.counts, {}
         try:
             yield self.counts
@@ -94,7 +95,7 @@ class Diagnostics(Struct):
         return entry.count if entry else 0
 
 
-_WORDS = {
+_DESCRIPTIONS = {
     Severity.LOSS: {
         "events_not_counted": "event[s] not counted",
         "unfinished_file": "unfinished recording[s]",
@@ -169,8 +170,10 @@ _WORDS = {
         "waits_without_end": "wait[s] without an end",
     },
 }
-"""Descriptions of all counters, by severity. Of ``[is|are]``, the first is used for a count of one, the second for any
-other; ``[s]`` is used for any count but one.
+"""The description of each counter, by severity and name.
+
+Brackets contain what depends on the count: of ``[is|are]``, a count of one gets the first alternative, and any other
+count the second; ``[s]`` is left out for a count of one.
 """
 
 ENDS_EARLY = frozenset({
@@ -178,14 +181,14 @@ ENDS_EARLY = frozenset({
     "compressed_bytes_after_last_record", "compressed_records_broken",
 })  # fmt: skip
 """Counters of damage after which no more of a recording can be read."""
-_LOST = {"lost_samples", "lost_records", "throttled"}
-_ENDS = re.compile(r"\[(?:([^|\]]*)\|)?([^\]]*)\]")
+_SAMPLES_LOST = {"lost_samples", "lost_records", "throttled"}  # counters of samples that perf could not write or take
+_BRACKETS = re.compile(r"\[(?:([^|\]]*)\|)?([^\]]*)\]")  # groups: alternatives for a count of one, and for others
 _COMMENT = re.compile(r"perf2x-(\w+):(\d+)")
 
 
 def _declared(name: str) -> tuple[Severity, str]:
-    """Return the severity and description of a counter; one that is not listed is a loss, described by its name."""
-    found = ((severity, words[name]) for severity, words in _WORDS.items() if name in words)
+    """Return severity and description of a counter; one that is not listed is a loss, described by its name."""
+    found = ((severity, by_name[name]) for severity, by_name in _DESCRIPTIONS.items() if name in by_name)
     return next(found, (Severity.LOSS, name.replace("_", " ")))
 
 
@@ -194,19 +197,20 @@ def comment(name: str, count: int) -> str:
     return f"perf2x-{name}:{count}"
 
 
-def losses(comments: Iterable[str]) -> list[tuple[str, int, str]]:
-    """Return (name, count, description) of losses that distort figures, from the comments of a profile.
+def losses_in_comments(comments: Iterable[str]) -> list[tuple[str, int, str]]:
+    """Return (name, count, count in words) of each loss that distorts figures, from the comments of a profile.
 
-    The comments of a merged profile have a counter several times; these counts are added.
+    In a merged profile, a counter may be in several comments; their counts are added.
     """
     counts = Counter[str]()
     for text in comments:
         if match := _COMMENT.fullmatch(text):
             counts[match[1]] += int(match[2])
-    return [(name, count, _in_words(name, count)) for name, count in counts.items() if name in ENDS_EARLY | _LOST]
+    distorting = ENDS_EARLY | _SAMPLES_LOST
+    return [(name, count, _count_in_words(name, count)) for name, count in counts.items() if name in distorting]
 
 
-def _in_words(name: str, count: int) -> str:
-    """Return count and description: ``3 damaged records``."""
-    _, words = _declared(name)
-    return f"{count:,} {_ENDS.sub(lambda ends: ends[1] or '' if count == 1 else ends[2], words)}"
+def _count_in_words(name: str, count: int) -> str:
+    """Return count and description of a counter: ``3 damaged records``."""
+    _, description = _declared(name)
+    return f"{count:,} {_BRACKETS.sub(lambda found: found[1] or '' if count == 1 else found[2], description)}"

@@ -2,20 +2,19 @@
 
 from collections.abc import Iterable
 
-_MIN_SIMILARITY = 0.6  # of a suggestion, from 0 to 1, as difflib measures it
+_MIN_SIMILARITY = 0.6  # minimum similarity of a suggestion, from 0 to 1, as measured by difflib
 
 
-def close_names(typed: str, known: Iterable[str], most: int = 3, alike: float = _MIN_SIMILARITY) -> list[str]:
-    """Return up to ``most`` of the ``known`` names that are similar to ``typed``, the most similar first.
-
-    ``alike`` is the minimum similarity.
-    """
+def close_names(
+    typed: str, names: Iterable[str], max_count: int = 3, min_similarity: float = _MIN_SIMILARITY
+) -> list[str]:
+    """Return up to ``max_count`` of ``names`` that are similar to ``typed``, the most similar first."""
     from difflib import get_close_matches  # needed only for errors
 
-    return get_close_matches(typed, sorted(known), most, alike)
+    return get_close_matches(typed, sorted(names), max_count, min_similarity)
 
 
-def did_you_mean(typed: str, known: Iterable[str], alike: float = _MIN_SIMILARITY) -> str:
-    """Return the end of an error message, such as ``; did you mean pprof?``; "" if no known name is similar."""
-    close = close_names(typed, known, alike=alike)
+def did_you_mean(typed: str, names: Iterable[str], min_similarity: float = _MIN_SIMILARITY) -> str:
+    """Return the end of an error message, such as ``; did you mean pprof?``; "" if none of ``names`` is similar."""
+    close = close_names(typed, names, min_similarity=min_similarity)
     return f"; did you mean {' or '.join(close)}?" if close else ""

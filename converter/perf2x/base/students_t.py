@@ -9,18 +9,18 @@ def student(confidence: float, comparisons: int, freedom: int) -> float:
     """Return the half-width of two-sided confidence intervals, in standard errors.
 
     ``confidence`` is the probability that the intervals of all ``comparisons`` are right at once (Bonferroni);
-    ``freedom`` is the degrees of freedom. The half-width is found by bisection on the closed form of the distribution
-    for whole degrees of freedom (Abramowitz and Stegun, 26.7.3). Without a degree of freedom nothing can be estimated,
-    and the result is 0.
+    ``freedom`` is the number of degrees of freedom. The half-width t is found by bisection of the closed form of the
+    distribution for whole degrees of freedom (Abramowitz and Stegun, 26.7.3), which is written in terms of an angle:
+    t = sqrt(freedom) * tan(angle). Without a degree of freedom nothing can be estimated, and the result is 0.
     """
     if freedom < 1:
         return 0.0
     # beyond 500 degrees of freedom, the distribution hardly changes
-    freedom, outside = min(freedom, 500), (1 - confidence) / max(comparisons, 1)
+    freedom, probability_outside = min(freedom, 500), (1 - confidence) / max(comparisons, 1)
     low, high = 0.0, math.pi / 2
     for _ in range(60):  # each step halves the interval; 60 reach the precision of a float
         angle = (low + high) / 2
-        low, high = (angle, high) if 1 - _probability_within(angle, freedom) > outside else (low, angle)
+        low, high = (angle, high) if 1 - _probability_within(angle, freedom) > probability_outside else (low, angle)
     return math.sqrt(freedom) * math.tan(low)
 
 

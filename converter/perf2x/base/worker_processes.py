@@ -1,8 +1,11 @@
 """Runs work in forked processes, which share this process's memory without copying; only results are sent back.
 
-Either this process receives the result of every worker, in order (`run_in_processes`), or workers merge their results
-in pairs, so that this process receives a few large ones (`join_from_processes`). For eight processes, of which 0 is
-this one, an arrow is a result that is sent::
+Processes are numbered: 0 is the process that calls this module, the others are workers. A share of the work has the
+number of the process that does it.
+
+Either process 0 receives the result of every worker, in order (`run_in_processes`), or processes merge their results
+in pairs, so that process 0 receives a few large ones (`join_from_processes`). For eight processes, where each arrow is
+a result that is sent::
 
     0 ◀─ 1     2 ◀─ 3     4 ◀─ 5     6 ◀─ 7        all four at once
     0 ◀─────── 2          4 ◀─────── 6
@@ -33,19 +36,22 @@ _ALIGNED = 16
 """Bytes; each array in a result begins at a multiple of this."""
 
 
-def run_in_processes(count: int, here: Callable[[int], None], there: Callable[[int], Result]) -> Iterator[Result]:
-    """Do ``count`` shares of work: share 0 by ``here(0)`` in this process, each other share by ``there`` in a worker.
+def run_in_processes(
+    count: int, in_this_process: Callable[[int], None], in_worker: Callable[[int], Result]
+) -> Iterator[Result]:
+    """Do ``count`` shares of work: ``in_this_process(0)`` here, and ``in_worker(number)`` in a worker for each other.
 
-    Yields the results of ``there``. A result must be picklable, must not be None, and must contain all that the worker
-    found out, because other changes to its memory are lost. Raises the Perf2xError that a worker raises. If a worker
-    dies (out of memory, say) or cannot be started, ``here`` does its share.
+    Yields the results of the workers, in the order of their numbers. A result must be picklable, must not be None, and
+    must contain everything that the worker found out, because other changes to its memory are lost. Raises the
+    Perf2xError that a worker raises. If a worker dies (out of memory, say) or cannot be started, ``in_this_process`` is
+    called with its number.
     """
-    with _forked(count, lambda number, _: there(number)) as connections:
-        here(0)
+    with _forked(count, lambda number, _: in_worker(number)) as connections:
+        in_this_process(0)
         for number in range(1, count):
             result = _received(connections, number)
             if result is None:
-                here(number)
+                in_this_process(number)
             else:
                 yield result
             del result  # free the result before receiving the next one
@@ -60,32 +66,39 @@ def join_from_processes(
 ) -> None:
     """Do ``count`` shares of work in that many processes, including this one, and merge their results.
 
-    Each process calls ``work`` with its number. Then, of every two processes, the first receives the ``result`` of the
-    second, which must be picklable, and passes it to ``absorb``; this repeats until this process has everything. Raises
-    the Perf2xError that a worker raises. If a process died or could not be started, its own result and those that it
-    had absorbed are lost: ``replace`` gets the numbers of these shares.
+    First, every process calls ``work`` with its number. Then, of every two processes, the first receives the second's
+    ``result()``, which must be picklable, and passes it to ``absorb``. The same happens between every two of the
+    processes that received a result, and so on until process 0 has absorbed everything. Raises the Perf2xError that a
+    worker raises.
+
+    If a worker died or could not be started, its share is lost, with the shares whose results it would have absorbed.
+    The process that waits for its result calls ``replace`` with the numbers of these shares, to do them itself.
     """
 
     def join(number: int, connections: Sequence[Connection]) -> None:
         work(number)
-        for other in _partners(number, count):
+        for other in _senders_to(number, count):
             received = _received(connections, other)
             if received is None:
+                # its own share and those that it was to absorb: ``other - number`` in all, unless the numbers end
                 replace(range(other, min(2 * other - number, count)))
             else:
                 absorb(received)
-            del received
+            del received  # free the result before receiving the next one
 
-    def there(number: int, connections: Sequence[Connection]) -> Result:
+    def in_worker(number: int, connections: Sequence[Connection]) -> Result:
         join(number, connections)
         return result()
 
-    with _forked(count, there) as connections:
+    with _forked(count, in_worker) as connections:
         join(0, connections)
 
 
-def _partners(number: int, count: int) -> Iterator[int]:
-    """Yield, in order, the processes whose results process ``number`` receives."""
+def _senders_to(number: int, count: int) -> Iterator[int]:
+    """Yield, in order, the processes whose results process ``number`` receives: 5, 6 for process 4 of 8 in all.
+
+    In the round in which senders are ``step`` processes away, the receivers are the multiples of ``2 * step``.
+    """
     step = 1
     while not number & step and number + step < count:
         yield number + step
@@ -93,11 +106,12 @@ def _partners(number: int, count: int) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def _forked(count: int, there: Callable[[int, Sequence[Connection]], Any]) -> Iterator[Sequence[Connection]]:
+def _forked(count: int, work: Callable[[int, Sequence[Connection]], Any]) -> Iterator[Sequence[Connection]]:
     """Start workers 1 to ``count`` - 1, or as many as the system allows; yield their connections, and end them on exit.
 
-    Each worker calls ``there`` with its number and the connections of all workers, from which it can receive results.
-    Reading from the connection of a worker that could not be started raises EOFError.
+    A worker sends what ``work`` returns through its connection. ``work`` gets the worker's number and the connections
+    of all workers, from which it may receive results. Reading from the connection of a worker that could not be started
+    raises EOFError.
     """
     context = fork_context()
     pipes: list[tuple[Connection, Connection]] = []
@@ -107,63 +121,68 @@ def _forked(count: int, there: Callable[[int, Sequence[Connection]], Any]) -> It
             pipes += (_wide_pipe(context) for _ in range(1, count))
         with contextlib.suppress(OSError, MemoryError):  # out of processes
             for number in range(1, len(pipes) + 1):
-                process = context.Process(target=_run, args=(number, pipes, there), daemon=True)
+                process = context.Process(target=_run_worker, args=(number, pipes, work), daemon=True)
                 process.start()
                 processes.append(process)
-        for _, theirs in pipes:
-            theirs.close()
-        yield [ours for ours, _ in pipes]
+        for _, write_end in pipes:
+            write_end.close()
+        yield [read_end for read_end, _ in pipes]
     finally:
         for process in processes:
             process.kill()  # not SIGTERM, for which a worker that has just started has this process's handler
         for process in processes:
             process.join()
-        for ours, _ in pipes:
-            ours.close()
+        for read_end, _ in pipes:
+            read_end.close()
 
 
 def _wide_pipe(context: ForkContext) -> tuple[Connection, Connection]:
     """Create a pipe for large results: the end to read from, and the end to write to."""
-    ours, theirs = context.Pipe(duplex=False)
-    widen_pipe(ours.fileno())
-    return ours, theirs
+    read_end, write_end = context.Pipe(duplex=False)
+    widen_pipe(read_end.fileno())
+    return read_end, write_end
 
 
-def _run(
+def _run_worker(
     number: int,
     pipes: Sequence[tuple[Connection, Connection]],
-    there: Callable[[int, Sequence[Connection]], Any],
+    work: Callable[[int, Sequence[Connection]], Any],
 ) -> None:
+    """Do what worker ``number`` does in its process: call ``work``, and send the result, or the Perf2xError raised."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # only the first process has something to clean up
     for kind in (signal.SIGINT, signal.SIGHUP):  # only the first process reports interruptions
         if signal.getsignal(kind) is not signal.SIG_IGN:  # under nohup, workers ignore SIGHUP, too
             signal.signal(kind, signal.SIG_DFL)
     connection = pipes[number - 1][1]
-    partners = set(_partners(number, len(pipes) + 1))
-    for other, (ours, theirs) in enumerate(pipes, 1):  # a pipe ends only when no process can write to it
-        if other not in partners:
-            ours.close()
-        if theirs is not connection:
-            theirs.close()
-    # out of memory, or the receiver is gone: the first process, if it still runs, handles both
+    senders = set(_senders_to(number, len(pipes) + 1))
+    # close the inherited ends that only other processes use: a pipe ends only when no process can write to it
+    for other, (read_end, write_end) in enumerate(pipes, 1):
+        if other not in senders:
+            read_end.close()
+        if write_end is not connection:
+            write_end.close()
+    # out of memory, or the receiver is gone: the process that waits for the result, if it still runs, handles both
     with contextlib.suppress(MemoryError, OSError):
         try:
-            _send(connection, there(number, [ours for ours, _ in pipes]))
+            _send(connection, work(number, [read_end for read_end, _ in pipes]))
         except Perf2xError as error:
             _send(connection, error)
     connection.close()
 
 
 def _send(connection: Connection, result: Any) -> None:
-    """Send a result: first its pickle, then the bytes of its arrays without copying, each padded to _ALIGNED."""
+    """Send a result: first its pickle without arrays, then the bytes of each array, padded to a multiple of _ALIGNED.
+
+    The bytes of arrays are not copied. The pickle is preceded by their lengths.
+    """
     buffers: list[pickle.PickleBuffer] = []
-    rest = pickle.dumps(result, protocol=5, buffer_callback=buffers.append)
-    parts = [buffer.raw() for buffer in buffers]
-    connection.send(([len(part) for part in parts], rest))
-    for part in parts:
-        for left in (part, memoryview(bytes(-len(part) % _ALIGNED))):
-            while left:
-                left = left[os.write(connection.fileno(), left) :]
+    pickled = pickle.dumps(result, protocol=5, buffer_callback=buffers.append)
+    arrays = [buffer.raw() for buffer in buffers]
+    connection.send(([len(array) for array in arrays], pickled))
+    for array in arrays:
+        for unsent in (array, memoryview(bytes(-len(array) % _ALIGNED))):
+            while unsent:
+                unsent = unsent[os.write(connection.fileno(), unsent) :]
 
 
 def _received(connections: Sequence[Connection], number: int) -> Any:
@@ -178,14 +197,14 @@ def _received(connections: Sequence[Connection], number: int) -> Any:
 
 
 def _receive(connection: Connection) -> Any:
-    """Receive a result. Raises EOFError if the worker ended before it sent everything."""
-    lengths, rest = connection.recv()
+    """Receive what ``_send`` sent. Raises EOFError if the worker ended before it sent everything."""
+    lengths, pickled = connection.recv()
     begins = list(accumulate((-(-length // _ALIGNED) * _ALIGNED for length in lengths), initial=0))
-    left = data = np.empty(begins[-1], np.uint8).data
-    while left:
-        count = os.readv(connection.fileno(), [left])
+    unfilled = data = np.empty(begins[-1], np.uint8).data
+    while unfilled:
+        count = os.readv(connection.fileno(), [unfilled])
         if not count:
             raise EOFError
-        left = left[count:]
+        unfilled = unfilled[count:]
     buffers = [data[begin : begin + length] for begin, length in zip(begins, lengths, strict=False)]
-    return pickle.loads(rest, buffers=buffers)
+    return pickle.loads(pickled, buffers=buffers)

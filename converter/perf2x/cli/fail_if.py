@@ -33,13 +33,13 @@ def failed_gates(flags: GateFlags, loaded: "Loaded") -> Iterator[str]:
         if percentages[name] > limits.get(name, 100):
             option = f"--fail-if {name.replace('_', '-')}"
             yield f"{percentages[name]:.2f} % {description}, more than {limits[name]:g} % ({option})"
-    missing_ends = ", ".join(count.words for count in loaded.diagnostics.missing_ends())
+    missing_ends = ", ".join(count.text for count in loaded.diagnostics.missing_ends())
     if missing_ends and limits.get("lost", 100) < 100:
         yield f"{missing_ends}: an unknown number of samples is missing (--fail-if lost)"
     if limits.get("unresolved", 100) < 100:
         yield from _replaced_programs([loaded], "unresolved names", "--fail-if unresolved")
     for count in loaded.diagnostics.losses if flags.strict else ():
-        yield f"{count.words} (--strict); {count.advice}"
+        yield f"{count.text} (--strict); {count.advice}"
 
 
 def _replaced_programs(recordings: "Iterable[Loaded]", subject: str, option: str) -> Iterator[str]:
@@ -50,7 +50,7 @@ def _replaced_programs(recordings: "Iterable[Loaded]", subject: str, option: str
     for loaded in recordings:
         count = loaded.diagnostics.counts.get("objects_replaced")
         if count is not None:
-            change = f"{', '.join(loaded.sources)}: {count.words}, {count.first} first"
+            change = f"{', '.join(loaded.sources)}: {count.text}, {count.first} first"
             yield f"{change}, so {subject} cannot be judged ({option})"
 
 
@@ -92,7 +92,7 @@ def warn(sentences: Iterable[str]) -> None:
 
 def warn_of_losses(loaded: "Loaded") -> None:
     """In GitHub Actions, annotate the workflow run with a warning for every loss; do nothing elsewhere."""
-    warn(count.sentence for count in loaded.diagnostics.losses if _is_github())
+    warn(count.text_with_advice for count in loaded.diagnostics.losses if _is_github())
 
 
 def _is_github() -> bool:

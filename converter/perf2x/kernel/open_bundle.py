@@ -30,7 +30,7 @@ from perf2x.base.files.temporary import call_copy, private_directory, shown_name
 from perf2x.base.files.unpack_limit import Spool, link_or_copy, unpacked_limit
 from perf2x.base.files.unpackers import packing
 from perf2x.base.mapping_names import is_jitdump
-from perf2x.errors import FormatError, reason
+from perf2x.errors import FormatError, prefixed_args
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _unpack(name: str, recording: Path, maps: Path, open_files: contextlib.ExitS
                     bytes_left -= member.size
                     unpacked_members += 1
     except tarball_errors() as error:
-        raise FormatError(*reason(f"{name}: cannot be read as a bundle", error)) from None
+        raise FormatError(*prefixed_args(f"{name}: cannot be read as a bundle", error)) from None
 
 
 def _target(member: tarfile.TarInfo, recording: Path, maps: Path) -> Path | None:

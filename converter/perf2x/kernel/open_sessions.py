@@ -167,7 +167,7 @@ def _kind_of(head: bytes) -> SourceKind | None:
 
 def _reopen(file: Input, context: LoadContext) -> Source:
     """Open an input a second time; its damage was counted the first time."""
-    with context.stages.stage("index"), context.diagnostics.apart():
+    with context.stages.stage("index"), context.diagnostics.counted_apart():
         return _open(file, context)
 
 

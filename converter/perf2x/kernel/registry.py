@@ -89,7 +89,7 @@ def build_emitter(name: str, options: Mapping[str, object] | None = None) -> Emi
         setting = settings.get(option.replace("-", "_"))
         if setting is None:
             its_options = f"it has {', '.join(sorted(settings))}" if settings else "it has none"
-            suggestion = did_you_mean(option, settings, alike=0.8) or ";"
+            suggestion = did_you_mean(option, settings, min_similarity=0.8) or ";"
             raise SettingError(f"{name} has no option ", option, f"{suggestion} {its_options}")
         values |= setting.values_of(value)
     return emitter_class(**values)

@@ -139,7 +139,7 @@ class ObjectResolver:
     def resolve(self, mapped: MappedObject) -> ResolveResult:
         """Look up the locations of one object. Diagnostics are part of the result, so that any process can do this."""
         options = self._context.options
-        with self._context.diagnostics.apart() as diagnostic_counts:
+        with self._context.diagnostics.counted_apart() as diagnostic_counts:
             files = find_files(self._context, mapped)
             dso = dso_of(self._profile, mapped, files)
             # (2 * locations,): lookup address and exact address of each location, as indices into distinct addresses

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from perf2x.base import background_tasks
-from perf2x.base.background_tasks import started
+from perf2x.base.background_tasks import start_tasks
 from perf2x.base.files.unpack_limit import limit_unpacking, memory_limit
 from perf2x.errors import FormatError
 
@@ -22,7 +22,7 @@ def test_tasks_begin_one_after_another_before_anybody_asks() -> None:
         order.append("second")
         raise FormatError("damaged")
 
-    results = started({"first": first, "second": second})
+    results = start_tasks({"first": first, "second": second})
     may_end.set()
     with pytest.raises(FormatError, match="damaged"):
         results["second"]()
@@ -32,10 +32,10 @@ def test_tasks_begin_one_after_another_before_anybody_asks() -> None:
 
 def test_the_users_limit_holds_in_tasks() -> None:
     with limit_unpacking(1000):
-        results = started({"limit": lambda: memory_limit(1)})
+        results = start_tasks({"limit": lambda: memory_limit(1)})
     assert results["limit"]() == 1000
 
 
 def test_no_thread_begins_where_address_space_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background_tasks, "address_space_left", lambda: 1 << 30)
-    assert started({"here": threading.get_ident})["here"]() == threading.get_ident()
+    assert start_tasks({"here": threading.get_ident})["here"]() == threading.get_ident()

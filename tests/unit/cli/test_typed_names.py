@@ -12,7 +12,7 @@ import pytest
 import perf2x
 from perf2x.cli.app import HELP_LINES, command
 from perf2x.cli.typed_options import as_typed, option_of
-from perf2x.errors import FormatError, Perf2xError, SettingError, reason
+from perf2x.errors import FormatError, Perf2xError, SettingError, prefixed_args
 
 ROOT = Path(perf2x.__file__).parent
 MODULES = [path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] != "cli"]
@@ -31,8 +31,8 @@ def test_settings_of_an_error_are_named_as_typed() -> None:
 def test_the_library_names_its_keywords() -> None:
     error = FormatError("x; ", "max_unpacked", " raises the limit")
     assert str(error) == str(pickle.loads(pickle.dumps(error))) == "x; max_unpacked raises the limit"
-    assert reason("y", error) == ("y: x; ", "max_unpacked", " raises the limit")
-    assert reason("y", OSError("no")) == ("y: no",)
+    assert prefixed_args("y", error) == ("y: x; ", "max_unpacked", " raises the limit")
+    assert prefixed_args("y", OSError("no")) == ("y: no",)
     assert str(Perf2xError()) == ""
 
 

@@ -195,7 +195,7 @@ def test_every_diagnostic_has_words() -> None:
     counts.add("file_cut", "", 6657)
     counts.add("lost_samples", "", 1)
     counts.add("synthetic_elsewhere", "", 2)
-    assert [count.words for count in counts.counts.values()] == [
+    assert [count.text for count in counts.counts.values()] == [
         "6,657 bytes missing at the end of the file", "1 lost sample", "2 synthetic elsewhere",
     ]  # fmt: skip
 

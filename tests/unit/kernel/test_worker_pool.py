@@ -103,7 +103,7 @@ def test_samples_of_processes_that_die_are_read_here(
         if current_process().name in {f"worker-{number}" for number in dead}:
             os._exit(9)
 
-    monkeypatch.setattr(worker_processes, "_run", named(worker_processes._run))
+    monkeypatch.setattr(worker_processes, "_run_worker", named(worker_processes._run_worker))
     monkeypatch.setattr(Stitcher, "add", dying)
     together = loaded(case, 4, as_recorded=as_recorded)
     assert outputs.emitted(together.profile, "pprof") == outputs.emitted(alone.profile, "pprof")

@@ -6,21 +6,22 @@ Sources of truth: include/uapi/linux/perf_event.h for the bits, tools/perf/util/
 from collections.abc import Iterator, Sequence
 
 _HIT, _MISS = 1 << 1, 1 << 2  # bits of mem_lvl and of mem_dtlb
-# names of bits as perf prints them, from bit 0 up
+# tuples have the names of a field's bits as perf prints them, from bit 0 up
 _OPS = ("N/A", "LOAD", "STORE", "PFETCH", "EXEC")
 _LEVELS = (
     "N/A", "HIT", "MISS", "L1", "LFB/MAB", "L2", "L3", "Local RAM", "Remote RAM (1 hop)", "Remote RAM (2 hops)",
     "Remote Cache (1 hop)", "Remote Cache (2 hops)", "I/O", "Uncached",
 )  # fmt: skip
+# names of levels by mem_lvl_num
 _LEVEL_NUMBERS = {
     1: "L1", 2: "L2", 3: "L3", 4: "L4", 5: "L2 MHB", 6: "Memory-side Cache", 7: "L0", 8: "Uncached", 9: "CXL",
     10: "I/O", 11: "Any cache", 12: "LFB/MAB", 13: "RAM", 14: "PMEM",
 }  # fmt: skip
 _UNKNOWN_LEVEL = 15  # PERF_MEM_LVLNUM_NA
-# names of distances by mem_hops
+# names of distances by the number mem_hops
 _HOPS = ("", "core, same node", "node, same socket", "socket, same board", "board")
 _SNOOPS = ("N/A", "None", "Hit", "Miss", "HitM")
-_SNOOPS_BEYOND = ("Fwd", "Peer")
+_SNOOPX = ("Fwd", "Peer")
 _TLBS = ("N/A", "HIT", "MISS", "L1", "L2", "Walker", "Fault")
 _NA = "N/A"
 
@@ -31,7 +32,10 @@ def operation(word: int) -> str:
 
 
 def level(word: int) -> str:
-    """Return the level of memory and whether it was hit: mem_lvl_num (bits 33 to 36) if set, otherwise mem_lvl."""
+    """Return the level of memory, and whether it was a hit or a miss.
+
+    The level is mem_lvl_num (bits 33 to 36) if that is known, otherwise the bits of mem_lvl (5 to 18).
+    """
     bits, number = word >> 5 & 0x3FFF, word >> 33 & 0xF
     how = " hit" if bits & _HIT else " miss" if bits & _MISS else ""
     if number and number != _UNKNOWN_LEVEL:
@@ -41,20 +45,23 @@ def level(word: int) -> str:
 
 
 def _distance(word: int) -> str:
-    """Return the prefix of a level: ``Remote`` if bit 37 is set, and the distance (mem_hops, bits 43 to 45)."""
+    """Return what precedes the name of a level: "Remote" if mem_remote (bit 37) is set, then the distance.
+
+    The distance is mem_hops (bits 43 to 45). Both parts end with a space, and may be missing.
+    """
     hops = word >> 43 & 7
-    far = f"{_HOPS[hops] if hops < len(_HOPS) else f'{hops} hops'} " if hops else ""
-    return ("Remote " if word >> 37 & 1 else "") + far
+    distance = f"{_HOPS[hops] if hops < len(_HOPS) else f'{hops} hops'} " if hops else ""
+    return ("Remote " if word >> 37 & 1 else "") + distance
 
 
 def snoop(word: int) -> str:
-    """Return which caches were snooped, with the result: mem_snoop (bits 19 to 23) and mem_snoopx (38 and 39)."""
-    named = [*_named(_SNOOPS, word >> 19 & 0x1F), *_named(_SNOOPS_BEYOND, word >> 38 & 3)]
+    """Return the result of snooping other caches: mem_snoop (bits 19 to 23) and mem_snoopx (bits 38 and 39)."""
+    named = [*_named(_SNOOPS, word >> 19 & 0x1F), *_named(_SNOOPX, word >> 38 & 3)]
     return " or ".join(named) or _NA
 
 
 def translation(word: int) -> str:
-    """Return where the address was translated: mem_dtlb (bits 26 to 32)."""
+    """Return where the address was translated, and whether it was a hit or a miss: mem_dtlb (bits 26 to 32)."""
     bits = word >> 26 & 0x7F
     how = (" hit" if bits & _HIT else "") + (" miss" if bits & _MISS else "")
     return (" or ".join(_named(_TLBS, bits & ~(_HIT | _MISS))) or _NA) + how
@@ -62,4 +69,4 @@ def translation(word: int) -> str:
 
 def _named(names: Sequence[str], bits: int) -> Iterator[str]:
     """Return the name of each bit that is set, the lowest bit first."""
-    return (name for place, name in enumerate(names) if bits >> place & 1)
+    return (name for bit, name in enumerate(names) if bits >> bit & 1)

@@ -29,34 +29,36 @@ KINDS = {
 
 
 ARM_SPE = "Arm SPE"
+# our names of the words of one CPU after the magic number; ``parameters`` is the number of words after that word
 _PARAMETERS = ("cpu", "parameters", "midr", "pmu_type", "min_interval", "event_filter")
 
 
 def hardware_trace(number: int, words: Sequence[int]) -> dict[str, Any]:
-    """Describe a recording's hardware trace as the section ``hardware_trace`` of a session's features.
+    """Describe a recording's hardware trace: the section ``hardware_trace`` of a session's features.
 
-    ``number`` and ``words`` are the kind and the rest of AUXTRACE_INFO; unknown kinds have no name. For Arm SPE,
-    ``words`` are the event type and a flag or, from a newer perf, a header (version, size of the header, event type,
-    number of CPUs) and as many parameters for each CPU (arm_spe_alloc_metadata in tools/perf/util/arm-spe.c).
+    ``number`` is the kind in AUXTRACE_INFO, ``words`` are the 64-bit numbers after it. Unknown kinds get an empty name.
+
+    The words of Arm SPE are the PMU's type (perf_event_attr.type) and whether each CPU had a buffer. A newer perf
+    writes a header instead (version, size of the header in words, the PMU's type, number of CPUs), then equally many
+    words for each CPU: a magic number and _PARAMETERS (arm_spe_alloc_metadata in tools/perf/util/arm-spe.c).
     """
     kind = KINDS.get(number, TraceKind(""))
     facts: dict[str, Any] = {"type": number, "name": kind.name, "itrace": kind.itrace}
     if kind.name != ARM_SPE or not words:
         return facts
-    if len(words) == 2:  # event type, and whether each CPU had a buffer
+    if len(words) == 2:
         return facts | {"pmu_type": words[0]}
     _, header_size, pmu_type, cpu_count = (*words, 0, 0, 0)[:4]
-    size = (
-        (len(words) - header_size) // cpu_count if cpu_count else 0
-    )  # words for each CPU; the first is a magic number
-    cpus = (
-        [words[header_size + size * row : header_size + size * (row + 1)] for row in range(cpu_count)]
-        if size > 1
-        else []
-    )
-    return facts | {"pmu_type": pmu_type, "cpus": [dict(zip(_PARAMETERS, cpu[1:], strict=False)) for cpu in cpus]}
+    # words of one CPU; without parameters after the magic number, no CPU is listed
+    size = (len(words) - header_size) // cpu_count if cpu_count else 0
+    starts = [header_size + size * index for index in range(cpu_count)] if size > 1 else []
+    cpus = [words[start + 1 : start + size] for start in starts]
+    return facts | {"pmu_type": pmu_type, "cpus": [dict(zip(_PARAMETERS, cpu, strict=False)) for cpu in cpus]}
 
 
 def is_decoded(features: Mapping[str, Any]) -> bool:
-    """Return whether perf2x itself makes samples from the hardware trace of a recording with these header sections."""
+    """Return whether perf2x itself, without perf inject, makes samples from the hardware trace.
+
+    ``features`` are those of the recording's session, with the result of ``hardware_trace``.
+    """
     return bool(features.get("hardware_trace", {}).get("name") == ARM_SPE)

@@ -124,7 +124,7 @@ def quality_lines(loaded: Loaded, objects: int) -> Iterator[str]:
         yield f"unwound: {unwound}"
     yield from symbol_lines(loaded, objects)
     for count in loaded.diagnostics.counts.values():
-        yield f"{count.severity}: {count.sentence}"
+        yield f"{count.severity}: {count.text_with_advice}"
 
 
 def _quality_and_advice(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> Iterator[str]:

@@ -174,9 +174,9 @@ def _trouble_lines(loaded: Loaded) -> Iterator[str]:
     """Yield lines about losses, frame filters, and names that may be wrong."""
     counts = loaded.diagnostics.counts
     filter_counts = (counts[name] for name in ("samples_without_frames", "patterns_without_frame") if name in counts)
-    text = "; ".join(count.words + (f": {short(count.first, 200)}" if count.first else "") for count in filter_counts)
+    text = "; ".join(count.text + (f": {short(count.first, 200)}" if count.first else "") for count in filter_counts)
     guess_counts = (counts[name] for name in ("jitdump_replaced", "perf_map_replaced") if name in counts)
-    guesses = [f"guessed: {count.sentence}" for count in guess_counts]
+    guesses = [f"guessed: {count.text_with_advice}" for count in guess_counts]
     yield from filter(None, (loss_line(loaded.diagnostics), text, *guesses))
 
 
@@ -188,7 +188,7 @@ def loss_line(diagnostics: Diagnostics) -> str:
     losses = diagnostics.losses
     if not losses:
         return ""
-    listed = ", ".join(count.words for count in losses)
+    listed = ", ".join(count.text for count in losses)
     worst = diagnostics.missing_ends() or [max(losses, key=lambda count: count.count)]
     advice = worst[0].advice
     return f"lost: {listed}" + (f"; {advice}" if advice else "")
@@ -227,4 +227,4 @@ def _detail_lines(loaded: Loaded) -> Iterator[str]:
     for count in loaded.diagnostics.counts.values():
         advice = f"; {count.advice}" if count.advice else ""
         first = f" (first: {short(count.first, 200)})" if count.first else ""
-        yield f"{count.severity}: {count.words}{first}{advice}"
+        yield f"{count.severity}: {count.text}{first}{advice}"

@@ -10,7 +10,7 @@ from typing import BinaryIO
 import numpy as np
 
 from perf2x.base.columnar import I64, Frozen, arange, as_int64, group_rows, number_keys, sum_at, zeros
-from perf2x.base.diagnostics import losses
+from perf2x.base.diagnostics import losses_in_comments
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
 from perf2x.emitters.flame.html import event_table, frame_table, node_table
 from perf2x.emitters.flame.page_template import field, table, write_page
@@ -69,7 +69,8 @@ class DifferencePage(Frozen):
         texts = []
         for side, (word, profile) in enumerate((("before", before), ("after", after))):
             source = one_line(base_name(profile.meta.source))
-            parts = [f"{word}: {source}", facts(profile)[0], *(lost for _, _, lost in losses(profile.meta.comments))]
+            losses = (text for _, _, text in losses_in_comments(profile.meta.comments))
+            parts = [f"{word}: {source}", facts(profile)[0], *losses]
             parts += [f"{self.work[side]:,.15g} units of work"] if self.work else []
             texts.append(", ".join(parts))
         return [*texts, "costs after are scaled to the work done before"] if self.work else texts

@@ -11,7 +11,7 @@ from typing import Annotated, BinaryIO, Literal
 import numpy as np
 
 from perf2x.base.columnar import I64, arange, as_int64, narrow, sum_at
-from perf2x.base.diagnostics import losses
+from perf2x.base.diagnostics import losses_in_comments
 from perf2x.emitters.encoding.json_encoder import JsonObject, json_bytes, json_table
 from perf2x.emitters.flame.listing_data import listing_data
 from perf2x.emitters.flame.page_samples import burst_table, lane_table, moment_table, row_table, summed_samples
@@ -91,7 +91,7 @@ class Html(Format):
         sample_tracks = narrow(sample_tracks)
         strings: dict[str, int] = {}  # index of each text in the page's table of strings
         yield b"{" + field("facts", facts(profile))
-        yield field("elapsed", profile.meta.duration_ns) + field("losses", losses(profile.meta.comments))
+        yield field("elapsed", profile.meta.duration_ns) + field("losses", losses_in_comments(profile.meta.comments))
         advice = [(advice.about, one_line(advice.words())) for advice in profile.meta.advice if not advice.for_dates]
         yield field("advice", advice)
         yield (

@@ -1,7 +1,7 @@
 """Title and subtitle of a flame graph, and the name of a recording in other formats."""
 
 from perf2x.base.columnar import sum_at, sum_of, take_rows_of
-from perf2x.base.diagnostics import losses
+from perf2x.base.diagnostics import losses_in_comments
 from perf2x.model.number_format import plural
 from perf2x.model.printable_text import base_name, one_line
 from perf2x.model.profile import Profile, count_threads
@@ -30,4 +30,4 @@ def facts(profile: Profile, event: int | None = None) -> list[str]:
     texts = [plural(count, "sample"), *[plural(count_threads(threads), "thread")] * (len(threads) > 0)]
     texts += [f"{meta.duration_ns / 1e9:.2f} s"] if meta.duration_ns else []
     texts += [one_line(text) for text in (meta.hostname, meta.os_release, meta.arch) if text]
-    return texts + [words for _, _, words in losses(meta.comments)]
+    return texts + [text for _, _, text in losses_in_comments(meta.comments)]

@@ -40,7 +40,7 @@ def locations_from_units(context: Context, files: ObjectFiles, recorded_path: st
     missing = flatnonzero(cached.rows(address) < 0)
     if len(missing):
         try:
-            with context.diagnostics.apart() as counts:
+            with context.diagnostics.counted_apart() as counts:
                 read = reader.lines().find(address[missing])
         finally:
             context.diagnostics.absorb(counts.values())

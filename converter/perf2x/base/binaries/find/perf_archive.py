@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from perf2x.base.files.tarball import open_tarball, tarball_errors
 from perf2x.base.files.unpack_limit import memory_limit
-from perf2x.errors import ObjectError, reason
+from perf2x.errors import ObjectError, prefixed_args
 
 if TYPE_CHECKING:
     import tarfile
@@ -49,7 +49,7 @@ class Archive(Struct):
                 if info is not None:
                     return f"{self.path}, {info.name}", self._read(info)
         except tarball_errors() as error:
-            raise ObjectError(*reason(f"{self.path}: cannot be read as a tarball", error)) from None
+            raise ObjectError(*prefixed_args(f"{self.path}: cannot be read as a tarball", error)) from None
         return None
 
     def _index(self) -> dict[tuple[str, str], tarfile.TarInfo]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from perf2x.base.background_tasks import started
+from perf2x.base.background_tasks import start_tasks
 from perf2x.base.columnar import (
     I64,
     Frozen,
@@ -165,7 +165,7 @@ class DatasetPart:
 
     def read_ahead(self, rows: Sequence[Row]) -> None:
         """Start to read, in the background, what a profile of some recordings needs."""
-        self._begun = started({table: partial(self._read, table, rows) for table in _PROFILE_TABLES})
+        self._begun = start_tasks({table: partial(self._read, table, rows) for table in _PROFILE_TABLES})
 
     def _rows_of(self, table: str, rows: Sequence[Row]) -> "pyarrow.Table":
         """Return what ``_read`` does; if ``read_ahead`` has begun to read the table, wait for that instead."""

@@ -21,7 +21,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from perf2x.base.background_tasks import started
+from perf2x.base.background_tasks import start_tasks
 from perf2x.base.files.operating_system import address_space_left
 from perf2x.base.files.temporary import private_directory
 from perf2x.base.files.unpack_limit import free_space, parse_size
@@ -66,7 +66,7 @@ def engine(part: DatasetPart, query: str = "", limits: QueryLimits | None = None
         part.require()
     root = part.tables.root
     space_limit = address_space(root)
-    scans = started({table: partial(part.scan, table) for table in TABLES})
+    scans = start_tasks({table: partial(part.scan, table) for table in TABLES})
     limits, module = limits or QueryLimits(), _duckdb()
     settings = {
         "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
