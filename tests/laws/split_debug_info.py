@@ -127,4 +127,4 @@ def dwp_overlaps(count: int, place: Path) -> Work:
     shares = [(len(units[0]) * row, len(units[0]) * (count - row)) for row in range(count)]
     _package(place, b"".join(units), shares, UNITS + b"\0")
     program = _programs(place, count, lambda row: b"none.dwo", lambda row: row + 1)
-    return _asked(program, count, 4, "shares of a package overlap")
+    return _asked(program, count, 4, "contributions to a package overlap")

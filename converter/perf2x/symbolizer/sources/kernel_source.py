@@ -174,7 +174,7 @@ class KernelSource(BuiltInSource):
         if session.kallsyms:
             yield (session.source, session.kallsyms), True
         build_id = self._context.kernel_build_id
-        cached = self._context.finder.search_paths.cached(build_id, "kallsyms")
+        cached = self._context.finder.search_paths.buildid_cache_paths(build_id, "kallsyms")
         yield from ((path, True) for path in cached if is_file(path))
         for archive in archives_of(options):
             if (member := archive.member(build_id or name_key("[kernel.kallsyms]"), ("kallsyms",))) is not None:

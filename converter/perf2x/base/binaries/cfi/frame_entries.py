@@ -47,7 +47,7 @@ class Cie(NamedTuple):
     """DW_EH_PE_* of addresses in the FDEs."""
     address_size: int
     segment_size: int
-    """Bytes of the segment selector before an FDE's start address."""
+    """Bytes of the segment selector that is before an FDE's start address."""
     has_augmentation_data: bool
     is_signal_frame: bool
     """Augmentation ``S``: a signal interrupted the caller, whose address is that of its next instruction to run."""

@@ -78,7 +78,7 @@ class _State(Struct):
     # Number of the rule that ``cfa`` and ``registers`` make up; NO_RULE without a CFA.
     rule: int
     # The states that follow this one, by the bytes of the instructions that lead to them.
-    following: dict[bytes, "_State"] = field(default_factory=dict)
+    successors: dict[bytes, "_State"] = field(default_factory=dict)
 
 
 class CfiPrograms:
@@ -104,7 +104,7 @@ class CfiPrograms:
         self._initial = dict(self._start.registers)
         # forget the cached states: when they were made, DW_CFA_restore had no initial rules
         self._states.clear()
-        self._start.following.clear()
+        self._start.successors.clear()
 
     def rows(self, fde: Fde) -> FunctionRows:
         """Return the rows of a function. Raises ObjectError if its entry is damaged."""
@@ -119,18 +119,18 @@ class CfiPrograms:
         """
         cursor = self._section.cursor(*span)
         cursor.address_size = self._cie.address_size
-        state, remembered = self._start, list[_State]()
+        state, remembered_states = self._start, list[_State]()
         while cursor.position < cursor.end:
             match_end, unmatched = min(cursor.position + _MATCH_SIZE, cursor.end), b""
             for changes, end, unmatched in _STRIDE.findall(cursor.data, cursor.position, match_end):
                 if changes:
-                    state = state.following.get(changes) or self._learn(state, changes)
+                    state = state.successors.get(changes) or self._learn(state, changes)
                 if end == REMEMBER:
-                    remembered.append(state)
+                    remembered_states.append(state)
                 elif end == RECALL:  # restores the CFA as well, as GCC and binutils do
-                    if not remembered:
+                    if not remembered_states:
                         raise ObjectError("call frame information: it restores a state that it never remembered")
-                    state = remembered.pop()
+                    state = remembered_states.pop()
                 elif end:  # one of the advances
                     distance = end[0] & ~PRIMARY_MASK if len(end) == 1 else int.from_bytes(end[1:], self._order)
                     new_location = location + distance * self._cie.code_alignment & MAX_U64
@@ -145,7 +145,7 @@ class CfiPrograms:
                 location = rows.advance(location, self._location(cursor), state.rule)
             else:
                 state = self._state_after(state, cursor, cursor.position)
-        rows.advance(location, MAX_U64 + 1, state.rule)
+        rows.advance(location, MAX_U64 + 1, state.rule)  # up to the end of the function, `FunctionRows.end`
         return state
 
     def _location(self, cursor: CfiCursor) -> int:
@@ -158,8 +158,8 @@ class CfiPrograms:
 
     def _learn(self, state: _State, changes: bytes) -> _State:
         """Return the state that the instructions ``changes`` lead to, and cache it in ``state``."""
-        cursor = CfiCursor(changes, 0, len(changes))
-        state_after = state.following[changes] = self._state_after(state, cursor, cursor.end)
+        cursor = CfiCursor(changes, 0, len(changes))  # no operand of these depends on byte order or address size
+        state_after = state.successors[changes] = self._state_after(state, cursor, cursor.end)
         return state_after
 
     def _state_after(self, state: _State, cursor: CfiCursor, stop: int) -> _State:

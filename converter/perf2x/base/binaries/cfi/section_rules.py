@@ -65,9 +65,9 @@ class FrameSource(Struct):
 
 
 def eh_frame_index(elf: ElfObject) -> FrameIndex | None:
-    """Build the index of .eh_frame; None if the file has no such section.
+    """Build the index of .eh_frame, which is found by section or by segment; None if the file has neither.
 
-    Raises ObjectError if the section cannot be read.
+    Raises ObjectError if .eh_frame or .eh_frame_hdr cannot be read.
     """
     section, header = elf.section(".eh_frame"), elf.section(".eh_frame_hdr")
     if section is None:

@@ -1,4 +1,4 @@
-"""Follows paths through x86 code, and tells what registers and the stack hold at their ends.
+"""Follows paths through x86 code, and says what registers and the stack hold at their ends.
 
 No code is run: values are symbolic, in terms of the unknown values at the beginning of the path. ``push %rbx``
 makes the stack pointer (rsp, −8), and the word there (rbx, 0). Only words of 64 (or 32) bits, and additions of
@@ -13,10 +13,10 @@ from perf2x.base.binaries.elf.x86_code import X86Code
 from perf2x.base.binaries.elf.x86_instructions import FIXED, X86Instruction, opcodes
 
 # The maximum number of instructions to follow in one call of `path_ends`.
-_MOST_INSTRUCTIONS = 4096
+_MAX_INSTRUCTIONS = 4096
 # rax, which holds results; rsp, the stack pointer; rbp, the frame pointer
 RESULT, STACK, FRAME = 0, 4, 5
-# Opcodes are those of `X86Instruction`: 0x180 stands for 0F 80. First jcc and loop.
+# Opcodes of conditional branches: jcc, loop and jcxz. All opcodes here are those of `X86Instruction`: 0x180 is 0F 80.
 _CONDITIONAL = opcodes("70-7f e0-e3 180-18f")
 # Opcodes at which a path ends without result: far returns and jumps, int3, iret, hlt, ud2.
 _DEAD_ENDS = opcodes("ca cb cc cf ea f4 10b")
@@ -30,7 +30,7 @@ _WRITES_REGISTER = opcodes(
     "02 03 0a 0b 12 13 1a 1b 22 23 2a 2b 32 33 40-4f 63 69 6b 86 87 8a 90-97 b0-bf 140-14f 1af 1b6-1b8 1bc-1bf 1c8-1cf"
 )
 # The opcodes of both sets that write a byte: for them, the registers 4 to 7 may be ah, ch, dh and bh, not rsp to rdi.
-_BYTES = opcodes("80 82 86 88 8a b0-b7 c0 c6 d0 d2 f6 fe 190-19f 1b0 1c0").union(range(0, 0x38, 2))
+_WRITES_BYTE = opcodes("80 82 86 88 8a b0-b7 c0 c6 d0 d2 f6 fe 190-19f 1b0 1c0").union(range(0, 0x38, 2))
 # Operations of opcodes 80 to 83, as ModR/M's reg field encodes them; 0 is add, 5 is sub.
 _AND, _COMPARE = 4, 7
 
@@ -113,7 +113,7 @@ def path_ends(code: X86Code, begin: int, extent: tuple[int, int], until: int = -
     followed: set[int] = set()
     while paths:
         svma, state, extent = paths.pop()
-        while svma not in followed and len(followed) < _MOST_INSTRUCTIONS:
+        while svma not in followed and len(followed) < _MAX_INSTRUCTIONS:
             followed.add(svma)
             if svma == until:
                 yield PathEnd(state, 0)
@@ -224,5 +224,5 @@ def _compute(instruction: X86Instruction, state: PathState) -> None:
     written_registers = [instruction.register] if opcode in _WRITES_REGISTER else []
     written_registers += [instruction.operand] if writes_operand and not instruction.is_memory else []
     for register in written_registers:
-        if opcode not in _BYTES or register not in range(4, 8):
+        if opcode not in _WRITES_BYTE or register not in range(4, 8):
             registers[register] = None

@@ -8,7 +8,7 @@ so the path from an instruction to ``ret`` shows where the return address and th
               pop %rbx
               ret
 
-A path may branch, so several ends may be reached; they must agree on the CFA. If no path reaches a ``ret``, as where
+A path may branch, so several ends may be reached; they must agree on the CFA. If no path reaches a ``ret``, as when
 all end in calls that do not return, or if the ends disagree, we try the path from the function's start to the
 instruction, provided that a symbol states the start.
 
@@ -89,7 +89,7 @@ def _saved_values(is_64: bool, state: PathState, cfa: tuple[int, int]) -> dict[i
 
 
 def _rule(is_64: bool, cfa: Place, popped: int, saved: Mapping[int, Value], table: RuleTable) -> Rule | None:
-    """Build a rule of symbolic values, which are in terms of registers and memory at the address of the rule.
+    """Build a rule from symbolic values, which are in terms of registers and memory at the address of the rule.
 
     ``cfa`` is the canonical frame address, ``popped`` the distance from it down to the return address, and ``saved``
     has the caller's values of callee-saved registers; those without a value that a rule can state become undefined.

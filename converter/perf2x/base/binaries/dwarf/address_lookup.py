@@ -45,11 +45,11 @@ class UnitLines:
     def __init__(
         self,
         file: DebugFile,
-        split: FindSplitUnit,
+        find_split_unit: FindSplitUnit,
         report_broken: Callable[[ObjectError], None],
     ) -> None:
         """``report_broken`` is called for each unit that cannot be read; the other units are still used."""
-        self._file, self._split, self.report_broken = file, split, report_broken
+        self._file, self._find_split_unit, self.report_broken = file, find_split_unit, report_broken
         self._ranges = self._sorted_ranges()
 
     def find(self, address: U64) -> SourceLocations:
@@ -90,7 +90,7 @@ class UnitLines:
 
         Returns None when the split unit's file is missing. Raises ObjectError when the entries were read too often.
         """
-        entries = self._split(unit) if unit.dwo_name else unit
+        entries = self._find_split_unit(unit) if unit.dwo_name else unit
         if entries is not None:
             entries.file.entry_budget.spend(entries.end - entries.start)
         return entries

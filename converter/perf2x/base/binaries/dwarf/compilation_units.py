@@ -97,7 +97,7 @@ class DebugFile:
     @cached_property
     def units(self) -> "list[Unit]":
         """Units in file order, without type units and unknown versions."""
-        return list(self._headers())
+        return list(self._read_units())
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -137,7 +137,8 @@ class DebugFile:
         """The budget for walks that look for the entries around functions; addresses of one unit may cause many."""
         return ReadBudget("units", len(self.sections.info), times=4)
 
-    def _headers(self) -> "Iterator[Unit]":
+    def _read_units(self) -> "Iterator[Unit]":
+        """Read the headers of all units, and yield the units without type units and unknown versions."""
         data, order, start = self.sections.info, self.sections.file.byte_order, 0
         while start + 12 <= len(data):  # twelve bytes have room for a length of either format
             length, version_offset, offset_size = initial_length(order, data, start)

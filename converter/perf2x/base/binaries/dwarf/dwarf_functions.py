@@ -119,7 +119,7 @@ def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool], *, everything:
     """Call ``enter`` for the entry of each function with code, in file order.
 
     ``enter`` gets the offset after the entry's abbreviation code, and the abbreviation. If it returns False, entries
-    inside the function are skipped, unless ``everything`` is set. So are, always, entries inside types.
+    inside the function are skipped, unless ``everything`` is set. Entries inside types are always skipped.
     """
     data, encoding, end = unit.file.sections.info, unit.encoding, unit.end
     # Without DW_AT_sibling, a subtree can only be skipped entry by entry. While this is done, skipped_depth is the

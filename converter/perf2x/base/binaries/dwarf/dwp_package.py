@@ -38,7 +38,7 @@ class DwarfPackage:
         """Raises ObjectError when the index cannot be read."""
         self._file, self._contributions = file, package_contributions(file)
         self._decompressed: dict[str, bytes] = {}  # whole sections, only those that are compressed in the file
-        self._budget = ReadBudget("shares of a package", 0, times=4)
+        self._budget = ReadBudget("contributions to a package", 0, times=4)
         sections = DebugSections(file, True)
         for name in _COLUMNS[5].values():
             section = sections.section(name)

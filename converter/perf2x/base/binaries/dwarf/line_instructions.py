@@ -66,8 +66,8 @@ class Machine(Frozen):
     """A special opcode adds line_base + (opcode − opcode_base) % line_range to the line."""
     opcode_base: int
     """The first special opcode."""
-    operands: bytes
-    """Operand counts of the opcodes below opcode_base, from opcode 1 on."""
+    operand_counts: bytes
+    """How many operands each opcode below opcode_base has, from opcode 1 on."""
 
 
 class LineRows(Frozen):
@@ -111,9 +111,9 @@ def _run(machine: Machine, program: bytes) -> tuple[LineRows, I64]:
         instructions = _instructions(opcodes, code[start : start + size])
         if len(instructions.end):
             rows, end = _rows(machine, opcodes, instructions)
-            linked = _select_linked(machine, rows)
-            pieces.append(take_rows_of(rows, linked))
-            instruction_ends.append(end[linked] + start)
+            linked_rows = _select_linked(machine, rows)
+            pieces.append(take_rows_of(rows, linked_rows))
+            instruction_ends.append(end[linked_rows] + start)
             start, size = start + int(instructions.end[-1]), PIECE_SIZE
         elif start + size < len(code):  # the sequence is longer than the piece
             size *= 4
@@ -133,13 +133,14 @@ class _Opcodes:
         adjusted = arange(256) - base  # the standard's "adjusted opcode"
         self.is_special = adjusted >= 0
         # uint8: how many LEB128 operands follow the opcode
-        self.operands = np.zeros(256, np.uint8)
-        self.operands[[_ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _SET_COLUMN, _SET_ISA]] = 1
-        unknown = np.frombuffer(machine.operands[_SET_ISA:], np.uint8)  # counts of opcodes from 13 on
-        if unknown.max(initial=0) > _MAX_OPERANDS:
-            raise ObjectError(f"debug info: a line table gives an opcode {unknown.max()} operands")
-        self.operands[_SET_ISA + 1 : _SET_ISA + 1 + len(unknown)] = unknown
-        self.operands[self.is_special] = 0
+        self.operand_counts = np.zeros(256, np.uint8)
+        self.operand_counts[[_ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _SET_COLUMN, _SET_ISA]] = 1
+        # counts of the opcodes from 13 on, which DWARF does not define
+        undefined = np.frombuffer(machine.operand_counts[_SET_ISA:], np.uint8)
+        if undefined.max(initial=0) > _MAX_OPERANDS:
+            raise ObjectError(f"debug info: a line table gives an opcode {undefined.max()} operands")
+        self.operand_counts[_SET_ISA + 1 : _SET_ISA + 1 + len(undefined)] = undefined
+        self.operand_counts[self.is_special] = 0
         advance = adjusted // line_range * machine.min_length
         advance[~self.is_special] = 0
         if base > _CONST_ADD_PC:
@@ -148,8 +149,8 @@ class _Opcodes:
         self.address_advance = as_uint64(advance)
         self.line_advance = np.where(self.is_special, machine.line_base + adjusted % line_range, 0)
 
-    def rows_with(self, opcodes: U8, standard_opcode: int) -> I64:
-        """Return the indexes into ``opcodes`` (n,) that hold a standard opcode; none if its number is special here."""
+    def indexes_of(self, opcodes: U8, standard_opcode: int) -> I64:
+        """Return the indexes of a standard opcode in ``opcodes`` (n,); none if its number is a special opcode here."""
         is_special = self.is_special[standard_opcode]
         return flatnonzero(opcodes == standard_opcode) if not is_special else flatnonzero(opcodes[:0])
 
@@ -170,25 +171,25 @@ class _LineInstructions(Frozen):
     # (n,) 0 for instructions that are not extended.
     extended_opcode: U8
     # (n,) offset of the first operand.
-    operand: I64
+    operand_start: I64
     # (n,) offset after the instruction.
     end: I64
 
-    def leb_operands(self, rows: I64) -> U64:
-        """Return the first operand of each of the instructions ``rows``, a LEB128 number."""
-        start = self.operand[rows]
+    def leb_operands(self, indexes: I64) -> U64:
+        """Return the first operand, a LEB128 number, of the instructions with these indexes."""
+        start = self.operand_start[indexes]
         return decode_leb128(self.code, start, as_int64(self.number_end[start]))
 
-    def fixed_operands(self, rows: I64, order: str) -> U64:
-        """Return the operand of each of the instructions ``rows``: an integer that ends with the instruction.
+    def fixed_operands(self, indexes: I64, order: str) -> U64:
+        """Return the operand of the instructions with these indexes: an integer that ends where the instruction does.
 
         Raises ObjectError for integers of more than 8 bytes.
         """
-        start, size = self.operand[rows], self.end[rows] - self.operand[rows]
+        start, size = self.operand_start[indexes], self.end[indexes] - self.operand_start[indexes]
         longest = int(size.max(initial=0))
         if longest > 8:
             raise ObjectError(f"debug info: a line table has an address of {longest} bytes")
-        value = np.zeros(len(rows), np.uint64)
+        value = np.zeros(len(indexes), np.uint64)
         for index in range(longest):  # from the most significant byte on; shorter integers have no more bytes
             byte_offset = start + index if order == ">" else start + size - 1 - index
             value = np.where(size > index, value << np.uint64(8) | self.code[byte_offset], value)
@@ -203,17 +204,17 @@ def _instructions(opcodes: _Opcodes, piece: U8) -> _LineInstructions:
     number_end = np.append(as_int32(leb128_ends(piece)), np.full(len(_PADDING), count + 1, np.int32))
     end_from = _instruction_ends(opcodes, code, number_end, count)
     begin = instruction_starts(np.minimum(end_from, count) - np.arange(count, dtype=np.int32))
-    opcode, operand, end = piece[begin], begin + 1, as_int64(end_from[begin])
+    opcode, operand_start, end = piece[begin], begin + 1, as_int64(end_from[begin])
     # an extended instruction is: opcode 0, size of what follows as LEB128, extended opcode, operands
     extended_opcode = np.zeros(len(begin), np.uint8)
-    is_extended = flatnonzero(opcode == 0)
-    size_end = as_int64(number_end[operand[is_extended]])
-    is_nonempty = size_end < np.minimum(end[is_extended], count)  # an extended instruction of size 0 has no opcode
-    extended_opcode[is_extended] = np.where(is_nonempty, code[np.minimum(size_end, count)], np.uint8(0))
-    operand[is_extended] = size_end + is_nonempty
-    last = flatnonzero((extended_opcode == _END_SEQUENCE) & (end <= count))
-    whole = slice(0, int(last[-1]) + 1 if len(last) else 0)
-    return _LineInstructions(code, number_end, opcode[whole], extended_opcode[whole], operand[whole], end[whole])
+    extended = flatnonzero(opcode == 0)
+    size_end = as_int64(number_end[operand_start[extended]])
+    has_opcode = size_end < np.minimum(end[extended], count)  # not if its size is 0, or the piece cuts it off
+    extended_opcode[extended] = np.where(has_opcode, code[np.minimum(size_end, count)], np.uint8(0))
+    operand_start[extended] = size_end + has_opcode
+    sequence_ends = flatnonzero((extended_opcode == _END_SEQUENCE) & (end <= count))
+    whole = slice(0, int(sequence_ends[-1]) + 1 if len(sequence_ends) else 0)  # the instructions of whole sequences
+    return _LineInstructions(code, number_end, opcode[whole], extended_opcode[whole], operand_start[whole], end[whole])
 
 
 def _instruction_ends(opcodes: _Opcodes, code: U8, number_end: I32, count: int) -> I32:
@@ -223,12 +224,12 @@ def _instruction_ends(opcodes: _Opcodes, code: U8, number_end: I32, count: int) 
     (``count`` + padding,); returns (``count``,).
     """
     piece = code[:count]
-    end = np.arange(1, count + 1, dtype=np.int32)
-    end[opcodes.rows_with(piece, _FIXED_ADVANCE_PC)] += 2
+    end = np.arange(1, count + 1, dtype=np.int32)  # after the opcode
+    end[opcodes.indexes_of(piece, _FIXED_ADVANCE_PC)] += 2
     # skip LEB128 operands: the first of all instructions, then the second of those with two or more, and so on
-    operands = opcodes.operands[piece]
-    for ordinal in range(1, int(operands.max(initial=0)) + 1):
-        end = np.where(operands >= ordinal, number_end[np.minimum(end, count)], end)
+    operand_count = opcodes.operand_counts[piece]
+    for ordinal in range(1, int(operand_count.max(initial=0)) + 1):
+        end = np.where(operand_count >= ordinal, number_end[np.minimum(end, count)], end)
     extended = flatnonzero(piece == 0)
     size_end = as_int64(number_end[extended + 1])
     size = as_int64(np.minimum(decode_leb128(code, extended + 1, size_end), np.uint64(count)))
@@ -243,28 +244,28 @@ def _rows(machine: Machine, opcodes: _Opcodes, instructions: _LineInstructions) 
     """
     opcode, sequence_ends = instructions.opcode, flatnonzero(instructions.extended_opcode == _END_SEQUENCE)
     is_row = opcodes.is_special[opcode]
-    is_row[opcodes.rows_with(opcode, _COPY)] = True
+    is_row[opcodes.indexes_of(opcode, _COPY)] = True
     is_row[sequence_ends] = True
-    row = flatnonzero(is_row)  # the instructions that produce rows
-    set_file = opcodes.rows_with(opcode, _SET_FILE)
+    emitters = flatnonzero(is_row)  # the instructions that produce rows
+    set_file = opcodes.indexes_of(opcode, _SET_FILE)
     first_file = np.ones(len(sequence_ends), np.uint64)  # each sequence begins with file 1
     file_setters = [(set_file, instructions.leb_operands(set_file)), (sequence_ends, first_file)]
-    file = _last_set(len(opcode), file_setters, 1)[row]
-    discriminator = np.zeros(len(row), np.uint64)
+    file = _last_set(len(opcode), file_setters, 1)[emitters]
+    discriminator = np.zeros(len(emitters), np.uint64)
     setters = flatnonzero(instructions.extended_opcode == _SET_DISCRIMINATOR)
     if len(setters):  # each row resets the discriminator
         values = instructions.leb_operands(setters)
-        discriminator = _last_set(len(opcode), [(setters, values), (row, discriminator)], 0)[row]
-    line = _lines(opcodes, instructions, sequence_ends)[row]
-    is_end = instructions.extended_opcode[row] == _END_SEQUENCE
+        discriminator = _last_set(len(opcode), [(setters, values), (emitters, discriminator)], 0)[emitters]
+    line = _lines(opcodes, instructions, sequence_ends)[emitters]
+    is_end = instructions.extended_opcode[emitters] == _END_SEQUENCE
     rows = LineRows(
-        _addresses(machine, opcodes, instructions, sequence_ends)[row],
+        _addresses(machine, opcodes, instructions, sequence_ends)[emitters],
         as_int64(np.where(file < 2**31, file, 0)),
         np.where((line >= 0) & (line < 2**31), line, 0),
         is_end,
         as_int64(np.where((discriminator < 2**32) & ~is_end, discriminator, 0)),
     )
-    return rows, instructions.end[row]
+    return rows, instructions.end[emitters]
 
 
 def _addresses(machine: Machine, opcodes: _Opcodes, instructions: _LineInstructions, sequence_ends: I64) -> U64:
@@ -277,24 +278,27 @@ def _addresses(machine: Machine, opcodes: _Opcodes, instructions: _LineInstructi
         correction    0                   0x100        0x100        0x100          −12                 0x500 − 12
     """
     advance = opcodes.address_advance[instructions.opcode]
-    rows = opcodes.rows_with(instructions.opcode, _ADVANCE_PC)
-    advance[rows] = instructions.leb_operands(rows) * np.uint64(machine.min_length)
-    rows = opcodes.rows_with(instructions.opcode, _FIXED_ADVANCE_PC)
-    advance[rows] = instructions.fixed_operands(rows, machine.byte_order)
+    advance_pc = opcodes.indexes_of(instructions.opcode, _ADVANCE_PC)
+    advance[advance_pc] = instructions.leb_operands(advance_pc) * np.uint64(machine.min_length)
+    fixed_advance_pc = opcodes.indexes_of(instructions.opcode, _FIXED_ADVANCE_PC)
+    advance[fixed_advance_pc] = instructions.fixed_operands(fixed_advance_pc, machine.byte_order)
     total = np.cumsum(advance, dtype=np.uint64)
-    rows = flatnonzero(instructions.extended_opcode == _SET_ADDRESS)
-    operands = instructions.fixed_operands(rows, machine.byte_order)
-    correction = [(rows, operands - total[rows]), (sequence_ends, -total[sequence_ends])]
-    return total + _last_set(len(total), correction, 0)
+    set_address = flatnonzero(instructions.extended_opcode == _SET_ADDRESS)
+    operands = instructions.fixed_operands(set_address, machine.byte_order)
+    corrections = [(set_address, operands - total[set_address]), (sequence_ends, -total[sequence_ends])]
+    return total + _last_set(len(total), corrections, 0)
 
 
 def _lines(opcodes: _Opcodes, instructions: _LineInstructions, sequence_ends: I64) -> I64:
-    """Return the line of the row that each instruction would produce, shape (n,): a corrected sum, as of addresses."""
+    """Return the line of the row that each instruction would produce, shape (n,).
+
+    Like an address, it is the sum of all advances so far, plus a correction. Each sequence begins with line 1.
+    """
     advance = opcodes.line_advance[instructions.opcode]
-    rows = opcodes.rows_with(instructions.opcode, _ADVANCE_LINE)
-    start = instructions.operand[rows]
+    advances = opcodes.indexes_of(instructions.opcode, _ADVANCE_LINE)
+    start = instructions.operand_start[advances]
     end = as_int64(instructions.number_end[start])
-    advance[rows] = sign_extended(instructions.leb_operands(rows), instructions.code[end - 1], end - start)
+    advance[advances] = sign_extended(instructions.leb_operands(advances), instructions.code[end - 1], end - start)
     total = cumsum(advance)
     return total + _last_set(len(total), [(sequence_ends, 1 - total[sequence_ends])], 1)
 
@@ -302,17 +306,17 @@ def _lines(opcodes: _Opcodes, instructions: _LineInstructions, sequence_ends: I6
 def _last_set(count: int, setters: list[tuple[I64, AnyArray]], default: int) -> AnyArray:
     """Return for each of ``count`` instructions the value that an earlier instruction set last, else ``default``.
 
-    ``setters`` are pairs of instructions and the values that they set; a value applies from the next instruction on.
+    ``setters`` are pairs (indexes of instructions, values that they set); a value applies from the next instruction on.
     Example: values [7, 9] set by the instructions [1, 3], of 6 → [0, 0, 7, 7, 9, 9].
     """
-    row, value = (np.concatenate(column) for column in zip(*setters, strict=True))
-    order = argsort(row)
-    lengths = np.diff(row[order] + 1, prepend=0, append=count)
+    index, value = (np.concatenate(column) for column in zip(*setters, strict=True))
+    order = argsort(index)
+    lengths = np.diff(index[order] + 1, prepend=0, append=count)  # how many instructions each value applies to
     return repeat(np.append(np.array([default], value.dtype), value[order]), lengths)
 
 
 def _select_linked(machine: Machine, rows: LineRows) -> slice | Bools:
-    """Select the rows of sequences that are part of the linked program.
+    """Return a slice or mask of the rows of sequences that are part of the linked program.
 
     The linker leaves the sequences of code that it discards, but moves them to address 0 or 1, or to one of the two
     highest addresses (lld).

@@ -15,7 +15,7 @@ import numpy as np
 from perf2x.base.binaries.dwarf.line_instructions import Machine
 from perf2x.base.columnar import U64, as_uint64, searchsorted
 
-# Operand counts of the standard opcodes, from opcode 1 on.
+# How many operands each standard opcode has, from opcode 1 on.
 _OPERAND_COUNTS = bytes([0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1])
 # The pattern matches extended instructions of fewer bytes; compilers write at most nine.
 _MAX_EXTENDED_SIZE = 24
@@ -28,10 +28,9 @@ def sequences_at(machine: Machine, program: bytes, address: U64) -> bytes:
     sequences cannot be found: opcodes are not the usual ones, or a sequence does not set its address exactly once,
     before its first row.
     """
-    opcode_base, size = machine.opcode_base, machine.address_size
-    # opcode_base is 10 in DWARF 2, 13 later
-    is_standard = opcode_base in (10, 13) and size in (4, 8) and machine.operands == _OPERAND_COUNTS[: opcode_base - 1]
-    pattern = _sequence_pattern(opcode_base, size) if is_standard else None
+    base, size = machine.opcode_base, machine.address_size  # opcode_base is 10 in DWARF 2, 13 later
+    is_standard = base in (10, 13) and size in (4, 8) and machine.operand_counts == _OPERAND_COUNTS[: base - 1]
+    pattern = _sequence_pattern(base, size) if is_standard else None
     sequences, start_bytes, end = [], [], 0
     while pattern is not None and (match := pattern.match(program, end)):
         sequences.append(match[0])

@@ -178,7 +178,7 @@ class LineTables:
         data, rows_key = self._data, (offset, unit.encoding)
         if not form or not data:
             return _NO_LINES
-        self._budget.spend(1)
+        self._budget.spend(1)  # also for a cached table: any number of units may refer to it
         try:
             names_key = unit.comp_dir, unit.root.get(c.AT_STR_OFFSETS_BASE)
             if (rows_key, names_key) == (self._rows_key, self._names_key):
@@ -198,7 +198,7 @@ class LineTables:
 
 
 class _LineProgramHeader:
-    """The header of a line table (DWARF 5, section 6.2.4), and where its program is."""
+    """The header of a line table (DWARF 5, section 6.2.4), and where its program is: from ``program`` up to ``end``."""
 
     def __init__(self, unit: Unit, data: bytes, offset: int, budget: ReadBudget) -> None:
         """Read the header at ``offset`` of the section ``data``."""
@@ -222,8 +222,8 @@ class _LineProgramHeader:
         min_length, offset = data[offset], offset + (2 if version >= 4 else 1)
         line_base, line_range, opcode_base = struct.unpack_from("bBB", data, offset + 1)  # after default_is_stmt
         offset += 4
-        operands = data[offset : offset + opcode_base - 1]
-        self.machine = Machine(order, address_size, min_length, line_base, line_range, opcode_base, operands)
+        operand_counts = data[offset : offset + opcode_base - 1]
+        self.machine = Machine(order, address_size, min_length, line_base, line_range, opcode_base, operand_counts)
         offset += opcode_base - 1
         self._unit, self._data, self._budget = unit, data, budget
         self.files = self._files_5(offset) if version == 5 else self._files_2(offset)

@@ -30,7 +30,7 @@ _SIZES = {
 }  # fmt: skip
 
 
-# Returns the name of the function that starts exactly at an svma, "" if none does; names the entries of ifuncs.
+# Returns the name of the function that starts exactly at an svma, "" if none does; needed for entries of ifuncs.
 NameAt = Callable[[int], str]
 
 

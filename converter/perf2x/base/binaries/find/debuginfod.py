@@ -107,6 +107,7 @@ class Debuginfod(Struct):
 
         If all say that they do not have it, that is cached, unless all are unreachable.
         """
+        # results of `_request`, 0 before it is called; an unreachable server counts as one without the file
         answers = [404 if url in self._unreachable else 0 for url in self.urls]
         for index, url in enumerate(self.urls):
             if not answers[index]:

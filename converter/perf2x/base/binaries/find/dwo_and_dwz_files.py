@@ -53,7 +53,7 @@ def supplementary_file(finder: Finder, file: ElfObject) -> ElfObject | None:
 
 def _supplementary_paths(finder: Finder, file: ElfObject, link: str, build_id: bytes) -> Iterator[Path]:
     """Yield candidates: by build id, at the path ``link``, and in the folder ``.dwz`` of debug directories."""
-    yield from finder.search_paths.cached(build_id, "debug", "elf")
+    yield from finder.search_paths.buildid_cache_paths(build_id, "debug", "elf")
     for directory in finder.search_paths.debug_directories():
         yield from debug_dir_paths(directory, "", build_id)
     yield from _recorded_paths(finder, file, "", link)

@@ -122,8 +122,8 @@ class Finder(Struct, eq=False):
     def find(self, name: str, build_id: bytes, pid: int = -1, recorded: RecordedFiles = _ANY_RECORDING) -> ObjectFiles:
         """Find all files of the object that was mapped as ``name``.
 
-        ``build_id`` is b"" if it was not recorded; ``recorded`` then decides which files may be taken. If it was
-        recorded, and ``pid``, a process that mapped the object, still runs, its root directory is searched, too.
+        ``build_id`` is b"" if it was not recorded; ``recorded`` then decides which files may be taken. With a build id,
+        the root directory of the process ``pid``, which mapped the object, is searched, too, if the process still runs.
         """
         build_id = unpadded(build_id)
         if not build_id and name in self._provided:
@@ -139,7 +139,7 @@ class Finder(Struct, eq=False):
         return self._cache[key]
 
     def provide(self, name: str, file: ElfObject) -> None:
-        """Make `find` return ``file`` for ``name`` without a build id: for objects that are not files, as JIT code."""
+        """Make `find` return ``file`` for ``name`` without a build id: for code that has no file, such as JIT code."""
         self._provided[name] = ObjectFiles([file])
 
     def fetch(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:

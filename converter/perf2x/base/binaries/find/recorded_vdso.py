@@ -19,6 +19,7 @@ from perf2x.base.files.sysroot import VDSO_PATHS, is_file, is_folder_name, sysro
 from perf2x.base.mapping_names import VDSO
 from perf2x.errors import ObjectError
 
+# the name in messages of the vDSO that is mapped into this process
 IN_MEMORY = f"{VDSO} of this machine"
 # where distributions install perf's program that prints the 32-bit vDSO
 _VDSO32_PROGRAMS = ("/usr/lib/perf-core/perf-read-vdso32", "/usr/libexec/perf-core/perf-read-vdso32")
@@ -37,12 +38,12 @@ def find_vdso(
     if found.files:
         return found
     found = ObjectFiles(refused=[*found.refused], searched=[*found.searched])
-    is_identified = bool(build_id) or _is_of_running_kernel(session, kernel_build_id)
-    in_memory = _in_memory(found, is_64) if is_identified and finder.search_paths.symfs is None else iter(())
+    may_be_running = bool(build_id) or _is_of_running_kernel(session, kernel_build_id)
+    in_memory = _in_memory(found, is_64) if may_be_running and finder.search_paths.symfs is None else iter(())
     for file in (*_installed(finder, session.os_release, found), *in_memory):
-        is_right = same_build_id(build_id, file.build_id) if build_id else _has_word_size(file, is_64)
-        found.note(file.name, TAKEN if is_right else OTHER_BUILD)
-        if is_right:
+        is_match = same_build_id(build_id, file.build_id) if build_id else _has_word_size(file, is_64)
+        found.note(file.name, TAKEN if is_match else OTHER_BUILD)
+        if is_match:
             return ObjectFiles([file], searched=found.searched)
         found.refused.append(f"{file.name} is another build")
     return found
@@ -87,10 +88,11 @@ def _is_of_running_kernel(session: RecordedOn, kernel_build_id: bytes) -> bool:
     """Return whether the recording is of the running kernel: by build id, else by release and host name."""
     if kernel_build_id:
         return running_kernel_build_id() == kernel_build_id
-    is_identified = bool(session.os_release and session.hostname)
-    return is_identified and (session.os_release, session.hostname) == (running_kernel_release(), running_host_name())
+    is_known = bool(session.os_release and session.hostname)
+    return is_known and (session.os_release, session.hostname) == (running_kernel_release(), running_host_name())
 
 
+# the vDSO's line in /proc/PID/maps; the groups are its start and its end
 _MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) r.*\[vdso\]$", re.MULTILINE)
 
 

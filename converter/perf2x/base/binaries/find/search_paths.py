@@ -49,7 +49,7 @@ class SearchPaths(Frozen):
         if self.system_debug_dir is not None:
             yield from self.local_paths(str(self.system_debug_dir))
 
-    def cached(self, build_id: bytes, *kinds: str) -> Iterator[Path]:
+    def buildid_cache_paths(self, build_id: bytes, *kinds: str) -> Iterator[Path]:
         """Yield .build-id/xx/rest/KIND of the build-id cache for each kind: elf, debug, kallsyms or vdso.
 
         xx is the first two hexadecimal digits of the build id, rest is the others. Before Linux 4.3, perf made
@@ -70,7 +70,7 @@ class SearchPaths(Frozen):
         They are in the build-id cache, in the root directory of process ``pid`` (if a build id can prove that the file
         is the right one), and at the recorded path.
         """
-        yield from self.cached(build_id, "elf", "vdso")
+        yield from self.buildid_cache_paths(build_id, "elf", "vdso")
         if is_real_path(name):
             if build_id and self.symfs is None and self.proc is not None and pid > 0:
                 yield from paths_in_root(self.proc / str(pid) / "root", name)
@@ -93,7 +93,7 @@ class SearchPaths(Frozen):
 
     def debug_paths(self, name: str, build_id: bytes) -> Iterator[Path]:
         """Yield candidates for the separate debug file, by build id and by recorded name."""
-        yield from self.cached(build_id, "debug")
+        yield from self.buildid_cache_paths(build_id, "debug")
         for directory in self.debug_directories():
             yield from debug_dir_paths(directory, name, build_id)
         if is_real_path(name):  # OpenEmbedded: .debug next to the file
@@ -119,7 +119,7 @@ def debug_dir_paths(directory: Path, name: str, build_id: bytes) -> Iterator[Pat
 def _has_directory_of(directory: Path, name: str) -> bool:
     """Return whether the folder of ``name`` exists below ``directory``.
 
-    This one check saves several for most objects, because most machines have debug files of very few.
+    Most machines have debug files of very few objects, so for most objects this one check saves several.
     """
     folder = resolve_in_root(directory, name.rpartition("/")[0])
     return folder is not None and is_directory(folder)

@@ -13,11 +13,12 @@ from perf2x.errors import ObjectError
 
 @contextlib.contextmanager
 def temporary_buildid_cache(names: Iterable[str]) -> Iterator[tuple[list[str], Path]]:
-    """Make a build-id cache for the ELF files that ``names`` are, or that lie below the folders that they are.
+    """Make a build-id cache of links to ELF files; ``names`` are paths of such files, and of folders with such files.
 
-    Yields (build ids of these files in hexadecimal digits, sorted; the folder of the cache). The folder has the layout
-    of ``~/.debug``, has only links to the files, and is removed at the end. Raises ObjectError for a named file that is
-    not ELF or has no build id, and for a folder without any file that has one.
+    Yields (build ids of the files in hexadecimal digits, sorted; the folder of the cache, which has the layout of
+    ``~/.debug``), and removes that folder at the end. Below a named folder, files without a build id are skipped.
+    Raises ObjectError for a named file that is not ELF or has no build id, and for a folder without any file that has
+    one.
     """
     with private_directory() as cache:
         links = [link for name in names for link in _links_and_targets(Path(name), cache)]
@@ -43,7 +44,7 @@ def _links_and_targets(path: Path, cache: Path) -> list[tuple[Path, Path]]:
 
 
 def _link_path(file: ElfObject, cache: Path) -> Path:
-    """Return where the cache has the link to a file: .build-id/xx/rest/KIND (see `SearchPaths.cached`)."""
+    """Return where the cache has the link to a file: .build-id/xx/rest/KIND (see `SearchPaths.buildid_cache_paths`)."""
     build_id = file.build_id.hex()
     if not build_id:
         raise ObjectError(f"{file.name}: it has no build id (linker option --build-id)")

@@ -92,7 +92,7 @@ class RecordedFiles:
         return bool(self._host) and bool(running_host_name()) and not self._same_host
 
     def key(self, name: str) -> Hashable:
-        """Return everything that determines the answers of `refusal`."""
+        """Return everything that determines the answers of `refusal` for a name, to cache them by."""
         return self.made_elsewhere, self._inodes.get(name), self._written if self.made_here else 0
 
     def refusal(self, name: str, path: Path) -> str:
@@ -118,7 +118,10 @@ class RecordedFiles:
 
     @cached_property
     def _inodes(self) -> dict[str, tuple[int, int]]:
-        """{name: (lowest, highest)} of the inode numbers recorded for each name; if these differ, no file has both."""
+        """{name: (lowest, highest)} of the inode numbers recorded for each name.
+
+        If the two differ, the file was replaced during the recording; no file has both numbers, so all are refused.
+        """
         if self._mmaps is None or not self.made_here:
             return {}
         has_inode = self._mmaps.inode != 0

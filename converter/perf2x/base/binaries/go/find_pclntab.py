@@ -40,10 +40,10 @@ _RELATIVE = {"EM_X86_64": 8, "EM_AARCH64": 1027, "EM_386": 8, "EM_ARM": 23, "EM_
 
 def go_functions(elf: ElfObject) -> GoFunctions | None:
     """Read the table of functions of a file; None without one. Raises ObjectError if the table is damaged."""
-    located = _locate(elf)
-    if located is None:
+    location = _locate(elf)
+    if location is None:
         return None
-    section, offset = located
+    section, offset = location
     data = elf.data(section)[offset:]
     return GoFunctions(data, _text_start(elf, data, section.address + offset), f"{elf.name}, {section.name}")
 
@@ -74,7 +74,8 @@ def _locate(elf: ElfObject) -> tuple[ElfSection, int] | None:
 def _text_start(elf: ElfObject, data: bytes, address: int) -> int:
     """Return the start of the code, from which entries of the table count; ``address`` is the table's svma.
 
-    It is in the table's header or, since Go 1.26, in moduledata; failing these, it is the start of ``.text``.
+    It is in the table's header or, since Go 1.26, in moduledata; failing these, it is the start of ``.text``. Tables of
+    Go before 1.18 do not need it.
     """
     order = byte_order(data)
     word_size = data[7] if order else 0
@@ -114,8 +115,8 @@ def _relocated_word(elf: ElfObject, address: int) -> int:
         rows = relocations(elf, section)
     except ObjectError:
         return 0
-    matching = flatnonzero((rows.offset == address) & (rows.type == relocation_type))
-    return int(rows.addend[matching[0]]) if rows.addend is not None and len(matching) else 0
+    matches = flatnonzero((rows.offset == address) & (rows.type == relocation_type))
+    return int(rows.addend[matches[0]]) if rows.addend is not None and len(matches) else 0
 
 
 # bytes of an inlinedCall

@@ -36,7 +36,8 @@ from perf2x.errors import ObjectError
 _GO_12, _GO_116, _GO_118, _GO_120 = 0xFFFFFFFB, 0xFFFFFFFA, 0xFFFFFFF0, 0xFFFFFFF1
 _MAX_NAME_SIZE = 1 << 16
 MAX_LINE = 2**31 - 1
-# indexes of pcdata and funcdata offsets in a row
+# The index, among the pcdata offsets of a row, of the table that maps code to inlined calls; and, among its funcdata
+# offsets, of the inline tree.
 _PCDATA_INLINE_INDEX, _FUNCDATA_INLINE_TREE = 2, 3
 
 
@@ -188,13 +189,14 @@ class GoFunctions:
         layout = self._layout
         if number < 0:
             return ""
-        # an array of offsets of paths: in Go 1.2 it is filetab itself, and the offsets count from the table's start
-        offsets = layout.filetab if layout.version == _GO_12 else layout.cutab
-        offsets += 4 * (number + first_file)
-        if offsets + 4 > len(self._data):
+        # the offset of the path is in a row of cutab; in Go 1.2 it is in filetab itself, and counts from the start of
+        # the whole table
+        row = layout.filetab if layout.version == _GO_12 else layout.cutab
+        row += 4 * (number + first_file)
+        if row + 4 > len(self._data):
             return ""
-        path = self._u32(offsets)
-        return self._string(path if layout.version == _GO_12 else layout.filetab + path)
+        path_offset = self._u32(row)
+        return self._string(path_offset if layout.version == _GO_12 else layout.filetab + path_offset)
 
     def _u32(self, offset: int) -> int:
         (number,) = struct.unpack_from(self._layout.order + "I", self._data, offset)
@@ -224,6 +226,7 @@ def _read_layout(data: bytes, name: str) -> _PclntabLayout:
         if functab_end + 4 > len(data):
             raise ObjectError(f"{name}: {count} functions do not fit in {len(data)} bytes")
         (filetab,) = struct.unpack_from(order + "I", data, functab_end)
+        # there is no cutab; offsets of names, and of the tables of pctab, count from the start of the table
         return _PclntabLayout(magic, order, word_size, quantum, count, functab, 0, 0, filetab, 0)
     if len(words) < 8:
         raise ObjectError(f"{name}: its table of Go functions is cut off after {len(data)} bytes")

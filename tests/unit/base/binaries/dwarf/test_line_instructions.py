@@ -35,7 +35,7 @@ def standard(machine: Machine, program: bytes, at: int, file: int) -> tuple[int,
     elif code == 9:
         address, at = int.from_bytes(program[at : at + 2], order), at + 2
     elif code in (5, 12) or code > 12:
-        for _ in range(machine.operands[code - 1]):
+        for _ in range(machine.operand_counts[code - 1]):
             _, at = uleb128(program, at)
     return address, line, file, at
 
