@@ -15,15 +15,18 @@ from perf2x.sources.text.text_tables import TextFrame, TextReader, TextSamples
 _SUFFIX_MODES = {"_[k]": CpuMode.KERNEL, "_[i]": CpuMode.UNKNOWN}
 """CpuMode of frames with these suffixes: kernel code, inlined functions. Other suffixes stay part of the name."""
 
+# the end of a line of difffolded.pl
 _TWO_COUNTS = re.compile(rb"[ \t]\d+(?:\.\d*)?[ \t]+\d+(?:\.\d*)?[ \t]*$")
+# matches once for each line that is neither blank nor a comment
 _NOT_COMMENT = re.compile(rb"^[ \t]*[^#\s]", re.MULTILINE)
 
 
 class Folded(TextReader):
-    """Reads folded stacks. The first frame may be a thread's name, which cannot be told from a function's."""
+    """Reads folded stacks. Some tools print the thread's name as the outermost frame; it is read as a function."""
 
     kind = "folded stacks"
-    cuts = (b"\n",)
+    block_ends = (b"\n",)
+    # a stack and its integer count, the fraction of which is dropped
     _line = re.compile(rb"^([^#\n].*(?<=\S)|[^#\s])[ \t]+(\d{1,18})(?:\.\d*)?[ \t]*$", re.MULTILINE)
 
     def __init__(self) -> None:
@@ -31,9 +34,9 @@ class Folded(TextReader):
 
     @classmethod
     def is_kind(cls, lines: bytes) -> bool:
-        """Return whether at least three of four lines end in one count, and one of them has a caller.
+        """Return whether at least three of four lines are stacks with one count, and one of the stacks has a caller.
 
-        Lines with two counts are differences between profiles, as difffolded.pl prints them.
+        Lines with two counts do not match: they are differences between profiles, as difffolded.pl prints them.
         """
         stack_lines = [line for line in lines.split(b"\n") if line.strip() and not line.startswith(b"#")]
         matching = [line for line in stack_lines if cls._line.match(line) and not _TWO_COUNTS.search(line)]
@@ -42,12 +45,12 @@ class Folded(TextReader):
     def read(self, block: bytes) -> TextSamples:
         """Return the samples of some complete lines."""
         matches = self._line.findall(block)
-        self.not_read += len(_NOT_COMMENT.findall(block)) - len(matches)
+        self.lines_not_read += len(_NOT_COMMENT.findall(block)) - len(matches)
         if not matches:
             return self.summed_samples(zeros(0), zeros(0), ())
         stacks, counts = zip(*matches, strict=True)
         lengths = np.fromiter(map(methodcaller("count", b";"), stacks), np.int64, len(stacks)) + 1
-        frames = as_int64(self.stacks.lines(b";".join(stacks).split(b";")))
+        frames = as_int64(self.stacks.line_codes(b";".join(stacks).split(b";")))
         ends = cumsum(lengths)
         # reverse each stack: of lengths [2, 3], rows [1, 0, 4, 3, 2]
         innermost_first = repeat(ends + offsets_of(lengths)[:-1] - 1, lengths) - arange(len(frames))

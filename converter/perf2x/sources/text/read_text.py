@@ -12,15 +12,16 @@ from perf2x.sources.text.text_tables import Text
 Kind = type[ScriptText] | type[Folded]
 _KINDS: tuple[Kind, ...] = (ScriptText, Folded)
 """The kinds, in the order in which they are tried."""
-# bytes by which a text is recognized, and bytes to read at once
+# number of bytes at the start by which the kind of a text is recognized; bytes of text to read at once
 _RECOGNIZED_BYTES, _BLOCK_SIZE = 1 << 16, 1 << 20
-_FREE_NAMES, _BYTES_PER_NAME = 1 << 16, 64
-"""A text may have _FREE_NAMES distinct names, and one more for each _BYTES_PER_NAME bytes of its length.
+_NAMES_ALLOWED, _BYTES_PER_NAME = 1 << 16, 64
+"""A text may have _NAMES_ALLOWED distinct names, and one more for each _BYTES_PER_NAME bytes of its length.
 
-Names take memory, of which a hostile text must not take any amount; in real texts, names repeat.
+``TextReader.name_count`` counts them. Each takes memory, which a hostile text must not exhaust; in real texts, names
+repeat.
 """
 _ForgetBytes = Callable[[int], None]
-"""Called with the number of bytes from the start of the text that are not needed any more."""
+"""Called with the number of bytes, from the start of the text, that have been read and are not needed any more."""
 
 
 def text_kind(head: bytes) -> Kind | None:
@@ -32,8 +33,8 @@ def text_kind(head: bytes) -> Kind | None:
     return next((kind for kind in _KINDS if kind.is_kind(complete_lines)), None)
 
 
-def read_text(data: U8, source: str, done: _ForgetBytes) -> Text:
-    """Read a text that ``text_kind`` recognizes, named ``source``.
+def read_text(data: U8, source: str, forget: _ForgetBytes) -> Text:
+    """Read a text that ``text_kind`` recognizes; ``source`` is its name in messages.
 
     Raises FormatError for counts whose sum is too large, and for too many names.
     """
@@ -41,9 +42,9 @@ def read_text(data: U8, source: str, done: _ForgetBytes) -> Text:
     assert kind is not None
     reader, parts = kind(), []
     reader.source = source
-    for block in _blocks(data, kind.cut, done):
+    for block in _blocks(data, kind.complete_end, forget):
         parts.append(reader.read(block))
-        if reader.name_count > _FREE_NAMES + len(data) // _BYTES_PER_NAME:
+        if reader.name_count > _NAMES_ALLOWED + len(data) // _BYTES_PER_NAME:
             raise FormatError(f"{source}: damaged: {reader.name_count:,} different names in {len(data):,} bytes")
     frames, stacks = reader.stacks.table()
     return Text(
@@ -54,8 +55,8 @@ def read_text(data: U8, source: str, done: _ForgetBytes) -> Text:
         stacks=stacks,
         samples=join_tables(parts),
         events_with_periods=frozenset(range(len(reader.events))) - reader.events_without_periods,
-        not_read=reader.not_read,
-        cut=reader.stacks.cut,
+        lines_not_read=reader.lines_not_read,
+        stacks_cut=reader.stacks.stacks_cut,
     )
 
 
@@ -64,16 +65,16 @@ def _decoded(texts: Iterable[bytes]) -> list[str]:
     return [text.decode("utf-8", "surrogateescape") for text in texts]
 
 
-def _blocks(data: U8, cut: Callable[[bytes], int], done: _ForgetBytes) -> Iterator[bytes]:
-    """Yield the text about 1 MiB at a time, cut between samples if possible.
+def _blocks(data: U8, complete_end: Callable[[bytes], int], forget: _ForgetBytes) -> Iterator[bytes]:
+    """Yield the text about 1 MiB at a time, cut between samples if possible; line ends become a single newline.
 
-    ``cut`` returns the end of a block's last complete sample, 0 if it does not find one.
+    ``complete_end`` is ``TextReader.complete_end``.
     """
     remainder = b""
     for start in range(0, len(data), _BLOCK_SIZE):
         block = remainder + data[start : start + _BLOCK_SIZE].tobytes().replace(b"\r\n", b"\n")
-        end = cut(block) or len(block)
+        end = complete_end(block) or len(block)
         yield block[:end]
         remainder = block[end:]
-        done(min(start + _BLOCK_SIZE, len(data)))
+        forget(min(start + _BLOCK_SIZE, len(data)))
     yield remainder

@@ -82,8 +82,8 @@ class TextRecording(StitchedRecording):
         self._text = text = read_text(file.data, source, free_and_report)
         self._header = {key.decode(): value.decode("utf-8", "surrogateescape") for key, value in _HEADER.findall(head)}
         self._profile = _text_profile(text, Meta(source=source))
-        diagnostics.add("text_lines_not_read", "they could not be interpreted.", text.not_read)
-        diagnostics.add("text_stacks_cut", "only their innermost frames are shown.", text.cut)
+        diagnostics.add("text_lines_not_read", "they could not be interpreted.", text.lines_not_read)
+        diagnostics.add("text_stacks_cut", "only their innermost frames are shown.", text.stacks_cut)
 
     @property
     def lacks(self) -> Lacks:
@@ -166,20 +166,25 @@ class TextRecording(StitchedRecording):
 
     def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
         """Return the names in the text; nothing else could be looked up."""
-        frames = [self._text.frames[number] for number in profile.locations.address.tolist()]
-        shown = [lines if symbols.inline else lines[-1:] for _, _, lines in frames]
-        count = as_int64([len(lines) for lines in shown])
+        frames = [self._text.frames[row] for row in profile.locations.address.tolist()]
+        # the functions of each location; the last one is the function into which the others are inlined
+        shown = [functions if symbols.inline else functions[-1:] for _, _, functions in frames]
+        count = as_int64([len(functions) for functions in shown])
         location = flatnonzero(count)
-        numbers: dict[FunctionRow, int] = {}
-        rows = [function_row(Function(name, "", file, 0), symbols.names) for lines in shown for name, file, _ in lines]
+        row_of_function: dict[FunctionRow, int] = {}
+        rows = [
+            function_row(Function(name, "", file, 0), symbols.names)
+            for functions in shown
+            for name, file, _ in functions
+        ]
         names = PlaceNames(
             place=location,
             count=count[location],
             is_exact=falses(len(location)),
             has_inlines=count[location] > 1,
-            function=as_int64([numbers.setdefault(row, len(numbers)) for row in rows]),
-            line=as_int64([line for lines in shown for _, _, line in lines]),
-            functions=list(numbers),
+            function=as_int64([row_of_function.setdefault(row, len(row_of_function)) for row in rows]),
+            line=as_int64([line for functions in shown for _, _, line in functions]),
+            functions=list(row_of_function),
         )
         return LocationNames(names, trues(len(profile.mappings)), kernel_looked_up=True)
 
@@ -245,10 +250,10 @@ def _threads(text: Text, strings: StringInterner) -> tuple[Threads, AnyArray]:
 def _mappings_and_locations(text: Text, strings: StringInterner) -> tuple[Mappings, Locations]:
     """Return a mapping per object, and a location per frame; frames with neither name nor object have no mapping."""
     frames = text.frames
-    objects = sorted({name for name, _, lines in frames if name or lines})
+    objects = sorted({name for name, _, functions in frames if name or functions})
     kernels = {name for name, mode, _ in frames if mode == CpuMode.KERNEL} - {""}
     row_of_object = {name: row for row, name in enumerate(objects)}
-    mapping = [row_of_object[name] if name or lines else -1 for name, _, lines in frames]
+    mapping = [row_of_object[name] if name or functions else -1 for name, _, functions in frames]
     count, placeholders = len(objects), np.arange(len(frames), dtype=np.uint64)
     zero, no, none = np.zeros(count, np.uint64), falses(count), np.zeros(0, np.int32)
     mappings = Mappings(

@@ -1,12 +1,15 @@
 """Collects the samples and distinct stacks of a text, whose frames have names but no addresses.
 
-Each distinct line is parsed once, and gets a number; a stack is a list of these numbers. The lines of inlined functions
-and the line of their enclosing function form one frame. Such a frame of several lines is numbered, too: −2 − its number
-stands in the stack in place of its lines::
+Each distinct line of a stack is parsed once, and gets a number; a stack is a list of these numbers. The lines of
+inlined functions and the line of the function around them form one frame. Distinct frames of several lines are numbered
+as well, separately: −2 − the number of such a frame stands in the stack in place of its lines::
 
     lines       7f01 inner (inlined)     7f01 outer+0x6f (/bin/prog)     7f02 main+0x10 (/bin/prog)
     numbers     0 (continues)            1                               2
     stack       −2: outer, inlined inner                                 2: main
+
+(−1 is the number of a stack without lines.) A line may also only add a source to the function on the line before it, as
+``perf script -F +srcline`` prints it; it is part of the same frame.
 """
 
 import re
@@ -41,18 +44,20 @@ from perf2x.model.value_limits import LAST_TIME, check_total
 MAX_FRAMES = 8191
 """Largest number of frames in a stack; a record of perf cannot have more."""
 
-Line = tuple[str, str, int]
-"""(function, source file, line number); "" and 0 if unknown."""
-Frame = tuple[str, int, tuple[Line, ...]]
-"""(object, CpuMode, lines), the innermost inlined function first; a frame without a name has no lines."""
+FunctionLine = tuple[str, str, int]
+"""(function, source file, line number in that file); "" and 0 if unknown."""
+Frame = tuple[str, int, tuple[FunctionLine, ...]]
+"""(object, CpuMode, functions), the innermost inlined function first; a frame without a name has no functions."""
 
+HEADING, BLANK, IGNORED = -1, -2, -3
+"""Kinds of lines that are not part of a stack: one that may be a sample's heading, a blank one, and one to skip.
 
-BEGIN, BLANK, IGNORED = -1, -2, -3
-"""Kinds of lines that are not frames: one that may begin a sample, an empty one, and one to skip."""
+A heading is the line before the frames of a sample; it has the sample's thread, time and event.
+"""
 
 
 class TextFrame(Frozen):
-    """One line of a stack."""
+    """One line of a stack: a function, which may be inlined, or the source of the function on the line before."""
 
     name: str
     object: str = ""
@@ -60,15 +65,15 @@ class TextFrame(Frozen):
     is_inlined: bool = False
     """Whether the function is inlined into the function on the next line."""
     source: tuple[str, int] = ("", 0)
-    is_source: bool = False
+    adds_source: bool = False
     """Whether this line only adds a ``source`` to the function on the line before it.
 
-    ``is_inlined`` is about that function, too: perf prints "(inlined)" after the source if it prints sources.
+    If so, ``is_inlined`` is about that function: perf prints "(inlined)" after the source if it prints sources.
     """
 
 
 Parser = Callable[[bytes], TextFrame | int]
-"""Takes a line; returns its frame, or the kind of a line that is not a frame (BEGIN, BLANK or IGNORED)."""
+"""Takes a line; returns a TextFrame for a line of a stack, otherwise the line's kind (HEADING, BLANK or IGNORED)."""
 
 
 class TextSamples(ColumnTable):
@@ -93,28 +98,32 @@ class Text(Frozen):
     """All that was read from a text."""
 
     kind: str
+    """As ``TextReader.kind``."""
     events: Sequence[str]
     comms: Sequence[str]
     frames: Sequence[Frame]
     stacks: ListArray
-    """Distinct stacks of frame numbers, innermost first."""
+    """Distinct stacks: rows of ``frames``, innermost first."""
     samples: TextSamples
     events_with_periods: frozenset[int]
     """Rows of the events whose samples all have a period."""
-    not_read: int
+    lines_not_read: int
     """Lines that are neither part of a sample nor a comment."""
-    cut: int
-    """Number of distinct stacks that were cut to MAX_FRAMES."""
+    stacks_cut: int
+    """Number of distinct stacks that were cut to their innermost MAX_FRAMES frames."""
 
 
-class _LineNumbers(dict[bytes, int]):
-    """Maps each line to the number of its frame; a line that is not a frame to its kind, which is negative."""
+class _FrameLines(dict[bytes, int]):
+    """Maps each line to its code: the number of its TextFrame; of any other line its kind, which is negative.
+
+    Lines that differ only in their addresses have the same TextFrame, and so the same number.
+    """
 
     def __init__(self, parse: Parser) -> None:
         self._parse = parse
         self._numbers: dict[TextFrame, int] = {}
+        # for each number, a sum: 1 for is_inlined, 2 for adds_source
         self.flags = bytearray()
-        """For each number, a sum: 1 if the frame continues on the next line, 2 if the line only adds a source."""
 
     def __missing__(self, line: bytes) -> int:
         parsed = self._parse(line)
@@ -122,37 +131,37 @@ class _LineNumbers(dict[bytes, int]):
             return parsed
         self[line] = number = self._numbers.setdefault(parsed, len(self.flags))
         if number == len(self.flags):
-            self.flags.append(parsed.is_inlined | parsed.is_source << 1)
+            self.flags.append(parsed.is_inlined | parsed.adds_source << 1)
         return number
 
     def frames(self) -> list[TextFrame]:
-        """Return the frame of each number."""
+        """Return the TextFrame of each number."""
         return list(self._numbers)
 
 
 class _StackTable:
-    """Numbers the distinct stacks of a text."""
+    """Numbers the distinct lines and stacks of a text."""
 
     def __init__(self, parse: Parser) -> None:
-        self._lines = _LineNumbers(parse)
+        self._lines = _FrameLines(parse)
         self._joined_frames = ListInterner(np.int64)  # the line numbers of frames of several lines
         self._stacks = ListInterner(np.int64)  # numbers of lines, or −2 − number of a joined frame
-        self.cut = 0  # distinct stacks that were cut to MAX_FRAMES
+        self.stacks_cut = 0  # distinct stacks that were cut to MAX_FRAMES
 
     @property
     def line_count(self) -> int:
         """Number of distinct frame lines so far."""
         return len(self._lines.flags)
 
-    def lines(self, lines: Sequence[bytes]) -> I32:
-        """Return (n,) the number of each line; its kind, which is negative, if it is not a frame."""
+    def line_codes(self, lines: Sequence[bytes]) -> I32:
+        """Return (n,) the number of each line, from 0; its kind, which is negative, if it is not part of a stack."""
         return np.fromiter(map(self._lines.__getitem__, lines), np.int32, len(lines))
 
-    def is_source(self, lines: AnyArray) -> Bools:
-        """Return (n,) whether each line, given by its number, only adds a source to the line before it."""
+    def adds_source(self, lines: AnyArray) -> Bools:
+        """Return (n,) whether each line, given by its number (n,), only adds a source to the line before it."""
         return np.frombuffer(bytes(self._lines.flags), np.uint8)[lines] > 1
 
-    def stacks(self, lines: AnyArray, lengths: I64) -> I32:
+    def stack_numbers(self, lines: AnyArray, lengths: I64) -> I32:
         """Return (stacks,) the number of each stack, −1 for a stack without lines.
 
         ``lines`` are the numbers of the lines of all stacks, end to end, innermost first; ``lengths`` (stacks,) is each
@@ -163,22 +172,24 @@ class _StackTable:
         if flags.any():
             rows = self._join_lines(rows, flags > 1, flags & 1 > 0)
         lengths = rows.lengths
-        stack_numbers = np.full(len(rows), -1, np.int32)
+        result = np.full(len(rows), -1, np.int32)
         filled = flatnonzero(lengths)
         if len(filled):
             cut_lengths = np.minimum(lengths[filled], MAX_FRAMES)
-            known_stacks = len(self._stacks)
-            stack_numbers[filled] = self._stacks.number_spans(rows.values, rows.offsets[filled], cut_lengths)
-            self.cut += sum_of(stack_numbers[filled[lengths[filled] > cut_lengths]] >= known_stacks)
-        return stack_numbers
+            stacks_before = len(self._stacks)
+            result[filled] = self._stacks.number_spans(rows.values, rows.offsets[filled], cut_lengths)
+            self.stacks_cut += sum_of(result[filled[lengths[filled] > cut_lengths]] >= stacks_before)
+        return result
 
-    def _join_lines(self, rows: ListArray, is_source: Bools, is_inlined: Bools) -> ListArray:
+    def _join_lines(self, rows: ListArray, adds_source: Bools, is_inlined: Bools) -> ListArray:
         """Return the stacks with one number, −2 or below, in place of the lines of each frame of several lines.
 
-        ``is_source`` and ``is_inlined`` are the flags of each line in ``rows``.
+        ``rows`` are the stacks as numbers of lines. ``adds_source`` and ``is_inlined`` (lines,) are the flags of each
+        line; ``is_inlined`` is changed.
         """
-        is_inlined[1:] |= is_source[1:] & is_inlined[:-1]
-        begins_frame = ~is_source & ~of_previous(is_inlined, False)
+        # a source belongs to the line before it, so that the frame continues after both of them
+        is_inlined[1:] |= adds_source[1:] & is_inlined[:-1]
+        begins_frame = ~adds_source & ~of_previous(is_inlined, False)
         begins_frame[rows.offsets[:-1][rows.lengths > 0]] = True
         starts = flatnonzero(begins_frame)
         lengths = np.diff(np.append(starts, len(begins_frame)))
@@ -187,7 +198,7 @@ class _StackTable:
         return ListArray(searchsorted(starts, rows.offsets), numbers)
 
     def table(self) -> tuple[list[Frame], ListArray]:
-        """Return the distinct frames, sorted by content, and the stacks as lists of rows of these frames."""
+        """Return the distinct frames, sorted by content, and the distinct stacks as lists of rows of these frames."""
         lines, joined_frames = self._lines.frames(), self._joined_frames.table()
         stacks = self._stacks.table()
         numbers, inverse = unique_inverse(stacks.values)
@@ -207,19 +218,19 @@ def _sort_key(frame: Frame) -> tuple[bool, Frame]:
 
 
 def _frame(lines: Sequence[TextFrame]) -> Frame:
-    """Return one frame from its lines; object and mode are those of the outermost function's line."""
-    functions: list[Line] = []
+    """Return the frame that consists of these lines; object and mode are those of the outermost function's line."""
+    functions: list[FunctionLine] = []
     for line in lines:
-        if line.is_source and functions:
+        if line.adds_source and functions:
             functions[-1] = (functions[-1][0], *line.source)
         elif line.name:
             functions.append((line.name, *line.source))
-    outermost = next((line for line in reversed(lines) if not line.is_source), lines[-1])
+    outermost = next((line for line in reversed(lines) if not line.adds_source), lines[-1])
     return outermost.object, outermost.mode, tuple(functions)
 
 
 _EXAMINED_LINES = 200
-"""Number of lines at the start of a text, of which one must begin a sample of the text's kind."""
+"""Largest number of lines at the start of a text that are searched for the beginning of a sample."""
 
 
 class TextReader:
@@ -227,54 +238,55 @@ class TextReader:
 
     kind: ClassVar[str]
     """Name of the kind, as users see it."""
-    cuts: ClassVar[tuple[bytes, ...]] = ()
-    """Where a block may be cut, the best first: after the first line end of one of these strings."""
-    begins: ClassVar[re.Pattern[bytes]]
-    """Matches at a line that begins a sample of this kind, and of no other."""
+    block_ends: ClassVar[tuple[bytes, ...]] = ()
+    """Where a block may end, the best first: after the first character, a line end, of one of these strings."""
+    sample_start: ClassVar[re.Pattern[bytes]]
+    """Matches at a line that begins a sample of this kind, but not at one that begins a sample of another kind."""
 
     def __init__(self, parse: Parser) -> None:
         self.stacks = _StackTable(parse)
         self.comms, self.events = TextInterner[bytes](), TextInterner[bytes]()
-        self.not_read = 0
+        self.lines_not_read = 0
         """Lines that are neither part of a sample nor a comment."""
         self.source = ""
         """Name of the text, for messages."""
         self.total = 0.0  # the sum of all counts so far
         self.events_without_periods: set[int] = set()
-        """Rows of events of which a sample has no period."""
+        """Rows of the events that have a sample without a period."""
 
     @classmethod
     def is_kind(cls, lines: bytes) -> bool:
         """Return whether the first lines of a text look like this kind."""
         starts = islice(re.finditer(rb"^", lines, re.MULTILINE), _EXAMINED_LINES)
-        return any(cls.begins.match(lines, start.start()) for start in starts)
+        return any(cls.sample_start.match(lines, start.start()) for start in starts)
 
     @property
     def name_count(self) -> int:
-        """Number of distinct lines of frames, threads and events so far."""
+        """Number of distinct lines of stacks, names of threads and names of events so far."""
         return self.stacks.line_count + len(self.comms) + len(self.events)
 
     @classmethod
-    def cut(cls, block: bytes) -> int:
-        """Return the end of the last complete sample of a block, 0 if there is none."""
-        return next((end for end in (block.rfind(cut) + 1 for cut in cls.cuts) if end), 0)
+    def complete_end(cls, block: bytes) -> int:
+        """Return the offset after the last complete sample of a block, 0 if none is complete."""
+        return next((end for end in (block.rfind(ending) + 1 for ending in cls.block_ends) if end), 0)
 
     def read(self, block: bytes) -> TextSamples:
         """Return the samples of some complete lines."""
         raise NotImplementedError
 
-    def summed_samples(self, frames: I64, lengths: I64, counts: Sequence[bytes]) -> TextSamples:
+    def summed_samples(self, lines: I64, lengths: I64, counts: Sequence[bytes]) -> TextSamples:
         """Return one sample for each distinct stack, with the sum of its counts; stacks whose sum is 0 are dropped.
 
-        ``frames`` and ``lengths`` are as in ``_StackTable.stacks``; ``counts`` has the decimal count of each stack.
-        Raises FormatError if all counts so far add up to 2⁶² or more.
+        ``lines`` and ``lengths`` are as in ``_StackTable.stack_numbers``; ``counts`` has the decimal count of each
+        stack. Raises FormatError if all counts so far add up to 2⁶² or more.
         """
         count = np.fromiter(map(int, counts), np.int64, len(counts))
         self.total = check_total(self.source, count, self.total)
-        stack, inverse = unique_inverse(self.stacks.stacks(frames, lengths))
+        stack, inverse = unique_inverse(self.stacks.stack_numbers(lines, lengths))
         sums = zeros(len(stack))
         np.add.at(sums, inverse, count)
         is_kept = sums > 0
+        # all samples have the first event and the first name, which are those of texts that do not name them
         unknown, first = np.full(sum_of(is_kept), -1, np.int32), np.zeros(sum_of(is_kept), np.int32)
         time = np.full(len(unknown), LAST_TIME, np.uint64)
         return TextSamples(first, first, unknown, unknown, unknown, time, sums[is_kept], sums[is_kept], stack[is_kept])

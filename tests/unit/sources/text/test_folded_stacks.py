@@ -28,7 +28,7 @@ def test_folded_stacks() -> None:
     text = "# made by hand\na;b c;d.e 3\na;b c;d.e 4\n\na 0\na;b 2.5\nnot counted\na;x 1\na;y 1\na;z 1\n"
     found = read(text)
     assert folds(found) == {"a;b c;d.e": 7, "a;b": 2, "a;x": 1, "a;y": 1, "a;z": 1}
-    assert (found.kind, found.not_read) == ("folded stacks", 1)
+    assert (found.kind, found.lines_not_read) == ("folded stacks", 1)
 
 
 def test_marks_of_folded_frames() -> None:

@@ -116,7 +116,7 @@ def test_other_records_and_comments_are_no_samples_and_other_lines_are_counted()
         f"{BEGIN}\n{FRAMES}prog 17 6.000300: DEFERRED CALLCHAIN [cookie: 1]\n\t401136 a (/p)\n\n$ echo\n{BEGIN}\n\n"
     )
     found = read(text)
-    assert (len(found.samples), found.not_read) == (2, 1)
+    assert (len(found.samples), found.lines_not_read) == (2, 1)
     assert found.samples.stack.tolist() == [0, -1]
 
 
@@ -129,7 +129,7 @@ def test_frames_behind_an_empty_line_belong_to_no_sample() -> None:
     """They are counted; whose they are cannot be told."""
     whole = f"{BEGIN}\n{FRAMES}"
     found = read(f"\t401136 a (/p)\n\n{whole}\t401136 b (/p)\n\t401200 main (/p)\n\n{whole}")
-    assert (found.samples.stack.tolist(), found.not_read, len(found.events)) == ([0, 0], 3, 1)
+    assert (found.samples.stack.tolist(), found.lines_not_read, len(found.events)) == ([0, 0], 3, 1)
     assert [frame[2][0][0] for frame in found.frames] == ["work", "asm_exc"]
 
 
@@ -145,7 +145,7 @@ def test_frames_behind_an_empty_line_belong_to_no_sample() -> None:
 def test_texts_with_few_fields_are_known(text: str, comms: list[str]) -> None:
     """Of perf script -F ip,sym, -F ip, -F ip,dso and -F comm,ip,sym."""
     found = read(text)
-    assert (found.comms, found.stacks.lengths.tolist(), found.not_read) == (comms, [2], 0)
+    assert (found.comms, found.stacks.lengths.tolist(), found.lines_not_read) == (comms, [2], 0)
 
 
 @pytest.mark.parametrize(
@@ -160,12 +160,12 @@ def test_line_ends_and_blocks_change_nothing(change: Callable[[str], str], monke
     assert found.samples.tid.tolist() == wanted.samples.tid.tolist() == list(range(300))
     names = [[found.frames[frame] for frame in found.stacks.row(row).tolist()] for row in found.samples.stack.tolist()]
     assert names == stacks(text)
-    assert found.not_read == 0
+    assert found.lines_not_read == 0
 
 
 def test_deep_stacks_keep_their_innermost_frames() -> None:
     found = read(BEGIN + "\n" + "".join(f"\t401136 f{row % 9} (/p)\n" for row in range(MAX_FRAMES + 5)) + "\n")
-    assert (found.stacks.lengths.tolist(), found.cut) == ([MAX_FRAMES], 1)
+    assert (found.stacks.lengths.tolist(), found.stacks_cut) == ([MAX_FRAMES], 1)
     assert found.frames[int(found.stacks.values[0])][2][0][0] == "f0"
 
 
@@ -257,7 +257,7 @@ def test_the_place_of_a_flat_sample_stands_between_other_fields(line: str) -> No
 )  # fmt: skip
 def test_fields_below_a_stack_are_no_frames_and_no_samples(below: str) -> None:
     found = read(f"{BEGIN}\n{FRAMES.rstrip()}\n{below}\n" * 2)
-    assert (found.stacks.lengths.tolist(), found.samples.stack.tolist(), found.not_read) == ([2], [0, 0], 0)
+    assert (found.stacks.lengths.tolist(), found.samples.stack.tolist(), found.lines_not_read) == ([2], [0, 0], 0)
 
 
 def test_numbers_behind_an_event_alone_make_no_frame_of_a_thread() -> None:
@@ -315,7 +315,7 @@ def test_names_of_threads_without_a_time(comm: str, thread: str, held: str, fiel
     for text in (f"{front.lstrip()}\n{FRAMES}" * 3, *([flat * 3] if held or event else [])):
         assert told(text) == expected
         found = read(text)
-        assert (len(found.samples.stack), found.not_read) == (3, 0)
+        assert (len(found.samples.stack), found.lines_not_read) == (3, 0)
         assert {found.frames[found.stacks.row(row)[0]][2] for row in found.samples.stack.tolist()} == {
             (("work", "", 0),)
         }
@@ -348,20 +348,20 @@ def test_older_text_of_simpleperf() -> None:
 def test_tracing_data_of_simpleperf_is_no_sample() -> None:
     data = "\ttracing data:\n\t\tprev_comm : render\n\t\tfd : 3\n"
     found = read(f"render 1/2 [007] 5.936601: 1 sched:sched_switch:\n{FRAMES.rstrip()}\n{data}\n" * 2)
-    assert (found.events, found.samples.stack.tolist(), found.not_read) == (["sched:sched_switch"], [0, 0], 0)
+    assert (found.events, found.samples.stack.tolist(), found.lines_not_read) == (["sched:sched_switch"], [0, 0], 0)
 
 
 def test_text_of_branches_is_no_text_of_samples() -> None:
     line = "7/9 4.880965552: 1 branches:uH:   call   401140 main+0xa (/p) =>   401100 work+0x0 (/p)\n"
     assert text_kind(line.encode() * 3) is None
     errors = " instruction trace error type 1 time 4.8 cpu 1 pid 7 tid 9 ip 0 code 6: Trace doesn't match\n"
-    assert read(f"{BEGIN}\n{FRAMES}{errors}{BEGIN}\n{FRAMES}").not_read == 0
+    assert read(f"{BEGIN}\n{FRAMES}{errors}{BEGIN}\n{FRAMES}").lines_not_read == 0
 
 
 @pytest.mark.parametrize("number", ["  21926 ", "   2004008 "], ids=["tid", "period"])
 def test_a_number_alone_is_no_frame(number: str) -> None:
     found = read(f"{number}\n{FRAMES}" * 2)
-    assert (found.stacks.lengths.tolist(), found.samples.stack.tolist(), found.not_read) == ([2], [0, 0], 0)
+    assert (found.stacks.lengths.tolist(), found.samples.stack.tolist(), found.lines_not_read) == ([2], [0, 0], 0)
 
 
 @pytest.mark.parametrize("line", ["12 " * 20_000, "1 " + " " * 20_000 + "7", "a" + " " * 20_000 + "1" + " " * 20_000,
