@@ -1,12 +1,13 @@
-"""Splits a tracepoint's ``print fmt`` into tokens of C: string literals, characters, numbers, names and signs."""
+"""Splits a tracepoint's ``print fmt`` into tokens of C: strings, character constants, numbers, names and operators."""
 
 import re
 from collections.abc import Iterator
 
 _TOKEN = re.compile(
     r'\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<number>(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*)|(?P<name>[A-Za-z_]\w*)'
-    r"|(?P<letter>'(?:[^'\\]|\\.)')|(?P<sign>->|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>?:(){}\[\],.]))"
+    r"|(?P<character>'(?:[^'\\]|\\.)')|(?P<sign>->|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>?:(){}\[\],.]))"
 )
+# the first word of a type in a cast
 _TYPES = re.compile(r"(?:unsigned|signed|long|int|char|short|void|struct|union|const|bool|(?:__)?[us](?:8|16|32|64)"
                     r"|__[lb]e\d+|uintptr_t|uint|ulong|u?int(?:8|16|32|64)_t"
                     r"|(?:size|pid|loff|dev|ino|gfp|sector)_t)")  # fmt: skip
@@ -14,7 +15,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", '"': '"'}
 
 
 class PrintFormatError(Exception):
-    """A print format that is not supported; the message is the part of it that is not."""
+    """A print format, of which the part in the message is not supported."""
 
 
 class Tokens:
@@ -47,13 +48,13 @@ class Tokens:
         return self.next()
 
     def accept(self, sign: str) -> bool:
-        """Skip the next token if it is this sign; return whether it was."""
-        is_there = self.text == sign and self.kind in ("sign", "name")
-        self._next += is_there
-        return is_there
+        """Advance if the next token is this operator, parenthesis or name; return whether it is."""
+        is_next = self.text == sign and self.kind in ("sign", "name")
+        self._next += is_next
+        return is_next
 
     def expect(self, sign: str) -> None:
-        """Skip this sign. Raises PrintFormatError if the next token is another one."""
+        """Advance past this operator or parenthesis. Raises PrintFormatError if another token comes next."""
         if not self.accept(sign):
             raise PrintFormatError(f"{sign} expected, not {self.text}")
 

@@ -1,7 +1,8 @@
 """Formats what the kernel prints by ``%p`` and letters: network addresses, UUIDs, hex dumps, bitmaps.
 
 The kernel's formats and their letters are in Documentation/core-api/printk-formats.rst. The functions here take the
-bytes to which the pointer leads, as recorded in a field. Source of truth: tools/lib/traceevent (event-parse.c:
+bytes to which the pointer points, as recorded in a field of the sample; ``letters`` are those after the letter that
+selects the kind of data. Source of truth: tools/lib/traceevent (event-parse.c:
 print_arg_pointer, print_bitmask_to_seq, print_cpumask_to_seq).
 """
 
@@ -12,12 +13,12 @@ Order = Literal["little", "big"]
 SPECIAL = re.compile(r"[SsFf]|U[bBlL]?|[Ii](?:4[hnbl]?|6c?|Sp?c?[hnbl]?)|MF|[Mm]R?|h[CDN]?|bl?")
 """The letters after ``%p`` that select a format: a function, a UUID, an IP or MAC address, a hex dump, a bitmap."""
 _AF_INET, _AF_INET6 = 2, 10
-# bytes of a UUID in the order in which %pUl prints them: the first three fields are little-endian
+# the index of each byte of a UUID in the order in which %pUl prints them: the first three fields are little-endian
 _GUID_ORDER = (3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15)
 
 
 def pointed_text(special: str, data: bytes, width: int, order: Order) -> str:
-    """Format a field's bytes by the letters after ``%p``.
+    """Format a field's bytes ``data`` by ``special``, the letters after ``%p``, which match SPECIAL.
 
     ``width`` is the number between ``%`` and ``p``, negative for none; it limits the bytes of a hex dump.
     """
@@ -82,9 +83,9 @@ def _ip4(kind: str, letters: str, data: bytes, order: Order) -> str:
 
 
 def _ip6(kind: str, letters: str, data: bytes) -> str:
-    """Format an IPv6 address: ``%pI6`` with colons, ``%pi6`` without, ``%pI6c`` compressed."""
+    """Format an IPv6 address: ``%pI6`` with colons, ``%pi6`` without, ``%pI6c`` shortened as in RFC 5952."""
     words = [data[start : start + 2].hex() for start in range(0, 16, 2)]
-    if not letters:  # all digits; only %pI6c shortens the address as usual (RFC 5952)
+    if not letters:
         return (":" if kind == "I" else "").join(words)
     tail = ""
     # IPv4 addresses in IPv6 ones (mapped; ISATAP interface ids) end with a dotted IPv4 address

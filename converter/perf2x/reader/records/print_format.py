@@ -1,9 +1,10 @@
 """Formats a tracepoint's samples by its ``print fmt``, as perf prints them.
 
 A print format is a printf format with C expressions as arguments: ``"comm=%s pid=%d", REC->comm, REC->pid``. A
-recursive-descent parser compiles it once to nested Python functions, which take the fields of a sample. Values of
-expressions are int, str (of strings) or lists of int (of arrays). Operators work on unlimited Python integers;
-``_MASK`` reduces these to 64 bits where that makes a difference.
+recursive-descent parser (``_ternary`` and the functions below it) turns each argument into a Python function, which
+takes the fields of a sample and returns the argument's value: an int, a str for strings, or a list of int for arrays.
+So a format is parsed once, not for each sample. Operators work on unlimited Python integers; ``_MASK`` reduces these to
+64 bits where that makes a difference.
 
 Source of truth: tools/lib/traceevent (event-parse.c: process_arg_token, print_str_arg, pretty_print), the kernel's
 include/trace/stages/stage3_trace_output.h (__print_flags, __print_symbolic, __get_str …).
@@ -20,7 +21,9 @@ from perf2x.reader.records.format_tokens import PrintFormatError, Tokens, adjace
 from perf2x.reader.records.pointer_text import SPECIAL, Order, bit_list, bitmask, hex_text, pointed_text
 
 Fields = Mapping[str, Any]
+"""The fields of a sample: values by name, and what FIELD_BYTES and BYTE_ORDER describe."""
 _Expression = Callable[[Fields], Any]
+"""A C expression: takes the fields of a sample, returns the value for this sample."""
 
 _CONVERSION = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\*|\d+)?(?:\.(?P<precision>\*|\d+))?"
                          r"(?P<length>hh?|ll?|[Lzjt])?(?P<kind>[diouxXcsp%])"
@@ -36,11 +39,14 @@ _LEVELS: tuple[dict[str, Callable[[Any, Any], Any]], ...] = (
     {"*": operator.mul, "/": lambda a, b: (a & _MASK) // (b & _MASK) if b else 0,
      "%": lambda a, b: (a & _MASK) % (b & _MASK) if b else 0},
 )  # fmt: skip
-"""Binary operators by precedence, the lowest first."""
+"""Binary operators by precedence, the lowest first.
+
+Comparisons with ``==`` are of 64 bits, so that −1 equals 0xffffffffffffffff. Division is unsigned; by 0, it yields 0.
+"""
 AddressFormatter = Callable[[int, bool], str]
 """Takes a kernel address; returns the name of its function, with the offset in the function if the bool is True."""
 FIELD_BYTES, BYTE_ORDER = "", " "
-"""Keys that no field has, for more facts about a sample: the bytes of each field by name; "little" or "big"."""
+"""Keys of Fields that are not names of fields: for the bytes of each field, by name; for "little" or "big"."""
 _MAX_DEPTH = 200  # of nested expressions; Python's own limit of recursion is higher
 _MASK = 2**64 - 1
 
@@ -50,8 +56,8 @@ def compile_format(
 ) -> Callable[[Fields], str]:
     """Return a function that formats the fields of a sample. Raises PrintFormatError for unsupported formats.
 
-    ``format_address`` is called for ``%pS`` and the like. ``kernel_strings`` are the kernel's strings by address,
-    ``0xffffffff8281a2a4``, for ``%s`` of a pointer.
+    ``format_address`` is called for ``%pS`` and similar conversions. ``kernel_strings`` has the kernel's strings by
+    address, written as ``0xffffffff8281a2a4``: they are what ``%s`` prints for a pointer.
     """
     tokens = Tokens(text.replace("(REC)->", "REC->"))
     printf_format = adjacent_strings(tokens)
@@ -102,7 +108,7 @@ def _ternary(tokens: Tokens, depth: int) -> _Expression:
     """Parse an expression of any kind; ``depth`` counts the expressions around it."""
     if depth > _MAX_DEPTH:
         raise PrintFormatError("too many brackets")
-    condition = _binary(tokens, 0, depth)
+    condition = _binary(tokens, 0, depth)  # any expression without a ternary operator outside parentheses
     if not tokens.accept("?"):
         return condition
     if_true = _ternary(tokens, depth + 1)
@@ -112,7 +118,7 @@ def _ternary(tokens: Tokens, depth: int) -> _Expression:
 
 
 def _binary(tokens: Tokens, level: int, depth: int) -> _Expression:
-    """Parse an expression of binary operators from this level of ``_LEVELS`` on."""
+    """Parse an expression whose operators outside parentheses are of this level of ``_LEVELS`` or a higher one."""
     if level == len(_LEVELS):
         return _unary(tokens, depth)
     left = _binary(tokens, level + 1, depth)
@@ -135,7 +141,8 @@ def _number(value: Any) -> int:
 def _unary(tokens: Tokens, depth: int) -> _Expression:
     """Parse an operand with the unary operators and casts before it."""
     if tokens.accept("-"):
-        mask = _MASK if "U" in tokens.text.upper() and tokens.kind == "number" else -1  # -16ULL wraps around
+        # -16ULL is unsigned in C, so it wraps around; & −1 changes nothing
+        mask = _MASK if "U" in tokens.text.upper() and tokens.kind == "number" else -1
         operand = _unary(tokens, depth + 1)
         return lambda fields: -_number(operand(fields)) & mask
     if tokens.accept("!"):
@@ -161,7 +168,8 @@ def _type_words(tokens: Tokens) -> list[str]:
 
 
 def _size_and_sign(words: list[str]) -> tuple[int, bool]:
-    """Return the size of a C type, 0 for pointers and unknown types, and whether it is signed."""
+    """Return the size of a C type in bytes, 0 for pointers and unknown types, and whether the type is signed."""
+    # without the words that do not change the size; "unsigned" alone is an int
     names = [word.strip("_") for word in words if word not in ("unsigned", "signed", "int")] or ["int"]
     return _SIZES.get(names[-1], 0), not (words[0] == "unsigned" or names[-1].startswith("u") or names == ["size_t"])
 
@@ -173,7 +181,10 @@ _SIZES |= {"char": 1, "short": 2, "int": 4, "uint": 4, "long": 8, "size_t": 8}
 
 
 def _cast(words: list[str], value: _Expression) -> _Expression:
-    """Return the value as an integer of the type with these words; pointers and unknown types leave it as it is."""
+    """Return the expression that converts a value to the C type with these words.
+
+    Casts to pointers and unknown types change nothing.
+    """
     size, signed = _size_and_sign(words)
     if not size or isinstance(value, _ConstantName):
         return value
@@ -181,7 +192,7 @@ def _cast(words: list[str], value: _Expression) -> _Expression:
 
 
 def _primary(tokens: Tokens, depth: int) -> _Expression:
-    """Parse a parenthesis, a literal, a field, a call or a name."""
+    """Parse an expression in parentheses, a literal, a field, a call or a name, with an index if one follows."""
     if tokens.accept("("):
         inner = _ternary(tokens, depth + 1)
         tokens.expect(")")
@@ -189,9 +200,9 @@ def _primary(tokens: Tokens, depth: int) -> _Expression:
     if tokens.kind == "string":
         literal = adjacent_strings(tokens)
         return lambda fields: literal
-    if tokens.kind == "letter":
-        letter = ord(unescaped(tokens.next()))
-        return lambda fields: letter
+    if tokens.kind == "character":
+        character = ord(unescaped(tokens.next()))
+        return lambda fields: character
     if tokens.kind == "number":
         number = int(tokens.next().rstrip("uUlL"), 0)
         return lambda fields: number
@@ -206,22 +217,28 @@ def _primary(tokens: Tokens, depth: int) -> _Expression:
 
 
 def _indexed(tokens: Tokens, array: _Expression, depth: int) -> _Expression:
-    """Parse ``[index]`` if it follows; return the element, 0 beyond the end of the array."""
+    """Parse ``[index]`` if it follows, and return the expression for this element of ``array``; else ``array`` itself.
+
+    The element of a string is a character code; an element beyond the end is 0.
+    """
     if not tokens.accept("["):
         return array
     index = _ternary(tokens, depth + 1)
     tokens.expect("]")
 
     def element_of(fields: Fields) -> Any:
-        values, row = array(fields), _number(index(fields))
-        element = values[row] if isinstance(values, (list, str)) and 0 <= row < len(values) else 0
+        values, position = array(fields), _number(index(fields))
+        element = values[position] if isinstance(values, (list, str)) and 0 <= position < len(values) else 0
         return ord(element) if isinstance(element, str) else element
 
     return element_of
 
 
 def _call(name: str, tokens: Tokens, depth: int) -> _Expression:
-    """Parse the arguments of the kernel's function or macro ``name``."""
+    """Parse the arguments of a call of the kernel's function or macro ``name``; return the expression for its result.
+
+    The parenthesis that opens the arguments has been read. Raises PrintFormatError for names that are not supported.
+    """
     getter = re.fullmatch(r"__get_(?:rel_)?(str|dynamic_array|dynamic_array_len|sockaddr|bitmask|cpumask)", name)
     if getter:
         field = _Field(tokens.take("name"))
@@ -257,7 +274,8 @@ def _call(name: str, tokens: Tokens, depth: int) -> _Expression:
 def _pairs(tokens: Tokens, depth: int) -> Iterator[tuple[int, str]]:
     """Parse ``, { 1, "S" }, { 2, "D" }`` into (1, "S"), (2, "D").
 
-    The numbers are constant expressions; −1 stands for names of unknown value, as in libtraceevent's eval_flag.
+    The numbers are constant expressions; an enumerator whose value is unknown counts as −1, as in libtraceevent's
+    eval_flag.
     """
     while tokens.accept(","):
         tokens.expect("{")
@@ -271,10 +289,13 @@ def _pairs(tokens: Tokens, depth: int) -> Iterator[tuple[int, str]]:
 
 
 def _print_flags(value: int, delimiter: str, names: list[tuple[int, str]]) -> str:
-    """Return the names of all flags in ``value``, and bits without a name as a number (__print_flags)."""
+    """Return what the kernel's __print_flags does: the names of all flags in ``value``, then the other bits in hex.
+
+    ``names`` has (flag, name) in the order of the format.
+    """
     shown: list[str] = []
     for number, name in names:
-        if not value and number < 0:
+        if not value and number < 0:  # a name of unknown value is shown if no bits are left (pretty_print)
             return delimiter.join([*shown, name])
         if number > 0 and value & number == number:
             shown.append(name)
@@ -283,7 +304,7 @@ def _print_flags(value: int, delimiter: str, names: list[tuple[int, str]]) -> st
 
 
 def _print_symbolic(value: int, names: list[tuple[int, str]]) -> str:
-    """Return the name of ``value``; the value as a number if it does not have one (__print_symbolic)."""
+    """Return what the kernel's __print_symbolic does: the name of ``value``; if it has none, the value in hex."""
     return next((name for number, name in names if (number ^ value) & _MASK == 0), f"{value & _MASK:#x}")
 
 
@@ -293,20 +314,23 @@ def _formatted_field(formatter: Callable[[bytes, Order], Any], field: _Field) ->
 
 
 def _field_bytes(value: _Expression) -> Callable[[Fields], bytes]:
-    """Return a function for the bytes of a field. Raises PrintFormatError if ``value`` is another expression."""
+    """Return a function that takes the fields of a sample and returns the bytes of the field ``value``.
+
+    Raises PrintFormatError if the expression is not a field: other expressions have values, but no bytes.
+    """
     if not isinstance(value, _Field):
         raise PrintFormatError("the bytes of something that is not a field")
     return value.raw_bytes
 
 
 def _print_hex(value: _Expression, size: _Expression, separator: str = " ") -> _Expression:
-    """Return the expression for hex digits of the first ``size`` bytes of a field."""
+    """Return the expression for the hex digits of the first ``size`` bytes of a field, separated by ``separator``."""
     data_of = _field_bytes(value)
     return lambda fields: hex_text(data_of(fields)[: max(_number(size(fields)), 0)], separator)
 
 
 def _print_array(value: _Expression, count: _Expression, size: _Expression) -> _Expression:
-    """Return the expression for ``{0x1,0x2}``: ``count`` numbers of ``size`` bytes each."""
+    """Return the expression for ``{0x1,0x2}``: the first ``count`` numbers of ``size`` bytes each in a field."""
     data_of = _field_bytes(value)
 
     def text(fields: Fields) -> str:
@@ -321,6 +345,7 @@ def _print_array(value: _Expression, count: _Expression, size: _Expression) -> _
     return text
 
 
+# the kernel's functions whose arguments are plain expressions: each takes the arguments, and returns the call
 _FUNCTIONS: dict[str, Callable[..., _Expression]] = {
     "__print_hex": _print_hex,
     "__print_hex_str": lambda value, size: _print_hex(value, size, ""),
@@ -332,7 +357,7 @@ _FUNCTIONS: dict[str, Callable[..., _Expression]] = {
 
 
 def _special_length(special: str | None) -> int:
-    """Return how many of the letters after ``%p`` select a format; those after them are text."""
+    """Return how many of the characters after ``%p`` select a format (``%pI4``: 2); those after them are text."""
     match = SPECIAL.match(special or "")
     return match.end() if match else 0
 
@@ -343,9 +368,10 @@ def _formatter_of(
     format_address: AddressFormatter,
     kernel_strings: Mapping[str, str],
 ) -> Callable[[Fields], str]:
-    """Return a function that formats a conversion, which is a match of ``_CONVERSION``, with the next arguments.
+    """Return a function that formats one conversion, such as ``%-5d``, for the fields of a sample.
 
-    Python's % does most of it. The differences: Python knows neither lengths, %u, %p nor C's # for octal numbers.
+    ``match`` is the conversion as a match of ``_CONVERSION``. It takes as many of the ``arguments`` as it needs.
+    Python's % operator does most of the work, but lacks C's lengths, %u, %p, and # for octal numbers.
     """
     stars = [next(arguments, _missing_argument) for part in (match["width"], match["precision"]) if part == "*"]
     argument, kind = next(arguments, _missing_argument), match["kind"]
@@ -355,10 +381,11 @@ def _formatter_of(
     if special:
         if not isinstance(argument, _Field):
             raise PrintFormatError(match[0])
-        width_of = stars[0] if stars else lambda fields: int(match["width"] or -1)
+        width_of = stars[0] if stars else lambda fields: int(match["width"] or -1)  # −1: no width
         return lambda fields: pointed_text(
             special, argument.raw_bytes(fields), _number(width_of(fields)), fields.get(BYTE_ORDER, "little")
         )
+    # of the argument, by its length modifier; without one, an int
     bits = (
         64 if match["length"] in ("l", "ll", "L", "z", "j", "t") else {"h": 16, "hh": 8}.get(match["length"] or "", 32)
     )
@@ -366,6 +393,7 @@ def _formatter_of(
     precision = "." + match["precision"] if match["precision"] else ""
     spec = f"%{match['flags']}{match['width'] or ''}{precision}{python_kind}"
 
+    # ``sizes`` are the width and precision that arguments (*) specify, ``shown`` is the value to print
     def alternate(sizes: tuple[int, ...], shown: int) -> str:
         """Return a number in C's alternate form (``#``): 0 has no prefix; octal numbers begin with one 0."""
         digits: str = (spec if shown and kind != "o" else spec.replace("#", "")) % (*sizes, shown)
@@ -392,12 +420,12 @@ def _formatter_of(
 
 
 def _missing_argument(fields: Fields) -> int:
-    """Stand for an argument that the format refers to but that was not written after it."""
+    """Return 0, the value of an argument that a conversion needs but the format lacks."""
     return 0
 
 
 def _wrapped(value: int, bits: int, *, signed: bool) -> int:
-    """Return the value of the number's lowest bits as a signed or unsigned integer: 255 in 8 signed bits is −1."""
+    """Return the lowest ``bits`` bits of a number as a signed or unsigned integer: 255 in 8 signed bits is −1."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if signed and value >> (bits - 1) else value
 

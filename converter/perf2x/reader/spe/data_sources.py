@@ -1,9 +1,9 @@
 """Derives the data sources of memory operations (union perf_mem_data_src) from Arm SPE records, as perf does.
 
-A data source tells which cache or memory served an access, and what snooping found. A record may have a data source
-packet, whose meaning depends on the CPU. If the CPU is unknown, or the packet does not give a level, the record's
-events, such as "L1D miss", determine it. Source of truth: arm_spe__synth_data_source and what it calls in
-tools/perf/util/arm-spe.c.
+A data source tells which cache or memory served an access (its level), and what snooping found in other caches. A
+record may have a data source packet, a code whose meaning depends on the CPU. If the CPU or the code is unknown, the
+record's events, such as "L1D miss", determine the level. All results are words as in PERF_SAMPLE_DATA_SRC. Source of
+truth: arm_spe__synth_data_source and what it calls in tools/perf/util/arm-spe.c.
 """
 
 from functools import reduce
@@ -15,23 +15,23 @@ from perf2x.base.columnar import U64, Bools, as_int64, as_uint64, take
 from perf2x.reader.spe.records import OpClass, SampledEvent, TraceRecords
 
 # Fields of the 64-bit word by their lowest bit: mem_op 0, mem_lvl 5, mem_snoop 19, mem_dtlb 26, mem_lvl_num 33,
-# mem_remote 37, mem_snoopx 38. Each value below is PERF_MEM_* << that bit.
+# mem_remote 37, mem_snoopx 38. Each value below is a PERF_MEM_* shifted to its field; a level is mem_lvl | mem_lvl_num.
 _HIT, _MISS = 2 << 5, 4 << 5
 _L1, _L2, _L3 = 8 << 5 | 1 << 33, 0x20 << 5 | 2 << 33, 0x40 << 5 | 3 << 33
-_UNKNOWN, _NO_SNOOP = 1 << 5 | 15 << 33, 1 << 19
+_LEVEL_NA, _SNOOP_NA = 1 << 5 | 15 << 33, 1 << 19  # "not available", unlike "none" below (no snoop took place)
 _WORDS_BY_NAME = {
     "L1": _L1 | _HIT, "L2": _L2 | _HIT, "L3": _L3 | _HIT, "RAM": (0x80 << 5 | 13 << 33) | _HIT,
     "cluster": 0x400 << 5 | _HIT | 3 << 33, "socket": 0x800 << 5 | 11 << 33, "distant": 0x100 << 5 | _HIT | 13 << 33,
-    "device": 0x1000 << 5 | _HIT | 10 << 33, "unknown": _UNKNOWN,
+    "device": 0x1000 << 5 | _HIT | 10 << 33, "unknown": _LEVEL_NA,
     "none": 2 << 19, "hit": 4 << 19, "hitm": 16 << 19, "peer": 2 << 38, "remote": 1 << 37,
 }  # fmt: skip
 """Parts of the word by the names in the tables below: levels, then what snooping found, then "remote"."""
 
 
 def _parse_sources(text: str) -> dict[int, int]:
-    """Parse lines of ``CODE NAME …`` into words by the code in a data source packet."""
+    """Parse lines ``CODE NAME …`` into the words that the codes in data source packets mean, by code."""
     rows = (line.split() for line in text.splitlines())
-    return {int(code): reduce(or_, map(_WORDS_BY_NAME.__getitem__, bits)) for code, *bits in rows}
+    return {int(code): reduce(or_, map(_WORDS_BY_NAME.__getitem__, names)) for code, *names in rows}
 
 
 # Arm's Neoverse cores and their relatives
@@ -71,8 +71,8 @@ _SOURCES_BY_CPU = {
     (0xC0, 0xAC4): _AMPEREONE,
     (0x48, 0xD06): _HIP12,  # HiSilicon
 }
-"""Words by code, by the CPU's implementer and part number (in MIDR_EL1)."""
-_CODE_COUNT = 20  # more than the largest code in the tables; larger ones in a packet are unknown
+"""For each CPU, by (implementer, part number) as in its MIDR_EL1: the words by code."""
+_CODE_COUNT = 20  # rows of a table by code; the last row stays 0, for all codes from 19 on, which no CPU's table has
 _CACHES = (  # the innermost first: events of an access and of a miss, and the cache's level
     (SampledEvent.L1D_ACCESS, SampledEvent.L1D_MISS, _L1),
     (SampledEvent.L2D_ACCESS, SampledEvent.L2D_MISS, _L2),
@@ -86,17 +86,20 @@ _WITHOUT_LEVEL = ~np.uint64(0x3FFF << 5 | 0xF << 33)
 def data_sources(records: TraceRecords, midr: int, event_filter: int) -> U64:
     """Return (n,) union perf_mem_data_src of each operation; 0 for operations that do not use memory.
 
-    ``midr`` is the CPU's MIDR_EL1 (0: unknown). ``event_filter`` has a bit for each event that the CPU can filter by,
-    and so knows: only if it knows of snooping does a missing event SNOOPED mean that nothing was snooped.
+    All operations were sampled by one CPU. ``midr`` is its MIDR_EL1, 0 if unknown. ``event_filter`` has a bit for each
+    SampledEvent that the CPU can filter by, and so reports: only if the CPU reports SNOOPED does the absence of this
+    event mean that nothing was snooped.
     """
     is_access = records.is_class(OpClass.ACCESS)
-    is_store = is_access & records.matches(1, 1)
+    is_store = is_access & records.matches(1, 1)  # bit 0 of a memory access's operation: 1 for a store
     word = as_uint64(np.where(is_access, np.where(is_store, 4, 2), 1))  # PERF_MEM_OP_STORE, _LOAD, _NA
     word |= _from_packets(records, is_store, midr)
+    # a level by events, where packets did not give one
     lacks_level = word & _MEM_LVL == 0
-    level = np.where(is_store, _store_levels(records), np.where(is_access, _load_levels(records), np.uint64(_UNKNOWN)))
+    level = np.where(is_store, _store_levels(records), np.where(is_access, _load_levels(records), np.uint64(_LEVEL_NA)))
     word = np.where(lacks_level, word & _WITHOUT_LEVEL | level, word)
-    not_snooped = _WORDS_BY_NAME["none"] if event_filter >> SampledEvent.SNOOPED & 1 else _NO_SNOOP
+    # what snooping found, likewise
+    not_snooped = _WORDS_BY_NAME["none"] if event_filter >> SampledEvent.SNOOPED & 1 else _SNOOP_NA
     snooped = np.where(records.has_event(SampledEvent.MODIFIED), _WORDS_BY_NAME["hitm"], _WORDS_BY_NAME["hit"])
     snoop = as_uint64(np.where(records.has_event(SampledEvent.SNOOPED), snooped, not_snooped))
     word |= np.where(word & _MEM_SNOOP == 0, snoop, np.uint64(0))
@@ -108,28 +111,30 @@ def data_sources(records: TraceRecords, midr: int, event_filter: int) -> U64:
 
 
 def uses_memory(records: TraceRecords) -> Bools:
-    """Return (n,) whether each operation is a load, a store, or a vector operation (SVE, SIMD)."""
+    """Return (n,) whether each operation is one to which perf gives a data source: a load, a store, or of vectors."""
+    # the kinds of OpClass.OTHER in perf's arm-spe-pkt-decoder.h: SVE, SME, Advanced SIMD
     is_vector = records.matches(0x89, 0x08) | records.matches(0x89, 0x88) | records.matches(0xFC, 0x04)
     return records.is_class(OpClass.ACCESS) | (records.is_class(OpClass.OTHER) & is_vector)
 
 
 def _from_packets(records: TraceRecords, is_store: Bools, midr: int) -> U64:
-    """Return (n,) what the data source packets say; 0 if the CPU or the code is unknown.
+    """Return (n,) level and snooping by data source packets; 0 if the CPU or the code is unknown.
 
-    Packets of stores say nothing: their level is unknown (_UNKNOWN) if the CPU has data sources.
+    perf does not interpret the packets of stores: the level of a store is _LEVEL_NA on a CPU with data sources.
     """
     # bits of MIDR_EL1: implementer from 24, architecture from 16 (0xF: by feature registers), part number from 4
     sources = _SOURCES_BY_CPU.get((midr >> 24 & 0xFF, midr >> 4 & 0xFFF), {}) if midr >> 16 & 0xF == 0xF else {}
     word_by_code = np.zeros(_CODE_COUNT, np.uint64)
     word_by_code[list(sources)] = list(sources.values())
     word = take(word_by_code, as_int64(np.minimum(records.data_source & np.uint64(0xFFFF), np.uint64(_CODE_COUNT - 1))))
-    # perf translates AmpereOne's codes to Arm's, and drops the others
+    # perf translates AmpereOne's codes to Arm's, and treats records with any other code as if they had no packet
     has_source = (word != 0) if sources is _AMPEREONE else np.full(len(word), bool(sources), np.bool_)
-    return np.where(is_store & has_source, np.uint64(_UNKNOWN | _NO_SNOOP), word)
+    return np.where(is_store & has_source, np.uint64(_LEVEL_NA | _SNOOP_NA), word)
 
 
 def _load_levels(records: TraceRecords) -> U64:
-    """Return (n,) the level of loads by their events: the innermost hit, otherwise the outermost miss."""
+    """Return (n,) the level of each operation as that of a load: the innermost hit, otherwise the outermost miss."""
+    # a hit is an access without a miss
     hits = [(records.has_event(access) & ~records.has_event(miss), level | _HIT) for access, miss, level in _CACHES]
     # between L1 and L2: the line fill buffer (PERF_MEM_LVL_LFB)
     hits.insert(1, (records.has_event(SampledEvent.RECENTLY_FETCHED), 0x10 << 5 | 12 << 33 | _HIT))
@@ -137,7 +142,7 @@ def _load_levels(records: TraceRecords) -> U64:
 
 
 def _store_levels(records: TraceRecords) -> U64:
-    """Return (n,) the level of stores by their events: the outermost level accessed, and whether it was a miss."""
+    """Return (n,) the level of each operation as that of a store: the outermost one accessed, as a hit or a miss."""
     choices = (
         (event, level | result)
         for access, miss, level in reversed(_CACHES)
@@ -147,6 +152,6 @@ def _store_levels(records: TraceRecords) -> U64:
 
 
 def _first_true(choices: list[tuple[Bools, int]]) -> U64:
-    """Return (n,) the word of the first choice whose condition (n,) holds; if none does, an unknown level."""
+    """Return (n,) the word of the first choice whose condition (n,) holds; _LEVEL_NA if none does."""
     words = [np.uint64(word) for _, word in choices]
-    return np.select([holds for holds, _ in choices], words, np.uint64(_UNKNOWN))
+    return np.select([holds for holds, _ in choices], words, np.uint64(_LEVEL_NA))
