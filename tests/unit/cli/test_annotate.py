@@ -125,7 +125,7 @@ def test_each_function_that_a_name_may_mean_has_a_command_to_copy(monkeypatch: p
 
 
 def test_too_many_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perf2x.features.annotate.make_listings.MOST", 2)
+    monkeypatch.setattr("perf2x.features.annotate.make_listings.MAX_FUNCTIONS", 2)
     ran = perf2x("annotate", "*", *RECORDING)
     assert (ran.code, "it matches 7 functions, more than 2" in ran.said) == (2, True)
 

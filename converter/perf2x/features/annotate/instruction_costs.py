@@ -1,8 +1,9 @@
 """Costs of the instructions of listed functions.
 
-A listed function's instructions may be in several linked functions (symbols of an object): in its own symbol, and in
-every function into which the compiler inlined it. Each linked function with samples of a listed one is disassembled
-once. A sample's cost then goes to the instruction that contains its address.
+The instructions of a listed function may be in several *linked functions*, which are symbols of an object: in the
+function's own symbol, and in that of every function into which the compiler inlined it. Each linked function that
+contains locations of a listed one is disassembled once. The cost of a location then goes to the instruction that
+contains its address. A *copy* is the part of one linked function that belongs to one listed function.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +33,7 @@ from perf2x.base.columnar import (
 from perf2x.errors import ObjectError
 from perf2x.features.annotate.line_costs import FunctionFrames, StackWeights, own_by_location, total_by_kind
 from perf2x.features.annotate.object_code import ObjectCode
-from perf2x.features.annotate.source_lines import Sources
+from perf2x.features.annotate.source_lines import SourceLines
 from perf2x.model.annotate_options import ListingOptions
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile import CodeListing, FunctionListing, FunctionRow, InstructionCost, Profile
@@ -42,7 +43,7 @@ from perf2x.symbolizer.sources.symbol_source import Context, SymbolSource
 
 
 class _CodeLine(Frozen):
-    """The source line of an instruction, and the functions that it belongs to through inlining."""
+    """The source line of an instruction, and the functions that the instruction belongs to, because of inlining."""
 
     functions: tuple[str, ...]
     """Names, innermost inlined function first; empty if unknown."""
@@ -56,15 +57,16 @@ class _LinkedFunction(Frozen):
 
     code: ObjectCode
     start: int
-    """Displayed address of its first instruction (`ObjectCode.displacement`)."""
+    """Displayed address of its first instruction; addresses in ``instructions`` are displayed ones, too (`ObjectCode`).
+    """
     instructions: Sequence[Instruction]
     """Empty if its code cannot be read; then ``reason`` says why."""
     address: U64
     """(instructions,) addresses in the object, as ``code`` has them."""
     locations: I64
-    """(samples' locations,) rows of Profile.locations that are in the function."""
+    """(n,) rows of Profile.locations that are in the function, ascending."""
     instruction_row: I64
-    """(samples' locations,) the instruction that contains each of ``locations``."""
+    """(n,) index of the instruction that contains each of ``locations``."""
     reason: str = ""
     lines: Sequence[_CodeLine] = ()
     """One for each instruction."""
@@ -77,21 +79,29 @@ class _LinkedFunction(Frozen):
         return next((line.functions[-1] for line in self.lines if line.functions), "")
 
 
-def _functions_of_object(code: ObjectCode, wanted: I64, syntax: str) -> Iterator[_LinkedFunction]:
-    """Yield the functions of an object that contain any of the ``wanted`` locations (ascending)."""
+def _functions_of_object(code: ObjectCode, selected: I64, syntax: str) -> Iterator[_LinkedFunction]:
+    """Yield the linked functions of an object that contain any of the ``selected`` locations.
+
+    ``selected``: rows of Profile.locations, ascending.
+    """
     start, end = code.extents(code.address)
-    is_wanted = np.isin(code.mapped.locations, wanted)
-    first_rows, _ = group_rows([start[is_wanted], end[is_wanted]])
-    for row in first_rows.tolist():
-        begin, limit = int(start[is_wanted][row]), int(end[is_wanted][row])
-        is_inside = (start == begin) & (end == limit)
-        # code without a known extent is not one function: only the wanted locations share the reason
-        yield _disassembled(code, begin, limit, is_inside if limit else is_inside & is_wanted, syntax)
+    is_selected = np.isin(code.mapped.locations, selected)
+    first_rows, _ = group_rows([start[is_selected], end[is_selected]])
+    for first in first_rows.tolist():
+        function_start, function_end = int(start[is_selected][first]), int(end[is_selected][first])
+        is_in_function = (start == function_start) & (end == function_end)
+        # Locations whose function is unknown have start and end 0, but do not share a function. Of these, only the
+        # selected ones are kept, so that the reason is not reported for functions that are not listed.
+        is_in_function &= is_selected if not function_end else True
+        yield _disassemble(code, function_start, function_end, is_in_function, syntax)
 
 
-def _disassembled(code: ObjectCode, start: int, end: int, is_inside: Bools, syntax: str) -> _LinkedFunction:
-    """Disassemble the code from ``start`` to ``end`` (0: unknown); ``is_inside``: the object's locations in it."""
-    locations, address = code.mapped.locations[is_inside], code.address[is_inside]
+def _disassemble(code: ObjectCode, start: int, end: int, is_in_function: Bools, syntax: str) -> _LinkedFunction:
+    """Disassemble the linked function from ``start`` to ``end``, addresses in the object; both 0 if unknown.
+
+    ``is_in_function`` (locations of the object,): whether each is in the function.
+    """
+    locations, address = code.mapped.locations[is_in_function], code.address[is_in_function]
     try:
         if not end:
             code.read(0, 0)  # raises a more specific reason if the object has no readable code at all
@@ -102,13 +112,13 @@ def _disassembled(code: ObjectCode, start: int, end: int, is_inside: Bools, synt
         instructions = list(disassemble(machine, data, shown_start, syntax))
     except ObjectError as error:
         return _LinkedFunction(code, start, (), address[:0], locations, zeros(len(locations)), str(error))
-    begin = as_uint64([instruction.address for instruction in instructions]) - np.uint64(displacement)
-    instruction_row = searchsorted(begin, address, "right") - 1
-    return _LinkedFunction(code, shown_start, instructions, begin, locations, instruction_row)
+    instruction_address = as_uint64([instruction.address for instruction in instructions]) - np.uint64(displacement)
+    instruction_row = searchsorted(instruction_address, address, "right") - 1
+    return _LinkedFunction(code, shown_start, instructions, instruction_address, locations, instruction_row)
 
 
 def _with_lines(function: _LinkedFunction) -> _LinkedFunction:
-    """Add source lines and names of references."""
+    """Add source lines, and names of the code and data that instructions refer to."""
     if not function.instructions:
         return function
     lines = _code_lines(function.code, function.address)
@@ -121,7 +131,7 @@ def _code_lines(code: ObjectCode, address: U64) -> list[_CodeLine]:
 
 
 def _code_line(frames: Sequence[tuple[int, int]], functions: Sequence[FunctionRow]) -> _CodeLine:
-    """Convert (row of ``functions``, line) pairs, innermost first."""
+    """Return the source line of an instruction with these ``frames``: (row of ``functions``, line), innermost first."""
     if not frames:
         return _CodeLine((), "", 0)
     names = tuple(functions[function][0] for function, _ in frames)
@@ -130,25 +140,28 @@ def _code_line(frames: Sequence[tuple[int, int]], functions: Sequence[FunctionRo
 
 
 def _references(code: ObjectCode, instructions: Sequence[Instruction], start: int) -> list[str]:
-    """Return ``main+0x10`` for the jump target or data operand of each instruction.
+    """Name the jump target or data operand of each instruction, as in ``main+0x10``.
 
-    It is "" for unknown addresses, and for those in the function itself, which begins at ``start``.
+    The name is "" for an instruction without such an operand, for unknown addresses, and for addresses in the linked
+    function itself, which begins at the displayed address ``start``.
     """
     size = instructions[-1].address + instructions[-1].size - start
-    targets = [one.data_address if one.target is None else one.target for one in instructions]
-    outside = [target if target is not None and not start <= target < start + size else None for target in targets]
-    address = unique(as_uint64([target for target in outside if target is not None]))
+    targets = [each.data_address if each.target is None else each.target for each in instructions]
+    outside_targets = [
+        target if target is not None and not start <= target < start + size else None for target in targets
+    ]
+    address = unique(as_uint64([target for target in outside_targets if target is not None]))
     names = dict(zip(address.tolist(), _names_at(code, code.addresses_of_shown(address)), strict=True))
-    return [names[target] if target is not None else "" for target in outside]
+    return [names[target] if target is not None else "" for target in outside_targets]
 
 
 def _names_at(code: ObjectCode, address: U64) -> list[str]:
-    """Return a name with offset for each address in the object; "" if it is in no function."""
+    """Return the function and offset of each address in the object; "" for an address outside all functions."""
     frames, functions = code.functions_at(address)
     starts, _ = code.extents(address)
     return [
-        _with_offset(functions[int(row[-1, 0])][0], one - start) if len(row) else ""
-        for row, one, start in zip(frames.rows(), address.tolist(), starts.tolist(), strict=True)
+        _with_offset(functions[int(row[-1, 0])][0], queried - start) if len(row) else ""
+        for row, queried, start in zip(frames.rows(), address.tolist(), starts.tolist(), strict=True)
     ]
 
 
@@ -156,112 +169,129 @@ def _with_offset(name: str, offset: int) -> str:
     return f"{name}+{offset:#x}" if offset else name
 
 
-MOST_COPIES = 8
-"""Maximum number of copies of a function's code to show; a function may be inlined into hundreds of others."""
+# Maximum number of copies of a listed function to show; it may be inlined into hundreds of functions.
+MAX_COPIES = 8
 
 
 def with_instructions(
     listings: Sequence[FunctionListing],
     profile: Profile,
     context: Context,
-    sources: Sequence[type[SymbolSource]],
+    symbol_sources: Sequence[type[SymbolSource]],
     frames: FunctionFrames,
     stacks: StackWeights,
-    texts: Sources,
+    source_lines: SourceLines,
     options: ListingOptions,
 ) -> list[FunctionListing]:
-    """Add the code of each listed function, highest cost first.
+    """Add the copies of each listed function's code, highest cost first.
 
-    ``frames`` are the frames of listed functions; their ``function`` is a row of ``listings``.
+    ``frames`` are the frames of listed functions; their ``function`` is an index of ``listings``.
     """
     functions = [
         _with_lines(function)
-        for function in _linked_functions(profile, context, sources, frames.location, options.syntax)
+        for function in _linked_functions(profile, context, symbol_sources, frames.location, options.syntax)
     ]
-    # the instructions of all functions, concatenated, are numbered throughout; first[i] is the first one of function i
-    first = offsets_of(as_int64([len(function.instructions) for function in functions]))
-    own, total = _costs(profile, functions, first, stacks)
+    # The instructions of all linked functions form one table; function i has the rows from first_row[i] on.
+    first_row = offsets_of(as_int64([len(function.instructions) for function in functions]))
+    own, total = _costs(profile, functions, first_row, stacks)
     result = []
-    for number, listing in enumerate(listings):
-        locations = frames.location[frames.function == number]
+    for listing_index, listing in enumerate(listings):
+        locations = frames.location[frames.function == listing_index]
+        # the linked functions that contain any location of the listed function
         rows = [row for row, function in enumerate(functions) if np.isin(function.locations, locations).any()]
-        codes = [_listing(functions[row], listing, own[first[row] :], total[first[row] :]) for row in rows]
-        codes.sort(key=lambda code: (-sum(row.own[0] for row in code.rows if row.is_own), code.object, code.start))
-        shown = tuple(codes[:MOST_COPIES])
-        result.append(replace(listing, code=shown, copy_count=len(codes), text=_texts(shown, texts, locations)))
+        copies = [_listing(functions[row], listing, own[first_row[row] :], total[first_row[row] :]) for row in rows]
+        copies.sort(key=lambda code: (-sum(row.own[0] for row in code.rows if row.is_own), code.object, code.start))
+        shown = tuple(copies[:MAX_COPIES])
+        result.append(replace(listing, code=shown, copy_count=len(copies), text=_texts(shown, source_lines, locations)))
     return result
 
 
 def _linked_functions(
-    profile: Profile, context: Context, sources: Sequence[type[SymbolSource]], wanted: I64, syntax: str
+    profile: Profile, context: Context, symbol_sources: Sequence[type[SymbolSource]], selected: I64, syntax: str
 ) -> Iterator[_LinkedFunction]:
-    """Yield all linked functions that contain any of the ``wanted`` locations (ascending), object by object."""
-    resolver = ObjectResolver(profile, context, [source(context) for source in sources])
+    """Yield the linked functions of all objects that contain any of the ``selected`` locations (ascending rows)."""
+    resolver = ObjectResolver(profile, context, [source(context) for source in symbol_sources])
     objects = mapped_objects(profile, context.session, trues(len(profile.locations)))
     codes = (
-        ObjectCode(profile, context, resolver, mapped) for mapped in objects if np.isin(mapped.locations, wanted).any()
+        ObjectCode(profile, context, resolver, mapped)
+        for mapped in objects
+        if np.isin(mapped.locations, selected).any()
     )
-    return (function for code in codes for function in _functions_of_object(code, wanted, syntax))
+    return (function for code in codes for function in _functions_of_object(code, selected, syntax))
 
 
-def instruction_addresses(profile: Profile, context: Context, sources: Sequence[type[SymbolSource]]) -> U64:
-    """Return (locations,) the address, in its object, of the instruction that contains each location; 0 if unknown."""
+def instruction_addresses(profile: Profile, context: Context, symbol_sources: Sequence[type[SymbolSource]]) -> U64:
+    """Return the address, in the object, of the instruction that contains each location; 0 if unknown: (locations,)."""
     address = np.zeros(len(profile.locations), np.uint64)
-    for function in _linked_functions(profile, context, sources, arange(len(address)), "att"):
+    for function in _linked_functions(profile, context, symbol_sources, arange(len(address)), "att"):
         if function.instructions:
             address[function.locations] = function.address[function.instruction_row]
     return address
 
 
-def _costs(profile: Profile, functions: Sequence[_LinkedFunction], first: I64, stacks: StackWeights) -> tuple[I64, I64]:
-    """Return self and total of the instructions of all functions, concatenated: (instructions, measures) each."""
-    count = int(first[-1])
-    instruction = minus_ones(len(profile.locations))  # −1: in no disassembled function
-    for function, start in zip(functions, first.tolist(), strict=False):
+def _costs(
+    profile: Profile, functions: Sequence[_LinkedFunction], first_row: I64, stacks: StackWeights
+) -> tuple[I64, I64]:
+    """Return self and total costs of the instructions of all linked functions, concatenated.
+
+    Shapes: (instructions, measures) both. ``first_row`` (functions + 1,): where each function's instructions begin.
+    """
+    count = int(first_row[-1])
+    # (locations,) the row of the instruction that contains each location; −1: in no disassembled function
+    instruction = minus_ones(len(profile.locations))
+    for function, start in zip(functions, first_row.tolist(), strict=False):
         if function.instructions:
             instruction[function.locations] = start + function.instruction_row
     is_known = instruction >= 0
     own = sum_at(instruction[is_known], own_by_location(profile, stacks)[is_known], count)
+    # lists of one instruction, or of none
     instructions_of_location = ListArray(offsets_of(is_known), instruction[is_known])
     return own, total_by_kind(profile, stacks, instructions_of_location, count)
 
 
 def _listing(function: _LinkedFunction, listing: FunctionListing, own: I64, total: I64) -> CodeListing:
-    """Return a listed function's instructions in a linked one: all of them if both are the same, else inlined ones.
+    """Return a copy of a listed function: its instructions in one linked function.
 
-    ``own`` and ``total`` begin with the costs of the linked function's instructions.
+    If the linked function is the listed one, these are all instructions. Otherwise they are those that inlining put
+    there. ``own`` and ``total``: (instructions, measures); the first rows are those of the linked function.
     """
     object_name = base_name(function.code.mapped.key.name)
     rows = [row for row, line in enumerate(function.lines) if listing.name in line.functions]
     if function.symbol == listing.name:
         rows = list(range(len(function.lines)))
-    position = {function.instructions[row].address: number for number, row in enumerate(rows)}
-    costs = tuple(_instruction_cost(function, row, listing.name, position, own, total) for row in rows)
+    row_by_address = {function.instructions[row].address: listing_row for listing_row, row in enumerate(rows)}
+    costs = tuple(_instruction_cost(function, row, listing.name, row_by_address, own, total) for row in rows)
     return CodeListing(object_name, function.symbol, function.start, costs, function.reason)
 
 
 def _instruction_cost(
-    function: _LinkedFunction, row: int, listed_name: str, position: dict[int, int], own: I64, total: I64
+    function: _LinkedFunction, row: int, listed_name: str, row_by_address: dict[int, int], own: I64, total: I64
 ) -> InstructionCost:
-    """Build one line of a listing; ``position`` has the lines of the listing's addresses, for targets of jumps."""
+    """Return one instruction of a copy, with its costs; ``row`` is its index in the linked function.
+
+    ``row_by_address``: the copy's rows by displayed address, which give the rows of jump targets.
+    """
     instruction, line = function.instructions[row], function.lines[row]
     innermost = line.functions[0] if line.functions else ""
-    target = position.get(instruction.target, -1) if instruction.target is not None else -1
+    target = row_by_address.get(instruction.target, -1) if instruction.target is not None else -1
     return InstructionCost(
         instruction.address, instruction.text, function.references[row], target, line.path, line.line, innermost,
         innermost == listed_name, tuple(own[row].tolist()), tuple(total[row].tolist()),
     )  # fmt: skip
 
 
-def _texts(codes: Sequence[CodeListing], texts: Sources, locations: I64) -> dict[str, dict[int, str]]:
-    """Return the text of the instructions' source lines, by path and line number."""
+def _texts(codes: Sequence[CodeListing], source_lines: SourceLines, locations: I64) -> dict[str, dict[int, str]]:
+    """Return the text of the source lines that instructions come from, by path and line number."""
     numbers: dict[str, set[int]] = {}
     for code in codes:
         for row in code.rows:
             numbers.setdefault(row.path, set()).add(row.line)
-    found = {path: (texts.around(path, lines, locations)[0], lines) for path, lines in numbers.items() if path}
+    text_and_numbers = {
+        path: (source_lines.lines_around(path, lines, locations)[0], lines) for path, lines in numbers.items() if path
+    }
+    # without the lines around those of instructions
     return {
         path: {number: line for number, line in text.items() if number in lines}
-        for path, (text, lines) in found.items()
+        for path, (text, lines) in text_and_numbers.items()
         if text
     }

@@ -1,6 +1,8 @@
 """Costs of source lines of listed functions.
 
-Each cost is an array of shape (rows, measures): a row for each line, a column for each measure (event and value).
+A cost has one number for each measure, that is, for each event and value (period or samples). ``own`` costs sum the
+samples taken in a line, ``total`` costs those that have the line anywhere in their stack. Both are arrays of shape
+(lines, measures).
 """
 
 import numpy as np
@@ -35,7 +37,7 @@ class StackWeights(Frozen):
 
 
 def stack_weights(profile: Profile, measures: tuple[Measure, ...]) -> StackWeights:
-    """Return the weights of all stacks of samples; samples without a stack are ignored."""
+    """Sum the samples of each distinct stack, for each measure; samples without a stack are ignored."""
     samples = profile.samples
     leaf, stack_row = unique_inverse(as_int64(samples.stack))
     weight = zeros((len(leaf), len(measures)))
@@ -47,31 +49,33 @@ def stack_weights(profile: Profile, measures: tuple[Measure, ...]) -> StackWeigh
 
 
 def own_by_location(profile: Profile, stacks: StackWeights) -> I64:
-    """Return (locations, measures) weight of the samples taken at each location."""
+    """Return the weight of the samples taken at each location: (locations, measures)."""
     return sum_at(profile.stacks.location[stacks.leaf], stacks.weight, len(profile.locations))
 
 
 def total_by_kind(profile: Profile, stacks: StackWeights, kinds: ListArray, count: int) -> I64:
-    """Return (count, measures) the weight of all stacks that contain a kind, such as a line; each stack counts once.
+    """Return the weight of all stacks that contain a kind, such as a line, for each kind: (count, measures).
 
-    ``kinds`` lists the kinds of each location, as numbers from 0 to ``count`` − 1; a location may have several or none.
+    A stack that contains a kind several times counts once. ``kinds`` lists the kinds of each location, as numbers from
+    0 to ``count`` − 1; a location may have several, because of inlining, or none.
     """
     ((_, total),) = costs_of_kinds(profile, stacks.leaf, kinds, count, [stacks.weight])
     return total
 
 
 class FunctionFrames(Frozen):
-    """Frames of locations that belong to listed functions, in the order of locations."""
+    """Those frames of all locations that belong to listed functions, in the order of locations; columns (n,)."""
 
     location: I64
+    """Row of Profile.locations."""
     function: I64
     """Index of the listed function."""
     file: I64
-    """String index of the source file."""
+    """Index, in Profile.strings, of the source file's path."""
     line: I64
     """0 if unknown."""
     is_innermost: Bools
-    """Whether samples at the location are the function's own."""
+    """Whether this is the innermost frame of its location, so that samples taken there are the function's own."""
 
 
 class LineSums(Frozen):
@@ -87,16 +91,19 @@ class LineSums(Frozen):
 
 
 def frames_of_listed(profile: Profile, frames: LocationFrames, listed: I64) -> FunctionFrames:
-    """Select the frames of listed functions: ``listed`` (frames,) is the index of each frame's function, −1 for others.
+    """Select the frames of listed functions.
 
-    ``frames`` are all frames of all locations.
+    ``frames`` are the distinct frames of all locations. ``listed`` (frames,): the index of each frame's listed
+    function, −1 for frames of other functions.
     """
     locations = profile.locations
+    # an entry for each frame of each location, as in ``frames.of_location``; ``row`` is its row of the locations' lines
     row, offsets = lines_outermost_first(locations)
     function = listed[frames.of_location.values]
     kept = flatnonzero(function >= 0)
     is_innermost = falses(len(row))
     is_innermost[offsets[1:] - 1] = True
+    # the appended values are for row −1, a location without lines: function −1, hence file 0 (""), and line 0
     file = np.append(profile.functions.filename, 0)[np.append(locations.line_function, -1)[row[kept]]]
     line = np.append(locations.line_number, 0)[row[kept]]
     location = row_numbers(np.diff(offsets))[kept]
@@ -104,7 +111,7 @@ def frames_of_listed(profile: Profile, frames: LocationFrames, listed: I64) -> F
 
 
 def line_sums(profile: Profile, frames: FunctionFrames, stacks: StackWeights) -> LineSums:
-    """Return self and total of each line; a stack that has a line twice counts once in its total."""
+    """Return self and total costs of each line; a stack that has a line twice counts once in the line's total."""
     first, kind = group_rows([frames.function, frames.file, frames.line])
     own, total = sums_by_kind(profile, frames, stacks, kind, len(first))
     return LineSums(frames.function[first], frames.file[first], frames.line[first], own, total)
@@ -113,9 +120,9 @@ def line_sums(profile: Profile, frames: FunctionFrames, stacks: StackWeights) ->
 def sums_by_kind(
     profile: Profile, frames: FunctionFrames, stacks: StackWeights, kind: I64, count: int
 ) -> tuple[I64, I64]:
-    """Return self and total of each kind of frames, such as functions: (count, measures) each.
+    """Return self and total costs of each kind of frame, for instance of each function: (count, measures) both.
 
-    ``kind`` (rows of ``frames``,) is the kind of each frame, from 0 to ``count`` − 1.
+    ``kind`` (n,): the kind of each of the n rows of ``frames``, from 0 to ``count`` − 1.
     """
     innermost = flatnonzero(frames.is_innermost)
     own = sum_at(kind[innermost], own_by_location(profile, stacks)[frames.location[innermost]], count)

@@ -16,7 +16,7 @@ from perf2x.features.annotate.line_costs import (
     stack_weights,
     sums_by_kind,
 )
-from perf2x.features.annotate.source_lines import Sources
+from perf2x.features.annotate.source_lines import SourceLines
 from perf2x.model.annotate_options import ListingOptions
 from perf2x.model.filters.frame_presets import is_runtime
 from perf2x.model.filters.profile_filters import Names
@@ -38,56 +38,66 @@ from perf2x.symbolizer.sources.symbol_source import Context, SymbolSource
 
 
 def make_listings(
-    profile: Profile, context: Context, sources: Sequence[type[SymbolSource]], options: ListingOptions
+    profile: Profile, context: Context, symbol_sources: Sequence[type[SymbolSource]], options: ListingOptions
 ) -> Listings:
     """List lines and instructions of the functions that ``options`` select, with their costs.
 
     Raises OptionError for an unknown function, and for instructions without capstone.
     """
     measures = (*measures_of(profile, options.value), *column_measures(profile, options.columns))
-    chosen = choose_functions(profile, options)
+    functions = choose_functions(profile, options)
     all_frames, stacks = location_frames(profile), stack_weights(profile, measures)
-    frames = frames_of_listed(profile, all_frames, function_of_frame(all_frames, chosen))
-    own, total = sums_by_kind(profile, frames, stacks, frames.function, len(chosen))
-    found = [
-        FunctionListing(name, file, _costs(own[row]), _costs(total[row])) for row, (name, file) in enumerate(chosen)
+    frames = frames_of_listed(profile, all_frames, function_of_frame(all_frames, functions))
+    own, total = sums_by_kind(profile, frames, stacks, frames.function, len(functions))
+    listings = [
+        FunctionListing(name, object_name, _costs(own[row]), _costs(total[row]))
+        for row, (name, object_name) in enumerate(functions)
     ]
-    texts = Sources(profile, context, options)
+    source_lines = SourceLines(profile, context, options)
     if options.source:
         sums = line_sums(profile, frames, stacks)
-        found = [replace(one, sources=_sources(profile, sums, row, texts, frames)) for row, one in enumerate(found)]
+        listings = [
+            replace(listing, sources=_sources(profile, sums, row, source_lines, frames))
+            for row, listing in enumerate(listings)
+        ]
     if options.assembly:
         from perf2x.features.annotate.instruction_costs import with_instructions  # capstone is an optional dependency
 
-        found = with_instructions(found, profile, context, sources, frames, stacks, texts, options)
+        listings = with_instructions(listings, profile, context, symbol_sources, frames, stacks, source_lines, options)
     instructions = None
     if options.instructions:
         from perf2x.features.annotate.instruction_costs import instruction_addresses
 
-        instructions = instruction_addresses(profile, context, sources)
-    return Listings(measures, tuple(found), instructions)
+        instructions = instruction_addresses(profile, context, symbol_sources)
+    return Listings(measures, tuple(listings), instructions)
 
 
 def _sources(
-    profile: Profile, sums: LineSums, function: int, texts: Sources, frames: "FunctionFrames"
+    profile: Profile, sums: LineSums, function: int, source_lines: SourceLines, frames: "FunctionFrames"
 ) -> tuple[SourceListing, ...]:
     """Return the files in which a listed function (by index) has lines, highest cost first."""
     rows = flatnonzero(sums.function == function)
     files = [
-        _source(profile, sums, rows[sums.file[rows] == file], texts, frames) for file in np.unique(sums.file[rows])
+        _source(profile, sums, rows[sums.file[rows] == file], source_lines, frames)
+        for file in np.unique(sums.file[rows])
     ]
-    return tuple(sorted(files, key=lambda one: (-sum(line.own[0] for line in one.lines), one.path)))
+    return tuple(sorted(files, key=lambda file: (-sum(line.own[0] for line in file.lines), file.path)))
 
 
-def _source(profile: Profile, sums: LineSums, rows: I64, texts: Sources, frames: FunctionFrames) -> SourceListing:
-    """Return the lines of one function in one file: ``rows`` of ``sums``, with the lines around them."""
+def _source(
+    profile: Profile, sums: LineSums, rows: I64, source_lines: SourceLines, frames: FunctionFrames
+) -> SourceListing:
+    """Return the lines of one function in one file, with the text of the lines around them.
+
+    ``rows``: the rows of ``sums`` for these lines.
+    """
     path = str(profile.strings[int(sums.file[rows[0]])])
     lines = tuple(
         LineCost(number, _costs(own), _costs(total))
         for number, own, total in zip(sums.line[rows].tolist(), sums.own[rows], sums.total[rows], strict=True)
     )
     locations = frames.location[(frames.function == sums.function[rows[0]]) & (frames.file == sums.file[rows[0]])]
-    text, reason = texts.around(path, [line.number for line in lines], locations)
+    text, reason = source_lines.lines_around(path, [line.number for line in lines], locations)
     return SourceListing(path, lines, text, reason)
 
 
@@ -95,12 +105,15 @@ def _costs(row: I64) -> Costs:
     return tuple(row.tolist())
 
 
-MOST = 100
-"""Maximum number of functions that a name or glob may list."""
+# Maximum number of functions that a name or glob may list.
+MAX_FUNCTIONS = 100
 
 
 def measures_of(profile: Profile, value: str) -> tuple[Measure, ...]:
-    """Return the costs to list: ``value`` of the default event, or for "" period and samples of all sampled events."""
+    """Return the measures to list: ``value`` of the default event.
+
+    If ``value`` is "", they are the period and the number of samples of every event that has samples.
+    """
     if not profile.events:
         return ()
     sampled = sorted(set(profile.samples.event.tolist())) if not value else [profile.default_event]
@@ -113,30 +126,34 @@ def measures_of(profile: Profile, value: str) -> tuple[Measure, ...]:
 
 
 def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
-    """Return the functions that ``options`` name (or match by glob), else the hottest ones; highest cost first.
+    """Return the functions that ``options`` select by name or glob; without one, the hottest. Highest cost comes first.
 
-    Raises OptionError for an unknown name, and SeveralFunctionsError for the last part of several names.
+    Raises OptionError if no function matches. Raises SeveralFunctionsError if ``options.function`` is only a part of
+    several functions' names, such as ``push`` for ``Stack::push`` and ``Queue::push``.
     """
     rows = totals(profile, None, "function", options.value or "period").sorted_by("self")
-    named = [row for row in rows if not row.name.startswith("[") or options.function]
+    # names in brackets stand for code without a name; they can only be asked for
+    candidates = [row for row in rows if not row.name.startswith("[") or options.function]
     if not options.function:
-        return [row.key for row in named if row.self][: options.hottest]
-    # errors list the program's own functions first
-    named.sort(key=lambda row: is_runtime(*row.key) or row.object.startswith("["))
-    found = sorted(Names("function", [row.name for row in named]).matching([options.function]))
-    if len(found) > MOST:
-        raise OptionError(f"{options.function}: it matches {len(found):,} functions, more than {MOST}")
-    matches = {named[row].name: named[row] for row in sorted(found, key=lambda row: -named[row].total)}
-    if len(matches) > 1 and not any(fnmatchcase(name, options.function) for name in matches):
+        return [row.key for row in candidates if row.self][: options.hottest]
+    # an error about an unknown name lists the program's own functions first
+    candidates.sort(key=lambda row: is_runtime(*row.key) or row.object.startswith("["))
+    matching_rows = sorted(Names("function", [row.name for row in candidates]).matching([options.function]))
+    if len(matching_rows) > MAX_FUNCTIONS:
+        raise OptionError(f"{options.function}: it matches {len(matching_rows):,} functions, more than {MAX_FUNCTIONS}")
+    row_by_name = {
+        candidates[row].name: candidates[row] for row in sorted(matching_rows, key=lambda row: -candidates[row].total)
+    }
+    if len(row_by_name) > 1 and not any(fnmatchcase(name, options.function) for name in row_by_name):
         total = sum(row.self for row in rows)
-        costs = {name: format_percent(row.total, total) for name, row in matches.items()}
-        raise SeveralFunctionsError(options.function, costs)
-    chosen = {named[row].key for row in found}
-    return [row.key for row in rows if row.key in chosen]
+        share_by_name = {name: format_percent(row.total, total) for name, row in row_by_name.items()}
+        raise SeveralFunctionsError(options.function, share_by_name)
+    chosen_keys = {candidates[row].key for row in matching_rows}
+    return [row.key for row in rows if row.key in chosen_keys]
 
 
 def function_of_frame(frames: LocationFrames, functions: list[Key]) -> I64:
-    """Return (frames,) the index of each frame's function, −1 for others."""
+    """Return (frames,) the index in ``functions`` of each frame's function, −1 for frames of other functions."""
     index = {key: row for row, key in enumerate(functions)}
     keys = zip(frames.name, frames.object, strict=True)
     return np.fromiter((index.get(key, -1) for key in keys), np.int64, len(frames))

@@ -1,11 +1,13 @@
 """Extents and bytes of the functions in a profile's objects, and starts of symbols for text like ``main+0x10``.
 
-- Most code is in ELF files.
-- JIT-compiled code is in a jitdump. Functions are found by their offset in that file, and shown at the address where
-  they were loaded.
-- Kernel code comes from a copy of the kernel's memory (kcore), else from its ELF file (vmlinux). The copy is preferred
-  because a kernel patches its own code at boot (alternatives, static keys). Source of truth: tools/perf/util/symbol.c
-  dso__load_kernel_sym.
+Where the code is, and what its addresses are, depends on the object:
+
+- Most code is in ELF files; addresses are those of the file (svma).
+- JIT-compiled code is in a jitdump. Functions are identified by their offset in that file, because several functions
+  may have been loaded at one address, one after another. They are displayed at their load address.
+- Kernel code comes from a copy of the kernel's memory (kcore), else from its ELF file (vmlinux); addresses are as
+  recorded. The copy is preferred because a kernel patches its own code at boot (alternatives, static keys). Source of
+  truth: dso__load_kernel_sym in tools/perf/util/symbol.c.
 """
 
 import contextlib
@@ -51,8 +53,8 @@ class _KernelCode:
         """Return (n,) start and end of the function at each address; both 0 if unknown."""
         if self._vmlinux_and_slide is None or self._is_module:
             return self._kallsyms.extents(address)
-        file, moved = self._vmlinux_and_slide
-        slide = np.uint64(moved)
+        file, slide_bytes = self._vmlinux_and_slide
+        slide = np.uint64(slide_bytes)
         start, end = ElfNames(ObjectFiles([file]), self._context.diagnostics).extents(address - slide)
         return np.where(end > 0, start + slide, start), np.where(end > 0, end + slide, end)
 
@@ -60,8 +62,8 @@ class _KernelCode:
         """Return machine and bytes at a recorded address. Raises ObjectError if no file has them."""
         for path in filter(is_file, self._copies()):
             with contextlib.suppress(ObjectError):
-                core = open_elf(path)
-                return core.machine, whole_code(core, start, end - start)
+                kcore = open_elf(path)
+                return kcore.machine, whole_code(kcore, start, end - start)
         if self._vmlinux_and_slide is None or self._is_module:
             raise ObjectError(MISSING)
         file, slide = self._vmlinux_and_slide
@@ -69,7 +71,7 @@ class _KernelCode:
 
     @cached_property
     def _vmlinux_and_slide(self) -> tuple[ElfObject, int] | None:
-        """Return the kernel's ELF file, and how far the kernel was loaded from its linked address (KASLR)."""
+        """Return the kernel's ELF file, and how many bytes above its linked address the kernel was loaded (KASLR)."""
         files = self._vmlinux.files if self._has_vmlinux else None
         if files is None or files.symbols is None:
             return None
@@ -80,8 +82,8 @@ class _KernelCode:
         context = self._context
         if context.session.kcore_dir:
             yield Path(context.session.kcore_dir) / "kcore"
-        same = context.kernel_build_id and running_kernel_build_id() == context.kernel_build_id
-        if same and context.options.symfs is None:
+        is_same_kernel = context.kernel_build_id and running_kernel_build_id() == context.kernel_build_id
+        if is_same_kernel and context.options.symfs is None:
             yield host_path(KCORE)
 
 
@@ -89,7 +91,7 @@ _NO_OFFSET = np.uint64(2**64 - 1)
 
 
 class DumpedCode:
-    """Functions in one dump; functions that replaced one another at an address have different file offsets."""
+    """The functions in one jitdump, identified by file offset."""
 
     def __init__(self, context: Context, dso: Dso) -> None:
         self._dso, self._arch = dso, context.session.arch
@@ -98,6 +100,7 @@ class DumpedCode:
     def extents(self, offset: U64) -> tuple[U64, U64]:
         """Return (n,) start and end of the function at each file offset; both 0 if there is none."""
         row = self._pieces.find(offset)
+        # the appended zeros are for row −1, no function
         start, size = np.append(self._pieces.start, np.uint64(0)), np.append(self._pieces.size, np.uint64(0))
         return start[row], start[row] + size[row]
 
@@ -120,24 +123,30 @@ class DumpedCode:
         return machine, data
 
     def displacement(self, start: int) -> int:
-        """Return the first load address minus the file offset of a function, modulo 2**64."""
+        """Return a function's load address minus its file offset ``start``, modulo 2**64; 0 for an unknown function.
+
+        A function that was moved has several load addresses; the first one counts.
+        """
         row = int(self._pieces.find(as_uint64([start]))[0])
         if row < 0:
             return 0
         code = self._pieces.codes[row]
         return (code.load_address - code.offset) % 2**64
 
-    def offsets_of(self, address: U64) -> U64:
-        """Return the file offset of the code loaded at each address; 2**64 - 1 if no function or several were there.
+    def file_offsets(self, address: U64) -> U64:
+        """Return the file offset of the code loaded at each address: (n,) → (n,).
 
-        For each address, `_up_to` counts the functions that began and those that ended up to there. If one more began
-        than ended, one function is open, and the difference of the sums is that function's displacement.
+        It is 2**64 - 1 if no function, or more than one in the course of time, was loaded at the address.
+
+        For each address, count the functions that begin, and those that end, at or below it. If one more begins than
+        ends, exactly one function contains the address. Then the sum over the functions that begin, minus the sum over
+        those that end, leaves that function's own value: the distance from its load address to its file offset.
         """
         codes = self._pieces.codes
-        first = as_uint64([code.load_address for code in codes])
-        moved = self._pieces.start - first
-        begun, sum_of_begun = _up_to(address, first, moved)
-        ended, sum_of_ended = _up_to(address, first + self._pieces.size, moved)
+        load_address = as_uint64([code.load_address for code in codes])
+        address_to_offset = self._pieces.start - load_address  # modulo 2**64
+        begun, sum_of_begun = _count_and_sum_up_to(address, load_address, address_to_offset)
+        ended, sum_of_ended = _count_and_sum_up_to(address, load_address + self._pieces.size, address_to_offset)
         return np.where(begun - ended == 1, address + sum_of_begun - sum_of_ended, _NO_OFFSET)
 
     @cached_property
@@ -149,26 +158,27 @@ class DumpedCode:
         return CodeByOffset(self._dump or JitDump(0, False, ()))
 
 
-def _up_to(address: U64, bounds: U64, numbers: U64) -> tuple[I64, U64]:
-    """Count the ``bounds`` at or below each address, and sum up their ``numbers`` modulo 2**64.
+def _count_and_sum_up_to(address: U64, bounds: U64, summands: U64) -> tuple[I64, U64]:
+    """Count the ``bounds`` at or below each address, and add up their ``summands``, modulo 2**64.
 
-    Shapes: ``address`` (n,), ``bounds`` and ``numbers`` (m,); returns (n,) and (n,).
+    Shapes: ``address`` (n,), ``bounds`` and ``summands`` (m,); returns (n,) and (n,).
     """
     order = argsort(bounds)
     count = searchsorted(bounds[order], address, "right")
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(numbers[order], dtype=np.uint64)])
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(summands[order], dtype=np.uint64)])
     return count, sums[count]
 
 
 _IN_MEMORY = "its code was only in memory, not in a file"
-_LEFT_OUT = "it has zeros in place of code, like the objects in a bundle of symbols alone"
+_ZEROED = "it has zeros in place of code, like the objects in a bundle of symbols alone"
 _IN_FILES = (DsoKind.FILE, DsoKind.VDSO)
 
 
 class ObjectCode:
     """The code of one object of a profile.
 
-    Its addresses are those of the ELF file; for the kernel, recorded addresses; for jitdumps, file offsets.
+    Its *addresses* are those of the ELF file; for the kernel and modules, recorded addresses; for jitdumps, file
+    offsets. *Displayed* addresses differ from them only for jitdumps: there they are load addresses.
     """
 
     def __init__(self, profile: Profile, context: Context, resolver: ObjectResolver, mapped: MappedObject) -> None:
@@ -176,17 +186,17 @@ class ObjectCode:
         self._found = find_files(context, mapped)
         self._dso = dso_of(profile, mapped, self._found)
         self.address: U64 = addresses_of(profile, mapped, self._found)[::2]
-        """The address of each of ``mapped.locations``."""
+        """(locations,) the lookup address of each of ``mapped.locations``."""
         self._kernel = None if mapped.key.kind in (*_IN_FILES, DsoKind.ANONYMOUS) else _KernelCode(context, self._dso)
         self._dump = DumpedCode(context, self._dso) if JitdumpSource(context).covers(self._dso) else None
 
     def extents(self, address: U64) -> tuple[U64, U64]:
         """Return (n,) start and end of the function at each address; both 0 if unknown."""
-        special = self._kernel or self._dump
-        if special is not None:
-            return special.extents(address)
+        other_code = self._kernel or self._dump
+        if other_code is not None:
+            return other_code.extents(address)
         start, end = ElfNames(self._found, self._context.diagnostics).extents(address)
-        unknown = flatnonzero(end == 0)
+        unknown = flatnonzero(end == 0)  # rows
         start[unknown], end[unknown] = _go_extents(self._found, address[unknown])
         return start, end
 
@@ -195,31 +205,33 @@ class ObjectCode:
 
         Raises ObjectError with the reason if it cannot be read.
         """
-        special = self._kernel or self._dump
-        if special is not None:
-            return special.read(start, end)
+        other_code = self._kernel or self._dump
+        if other_code is not None:
+            return other_code.read(start, end)
         code = self._code()
         data = whole_code(code, start, end - start)
         if data and not any(data):
-            raise ObjectError(f"{code.name}: {_LEFT_OUT}")
+            raise ObjectError(f"{code.name}: {_ZEROED}")
         return code.machine, data
 
     def displacement(self, start: int) -> int:
-        """Return how much larger the displayed address of a function is than its address, modulo 2**64."""
+        """Return the displayed address of the function at address ``start`` minus ``start``, modulo 2**64."""
         return self._dump.displacement(start) if self._dump is not None else 0
 
     def addresses_of_shown(self, shown: U64) -> U64:
-        """Return (n,) the object's addresses for displayed ones: the reverse of ``displacement``."""
-        return self._dump.offsets_of(shown) if self._dump is not None else shown
+        """Convert displayed addresses (n,) to addresses of the object (n,), the reverse of ``displacement``."""
+        return self._dump.file_offsets(shown) if self._dump is not None else shown
 
     def functions_at(self, address: U64) -> tuple[ListArray, Sequence[FunctionRow]]:
-        """Return rows of (function, line) for each address, innermost first, and the functions that they number.
+        """Return the frames of each address, innermost first, and the functions that the frames refer to.
 
-        ``address`` must be sorted and unique.
+        The frames are a list array (n,) of pairs: row of the functions, line number. ``address`` (n,) must be sorted
+        and unique.
         """
         return self._resolver.functions_at(self._dso, address)
 
     def _code(self) -> ElfObject:
+        """Return the ELF file with the object's code. Raises ObjectError if there is none."""
         if self.mapped.key.kind is DsoKind.ANONYMOUS:
             raise ObjectError(_IN_MEMORY)
         if self._found.code is not None:
@@ -235,36 +247,40 @@ def _go_extents(found: ObjectFiles, address: U64) -> tuple[U64, U64]:
     start, end = np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
     table = go_functions(found.code) if found.code is not None and has_go_table(found.code) else None
     rows: I64 = table.find(address) if table is not None else minus_ones(len(address))
-    for number, row in enumerate(rows.tolist()):
+    for index, row in enumerate(rows.tolist()):
         function = table.function(row) if table is not None and row >= 0 else None
-        following = table.function(row + 1) if table is not None and 0 <= row < len(table) - 1 else None
-        if function is not None and following is not None:
-            start[number], end[number] = function.entry, following.entry
+        next_function = table.function(row + 1) if table is not None and 0 <= row < len(table) - 1 else None
+        if function is not None and next_function is not None:
+            start[index], end[index] = function.entry, next_function.entry
     return start, end
 
 
-def symbol_starts(profile: Profile, context: Context, sources: Sequence[type[SymbolSource]]) -> U64:
+def symbol_starts(profile: Profile, context: Context, symbol_sources: Sequence[type[SymbolSource]]) -> U64:
     """Return (locations,) the recorded address at which each location's symbol begins; 0 if unknown."""
-    resolver = ObjectResolver(profile, context, [source(context) for source in sources])
+    resolver = ObjectResolver(profile, context, [source(context) for source in symbol_sources])
     starts = np.zeros(len(profile.locations), np.uint64)
     named = np.diff(profile.locations.line_offsets) > 0
     for mapped in mapped_objects(profile, context.session, named):
         lookup = profile.locations.lookup[mapped.locations]
         if mapped.key.kind is DsoKind.ANONYMOUS:
-            starts[mapped.locations] = _map_starts(context, mapped, lookup)
+            starts[mapped.locations] = _perf_map_starts(context, mapped, lookup)
             continue
         code = ObjectCode(profile, context, resolver, mapped)
         begin, end = code.extents(code.address)
-        # the lookup address (return address − 1) may be in padding; the return address is then in the next symbol
-        back = profile.locations.address[mapped.locations] - lookup
-        rows = flatnonzero((end == begin) & (back > 0))
-        begin[rows], end[rows] = code.extents(code.address[rows] + back[rows])
+        # A lookup address, which is one byte before a return address, may be in the padding between two symbols. Then
+        # the return address itself is the start of the second symbol.
+        bytes_back = profile.locations.address[mapped.locations] - lookup
+        rows = flatnonzero((end == begin) & (bytes_back > 0))
+        begin[rows], end[rows] = code.extents(code.address[rows] + bytes_back[rows])
         starts[mapped.locations] = np.where(end > begin, lookup - (code.address - begin), np.uint64(0))
     return starts
 
 
-def _map_starts(context: Context, mapped: MappedObject, address: U64) -> U64:
-    """Return (n,) starts of symbols in a JIT compiler's perf map; 0 if unknown."""
+def _perf_map_starts(context: Context, mapped: MappedObject, address: U64) -> U64:
+    """Return the start of the symbol that contains each address, from a JIT compiler's perf map; 0 if unknown.
+
+    Shapes: ``address`` (n,) in any order; returns (n,).
+    """
     starts = np.zeros(len(address), np.uint64)
     _, table = PerfMapSource(context).file(mapped.pid, address)
     if table is not None:

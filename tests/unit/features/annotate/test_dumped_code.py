@@ -101,4 +101,4 @@ def test_offsets_of_loaded_addresses(tmp_path_factory: pytest.TempPathFactory, p
     for address in asked.tolist():
         held = [one for one in parse_jitdump(data, "").codes if one.address <= address < one.address + one.size]
         expected.append(address - held[0].address + held[0].offset if len(held) == 1 else 2**64 - 1)
-    assert code.offsets_of(asked).tolist() == expected
+    assert code.file_offsets(asked).tolist() == expected

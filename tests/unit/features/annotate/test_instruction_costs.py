@@ -103,7 +103,7 @@ def test_both_syntaxes() -> None:
 
 
 def test_few_places_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instruction_costs, "MOST_COPIES", 0)
+    monkeypatch.setattr(instruction_costs, "MAX_COPIES", 0)
     one = function(listed(function="walk", assembly=True), "walk")
     assert (one.copy_count, one.code) == (1, ())
 

@@ -8,7 +8,7 @@ import pytest
 
 from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.features.annotate.source_lines import Sources
+from perf2x.features.annotate.source_lines import SourceLines
 from perf2x.model.annotate_options import ListingOptions
 from perf2x.reader import open_recording
 from perf2x.symbolizer.make_object_finder import make_finder
@@ -153,8 +153,8 @@ def test_lines_of_no_object_of_this_machine(machine: Path, tmp_path: Path) -> No
     def text_at(*locations: int) -> str:
         finder = make_finder(options, diagnostics)
         context = Context(options, opened.session, finder, diagnostics, recorded=recorded)
-        sources = Sources(profile, context, ListingOptions(as_recorded=True))
-        return sources.around(SOURCE, [20], np.array(locations, np.int64))[0].get(20, "")
+        sources = SourceLines(profile, context, ListingOptions(as_recorded=True))
+        return sources.lines_around(SOURCE, [20], np.array(locations, np.int64))[0].get(20, "")
 
     assert not text_at(0)
     put(machine, INLINES, (DATA / "demo" / "inlines").read_bytes())
