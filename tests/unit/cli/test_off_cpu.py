@@ -204,7 +204,7 @@ def test_measured_waits_in_a_profile(measured: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.shared
-def test_sched_switch_samples() -> None:
+def test_sched_read_switch_samples() -> None:
     from tests.support.recordings import DEFERRED
 
     path = DEFERRED / "32_sched_switch_defer" / "perf.data"

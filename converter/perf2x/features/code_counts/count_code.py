@@ -1,6 +1,6 @@
 """Counts branches and samples in one object in a second pass over the samples, for formats that compilers read.
 
-The object is the one named by the user, or the one with most samples.
+The object is the one that the user named, or else the one with the most samples.
 """
 
 import re
@@ -50,35 +50,35 @@ class _CountedObject(Frozen):
 def _counted_object(history: ProcessHistory, profile: Profile, typed: str) -> _CountedObject:
     """Find the object that the user means by ``typed``: a path, its last part, or the beginning of a build id.
 
-    "" stands for the object with most samples; a runtime such as libc is chosen only if no other object has samples.
-    Raises OptionError if no object or several match.
+    "" means the object with the most samples; a runtime library such as libc is chosen only if no other object has
+    samples. Raises OptionError if no object or several match.
     """
-    mapped = _mapped_files(history)
+    mmap_rows = _mapped_files(history)
     samples = _samples_by_object(profile)
-    keys = sorted(mapped, key=lambda key: (not samples[key] or is_runtime("", key[0]), -samples[key], key))
-    found = [key for key in keys if _names_object(typed, *key)] if typed else keys[:1]
-    if not found:
-        raise OptionError(no_such("object", typed, [name for name, _ in keys]))
-    if len(found) > 1:
-        raise OptionError(f"{typed!r} means several objects: {', '.join(map(_in_full, found))}")
-    return _CountedObject(*found[0], as_int64(mapped[found[0]]))
+    objects = sorted(mmap_rows, key=lambda key: (not samples[key] or is_runtime("", key[0]), -samples[key], key))
+    matching = [key for key in objects if _is_meant(typed, *key)] if typed else objects[:1]
+    if not matching:
+        raise OptionError(no_such("object", typed, [name for name, _ in objects]))
+    if len(matching) > 1:
+        raise OptionError(f"{typed!r} means several objects: {', '.join(map(_name_and_build_id, matching))}")
+    return _CountedObject(*matching[0], as_int64(mmap_rows[matching[0]]))
 
 
 def _mapped_files(history: ProcessHistory) -> dict[tuple[str, str], list[int]]:
-    """Return the mmap rows of each (file, build id) that programs mapped."""
-    mapped: dict[tuple[str, str], list[int]] = {}
+    """Return, by (path, build id) of each mapped file, its rows of ``ProcessHistory.mmaps``; without the kernel's."""
+    mmap_rows: dict[tuple[str, str], list[int]] = {}
     for row in flatnonzero(~is_kernel_mapping(history.mmaps)).tolist():
         name = history.mmaps.filename[row]
         if is_real_path(name):
-            mapped.setdefault((name, history.mappings.build_ids[row]), []).append(row)
-    return mapped
+            mmap_rows.setdefault((name, history.mappings.build_ids[row]), []).append(row)
+    return mmap_rows
 
 
 def _samples_by_object(profile: Profile) -> Counter[tuple[str, str]]:
-    """Return the number of samples whose innermost frame is in an object, by its (file, build id)."""
-    leaf = np.append(profile.stacks.location, -1)[profile.samples.stack]
-    mapping = np.append(profile.locations.mapping, -1)[leaf]
-    count = zeros(len(profile.mappings) + 1)
+    """Return the number of samples whose innermost frame is in an object, by the object's (path, build id)."""
+    location = np.append(profile.stacks.location, -1)[profile.samples.stack]
+    mapping = np.append(profile.locations.mapping, -1)[location]
+    count = zeros(len(profile.mappings) + 1)  # the last entry is for samples outside all mappings, −1
     np.add.at(count, mapping, profile.samples.count)
     samples: Counter[tuple[str, str]] = Counter()
     for row, (name, build_id) in enumerate(zip(profile.mappings.filename, profile.mappings.build_id, strict=True)):
@@ -86,14 +86,18 @@ def _samples_by_object(profile: Profile) -> Counter[tuple[str, str]]:
     return samples
 
 
-def _names_object(typed: str, path: str, build_id: str) -> bool:
+def _is_meant(typed: str, path: str, build_id: str) -> bool:
+    """Return whether ``typed`` is the path, its last part, or the beginning of the build id.
+
+    The path may end in `` (deleted)``, which the kernel adds to deleted files; the user may leave that out.
+    """
     undeleted = without_deleted(path)
     if typed in (path, undeleted, undeleted.rpartition("/")[2]):
         return True
     return bool(_BUILD_ID.fullmatch(typed)) and build_id.startswith(typed)
 
 
-def _in_full(key: tuple[str, str]) -> str:
+def _name_and_build_id(key: tuple[str, str]) -> str:
     name, build_id = key
     return f"{name} (build id {build_id})" if build_id else name
 
@@ -105,9 +109,10 @@ def count_code(
 
     Raises OptionError if there is no such object, its file is not found, or nothing was counted in it.
     """
+    # diagnostics that nobody reads, because the first pass has counted the same problems
     history = build_process_history(recording.session, recording.sideband, Diagnostics())
     counted = _counted_object(history, profile, request.object)
-    found = _files_of(counted, recording, context)
+    files = _files_of(counted, recording, context)
     counter = CodeCounter(history, counted.mmap_rows, request)
     with context.stages.stage("count"):
         events = unique(profile.samples.event)
@@ -118,7 +123,9 @@ def count_code(
         raise SettingError(
             f"no branch or sample was recorded in {counted.filename}; choose another object with ", "object"
         )
-    code = found.code
+    # Addresses were counted as file offsets. All offsets outside the segments become one address, EXTERNAL, so the
+    # counts are summed once more.
+    code = files.code
     assert code is not None
     columns = {name: _svma_of(getattr(branches, name), code) for name in ("source", "target", "next")}
     counts = CodeCounts(
@@ -127,19 +134,25 @@ def count_code(
         sum_branches([replace(branches, **columns)]),
         sum_addresses([replace(samples, address=_svma_of(samples.address, code))]),
     )
-    return _with_lines(counts, profile, recording, found, context, request.gcc) if request.lines else counts
+    return _with_lines(counts, profile, recording, files, context, request.gcc) if request.lines else counts
 
 
 def _with_lines(
-    counts: CodeCounts, profile: Profile, recording: Recording, found: ObjectFiles, context: LoadContext, gcc: int
+    counts: CodeCounts,
+    profile: Profile,
+    recording: Recording,
+    files: ObjectFiles,
+    context: LoadContext,
+    gcc_version: int,
 ) -> CodeCounts:
+    """Add counts by source line; ``gcc_version`` as in CodeRequest."""
     from perf2x.symbolizer.counts.line_profile import count_lines
     from perf2x.symbolizer.symbol_options import SymbolOptions
 
     options = context.options.symbols or SymbolOptions()
     facts = context.symbol_facts(profile, recording, options)
     with context.stages.stage("lines"):
-        return count_lines(facts, found, counts, gcc)
+        return count_lines(facts, files, counts, gcc_version)
 
 
 def _files_of(counted: _CountedObject, recording: Recording, context: LoadContext) -> ObjectFiles:
@@ -147,20 +160,20 @@ def _files_of(counted: _CountedObject, recording: Recording, context: LoadContex
 
     Raises OptionError if the program itself is missing: its program headers map file offsets to addresses.
     """
-    files = RecordedFiles(recording.session, recording.sideband.mmaps)
-    found = context.finder.find(counted.filename, bytes.fromhex(counted.build_id), recorded=files)
-    if found.code is None:
+    recorded_files = RecordedFiles(recording.session, recording.sideband.mmaps)
+    files = context.finder.find(counted.filename, bytes.fromhex(counted.build_id), recorded=recorded_files)
+    if files.code is None:
         raise SettingError(
-            f"{counted.filename}: {found.reason or 'its code is missing'}; this format needs the program itself (",
+            f"{counted.filename}: {files.reason or 'its code is missing'}; this format needs the program itself (",
             "symfs", ", ", "archives", "), or ", "object", " for another one",
         )  # fmt: skip
-    return found
+    return files
 
 
 def _svma_of(offset: U64, code: ElfObject) -> U64:
-    """Return (n,) the ELF address (svma) of each file offset.
+    """Return (n,) the address in the ELF file (svma) of each file offset.
 
-    NOT_RECORDED stays; offsets outside all segments, and EXTERNAL, become EXTERNAL.
+    NOT_RECORDED stays. EXTERNAL stays, too, and offsets outside all segments become EXTERNAL.
     """
     address, is_code = code.svma(offset)
     return np.where(is_code, address, np.where(offset == NOT_RECORDED, NOT_RECORDED, EXTERNAL))

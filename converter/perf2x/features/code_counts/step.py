@@ -1,4 +1,4 @@
-"""Second pass over the samples for formats that compilers read."""
+"""Counts branches and samples in one object's code, in a second pass, for formats that compilers read."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ def _count_code(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _check(options: "LoadOptions", files: Sequence[str]) -> None:
-    """Refuse options that only affect stacks."""
+    """Refuse options that only affect stacks, and counts by line without symbols."""
     code = options.of(CodeSettings).code
     if code is not None:
         from perf2x.kernel.options_for_format import refuse_unhonoured

@@ -11,44 +11,47 @@ from msgspec.structs import replace
 from perf2x.base.columnar import I32, I64, as_int64, cumsum, flatnonzero, rows_by, unique
 from perf2x.errors import SettingError
 from perf2x.features.latency.running_threads import cpus_of, parallelism_at, running_threads
-from perf2x.features.schedule.schedule import has_samples_only, has_schedule
+from perf2x.features.schedule.schedule import has_only_sampled_switches, has_schedule
 from perf2x.model.filters.sample_filters import check_timed
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters
 from perf2x.model.profile import Profile, keep_samples
 from perf2x.model.recording import Recording
 
+# Prefix of the names of events whose values are latencies.
 _PREFIX = "latency:"
-"""Prefix of the names of events whose values are latencies."""
+# Number of binary digits with which fractions are carried from one sample to the next.
 _FRACTION = 20
-"""Bits of the fractions that are carried from one sample to the next."""
 
 
 def with_latency(
     profile: Profile,
     recording: Recording,
-    how: str,
+    mode: str,
     levels: tuple[int, ...],
     pids: tuple[int, ...],
     unmatched: UnmatchedFilters,
 ) -> Profile:
-    """Add the number of running threads over time, and unless ``how`` is empty, a column of latencies to the samples.
+    """Add the number of running threads over time to the profile, and a column of latencies to its samples.
 
-    - ``levels``: keep only samples taken while so many threads ran; empty: keep all.
+    - ``mode``: the setting ``latency``; if it is empty, no column is added.
+    - ``levels``: keep only samples taken while one of these numbers of threads ran; empty: keep all.
     - ``pids``: count only threads of these processes; empty: of all.
 
-    Raises OptionError if the recording has no context switches. Levels without samples are reported to ``unmatched``.
+    Raises OptionError if the recording has no context switches. If no sample is at one of the levels, this is reported
+    to ``unmatched``.
     """
-    _check_is_recorded(profile, recording, "latency" if how else "parallelism")
+    _check_is_recorded(profile, recording, "latency" if mode else "parallelism")
     running = running_threads(profile, recording, pids)
     parallelism = parallelism_at(running, profile.samples.times, cpus_of(recording))
     profile = replace(profile, running=running)
     if levels:
         rows = _rows_at_levels(parallelism, levels, unmatched)
         profile, parallelism = keep_samples(profile, rows), parallelism[rows]
-    return _with_latencies(profile, parallelism) if how else profile
+    return _with_latencies(profile, parallelism) if mode else profile
 
 
 def _check_is_recorded(profile: Profile, recording: Recording, setting: str) -> None:
+    """Raise OptionError, which names the ``setting``, if the number of running threads is unknown."""
     if profile.samples.wait is not None:
         raise SettingError("", setting, ": it only concerns running threads; leave out ", "off_cpu")
     check_timed(setting, profile, recording)
@@ -56,7 +59,7 @@ def _check_is_recorded(profile: Profile, recording: Recording, setting: str) -> 
     if not has_schedule(recording):
         reason = " does not show how many threads ran; record with: perf record --switch-events"
         reason += " (perf 6.15 and later: --latency), or -e sched:sched_switch -a"
-    elif has_samples_only(recording):
+    elif has_only_sampled_switches(recording):
         reason = " has only some of its context switches, as -F samples sched:sched_switch, too; "
         reason += "record with: perf record --switch-events"
     if reason:
@@ -64,6 +67,7 @@ def _check_is_recorded(profile: Profile, recording: Recording, setting: str) -> 
 
 
 def _rows_at_levels(parallelism: I32, levels: tuple[int, ...], unmatched: UnmatchedFilters) -> I64:
+    """Return the rows of ``parallelism`` (samples,) that are one of ``levels``; if there are none, tell ``unmatched``."""
     rows = flatnonzero(np.isin(parallelism, levels))
     if len(rows):
         unmatched.matched("parallelism", levels)
@@ -75,28 +79,31 @@ def _rows_at_levels(parallelism: I32, levels: tuple[int, ...], unmatched: Unmatc
 
 
 def _with_latencies(profile: Profile, parallelism: I32) -> Profile:
-    """Add the column ``latency``: values divided by ``parallelism``; of waits unchanged, of the idle task 0."""
+    """Add the column ``latency``: values divided by ``parallelism`` (samples,).
+
+    Values of waits are not divided, because no running thread shares that time. The idle task has latency 0.
+    """
     samples = profile.samples
     latency = samples.value.copy()
     for event, rows in rows_by(samples.event):
         if not profile.events[event].is_wait:
-            latency[rows] = divided(samples.value[rows], as_int64(parallelism[rows]))
+            latency[rows] = divide(samples.value[rows], as_int64(parallelism[rows]))
     latency[(profile.threads.tid == 0)[samples.thread]] = 0
     return replace(profile, samples=replace(samples, latency=latency))
 
 
-def divided(value: I64, parallelism: I64) -> I64:
-    """Return (n,) ``value / parallelism`` as whole numbers whose sum is right.
+def divide(value: I64, parallelism: I64) -> I64:
+    """Return (n,) ``value / parallelism`` as integers, whose sum is nearly exact.
 
     Fractions are carried to the next sample: values 1, 1, 1, 1 at a parallelism of 2 become 0, 1, 0, 1.
     """
-    whole, rest = np.divmod(value, parallelism)
-    carried = cumsum((rest << _FRACTION) // parallelism) >> _FRACTION
-    return whole + np.diff(carried, prepend=0)
+    quotient, remainder = np.divmod(value, parallelism)
+    carried_sum = cumsum((remainder << _FRACTION) // parallelism) >> _FRACTION
+    return quotient + np.diff(carried_sum, prepend=0)
 
 
 def latency_as_value(profile: Profile) -> Profile:
-    """Replace values by latencies, and rename the events accordingly."""
+    """Replace values by latencies, and put ``latency:`` before the names of events; without latencies, do nothing."""
     if profile.samples.latency is None:
         return profile
     samples = replace(profile.samples, value=profile.samples.latency, latency=None)

@@ -1,4 +1,7 @@
-"""``--value latency`` and ``--parallelism``: how many threads ran when samples were taken; over time, for timelines."""
+"""``--value latency`` and ``--parallelism``: divides or selects samples by how many threads ran when each was taken.
+
+Timelines with context switches also get the number of running threads over time.
+"""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -20,7 +23,7 @@ class _Parallelism(FeatureSettings):
     NEEDS_TIMES = True
 
     latency: Annotated[Literal["", "value", "beside"], Setting(group=STACKS, asks="records")] = ""
-    """Divide values by the number of running threads: ``value`` replaces the values, ``beside`` adds samples.latency.
+    """Divide values by the number of running threads: ``value`` replaces the values, ``beside`` adds a column, latency.
 
     Empty: do neither.
     """
@@ -54,7 +57,7 @@ def _count_threads(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _drop_unused(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Remove unused rows from the tables."""
+    """Remove rows of tables that no sample uses, after samples were selected by the number of running threads."""
     if not run.options.of(_Parallelism).parallelism:
         return loaded
     from perf2x.model.transforms.drop_unused import compact

@@ -1,6 +1,6 @@
-"""Computes the spans of waits, inserts waits into a profile as samples, and sums them up for the summary.
+"""Computes from when to when threads waited, adds these waits to a profile as samples, and sums them up.
 
-A wait lasts from a switch out until the thread is back on a CPU.
+A wait lasts from a thread's switch out until it is back on a CPU.
 """
 
 from collections.abc import Sequence
@@ -36,14 +36,14 @@ from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
 class WaitSpans(ColumnTable):
     """One row per wait, which lasts from ``since`` to ``until`` (ns)."""
 
-    departure: I64
-    """The switch out with which the wait begins: a row of Schedule.left."""
+    switch_out: I64
+    """The switch out with which the wait begins: a row of ``Schedule.switches_out``."""
     since: U64
     until: U64
     is_guessed: Bools
-    """Whether no record shows when the thread was back; ``until`` is then the latest possible time."""
+    """Whether the wait may have ended before ``until``, because no record shows when the thread was back."""
     is_open: Bools
-    """Whether the recording ended before the wait did."""
+    """Whether nothing shows that the thread was back before the recording ended."""
 
     @property
     def duration(self) -> I64:
@@ -52,56 +52,61 @@ class WaitSpans(ColumnTable):
         return as_int64(duration)
 
 
-def spans_of(schedule: Schedule, sampled: ThreadTimes) -> WaitSpans:
+def wait_spans(schedule: Schedule, sampled: ThreadTimes) -> WaitSpans:
     """Return the wait after each switch out; waits of one thread do not overlap.
 
-    A wait ends when a record shows the thread's switch in. Without such a record, the wait ends (as a guess) when the
-    thread leaves its CPU once more, exits or, if switches out are samples of sched_switch, is sampled (``sampled``): it
-    was back by then. If nothing shows that the thread was back, it waits until the end of the recording.
+    A wait ends when a record shows the thread's switch in. Without such a record, the end is a guess: the time at which
+    something shows that the thread is back. That is its next switch out or its exit or, if switches out are samples of
+    sched_switch, its next sample (``sampled``: all samples of all threads). If nothing shows that the thread was back,
+    it waits until the end of the recording.
 
     ::
 
-        departures   ●───────────┐      ●────────┐         ●──────────
-        records                  back            exit                 end of the recording
+        switches out   ●───────────┐        ●────────┐       ●──────────
+        records                    switch in         exit               end of the recording
     """
-    left = schedule.left
+    switches_out = schedule.switches_out
     # if a thread has several switches out at the same time, the first one counts
-    departure = np.sort(group_rows([left.tid, as_int64(left.time)])[0])
-    start = ThreadTimes(left.tid[departure], left.time[departure])
-    later = ThreadTimes(start.tid, start.time + np.uint64(1))
-    entered = next_time(start, schedule.entered)
-    guess = np.minimum(next_time(later, start), next_time(start, schedule.exits))
-    if schedule.is_traced:
-        guess = np.minimum(guess, next_time(later, sampled))
+    first_rows = np.sort(group_rows([switches_out.tid, as_int64(switches_out.time)])[0])
+    start = ThreadTimes(switches_out.tid[first_rows], switches_out.time[first_rows])
+    just_after = ThreadTimes(start.tid, start.time + np.uint64(1))
+    time_in = next_time(start, schedule.switches_in)
+    guessed_time = np.minimum(next_time(just_after, start), next_time(start, schedule.exits))
+    if schedule.switches_are_samples:
+        guessed_time = np.minimum(guessed_time, next_time(just_after, sampled))
     end = np.maximum(start.time, np.uint64(schedule.end))
-    until = np.minimum(np.minimum(entered, guess), end)
-    is_open = (entered > end) & (guess > end)
-    # of threads whose switches in are never recorded, the last wait may have ended before the recording did
-    never_enters = np.full(len(departure), schedule.is_traced, np.bool_) & ~np.isin(start.tid, schedule.entered.tid)
-    is_guessed = np.where(is_open, never_enters, guess < entered)
-    spans = WaitSpans(departure, start.time, until, is_guessed, is_open)
+    until = np.minimum(np.minimum(time_in, guessed_time), end)
+    is_open = (time_in > end) & (guessed_time > end)
+    # Threads whose switches in are never recorded, because only selected threads were recorded: their last wait may
+    # have ended before the recording did.
+    never_enters = np.full(len(first_rows), schedule.switches_are_samples, np.bool_) & ~np.isin(
+        start.tid, schedule.switches_in.tid
+    )
+    is_guessed = np.where(is_open, never_enters, guessed_time < time_in)
+    spans = WaitSpans(first_rows, start.time, until, is_guessed, is_open)
     return take_rows_of(spans, ~is_open | (until > start.time))
 
 
-def clipped(spans: WaitSpans, ranges: Sequence[Range]) -> WaitSpans:
-    """Return the parts of waits within time ranges, in order of time; the whole waits if there are no ranges."""
+def cut_to_ranges(spans: WaitSpans, ranges: Sequence[Range]) -> WaitSpans:
+    """Return the parts of waits that lie within time ranges, in order of time; without ranges, the waits unchanged."""
     if not ranges:
         return spans
     joined = join_tables([_within(spans, first, min(last, LAST_TIME - 1)) for first, last in ranges])
-    return take_rows_of(joined, lexsort((joined.departure, joined.since)))
+    return take_rows_of(joined, lexsort((joined.switch_out, joined.since)))
 
 
-def _within(spans: WaitSpans, first: int, last: int) -> WaitSpans:
-    since = np.maximum(spans.since, np.uint64(first))
-    until = np.minimum(spans.until, np.uint64(last + 1))
-    begins_inside = (spans.since >= np.uint64(first)) & (spans.since <= np.uint64(last))
+def _within(spans: WaitSpans, range_first: int, range_last: int) -> WaitSpans:
+    """Cut waits to the time range from ``range_first`` to ``range_last`` (ns, both included); drop those outside it."""
+    since = np.maximum(spans.since, np.uint64(range_first))
+    until = np.minimum(spans.until, np.uint64(range_last + 1))
+    begins_inside = (spans.since >= np.uint64(range_first)) & (spans.since <= np.uint64(range_last))
     return take_rows_of(replace(spans, since=since, until=until), begins_inside | (until > since))
 
 
+# The synthetic frame that stands for an unknown stack.
 _WAITING = "[waiting]"
-"""The frame that stands for an unknown stack."""
+# The synthetic frame that is added to the stack of a preempted thread, as the innermost one.
 _PREEMPTED = "[preempted]"
-"""Innermost frame of a preempted thread."""
 
 
 class Waits(ColumnTable):
@@ -110,21 +115,23 @@ class Waits(ColumnTable):
     sample: I64
     """Row of Profile.samples that gives the wait its stack, −1 for none."""
     thread: I32
+    """Row of Profile.threads."""
     stack: I32
     """Row of Profile.stacks, −1 if unknown."""
     cpu: I32
+    """The CPU that the thread left, −1 if unknown."""
     since: U64
-    """ns"""
+    """Time (ns) at which the wait begins."""
     duration: I64
-    """ns"""
+    """Nanoseconds."""
     kind: U8
     """Values of the enumeration Wait."""
 
 
 def with_wait_frames(profile: Profile, waits: Waits) -> tuple[Profile, Waits]:
-    """Add synthetic frames: ``[waiting]`` in place of an unknown stack, ``[preempted]`` at the end of a preempted one.
+    """Add synthetic frames: ``[waiting]`` in place of an unknown stack, ``[preempted]`` to stacks of preempted threads.
 
-    ::
+    Stacks are written outermost frame first::
 
         stack              blocked            preempted
         main;loop          main;loop          main;loop;[preempted]
@@ -135,32 +142,32 @@ def with_wait_frames(profile: Profile, waits: Waits) -> tuple[Profile, Waits]:
     names = [name for name, rows in ((_WAITING, is_unknown), (_PREEMPTED, is_preempted)) if rows.any()]
     if not names:
         return profile, waits
-    grown, first_location = with_synthetic_frames(profile, names)
+    with_frames, first_location = with_synthetic_frames(profile, names)
     stack = waits.stack.copy()
     if is_unknown.any():
-        grown, stack[is_unknown] = _with_callee(grown, waits.stack[is_unknown], first_location)
+        with_frames, stack[is_unknown] = _with_callee(with_frames, waits.stack[is_unknown], first_location)
     if is_preempted.any():
         last_location = first_location + len(names) - 1
-        grown, stack[is_preempted] = _with_callee(grown, waits.stack[is_preempted], last_location)
-    return grown, replace(waits, stack=stack)
+        with_frames, stack[is_preempted] = _with_callee(with_frames, waits.stack[is_preempted], last_location)
+    return with_frames, replace(waits, stack=stack)
 
 
 def _with_callee(profile: Profile, callers: I32, location: int) -> tuple[Profile, I32]:
-    """Add a stack for each of ``callers`` (rows of stacks), which ends with a call of ``location``; return their rows.
+    """Add a stack for each caller: the caller's stack, plus ``location`` as the innermost frame.
 
-    For caller −1, the new stack has no other frame.
+    Also returns (callers,) the row of each new stack. ``callers``: rows of Profile.stacks; −1 is an empty stack.
     """
     parents, new_row = unique_inverse(callers)
-    old = profile.stacks
-    stacks = join_tables([old, Stacks(as_int32(parents), np.full(len(parents), location, np.int32))])
-    return replace(profile, stacks=stacks), as_int32(new_row.reshape(-1) + len(old))
+    old_stacks = profile.stacks
+    stacks = join_tables([old_stacks, Stacks(as_int32(parents), np.full(len(parents), location, np.int32))])
+    return replace(profile, stacks=stacks), as_int32(new_row.reshape(-1) + len(old_stacks))
 
 
 def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int) -> ProfileSamples:
-    """Merge the ``kept`` samples with the waits, which become samples of ``event``, in order of time."""
+    """Merge the samples that are ``kept`` (samples,) with the waits, which become samples of ``event``, by time."""
     samples = profile.samples
-    running = replace(samples, wait=np.full(len(samples), Wait.RAN, np.uint8))
-    waiting = ProfileSamples(
+    ran = replace(samples, wait=np.full(len(samples), Wait.RAN, np.uint8))
+    waits_as_samples = ProfileSamples(
         event=np.full(len(waits), event, np.int32),
         thread=waits.thread,
         stack=waits.stack,
@@ -173,19 +180,20 @@ def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int) -> P
         wait=waits.kind,
         fields=np.full(len(waits), -1, np.int32),
     )
-    joined = join_tables([take_rows_of(running, kept), waiting])
+    joined = join_tables([take_rows_of(ran, kept), waits_as_samples])
     return take_rows_of(joined, lexsort((joined.value, joined.stack, joined.event, joined.thread, joined.times)))
 
 
 def _taken_from_samples(column: AnyArray | None, waits: Waits) -> AnyArray | None:
-    """Return the values that waits have in a column of samples: that of the wait's sample, or 0 without a sample."""
+    """Return (waits,) the value of each wait in a column of samples: that of the wait's sample; 0 without a sample."""
     return None if column is None else np.append(column, column.dtype.type(0))[waits.sample]
 
 
-def report_of(waits: Waits, near_ns: int = 0, open_ns: int = 0) -> WaitReport:
-    """Sum up waits whose unknown stacks are still −1.
+def summarize_waits(waits: Waits, near_ns: int = 0, open_ns: int = 0) -> WaitReport:
+    """Sum up waits for the summary; unknown stacks must still be −1 (see `with_wait_frames`).
 
-    ``near_ns``: how old a sample may be to give a blocked thread its stack; ``open_ns``: time of waits without an end.
+    ``near_ns``: how old a sample may be to give a blocked thread's wait its stack. ``open_ns``: the time of waits that
+    were not over when the recording ended.
     """
     duration = waits.duration
     return WaitReport(

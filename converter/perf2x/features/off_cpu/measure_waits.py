@@ -1,11 +1,11 @@
-"""``--off-cpu``: waiting time by stack, from the time when a thread left its CPU until it came back.
+"""``--off-cpu``: waiting time by stack. A wait lasts from the time at which a thread leaves its CPU until it is back.
 
-Waits come from the first of these that the recording has:
+Waits come from the first of these sources that the recording has:
 
 - ``perf record --off-cpu``: samples of ``offcpu-time`` whose period is the waiting time (`_measured_waits`);
-- ``-e sched:sched_switch -g``: samples of switches out, with the thread's stack. The thread is back when a
-  context-switch record or the sched_switch of the thread before it on the CPU says so, and at the latest at its own
-  next sample or its exit (`_scheduled_waits`);
+- ``-e sched:sched_switch -g``: each sample is a switch out, with the thread's stack, and names the thread that gets the
+  CPU next (next_pid), which is back by that (`_scheduled_waits`). Context-switch records, if there are any, show this,
+  too. At its next sample or its exit, a thread must be back in any case;
 - ``--switch-events``: records of switches out and in, without stacks. A wait gets the stack of a sample shortly before
   the switch out (wait_stacks.py).
 """
@@ -21,19 +21,19 @@ from perf2x.errors import OptionError, SettingError
 from perf2x.features.off_cpu.insert_waits import (
     Waits,
     WaitSpans,
-    clipped,
+    cut_to_ranges,
     joined_samples,
-    report_of,
-    spans_of,
+    summarize_waits,
+    wait_spans,
     with_wait_frames,
 )
 from perf2x.features.off_cpu.wait_report import WaitReport
-from perf2x.features.off_cpu.wait_stacks import BLOCKED_SHARE, Owners, owners_by_nearness
+from perf2x.features.off_cpu.wait_stacks import BLOCKED_SHARE, StackSources, nearby_stack_sources
 from perf2x.features.schedule.schedule import (
-    SWITCH,
-    Departures,
+    SCHED_SWITCH,
+    SwitchesOut,
     has_schedule,
-    rows_called,
+    event_rows_named,
     sampling_intervals,
     schedule_of,
 )
@@ -44,33 +44,36 @@ from perf2x.model.profile import Profile, ProfileEvent, ProfileSamples, Wait
 from perf2x.model.recording import Recording
 from perf2x.model.value_limits import LAST_TIME
 
-_MEASURED = "offcpu-time"
-_OFF_CPU = "off-cpu"
-_WALL_CLOCK = "wall-clock"
+# The event of perf record --off-cpu, whose periods are waiting times.
+_OFFCPU_TIME = "offcpu-time"
+# The names that perf2x gives: to an event of its own for waits, and to the clock event with waits added.
+_SEPARATE_NAME = "off-cpu"
+_MERGED_NAME = "wall-clock"
 
 
 def off_cpu(
-    profile: Profile, recording: Recording, how: str, diagnostics: Diagnostics, passing: SampleFilter
+    profile: Profile, recording: Recording, mode: str, diagnostics: Diagnostics, sample_filter: SampleFilter
 ) -> tuple[Profile, WaitReport]:
-    """Add waits as samples to a timeline profile, and report figures about them; ``how`` as in `_with_waits`.
+    """Add waits as samples to a timeline profile, and report figures about them; ``mode`` as in `_with_waits`.
 
-    ``passing`` is the filter that was applied to the profile's samples, apart from its time ranges. These are applied
-    here, because a wait that began before a range still counts from the range's start. Raises OptionError if the
-    recording has no waits.
+    ``sample_filter`` is the filter that was applied to the profile's samples, apart from its time ranges. These are
+    applied here, because a wait that began before a range still counts from the range's start. Raises OptionError if
+    the recording has no waits.
     """
-    measuring_events = rows_called(profile.events, _MEASURED)
+    measuring_events = event_rows_named(profile.events, _OFFCPU_TIME)
     if measuring_events:
         rows = flatnonzero(np.isin(profile.samples.event, measuring_events))
-        waits = _measured_waits(profile.samples, rows, passing.times)
-        report = report_of(waits)
+        waits = _measured_waits(profile.samples, rows, sample_filter.times)
+        report = summarize_waits(waits)
     else:
         _check_is_recorded(profile, recording)
-        profile, waits, report = _scheduled_waits(profile, recording, passing, diagnostics)
+        profile, waits, report = _scheduled_waits(profile, recording, sample_filter, diagnostics)
         profile, waits = with_wait_frames(profile, waits)
-    return _with_waits(profile, waits, how, passing), report
+    return _with_waits(profile, waits, mode, sample_filter), report
 
 
 def _check_is_recorded(profile: Profile, recording: Recording) -> None:
+    """Raise OptionError if the recording has no context switches, or no times."""
     check_timed("off_cpu", profile, recording)
     if not has_schedule(recording):
         raise SettingError(
@@ -81,10 +84,10 @@ def _check_is_recorded(profile: Profile, recording: Recording) -> None:
         )
 
 
-def _with_waits(profile: Profile, waits: Waits, how: str, passing: SampleFilter) -> Profile:
-    """Add waits to the profile, with their lengths in nanoseconds as values.
+def _with_waits(profile: Profile, waits: Waits, mode: str, sample_filter: SampleFilter) -> Profile:
+    """Add waits to the profile as samples, whose values are the durations in nanoseconds.
 
-    ``how``:
+    ``mode``:
 
     - ``apart``: keep only the waits, as the event off-cpu;
     - ``beside``: keep the samples of all other events, too;
@@ -93,30 +96,30 @@ def _with_waits(profile: Profile, waits: Waits, how: str, passing: SampleFilter)
     Raises OptionError if there is no clock event to merge with.
     """
     samples, events = profile.samples, list(profile.events)
-    measuring_events = rows_called(events, _MEASURED)
+    measuring_events = event_rows_named(events, _OFFCPU_TIME)
     kept = ~np.isin(samples.event, measuring_events)
-    if how == "merged":
+    if mode == "merged":
         wait_event = _clock_event(profile)
-        events[wait_event] = replace(events[wait_event], name=_WALL_CLOCK, period=0, frequency=0)
+        events[wait_event] = replace(events[wait_event], name=_MERGED_NAME, period=0, frequency=0)
         kept &= samples.event == wait_event
-    elif how == "beside" and measuring_events:
+    elif mode == "beside" and measuring_events:
         wait_event = measuring_events[0]
     else:
         wait_event = len(events)
-        events.append(ProfileEvent(_OFF_CPU, "nanoseconds", 0, 0, is_wait=True))
-        kept &= how == "beside"
-    other_events = samples.event[kept & (how == "beside")]
+        events.append(ProfileEvent(_SEPARATE_NAME, "nanoseconds", 0, 0, is_wait=True))
+        kept &= mode == "beside"
+    other_events = samples.event[kept & (mode == "beside")]
     default_event = int(other_events.min()) if len(other_events) else wait_event
-    if passing.times and samples.time is not None:
-        kept &= within(samples.time, passing.times)
+    if sample_filter.times and samples.time is not None:
+        kept &= within(samples.time, sample_filter.times)
     joined = joined_samples(profile, kept, waits, wait_event)
-    if passing.times and len(samples) and not len(joined):
+    if sample_filter.times and len(samples) and not len(joined):
         raise OptionError("no sample and no wait in that time")
     return replace(profile, events=tuple(events), samples=joined, default_event=default_event)
 
 
 def _clock_event(profile: Profile) -> int:
-    """Return the first event with samples that measures time."""
+    """Return the row of the first event that measures time and has samples. Raises OptionError if there is none."""
     clocks = [row for row, event in enumerate(profile.events) if event.unit == "nanoseconds" and not event.is_wait]
     sampled = [row for row in clocks if row in unique(profile.samples.event)]
     if not sampled:
@@ -124,79 +127,87 @@ def _clock_event(profile: Profile) -> int:
     return sampled[0]
 
 
+# The time that the reader gives to perf's sums of short waits, which have none (bpf_off_cpu_samples.py).
 _NO_TIME = np.uint64(LAST_TIME)
-"""The time that the reader gives to perf's sums of short waits, which have none (bpf_off_cpu_samples.py)."""
 
 
 def _measured_waits(samples: ProfileSamples, rows: I64, ranges: Sequence[Range]) -> Waits:
-    """Return the samples ``rows`` of offcpu-time as waits, if they end within ``ranges``.
+    """Return samples of offcpu-time (``rows``) as waits, if these end within ``ranges``.
 
-    The kernel writes such a sample at the end of a wait. perf's sums of short waits have no time, and are placed at the
-    end of the recording. A wait that would begin before time 0 keeps its end as its time.
+    Such a sample is written at the end of a wait, whose duration is the sample's period. Two kinds get no place in
+    timelines (Wait.UNPLACED): perf's sums of short waits, which have no time and are put at the time of the last
+    sample; and waits that would begin before time 0, whose ``since`` is their end.
     """
     time = samples.times
-    last = time[time < _NO_TIME].max(initial=np.uint64(0))
+    last_time = time[time < _NO_TIME].max(initial=np.uint64(0))
     until, duration = time[rows], samples.value[rows]
     has_start = (until < _NO_TIME) & (as_uint64(duration) <= until)
-    since = np.where(has_start, until - as_uint64(np.where(has_start, duration, 0)), np.minimum(until, last))
+    since = np.where(has_start, until - as_uint64(np.where(has_start, duration, 0)), np.minimum(until, last_time))
     kind = np.where(has_start, Wait.UNKNOWN, Wait.UNPLACED).astype(np.uint8)
     waits = Waits(rows, samples.thread[rows], samples.stack[rows], samples.cpus[rows], since, duration, kind)
     return take_rows_of(waits, within(until, ranges))
 
 
-_SAMPLED = "-F samples sched_switch, too; leave it out and record with: -e cpu-clock/freq=999/ -e sched:sched_switch"
+# Advice if -F or -c made perf sample only some of the switches.
+_SAMPLED_SWITCHES = (
+    "-F samples sched_switch, too; leave it out and record with: -e cpu-clock/freq=999/ -e sched:sched_switch"
+)
 
 
 def _scheduled_waits(
-    profile: Profile, recording: Recording, passing: SampleFilter, diagnostics: Diagnostics
+    profile: Profile, recording: Recording, sample_filter: SampleFilter, diagnostics: Diagnostics
 ) -> tuple[Profile, Waits, WaitReport]:
-    """Return the waits between context switches that the filter keeps (by thread and CPU), cut to its time ranges.
+    """Return the waits between context switches, with the figures for the summary.
 
-    Threads without samples are added to the profile.
+    ``sample_filter`` selects waits by pid, tid and CPU, and cuts them to its time ranges. Threads that have waits but
+    no samples are added to the profile.
     """
     schedule = schedule_of(recording)
-    spans = clipped(spans_of(schedule, sample_times(profile)), passing.times)
-    spans = take_rows_of(spans, passing.passing_numbers(take_rows_of(schedule.left, spans.departure)))
-    left, interval = take_rows_of(schedule.left, spans.departure), 0
-    if schedule.is_traced:
-        owners = _owners_by_sample(profile, left)
-        kept = owners.sample >= 0  # a filter dropped the other switches out
-        spans, owners = take_rows_of(spans, kept), take_rows_of(owners, kept)
+    spans = cut_to_ranges(wait_spans(schedule, sample_times(profile)), sample_filter.times)
+    spans = take_rows_of(spans, sample_filter.passing_numbers(take_rows_of(schedule.switches_out, spans.switch_out)))
+    switches_out, interval = take_rows_of(schedule.switches_out, spans.switch_out), 0
+    if schedule.switches_are_samples:
+        stack_sources = _stack_sources_of_samples(profile, switches_out)
+        kept = stack_sources.sample >= 0  # the samples of the other switches out were dropped by a filter
+        spans, stack_sources = take_rows_of(spans, kept), take_rows_of(stack_sources, kept)
     else:
-        profile, owners = owners_by_nearness(profile, left, recording.sideband)
+        profile, stack_sources = nearby_stack_sources(profile, switches_out, recording.sideband)
         interval = int(sampling_intervals(profile).max(initial=0))
-        _note_stacks(interval, owners, diagnostics)
+        _note_stacks(interval, stack_sources, diagnostics)
     _note_ends(spans, diagnostics)
-    diagnostics.add("switches_not_sampled", _SAMPLED, schedule.missed)
-    left = take_rows_of(schedule.left, spans.departure)
-    stack = as_int32(np.append(profile.samples.stack, -1)[owners.sample])
-    waits = Waits(owners.sample, owners.thread, stack, left.cpu, spans.since, spans.duration, left.kind)
-    return profile, waits, report_of(waits, interval // BLOCKED_SHARE, sum_of(spans.duration[spans.is_open]))
+    diagnostics.add("switches_not_sampled", _SAMPLED_SWITCHES, schedule.unsampled)
+    switches_out = take_rows_of(schedule.switches_out, spans.switch_out)
+    stack = as_int32(np.append(profile.samples.stack, -1)[stack_sources.sample])
+    waits = Waits(stack_sources.sample, stack_sources.thread, stack, switches_out.cpu, spans.since, spans.duration,
+                  switches_out.kind)  # fmt: skip
+    return profile, waits, summarize_waits(waits, interval // BLOCKED_SHARE, sum_of(spans.duration[spans.is_open]))
 
 
-def _owners_by_sample(profile: Profile, left: Departures) -> Owners:
-    """Return the sample of sched_switch that is each switch out, and its thread; −1 if a filter dropped the sample."""
-    switch_events = rows_called(profile.events, SWITCH)
+def _stack_sources_of_samples(profile: Profile, switches_out: SwitchesOut) -> StackSources:
+    """Return, for each switch out, its sample of sched_switch and that sample's thread; −1 if a filter dropped it."""
+    switch_events = event_rows_named(profile.events, SCHED_SWITCH)
     rows = flatnonzero(np.isin(profile.samples.event, switch_events))
     times = sample_times(profile)
     switches = ThreadTimes(times.tid[rows], times.time[rows])
-    switch = last_at_or_before(left.times, switches)
-    is_same = (switch >= 0) & (np.append(switches.time, np.uint64(0))[switch] == left.time)
-    sample = np.where(is_same, np.append(rows, -1)[switch], -1)
-    return Owners(sample, as_int32(np.append(profile.samples.thread, -1)[sample]))
+    switch_row = last_at_or_before(switches_out.times, switches)
+    is_recorded = (switch_row >= 0) & (np.append(switches.time, np.uint64(0))[switch_row] == switches_out.time)
+    sample = np.where(is_recorded, np.append(rows, -1)[switch_row], -1)
+    return StackSources(sample, as_int32(np.append(profile.samples.thread, -1)[sample]))
 
 
-def _note_stacks(interval: int, owners: Owners, diagnostics: Diagnostics) -> None:
+def _note_stacks(interval: int, stack_sources: StackSources, diagnostics: Diagnostics) -> None:
+    """Count waits with the stack of an earlier sample, and those without a stack; ``interval``: between samples, ns."""
     advice = (
         f"the stack is that of a sample at most {interval / BLOCKED_SHARE / 1e6:.3g} ms before the thread blocked,"
         f" {interval / 1e6:.3g} ms before it was preempted; record with: perf record --off-cpu"
     )
-    diagnostics.add("guessed_stacks_of_waits", advice, sum_of(owners.sample >= 0))
+    diagnostics.add("guessed_stacks_of_waits", advice, sum_of(stack_sources.sample >= 0))
     advice = "context-switch records have no stack, and no sample is near; record with: perf record --off-cpu"
-    diagnostics.add("waits_without_stack", advice, sum_of(owners.sample < 0))
+    diagnostics.add("waits_without_stack", advice, sum_of(stack_sources.sample < 0))
 
 
 def _note_ends(spans: WaitSpans, diagnostics: Diagnostics) -> None:
+    """Count waits whose end is a guess, and those that were not over when the recording ended."""
     advice = "the end is only known from the thread's next sample or its exit; record with -a or --switch-events"
     diagnostics.add("guessed_ends_of_waits", advice, sum_of(spans.is_guessed))
     advice = "the recording ends during these waits; they count until its last record"

@@ -27,23 +27,27 @@ class _OffCpu(FeatureSettings):
             asks="records",
         ),
     ] = ""
-    """Show the time that threads waited in this way; empty: not at all."""
+    """``apart``: show waits alone; ``beside``: as another event; ``merged``: added to the clock event; empty: not.
+
+    See measure_waits.py.
+    """
 
 
 def _add_waits(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    how = run.options.of(_OffCpu).off_cpu
-    if not how:
+    """Add the waits of a recording to its profile, if requested."""
+    mode = run.options.of(_OffCpu).off_cpu
+    if not mode:
         return loaded
     from perf2x.features.off_cpu.measure_waits import off_cpu
     from perf2x.model.value_limits import check_total
 
-    profile, report = off_cpu(loaded.profile, run.recording, how, run.context.diagnostics, run.filters.passing)
+    profile, report = off_cpu(loaded.profile, run.recording, mode, run.context.diagnostics, run.filters.passing)
     check_total(run.recording.session.source, profile.samples.value)
     return replace(loaded, profile=profile, reports=(*loaded.reports, report))
 
 
 def _hide_scheduler(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Remove the scheduler's frames from waits."""
+    """Remove the scheduler's frames from the stacks of waits; this needs the names of functions."""
     if not run.options.of(_OffCpu).off_cpu:
         return loaded
     from perf2x.features.off_cpu.wait_stacks import without_scheduler_frames

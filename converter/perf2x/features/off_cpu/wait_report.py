@@ -1,11 +1,11 @@
-"""Figures on waits for the summary; separate from the modules that compute them, which few conversions import."""
+"""Figures on waits for the summary. The modules that compute them are imported only if waits are requested."""
 
 from perf2x.model.number_format import plural
 from perf2x.model.step_report import StepReport
 
 
 class WaitReport(StepReport):
-    """Waits of ``--off-cpu``, before filters by name; times in nanoseconds."""
+    """The waits of ``--off-cpu``, before filters by function name are applied; times are in nanoseconds."""
 
     NAME = "waits"
 
@@ -13,14 +13,14 @@ class WaitReport(StepReport):
     waited_ns: int
     preempted_ns: int
     nameless_ns: int
-    """Time of waits without a stack."""
+    """Time of waits whose stack is unknown."""
     near_ns: int = 0
-    """How old a sample may be to give a blocked thread's wait its stack; 0 if switches have their own stacks."""
+    """How old a sample may be to give a blocked thread's wait its stack; 0 if waits have stacks of their own."""
     open_ns: int = 0
     """Time of waits that were not over at the end of the recording."""
 
     def line(self) -> str:
-        """Return waiting time by kind, and how old a sample may be to give a wait its stack."""
+        """Return the number and duration of waits, and how much of that was preempted, without a stack, or open."""
         parts = [f"{plural(self.waits, 'wait')} of {self.waited_ns / 1e9:.3f} s"]
         if self.preempted_ns:
             parts.append(f"{self.preempted_ns / 1e9:.3f} s preempted")

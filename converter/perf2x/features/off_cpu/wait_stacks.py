@@ -3,11 +3,12 @@
 A wait gets the stack of its thread's last sample before the switch out, if that sample is recent. How old it may be
 depends on the sampling interval of the sample's event:
 
-- A thread that blocked has entered the kernel since the sample, so the stack may be another one. The limit is a tenth
-  of the interval: then on average at most a tenth of the waits get the stack of code that merely ran before.
+- A thread that blocked called the kernel after the sample was taken, possibly from another function. The limit is a
+  tenth of the interval: then on average at most a tenth of the waits get the stack of code that merely ran before.
 - A preempted thread was interrupted where it ran. The limit is the whole interval, the time that a sample represents.
 
-The scheduler's own frames are removed from stacks of waits: its caller shows what the thread waited for.
+The scheduler's own frames are removed from the stacks of waits, because the scheduler's caller shows what the thread
+waited for.
 """
 
 import numpy as np
@@ -25,8 +26,9 @@ from perf2x.base.columnar import (
     group_rows,
     join_tables,
     minus_ones,
+    take_rows_of,
 )
-from perf2x.features.schedule.schedule import Departures, sampling_intervals
+from perf2x.features.schedule.schedule import SwitchesOut, sampling_intervals
 from perf2x.features.schedule.thread_times import ThreadTimes, first_at_or_after, last_at_or_before, sample_times
 from perf2x.model.filters.frame_filters import all_match
 from perf2x.model.profile import Profile, Threads, Wait, sum_samples
@@ -34,9 +36,9 @@ from perf2x.model.recording import Sideband
 
 
 def without_scheduler_frames(profile: Profile) -> Profile:
-    """Remove the scheduler's innermost frames from the stacks of waits; the outermost frame of a stack is always kept.
+    """Remove the scheduler's frames at the inner end of waits' stacks; the outermost frame of a stack is always kept.
 
-    In a profile without times, only this function needs the column ``wait``, which it removes.
+    In a profile without times, no later step needs the column ``wait``, so it is removed.
     """
     samples, parent = profile.samples, as_int64(profile.stacks.parent)
     is_scheduler = all_match(profile, "scheduler")[profile.stacks.location] & (parent >= 0)
@@ -48,101 +50,116 @@ def without_scheduler_frames(profile: Profile) -> Profile:
     return sum_samples(replace(profile, samples=replace(samples, stack=stack.astype(samples.stack.dtype), wait=wait)))
 
 
+# A blocked thread's wait gets the stack of a sample that is at most 1/BLOCKED_SHARE of a sampling interval older.
 BLOCKED_SHARE = 10
-"""A sample gives a blocked thread's wait its stack if it is at most 1/BLOCKED_SHARE of an interval older."""
 
 
-class Owners(Frozen):
-    """Where each wait gets its stack and thread from: rows of Profile.samples (−1: none) and Profile.threads."""
+class StackSources(Frozen):
+    """Where waits get their stacks and threads from."""
 
     sample: I64
+    """(waits,) row of Profile.samples whose stack the wait gets, −1 for none."""
     thread: I32
+    """(waits,) row of Profile.threads."""
 
 
-def owners_by_nearness(profile: Profile, left: Departures, sideband: Sideband) -> tuple[Profile, Owners]:
-    """Return the sample that gives each switch out its stack, and the thread of each switch out.
+def nearby_stack_sources(
+    profile: Profile, switches_out: SwitchesOut, sideband: Sideband
+) -> tuple[Profile, StackSources]:
+    """Return, for each switch out, the recent sample of its thread whose stack it gets, and the thread's row.
 
-    The thread is that of any sample, before or after. Threads without samples are added to the profile.
+    The row of the thread comes from any of the thread's samples, earlier or later. A thread without samples is added to
+    the profile, which is returned, too.
     """
     samples = sample_times(profile)
-    before = _same_process(profile, left, last_at_or_before(left.times, samples))
-    after = _same_process(profile, left, first_at_or_after(left.times, samples))
+    # (switches out,) the last sample before each switch out, and the first one after it; −1: none
+    before = _of_same_process(profile, switches_out, last_at_or_before(switches_out.times, samples))
+    after = _of_same_process(profile, switches_out, first_at_or_after(switches_out.times, samples))
     thread = as_int32(np.append(profile.samples.thread, -1)[np.where(before >= 0, before, after)])
     is_recent = before >= 0
-    age = left.time[is_recent] - samples.time[before[is_recent]]
-    is_recent[is_recent] = age <= as_uint64(_oldest(profile, left, before)[is_recent])
-    grown, thread = _with_threads(profile, left, thread, sideband)
-    return grown, Owners(np.where(is_recent, before, -1), thread)
+    age = switches_out.time[is_recent] - samples.time[before[is_recent]]
+    is_recent[is_recent] = age <= as_uint64(_max_age(profile, switches_out, before)[is_recent])
+    with_all_threads, thread = _with_threads(profile, switches_out, thread, sideband)
+    return with_all_threads, StackSources(np.where(is_recent, before, -1), thread)
 
 
-def _same_process(profile: Profile, left: Departures, sample: I64) -> I64:
-    """Return ``sample`` (departures,) with −1 where the sample is of another process that used the same tid."""
-    pid = profile.threads.pid[np.append(profile.samples.thread, 0)[sample]] if len(profile.threads) else left.pid
-    return np.where((sample >= 0) & ((pid == left.pid) | (left.pid < 0)), sample, -1)
+def _of_same_process(profile: Profile, switches_out: SwitchesOut, sample: I64) -> I64:
+    """Return ``sample`` (switches out,) with −1 where the sample is of another process, which had the same tid.
+
+    ``sample``: a row of Profile.samples for each switch out, or −1.
+    """
+    pid = (
+        profile.threads.pid[np.append(profile.samples.thread, 0)[sample]] if len(profile.threads) else switches_out.pid
+    )
+    return np.where((sample >= 0) & ((pid == switches_out.pid) | (switches_out.pid < 0)), sample, -1)
 
 
-def _oldest(profile: Profile, left: Departures, before: I64) -> I64:
-    """Return how old (ns) the last sample before each switch out may be to give the switch its stack.
+def _max_age(profile: Profile, switches_out: SwitchesOut, before: I64) -> I64:
+    """Return how old, in nanoseconds, the last sample before each switch out may be to give the switch its stack.
 
-    ``before`` are the rows of these samples, −1 for none. Shapes: all (departures,).
+    ``before``: the rows of these samples, −1 for none. Shapes: ``before`` (switches out,); returns (switches out,).
     """
     interval = np.append(sampling_intervals(profile), 0)[np.append(profile.samples.event, -1)[before]]
-    oldest: I64 = np.where(left.kind == Wait.PREEMPTED, interval, interval // BLOCKED_SHARE)
-    return oldest
+    max_age: I64 = np.where(switches_out.kind == Wait.PREEMPTED, interval, interval // BLOCKED_SHARE)
+    return max_age
 
 
-def _with_threads(profile: Profile, left: Departures, thread: I32, sideband: Sideband) -> tuple[Profile, I32]:
-    """Add a thread for each (pid, tid) of switches whose ``thread`` is −1; return the thread of every switch."""
-    lacking = flatnonzero(thread < 0)
-    first, group = group_rows([as_int64(left.pid[lacking]), left.tid[lacking]])
-    departure = lacking[first]  # the first switch out of each new thread
-    pid, tid, time = as_int64(left.pid[departure]), left.tid[departure], left.time[departure]
+def _with_threads(profile: Profile, switches_out: SwitchesOut, thread: I32, sideband: Sideband) -> tuple[Profile, I32]:
+    """Add a thread to the profile for each (pid, tid) of switches out without a thread; return every switch's thread.
+
+    ``thread`` (switches out,): row of Profile.threads, −1 if the thread is not in the profile yet.
+    """
+    rows_without = flatnonzero(thread < 0)
+    first, group = group_rows([as_int64(switches_out.pid[rows_without]), switches_out.tid[rows_without]])
+    new = take_rows_of(switches_out, rows_without[first])  # the first switch out of each new thread
     strings = TextInterner({text: row for row, text in enumerate(profile.strings)})
-    comms = names_of_threads(sideband, ThreadTimes(tid, time))
-    leaders = names_of_threads(sideband, ThreadTimes(pid, time))
-    old = profile.threads
-    none = np.zeros(len(departure), np.int32)
-    added = Threads(as_int32(pid), as_int32(tid), strings.add_all(comms), strings.add_all(leaders), none)
-    threads = join_tables([old, added])
-    completed = thread.copy()
-    completed[lacking] = as_int32(group + len(old))
+    comms = names_of_threads(sideband, ThreadTimes(new.tid, new.time))
+    leaders = names_of_threads(sideband, ThreadTimes(as_int64(new.pid), new.time))
+    old_threads = profile.threads
+    starts = np.zeros(len(new), np.int32)  # as for threads whose start was not recorded
+    columns = new.pid, as_int32(new.tid), strings.add_all(comms), strings.add_all(leaders), starts
+    threads = join_tables([old_threads, Threads(*columns)])
+    thread_of_each = thread.copy()
+    thread_of_each[rows_without] = as_int32(group + len(old_threads))
     parents = profile.parents
     if parents is not None:
-        parents = np.append(parents, np.full(len(departure), -1, np.int32))
-    return replace(profile, strings=strings.table(), threads=threads, parents=parents), completed
+        parents = np.append(parents, np.full(len(new), -1, np.int32))
+    return replace(profile, strings=strings.table(), threads=threads, parents=parents), thread_of_each
 
 
-_GENERATIONS = 64
-"""How many threads to search for a name, at most: the thread itself and its ancestors."""
+# Maximum number of threads in which to look for a name: the thread itself and its ancestors.
+_MAX_GENERATIONS = 64
 
 
 def names_of_threads(sideband: Sideband, threads: ThreadTimes) -> list[str]:
-    """Return the name that each thread had at a time. Until it sets a name, a thread has the name of its parent.
+    """Return the name of each thread at its time in ``threads``.
 
-    Names come from COMM records, parents from FORK records. If neither the thread nor its ancestors (`_GENERATIONS`)
-    have a name, the thread is called ``:TID``, as in perf.
+    Until a thread sets a name, it has that of its parent at the time of the fork. Names come from COMM records, parents
+    from FORK records. If neither the thread nor its nearest ancestors (`_MAX_GENERATIONS`) have a name, the thread is
+    called ``:TID``, as in perf.
     """
     latest_first = slice(None, None, -1)  # if a thread got several names at the same time, the last one counts
     comms = ThreadTimes(as_int64(sideband.comms.tid[latest_first]), sideband.comms.time[latest_first])
-    tid, time, name = threads.tid.copy(), threads.time.copy(), minus_ones(len(threads))
-    for _ in range(_GENERATIONS):
-        lacking = flatnonzero((name < 0) & (tid >= 0))
-        if not len(lacking):
+    # tid and time: where to look next for each thread's name
+    tid, time, comm_row = threads.tid.copy(), threads.time.copy(), minus_ones(len(threads))
+    for _ in range(_MAX_GENERATIONS):
+        rows_without = flatnonzero((comm_row < 0) & (tid >= 0))
+        if not len(rows_without):
             break
-        queries = ThreadTimes(tid[lacking], time[lacking])
-        latest, parent = last_at_or_before(queries, comms), _parents(sideband, queries)
-        is_own = (latest >= 0) & (np.append(comms.time, np.uint64(0))[latest] >= parent.time)
-        name[lacking[is_own]] = latest[is_own]
-        tid[lacking], time[lacking] = parent.tid, parent.time
-    texts = sideband.comms.comm[latest_first]
+        queries = ThreadTimes(tid[rows_without], time[rows_without])
+        latest_comm, parent = last_at_or_before(queries, comms), _parents(sideband, queries)
+        is_own = (latest_comm >= 0) & (np.append(comms.time, np.uint64(0))[latest_comm] >= parent.time)
+        comm_row[rows_without[is_own]] = latest_comm[is_own]
+        tid[rows_without], time[rows_without] = parent.tid, parent.time
+    names = sideband.comms.comm[latest_first]
     return [
-        texts[row] if row >= 0 else f":{number}"
-        for row, number in zip(name.tolist(), threads.tid.tolist(), strict=True)
+        names[row] if row >= 0 else f":{number}"
+        for row, number in zip(comm_row.tolist(), threads.tid.tolist(), strict=True)
     ]
 
 
 def _parents(sideband: Sideband, threads: ThreadTimes) -> ThreadTimes:
-    """Return the parent of each thread and when the parent forked it; without a FORK record, thread −1 and time 0."""
+    """Return the parent of each thread, and the time of the fork; without a FORK record, thread −1 and time 0."""
     forks = ThreadTimes.of(sideband.forks)
     fork = last_at_or_before(threads, forks)
     parent = np.append(as_int64(sideband.forks.ptid), -1)[fork]

@@ -1,4 +1,4 @@
-"""Pairs of thread and time, and as-of joins between them: the next or the last row of the same thread."""
+"""Pairs of thread and time, and as-of joins between tables of them: the next, or the last, row of the same thread."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from perf2x.model.value_limits import LAST_TIME
 
 
 class ThreadTimes(ColumnTable):
-    """Pairs of thread and time, in any order: ``tid`` (n,), ``time`` (n,) on the samples' clock."""
+    """Pairs of thread and time, in any order: ``tid`` (n,), ``time`` (n,) in nanoseconds of the samples' clock."""
 
     tid: I64
     time: U64
@@ -32,42 +32,45 @@ def sample_times(profile: Profile) -> ThreadTimes:
     return ThreadTimes(tid, np.zeros(len(tid), np.uint64) if time is None else time)
 
 
-def first_at_or_after(targets: ThreadTimes, among: ThreadTimes) -> I64:
-    """As-of join forwards: (targets,) the first row of ``among`` with the same thread at or after the time; −1: none.
+def first_at_or_after(targets: ThreadTimes, candidates: ThreadTimes) -> I64:
+    """Return (targets,) the first row of ``candidates`` of the same thread, at or after each time; −1: none.
 
-    ::
+    This is an as-of join forwards::
 
-        rows of one thread, by time   t0  a0  t1  t2  a1     t: targets, a: among; at equal times, t comes first
-        result for t0, t1, t2         a0      a1  a1
+        rows of one thread, by time   t0  c0  t1  t2  c1     t: targets, c: candidates; at equal times, t comes first
+        result for t0, t1, t2         c0      c1  c1
     """
-    tid = np.concatenate([targets.tid, among.tid])
-    time = np.concatenate([targets.time, among.time])
-    row = np.concatenate([minus_ones(len(targets)), arange(len(among))])  # row of ``among``, −1 for targets
+    tid = np.concatenate([targets.tid, candidates.tid])
+    time = np.concatenate([targets.time, candidates.time])
+    row = np.concatenate([minus_ones(len(targets)), arange(len(candidates))])  # row of ``candidates``, −1 for targets
     order = argsort_rows([tid, time, row >= 0])
-    # the position, in sorted order, of the next row of ``among`` at or after each position
+    # the position, in sorted order, of the next row of ``candidates`` at or after each position
     position = np.where(row[order] >= 0, arange(len(order)), len(order))
-    following = np.minimum.accumulate(position[::-1])[::-1] if len(position) else position
+    next_candidate = np.minimum.accumulate(position[::-1])[::-1] if len(position) else position
+    # the next candidate counts only if it is of the same thread
     result = minus_ones(len(order))
-    found = flatnonzero(following < len(order))
-    found = found[tid[order[following[found]]] == tid[order[found]]]
-    result[order[found]] = row[order[following[found]]]
+    found = flatnonzero(next_candidate < len(order))
+    found = found[tid[order[next_candidate[found]]] == tid[order[found]]]
+    result[order[found]] = row[order[next_candidate[found]]]
     return result[: len(targets)]
 
 
-def last_at_or_before(targets: ThreadTimes, among: ThreadTimes) -> I64:
-    """As-of join backwards: (targets,) the last row of ``among`` with the same thread at or before the time; −1: none.
+def last_at_or_before(targets: ThreadTimes, candidates: ThreadTimes) -> I64:
+    """Return (targets,) the last row of ``candidates`` of the same thread, at or before each time; −1: none.
 
-    It is the join forwards with time reversed.
+    This as-of join backwards is the join forwards with time reversed.
     """
-    top = np.uint64(2**64 - 1)
-    return first_at_or_after(ThreadTimes(targets.tid, top - targets.time), ThreadTimes(among.tid, top - among.time))
+    last = np.uint64(2**64 - 1)
+    return first_at_or_after(
+        ThreadTimes(targets.tid, last - targets.time), ThreadTimes(candidates.tid, last - candidates.time)
+    )
 
 
-def next_time(targets: ThreadTimes, among: ThreadTimes) -> U64:
-    """Return (targets,) the first time of the same thread in ``among``, at or after each time; LAST_TIME if none."""
-    return np.append(among.time, np.uint64(LAST_TIME))[first_at_or_after(targets, among)]
+def next_time(targets: ThreadTimes, candidates: ThreadTimes) -> U64:
+    """Return (targets,) the first time in ``candidates`` of the same thread, at or after each; LAST_TIME if none."""
+    return np.append(candidates.time, np.uint64(LAST_TIME))[first_at_or_after(targets, candidates)]
 
 
-def last_time(targets: ThreadTimes, among: ThreadTimes) -> U64:
-    """Return (targets,) the last time of the same thread in ``among``, at or before each time; 0 if none."""
-    return np.append(among.time, np.uint64(0))[last_at_or_before(targets, among)]
+def last_time(targets: ThreadTimes, candidates: ThreadTimes) -> U64:
+    """Return (targets,) the last time in ``candidates`` of the same thread, at or before each; 0 if none."""
+    return np.append(candidates.time, np.uint64(0))[last_at_or_before(targets, candidates)]

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 
 def _add_switches(loaded: "Loaded", run: SessionRun) -> "Loaded":
+    """Add context switches to a timeline, from samples of sched_switch."""
     profile = loaded.profile
     if not run.options.timeline or not any(event.name.startswith("sched:") for event in profile.events):
         return loaded
@@ -18,7 +19,8 @@ def _add_switches(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _add_fields(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    if loaded.profile.samples.position is None:  # no format requested them
+    """Add the fields of tracepoint samples to a timeline, if its format requested them."""
+    if loaded.profile.samples.position is None:  # positions are kept only for formats that requested fields
         return loaded
     from perf2x.features.tracepoints.traced_samples import with_fields
 

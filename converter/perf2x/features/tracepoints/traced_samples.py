@@ -1,7 +1,8 @@
 """Adds the fields of tracepoint samples to a timeline as columns: ``prev_comm``, ``next_pid`` …
 
-Few formats need them, so the raw bytes of samples are read in a separate pass, and matched with the profile's samples
-by position in the recording. Source of truth: the recorded format files (reader/records/tracepoint_decoder.py).
+Few formats need the fields, so the raw data of samples (PERF_SAMPLE_RAW) is read in a separate pass, and matched with
+the profile's samples by position in the recording. Source of truth: the kernel's format files, which the recording
+contains (reader/records/tracepoint_decoder.py).
 """
 
 from collections.abc import Mapping
@@ -29,16 +30,20 @@ from perf2x.model.recording import Recording, Want
 
 
 class _RawSamples(ColumnTable):
-    """Samples of one event."""
+    """The raw data of the samples of one tracepoint."""
 
     position: I64
-    """As in Samples.position."""
+    """Position in the recording, as in Samples.position."""
     raw: ListArray
     """The bytes of each sample's fields."""
 
 
 def _tracepoint_formats(recording: Recording) -> dict[int, list[Mapping[str, Any]]]:
-    """Return the fields of each tracepoint event (row of session.events), except those that all tracepoints have."""
+    """Return the formats of each tracepoint's own fields, by row of session.events.
+
+    Left out are the fields that all tracepoints have ("common_pid" …), events that are not tracepoints, and events
+    whose format was not recorded.
+    """
     session = recording.session
     return {
         row: [field for field in entry["fields"] if not field["name"].startswith("common_")]
@@ -48,7 +53,7 @@ def _tracepoint_formats(recording: Recording) -> dict[int, list[Mapping[str, Any
 
 
 def _raw_samples(recording: Recording, events: set[int]) -> dict[int, _RawSamples]:
-    """Read the samples of these events that have raw bytes; events without any are omitted."""
+    """Read the samples of these events that have raw data, by event; events without such samples are omitted."""
     parts: dict[int, list[_RawSamples]] = {}
     for batch in recording.samples(Want.RAW | Want.REREAD):
         if batch.raw is None:
@@ -61,31 +66,35 @@ def _raw_samples(recording: Recording, events: set[int]) -> dict[int, _RawSample
 
 
 def _numbers_at(raw: ListArray, offset: int, size: int, signed: bool, order: str) -> AnyArray:
-    """Return (n,) int64 or uint64 numbers of 1, 2, 4 or 8 bytes; bytes beyond a row's end are zeros."""
+    """Decode the number at byte ``offset`` of each row, as int64 or uint64 (n,); bytes beyond a row's end are zeros.
+
+    ``size``: 1, 2, 4 or 8 bytes; ``order``: byte order, ``<`` or ``>``.
+    """
     values = raw.numbers_at(offset, f"{order}{'i' if signed else 'u'}{size}")
     return values.astype(np.int64 if signed else np.uint64)
 
 
-_EXACT = 1 << 53
-"""JSON's numbers are doubles, which cannot represent all integers from here on."""
+# JSON's numbers are doubles, which cannot represent all integers from here on.
+_FIRST_INEXACT = 1 << 53
 
-_NUMBER_SIZES = (1, 2, 4, 8)
+_NUMBER_SIZES = (1, 2, 4, 8)  # bytes
 
 
 def with_fields(profile: Profile, recording: Recording) -> Profile:
-    """Return the timeline with the fields of all tracepoints with a recorded format; positions are removed."""
+    """Add the fields of all tracepoints whose format was recorded; the samples' positions are removed."""
     samples, formats = profile.samples, _tracepoint_formats(recording)
     if samples.position is None:
         return profile
-    # the rows of all tables are numbered throughout; base is the number of the first row of the next table
-    fields, tables, base = np.full(len(samples), -1, np.int32), list[TracepointFields](), 0
+    # The rows of all tables are numbered consecutively; ``fields`` has the number of each sample's row. ``first_row``
+    # is the number of the first row of the next table.
+    fields, tables, first_row = np.full(len(samples), -1, np.int32), list[TracepointFields](), 0
     for event, raw_samples in _raw_samples(recording, set(formats)).items():
         order = argsort(raw_samples.position)
-        found = searchsorted(raw_samples.position[order], samples.position)
-        row = order[np.minimum(found, len(raw_samples) - 1)]
-        fields = as_int32(np.where(raw_samples.position[row] == samples.position, base + row, fields))
+        index = searchsorted(raw_samples.position[order], samples.position)
+        raw_row = order[np.minimum(index, len(raw_samples) - 1)]
+        fields = as_int32(np.where(raw_samples.position[raw_row] == samples.position, first_row + raw_row, fields))
         tables.append(decode_columns(formats[event], raw_samples.raw, recording.session.byte_order))
-        base += len(raw_samples)
+        first_row += len(raw_samples)
     samples = replace(samples, position=None, fields=fields if formats else None)
     return replace(profile, samples=samples, fields=tuple(tables))
 
@@ -98,49 +107,60 @@ def decode_columns(fields: list[Mapping[str, Any]], raw: ListArray, order: str) 
 
 def _columns(field: Mapping[str, Any], raw: ListArray, order: str) -> list[FieldColumn]:
     """Return the column of a field, or one column for each element of a short array of numbers."""
-    kind, name, offset, size = field["type"], field["name"], field["offset"], field["size"]
-    if kind.startswith(("__data_loc", "__rel_loc")):
-        # the field says where its data is: offset in the lower 16 bits, length above; __rel_loc counts from its end
+    field_type, name, offset, size = field["type"], field["name"], field["offset"], field["size"]
+    if field_type.startswith(("__data_loc", "__rel_loc")):
+        # The field only locates its data: bits 0–15 are the offset, bits 16–31 the length. The offset counts from the
+        # beginning of the raw data, or for __rel_loc from the end of this field.
         location = as_int64(_numbers_at(raw, offset, 4, False, order))
-        start = (location & 0xFFFF) + (offset + size if kind.startswith("__rel_loc") else 0)
-        return [_text_column(name, raw, start, location >> 16, "char" in kind)]
-    if "[" in kind and "char" not in kind and (width := _element_size(field)):
+        start = (location & 0xFFFF) + (offset + size if field_type.startswith("__rel_loc") else 0)
+        return [_text_column(name, raw, start, location >> 16, "char" in field_type)]
+    if "[" in field_type and "char" not in field_type and (element_size := _element_size(field)):
         return [
-            _number_column(f"{name}[{at // width}]", kind, _numbers_at(raw, offset + at, width, field["signed"], order))
-            for at in range(0, size, width)
+            _number_column(
+                f"{name}[{element_offset // element_size}]",
+                field_type,
+                _numbers_at(raw, offset + element_offset, element_size, field["signed"], order),
+            )
+            for element_offset in range(0, size, element_size)
         ]
-    if size in _NUMBER_SIZES and "[" not in kind:
-        return [_number_column(name, kind, _numbers_at(raw, offset, size, field["signed"], order))]
+    if size in _NUMBER_SIZES and "[" not in field_type:
+        return [_number_column(name, field_type, _numbers_at(raw, offset, size, field["signed"], order))]
     return [
-        _text_column(name, raw, np.full(len(raw), offset, np.int64), np.full(len(raw), size, np.int64), "char" in kind)
+        _text_column(
+            name, raw, np.full(len(raw), offset, np.int64), np.full(len(raw), size, np.int64), "char" in field_type
+        )
     ]
 
 
 def _element_size(field: Mapping[str, Any]) -> int:
-    """Return the size in bytes of the elements of an array of at most 16 numbers; 0 for any other field."""
+    """Return the size in bytes of one element, if the field is an array of at most 16 numbers; otherwise 0."""
     count = field["type"].rpartition("[")[2].rstrip("]")
-    number = int(count) if count.isdigit() else 0
-    width = field["size"] // number if 0 < number <= 16 else 0
-    return width if width in _NUMBER_SIZES and width * number == field["size"] else 0
+    count_or_zero = int(count) if count.isdigit() else 0
+    element_size = field["size"] // count_or_zero if 0 < count_or_zero <= 16 else 0
+    return element_size if element_size in _NUMBER_SIZES and element_size * count_or_zero == field["size"] else 0
 
 
-def _number_column(name: str, kind: str, values: AnyArray) -> FieldColumn:
-    """Return a column of integers; of hexadecimal strings for pointers, or if a number is too large for doubles."""
-    is_address = kind.endswith("*")
-    if is_address or (len(values) and (int(values.max()) >= _EXACT or int(values.min()) <= -_EXACT)):
+def _number_column(name: str, field_type: str, values: AnyArray) -> FieldColumn:
+    """Return a column of integers, or of hexadecimal strings for pointers and if a number is too large for a double."""
+    is_address = field_type.endswith("*")
+    if is_address or (len(values) and (int(values.max()) >= _FIRST_INEXACT or int(values.min()) <= -_FIRST_INEXACT)):
         first, row = group_rows([values])
         return FieldColumn(name, "text", row, [hex(value) for value in values[first].tolist()])
     return FieldColumn(name, "integer", as_int64(values))
 
 
-def _text_column(name: str, raw: ListArray, start: I64, length: I64, is_text: bool) -> FieldColumn:
-    """Return a column of strings: characters up to the first NUL if ``is_text``, otherwise hexadecimal digits."""
-    start = np.minimum(start, raw.lengths)
-    length = np.minimum(length, raw.lengths - start)
+def _text_column(name: str, raw: ListArray, begin: I64, length: I64, is_text: bool) -> FieldColumn:
+    """Return a column of strings, from the bytes of each row from ``start`` on.
+
+    ``is_text``: the characters up to the first NUL; otherwise all bytes as hexadecimal digits. Shapes: ``start`` and
+    ``length`` (n,), in bytes; what lies beyond a row's end is cut off.
+    """
+    begin = np.minimum(begin, raw.lengths)
+    length = np.minimum(length, raw.lengths - begin)
     distinct = ListInterner(np.uint8)
-    row = distinct.number_spans(raw.values, raw.offsets[:-1] + start, length)
+    row = distinct.number_spans(raw.values, raw.offsets[:-1] + begin, length)
     texts = [_text(entry.tobytes(), is_text) for entry in distinct.table().rows()]
-    # in order of appearance, because an interner's numbers depend on hashes, which differ from run to run
+    # Sort the texts by first appearance, because an interner's numbers depend on hashes, which differ from run to run.
     first, _ = group_rows([row])
     order = argsort(first)
     return FieldColumn(name, "text", argsort(order)[row], [texts[number] for number in order.tolist()])

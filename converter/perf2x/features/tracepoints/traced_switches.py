@@ -1,8 +1,9 @@
 """Derives context switches from samples of ``sched:sched_switch``, if the recording has no context-switch records.
 
-This needs recordings of whole CPUs (``perf record -a``), which have every switch: the thread that comes to a CPU is the
-next one to leave it. Recordings of selected threads have their switches out, but hardly any switches in, and are
-ignored.
+A sample shows that one thread leaves a CPU, and that another (next_pid) gets it. Recordings of whole CPUs
+(``perf record -a``) have a sample for every switch. One recognizes them by this: the thread that gets a CPU is also the
+thread that leaves it in the CPU's next sample. In recordings of selected threads, most switches in are missing, so
+nothing is derived from these.
 """
 
 import numpy as np
@@ -22,49 +23,52 @@ from perf2x.base.columnar import (
     take_rows_of,
 )
 from perf2x.features.schedule.schedule import (
-    SWITCH,
+    SCHED_SWITCH,
     SwitchSamples,
-    kinds_of_states,
-    rows_called,
-    switch_samples,
+    waits_of_states,
+    event_rows_named,
+    read_switch_samples,
 )
 from perf2x.model.profile import Profile, Threads, ThreadSwitches, Wait
 from perf2x.model.recording import Recording
 
-_COMPLETE = 0.9
-"""Minimum share of samples whose thread is the one that came with the CPU's previous sample; a few may be lost."""
+# At least this share of samples must show the thread leave that got the CPU in the CPU's previous sample. It is not 1,
+# because a few samples may be lost.
+_MIN_SHARE = 0.9
 
 
 def with_traced_switches(profile: Profile, recording: Recording) -> Profile:
-    """Return the profile with the switches of its threads, if samples of sched_switch show all of them."""
-    if profile.switches is not None or not rows_called(recording.session.events, SWITCH):
+    """Add the switches of all threads to the profile, if it has none yet and samples of sched_switch show all."""
+    if profile.switches is not None or not event_rows_named(recording.session.events, SCHED_SWITCH):
         return profile
-    return replace(profile, switches=traced_switches(switch_samples(recording)[0], profile.threads))
+    return replace(profile, switches=traced_switches(read_switch_samples(recording)[0], profile.threads))
 
 
-def traced_switches(traced: SwitchSamples, threads: Threads) -> ThreadSwitches | None:
-    """Return switches in time order; None if too often the thread that leaves a CPU is not the one that came last.
+def traced_switches(samples: SwitchSamples, threads: Threads) -> ThreadSwitches | None:
+    """Return the switches in order of time; None if the samples do not show every switch (`_departing_tids`).
 
-    ::
+    Each sample is a switch out and a switch in::
 
         samples of a CPU    A → B    B → A    A → idle
         switches            A out    B out    A out
                             B in     A in
     """
-    traced = take_rows_of(traced, traced.by_cpu)
-    tid, leaves_next = _followed(traced)
+    samples = take_rows_of(samples, samples.rows_by_cpu)
+    tid, leaves_next = _departing_tids(samples)
     if not leaves_next.any():
         return None
-    left = _rows_of(threads, as_int64(traced.pid), tid)
-    came = np.where(leaves_next, np.append(left[1:], -1), _rows_of(threads, minus_ones(len(tid)), traced.next_tid))
+    departing = _thread_rows(threads, as_int64(samples.pid), tid)
+    arriving = np.where(
+        leaves_next, np.append(departing[1:], -1), _thread_rows(threads, minus_ones(len(tid)), samples.next_tid)
+    )
     no_thread = minus_ones(len(tid))
     switches = ThreadSwitches(
-        time=np.tile(traced.time, 2),
-        thread=as_int32(np.append(left, came)),
+        time=np.tile(samples.time, 2),
+        thread=as_int32(np.append(departing, arriving)),
         is_out=repeat([True, False], len(tid)),
-        cpu=np.tile(traced.cpu, 2),
-        is_preempted=np.append(kinds_of_states(traced.state) == Wait.PREEMPTED, no_thread > 0),
-        state=np.append(traced.state, no_thread),
+        cpu=np.tile(samples.cpu, 2),
+        is_preempted=np.append(waits_of_states(samples.state) == Wait.PREEMPTED, no_thread > 0),
+        state=np.append(samples.state, no_thread),
     )
     kept = flatnonzero(switches.thread >= 0)
     return take_rows_of(
@@ -72,26 +76,30 @@ def traced_switches(traced: SwitchSamples, threads: Threads) -> ThreadSwitches |
     )
 
 
-def _followed(traced: SwitchSamples) -> tuple[I64, Bools]:
-    """Return (samples,) the tid that left, and whether the thread that came leaves with the CPU's next sample.
+def _departing_tids(samples: SwitchSamples) -> tuple[I64, Bools]:
+    """Return the tid of the thread that leaves, and whether the next thread leaves in the CPU's next sample.
 
-    ``traced`` is sorted by CPU and time. If too few samples are followed in this way (`_COMPLETE`), none counts. An
-    exiting thread has lost its tid (−1); it must be the thread that came before.
+    A thread that exits has lost its tid (−1); it gets the tid of the thread that got the CPU in the previous sample. If
+    too few next threads leave in the next sample (`_MIN_SHARE`), the second result is False for all samples.
+
+    Shapes: ``samples`` is sorted by CPU and time; returns (samples,) and (samples,).
     """
-    same_cpu = traced.cpu[1:] == traced.cpu[:-1]
-    followed = same_cpu & (traced.next_tid[:-1] >= 0)
-    tid = traced.tid.copy()
-    tid[1:] = np.where(followed & (tid[1:] < 0), traced.next_tid[:-1], tid[1:])
-    fits = followed & (tid[1:] == traced.next_tid[:-1])
-    enough = sum_of(fits) >= _COMPLETE * sum_of(same_cpu)
-    return tid, np.append(fits & enough, False)[: len(tid)]
+    same_cpu = samples.cpu[1:] == samples.cpu[:-1]
+    has_next = same_cpu & (samples.next_tid[:-1] >= 0)
+    tid = samples.tid.copy()
+    tid[1:] = np.where(has_next & (tid[1:] < 0), samples.next_tid[:-1], tid[1:])
+    is_next_to_leave = has_next & (tid[1:] == samples.next_tid[:-1])
+    is_complete = sum_of(is_next_to_leave) >= _MIN_SHARE * sum_of(same_cpu)
+    return tid, np.append(is_next_to_leave & is_complete, False)[: len(tid)]
 
 
-def _rows_of(threads: Threads, pid: I64, tid: I64) -> I64:
-    """Return the row of Threads for each (pid, tid), else of any thread with that tid; −1 if there is none."""
-    exact = dict(zip(zip(threads.pid.tolist(), threads.tid.tolist(), strict=True), range(len(threads)), strict=False))
-    by_tid = {number: row for (_, number), row in exact.items()}
+def _thread_rows(threads: Threads, pid: I64, tid: I64) -> I64:
+    """Return (n,) the row in ``threads`` of each (pid, tid), else of any thread with the tid; −1 if there is none."""
+    row_by_pid_and_tid = dict(
+        zip(zip(threads.pid.tolist(), threads.tid.tolist(), strict=True), range(len(threads)), strict=False)
+    )
+    row_by_tid = {number: row for (_, number), row in row_by_pid_and_tid.items()}
     first, group = group_rows([pid, tid])
     pairs = zip(pid[first].tolist(), tid[first].tolist(), strict=True)
-    rows = [exact.get(pair, by_tid.get(pair[1], -1)) for pair in pairs]
+    rows = [row_by_pid_and_tid.get(pair, row_by_tid.get(pair[1], -1)) for pair in pairs]
     return as_int64(rows)[group]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.base.columnar.arrays import Bools
-from perf2x.features.latency.divide_values import divided
+from perf2x.features.latency.divide_values import divide
 from perf2x.features.latency.running_threads import count_running, parallelism_at
 from perf2x.features.schedule.thread_times import ThreadTimes
 from perf2x.model.profile.profile import RunningThreads
@@ -67,7 +67,7 @@ def test_a_moment_between_two_steps() -> None:
 def test_fractions_are_carried_on(shares: list[tuple[int, int]]) -> None:
     value, parallelism = (np.array([pair[at] for pair in shares], np.int64) for at in (0, 1))
     exact, so_far = 0.0, 0
-    for share, (number, by) in zip(divided(value, parallelism).tolist(), shares, strict=True):
+    for share, (number, by) in zip(divide(value, parallelism).tolist(), shares, strict=True):
         assert number // by <= share <= number // by + 1
         exact, so_far = exact + number % by / by, so_far + share - number // by
         assert exact - 1 - 1e-4 <= so_far <= exact + 1e-9
@@ -75,4 +75,4 @@ def test_fractions_are_carried_on(shares: list[tuple[int, int]]) -> None:
 
 def test_every_second_of_two() -> None:
     ones = np.ones(6, np.int64)
-    assert divided(ones, 2 * ones).tolist() == [0, 1, 0, 1, 0, 1]
+    assert divide(ones, 2 * ones).tolist() == [0, 1, 0, 1, 0, 1]

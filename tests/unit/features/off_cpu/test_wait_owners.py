@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from perf2x.base.columnar.dictionary_column import DictionaryColumn
-from perf2x.features.off_cpu.wait_stacks import names_of_threads, owners_by_nearness
-from perf2x.features.schedule.schedule import Departures, has_ended
+from perf2x.features.off_cpu.wait_stacks import names_of_threads, nearby_stack_sources
+from perf2x.features.schedule.schedule import SwitchesOut, has_ended
 from perf2x.features.schedule.thread_times import ThreadTimes
 from perf2x.model.profile.profile import Wait
 from perf2x.model.recording.sideband import Sideband
@@ -96,8 +96,8 @@ def test_the_sample_of_a_departure(samples: list[tuple[int, int, int]], left: li
         builder.sample([builder.function(f"f{tid}{pid}")], thread=builder.thread("t", pid, tid), time=time)
     tids, at, pids, kinds = (np.array(column) for column in zip(*left, strict=True))
     none = np.full(len(left), -1, np.int32)
-    departures = Departures(tids, at.astype(np.uint64), kinds.astype(np.uint8), none, pids.astype(np.int32))
-    profile, owners = owners_by_nearness(builder.build(timeline=True), departures, no_sideband())
+    switches_out = SwitchesOut(tids, at.astype(np.uint64), kinds.astype(np.uint8), none, pids.astype(np.int32))
+    profile, stack_sources = nearby_stack_sources(builder.build(timeline=True), switches_out, no_sideband())
     profile.check()
     threads = profile.threads
     for row, (tid, time, pid, kind) in enumerate(left):
@@ -105,6 +105,6 @@ def test_the_sample_of_a_departure(samples: list[tuple[int, int, int]], left: li
         last = max(before, default=(0, -1))
         is_own = last[1] >= 0 and samples[last[1]][2] == pid
         is_near = is_own and time - last[0] <= (10 * PERIOD if kind == Wait.PREEMPTED else PERIOD)
-        assert int(owners.sample[row]) == (last[1] if is_near else -1)
-        thread = int(owners.thread[row])
+        assert int(stack_sources.sample[row]) == (last[1] if is_near else -1)
+        thread = int(stack_sources.thread[row])
         assert (int(threads.tid[thread]), int(threads.pid[thread])) == (tid, pid)

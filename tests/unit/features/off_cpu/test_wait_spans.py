@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.features.off_cpu.insert_waits import clipped, spans_of
-from perf2x.features.schedule.schedule import Departures, Schedule, kinds_of_states
+from perf2x.features.off_cpu.insert_waits import cut_to_ranges, wait_spans
+from perf2x.features.schedule.schedule import SwitchesOut, Schedule, waits_of_states
 from perf2x.features.schedule.thread_times import ThreadTimes
 from perf2x.model.profile.profile import Wait
 
@@ -24,9 +24,9 @@ def times(moments: Moments) -> ThreadTimes:
 def schedule(left: Moments, entered: Moments, exits: Moments, is_traced: bool) -> Schedule:
     at = times(sorted(left, key=lambda moment: moment[1]))
     unknown = np.full(len(at), -1, np.int32)
-    departures = Departures(at.tid, at.time, np.full(len(at), Wait.BLOCKED, np.uint8), unknown, unknown)
+    switches_out = SwitchesOut(at.tid, at.time, np.full(len(at), Wait.BLOCKED, np.uint8), unknown, unknown)
     none = times([])
-    return Schedule(departures, none, times(entered), times(exits), none, END, is_traced)
+    return Schedule(switches_out, none, times(entered), times(exits), none, END, is_traced)
 
 
 def one_after_the_other(left: Moments, entered: Moments, exits: Moments, seen: Moments) -> list[Wanted]:
@@ -47,9 +47,9 @@ def one_after_the_other(left: Moments, entered: Moments, exits: Moments, seen: M
 
 @given(MOMENTS, MOMENTS, MOMENTS)
 def test_records_against_a_loop(left: Moments, entered: Moments, exits: Moments) -> None:
-    spans = spans_of(schedule(left, entered, exits, is_traced=False), times([]))
-    recorded = schedule(left, entered, exits, is_traced=False).left
-    columns = (recorded.tid[spans.departure], spans.since, spans.until, spans.is_guessed, spans.is_open)
+    spans = wait_spans(schedule(left, entered, exits, is_traced=False), times([]))
+    recorded = schedule(left, entered, exits, is_traced=False).switches_out
+    columns = (recorded.tid[spans.switch_out], spans.since, spans.until, spans.is_guessed, spans.is_open)
     assert sorted(zip(*(c.tolist() for c in columns), strict=True)) == one_after_the_other(left, entered, exits, [])
 
 
@@ -57,8 +57,8 @@ def test_records_against_a_loop(left: Moments, entered: Moments, exits: Moments)
 def test_traced_departures_against_a_loop(left: Moments, entered: Moments, exits: Moments, seen: Moments) -> None:
     """A thread that no record ever brings back may have come back unseen before the end."""
     traced = schedule(left, entered, exits, is_traced=True)
-    spans = spans_of(traced, times(seen))
-    columns = (traced.left.tid[spans.departure], spans.since, spans.until, spans.is_guessed, spans.is_open)
+    spans = wait_spans(traced, times(seen))
+    columns = (traced.switches_out.tid[spans.switch_out], spans.since, spans.until, spans.is_guessed, spans.is_open)
     watched = {tid for tid, _ in entered}
     wanted = [
         (tid, since, until, (is_open and tid not in watched) or guessed, is_open)
@@ -70,8 +70,8 @@ def test_traced_departures_against_a_loop(left: Moments, entered: Moments, exits
 @given(MOMENTS, MOMENTS, MOMENTS, st.booleans())
 def test_waits_of_a_thread_never_overlap(left: Moments, entered: Moments, exits: Moments, is_traced: bool) -> None:
     planned = schedule(left, entered, exits, is_traced)
-    spans = spans_of(planned, times([]))
-    tid = planned.left.tid[spans.departure]
+    spans = wait_spans(planned, times([]))
+    tid = planned.switches_out.tid[spans.switch_out]
     order = np.lexsort((spans.since, tid))
     together = tid[order][1:] == tid[order][:-1]
     assert (spans.until[order][:-1][together] <= spans.since[order][1:][together]).all()
@@ -79,27 +79,27 @@ def test_waits_of_a_thread_never_overlap(left: Moments, entered: Moments, exits:
 
 @given(MOMENTS, MOMENTS, st.lists(st.tuples(st.integers(0, END), st.integers(0, 9)), min_size=1, max_size=3))
 def test_parts_within_ranges_of_time_against_a_loop(left: Moments, entered: Moments, starts: Moments) -> None:
-    spans = spans_of(schedule(left, entered, [], is_traced=False), times([]))
+    spans = wait_spans(schedule(left, entered, [], is_traced=False), times([]))
     ranges = [(first, first + length) for first, length in starts]
     wanted = sorted(
         (max(since, first), min(until, last + 1), row)
-        for row, since, until in zip(*(c.tolist() for c in (spans.departure, spans.since, spans.until)), strict=True)
+        for row, since, until in zip(*(c.tolist() for c in (spans.switch_out, spans.since, spans.until)), strict=True)
         for first, last in ranges
         if first <= since <= last or max(since, first) < min(until, last + 1)
     )
-    parts = clipped(spans, ranges)
-    assert sorted(zip(parts.since.tolist(), parts.until.tolist(), parts.departure.tolist(), strict=True)) == wanted
+    parts = cut_to_ranges(spans, ranges)
+    assert sorted(zip(parts.since.tolist(), parts.until.tolist(), parts.switch_out.tolist(), strict=True)) == wanted
     assert (parts.since[1:] >= parts.since[:-1]).all()
 
 
 def test_all_of_time_is_no_limit() -> None:
-    spans = spans_of(schedule([(1, 5), (2, 7)], [(1, 9)], [], is_traced=False), times([]))
-    assert clipped(spans, ()) is spans
-    assert clipped(spans, [(0, 2**64 - 1)]).until.tolist() == [9, END]
+    spans = wait_spans(schedule([(1, 5), (2, 7)], [(1, 9)], [], is_traced=False), times([]))
+    assert cut_to_ranges(spans, ()) is spans
+    assert cut_to_ranges(spans, [(0, 2**64 - 1)]).until.tolist() == [9, END]
 
 
 def test_states_of_threads_that_leave() -> None:
     """R, R+ of Linux 4.14 and of before, S, D, S and R+ at once (never seen), parked before 4.14, no state."""
     states = np.array([0, 0x100, 0x400, 1, 2, 0x101, 0x200, -1])
     kinds = [Wait.PREEMPTED] * 3 + [Wait.BLOCKED] * 4 + [Wait.UNKNOWN]
-    assert kinds_of_states(states).tolist() == kinds
+    assert waits_of_states(states).tolist() == kinds
