@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 
 
 def _check(options: "LoadOptions", files: Sequence[str]) -> None:
-    most = options.of(OriginalSettings).original
-    if not most:
+    """Refuse the recording's bytes if there are several inputs, if names are hidden, or if it is too large."""
+    size_limit = options.of(OriginalSettings).original
+    if not size_limit:
         return
     if options.hides_names:
         raise SettingError("the original recording reveals the names that ", options.hides_names, " hides")
     if len(files) != 1 or not Path(files[0]).is_file():
         raise OptionError("the original recording must be one file: not several, a directory or a pipe")
     size = len(_bytes_of(files))
-    if size > most:
-        raise OptionError(f"the original recording has {size:,} bytes, more than the requested {most:,}")
+    if size > size_limit:
+        raise OptionError(f"the original recording has {size:,} bytes, more than the requested {size_limit:,}")
 
 
 def _bytes_of(files: Sequence[str]) -> "U8":

@@ -1,4 +1,4 @@
-"""``--start-time``: sets the time of day at which a recording began, as stated or from the file's date."""
+"""``--start-time``: sets the time of day at which a recording began: a time that the user gives, or the file's date."""
 
 import stat
 from collections.abc import Sequence
@@ -23,27 +23,28 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def parse_start_time(setting: str, text: str) -> int | Literal["file"]:
-    """Parse the setting: seconds since the epoch, ISO 8601 (UTC without a zone) or ``file``.
+    """Parse the setting to nanoseconds since the epoch, or to ``file``.
 
-    Raises OptionError for anything else, and for times before 1970.
+    The text is a number of seconds since the epoch, an ISO 8601 time (in UTC unless it has a zone), or ``file``. Raises
+    OptionError for anything else, and for times before 1970.
     """
     from perf2x.model.value_limits import LAST_TIME
 
     if text == "file":
         return "file"
-    seconds = parse_seconds(text)
-    if seconds is not None and seconds < LAST_TIME:
-        return seconds
+    nanoseconds = parse_seconds(text)
+    if nanoseconds is not None and nanoseconds < LAST_TIME:
+        return nanoseconds
     try:
         moment = datetime.fromisoformat(text)
-        since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH
+        since_epoch = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH
     except (ValueError, OverflowError):
-        since = timedelta(-1)
-    if since < timedelta(0):
+        since_epoch = timedelta(-1)
+    if since_epoch < timedelta(0):
         raise SettingError(
             "", setting, f": {text!r} is not a time; write 2026-11-21T10:00:05Z, seconds since the epoch, or file"
         )
-    return min(since // timedelta(microseconds=1) * 1000, LAST_TIME)
+    return min(since_epoch // timedelta(microseconds=1) * 1000, LAST_TIME)
 
 
 class _StartTime(FeatureSettings):
@@ -69,7 +70,7 @@ class _StartTime(FeatureSettings):
 
 
 def date_of(path: str) -> int:
-    """Return the modification time of a recording in nanoseconds; of a directory, that of its first file.
+    """Return the modification time of a recording in nanoseconds; of a directory, that of its file ``data``.
 
     Raises OptionError for inputs without one, such as pipes.
     """
@@ -87,12 +88,15 @@ def _set_start_time(loaded: "Loaded", run: SessionRun) -> "Loaded":
     start, session = run.options.of(_StartTime).start_time, run.recording.session
     if start is None or (start == "file" and session.wall_clock_offset_ns is not None):
         return loaded
-    meta = _started(loaded.profile.meta, session, start, run.session.files)
+    meta = _with_start(loaded.profile.meta, session, start, run.session.files)
     return with_profile(loaded, replace(loaded.profile, meta=meta))
 
 
-def _started(meta: "Meta", session: "Session", start: int | Literal["file"], files: Sequence[str]) -> "Meta":
-    """Set the start, and add a comment on its origin; ``start`` is in ns since the epoch, or "file"."""
+def _with_start(meta: "Meta", session: "Session", start: int | Literal["file"], files: Sequence[str]) -> "Meta":
+    """Set the start, and add a comment that says where it comes from; ``start`` is in ns since the epoch, or "file".
+
+    Of ``files``, the paths of the recording, the one that was written last counts.
+    """
     from perf2x.model.value_limits import LAST_TIME
 
     if start != "file":
@@ -100,7 +104,8 @@ def _started(meta: "Meta", session: "Session", start: int | Literal["file"], fil
     last = max(map(date_of, files))
     written = (_EPOCH + timedelta(seconds=last // 10**9)).isoformat().replace("+00:00", "Z")
     comment = f"perf2x-start-time:file written until {written}"
-    # from the profile's first sample to the last one of the recording, whose time is in perf's header
+    # The file was written when the recording ended. So the profile's first sample, ``meta.start_ns``, is that time less
+    # the duration up to the recording's last sample, whose time is in perf's header.
     duration = max(session.sample_times[1] - meta.start_ns if meta.start_ns else 0, meta.duration_ns)
     begin = min(max(last - duration, 0), LAST_TIME)
     return replace(meta, wall_start_ns=begin, comments=(*meta.comments, comment))

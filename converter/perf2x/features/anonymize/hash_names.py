@@ -28,10 +28,10 @@ from perf2x.base.columnar import (
 from perf2x.model.profile import Meta, Profile
 from perf2x.model.recording import event_name, is_tracepoint
 
+# Names of mappings that are the same on every machine.
 _PUBLIC = re.compile(
     r"\[(kernel|guest|vdso|vsyscall|stack|heap|unknown|user stack|truncated|no |corrupt|caller)[^\]]*\](_s?text)?"
 )
-"""Names of mappings that are the same on every machine."""
 _KERNEL_SYSTEMS = frozenset(KERNEL_SYSTEMS.split())
 
 
@@ -100,9 +100,9 @@ def hidden_name(name: str, kind: str, salt: str) -> str:
 
 
 def _kernel_functions(profile: Profile) -> set[int]:
-    """Return rows of functions that keep their names: all their locations are synthetic or in the kernel itself.
+    """Return the rows of functions that keep their names: all their locations are synthetic, or in the kernel itself.
 
-    Modules and BPF programs do not belong to the kernel itself, because their names reveal what the machine runs.
+    Code of modules and BPF programs is not code of the kernel itself: its names reveal what the machine runs.
     """
     files = [profile.strings[number] for number in profile.mappings.filename.tolist()]
     is_kernel_file = np.array([file.startswith(("[kernel", "[guest.kernel")) for file in files] + [False], np.bool_)
@@ -115,7 +115,10 @@ def _kernel_functions(profile: Profile) -> set[int]:
 
 
 def _is_user_defined(name: str) -> bool:
-    """Return whether this is a tracepoint of ``perf probe``, whose name reveals a program; breakpoints are not."""
+    """Return whether an event is a probe that the user defined (``perf probe``), whose name reveals a program.
+
+    The kernel's own tracepoints, breakpoints (``mem:0x…``) and libpfm's names (``skx::INST_RETIRED:ANY``) are not.
+    """
     if not is_tracepoint(name) or "::" in name or name.startswith("mem:0x"):
         return False
     return event_name(name).event.partition(":")[0] not in _KERNEL_SYSTEMS

@@ -22,52 +22,57 @@ if TYPE_CHECKING:
     from perf2x.symbolizer.sources.symbol_source import Context  # imports all that reads object files
 
 RECORD_DATES = "Record with perf record -k mono, or pass --start-time"
+# With this many samples, a share of 10 % is uncertain by ±3 points (two standard deviations).
 _FEW_SAMPLES = 400
-"""With this many samples, a share of 10 % is uncertain by ±3 points (two standard deviations)."""
-_UNNAMED = 0.05
-# Advice is given if more than this share of samples lack a name, or the caller.
-_CUT = 0.5
-# Advice is given if at least this share of user stacks is cut off, for lack of frame pointers.
+# With fewer samples, a share of 10 % may just as well be 0 % or 20 %.
 _TOO_FEW_SAMPLES = 40
-"""With fewer samples, a share of 10 % may just as well be 0 % or 20 %."""
+# Advice is given if a larger share of samples lacks the name of the sampled function, or its caller.
+_TOLERATED_SHARE = 0.05
+# Advice is given if at least this share of user stacks is cut off, for lack of frame pointers.
+_MANY_CUT_OFF = 0.5
+# With fewer user stacks, perf2x does not conclude how programs were built.
 _FEW_STACKS = 20
-"""With fewer user stacks, perf2x does not conclude how programs were built."""
-_USER, _MAPPED = (1, 2, 4), 8
-"""Bits of `_walked_stacks`: the first, second, third outermost frame is user code; the outermost is in a mapping."""
+# Bits in `_walked_stacks`: whether the outermost, second and third frame are user code; whether the outermost frame is
+# in a mapping.
+_USER_FRAMES, _OUTERMOST_IS_MAPPED = (1, 2, 4), 8
+# Arguments of perf record that restrict sampling to user code: an event with the modifier u, or --all-user.
 _USER_ONLY = re.compile(r":[a-zA-Z]*u[a-zA-Z]*\b|^--all-user$")
+# Modifiers that perf adds to its default event, if the command line does not name an event.
 _DEFAULT_MODIFIERS = re.compile(r":[a-zA-Z]*(P|ppp)[a-zA-Z]*$")
-"""Modifiers that perf adds to its default event, if the command names none."""
-_OTHER_CHAINS = SampleType.BRANCH_STACK | SampleType.DATA_SRC
-"""Samples of branches and of memory accesses are useful without a stack."""
+# Data that makes samples useful without a stack: branches, and descriptions of memory accesses.
+_INSTEAD_OF_STACKS = SampleType.BRANCH_STACK | SampleType.DATA_SRC
 
 
 class ChainReport(StepReport):
     """Numbers of samples by how their stacks were recorded; they add up over recordings."""
 
     samples: int = 0
-    """All samples, of recordings that show how stacks were recorded."""
-    without: int = 0
-    """Samples of events that record no stack, although nothing else was requested."""
-    kernel_alone: int = 0
+    """All samples of those recordings from which one can tell how stacks were recorded."""
+    without_stack: int = 0
+    """Samples of events that record no stack, although nothing that replaces a stack was requested either."""
+    kernel_only: int = 0
     """Samples of events that record only the kernel's part of the stack."""
-    kernel_refused: int = 0
-    """Samples of events that exclude the kernel, although the command does not request that."""
-    by_pointer: int = 0
-    """User stacks that the kernel walked by frame pointer."""
-    cut: int = 0
-    """Stacks among ``by_pointer`` that have one or two frames, and no caller in a mapped file."""
-    callers: int = 0
-    """Samples without the caller of the sampled function; more may lack it."""
+    kernel_excluded: int = 0
+    """Samples of events that exclude the kernel, although the command line does not request that."""
+    by_frame_pointer: int = 0
+    """Samples with a user stack that the kernel walked by frame pointer."""
+    cut_off: int = 0
+    """Samples among ``by_frame_pointer`` whose user stack has one or two frames, and no caller in a mapped file."""
+    without_caller: int = 0
+    """Samples whose stack lacks the caller of the sampled function.
+
+    A lower limit: only the locations with most samples, in x86 code that was found, are examined.
+    """
 
 
 def chain_report(profile: Profile, session: Session, context: "Context | None") -> ChainReport:
     """Count samples by how their stacks were recorded.
 
-    ``profile`` has the stacks as stitched, and begins with the session's events. ``context`` finds the code that shows
-    whether callers are missing; without it, they are not counted.
+    ``profile`` has the stacks as stitched; its first events are those of the session, in the same order. ``context``
+    finds the object files that show whether callers are missing; without it, missing callers are not counted.
     """
     events, samples = session.events, profile.samples
-    if any(event.type < 0 for event in events):  # events of a dataset, which does not store this
+    if any(event.type < 0 for event in events):  # events of a dataset, which does not store how stacks were recorded
         return ChainReport()
     count = as_int64(np.bincount(as_intp(samples.event), samples.count, len(profile.events)))
 
@@ -75,16 +80,18 @@ def chain_report(profile: Profile, session: Session, context: "Context | None") 
         """Return the number of samples of the session's events for which ``is_chosen`` is true."""
         return sum_of(count[flatnonzero(np.array(is_chosen, np.bool_))])
 
-    by_pointer = np.array([_is_by_pointer(event) for event in events] + [False] * (len(count) - len(events)), np.bool_)
-    walked, cut = _walked_stacks(profile, by_pointer) if by_pointer.any() else (0, 0)
+    by_frame_pointer = np.array(
+        [_is_walked_by_frame_pointer(event) for event in events] + [False] * (len(count) - len(events)), np.bool_
+    )
+    walked, cut_off = _walked_stacks(profile, by_frame_pointer) if by_frame_pointer.any() else (0, 0)
     return ChainReport(
         samples=sum_of(count),
-        without=samples_of([_is_without(event, session) for event in events]),
-        kernel_alone=samples_of([_is_kernel_alone(event) for event in events]),
-        kernel_refused=samples_of([_is_kernel_refused(event, session) for event in events]),
-        by_pointer=walked,
-        cut=cut,
-        callers=_callers(profile, by_pointer, context) if walked and context else 0,
+        without_stack=samples_of([_lacks_stack(event, session) for event in events]),
+        kernel_only=samples_of([_has_kernel_stack_only(event) for event in events]),
+        kernel_excluded=samples_of([_excludes_kernel_unasked(event, session) for event in events]),
+        by_frame_pointer=walked,
+        cut_off=cut_off,
+        without_caller=_samples_without_caller(profile, by_frame_pointer, context) if walked and context else 0,
     )
 
 
@@ -99,29 +106,29 @@ def _on_stacks(chains: ChainReport) -> Iterator[Advice]:
     for about, number, text in (
         (
             "no_stacks",
-            chains.without,
+            chains.without_stack,
             "No call stacks were recorded, so each sample is one frame: record with perf record -g.",
         ),
         (
             "kernel_stacks",
-            chains.kernel_alone,
+            chains.kernel_only,
             "Only the kernel's part of the stacks was recorded: for callers in user code, record with perf record -g.",
         ),
         (
             "no_kernel",
-            chains.kernel_refused,
+            chains.kernel_excluded,
             "Only user code was recorded, as perf_event_paranoid allows no more: sudo perf record, or sudo sysctl "
             "kernel.perf_event_paranoid=1, records the kernel, too.",
         ),
     ):
         if chains.samples and number == chains.samples:
             yield Advice(about, text)
-    if chains.by_pointer >= _FEW_STACKS and chains.cut >= _CUT * chains.by_pointer:
-        share = f"{math.floor(100 * chains.cut / chains.by_pointer)} % of the user stacks end after one or two frames"
+    if chains.by_frame_pointer >= _FEW_STACKS and chains.cut_off >= _MANY_CUT_OFF * chains.by_frame_pointer:
+        share = f"{100 * chains.cut_off // chains.by_frame_pointer} % of the user stacks end after one or two frames"
         text = "as in programs built without frame pointers: perf record --call-graph dwarf records them whole."
         yield Advice("cut_stacks", f"{share}, {text}")
-    elif chains.callers > _UNNAMED * chains.samples:
-        share = f"{100 * chains.callers / chains.samples:.0f} % of the samples"
+    elif chains.without_caller > _TOLERATED_SHARE * chains.samples:
+        share = f"{100 * chains.without_caller / chains.samples:.0f} % of the samples"
         text = f"The caller of the sampled function is missing in {share}, as it had no frame there:"
         yield Advice("missing_callers", f"{text} record with perf record --call-graph dwarf.")
 
@@ -132,12 +139,12 @@ def _on_names(symbols: SymbolReport | None, source: str, is_text: bool) -> Itera
         text = "The text has only addresses, which cannot be named: perf script -F comm,tid,time,event,ip,sym,dso"
         yield Advice("unnamed", f"{text} prints the names where the recording was made.")
         return
-    lacking = [row for row in symbols.objects if row.name != "[unknown]"] if symbols is not None else []
-    unnamed = sum(row.unnamed_samples for row in lacking)
-    if symbols is None or unnamed <= _UNNAMED * symbols.samples:
+    unnamed_objects = [row for row in symbols.objects if row.name != "[unknown]"] if symbols is not None else []
+    unnamed_samples = sum(row.unnamed_samples for row in unnamed_objects)
+    if symbols is None or unnamed_samples <= _TOLERATED_SHARE * symbols.samples:
         return
-    worst = max(lacking, key=lambda row: row.unnamed_samples)
-    share = f"{100 * unnamed / symbols.samples:.0f} % of the samples are in functions without a name"
+    worst = max(unnamed_objects, key=lambda row: row.unnamed_samples)
+    share = f"{100 * unnamed_samples / symbols.samples:.0f} % of the samples are in functions without a name"
     text = f"{share}, {worst.unnamed_samples:,} of {symbols.samples:,} in {{0}}; for what would help: "
     yield Advice("unnamed", text, (worst.name,), command=f"perf2x info --symbols -v {quote(source)}")
 
@@ -147,9 +154,11 @@ def _on_samples(profile: Profile) -> Iterator[Advice]:
         return
     event = profile.events[profile.default_event]
     samples = sum_of(profile.samples.count[profile.samples.event == profile.default_event])
+    # waits are measured, counts of perf stat are counted, and with a period of 1 every occurrence is a sample
     is_exact = event.is_wait or event.is_count or not (event.frequency or event.period > 1)
     if is_exact or not 0 < samples < _FEW_SAMPLES:
         return
+    # two standard deviations of a binomial share of 0.1, in percentage points
     spread = f"a share of 10 % is uncertain by ±{200 * math.sqrt(0.1 * 0.9 / samples):.0f} points"
     names = (event.name,) if samples < sum_of(profile.samples.count) else ()
     are = "is" if samples == 1 else "are"
@@ -164,7 +173,7 @@ def _on_dates(profile: Profile) -> Iterator[Advice]:
         yield Advice("undated", f"This recording has no wall-clock time. {RECORD_DATES}.", for_dates=True)
 
 
-def _is_without(event: Event, session: Session) -> bool:
+def _lacks_stack(event: Event, session: Session) -> bool:
     """Return whether an event lacks stacks that the user would want.
 
     perf's other commands (sched, lock, mem …) record what they need. Some versions of perf write only the first word of
@@ -173,10 +182,11 @@ def _is_without(event: Event, session: Session) -> bool:
     command = session.command_line
     is_perf = bool(command) and base_name(command[0]).startswith("perf")
     is_other_command = command[1] != "record" if is_perf and len(command) > 1 else event.type == EventType.TRACEPOINT
-    return not event.sample_type & (SampleType.CALLCHAIN | _OTHER_CHAINS) and not is_other_command
+    return not event.sample_type & (SampleType.CALLCHAIN | _INSTEAD_OF_STACKS) and not is_other_command
 
 
-def _is_kernel_alone(event: Event) -> bool:
+def _has_kernel_stack_only(event: Event) -> bool:
+    """Return whether only the kernel's part of the stacks was recorded, although the event also samples user code."""
     return bool(
         event.sample_type & SampleType.CALLCHAIN
         and "exclude_callchain_user" in event.flags
@@ -185,15 +195,19 @@ def _is_kernel_alone(event: Event) -> bool:
     )
 
 
-def _is_kernel_refused(event: Event, session: Session) -> bool:
-    """Return whether perf excluded the kernel from an event, although the command line does not request that."""
+def _excludes_kernel_unasked(event: Event, session: Session) -> bool:
+    """Return whether perf excluded the kernel from an event, although the command line does not request that.
+
+    perf does so if perf_event_paranoid does not allow the user to sample the kernel. Without a recorded command line,
+    the modifiers of the event show what was requested.
+    """
     is_sampled = event.type != EventType.TRACEPOINT and "exclude_kernel" in event.flags
     words = session.command_line[1:]
     is_requested = any(map(_USER_ONLY.search, words)) if words else not _DEFAULT_MODIFIERS.search(event.name)
     return is_sampled and not is_requested
 
 
-def _is_by_pointer(event: Event) -> bool:
+def _is_walked_by_frame_pointer(event: Event) -> bool:
     """Return whether the kernel walked the user stacks by frame pointer.
 
     Events with copied stacks do not count: the unwinder reports on those stacks itself.
@@ -204,38 +218,46 @@ def _is_by_pointer(event: Event) -> bool:
     )
 
 
-def _callers(profile: Profile, by_pointer: Bools, context: "Context") -> int:
+def _samples_without_caller(profile: Profile, by_frame_pointer: Bools, context: "Context") -> int:
     """Count samples whose stack lacks the caller of the sampled function.
 
-    ``by_pointer`` (events,): whether the event's stacks come from frame pointers; other events do not count.
+    ``by_frame_pointer`` (events,): whether the kernel walked the event's stacks by frame pointer; samples of other
+    events do not count.
     """
     from perf2x.features.recording_advice.missing_callers import missing_callers
 
-    at = profile.stacks.location
-    weight = stack_weights(profile.samples, len(at), by_pointer[profile.samples.event])
-    return missing_callers(profile, context, sum_at(at, weight, len(profile.locations)))
+    location = profile.stacks.location
+    samples_of_stack = stack_weights(profile.samples, len(location), by_frame_pointer[profile.samples.event])
+    return missing_callers(profile, context, sum_at(location, samples_of_stack, len(profile.locations)))
 
 
-def _walked_stacks(profile: Profile, by_pointer: Bools) -> tuple[int, int]:
-    """Count samples with a user stack, and those whose user stack is cut off; ``by_pointer`` as in `_callers`.
+def _walked_stacks(profile: Profile, by_frame_pointer: Bools) -> tuple[int, int]:
+    """Count samples with a user stack, and those among them whose user stack is cut off.
 
-    A stack is cut off if it has only one or two user frames, and no caller in a mapped file: the function stands alone,
-    or its caller's address is not code. A complete stack of two frames, such as ``_start``, ``main``, has a caller.
+    ``by_frame_pointer`` (events,): as for `_samples_without_caller`.
+
+    A stack is cut off if it has only one or two user frames, and no caller in a mapped file: there is only the sampled
+    function, or the second frame is an address outside all mappings. A complete stack of two frames, such as
+    ``_start``, ``main``, has a caller in a mapped file, so it is not cut off.
     """
-    parent, at, locations = profile.stacks.parent, profile.stacks.location, profile.locations
-    user = (locations.mode == CpuMode.USER) & ~locations.synthetic
+    parent, location, locations = profile.stacks.parent, profile.stacks.location, profile.locations
+    is_user = (locations.mode == CpuMode.USER) & ~locations.synthetic
     rows = flatnonzero(parent < 0)
     # Rows of the tree at depth 0, 1, 2 get a bit if they are user code. Summed along each path, the bits show which of
     # a stack's three outermost frames are.
     flags = zeros(len(parent))
-    flags[rows] = _MAPPED * (locations.mapping[at[rows]] >= 0)
-    for depth, flag in enumerate(_USER):
+    flags[rows] = _OUTERMOST_IS_MAPPED * (locations.mapping[location[rows]] >= 0)
+    for depth, flag in enumerate(_USER_FRAMES):
         if depth:
             is_parent = falses(len(parent) + 1)  # the last entry is for parent −1
             is_parent[rows] = True
             rows = flatnonzero(is_parent[parent])
-        flags[rows] |= flag * user[at[rows]]
+        flags[rows] |= flag * is_user[location[rows]]
     sums = path_sums(parent, flags)
-    first, second, third, mapped = (sums & flag != 0 for flag in (*_USER, _MAPPED))
-    weight = stack_weights(profile.samples, len(parent), by_pointer[profile.samples.event])
-    return sum_of(weight[first]), sum_of(weight[first & ~third & ~(second & mapped)])
+    is_first_user, is_second_user, is_third_user, is_mapped = (
+        sums & flag != 0 for flag in (*_USER_FRAMES, _OUTERMOST_IS_MAPPED)
+    )
+    samples_of_stack = stack_weights(profile.samples, len(parent), by_frame_pointer[profile.samples.event])
+    return sum_of(samples_of_stack[is_first_user]), sum_of(
+        samples_of_stack[is_first_user & ~is_third_user & ~(is_second_user & is_mapped)]
+    )

@@ -1,8 +1,9 @@
-"""Counts samples whose stack, walked by frame pointer, lacks the caller because the function has no frame.
+"""Counts samples whose stack, walked by frame pointer, lacks the caller because the sampled function has no frame.
 
-In a function that has not set up a frame, the frame pointer is still the caller's, and leads to the caller's caller.
-Call frame information shows whether a function has a frame at an address: then its CFA is computed from the frame
-pointer. Source of truth: perf_callchain_user in arch/x86/events/core.c.
+Where a function has not set up its frame (yet), the frame pointer is still its caller's. A walk that starts with this
+frame pointer finds the caller's caller next, so the caller itself is missing. Call frame information shows whether a
+function has a frame at an address: if it has, the CFA is computed from the frame pointer register. Source of truth:
+perf_callchain_user in arch/x86/events/core.c.
 """
 
 from perf2x.base.abi import CpuMode
@@ -15,22 +16,26 @@ from perf2x.symbolizer.mapped_objects import addresses_of, mapped_objects
 from perf2x.symbolizer.sources.symbol_source import Context
 
 _ARCHITECTURES = {each.machine: each for each in (X86_64, I386)}
-_MOST = 1000
-"""Maximum number of locations to check: those with the most samples."""
+# Maximum number of locations to examine: those with the most samples.
+_MAX_LOCATIONS = 1000
 
 
-def missing_callers(profile: Profile, context: Context, weight: I64) -> int:
-    """Count samples in user code without a frame; ``weight`` (locations,) is the number of samples at each location."""
-    candidates, count = falses(len(weight)), 0
-    weight = weight * (profile.locations.mode == CpuMode.USER)
-    candidates[argsort(-weight)[:_MOST]] = True
-    for mapped in mapped_objects(profile, context.session, candidates & (weight > 0)):
-        found = context.find(mapped.key.name, mapped.key.build_id, mapped.pid)
-        if found.code is not None and found.code.machine in _ARCHITECTURES:
-            x86 = _ARCHITECTURES[found.code.machine]
-            rules = ObjectRules(found.code, found.dwarf, RuleTable(x86.register_count), x86)
-            rule_number = rules.find(addresses_of(profile, mapped, found)[1::2])
+def missing_callers(profile: Profile, context: Context, samples: I64) -> int:
+    """Count samples at x86 instructions, in user code, where the function has no frame.
+
+    ``samples`` (locations,): the number of samples whose innermost frame is each location.
+    """
+    is_candidate, count = falses(len(samples)), 0
+    samples = samples * (profile.locations.mode == CpuMode.USER)
+    is_candidate[argsort(-samples)[:_MAX_LOCATIONS]] = True
+    for mapped in mapped_objects(profile, context.session, is_candidate & (samples > 0)):
+        files = context.find(mapped.key.name, mapped.key.build_id, mapped.pid)
+        if files.code is not None and files.code.machine in _ARCHITECTURES:
+            machine = _ARCHITECTURES[files.code.machine]
+            rules = ObjectRules(files.code, files.dwarf, RuleTable(machine.register_count), machine)
+            # of the two addresses of each location, the second is that of the sampled instruction itself
+            rule_number = rules.find(addresses_of(profile, mapped, files)[1::2])
             # the last entry is for −1, no rule: such a sample does not count
-            cfa_register = as_int64([*(rule.cfa_register for rule in rules.table.rules), x86.frame_pointer])
-            count += sum_of(weight[mapped.locations][cfa_register[rule_number] != x86.frame_pointer])
+            cfa_register = as_int64([*(rule.cfa_register for rule in rules.table.rules), machine.frame_pointer])
+            count += sum_of(samples[mapped.locations][cfa_register[rule_number] != machine.frame_pointer])
     return count

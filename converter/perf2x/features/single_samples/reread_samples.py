@@ -30,70 +30,82 @@ from perf2x.model.recording import Event, Recording, Samples, Want, take_rows
 def sample_reader(
     profile: Profile, recording: Recording, filters: AppliedFilters, context: LoadContext
 ) -> SampleReader:
-    """Return a reader of the recorded samples that ``profile`` sums up; it is symbolized, if names are needed.
+    """Return a reader of the recorded samples that ``profile`` sums up.
 
-    A filter may have dropped samples since stitching. Those that are left have an (event, thread) pair and a stack that
-    the profile still uses.
+    ``profile`` has been symbolized already, unless its format needs no names. The filters that ran before stitching are
+    applied once more, by ``filters``. Those that ran later, for instance by function name, removed rows from the
+    profile alone. So the reader keeps a sample only if the profile still has samples of the same event and thread, and
+    samples with the same stack.
     """
     rows = profile.recorded
     assert rows is not None
+    # (events, threads): whether the profile has samples of the event in the thread
     is_kept_thread = falses((len(profile.events), len(profile.threads)))
     is_kept_thread[profile.samples.event, profile.samples.thread] = True
-    is_kept_stack = falses(len(profile.stacks.parent) + 1)  # the last entry is for −1
+    is_kept_stack = falses(len(profile.stacks.parent) + 1)  # the last entry is for samples without a stack, −1
     is_kept_stack[profile.samples.stack] = True
-    stitched = _RowsByPosition(rows, recording.session.source)
+    rows_by_position = _RowsByPosition(rows, recording.session.source)
 
-    def read(want: Want) -> Iterator[RecordedBatch]:
+    def read_batches(want: Want) -> Iterator[RecordedBatch]:
         for samples in filters.batches(recording.samples(want | Want.REREAD)):
             if len(samples):
-                thread, stack, earliest_after = stitched.find(samples.position)
+                thread, stack, earliest_later = rows_by_position.find(samples.position)
+                # thread −1: a filter dropped the sample together with its stack
                 kept = flatnonzero(is_kept_thread[samples.event, thread] & is_kept_stack[stack] & (thread >= 0))
-                yield RecordedBatch(take_rows(samples, kept), thread[kept], stack[kept], earliest_after)
+                yield RecordedBatch(take_rows(samples, kept), thread[kept], stack[kept], earliest_later)
 
     from perf2x.features.single_samples.traced_text import TracedText
 
-    starts = _symbol_starts(profile, recording, context)
-    traced = TracedText(recording.session, _kernel_functions(profile, recording, context)).of
+    symbol_start = _symbol_start_of_locations(profile, recording, context)
+    raw_texts = TracedText(recording.session, _kernel_address_formatter(profile, recording, context)).texts
     places = {
-        kind: _named_places(read, recording, context, kind)
+        kind: _named_places(read_batches, recording, context, kind)
         for kind in sorted(context.options.of(SingleSampleSettings).places)
     }
-    return SampleReader(read, traced, places, recording.session, recording.sideband, starts)
+    return SampleReader(read_batches, raw_texts, places, recording.session, recording.sideband, symbol_start)
 
 
 class _RowsByPosition:
-    """Finds the stitched rows of samples by position in the file.
+    """Finds the stored thread and stack of samples by their position in the recording.
 
-    Worker processes stitched batches in any order, and may have split a batch of the second pass into several.
+    The first pass stored them batch by batch. Worker processes finished these batches in any order, and a batch of the
+    second pass may consist of several batches of the first. Here, the batches of the first pass are sorted by position.
     """
 
     def __init__(self, rows: RecordedRows, source: str) -> None:
         self._rows, self._source = rows, source
         order = argsort(rows.batch_position)
-        self._position, self._check = rows.batch_position[order], rows.batch_check[order]
+        self._first_position, self._check = rows.batch_position[order], rows.batch_check[order]
         self._end = rows.batch_end[order]
         self._begin = np.append(0, rows.batch_end)[order]
+        # (batches + 1,) the earliest time in batch i and all later ones; NEVER after the last batch
         earliest = np.append(rows.batch_first[order], np.uint64(NEVER))
-        self._earliest = np.minimum.accumulate(earliest[::-1])[::-1]
+        self._earliest_from = np.minimum.accumulate(earliest[::-1])[::-1]
 
     def find(self, position: I64) -> tuple[I32, I32, int]:
-        """Return thread and stack of the samples at these positions, and the earliest time of all samples after them.
+        """Return thread and stack of each sample of a batch, and the earliest time of all samples in later batches.
+
+        Shapes: ``position`` (n,), the positions of the samples of one batch of the second pass; returns (n,) and (n,).
 
         Raises FormatError if the first pass read other samples: the file has changed in the meantime.
         """
-        first = batch = int(np.searchsorted(self._position, position[0]))
-        done = 0
-        while done < len(position):
-            count = int(self._end[batch] - self._begin[batch]) if batch < len(self._position) else 0
-            if not count or check_of(position[done : done + count]) != self._check[batch]:
+        first_batch = batch = int(np.searchsorted(self._first_position, position[0]))
+        checked = 0  # number of positions that belong to batches of the first pass
+        while checked < len(position):
+            count = int(self._end[batch] - self._begin[batch]) if batch < len(self._first_position) else 0
+            if not count or check_of(position[checked : checked + count]) != self._check[batch]:
                 raise FormatError(f"{self._source}: it changed while it was being read; convert it again")
-            done, batch = done + count, batch + 1
-        begin = int(self._begin[first])
-        return *self._rows.rows(begin, begin + done), int(self._earliest[batch])
+            checked, batch = checked + count, batch + 1
+        # one worker split the batch, so it stored the rows of its parts one after another
+        begin = int(self._begin[first_batch])
+        return *self._rows.rows(begin, begin + checked), int(self._earliest_from[batch])
 
 
 def _branches(_: Event, samples: Samples) -> tuple[I64, U64]:
-    """Return all branches' sources, then all targets: the sample's row of each, and the address."""
+    """Return the source addresses of all branches, then their target addresses, each with the row of its sample.
+
+    Shapes: returns (2 * branches,) rows and (2 * branches,) addresses.
+    """
     branches = samples.branches
     if branches is None:
         return zeros(0), np.zeros(0, np.uint64)
@@ -102,21 +114,27 @@ def _branches(_: Event, samples: Samples) -> tuple[I64, U64]:
 
 
 def _data(event: Event, samples: Samples) -> tuple[I64, U64]:
-    """Return the row of each sample, and the address of the data that it accessed; nothing if it has no name."""
+    """Return the row of each sample, and the address of the data that it accessed.
+
+    Shapes: (samples,) both; (0,) both if perf does not name the data addresses of this event (`names_data`).
+    """
     address = samples.addr if names_data(event) else None
     address = np.zeros(0, np.uint64) if address is None else address
     return np.arange(len(address), dtype=np.int64), address
 
 
-_PLACES = {"branches": (Want.BRANCHES, _branches), "data": (Want.ADDR, _data)}
+# By kind: the optional column to read, and the function that takes addresses from it. The function gets an event and
+# samples of that event; it returns sample rows and addresses.
+_ADDRESSES_OF_KIND = {"branches": (Want.BRANCHES, _branches), "data": (Want.ADDR, _data)}
 
 
 def _named_places(
-    read: Callable[[Want], Iterator[RecordedBatch]], recording: Recording, context: LoadContext, kind: str
+    read_batches: Callable[[Want], Iterator[RecordedBatch]], recording: Recording, context: LoadContext, kind: str
 ) -> NamedPlaces:
-    """Symbolize the addresses of one kind outside the stacks: branches, or accessed data (a key of _PLACES).
+    """Symbolize addresses that are not in stacks; ``kind``, ``branches`` or ``data``, is a key of _ADDRESSES_OF_KIND.
 
-    Each address is stitched as if a sample had been taken there, so that it gets a location, which is symbolized.
+    Each address is stitched as if a sample had been taken there: it becomes a stack of one location, in a profile of
+    its own, which is symbolized.
     """
     from perf2x.kernel.perf_data import process_history
     from perf2x.model.transforms.weights_and_mispredicts import samples_at
@@ -124,52 +142,64 @@ def _named_places(
     from perf2x.stitcher.stitch import Stitcher, StitchOptions
     from perf2x.symbolizer.symbolize import symbolize
 
-    # with diagnostics of its own, because the first pass has counted everything
+    # diagnostics that nobody reads, because the first pass has counted the same problems
     uncounted = LoadContext(context.options, Diagnostics(), None, context.stages)
     session, sideband, symbols = recording.session, recording.sideband, context.options.symbols
     history = process_history(recording, True, uncounted)
     stitcher = Stitcher(history, StitchOptions(per_process=True))
-    want, addresses = _PLACES[kind]
+    column, addresses_of = _ADDRESSES_OF_KIND[kind]
 
-    def stacks(samples: Samples) -> I32:
-        return stitcher.intern_ips(samples_at(samples, *addresses(session.events[samples.event[0]], samples)))
+    def intern_addresses(samples: Samples) -> I32:
+        """Return (n,) the stitcher's stack number of each address of samples, all of which are of one event."""
+        return stitcher.intern_ips(samples_at(samples, *addresses_of(session.events[samples.event[0]], samples)))
 
-    for batch in read(want):
+    for batch in read_batches(column):
         for event in unique(batch.samples.event).tolist():
-            stacks(take_rows(batch.samples, flatnonzero(batch.samples.event == event)))
+            intern_addresses(take_rows(batch.samples, flatnonzero(batch.samples.event == event)))
     result = stitcher.result()
-    every_stack = np.arange(len(result.stacks), dtype=np.int32)
-    none = zeros(0)
-    rows = RecordedRows([RecordedPart(0, 0, 0, stack=every_stack)], none, as_uint64(none), none, none)
+    # build_profile renumbers stacks, and updates the tables of recorded rows accordingly. So a part without samples,
+    # whose table maps each stack number to itself, turns into the table from the stitcher's numbers to the profile's.
+    stack_number = np.arange(len(result.stacks), dtype=np.int32)
+    empty = zeros(0)
+    rows = RecordedRows([RecordedPart(0, 0, 0, stack=stack_number)], empty, as_uint64(empty), empty, empty)
     profile = build_profile(session, history, replace(result, recorded=rows))
     if symbols is not None:
         sources = load_symbol_sources()
         profile, _ = symbolize(profile, session, symbols, uncounted.diagnostics, sources, context.finder, sideband)
     assert profile.recorded is not None
+    # (the stitcher's stacks,) the location that each stack consists of
     location = np.append(profile.stacks.location, -1)[profile.recorded.parts[0].stack]
     return NamedPlaces(
-        profile, _symbol_starts(profile, recording, uncounted), lambda samples: location[stacks(samples)]
+        profile,
+        _symbol_start_of_locations(profile, recording, uncounted),
+        lambda samples: location[intern_addresses(samples)],
     )
 
 
-def _kernel_functions(profile: Profile, recording: Recording, context: LoadContext) -> Callable[[int, bool], str]:
-    """Return a function (address, with_offset) that formats a kernel address as printk's ``%ps``, or ``%pS``, does."""
+def _kernel_address_formatter(
+    profile: Profile, recording: Recording, context: LoadContext
+) -> Callable[[int, bool], str]:
+    """Return a function (address, with_offset) that formats a kernel address: "vfs_read" or "vfs_read+0x10".
+
+    These are the formats ``%ps`` and ``%pS`` of printk. An address without a symbol is formatted as a number.
+    """
     from perf2x.symbolizer.sources.kernel_source import KernelSource
 
     symbols = context.options.symbols
-    source = None if symbols is None else KernelSource(context.symbol_facts(profile, recording, symbols))
+    kernel_source = None if symbols is None else KernelSource(context.symbol_facts(profile, recording, symbols))
 
     @cache
-    def text(address: int, with_offset: bool) -> str:
-        name, begin = source.function_at(address) if source else ("", 0)
+    def format_address(address: int, with_offset: bool) -> str:
+        name, begin = kernel_source.function_at(address) if kernel_source else ("", 0)
         if not name:
             return f"{address:#x}"
         return f"{name}+{address - begin:#x}" if with_offset else name
 
-    return text
+    return format_address
 
 
-def _symbol_starts(profile: Profile, recording: Recording, context: LoadContext) -> U64:
+def _symbol_start_of_locations(profile: Profile, recording: Recording, context: LoadContext) -> U64:
+    """Return (locations,) the recorded address at which each location's symbol begins; all 0 without symbolization."""
     symbols = context.options.symbols
     if symbols is None:
         return np.zeros(len(profile.locations), np.uint64)

@@ -1,4 +1,7 @@
-"""Formats tracepoint samples as text, by the format files in the recording."""
+"""Formats the data of tracepoint samples as text, by the print formats of the kernel's format files.
+
+perf record copies these files (``events/SYSTEM/NAME/format`` in tracefs) into the recording.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any, cast
@@ -14,44 +17,48 @@ from perf2x.reader.records.tracepoint_decoder import decode_fields, field_bytes
 
 
 class TracedText:
-    """Formats the raw bytes of samples; equal bytes of a batch are formatted once."""
+    """Formats the raw data of tracepoint samples (PERF_SAMPLE_RAW); equal data in a batch is formatted once."""
 
-    def __init__(self, session: Session, function: AddressFormatter) -> None:
-        self._function = function
+    def __init__(self, session: Session, format_address: AddressFormatter) -> None:
+        self._format_address = format_address
         tracing: Any = session.features.get("tracing_data") or {}
         self._strings: Mapping[str, str] = tracing.get("strings", {})
         self._session = session
         self._order: ByteOrder = cast(ByteOrder, session.byte_order)
+        # by tracepoint id (``config``): a function from raw data to text
         self._printers: dict[int, Callable[[bytes], str]] = {}
 
-    def of(self, event: Event, raw: ListArray) -> tuple[list[str], I64]:
-        """Return the distinct texts of an event's samples, and (n,) the index of each sample's text.
+    def texts(self, event: Event, raw: ListArray) -> tuple[list[str], I64]:
+        """Return distinct texts, and (n,) the index of each sample's text; ``raw`` has the data of n samples.
 
-        The text is "" if the recording does not have the event's format.
+        All texts are "" if the recording does not have the event's format.
         """
-        format_fields = self._session.tracepoint_format(event)
-        if format_fields is None:
+        format_entry = self._session.tracepoint_format(event)
+        if format_entry is None:
             return [""], zeros(len(raw))
         distinct = ListInterner(np.uint8)
         row = distinct.number_rows(raw)
         if event.config not in self._printers:
-            self._printers[event.config] = _printer(format_fields, self._order, self._function, self._strings)
+            self._printers[event.config] = _printer(format_entry, self._order, self._format_address, self._strings)
         printer = self._printers[event.config]
         return [printer(octets.tobytes()) for octets in distinct.table().rows()], row
 
 
 def _printer(
-    format_fields: Any, order: ByteOrder, function: AddressFormatter, strings: Mapping[str, str]
+    format_entry: Any, order: ByteOrder, format_address: AddressFormatter, strings: Mapping[str, str]
 ) -> Callable[[bytes], str]:
-    """Return a function from raw bytes to text: by the print format, or field by field if it is not understood."""
-    fields = format_fields["fields"]
+    """Return a function from raw data to text, which follows the event's print format.
+
+    If that format contains something that perf2x does not understand, the text lists names and values of the fields.
+    """
+    fields = format_entry["fields"]
     try:
-        formatted = compile_format(format_fields["print"], function, strings)
+        print_fields = compile_format(format_entry["print"], format_address, strings)
     except PrintFormatError:
         return lambda raw: field_text(decode_fields(fields, raw, order))
 
-    def text(raw: bytes) -> str:
+    def print_raw(raw: bytes) -> str:
         parts = {field["name"]: field_bytes(field, raw, order) for field in fields}
-        return formatted({**decode_fields(fields, raw, order), FIELD_BYTES: parts, BYTE_ORDER: ENDIAN[order]})
+        return print_fields({**decode_fields(fields, raw, order), FIELD_BYTES: parts, BYTE_ORDER: ENDIAN[order]})
 
-    return text
+    return print_raw

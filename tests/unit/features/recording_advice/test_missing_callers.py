@@ -18,7 +18,7 @@ RBP = 6
 
 
 def counted(loaded: Loaded) -> int:
-    return next(one.callers for one in loaded.reports if isinstance(one, ChainReport))
+    return next(one.without_caller for one in loaded.reports if isinstance(one, ChainReport))
 
 
 def frameless_by_hand(profile: Profile, symfs: Path) -> int:
@@ -57,7 +57,7 @@ def test_samples_without_a_frame_are_those_of_another_reader(name: str) -> None:
 
 
 def test_the_addresses_with_most_samples_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perf2x.features.recording_advice.missing_callers._MOST", 1)
+    monkeypatch.setattr("perf2x.features.recording_advice.missing_callers._MAX_LOCATIONS", 1)
     loaded = read(str(CORPUS / "shapes" / "perf.data"), symbols=SymbolOptions(symfs=SYMFS))
     profile = loaded.profile
     at = np.bincount(profile.stacks.location[profile.samples.stack], profile.samples.count)
@@ -72,13 +72,15 @@ def test_only_what_frame_pointers_lead_through_is_counted() -> None:
 @pytest.mark.parametrize(("callers", "is_said"), [(50, False), (51, True)])
 def test_above_a_twentieth_it_is_said(callers: int, is_said: bool) -> None:
     loaded = read(str(CORPUS / "zstd" / "perf.data"), symbols=None)
-    found = advice(ChainReport(samples=1000, by_pointer=1000, callers=callers), loaded.profile, None, "x")
+    found = advice(ChainReport(samples=1000, by_frame_pointer=1000, without_caller=callers), loaded.profile, None, "x")
     assert ("missing_callers" in {one.about for one in found}) == is_said
     assert [one.words() for one in found if one.about == "missing_callers"] == [
         "The caller of the sampled function is missing in 5 % of the samples, as it had no frame there: record with "
         "perf record --call-graph dwarf."
     ] * is_said
-    cut = advice(ChainReport(samples=1000, by_pointer=1000, cut=500, callers=callers), loaded.profile, None, "x")
+    cut = advice(
+        ChainReport(samples=1000, by_frame_pointer=1000, cut_off=500, without_caller=callers), loaded.profile, None, "x"
+    )
     assert {"cut_stacks", "missing_callers"} & {one.about for one in cut} == {"cut_stacks"}
 
 

@@ -117,7 +117,7 @@ def test_the_page_has_it(tmp_path: Path) -> None:
 def test_several_recordings_are_judged_together() -> None:
     loaded = read([source("no_stacks"), source("good")], symbols=SYMFS)
     assert list(said(loaded)) == ["missing_callers", "undated"]  # half of the samples have stacks
-    assert chains_of(loaded).without == chains_of(read(source("no_stacks"), symbols=None)).samples
+    assert chains_of(loaded).without_stack == chains_of(read(source("no_stacks"), symbols=None)).samples
     assert list(said(read([source("few"), source("no_pointers")], symbols=SYMFS))) == ["cut_stacks", "undated"]
 
 
@@ -191,11 +191,11 @@ def test_cut_stacks_are_those_found_one_by_one(path: Path) -> None:
         if user and user[0] == frames[0]:
             walked += count
             cut += count * (len(user) == 1 or (len(user) == 2 and bool(profile.locations.mapping[user[0]] < 0)))
-    assert (chains_of(loaded).by_pointer, chains_of(loaded).cut) == (walked, cut)
+    assert (chains_of(loaded).by_frame_pointer, chains_of(loaded).cut_off) == (walked, cut)
     assert chain_report(profile, loaded.recording.session, None) == chains_of(loaded)
 
 
 def test_no_stacks_at_all_are_no_cut_ones() -> None:
     loaded = read(source("good"), symbols=None, stacks=False)
-    assert chains_of(loaded).by_pointer == 0
+    assert chains_of(loaded).by_frame_pointer == 0
     assert np.all(loaded.profile.samples.stack == -1)
