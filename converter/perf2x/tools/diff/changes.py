@@ -16,17 +16,17 @@ from perf2x.model.totals.sampling_noise import Interval, Measured, interval, qua
 from perf2x.model.totals.totals import Key, Line, Total, Totals, weights
 from perf2x.model.transforms.merge_profiles import merge_profiles
 
+# A change smaller than 1/2000 of the earlier recording's total is shown as 0.0 %.
 SMALLEST_PART = 2000
-"""A change smaller than 1/2000 of the earlier recording's total is shown as 0.0 %."""
+# Recordings of the same program have at least this share of their costs in functions that both contain.
 _COMMON = 0.1
-"""Recordings of the same program have at least this share of their costs in functions that both contain."""
 _SORTS = ("self", "total")
+# Confidence of the interval that `Comparison.together` returns.
 _TOGETHER = 0.95
-"""Confidence of the interval that `Comparison.together` returns."""
+# The share of the costs that a line without costs counts as, to avoid a division by zero.
 _LEAST = 1e-9
-"""The share of the costs that a line without costs counts as, to avoid a division by zero."""
+# The label with which pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof).
 _BASE = {"pprof::base": "true"}
-"""The label with which pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof)."""
 
 
 class Change(Line):

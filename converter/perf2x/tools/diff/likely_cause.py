@@ -12,11 +12,11 @@ from perf2x.model.totals.totals import Key
 from perf2x.tools.diff.changes import Comparison
 from perf2x.tools.diff.moved_code import CallersOf, CostColumn
 
+# Functions of the language's library that are compiled into the program, such as instances of templates.
 _LIBRARY = re.compile(r"<?([^:]* as )?(std|core|alloc|hashbrown|__gnu_cxx)::")
-"""Functions of the language's library that are compiled into the program, such as instances of templates."""
 
+# Maximum share of the total before that a function and its callees may have, because ``main`` explains nothing.
 _MOST = 0.9
-"""Maximum share of the total before that a function and its callees may have, because ``main`` explains nothing."""
 
 
 def likely_cause(costs: Comparison, grown: Set[Key], callers_of: CallersOf) -> str:

@@ -53,8 +53,8 @@ def _candidates(
                 yield (*differences, *rank), old_row, new_row
 
 
+# Both measure the time that a thread was on a CPU; the default depends on the version of perf and the kernel.
 _CLOCKS = {"cpu-clock", "task-clock"}
-"""Both measure the time that a thread was on a CPU; the default depends on the version of perf and the kernel."""
 
 
 def _samples_by_event(profile: Profile) -> list[int]:
@@ -86,14 +86,14 @@ def _notes(before: Profile, after: Profile, pairs: dict[int, int]) -> Iterator[s
         yield f"comparing {old} with {new}, which count in different modes; record both alike to compare totals"
 
 
+# The kernel truncates the names of threads to this many bytes.
 _COMM = 15
-"""The kernel truncates the names of threads to this many bytes."""
+# Objects with dissimilar names are paired only if at least this share of each one's cost is in functions of both.
 _ALIKE = 0.5
-"""Objects with dissimilar names are paired only if at least this share of each one's cost is in functions of both."""
+# Objects with dissimilar names must also share this many functions, because any two programs have a ``main``.
 _FEWEST = 3
-"""Objects with dissimilar names must also share this many functions, because any two programs have a ``main``."""
+# Maximum number of objects of each side to compare, because all pairs are compared.
 _MOST = 300
-"""Maximum number of objects of each side to compare, because all pairs are compared."""
 
 
 def match_objects(before: Profile, after: Profile, typed: dict[str, str]) -> tuple[Profile, list[tuple[str, str]]]:

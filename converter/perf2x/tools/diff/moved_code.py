@@ -17,23 +17,23 @@ from perf2x.model.number_format import first_of, format_percent
 from perf2x.model.totals.totals import Key
 from perf2x.tools.diff.changes import Change, Comparison
 
+# The cost of a function by caller, in one of the recordings.
 Callers = Mapping[Key, int]
-"""The cost of a function by caller, in one of the recordings."""
+# Costs of functions by themselves, or with all that they call.
 CostColumn = Literal["own", "total"]
-"""Costs of functions by themselves, or with all that they call."""
+# The type of RecordingPair.callers.
 CallersOf = Callable[[int, Set[Key], CostColumn], Mapping[Key, Callers]]
-"""The type of RecordingPair.callers."""
 
+# Minimum share of the callers, by cost, that two functions must have in common.
 _ALIKE = 0.5
-"""Minimum share of the callers, by cost, that two functions must have in common."""
+# Minimum share of a vanished function's cost that must come from the caller into which it was inlined.
 _PART = 0.05
-"""Minimum share of a vanished function's cost that must come from the caller into which it was inlined."""
+# Changes this many times smaller than the smallest one to explain are ignored.
 _SMALL = 20
-"""Changes this many times smaller than the smallest one to explain are ignored."""
+# Maximum number of functions that cost more, and of those that cost less, to compare.
 _MOST = 50
-"""Maximum number of functions that cost more, and of those that cost less, to compare."""
+# Maximum number of functions to name in a sentence.
 _NAMED = 3
-"""Maximum number of functions to name in a sentence."""
 _PAIR = 2
 
 

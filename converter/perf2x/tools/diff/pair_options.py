@@ -12,8 +12,8 @@ from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.printable_text import base_name
 from perf2x.model.setting import Setting
 
+# Units of work done, before and after.
 Work = tuple[float, float]
-"""Units of work done, before and after."""
 
 
 def read_object_names(setting: str, texts: Sequence[str]) -> tuple[tuple[str, str], ...]:

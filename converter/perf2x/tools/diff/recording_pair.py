@@ -23,10 +23,10 @@ from perf2x.tools.diff.moved_code import CostColumn
 from perf2x.tools.diff.pair_options import PairOptions, Work
 from perf2x.tools.tables.report_tables import call_tree
 
+# The name of perf's output on its command line.
 _OUTPUT = re.compile(r" (-o|--output) ?\S+")
-"""The name of perf's output on its command line."""
+# Maximum number of renamed objects to list in a sentence.
 _NAMED = 8
-"""Maximum number of renamed objects to list in a sentence."""
 
 
 class RecordingPair:

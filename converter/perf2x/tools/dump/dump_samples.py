@@ -25,16 +25,16 @@ from perf2x.reader.records.tracepoint_decoder import decode_fields
 from perf2x.reader.session_builder import SessionBuilder
 from perf2x.tools.dump.record_fields import fields_text
 
+# Fields that are columns of Samples, in the order in which to print them, before those of ``Samples.extra``.
 _FIELDS = (
     (SampleType.IP, "ip"), (SampleType.TID, "pid"), (SampleType.TID, "tid"), (SampleType.TIME, "time"),
     (SampleType.ADDR, "addr"), (SampleType.CPU, "cpu"), (SampleType.PERIOD, "period"),
     (SampleType.WEIGHT | SampleType.WEIGHT_STRUCT, "weight"), (SampleType.DATA_SRC, "data_src"),
 )  # fmt: skip
-"""Fields that are columns of Samples, in the order in which to print them, before those of ``Samples.extra``."""
 _CONTEXTS = {int(context): context.name for context in CallchainContext}
 _ABI = {0: "none", 1: "32-bit", 2: "64-bit"}
+# Bits of Branches.flags with a letter: mispredicted, predicted, abort, in a transaction.
 _FLAGS = ((0, "M"), (1, "P"), (3, "A"), (2, "T"))
-"""Bits of Branches.flags with a letter: mispredicted, predicted, abort, in a transaction."""
 
 
 def sample_lines(

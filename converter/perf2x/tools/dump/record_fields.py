@@ -26,10 +26,10 @@ from perf2x.reader.header.section_reader import SectionReader, text
 
 _HEX = frozenset({"ip", "addr", "start", "length", "pgoff", "cookie", "offset", "size", "data_src", "phys_addr",
                   "data_page_size", "code_page_size", "transaction", "cgroup"})  # fmt: skip
+# Columns that decoders derive from the header or from other fields; they are not shown.
 _DERIVED = frozenset({"position", "file", "cpumode", "samples_only", "lifted", "_"})
-"""Columns that decoders derive from the header or from other fields; they are not shown."""
+# Values that a column has where the record lacks the field; such fields are not shown.
 _ABSENT = {"prot": -1, "flags": -1, "build_id": b""}
-"""Values that a column has where the record lacks the field; such fields are not shown."""
 
 
 def fields_text(fields: Mapping[str, Any]) -> str:
@@ -91,6 +91,10 @@ def _bit_names(value: int, family: type[IntEnum]) -> str:
     return "|".join([*names, *([f"{rest:#x}"] if rest else [])]) or "0"
 
 
+# Fields of record types without a decoder: name and type of each.
+#
+# A type is a code of the module struct, or ``text``: a string up to a NUL; ``change``: depends on the field ``type``;
+# ``rest``: all remaining bytes, of which only the number is shown. Several codes with ``*`` are repeated ``nr`` times.
 _STRUCTS: dict[int, str] = {
     RecordType.ITRACE_START: "pid:i tid:i",
     RecordType.BPF_EVENT: "type:H flags:H id:I",
@@ -114,18 +118,13 @@ _STRUCTS: dict[int, str] = {
     UserRecordType.SCHEDSTAT_CPU: "timestamp:Q cpu:I version:H",
     UserRecordType.SCHEDSTAT_DOMAIN: "timestamp:Q cpu:I version:H domain:H",
 }
-"""Fields of record types without a decoder: name and type of each.
-
-A type is a code of the module struct, or ``text``: a string up to a NUL; ``change``: depends on the field ``type``;
-``rest``: all remaining bytes, of which only the number is shown. Several codes with ``*`` are repeated ``nr`` times.
-"""
+# Fields whose values have names.
 _NAMES: dict[int, tuple[str, type[IntEnum]]] = {
     UserRecordType.HEADER_FEATURE: ("feature", HeaderFeature),
     UserRecordType.EVENT_UPDATE: ("type", EventUpdate),
 }
-"""Fields whose values have names."""
+# Columns that share a union with the build id; if there is a build id, they are not shown.
 _FILE = frozenset({"major", "minor", "inode", "inode_generation"})
-"""Columns that share a union with the build id; if there is a build id, they are not shown."""
 _NAMESPACES = ("net", "uts", "ipc", "pid", "user", "mnt", "cgroup")
 
 

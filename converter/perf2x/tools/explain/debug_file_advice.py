@@ -33,8 +33,8 @@ def for_debug_file(lacking: str, package: str, build_id: str, found: ObjectFiles
 
 _DATABASE = "/var/lib/dpkg/info"
 _LISTS_AT_MOST = 20_000
+# Bytes of a package's file list; larger ones are not read.
 LARGEST_LIST = 1 << 25
-"""Bytes of a package's file list; larger ones are not read."""
 
 
 def debug_package(finder: Finder, recorded: str) -> str:

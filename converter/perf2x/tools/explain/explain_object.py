@@ -24,15 +24,15 @@ from perf2x.model.number_format import plural
 from perf2x.symbolizer.sources.elf_source import STRIPPED
 from perf2x.tools.explain.debug_file_advice import Remedy, debug_package, for_debug_file
 
+# The sections that the explanation lists: names, lines, unwind information, and links to other files.
 _RELEVANT = (
     ".symtab", ".dynsym", ".gnu_debugdata", ".gopclntab", ".debug_info", ".debug_line", ".eh_frame",
     ".debug_frame", ".sframe", ".gnu_debuglink", ".gnu_debugaltlink",
 )  # fmt: skip
-"""The sections that the explanation lists: names, lines, unwind information, and links to other files."""
+# End of the name of an ELF file that was unpacked from that section.
 _MINI = ", .gnu_debugdata"
-"""End of the name of an ELF file that was unpacked from that section."""
+# Maximum number of units whose ``.dwo`` files are searched.
 MAX_UNITS = 100
-"""Maximum number of units whose ``.dwo`` files are searched."""
 
 
 class CheckResult(Frozen):

@@ -8,8 +8,8 @@ from perf2x.base.mapping_names import is_object, is_vdso, without_deleted
 from perf2x.symbolizer.sources.elf_source import STRIPPED
 from perf2x.tools.explain.debug_file_advice import Remedy, debug_package, for_debug_file
 
+# Names of mappings without code. JIT compilers' memory has longer names, such as ``//anon of process 17``.
 _DATA_NAMES = ("//anon", "[heap]")
-"""Names of mappings without code. JIT compilers' memory has longer names, such as ``//anon of process 17``."""
 _KERNEL = ("[kernel", "[guest.kernel")
 
 

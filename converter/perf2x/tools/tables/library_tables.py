@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 COLUMNS = ("self", "total")
 _STRING_COLUMNS = ("name", "object")
+# Types of columns by name, or by the last part of the name; ratios are float64, other columns int64.
 _DTYPES = {**dict.fromkeys(_STRING_COLUMNS, np.object_), "low": np.float64, "high": np.float64, "significant": np.bool_}
-"""Types of columns by name, or by the last part of the name; ratios are float64, other columns int64."""
 _ROWS_IN_HTML = 20
+# The number of rows, and of characters of a name, that ``repr`` shows.
 _ROWS_IN_LINE, _NAME_IN_LINE = 3, 40
-"""The number of rows, and of characters of a name, that ``repr`` shows."""
 
 
 class ResultTable(ABC):

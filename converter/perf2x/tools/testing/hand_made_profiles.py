@@ -22,8 +22,8 @@ from perf2x.model.profile import (
     Wait,
 )
 
+# Function name, source file ("" if unknown), line number (0 if unknown).
 Line = tuple[str, str, int]
-"""Function name, source file ("" if unknown), line number (0 if unknown)."""
 
 
 class ProfileBuilder:
