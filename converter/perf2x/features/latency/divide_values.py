@@ -67,7 +67,7 @@ def _check_is_recorded(profile: Profile, recording: Recording, setting: str) -> 
 
 
 def _rows_at_levels(parallelism: I32, levels: tuple[int, ...], unmatched: UnmatchedFilters) -> I64:
-    """Return the rows of ``parallelism`` (samples,) that are one of ``levels``; if there are none, tell ``unmatched``."""
+    """Return the rows of ``parallelism`` (samples,) that are one of ``levels``; tell ``unmatched`` if none is."""
     rows = flatnonzero(np.isin(parallelism, levels))
     if len(rows):
         unmatched.matched("parallelism", levels)

@@ -32,8 +32,8 @@ from perf2x.features.off_cpu.wait_stacks import BLOCKED_SHARE, StackSources, nea
 from perf2x.features.schedule.schedule import (
     SCHED_SWITCH,
     SwitchesOut,
-    has_schedule,
     event_rows_named,
+    has_schedule,
     sampling_intervals,
     schedule_of,
 )

@@ -25,9 +25,9 @@ from perf2x.base.columnar import (
 from perf2x.features.schedule.schedule import (
     SCHED_SWITCH,
     SwitchSamples,
-    waits_of_states,
     event_rows_named,
     read_switch_samples,
+    waits_of_states,
 )
 from perf2x.model.profile import Profile, Threads, ThreadSwitches, Wait
 from perf2x.model.recording import Recording

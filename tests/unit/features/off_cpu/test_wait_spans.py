@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.features.off_cpu.insert_waits import cut_to_ranges, wait_spans
-from perf2x.features.schedule.schedule import SwitchesOut, Schedule, waits_of_states
+from perf2x.features.schedule.schedule import Schedule, SwitchesOut, waits_of_states
 from perf2x.features.schedule.thread_times import ThreadTimes
 from perf2x.model.profile.profile import Wait
 
