@@ -83,7 +83,7 @@ class TableOptions(TypedDict, total=False):
     listings: ListingOptions | None
     """Functions to list with costs of lines and instructions, in View.listings; None: no listings."""
     off_cpu: Literal["", "apart", "beside", "merged"]
-    """Show the time that threads waited in this way; empty: not at all."""
+    """Show the time that threads waited: alone, as another event, or added to the clock event; empty: not at all."""
     original: int
     """Maximum size of a recording to keep unchanged in View.original, in bytes; 0: keep none."""
     as_recorded: bool

@@ -23,7 +23,7 @@ class _Parallelism(FeatureSettings):
     NEEDS_TIMES = True
 
     latency: Annotated[Literal["", "value", "beside"], Setting(group=STACKS, asks="records")] = ""
-    """Divide values by the number of running threads: ``value`` replaces the values, ``beside`` adds a column, latency.
+    """Divide values by the number of running threads: ``value`` replaces the values, ``beside`` adds samples.latency.
 
     Empty: do neither.
     """

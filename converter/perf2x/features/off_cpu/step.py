@@ -27,10 +27,7 @@ class _OffCpu(FeatureSettings):
             asks="records",
         ),
     ] = ""
-    """``apart``: show waits alone; ``beside``: as another event; ``merged``: added to the clock event; empty: not.
-
-    See measure_waits.py.
-    """
+    """Show the time that threads waited: alone, as another event, or added to the clock event; empty: not at all."""
 
 
 def _add_waits(loaded: "Loaded", run: SessionRun) -> "Loaded":
