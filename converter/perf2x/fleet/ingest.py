@@ -51,10 +51,11 @@ class Job(Frozen):
     start_time: str = ""
     """Where the start of a recording without a date comes from.
 
-    ``file``: from the last change of the file; a pattern: from the file's name; "": its start stays unknown.
+    ``file``: it began as long before the last change of its file as it lasted; a pattern: from the file's name, see
+    ``start_by_name``; "": its start stays unknown.
     """
     leave_ns: int = 60 * 10**9
-    """Unfinished recordings that changed within the last so many nanoseconds are left for a later command."""
+    """If the file of an unfinished recording changed within this many nanoseconds, it is left for a later command."""
     replace: bool = False
     """Whether recordings already in the dataset are added again."""
     partition: tuple[str, ...] = ()
@@ -207,7 +208,10 @@ def ingest(
 
 
 def _batches(sources: Sequence[str], worker_count: int, job: Job) -> Iterator[Sequence[str]]:
-    """Divide the recordings into groups to be written together, each from few days: each day has its own files."""
+    """Divide the recordings into groups to be written together, ordered by the time at which they began.
+
+    Tables have files for each day, so that groups of few days write few files.
+    """
     ordered = sorted(sources, key=lambda source: (_approximate_start(source, job.start_time), source))
     size = max(1, min(TOGETHER, -(-len(sources) // max(worker_count, 1))))
     return (ordered[first : first + size] for first in range(0, len(ordered), size))

@@ -66,7 +66,9 @@ def _sample_labels(recording: Recording) -> tuple[str, ...]:
 
 
 def _location_names(stitched: Stitched, recording: Recording, context: LoadContext) -> LocationNames | None:
-    """Return the names to store: those in a text input, or of code that only this machine may name; None for none.
+    """Return the names to store: those in a text input, or of code that can be named only on this machine.
+
+    Returns None if names are not wanted (the option ``symbols`` is None).
 
     If the files, or names, came with the recording (archives, simpleperf), all code is looked up.
     """
@@ -75,7 +77,8 @@ def _location_names(stitched: Stitched, recording: Recording, context: LoadConte
         return stitched.stored_names(profile, SymbolOptions())
     if symbols is None:
         return None
-    # store everything, short and mangled names; who reads the dataset chooses the style and whether to omit inlining
+    # store everything, including short and mangled names: whoever reads the dataset chooses the style of names, and
+    # whether to omit inlined functions
     symbols = replace(symbols, names="short", inline=True, keep_full_names=False)
     is_symbolized = everything if symbols.archives or recording.session.recorded_files else only_where_recorded
     facts = context.symbol_facts(profile, recording, symbols)

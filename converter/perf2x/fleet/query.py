@@ -65,7 +65,8 @@ def run_query(dataset: str | Path, sql: str, limits: QueryLimits | None = None) 
 
     Raises FormatError if the dataset is missing or damaged, OptionError for SQL that is wrong or not read-only.
     """
-    address_space(str(dataset))  # an error now: without enough of it, deltalake's threads hang
+    # raises an error if the address space is limited (ulimit -v): deltalake's threads would hang
+    address_space(str(dataset))
     part = DatasetPart(parse_address(str(dataset)))
     with engine(part, sql, limits) as connection:
         check_reads(connection, sql)
@@ -105,7 +106,10 @@ def _plain_column(column: "pyarrow.Array") -> list[object]:
 
 
 def _plain(value: Any) -> object:
-    """Convert a value to those of a `Row`; NaN and infinities become None, since JSON has none of them."""
+    """Convert a value to one that a `Row` may have.
+
+    NaN and infinities become None, because JSON cannot express them.
+    """
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, bytes):

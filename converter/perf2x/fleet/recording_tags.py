@@ -4,7 +4,8 @@ The user names one or more *sources* of tags (--tag-from), told apart by their f
 
 - A path with names in braces, ``{host}/{service}-*.data``: the parts of the recording's path at these names.
 - The name of a CSV file: its row for the recording.
-- A suffix, ``.json``: the JSON file that is called like the recording, with this suffix.
+- A suffix, such as ``.json``: the JSON file next to the recording whose name has this suffix in addition
+  (perf.data.json).
 - ``env:NAME``: the environment variable, which has tags of all recordings.
 - ``cgroup``: container and pod, from the cgroups of the recording's samples.
 """

@@ -1,7 +1,8 @@
 """Removes recordings from a dataset, and maintains its tables: deltalake does the work, perf2x selects the rows.
 
 The rows of a recording in other tables count only if the table of recordings lists it with the *attempt* (one run of a
-writer) that wrote these rows. So its row there is deleted first: a command that is killed later leaves no part of it.
+writer) that wrote these rows. So the recording's row in the table of recordings is deleted first: if the command is
+killed after that, the rows in the other tables do not count any more.
 """
 
 from collections.abc import Collection, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Names of code that is entered without a call: exception entries, padding, signal trampolines.
+"""Recognizes, by function names, addresses in chains that look like return addresses but that no call precedes.
 
 A return address is looked up one byte earlier, inside the call. But the caller of an exception entry called nothing:
 the exception interrupted it. So its address is that of the interrupted instruction, and the byte before may belong to
@@ -7,6 +7,9 @@ another function. A chain, innermost frame first::
     exc_page_fault          C function, called by the entry
     asm_exc_page_fault+42   entry; this is the return address after its call
     mas_prev+0              interrupted at its first byte; the byte before belongs to __pfx_mas_prev
+
+Two more kinds of addresses are recognized, in any code: the first byte of a signal trampoline or the like, which is put
+on the stack without a call, and the first byte after padding.
 
 Sources of truth: the kernel's arch/*/kernel/entry*.S and its unwinders, which report pt_regs.ip (or its equivalent) as
 recorded after an entry. On powerpc perf_callchain_kernel puts a context marker before such an address, so nothing is
@@ -32,8 +35,8 @@ _ENTERED_AT_START = frozenset({
 })  # fmt: skip
 """Code whose first byte is put on a stack as a return address, although no call precedes it.
 
-The kernel puts that of a signal trampoline there, makecontext that of coroutines (__start_context), copy_thread that of
-new tasks, and function graph tracing return_to_handler.
+The kernel does so with signal trampolines, makecontext with the start of coroutines (__start_context), copy_thread with
+the start of new tasks, and function graph tracing with return_to_handler.
 """
 
 
@@ -153,22 +156,24 @@ def is_interrupted(callee: U8, caller: U8) -> Bools:
     return interrupted
 
 
-def not_called(before: I64, at: I64, names: Sequence[str]) -> Bools:
-    """Return (n,) whether names show that assumed return addresses are not return addresses.
+def are_exact_by_name(lookup_function: I64, exact_function: I64, names: Sequence[str]) -> Bools:
+    """Return (n,) whether names show that an assumed return address is not one, but exact.
 
-    ``before`` (n,) is the function that contains the byte before each address, ``at`` (n,) the function at the address
-    itself: rows of ``names``, −1 for none. An address is not a return address if it is the first byte after padding,
-    which contains no calls, or the first byte of ``_ENTERED_AT_START``, which no call precedes.
+    An address is exact if it is the first byte after padding, which contains no calls, or the first byte of a function
+    in ``_ENTERED_AT_START``, which no call precedes.
+
+    ``lookup_function`` (n,) is the function that contains the byte before each address, ``exact_function`` (n,) the
+    function at the address itself: rows of ``names``, −1 for none.
     """
-    is_exact = falses(len(before))
-    rows = flatnonzero((at >= 0) & (before != at))
+    is_exact = falses(len(lookup_function))
+    rows = flatnonzero((exact_function >= 0) & (lookup_function != exact_function))
     texts = ["", *names]  # row −1 becomes ""
     # names are compared once for each distinct pair of functions, packed into one number
-    pairs, pair_index = unique_inverse((before[rows] + 1) * len(texts) + at[rows] + 1)
+    pairs, pair_index = unique_inverse((lookup_function[rows] + 1) * len(texts) + exact_function[rows] + 1)
     name_pairs = ((texts[pair // len(texts)], texts[pair % len(texts)]) for pair in pairs.tolist())
     is_exact_pair = [
-        name_before != name_at and (name_before.startswith(_PADDING) or name_at in _ENTERED_AT_START)
-        for name_before, name_at in name_pairs
+        lookup_name != exact_name and (lookup_name.startswith(_PADDING) or exact_name in _ENTERED_AT_START)
+        for lookup_name, exact_name in name_pairs
     ]
     is_exact[rows] = np.array(is_exact_pair, np.bool_)[pair_index]
     return is_exact

@@ -82,8 +82,8 @@ def settle_interrupted(profile: Profile, twin: I32, machine: str, *, has_exact: 
     ``profile`` is symbolized, ``twin`` (locations,) is the twin of each location or −1, ``machine`` is the architecture
     as ``uname -m`` prints it.
 
-    ``has_exact``: names have shown some return addresses to be exact (``not_called``), so that their locations may now
-    equal others, which are merged.
+    ``has_exact``: names have shown some return addresses to be exact (``are_exact_by_name``), so that their locations
+    may now equal others, which are merged.
     """
     stacks, samples = profile.stacks, profile.samples
     row = _interrupting_rows(stacks, _roles(profile, machine))
@@ -129,7 +129,7 @@ class _Tree(Frozen):
     parent: I64
     """(rows,) row of the caller, −1 for none."""
     location: I64
-    """(rows,)"""
+    """(rows,) row of the profile's locations."""
     split_from: I64
     """(new rows,) the old row that each new row was split from."""
 

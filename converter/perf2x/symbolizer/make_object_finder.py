@@ -43,7 +43,7 @@ def _debuginfod(
 ) -> Debuginfod | None:
     """Create a client of the debuginfod servers; None without servers.
 
-    The variable DEBUGINFOD_URLS may also have URLs of other kinds than http, as file://, which are left out.
+    The variable DEBUGINFOD_URLS may also have URLs of other schemes than http, such as file://, which are left out.
     """
     urls = tuple(url.rstrip("/") for url in options.debuginfod_urls if url.startswith(("http://", "https://")))
     return Debuginfod(urls, cache_directory(), diagnostics, progress) if urls else None

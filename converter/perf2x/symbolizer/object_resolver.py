@@ -41,7 +41,7 @@ from perf2x.base.mapping_names import is_jitdump, is_vdso
 from perf2x.errors import ObjectError
 from perf2x.model.profile import FunctionRow, PlaceNames, Profile
 from perf2x.symbolizer.demangle.demangle import full_name, short_name
-from perf2x.symbolizer.interrupt_entry_names import not_called, without_padding
+from perf2x.symbolizer.interrupt_entry_names import are_exact_by_name, without_padding
 from perf2x.symbolizer.mapped_objects import MappedObject, addresses_of, dso_of, vdso_files
 from perf2x.symbolizer.sources.elf_symbols import count_broken
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Function, Symbols, SymbolSource
@@ -106,7 +106,7 @@ class ResolveResult(Frozen):
     functions: list[FunctionRow]
     """In order of first appearance; some may be equal."""
     has_inlines: Bools
-    """(locations,) whether a source that named an address of the object includes inlined functions."""
+    """(locations,) whether any source that was asked about the object includes inlined functions."""
     reason: str
     """Why locations without rows have none."""
     diagnostic_counts: Sequence[Count] = ()
@@ -155,9 +155,9 @@ class ObjectResolver:
             functions = [function_row(each, options.names) for each in source_functions]
             # if the function changes between the two addresses, the exact one is the first byte of a function
             outermost = _outermost_functions(found_symbols, function)
-            before, at = outermost[lookup], outermost[exact]
-            begins_function = (at >= 0) & (before != at)
-            is_exact = not_called(before, at, [row[1] for row in functions])
+            lookup_function, exact_function = outermost[lookup], outermost[exact]
+            begins_function = (exact_function >= 0) & (lookup_function != exact_function)
+            is_exact = are_exact_by_name(lookup_function, exact_function, [row[1] for row in functions])
             if mapped.key.kind is DsoKind.ANONYMOUS:
                 # an address at which a function begins is exact here, even after a call: Erlang's virtual machine
                 # stores continuations, the first byte of a function, on the stack without a call; and a call seldom
@@ -173,7 +173,7 @@ class ObjectResolver:
             is_exact=is_exact,
             function=function,
             line=found_symbols.line,
-            functions=_of_kind(mapped.key.kind, functions),
+            functions=_with_named_padding(mapped.key.kind, functions),
             has_inlines=np.full(len(row), any(symbols.has_inlines for symbols in found_symbols.per_source), np.bool_),
             reason=found_symbols.reason or "no symbol at these addresses",
             diagnostic_counts=list(diagnostic_counts.values()),
@@ -190,7 +190,7 @@ class ObjectResolver:
         rows = ranges(found_symbols.start, found_symbols.count)
         values = as_int64(np.stack([function[rows], found_symbols.line[rows]], 1))
         functions = [function_row(each, self._context.options.names) for each in source_functions]
-        return ListArray(offsets_of(found_symbols.count), values), _of_kind(dso.kind, functions)
+        return ListArray(offsets_of(found_symbols.count), values), _with_named_padding(dso.kind, functions)
 
     def _ask_sources(self, dso: Dso, address: U64, reason: str) -> "_FoundSymbols":
         """Ask one source after another for the addresses that earlier sources did not name.
@@ -297,8 +297,8 @@ def _without_call(code: ElfObject, svma: U64, begins_function: Bools) -> Bools:
     return is_without_call
 
 
-def _of_kind(kind: DsoKind, functions: list[FunctionRow]) -> list[FunctionRow]:
-    """Return the functions of an object of this kind; padding in kernel code gets the name of its function."""
+def _with_named_padding(kind: DsoKind, functions: list[FunctionRow]) -> list[FunctionRow]:
+    """Return the functions of an object; padding in kernel code gets the name of the function that it belongs to."""
     if kind not in (DsoKind.KERNEL, DsoKind.MODULE):
         return functions
     return [

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from perf2x.base.binaries.find.search_paths import SearchPaths
 
 _KALLSYMS = re.compile(rb"[0-9a-f]{1,16} \w |\x1f\x8b|\xfd7zXZ|\x28\xb5\x2f\xfd|BZh")
-"""How the file begins: with the first line of kallsyms, or with the magic number of gzip, xz, zstd or bzip2."""
+"""How a copy of kallsyms begins: with a line of it, or with the magic number of gzip, xz, zstd or bzip2."""
 
 
-# Functions named _read_… convert an option's text to its value. Raise SettingError for an unsuitable one.
+# Functions named _read_… convert an option's text to its value. They raise SettingError if the text is unsuitable.
 
 
 def _read_kallsyms(setting: str, text: str) -> Path:
@@ -85,7 +85,7 @@ class SymbolOptions(Frozen):
         Path | None,
         _search_path("The recorded kernel's symbols (/proc/kallsyms).", metavar="FILE", read=_read_kallsyms),
     ] = None
-    """It may be compressed. That it is of the recorded kernel is not checked."""
+    """It may be compressed. Whether it belongs to the recorded kernel is not checked."""
     vmlinux: Annotated[Path | None, _search_path("The kernel's ELF file.", metavar="FILE", read=read_path)] = None
     debug_dirs: Annotated[
         tuple[Path, ...],
@@ -101,7 +101,7 @@ class SymbolOptions(Frozen):
     perf_map_dir: Annotated[
         Path | None, _search_path("Directory of perf-PID.map files.", shown_default="/tmp", read=read_directory)
     ] = None
-    """Searched for jit-PID.dump files as well. None: /tmp, below ``symfs`` if given."""
+    """Searched for jit-PID.dump files as well. None: /tmp, below ``symfs`` if that is given."""
     debuginfod_urls: Annotated[
         tuple[str, ...],
         Setting(

@@ -34,8 +34,8 @@ from perf2x.symbolizer.sources.symbol_source import Context, DsoKind, SymbolSour
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, location_weights, object_report, sorted_report
 
-READ_MICROSECONDS, UNIT_MICROSECONDS = 20, 5000
-"""Estimated time to read a KiB of .debug_info, and to read one of its compilation units."""
+MICROSECONDS_PER_KIB, MICROSECONDS_PER_UNIT = 20, 5000
+"""Estimated time to read debug info: for each KiB of .debug_info, and for each compilation unit."""
 
 
 def symbolize(
@@ -98,7 +98,10 @@ class ProfileSymbolizer:
         return self._context.finder.is_local
 
     def costs(self) -> list[int]:
-        """Estimate the time of each unit in microseconds. This already searches the files of all objects."""
+        """Estimate the time of each unit in microseconds.
+
+        To do so, it already searches the files of all objects; the finder keeps what it found for ``resolve``.
+        """
         units = [[self._objects.pending[number] for number in unit] for unit in self._units]
         # measured: 2 ms to find and open an object, 3 µs to look up the lines of an address
         microseconds_per_location = 3 if self._context.options.lines else 0
@@ -122,7 +125,7 @@ class ProfileSymbolizer:
             return 0
         debug_info = file.section(".debug_info")
         kibibytes = debug_info.size >> 10 if debug_info is not None else 0
-        return min(READ_MICROSECONDS * kibibytes, UNIT_MICROSECONDS * len(mapped.locations))
+        return min(MICROSECONDS_PER_KIB * kibibytes, MICROSECONDS_PER_UNIT * len(mapped.locations))
 
     def resolve(self, unit: int) -> list[ResolveResult]:
         """Do the unit of work with this number; return the result for each of its objects."""

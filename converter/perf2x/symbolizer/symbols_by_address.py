@@ -3,11 +3,12 @@
 The symbols are sorted by start. An address usually belongs to the last symbol that starts at or before it. There are
 three complications:
 
-- Several symbols may start at one address (aliases). They form a *group*, of which the best one is chosen, but only
-  when an address hits the group, because the choice may need the names.
+- Several symbols may start at one address (aliases). All symbols with the same start, often only one, form a *group*.
+  The best symbol of a group is chosen only when an address hits the group, because the choice may need the names.
 - A symbol may have no size; it then ends where the next one starts.
 - A symbol may lie inside another (hand-written assembler). An address after the end of the inner one belongs to the
-  nearest earlier group that reaches it.
+  nearest earlier group whose *reach* is beyond the address. The reach of a group is where the longest of its best
+  symbols ends.
 
 A group is identified by the position of its last symbol in the sorted order.
 
@@ -47,7 +48,8 @@ _MAX_NESTING = 1000
 not take forever.
 """
 _MAX_DOUBLINGS = 64
-"""Maximum number of rounds in `_Nesting`, enough for every real table; with more, lookups would take more steps each.
+"""Maximum number of rounds in `_Nesting`, enough for every real table. If a hostile table needs more, the result is the
+same, but some pointers stay short, so that a lookup follows more of them.
 """
 
 
@@ -64,8 +66,8 @@ class SymbolColumns(Frozen):
     binding: U8
     name: Callable[[int], str]
     """Returns the name of a row. It is a function because decoding all names would take longer than the lookups."""
-    shown: Callable[[str], str] = str
-    """Converts a name to the form that perf displays (demangled), which decides ties."""
+    demangle: Callable[[str], str] = str
+    """Converts a name to the form that perf displays; ties are decided by this form."""
 
 
 class SymbolIndex:
@@ -105,8 +107,8 @@ class SymbolIndex:
     def _groups_of_addresses(self, address: U64) -> tuple[I64, I64, I64]:
         """Find the group that each address belongs to.
 
-        Returns the indices of addresses that belong to one, the distinct groups, and the index of each such address's
-        group among these.
+        Returns three arrays: the indices of the addresses that belong to a group, these groups without duplicates, and
+        for each of these addresses the index of its group among them.
         """
         group = searchsorted(self._start, address, "right") - 1
         if len(self._start):
@@ -141,9 +143,10 @@ class SymbolIndex:
         return _Nesting(all_groups, self._groups(all_groups).reach)
 
     def _ends(self, position: I64) -> U64:
-        """Return (n,) the ends of symbols, which symbols__fixup_end gives to those without size.
+        """Return (n,) the end of each symbol, as symbols__fixup_end leaves it.
 
-        A symbol without size ends at the start of the next one; the last symbol ends with the page after its start.
+        A symbol without size ends at the start of the next one. If it is the last symbol of the table, it ends one page
+        after its start, rounded up to a page: ``roundup(start, 4096) + 4096``.
         """
         start, end = self._start[position], self._end[position]
         page_end = min(-(-int(self._start[-1]) // PAGE) * PAGE + PAGE, 2**64 - 1)
@@ -152,7 +155,7 @@ class SymbolIndex:
         return np.where(end == start, np.maximum(next_start, start), end)
 
     def _groups(self, last: I64) -> "_Groups":
-        """Return the groups with these last symbols; ``last`` is ascending."""
+        """Return some groups with their members; ``last`` (groups,) is each group's last symbol, ascending."""
         first = searchsorted(self._start, self._start[last], "left")
         count = last + 1 - first
         symbol = ranges(first, count)
@@ -169,6 +172,7 @@ class SymbolIndex:
         """Return (groups,) each group's best symbol by choose_best_symbol; names are compared only for ties."""
         best = flatnonzero(groups.is_best)
         group = repeat(arange(len(groups.group_start)), groups.count)[best]
+        # the best members of group i are best[first_best[i]] and those after it, best_count[i] in all
         first_best = searchsorted(group, arange(len(groups.group_start)))
         winner = groups.symbol[best[first_best]]
         best_count = np.append(first_best[1:], len(best)) - first_best
@@ -183,7 +187,7 @@ class SymbolIndex:
         winner, winner_name = tied[0], self._name(tied[0])
         for position in tied[1:]:
             name = self._name(position)
-            if not _first_is_better(winner_name, name, self._symbols.shown):
+            if not _first_is_better(winner_name, name, self._symbols.demangle):
                 winner, winner_name = position, name
         return winner
 
@@ -232,8 +236,8 @@ class _Nesting:
     def _outer_groups(self) -> I64:
         """Return (groups,) the index of each group's outer group, −1 for none.
 
-        At first, every group points to the one before it. In each round, a group whose pointer does not reach farther
-        takes over the pointer of that other group; pointers so skip about twice as many groups each round::
+        At first, every group points to the one before it. In each round, if the group pointed to does not reach
+        farther, its pointer is copied. So the distance that a pointer skips about doubles with each round::
 
             reach    90  20  15  60
             pointers -1   0   1   2         at first; group 3 (60) points to group 2 (15)
@@ -252,8 +256,9 @@ class _Nesting:
 def _inner_labels(symbols: SymbolColumns, order: I64) -> Bools | None:
     """Return (symbols,) True for labels inside functions, to be left out; None if the table has no labels.
 
-    A label is a symbol without type and size (assembler code has them). Addresses after a label inside a function with
-    a size belong to the function; perf finds the label or the function, whichever is nearer to the root of its tree.
+    A label is a symbol without type and size (assembler code has them). If a label is inside a function with a size,
+    the addresses after the label belong to the function. In perf, the shape of its red-black tree decides whether they
+    get the name of the label or that of the function.
     ``order`` (symbols,) sorts the symbols by start; the result is in this order.
     """
     is_label = (symbols.type == STT_NOTYPE) & (symbols.end <= symbols.start)
@@ -279,14 +284,14 @@ def _score(start: U64, end: U64, symbols: SymbolColumns, row: I64) -> I64:
     return score
 
 
-def _first_is_better(first: str, second: str, shown: Callable[[str], str]) -> bool:
+def _first_is_better(first: str, second: str, demangle: Callable[[str], str]) -> bool:
     """Compare two names as choose_best_symbol does.
 
     Better is the name with fewer leading underscores, then the longer one. If that does not decide, the first name is
     better, unless it is an alias of a system call (``SyS_…``, ``compat_SyS_…``).
     """
     if first != second:
-        first, second = shown(first), shown(second)
+        first, second = demangle(first), demangle(second)
         underscores, others = (len(name) - len(name.lstrip("_")) for name in (first, second))
         if underscores != others:
             return underscores < others

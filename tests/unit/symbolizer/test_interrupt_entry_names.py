@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.symbolizer.interrupt_entry_names import EntryRole, entry_roles, is_interrupted, not_called, without_padding
+from perf2x.symbolizer.interrupt_entry_names import (
+    EntryRole,
+    are_exact_by_name,
+    entry_roles,
+    is_interrupted,
+    without_padding,
+)
 
 ENTRY, PART, NONE = EntryRole.ENTRY, EntryRole.PART, EntryRole.NONE
 CALLS_PARTS, CALLS_ENTRIES = EntryRole.CALLS_PARTS, EntryRole.CALLS_ENTRIES
@@ -79,7 +85,7 @@ def test_padding_has_the_name_of_the_function_behind_it() -> None:
 NAMES = ["mas_prev", "__pfx_mas_prev", "__restore_rt", "main", "__pfx_other", "main"]
 
 
-def not_called_scalar(lookup: int, exact: int) -> bool:
+def are_exact_by_name_scalar(lookup: int, exact: int) -> bool:
     if exact < 0 or (lookup >= 0 and NAMES[lookup] == NAMES[exact]):
         return False
     in_padding = lookup >= 0 and NAMES[lookup].startswith("__pfx_")
@@ -89,9 +95,9 @@ def not_called_scalar(lookup: int, exact: int) -> bool:
 @given(st.lists(st.tuples(st.integers(-1, 5), st.integers(-1, 5)), max_size=40))
 def test_names_tell_which_addresses_are_no_return_addresses(pairs) -> None:
     lookup, exact = np.array(pairs, np.int64).reshape(-1, 2).T
-    assert not_called(lookup, exact, NAMES).tolist() == [not_called_scalar(*pair) for pair in pairs]
+    assert are_exact_by_name(lookup, exact, NAMES).tolist() == [are_exact_by_name_scalar(*pair) for pair in pairs]
 
 
 def test_a_start_and_a_function_behind_padding_are_not_called() -> None:
     lookup, exact = np.array([1, 0, -1, 2, 3]), np.array([0, 2, 2, 2, 5])
-    assert not_called(lookup, exact, NAMES).tolist() == [True, True, True, False, False]
+    assert are_exact_by_name(lookup, exact, NAMES).tolist() == [True, True, True, False, False]

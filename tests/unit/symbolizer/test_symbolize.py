@@ -15,7 +15,7 @@ from perf2x.symbolizer.make_object_finder import make_context, make_finder
 from perf2x.symbolizer.sources.remembered_lines import cache_path_of
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbol_report import SymbolReport
-from perf2x.symbolizer.symbolize import UNIT_MICROSECONDS, ProfileSymbolizer, symbolize
+from perf2x.symbolizer.symbolize import MICROSECONDS_PER_UNIT, ProfileSymbolizer, symbolize
 from perf2x.testing import ProfileBuilder
 from tests.support.profile_builder import lines_of, make_profile, make_session, name_of
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
@@ -284,7 +284,7 @@ def test_debug_info_that_nobody_has_read_yet_is_work(tmp_path) -> None:
     context = make_context(profile, make_session(), options, diagnostics, finder)
     symbolizer = ProfileSymbolizer(profile, context, load_symbol_sources())
     few = symbolizer.costs()[1]
-    assert few < symbolizer.costs()[0] <= few + UNIT_MICROSECONDS
+    assert few < symbolizer.costs()[0] <= few + MICROSECONDS_PER_UNIT
     symbolizer.resolve(0)
     assert cache_path_of(file, options).is_file()
     assert symbolizer.costs() == [few, few]

@@ -31,7 +31,7 @@ class Llvm(Frozen):
         return 1 if self.flow_sensitive else _first_component(_after_first_component(discriminator)) or 1
 
     def name(self, name: str) -> str:
-        """Return a name without the suffixes of a function's copies, as ``.llvm.123``."""
+        """Return a name without the suffixes of a function's copies, such as ``.llvm.123``."""
         for suffix in _LLVM_SUFFIXES:
             start = name.rfind(suffix)
             if start >= 0 and name.rfind(".") == start + len(suffix) - 1:
@@ -42,8 +42,11 @@ class Llvm(Frozen):
 def _first_component(bits: int) -> int:
     """Decode the component in the lowest bits.
 
-    It takes 1, 7 or 14 bits: ``1`` means 0; otherwise, the lowest bit is 0, the next five are the value and the seventh
-    is 0, or it is 1 and seven more bits of the value follow.
+    It takes 1, 7 or 14 bits, here with the highest bit first; ``v`` are the bits of its value::
+
+                     1    the value is 0
+               0vvvvv0    five bits
+        vvvvvvv1vvvvv0    twelve bits
     """
     if bits & 1:
         return 0
@@ -76,7 +79,7 @@ class Gcc(Frozen):
         return (discriminator >> 8 & 0x7F if self.version >= 16 else 0) or 1
 
     def name(self, name: str) -> str:
-        """Return a name without the suffixes of a function's copies, as ``.constprop.0``."""
+        """Return a name without the suffixes of a function's copies, such as ``.constprop.0``."""
         name = _GCC_SUFFIXES.sub("", name) if self.version >= 16 else name.partition(".")[0] or name
         return _with_base_object(name) if name.startswith("_Z") else name
 

@@ -187,6 +187,7 @@ def _code_that_ran(functions: list[Subprogram], begin: U64) -> Ranges:
     """
     rows = sorted((low, high, number) for number, each in enumerate(functions) for low, high in each.ranges)
     low, high = (as_uint64([row[side] for row in rows]) for side in (0, 1))
+    # code ran in the last range that starts at or before an address in ``begin``, if the range contains that address
     row = searchsorted(low, begin, "right") - 1
     row = row[row >= 0]
     rows_that_ran = unique(row[begin[searchsorted(low, begin, "right") > 0] < high[row]])

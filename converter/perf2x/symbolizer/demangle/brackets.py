@@ -1,6 +1,6 @@
 """Abbreviates lists of template arguments in demangled names: ``f<int, A<B> >`` becomes ``f<…>``.
 
-There are two ways. One regular expression finds most lists at once. Names that it cannot treat (with operators such as
+There are two ways. One regular expression finds most lists at once. Names that it cannot handle (with operators such as
 ``operator<``, with very deep lists, or very long) are read bracket by bracket, which is slower and always works.
 """
 
@@ -69,7 +69,7 @@ def close_bracket(open_brackets: str, token: str) -> str:
 
     ``open_brackets`` has one character for each, outermost first. A ``>`` closes only a ``<`` that was opened last;
     otherwise it is the operator "greater". The other tokens also close what was opened after their own opening bracket,
-    as a ``<`` that was the operator "less"; without an opening bracket, they close nothing.
+    such as a ``<`` that was the operator "less"; without an opening bracket, they close nothing.
     """
     if token == ">":
         return open_brackets[:-1] if open_brackets.endswith("<") else open_brackets

@@ -29,8 +29,9 @@ _GO_TYPE_ARGUMENTS = re.compile(r"\[(?:[^\[\]]++|\[(?:[^\[\]]++|\[[^\[\]]*+\])*+
 _MANGLED_DIFFERENCES = re.compile(r"X|JE|U[abtl]|D[nv]|GT[tn]|S[bdios][CD]\d")
 """Parts of mangled C++ names that GNU and LLVM may print differently.
 
-They are expressions, empty packs, lambdas and unnamed types, nullptr and vectors, transaction clones, constructors of
-abbreviated classes. An identifier may contain these letters by chance; then the slower library is used without need.
+They are expressions, empty packs, lambdas, unnamed types, attributes (enable_if) and blocks, nullptr and vectors,
+transaction clones, and constructors of abbreviated classes. An identifier may contain these letters by chance; then the
+slower library is used without need.
 """
 _PRINTED_DIFFERENCES = re.compile(
     r"['\[{]|operator(?:[<>-]| (?!new|delete))|decltype|requires|nullptr|complex|imaginary|restrict|noexcept|::friend |"
@@ -83,7 +84,7 @@ def short_name(name: str) -> str:
 
 
 def _short_by_llvm(name: str) -> str:
-    """Return a short C++ name from LLVM's output, "" if that from GNU's may differ.
+    """Return a short C++ name from LLVM's output; "" if the one from GNU's output may differ.
 
     Most differences between the two are in parts that short names omit.
     """
@@ -119,7 +120,7 @@ def _split_version(name: str) -> tuple[str, str, str]:
 
 
 def _demangled_ocaml(name: str) -> str:
-    """Demangle an OCaml name, as camlStdlib__List__map_123; return other names unchanged.
+    """Demangle an OCaml name, such as camlStdlib__List__map_123; return other names unchanged.
 
     A symbol has ``__`` in place of the dot after a module, and ``$`` and two digits in place of other characters
     (asmcomp and backend in OCaml's sources).
@@ -133,7 +134,7 @@ def _demangled_ocaml(name: str) -> str:
 def _with_abbreviated_shapes(name: str) -> str:
     """Write the type arguments of a generic Go function as ``f[...]``, as in Go's own tables.
 
-    Its symbol has shapes there, ``f[go.shape.int]``: Go compiles a function once for all types of a shape.
+    Its symbol has shapes in place of types, ``f[go.shape.int]``: Go compiles a function once for all types of a shape.
     """
     return _GO_TYPE_ARGUMENTS.sub("[...]", name) if "go.shape." in name else name
 
@@ -196,8 +197,9 @@ def _printed_by_llvm(mangled: str) -> str:
 def _printed_without_members(mangled: str) -> str:
     """Return LLVM's output for a name in which members of class templates were replaced by the classes.
 
-    GCC writes members as arguments, ``XsrSt7is_sameIT_vE5valueE``, in a way that LLVM cannot read. Short names omit
-    arguments anyway. Returns "" if the name has no members, or if LLVM cannot read it without them either.
+    If a template argument is such a member (``is_same<T, void>::value``), GCC mangles it in a way that LLVM cannot read
+    (``XsrSt7is_sameIT_vE5valueE``). Short names omit arguments anyway. Returns "" if the name has no members, or if
+    LLVM cannot read it without them either.
     """
     without_members = _MEMBER.sub(lambda member: member[1] if int(member[2]) == len(member[3]) else member[0], mangled)
     return _printed_by_llvm(without_members) if without_members != mangled else ""

@@ -26,7 +26,7 @@ _ARGUMENTS = re.compile(rf"(?<=[\w}}])(?:::)?(?=<(?!impl )){_nested_list(_MAX_DE
 
 A list at the start of a path is a type, ``<T as Trait>``, and ``::<impl A for B>`` is an impl block: neither matches.
 """
-_MAX_PASSES = 8
+_MAX_PASSES = 8  # for lists with up to about a hundred levels
 
 
 def short_rust(readable: str) -> str:
@@ -36,7 +36,8 @@ def short_rust(readable: str) -> str:
     """
     for _ in range(_MAX_PASSES if "<" in readable else 0):
         before, readable = readable, _ARGUMENTS.sub("<…>", readable)
-        # a list of so many levels has at least this many characters, so nothing deep was abbreviated
+        # Another pass is needed only for a list that was too deep, of which this pass abbreviated the innermost
+        # _MAX_DEPTH levels. That would have removed more characters, and left the brackets of the levels outside.
         if len(before) - len(readable) < _MAX_DEPTH or readable.count("<") < 3:
             break
     return readable

@@ -4,7 +4,7 @@ There are two stores of names. One has those that came with the profile, as in a
 location_names.py). The other, ``KnownNames``, collects those that were looked up for earlier recordings of the same
 command, by object and address. A file with a build id has the same names in all recordings; so does a kernel with a
 build id, if its load address was recorded. All other names are valid in one recording only: they depend on its process
-(memory without a file, the vDSO), or it is not recorded what they depend on (a file without a build id).
+(memory without a file, the vDSO), or what they depend on was not recorded (the build of a file without a build id).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -141,9 +141,9 @@ class PendingObjects:
     def completed(self, found: dict[int, ResolveResult]) -> Iterator[tuple[MappedObject, ResolveResult]]:
         """Yield every object with the result for all its locations.
 
-        ``found`` has the results of lookups by object number, each of which is removed from it, to free memory. Objects
-        of which the first store knew everything come first, grouped by their table of names, because the results of a
-        group share rows.
+        ``found`` has the results of lookups by object number (index in ``objects``); each is removed from it, to free
+        memory. Objects of which the first store knew everything come first, grouped by their table of names, because
+        the results of a group share rows.
         """
         first_store = self._known_by_store[0] if self._known_by_store else []
         fully_known = {
@@ -177,7 +177,7 @@ class KnownNames:
     """Names by object and address, shared by the recordings of one command; empty at first."""
 
     def __init__(self) -> None:
-        # for each object the pairs (lookup address, address) by row, and the names of these rows
+        # for each object: a row number for each distinct pair (lookup address, address), and the names in these rows
         self._objects: dict[_CacheKey, tuple[RowInterner, NameTable]] = {}
 
     def of(self, profile: Profile, mapped: MappedObject, context: Context) -> KnownLocations | None:
@@ -193,7 +193,7 @@ class KnownNames:
             return None
         known_count = len(pairs)
         columns = profile.locations.lookup, profile.locations.address
-        lookup, address = (_in_object(profile, mapped, column[mapped.locations]) for column in columns)
+        lookup, address = (_portable_addresses(profile, mapped, column[mapped.locations]) for column in columns)
         rows = pairs.number(lookup.view(np.int64), address.view(np.int64))
         return KnownLocations(table, rows, flatnonzero(rows >= known_count))
 
@@ -201,8 +201,8 @@ class KnownNames:
 def _cache_key(profile: Profile, mapped: MappedObject, context: Context) -> _CacheKey | None:
     """Return what determines an object's names; None if they are valid in only one recording.
 
-    That of a file includes its lowest mapped offset, which matters if only its debug file is found (see
-    ``addresses_of``).
+    The key of a file includes its lowest mapped offset: if only its debug file is found, addresses are computed from
+    this offset (see ``addresses_of``).
     """
     key, mappings = mapped.key, profile.mappings
     if key.kind is DsoKind.FILE:
@@ -218,8 +218,10 @@ def _cache_key(profile: Profile, mapped: MappedObject, context: Context) -> _Cac
     return (key, context.kernel_build_id, context.kernel_reference, session.os_release, mapped.start, limit)
 
 
-def _in_object(profile: Profile, mapped: MappedObject, address: U64) -> U64:
-    """Convert addresses to what is the same in all recordings: file offsets in a file; others are as recorded.
+def _portable_addresses(profile: Profile, mapped: MappedObject, address: U64) -> U64:
+    """Convert addresses to values that are the same in all recordings of an object.
+
+    For a file, these are file offsets; for the kernel and its modules, they are the addresses as recorded.
 
     Shapes: ``address`` (n,), one for each of the object's locations; returns (n,).
     """

@@ -42,8 +42,8 @@ class _SymbolTables:
         return self.plt.name(row - self.first_plt_row)
 
     def index(self) -> SymbolIndex:
-        none = np.zeros(0, np.uint64)
-        plt_start, plt_size = (none, none) if self.plt is None else (self.plt.start, self.plt.size)
+        empty = np.zeros(0, np.uint64)
+        plt_start, plt_size = (empty, empty) if self.plt is None else (self.plt.start, self.plt.size)
         start = np.concatenate([*(table.start for table in self.tables), plt_start])
         end = start + np.concatenate([*(table.size for table in self.tables), plt_size])
         plt_type, plt_binding = (np.full(len(plt_start), value, np.uint8) for value in (STT_FUNC, STB_GLOBAL))

@@ -55,16 +55,16 @@ def _functions_and_lines(
     line is 0 if it is unknown, or if the code was inlined from another file, to which its number would belong.
     """
     entry = as_uint64([function.entry for function in decoded])
-    own, known = arange(len(decoded)), flatnonzero(index >= 0)
-    # file and line are looked up together at every function's entry, then at all addresses in known functions
-    row = np.concatenate([own, index[known]])
-    svma = np.concatenate([entry, address[known]])
+    has_function = flatnonzero(index >= 0)
+    # file and line are looked up together at every function's entry, then at all addresses that have a function
+    row = np.concatenate([arange(len(decoded)), index[has_function]])
+    svma = np.concatenate([entry, address[has_function]])
     file = table.values(as_int64([function.file_table for function in decoded]), entry, row, svma)
     line = table.values(as_int64([function.line_table for function in decoded]), entry, row, svma)
     # the first rows are those of entries, so file[row] is the file of the function
     is_valid = (file == file[row]) & (line > 0) & (line <= MAX_LINE)
     address_line = zeros(len(address))
-    address_line[known] = np.where(is_valid, line, 0)[len(decoded) :]
+    address_line[has_function] = np.where(is_valid, line, 0)[len(decoded) :]
     rows = zip(decoded, file.tolist(), line.tolist(), strict=False)
     functions = [
         Function(

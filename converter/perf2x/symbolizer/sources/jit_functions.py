@@ -8,7 +8,8 @@ from perf2x.symbolizer.sources.symbol_source import Function, Symbols
 V8_SHIFT = 64
 """Bytes by which V8 moves the addresses of source lines: the size of the ELF header that perf inject puts before code.
 
-perf inject allows for that header as well, so lines of V8's code are off by this distance there and in the jitdump.
+perf inject adds that size itself. So lines of V8's code are this far too high both in the jitdump and, relative to the
+symbols, in the ELF files that perf inject writes.
 """
 
 

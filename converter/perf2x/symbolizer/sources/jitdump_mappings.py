@@ -62,7 +62,7 @@ class JitdumpFiles(Struct):
 
     @classmethod
     def of(cls, context: Context) -> JitdumpFiles:
-        """Make what opens dumps for symbol sources."""
+        """Create it with the options and services of a symbol source."""
         return cls(context.options, context.finder, context.diagnostics, context.recorded)
 
     def open(self, filename: str, pid: int) -> JitDump | None:

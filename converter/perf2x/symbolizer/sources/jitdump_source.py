@@ -69,9 +69,9 @@ def _symbols_of_code(codes: Sequence[JitCode], row: I64, offset: U64) -> Symbols
     """Return functions and lines at file offsets; ``row`` (n,) is the index into ``codes`` of each, −1 for none."""
     is_found = row >= 0
     found_rows = zip(row[is_found].tolist(), offset[is_found].tolist(), strict=True)
-    found = [_function_and_line(codes[code_row], code_offset) for code_row, code_offset in found_rows]
-    functions, index = number_keys(function for function, _ in found)
-    line = as_int32([line for _, line in found])
+    functions_and_lines = [_function_and_line(codes[code_row], code_offset) for code_row, code_offset in found_rows]
+    functions, index = number_keys(function for function, _ in functions_and_lines)
+    line = as_int32([line for _, line in functions_and_lines])
     return Symbols(offsets_of(is_found), as_int32(index), line, functions)
 
 

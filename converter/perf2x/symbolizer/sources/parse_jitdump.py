@@ -45,7 +45,7 @@ class JitCode(Frozen):
     """Code that is at an address from ``time`` on; a move record creates another JitCode with the same ``offset``."""
 
     time: int
-    """The record's time, in the clock that ``JitDump.arch_timestamps`` tells."""
+    """The record's time; ``JitDump.arch_timestamps`` tells by which clock."""
     address: int
     size: int
     offset: int
@@ -110,6 +110,7 @@ class _JitdumpParser(Struct):
             self.eh_frame = self.data[start + 24 : min(start + 24 + max(total_size - header_size, 0), end)]
 
     def _load(self, start: int, end: int, time: int) -> None:
+        # u32 pid, tid; u64 vma, code_addr, code_size, code_index; name with its final 0; code
         _, _, _, address, size = struct.unpack_from(self.order + "IIQQQ", self.data, start)
         name_end = self.data.find(b"\0", start + 40, end)
         if name_end < 0 or size == 0 or address + size > 2**64:
@@ -126,6 +127,7 @@ class _JitdumpParser(Struct):
         self.by_index[self.data[start + 32 : start + 40]] = code
 
     def _move(self, start: int, time: int) -> None:
+        # u32 pid, tid; u64 vma, old_code_addr, new_code_addr, code_size, code_index
         _, _, _, _, address, size = struct.unpack_from(self.order + "IIQQQQ", self.data, start)
         code = self.by_index.get(self.data[start + 40 : start + 48])
         if code is None or size == 0 or address + size > 2**64:
@@ -133,6 +135,7 @@ class _JitdumpParser(Struct):
         self.codes.append(replace(code, time=time, address=address, size=min(size, code.size)))
 
     def _debug(self, start: int, end: int) -> None:
+        # u64 code_addr, number of entries; each entry: u64 address, i32 line, discriminator, file name with its final 0
         (count,) = struct.unpack_from(self.order + "Q", self.data, start + 8)
         lines: list[JitLine] = []
         position = start + 16
@@ -190,7 +193,7 @@ def _byte_order(data: bytes, name: str) -> str:
 
 
 _MAX_PADDING = 16
-"""A record has fewer bytes of padding at its end than this: writers pad records to a multiple of 8 or 16."""
+"""The padding at the end of a record is shorter than this: writers pad records to a multiple of 8 or 16 bytes."""
 _HEADER_START = {"<": re.compile(rb"(?=[\0-\4]\0{3}(?!\0{4}))"), ">": re.compile(rb"(?=\0{3}[\0-\4](?!\0{4}))")}
 """Where a record may begin, by byte order: a known kind, and a size that is not 0.
 
@@ -201,9 +204,10 @@ It is a lookahead, so that matches may overlap.
 class _Records(Struct):
     """Finds the records of a dump, including those after bytes that belong to no record.
 
-    A program that forks may write its buffer twice, or in part, so the size in a header alone proves nothing. Bytes are
-    *full* as a record if the sizes of the fields add up to the record's size, except for padding. They count as a
-    record if they are full, or if a full record or the end of the file comes directly after them.
+    A program that forks may write its buffer twice, or in part, so the size in a header alone proves nothing. A record
+    is *consistent* if the sizes of its fields add up to the size in its header, except for padding. Bytes that look
+    like the header of a record count as one if the record is consistent, or if a consistent record or the end of the
+    file comes directly after it.
 
     Positions (``start``, ``end`` …) are those of bytes in the file; a record starts with its header.
     """
@@ -226,8 +230,8 @@ class _Records(Struct):
             following = end
             if not self._is_record(end):
                 following = self._search(start + _RECORD_HEADER.size if is_record else start + 1)
-            if following != end:
-                self.damaged_runs += following >= 0 or self._is_foreign(end)
+            if following != end:  # a truncated record or zeros at the end of the file are normal
+                self.damaged_runs += following >= 0 or self._is_damage(end)
             if is_record:
                 self.end = min(end, following) if following >= 0 else end
                 yield kind, start + _RECORD_HEADER.size, self.end, time
@@ -245,13 +249,13 @@ class _Records(Struct):
         return _RECORD_HEADER.size <= self._header(start)[1] <= len(self.data) - start
 
     def _is_record(self, start: int) -> bool:
-        """Return whether a record starts here: it is full, or followed by a full record or the end of the file."""
-        if not self._fits_file(start) or self._is_full(start):
+        """Return whether a record starts here: one that is consistent, or followed by one or by the end of the file."""
+        if not self._fits_file(start) or self._is_consistent(start):
             return self._fits_file(start)
         end = start + self._header(start)[1]
-        return len(self.data) - end < _RECORD_HEADER.size or (self._fits_file(end) and self._is_full(end))
+        return len(self.data) - end < _RECORD_HEADER.size or (self._fits_file(end) and self._is_consistent(end))
 
-    def _is_full(self, start: int, *, with_code: bool = False) -> bool:
+    def _is_consistent(self, start: int, *, with_code: bool = False) -> bool:
         """Return whether the sizes of a record's fields add up to the size in its header, except for padding.
 
         ``with_code``: a load record must contain its code; otherwise, the code may be missing. A search requires the
@@ -265,9 +269,9 @@ class _Records(Struct):
         if kind == _CODE_LOAD:
             used = self.data.find(b"\0", start + fixed_size, start + size) + 1 - start  # up to the end of the name
             code_size = int(struct.unpack_from(self.order + "Q", self.data, start + fixed_size - 16)[0])
-            rest = size - used
-            has_code = 0 <= rest - code_size < _MAX_PADDING
-            return used > 0 and code_size > 0 and (has_code or (rest < _MAX_PADDING and not with_code))
+            size_after_name = size - used
+            has_code = 0 <= size_after_name - code_size < _MAX_PADDING
+            return used > 0 and code_size > 0 and (has_code or (size_after_name < _MAX_PADDING and not with_code))
         if kind == _DEBUG_INFO:
             count = int(struct.unpack_from(self.order + "Q", self.data, start + fixed_size - 8)[0])
             return 0 < count * (_LINE_SIZE + 1) <= size - fixed_size  # file names have at least their final 0
@@ -276,12 +280,17 @@ class _Records(Struct):
         return kind in _FIXED_SIZES and 0 <= size - used < _MAX_PADDING
 
     def _search(self, begin: int) -> int:
-        """Return the start of the first full record, with code, from ``begin`` on; −1 if there is none."""
+        """Return the start of the first consistent record, with code, from ``begin`` on; −1 if there is none."""
         starts = (match.start() for match in _HEADER_START[self.order].finditer(self.data, begin))
-        return next((start for start in starts if self._fits_file(start) and self._is_full(start, with_code=True)), -1)
+        return next(
+            (start for start in starts if self._fits_file(start) and self._is_consistent(start, with_code=True)), -1
+        )
 
-    def _is_foreign(self, start: int) -> bool:
-        """Return whether the bytes from ``start`` to the end of the file are neither a truncated record nor zeros."""
+    def _is_damage(self, start: int) -> bool:
+        """Return whether the bytes from ``start`` to the end of the file are damage, not a truncated record or zeros.
+
+        Fewer bytes than a record's header are not counted as damage.
+        """
         kind, size, _ = self._header(start)
         left = len(self.data) - start
         is_truncated = kind <= _UNWINDING_INFO and size > left

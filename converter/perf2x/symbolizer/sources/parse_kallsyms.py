@@ -86,11 +86,11 @@ class Kallsyms(Frozen):
         return SymbolIndex(SymbolColumns(*columns))
 
     def _ends(self) -> U64:
-        """Return (symbols,) the end of each symbol, as symbols__fixup_end gives them to kallsyms.
+        """Return (symbols,) the end of each symbol, as symbols__fixup_end computes it for kallsyms.
 
-        The format has no sizes. The last symbol before those of another module (or of the kernel) ends with the page
-        after it, as the memory up to the other module is not its code. All others get their start as their end, which
-        `SymbolColumns` defines as unknown: they end where the next symbol starts.
+        The format has no sizes. Usually, a symbol ends where the next one starts: its end is set to its start, by which
+        `SymbolColumns` marks a symbol without size. But if the next symbol is of another module (or of the kernel), the
+        memory in between is not the symbol's code. So it ends one page after its start, rounded up to a page.
         """
         order = argsort(self.start)
         module = self.module[order]

@@ -144,7 +144,7 @@ class PerfMap(Frozen):
 
         Shapes: ``address`` (n,), sorted; returns (n,) rows of this table, −1 for none.
         """
-        # entry i covers the addresses low[i] to high[i] of ``address``; a size of 0 counts as 1
+        # entry i covers address[low[i]:high[i]]; a size of 0 counts as 1
         low = searchsorted(address, self.start, "left")
         end = self.start + np.maximum(self.size, np.uint64(1))
         end = np.where(end < self.start, np.uint64(2**64 - 1), end)

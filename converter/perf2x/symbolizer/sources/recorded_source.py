@@ -27,9 +27,9 @@ class RecordedSource(BuiltInSource):
         return self._file(dso) is not None
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Return functions; ``address`` counts as the object's ``DsoKind`` says."""
+        """Return functions; what ``address`` (n,) counts from depends on the object's ``DsoKind``."""
         file = self._file(dso)
-        symbol = minus_ones(len(address)) if file is None else file.find(_in_file(file, dso, address))
+        symbol = minus_ones(len(address)) if file is None else file.find(_as_symbol_addresses(file, dso, address))
         distinct, name_index = unique_known(symbol)
         names = [file.names[row] for row in distinct.tolist()] if file is not None else []
         return symbols_from_names(names, name_index, "not among the recorded symbols")
@@ -46,8 +46,8 @@ class RecordedSource(BuiltInSource):
         return files.get(dso.name) or (files.get(KERNEL) if dso.kind is DsoKind.MODULE else None)
 
 
-def _in_file(file: RecordedFile, dso: Dso, address: U64) -> U64:
-    """Convert a Dso's addresses to what the file's recorded symbols count from.
+def _as_symbol_addresses(file: RecordedFile, dso: Dso, address: U64) -> U64:
+    """Convert a Dso's addresses so that they can be compared with the addresses of the file's recorded symbols.
 
     - DEX file: recorded address → file offset.
     - Kernel module: recorded address → address in the ``.ko`` file, whose lowest code address is ``min_vaddr``.

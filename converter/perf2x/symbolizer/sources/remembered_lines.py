@@ -71,13 +71,13 @@ class _Stored(Frozen, array_like=True):
     @classmethod
     def of(cls, cached: CachedLines, other_files: str) -> Self:
         """Make the contents; each distinct function is stored once."""
-        locations, number = cached.locations, dict[DebugFunction, int]()
-        numbers = [number.setdefault(locations.functions[row], len(number)) for row in locations.function.tolist()]
+        locations, index_of = cached.locations, dict[DebugFunction, int]()
+        indices = [index_of.setdefault(locations.functions[row], len(index_of)) for row in locations.function.tolist()]
         address, count, function, line = (
             column.astype("<u8").tobytes()
-            for column in (cached.address, np.diff(locations.offsets), as_int64(numbers), locations.line)
+            for column in (cached.address, np.diff(locations.offsets), as_int64(indices), locations.line)
         )
-        functions = [(_encoded(f.symbol), _encoded(f.path), f.start_line, _encoded(f.outer_function)) for f in number]
+        functions = [(_encoded(f.symbol), _encoded(f.path), f.start_line, _encoded(f.outer_function)) for f in index_of]
         return cls(other_files, address, count, function, line, functions)
 
     def lines(self) -> CachedLines:
@@ -92,10 +92,10 @@ class _Stored(Frozen, array_like=True):
         )
         is_ascending = bool((address[1:] > address[:-1]).all())
         if not fits or not is_ascending or (function >= len(self.functions)).any() or (line >= 1 << 63).any():
-            raise ValueError("columns of remembered lines do not belong together")
+            raise ValueError("the columns of cached lines are inconsistent")
         functions = [
-            DebugFunction(_decoded(symbol), _decoded(path), start, _decoded(inside))
-            for symbol, path, start, inside in self.functions
+            DebugFunction(_decoded(symbol), _decoded(path), start_line, _decoded(outer_function))
+            for symbol, path, start_line, outer_function in self.functions
         ]
         locations = SourceLocations(offsets_of(counts), as_int64(function), as_int64(line), functions)
         return CachedLines(as_uint64(address), locations)
