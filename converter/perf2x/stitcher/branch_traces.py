@@ -39,6 +39,7 @@ class _MappedCode:
         """``rows``: the object's rows of ``history.mmaps``."""
         mmaps = history.mmaps
         self._spaces, self._lookup = history.spaces, MappingLookup(history.spaces, len(mmaps))
+        # (mmaps + 1,) whether each mapping is the object's, and what to add to its addresses; last, none for no mapping
         self._is_in_object = falses(len(mmaps) + 1)
         self._is_in_object[rows] = True
         self._to_file_offset = np.append(mmaps.pgoff - mmaps.start, np.uint64(0))
@@ -86,7 +87,8 @@ class CodeCounter:
         target = self._code.offsets(epoch[sample], branches.to_ip)
         is_in_object = (source != EXTERNAL) | (target != EXTERNAL)
         is_taken = branches.flags & _NOT_TAKEN == 0
-        # the branches among which each is followed by the next newer one; others are stepped over
+        # A branch's next branch is searched for among these only. Left out are branches that were not taken, and those
+        # that the request steps over: into and out of the kernel, or entirely outside the object.
         paired = flatnonzero(is_taken & (is_user if self._request.steps_over == "kernel" else is_in_object))
         next_source = _next_sources(source[paired], target[paired], sample[paired])
         is_counted = is_in_object[paired]

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from perf2x.base.binaries.find.object_finder import Finder
     from perf2x.stitcher.unwind.unwinder import Unwinder
 
-DESCRIBED_CODE = "compilers write it with python -X perf_jit, node --perf-prof --perf-prof-unwinding-info"
+JIT_UNWIND_ADVICE = "compilers write it with python -X perf_jit, node --perf-prof --perf-prof-unwinding-info"
 """Advice on JIT-compiled code without call frame information."""
 _MAX_COPY = 65528
 """Largest SIZE of ``--call-graph dwarf,SIZE`` (get_stack_size in tools/perf/util/callchain.c)."""
@@ -153,12 +153,12 @@ class CallGraphs:
         if self._leaf_unwinder is not None and samples.user_stacks is not None:
             from perf2x.stitcher.unwind.join_chains import with_leaf_callers
 
-            use, finder = np.isin(samples.event, self._link_register_events), self._mapping_finder(samples)
-            chain = with_leaf_callers(samples.chain, samples.user_stacks, use, self._leaf_unwinder, finder)
+            is_selected, finder = np.isin(samples.event, self._link_register_events), self._mapping_finder(samples)
+            chain = with_leaf_callers(samples.chain, samples.user_stacks, is_selected, self._leaf_unwinder, finder)
             samples = replace(samples, chain=chain)
         if self._unwinder is not None and samples.user_stacks is not None:
-            use = np.isin(samples.event, self._dump_events)
-            chain, root = self._unwind_dumps(self._unwinder, samples, samples.user_stacks, use)
+            is_selected = np.isin(samples.event, self._dump_events)
+            chain, root = self._unwind_dumps(self._unwinder, samples, samples.user_stacks, is_selected)
             samples = replace(samples, chain=chain, user_stacks=None)
         return samples, root
 
@@ -189,7 +189,7 @@ class CallGraphs:
         counts = self.counted()
         advice = "code without unwind information was unwound by frame pointer; install its debug symbols."
         diagnostics.add("guessed_frames", advice, counts.guessed - counts.guessed_in_jit)
-        advice = f"just-in-time compiled code was unwound by frame pointer; {DESCRIBED_CODE}."
+        advice = f"just-in-time compiled code was unwound by frame pointer; {JIT_UNWIND_ADVICE}."
         diagnostics.add("guessed_jit_frames", advice, counts.guessed_in_jit)
         if self._unwinder is not None and not self._unwinder.knows_arch:
             advice = f"stacks of {self._session_arch} processors cannot be unwound; record with frame pointers."
@@ -203,21 +203,24 @@ class CallGraphs:
             )
 
     def _unwind_dumps(
-        self, unwinder: Unwinder, samples: Samples, stacks: UserStacks, use: Bools
+        self, unwinder: Unwinder, samples: Samples, stacks: UserStacks, is_selected: Bools
     ) -> tuple[ListArray, U8]:
-        """Unwind and count the samples of ``use`` (n,); return all chains, and (n,) the RootFrame of each."""
+        """Unwind and count some samples; return all chains, and (n,) the RootFrame of each.
+
+        ``is_selected`` (n,): whether to unwind each sample.
+        """
         from perf2x.stitcher.unwind.join_chains import with_user_part
 
-        stacks = replace(stacks, abi=np.where(use, stacks.abi, 0).astype(np.uint8))
+        stacks = replace(stacks, abi=np.where(is_selected, stacks.abi, 0).astype(np.uint8))
         chains = unwinder.unwind(stacks, self._mapping_finder(samples))
-        in_jit = sum_of(chains.guessed_in_jit), sum_of(chains.cut_in_jit[use])
-        ends, frames = bincount(chains.end[use], len(End)), len(chains.chain.values)
+        in_jit = sum_of(chains.guessed_in_jit), sum_of(chains.cut_in_jit[is_selected])
+        ends, frames = bincount(chains.end[is_selected], len(End)), len(chains.chain.values)
         self._counts.add(UnwindCounts(ends, frames, sum_of(chains.guessed), *in_jit))
         root_of_end = np.zeros(len(End), np.uint8)
         root_of_end[list(_ROOTS)] = list(_ROOTS.values())
         addresses = chains.chain.values - ~chains.is_exact * self._call_offset
         chains = replace(chains, chain=replace(chains.chain, values=addresses)) if self._call_offset else chains
-        return with_user_part(samples.chain, chains, use), root_of_end[chains.end]
+        return with_user_part(samples.chain, chains, is_selected), root_of_end[chains.end]
 
     def _mapping_finder(self, samples: Samples) -> MappingFinder:
         """Return the finder of mappings for a batch; rows of the finder are samples."""
@@ -233,7 +236,7 @@ class CallGraphs:
             images = take(image, rows)
             return as_int32(
                 self._mapping_cache.answers(
-                    lambda which: find(images[which], address[which]), images, address.view(np.int64)
+                    lambda missing: find(images[missing], address[missing]), images, address.view(np.int64)
                 )
             )
 
@@ -247,7 +250,7 @@ class CallGraphs:
         older = None
         if self._options.stitch_lbr and branches.hw_index is not None and self._branch_record_count:
             time = samples.position if samples.time is None else samples.time.view(np.int64)
-            rank = np.empty(len(time), np.int64)  # of each sample by time
+            rank = np.empty(len(time), np.int64)  # each sample's place in the order of time
             rank[lexsort([samples.position, time])] = arange(len(time))
             older, self._lbr_state = stitch_older_calls(
                 branches, as_int64(samples.tid), rank, self._branch_record_count, self._lbr_state

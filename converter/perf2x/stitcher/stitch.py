@@ -137,7 +137,7 @@ class ThreadEpochs:
         def find(rows: I64) -> I64:
             return self._find(pid[rows], tid[rows], sequence[rows])
 
-        # one answer per run, from here on
+        # one answer per run, from here on; shifting the low half up and down extends its sign
         answers = self._cache.answers(find, sequence, ids)
         run = cumsum(begins) - 1
         return take(as_int32(answers >> _HALF_BITS), run), take(answers << _HALF_BITS >> _HALF_BITS, run)
@@ -230,10 +230,12 @@ class Stitcher:
 
         Returns (n,) the numbers of the stacks.
         """
-        none = minus_ones(len(samples))  # and none + 1: no root frames
+        no_records = minus_ones(len(samples))  # and no_records + 1, which are zeros: no root frames
         chain = ListArray(np.arange(len(samples) + 1, dtype=np.int64), samples.ip)
         sequence, (pid, tid) = self._history.sequence_of(samples), (as_int64(samples.pid), as_int64(samples.tid))
-        return self._stacks(samples, chain, none, none + 1, sequence, self._threads.of(pid, tid, sequence)[1])
+        return self._stacks(
+            samples, chain, no_records, no_records + 1, sequence, self._threads.of(pid, tid, sequence)[1]
+        )
 
     def result(self) -> StitchResult:
         """Return the result of all batches so far; the cache of raw stacks is emptied."""

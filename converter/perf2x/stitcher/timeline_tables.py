@@ -106,17 +106,17 @@ def parents(forks: Tasks, threads: Threads) -> I32:
 
     Returns (threads,) int32: the parent's first row in ``threads``. If a pid was reused, the last fork counts.
     """
-    of_processes = flatnonzero(forks.pid != forks.ppid)  # other forks made threads
-    of_processes = of_processes[argsort_rows([forks.time[of_processes], forks.position[of_processes]])]
-    parent_pid = dict(zip(forks.pid[of_processes].tolist(), forks.ppid[of_processes].tolist(), strict=True))
+    rows = flatnonzero(forks.pid != forks.ppid)  # other forks made threads
+    rows = rows[argsort_rows([forks.time[rows], forks.position[rows]])]
+    parent_pid = dict(zip(forks.pid[rows].tolist(), forks.ppid[rows].tolist(), strict=True))
     # backwards, so that a process's first row is entered last
     row_of_pid = dict(zip(threads.pid[::-1].tolist(), range(len(threads) - 1, -1, -1), strict=True))
-    rows = (row_of_pid.get(parent_pid.get(pid, -2), -1) for pid in threads.pid.tolist())
-    return np.fromiter(rows, np.int32, len(threads))
+    parent_rows = (row_of_pid.get(parent_pid.get(pid, -2), -1) for pid in threads.pid.tolist())
+    return np.fromiter(parent_rows, np.int32, len(threads))
 
 
 def thread_names(texts: list[str], name: I64, tid: I64) -> DictionaryColumn[str]:
-    """Return (n,) the names of threads, of which ``name`` (n,) are the indices in ``texts``.
+    """Return (n,) the displayed names of threads; ``name`` (n,) has their indices in ``texts``.
 
     A thread without a name (−1) is shown as perf's ``:TID``, and tid 0 as ``swapper`` (thread__comm_str in
     tools/perf/util/thread.c).

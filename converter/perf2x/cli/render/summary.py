@@ -16,7 +16,7 @@ from perf2x.model.number_format import counted_as, first_of, plural
 from perf2x.model.plugin_options import START_TIME, Needs
 from perf2x.model.printable_text import short
 from perf2x.model.profile import count_threads
-from perf2x.stitcher.call_graphs import DESCRIBED_CODE, UnwindReport
+from perf2x.stitcher.call_graphs import JIT_UNWIND_ADVICE, UnwindReport
 from perf2x.stitcher.deferred.deferred_join import DeferredReport
 from perf2x.stitcher.unwind.unwound_chains import End
 
@@ -166,7 +166,7 @@ def _compiled_code(count: int, report: UnwindReport) -> str:
     """Return how many of ``count`` stacks without unwind info end in JIT-compiled code, and what helps."""
 
     subset = "" if report.cut_in_jit == count else f"{report.cut_in_jit:,} of them "
-    remedy = "perf inject --jit where its jit-PID.dump is" if report.dumps_missing else DESCRIBED_CODE
+    remedy = "perf inject --jit where its jit-PID.dump is" if report.dumps_missing else JIT_UNWIND_ADVICE
     return f"{subset}in just-in-time compiled code: {remedy}"
 
 

@@ -169,7 +169,7 @@ class DeferredRecords:
     def _match_other_thread(
         self, rows: I64, cookie_rows: tuple[I64, I64], record: I64, outcome: I64, pid: I32, tid: I32, time_key: U64
     ) -> None:
-        """Match samples with records of another thread id, if one of the ids is unknown or an exec explains the other.
+        """Match samples with records of another thread id, if one of the two is unknown, or if an exec changed the id.
 
         Sets ``record`` and ``outcome`` (n,) in ``rows`` (m,); ``cookie_rows`` are the first record with the cookie of
         each of ``rows``, and the end of these records.
@@ -211,13 +211,13 @@ class DeferredRecords:
         outcome[early] = JoinOutcome.JOINED_EARLY_RECORD
         if not self.has_time:
             return
-        is_far = distance(record_time, time_key[rows]) > COOKIE_REUSE_NS
-        far, record_time = rows[is_far], record_time[is_far]
-        if not len(far):
+        is_distant = distance(record_time, time_key[rows]) > COOKIE_REUSE_NS
+        distant, record_time = rows[is_distant], record_time[is_distant]
+        if not len(distant):
             return
         # If the thread has another record in between, it returned to user space since, so the counter wrapped around.
-        after = np.minimum(record_time, time_key[far]) + np.uint64(1)
-        before = np.maximum(record_time, time_key[far]) - np.uint64(1)
-        other_round = far[self.times_by_thread.between(tid[far], after, before)]
+        after = np.minimum(record_time, time_key[distant]) + np.uint64(1)
+        before = np.maximum(record_time, time_key[distant]) - np.uint64(1)
+        other_round = distant[self.times_by_thread.between(tid[distant], after, before)]
         record[other_round] = -1
         outcome[other_round] = JoinOutcome.REFUSED

@@ -64,25 +64,28 @@ def find_images(
     ``owner`` (mappings,) is the process of each mapping. Each record is in effect from its sequence number on. Images
     are in this order: those of processes older than the recording, those that a fork began, those that an exec began.
     """
-    # forks of processes (not of threads), and those among them whose child sees its parent's mappings
-    forking, executing = flatnonzero(forks.pid != forks.ppid), flatnonzero(comms.is_exec)
-    inheriting = forking[~forks.is_exec[forking]]
-    forked, executed = (as_int64(ids) for ids in (forks.pid[forking], comms.pid[executing]))
-    forker, inherited_at = as_int64(forks.ppid[inheriting]), fork_sequence[inheriting]
+    # forks of processes (not of threads), those among them whose child sees its parent's mappings, and execs
+    process_forks, execs = flatnonzero(forks.pid != forks.ppid), flatnonzero(comms.is_exec)
+    inheriting_forks = process_forks[~forks.is_exec[process_forks]]
+    child_pid, exec_pid = (as_int64(ids) for ids in (forks.pid[process_forks], comms.pid[execs]))
+    parent_pid, inheriting_sequence = as_int64(forks.ppid[inheriting_forks]), fork_sequence[inheriting_forks]
     # A process whose first record is not its own fork is older than the recording.
-    named = np.concatenate([forked, owner, forker, executed])
+    pid_of_record = np.concatenate([child_pid, owner, parent_pid, exec_pid])
     order = argsort_rows(
-        [named, np.concatenate([fork_sequence[forking], mmap_sequence, inherited_at, comm_sequence[executing]])]
+        [
+            pid_of_record,
+            np.concatenate([fork_sequence[process_forks], mmap_sequence, inheriting_sequence, comm_sequence[execs]]),
+        ]
     )
-    first = order[begins_run(named[order])]
-    older = named[first[first >= len(forked)]]
-    ends = cumsum([len(older), len(forked)])  # of the first two kinds of images
-    pid = np.concatenate([older, forked, executed])
-    began_at = np.concatenate([zeros(len(older)), fork_sequence[forking], comm_sequence[executing]])
+    first = order[begins_run(pid_of_record[order])]
+    older_pid = pid_of_record[first[first >= len(child_pid)]]
+    ends = cumsum([len(older_pid), len(child_pid)])  # of the first two kinds of images
+    pid = np.concatenate([older_pid, child_pid, exec_pid])
+    began_at = np.concatenate([zeros(len(older_pid)), fork_sequence[process_forks], comm_sequence[execs]])
     images = KeyedValues(pid, began_at, arange(len(pid)))
     parent, replaced = minus_ones(len(pid)), minus_ones(len(pid))
-    parent[ends[0] + flatnonzero(~forks.is_exec[forking])] = images.at(forker, inherited_at - 1)
-    replaced[ends[1] :] = images.at(executed, comm_sequence[executing] - 1)
+    parent[ends[0] + flatnonzero(~forks.is_exec[process_forks])] = images.at(parent_pid, inheriting_sequence - 1)
+    replaced[ends[1] :] = images.at(exec_pid, comm_sequence[execs] - 1)
     depth = _count_ancestors(parent)
     is_cut = (depth > 0) & (depth % MAX_FORK_DEPTH == 0)
     parent[is_cut] = -1
@@ -140,8 +143,8 @@ class AddressSpaces:
         self.kernel_epochs = flatnonzero(process == KERNEL)
         """All epochs of the kernel."""
         self._epoch_image, self._last_epoch = _images_of(self._epochs, len(images.pid), self.kernel_epochs)
-        _, of_mmaps, of_ksymbols = np.split(self._epoch_image, cumsum([len(images.pid), len(owner)]))
-        self.ranges = _index_mappings(mmaps, of_mmaps, mmap_sequence, ksymbols, of_ksymbols, ksymbol_sequence)
+        _, mmap_images, ksymbol_images = np.split(self._epoch_image, cumsum([len(images.pid), len(owner)]))
+        self.ranges = _index_mappings(mmaps, mmap_images, mmap_sequence, ksymbols, ksymbol_images, ksymbol_sequence)
         """The mappings of all images over time; in one interval, all addresses of an epoch have the same mapping."""
         self.made_at: I64 = np.append(mmap_sequence, -1)
         """(mmaps + 1,) the sequence number of each mapping.
@@ -268,17 +271,17 @@ def _images_of(epochs: KeyedValues, image_count: int, kernel_epochs: I64) -> tup
 
 
 def _index_mappings(
-    mmaps: Mmaps, of_mmaps: I64, mmap_sequence: I64, ksymbols: Ksymbols, of_ksymbols: I64, ksymbol_sequence: I64
+    mmaps: Mmaps, mmap_images: I64, mmap_sequence: I64, ksymbols: Ksymbols, ksymbol_images: I64, ksymbol_sequence: I64
 ) -> OverlappingRanges:
     """Index all mappings; where a kernel symbol was unregistered, a tombstone hides the mapping made for the symbol.
 
-    ``of_mmaps`` (mappings,) and ``of_ksymbols`` (ksymbols,) are the images that the records belong to.
+    ``mmap_images`` (mappings,) and ``ksymbol_images`` (ksymbols,) are the images that the records belong to.
     """
-    removed = flatnonzero(ksymbols.unregister & (of_ksymbols >= 0))
+    removed = flatnonzero(ksymbols.unregister & (ksymbol_images >= 0))
     start = np.concatenate([mmaps.start, ksymbols.start[removed]])
     length = np.concatenate([mmaps.length, ksymbols.length[removed]])
     sequence = np.concatenate([mmap_sequence, ksymbol_sequence[removed]])
     value = np.concatenate([arange(len(mmaps)), np.full(len(removed), _TOMBSTONE, np.int64)])
     return OverlappingRanges(
-        np.append(of_mmaps, of_ksymbols[removed]), start, end_addresses(start, length), sequence, value
+        np.append(mmap_images, ksymbol_images[removed]), start, end_addresses(start, length), sequence, value
     )

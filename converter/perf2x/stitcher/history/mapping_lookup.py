@@ -96,9 +96,9 @@ class MappingLookup:
         epochs take a second lookup.
         """
         mmap = self._answers(take(self._last_key, context) + interval)
-        later = flatnonzero(take(self._spaces.made_at, mmap) > take(self._sequence, context))
-        if len(later):
-            mmap[later] = self._answers(context[later] * self._intervals + interval[later])
+        made_later = flatnonzero(take(self._spaces.made_at, mmap) > take(self._sequence, context))
+        if len(made_later):
+            mmap[made_later] = self._answers(context[made_later] * self._intervals + interval[made_later])
         self.is_hit[mmap] = True
         return mmap
 

@@ -90,7 +90,10 @@ def _is_file(name: str) -> bool:
 
 
 def _as_parts(mmaps: Mmaps, rows: I64, source: I64) -> Mmaps:
-    """Return all mappings; those in ``rows`` (m,) become parts of the files of ``source`` (m,), where they are."""
+    """Return all mappings; each of ``rows`` (m,) becomes a part of the file that its ``source`` (m,) is a mapping of.
+
+    Addresses do not change.
+    """
     pgoff: U64 = mmaps.pgoff.copy()
     pgoff[rows] = mmaps.pgoff[source] + (mmaps.start[rows] - mmaps.start[source])
     file, filename, build_id = mmaps.file.copy(), mmaps.filename.indices.copy(), mmaps.build_id.indices.copy()
@@ -212,7 +215,7 @@ class ProcessHistory(Frozen):
         """Report samples that a timeline cannot place; ``time`` (samples,) uint64 has the times of all samples.
 
         If no sample has a time, a timeline shows positions in the file instead. Time 0 and LAST_TIME do not come from a
-        running clock: the reader replaces times beyond LAST_TIME by it.
+        running clock: the reader replaces times beyond LAST_TIME by LAST_TIME.
         """
         if not self.has_time:
             advice = "times shown are positions in the file; record without --per-thread or with -T"

@@ -85,14 +85,15 @@ class MergedMappings(Frozen):
         """Return the profile's mappings: one for each of ``rows``, with its process."""
         mmaps, is_kernel = self.mmaps, is_kernel_mapping(self.mmaps)[rows]
         start = mmaps.start[rows] + self.shift[rows]
-        no = falses(len(rows))
+        no_flags = falses(len(rows))
         return Mappings(
             start=start, limit=end_addresses(start, mmaps.length[rows]), offset=mmaps.pgoff[rows],
             filename=strings.add_all(mmaps.filename[rows]),
             build_id=strings.add_all(self.build_ids[rows]),
             pid=as_int32(np.where(is_kernel | self.is_data[rows], -1, pid)),
             is_kernel=is_kernel,
-            has_functions=no, has_filenames=no.copy(), has_line_numbers=no.copy(), has_inline_frames=no.copy(),
+            has_functions=no_flags, has_filenames=no_flags.copy(), has_line_numbers=no_flags.copy(),
+            has_inline_frames=no_flags.copy(),
         )  # fmt: skip
 
 
@@ -119,8 +120,8 @@ def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool) -> MergedM
 
 def may_hold_code(mmaps: Mmaps) -> Bools:
     """Return (mappings,) bool: whether each may be executed; perf record -d records data mappings, too."""
-    found: Bools = ~mmaps.is_data & ((mmaps.prot < 0) | (mmaps.prot & _PROT_EXEC != 0))
-    return found
+    is_code: Bools = ~mmaps.is_data & ((mmaps.prot < 0) | (mmaps.prot & _PROT_EXEC != 0))
+    return is_code
 
 
 def _traits(

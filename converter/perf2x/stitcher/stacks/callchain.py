@@ -121,8 +121,8 @@ def decode_chains(chains: ListArray, mode: U8) -> ChainFrames:
     begin[at_start] = chains.offsets[:-1] - markers_before[:-1]
     begin[at_marker] = marker_index - arange(len(marker_index))
     begin[-1] = len(is_marker) - len(marker_index)
-    filled = flatnonzero(begin[1:] > begin[:-1])
-    parts = ChainParts(take(row, filled), take(modes, filled), take(begin, filled))
+    nonempty = flatnonzero(begin[1:] > begin[:-1])
+    parts = ChainParts(take(row, nonempty), take(modes, nonempty), take(begin, nonempty))
     # compress takes a third of the time of boolean indexing
     return ChainFrames(chains.offsets - markers_before, chains.values.compress(~is_marker), parts)
 

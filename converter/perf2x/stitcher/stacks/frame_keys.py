@@ -5,7 +5,7 @@ profile. The bits of a key::
 
     63       the frame is a root frame
     62…60    mode (CpuMode)
-    59       the address is a return address, which points behind the call
+    59       the address is a return address, which points after the call
     58       the address is outside the layout
     57…0     offset in the layout; for a root frame, its RootFrame; for an address outside the layout, its row in the
              side table

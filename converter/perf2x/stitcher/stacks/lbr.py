@@ -61,9 +61,9 @@ class LbrState(Frozen):
 
 def empty_lbr_state() -> LbrState:
     """The state before the first batch."""
-    none = np.zeros(0, np.uint64)
-    start = zeros(1)
-    return LbrState(zeros(0), Branches(start, none, none, none, none), ListArray(start, none))
+    empty = np.zeros(0, np.uint64)
+    offsets = zeros(1)
+    return LbrState(zeros(0), Branches(offsets, empty, empty, empty, empty), ListArray(offsets, empty))
 
 
 def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older: ListArray | None) -> ListArray:
@@ -79,14 +79,14 @@ def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older: List
     marker = _first_user_marker(chain)
     chain = _with_precise_leaf(chain, marker, ip)
     count = np.diff(branches.offsets)
-    use = (marker >= 0) & (count > 0)
-    kept = np.where(use, marker - chain.offsets[:-1], chain.lengths)
+    is_replaced = (marker >= 0) & (count > 0)
+    kept = np.where(is_replaced, marker - chain.offsets[:-1], chain.lengths)
     head = chain.heads(kept)
-    leaf = _leaf(chain, marker, ip, branches)[use]
-    calls = ListArray.of(branches.from_ip, branches.offsets[:-1], np.where(use, count, 0))
-    parts = [head, _mark_each(ListArray(offsets_of(use), leaf)), _mark_each(calls)]
+    leaf = _leaf(chain, marker, ip, branches)[is_replaced]
+    calls = ListArray.of(branches.from_ip, branches.offsets[:-1], np.where(is_replaced, count, 0))
+    parts = [head, _mark_each(ListArray(offsets_of(is_replaced), leaf)), _mark_each(calls)]
     if older is not None:
-        parts.append(_mark_each(older.heads(np.where(use, older.lengths, 0))))
+        parts.append(_mark_each(older.heads(np.where(is_replaced, older.lengths, 0))))
     return side_by_side(parts)
 
 
@@ -160,10 +160,10 @@ def stitch_older_calls(
     rows = lexsort([np.concatenate([minus_ones(len(state.thread)), rank]), thread])
     thread = thread[rows]
     previous = np.concatenate([rows[:1], rows[:-1]])
-    position, continues = _continues(all_branches, rows, previous, register_count)
-    continues &= ~begins_run(thread)
-    chunks = _chunks(all_branches, older, rows, previous, position, continues)
-    added = _concatenate_runs(chunks, continues)
+    position, is_continuation = _compare_with_previous(all_branches, rows, previous, register_count)
+    is_continuation &= ~begins_run(thread)
+    chunks = _chunks(all_branches, older, rows, previous, position, is_continuation)
+    added = _concatenate_runs(chunks, is_continuation)
     added_in_batch = added[argsort(rows)[len(state.thread) :]]
     last = flatnonzero(ends_run(thread))
     return added_in_batch, LbrState(thread[last], all_branches[rows[last]], added[last])
@@ -175,7 +175,7 @@ def _indices(branches: Branches) -> U64:
     return unknown if branches.hw_index is None else branches.hw_index
 
 
-def _continues(branches: Branches, rows: I64, previous: I64, register_count: int) -> tuple[I64, Bools]:
+def _compare_with_previous(branches: Branches, rows: I64, previous: I64, register_count: int) -> tuple[I64, Bools]:
     """Compare each sample's oldest record with the record in the same register of the previous sample.
 
     Returns the position of the latter among the previous sample's records, newest first, and whether the two are equal.
@@ -200,24 +200,24 @@ def _continues(branches: Branches, rows: I64, previous: I64, register_count: int
 
 
 def _chunks(
-    branches: Branches, older: ListArray, rows: I64, previous: I64, position: I64, continues: Bools
+    branches: Branches, older: ListArray, rows: I64, previous: I64, position: I64, is_continuation: Bools
 ) -> ListArray:  # fmt: skip
     """Return the chunk of each sample: the previous sample's records after the one at position ``position``.
 
     The chunk of a sample that continues none is empty; that of a row of the state has the older calls added before.
     """
     first = branches.offsets[previous] + position + 1
-    lengths = np.where(continues, branches.offsets[previous + 1] - first, older.lengths[rows])
+    lengths = np.where(is_continuation, branches.offsets[previous + 1] - first, older.lengths[rows])
     # calls of the state follow those of all samples in the array that the chunks are taken from
-    starts = np.where(continues, first, len(branches.from_ip) + older.offsets[:-1][rows])
+    starts = np.where(is_continuation, first, len(branches.from_ip) + older.offsets[:-1][rows])
     return ListArray.of(np.concatenate([branches.from_ip, older.values]), starts, lengths)
 
 
-def _concatenate_runs(chunks: ListArray, continues: Bools) -> ListArray:
+def _concatenate_runs(chunks: ListArray, is_continuation: Bools) -> ListArray:
     """Concatenate each row's chunk and the chunks of the rows that it continues, newest first, up to _MAX_STITCHED."""
     count = len(chunks)
     newest_first = chunks[arange(count)[::-1]]
-    run_begin = np.maximum.accumulate(np.where(continues, 0, arange(count)))  # first row of each row's run
+    run_begin = np.maximum.accumulate(np.where(is_continuation, 0, arange(count)))  # first row of each row's run
     starts = newest_first.offsets[:-1][::-1]
     ends = newest_first.offsets[count - run_begin]
     lengths = np.minimum(ends - starts, _MAX_STITCHED)

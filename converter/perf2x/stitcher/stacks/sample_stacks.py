@@ -22,7 +22,7 @@ class RecordedSpools:
 
     def __init__(self) -> None:
         self._spools = [RowSpool(2)]
-        self._own, self._part_begin = 0, 0
+        self._spool_index, self._part_begin = 0, 0
         """Index of this process's spool, and the first row in it that is not in a part yet."""
         self._parts: list[RecordedPart] = []
         self._count = 0
@@ -40,7 +40,7 @@ class RecordedSpools:
 
     def use_spool_of(self, process: int) -> None:
         """Make ``add`` write to the spool of a worker (1 and up), in that worker; 0 is the parent's."""
-        self._own = process
+        self._spool_index = process
 
     def add(self, samples: Samples, kept: I64 | slice, thread: I32, stack: I32) -> None:
         """Add a batch. Raises FormatError if there is no space.
@@ -49,7 +49,7 @@ class RecordedSpools:
         """
         rows = np.full((2, len(samples)), -1, np.int32)
         rows[:, kept] = thread, stack
-        self._spools[self._own].extend(*rows)
+        self._spools[self._spool_index].extend(*rows)
         self._count += len(samples)
         earliest = samples.position[:1] if samples.time is None else samples.time.min(keepdims=True).view(np.int64)
         self._batches.extend(self._count, earliest, samples.position[:1], check_of(samples.position))
@@ -65,14 +65,14 @@ class RecordedSpools:
     def rows(self) -> RecordedRows:
         """Return all rows. A worker's result has no spools: its parts refer to the parent's."""
         self._end_part()
-        if self._own:
-            self._spools[self._own].flush()
+        if self._spool_index:
+            self._spools[self._spool_index].flush()
         end, earliest, position, check = self._batches.columns()
-        spools = [] if self._own else self._spools
+        spools = [] if self._spool_index else self._spools
         return RecordedRows(self._parts, end, earliest.view(np.uint64), position, check, spools)
 
     def _end_part(self) -> None:
         """Make a part of the rows that were written since the last part."""
-        begin, self._part_begin = self._part_begin, len(self._spools[self._own])
+        begin, self._part_begin = self._part_begin, len(self._spools[self._spool_index])
         if begin < self._part_begin:
-            self._parts.append(RecordedPart(self._own, begin, self._part_begin))
+            self._parts.append(RecordedPart(self._spool_index, begin, self._part_begin))

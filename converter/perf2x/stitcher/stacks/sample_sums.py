@@ -49,7 +49,7 @@ class SampleSums:
             self.sum_all()
 
     def rows(self) -> SampleRows:
-        """Return all rows so far, of which some may be equal, as views that the next ``add`` may invalidate."""
+        """Return all rows so far, some of which may be equal, as views that the next ``add`` may invalidate."""
         value, count, *extra = self._values.columns()
         event, thread, stack = self._keys.columns()
         return SampleRows(event, thread, stack, value, count, **dict(zip(self._extra, extra, strict=True)))

@@ -180,7 +180,7 @@ def step_by_frame_pointer(view: SampleView, between: int = 0) -> U8:
     The frame pointer is the address of the caller's frame pointer, above which is the return address; ``between`` is
     the number of other words between the two. Samples that cannot continue stay unchanged. A frame pointer or return
     address of 0 is the outermost end only in a frame that made a call: in a sampled frame of hand-written code the
-    register may hold anything. Whether the return address is in code is for the caller to check.
+    register may hold anything. It is not checked here whether the return address is in code.
 
     Source of truth: elfutils, backends/x86_64_unwind.c and aarch64_unwind.c.
     """
@@ -200,6 +200,6 @@ def step_by_frame_pointer(view: SampleView, between: int = 0) -> U8:
     end[is_known & (pointer == 0) & made_call] = End.COMPLETE
     end[(end == UNFINISHED) & (address == 0)] = End.NO_UNWIND_INFO
     end[is_plausible & is_copied & (address == 0) & made_call] = End.COMPLETE
-    going = flatnonzero(end == UNFINISHED)
-    view.part(going).enter_caller(caller_pointer[going], saved_at[going] + word, address[going])
+    continuing = flatnonzero(end == UNFINISHED)
+    view.part(continuing).enter_caller(caller_pointer[continuing], saved_at[continuing] + word, address[continuing])
     return end

@@ -42,7 +42,7 @@ _UNCHANGED = 255  # in place of an End
 
 
 def leaves_stack(functions: GoFunctions, elf: ElfObject, row: int, svma: int) -> bool:
-    """Return whether a call ends with the byte at ``svma``, and its function has switched stacks before the call.
+    """Return whether a call ends with the byte at ``svma``, and the calling function has switched stacks before it.
 
     ``row`` is the function's row in ``functions``, −1 for none; ``svma`` is the lookup address of a return address.
     """
@@ -71,9 +71,9 @@ def may_be_refined(end: U8) -> Bools:
 
 
 def go_ends(functions: GoFunctions, svma: U64, end: U8) -> U8:
-    """Return why chains end whose outermost frames are at ``svma``; ``end`` are the reasons by unwind rules alone.
+    """Return (n,) why each chain ends, corrected by the function of its outermost frame.
 
-    Shapes: all (n,).
+    ``svma`` (n,) are the addresses of the outermost frames, ``end`` (n,) the reasons by unwind rules alone.
     """
     rows, index = unique_inverse(functions.find(svma))
     ends = np.array([_end_in(functions, row) for row in rows.tolist()], np.uint8)[index]

@@ -115,7 +115,7 @@ def _entries(function: JitFrames, address_size: int) -> list[_Entry]:
     frames_at = -(-function.size // 8) * 8
     section = FrameSection(function.frames, frames_at, True, "<", address_size)
     offsets = fde_offsets(section, past_terminator=False)
-    found = []
+    entries = []
     for offset in offsets:
         try:
             fde = section.fde(offset)
@@ -124,8 +124,8 @@ def _entries(function: JitFrames, address_size: int) -> list[_Entry]:
         start, end = (0, function.size) if len(offsets) == 1 else (fde.start, fde.end)
         if start < end <= function.size:
             cie, instructions = _rewritten_cie(fde.cie, section.data), section.data[slice(*fde.instructions)]
-            found.append(_Entry(cie, start, end - start, instructions))
-    return found
+            entries.append(_Entry(cie, start, end - start, instructions))
+    return entries
 
 
 def _rewritten_cie(cie: Cie, data: bytes) -> bytes:
@@ -146,9 +146,9 @@ def _with_length(body: bytes) -> bytes:
 
 
 def _leb128(value: int, *, signed: bool = False) -> bytes:
-    most = 0x3F if signed else 0x7F  # that fits the last byte
+    largest = 0x3F if signed else 0x7F  # the largest value that fits the last byte
     encoded = bytearray()
-    while not -most - 1 <= value <= most:
+    while not -largest - 1 <= value <= largest:
         encoded.append(value & 0x7F | 0x80)
         value >>= 7
     encoded.append(value & 0x7F)

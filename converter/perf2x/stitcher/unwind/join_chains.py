@@ -47,18 +47,19 @@ from perf2x.stitcher.unwind.unwound_chains import LEAF_FRAMES, MappingFinder, Us
 _USER, _DEFERRED = np.uint64(CallchainContext.USER), np.uint64(CallchainContext.USER_DEFERRED)
 
 
-def with_user_part(recorded: ListArray, unwound: UserChains, use: Bools) -> ListArray:
-    """Return the chains, with the unwound user part in the rows of ``use`` (n,) that have one; others are unchanged.
+def with_user_part(recorded: ListArray, unwound: UserChains, is_selected: Bools) -> ListArray:
+    """Return the chains; in the selected rows that have an unwound user part, it is inserted.
 
+    ``is_selected`` (n,): whether a row may be changed.
     The unwound part replaces a recorded user part, unless that is a cookie, which refers to a deferred record.
     """
     kernel_words, is_deferred = _words_before_user_part(recorded)
     chain, is_exact = unwound.chain, unwound.is_exact
-    use = use & (chain.lengths > 0) & ~is_deferred
-    kept = np.where(use, kernel_words, recorded.lengths)
-    if not use.all():
-        is_exact = is_exact[repeat(use, chain.lengths)]
-        chain = chain.heads(np.where(use, chain.lengths, 0))  # other rows become empty
+    is_selected = is_selected & (chain.lengths > 0) & ~is_deferred
+    kept = np.where(is_selected, kernel_words, recorded.lengths)
+    if not is_selected.all():
+        is_exact = is_exact[repeat(is_selected, chain.lengths)]
+        chain = chain.heads(np.where(is_selected, chain.lengths, 0))  # other rows become empty
     # Number of exact addresses before each unwound address, over all chains: each of them gets a marker.
     markers = np.append(0, cumsum(is_exact))
     added = chain.lengths + np.diff(take(markers, chain.offsets))
@@ -91,22 +92,22 @@ def _words_before_user_part(recorded: ListArray) -> tuple[I64, Bools]:
 
 
 def with_leaf_callers(
-    recorded: ListArray, stacks: UserStacks, use: Bools, unwinder: Unwinder, finder: MappingFinder
+    recorded: ListArray, stacks: UserStacks, is_selected: Bools, unwinder: Unwinder, finder: MappingFinder
 ) -> ListArray:
-    """Insert the callers of sampled leaf functions, found in the link register, into the chains of ``use`` (n,).
+    """Insert the callers of sampled leaf functions, found in the link register, into the selected chains.
 
-    ``unwinder`` must be one that returns at most ``LEAF_FRAMES`` frames; ``stacks`` have the link register, and no
-    dumps. A caller that is already in the chain is not inserted.
+    ``is_selected`` (n,): whether a chain may be changed. ``unwinder`` must be one that returns at most ``LEAF_FRAMES``
+    frames; ``stacks`` have the link register, and no dumps. A caller that is already in the chain is not inserted.
     """
     words_before, is_deferred = _words_before_user_part(recorded)
     first = recorded.offsets[:-1] + words_before + 1  # where each chain has the sampled instruction
-    use = use & ~is_deferred & (first < recorded.offsets[1:])
-    rows = flatnonzero(use)
+    is_selected = is_selected & ~is_deferred & (first < recorded.offsets[1:])
+    rows = flatnonzero(is_selected)
     # the registers of the mask below, in its order: the link register, the stack pointer (0, unused), the instruction
-    registers = np.zeros((len(use), 3), np.uint64)
+    registers = np.zeros((len(is_selected), 3), np.uint64)
     registers[:, 0] = stacks.regs[:, (stacks.mask & ((1 << LINK_REGISTER) - 1)).bit_count()]
     registers[rows, 2] = recorded.values[first[rows]]
-    no_dumps, abi = zeros(len(use)), np.where(use, stacks.abi, 0).astype(np.uint8)
+    no_dumps, abi = zeros(len(is_selected)), np.where(is_selected, stacks.abi, 0).astype(np.uint8)
     mask = 1 << LINK_REGISTER | 1 << STACK_POINTER | 1 << PROGRAM_COUNTER
     chain = unwinder.unwind(
         UserStacks(abi, registers, mask, np.zeros(0, np.uint64), no_dumps, no_dumps, 0), finder
@@ -119,7 +120,7 @@ def with_leaf_callers(
     # words of each row up to the sampled instruction, those inserted after it, and the remaining ones
     head = recorded.lengths.copy()
     head[leaves] = words_before[leaves] + 2
-    added = zeros(len(use))
+    added = zeros(len(is_selected))
     added[leaves] = 1
     tail = recorded.lengths - head
     return side_by_side([

@@ -125,8 +125,8 @@ class ObjectRules(Struct):
         if svma and svma == self.elf.entry and self._may_start_at_entry:
             return self.architecture.outermost
         for code in self.architecture.known_code:
-            found = self._code_bytes(svma, code.size + 1)
-            if code.pattern.match(found) or code.pattern.match(found, 1):
+            code_bytes = self._code_bytes(svma, code.size + 1)
+            if code.pattern.match(code_bytes) or code.pattern.match(code_bytes, 1):
                 return code.rule
         return None
 
@@ -151,6 +151,7 @@ class ObjectRules(Struct):
             if name != ".plt" or not self.architecture.lazy_plt_rules:
                 return self.architecture.plt_jump_rule
             entry, offset = divmod(svma - section.address, _PLT_ENTRY)
-            # by the number of pushes: the first entry is reached after one push, and pushes again
+            # Rules are numbered by the pushes before the address. An entry pushes once, up to byte 11. The first entry
+            # is reached after that push, and pushes again, up to byte 6.
             return self.architecture.lazy_plt_rules[offset >= 11 if entry else 1 + (offset >= 6)]
         return None

@@ -87,8 +87,8 @@ class StackMemory(Frozen):
     def _is_above(self, rows: I64, address: U64) -> Bools:
         """Return (n,) bool: whether an address is above the dump, but close enough to be in the same stack."""
         offset = address - self.dump_start[rows]
-        found: Bools = (offset >= self.word_count[rows] << np.uint64(3)) & (offset < np.uint64(MAX_STACK_DISTANCE))
-        return found
+        is_above: Bools = (offset >= self.word_count[rows] << np.uint64(3)) & (offset < np.uint64(MAX_STACK_DISTANCE))
+        return is_above
 
 
 def stack_memory(stacks: UserStacks, stack_pointer: U64) -> StackMemory:
@@ -202,7 +202,7 @@ class SampleView(Frozen):
         frames.is_exact[rows], frames.crossed_signal[rows] = is_exact[which], crossed_signal[which]
 
     def enter_caller(self, frame_pointer: U64, stack_pointer: U64, return_address: U64) -> None:
-        """Step to the callers, of whose registers only these three are known; shapes (n,)."""
+        """Step to the callers; all their registers but these three become unknown. Shapes: (n,)."""
         self.frames.known[self.rows] = 0
         self.set_register(self.architecture.frame_pointer, frame_pointer)
         self.set_register(self.architecture.stack_pointer, stack_pointer)

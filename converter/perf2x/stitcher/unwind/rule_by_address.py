@@ -52,7 +52,7 @@ class RuleCache:
         self._cache = DirectMappedCache(columns=2, bits=18)
         """The answer for (address, image): sequence number of the mapping << 31 | rule number.
 
-        A large compiler has 60,000 addresses in its stacks.
+        Its 2¹⁸ entries suffice: the stacks of a large compiler have 60,000 addresses.
         """
 
     def cached(self, image: I64, sequence: I64, address: U64) -> tuple[I64, Bools]:
@@ -69,9 +69,9 @@ class RuleCache:
 
         ``rows`` are the samples' rows in ``finder``. Shapes: all (n,).
         """
-        ruled = flatnonzero(rule != NO_RULE)
-        answer = take(finder.made_at, mapping[ruled]) << _RULE_BITS | rule[ruled]
-        self._cache.learn(answer, address[ruled].view(np.int64), take(finder.image, rows[ruled]))
+        with_rule = flatnonzero(rule != NO_RULE)
+        answer = take(finder.made_at, mapping[with_rule]) << _RULE_BITS | rule[with_rule]
+        self._cache.learn(answer, address[with_rule].view(np.int64), take(finder.image, rows[with_rule]))
 
 
 FindObject = Callable[[str, bytes], tuple[ElfObject | None, ElfObject | None]]

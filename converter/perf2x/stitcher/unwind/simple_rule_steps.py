@@ -11,7 +11,7 @@ The cost of a step depends on the number of numpy calls more than on the number 
 are the columns of one uint64 array, and a step computes whole rows (fields). Rules are the columns of another array::
 
     field of SampleStates                                      field of SimpleRules
-    _CHAIN_SLOT    place of the frame in the chains, packed    _CFA_FIELD    field that holds the CFA's register
+    _CHAIN_SLOT    frame's position in the chains, packed      _CFA_FIELD    field that holds the CFA's register
     _FRAME_PC      program counter before the last step        _CFA_OFFSET   number to add to this register
     _KNOWN         bit r: register r is known                  _RESTORED     bit r: register r is known after the step
     _IMAGE         process image of the sample                 _SAVED_AT     distance from the CFA: return address
@@ -250,11 +250,11 @@ class SampleStates(Frozen):
         if np.bitwise_or.reduce(cfa_in_dump) & _MISALIGNED:
             can_step &= cfa_in_dump & _MISALIGNED == 0
         fields[_FRAME_PC] = fields[_PC]
-        ended = left = _NO_ROWS
+        ended = unstepped = _NO_ROWS
         if np.count_nonzero(can_step) < len(can_step):
-            left, stepping = flatnonzero(~can_step), flatnonzero(can_step)
-            is_last = has_rule[left] & take(rules.is_outermost, rule[left], "clip")
-            left, last = left[~is_last], left[is_last]
+            unstepped, stepping = flatnonzero(~can_step), flatnonzero(can_step)
+            is_last = has_rule[unstepped] & take(rules.is_outermost, rule[unstepped], "clip")
+            unstepped, last = unstepped[~is_last], unstepped[is_last]
             entries = np.concatenate([fields[:ENTRY_FIELDS, stepping], fields[:ENTRY_FIELDS, last]], axis=1)
             ended = unpack_chain_slots(fields[_CHAIN_SLOT, last])[0]
             fields, saved_at = take(fields, stepping, axis=1), take(saved_at, stepping, axis=1)
@@ -272,9 +272,9 @@ class SampleStates(Frozen):
         fields[_CHAIN_SLOT] += _ONE_DEEPER
         callers = SampleStates(self.batch, self.registers, fields)
         if np.count_nonzero(value[0]) == len(cfa):
-            return entries, callers, ended, left
+            return entries, callers, ended, unstepped
         is_last = value[0] == 0
-        return entries, callers.select(~is_last), np.append(ended, callers.rows[is_last]), left
+        return entries, callers.select(~is_last), np.append(ended, callers.rows[is_last]), unstepped
 
     def _canonical_frame_address(self, rule_fields: U64) -> tuple[U64, Bools]:
         """Return the CFA of each sample, and whether it is known and plausible.

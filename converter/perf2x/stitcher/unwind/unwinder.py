@@ -179,22 +179,22 @@ class _BatchUnwinder(Struct):
         while len(ready) or len(uncached) or len(unusual):
             if len(ready) > len(uncached) + len(unusual):
                 before = ready
-                entries, ready, left, is_cached = self._simple_step(ready)
+                entries, ready, unstepped, is_cached = self._simple_step(ready)
                 yield entries
-                if len(left):
-                    uncached = uncached.with_others([before.select(left[~is_cached])])
-                    unusual = unusual.with_others([before.select(left[is_cached])])
+                if len(unstepped):
+                    uncached = uncached.with_others([before.select(unstepped[~is_cached])])
+                    unusual = unusual.with_others([before.select(unstepped[is_cached])])
             elif len(uncached):
                 learned, others = self._learn_rules(uncached)
                 if self.code.table.needed != needed:
                     return
                 ready, uncached, unusual = ready.with_others([learned]), empty, unusual.with_others([others])
             else:
-                entries, going = self._unusual_step(unusual.put_back())
+                entries, continuing = self._unusual_step(unusual.put_back())
                 if self.code.table.needed != needed:
                     return
                 yield entries
-                ready, unusual = ready.with_others([self._states_of(replace(batch, rows=going))]), empty
+                ready, unusual = ready.with_others([self._states_of(replace(batch, rows=continuing))]), empty
             steps += 1
             if steps >= self.max_depth:  # before that, no sample can have so many frames
                 is_too_deep = ready.depth >= self.max_depth
@@ -211,10 +211,10 @@ class _BatchUnwinder(Struct):
         not step, and whether the rule of each of the latter is cached.
         """
         rule, is_cached = self.code.rule_cache.cached(*states.lookup_keys)
-        entries, going, ended, left = states.step(self.code.simple_rules.rules(), rule, is_cached)
+        entries, continuing, ended, unstepped = states.step(self.code.simple_rules.rules(), rule, is_cached)
         if len(ended):
             self.end[ended] = End.COMPLETE
-        return entries, going, left, is_cached[left]
+        return entries, continuing, unstepped, is_cached[unstepped]
 
     def _learn_rules(self, states: SampleStates) -> tuple[SampleStates, SampleStates]:
         """Look up the rules of samples' addresses; return the states whose rules are now cached, and the others."""
@@ -236,19 +236,19 @@ class _BatchUnwinder(Struct):
         # A word outside all mappings is not a return address. The sampled instruction itself may be in unknown code.
         is_lost = (mapping < 0) & ~is_exact
         self.end[view.rows[is_lost]] = End.NOT_MAPPED
-        found = flatnonzero(~is_lost)
-        rows, mapping, stays, lookup = view.rows[found], mapping[found], stays[found], lookup[found]
+        not_lost = flatnonzero(~is_lost)
+        rows, mapping, stays, lookup = view.rows[not_lost], mapping[not_lost], stays[not_lost], lookup[not_lost]
         rule = self._rules(rows, lookup, mapping, stays)
-        pc, is_exact, is_trampoline = pc[found], is_exact[found], self._has_signal_rule(rule)
+        pc, is_exact, is_trampoline = pc[not_lost], is_exact[not_lost], self._has_signal_rule(rule)
         # Some runtimes describe a switch of stacks as a signal frame, although it made a call (OCaml's
         # caml_start_program). If a call precedes the address, then this and the next address are return addresses.
-        called = flatnonzero(is_trampoline & ~is_exact)
-        called = called[self.code.may_return_to(mapping[called], pc[called])]
-        is_trampoline[called] = False
+        after_call = flatnonzero(is_trampoline & ~is_exact)
+        after_call = after_call[self.code.may_return_to(mapping[after_call], pc[after_call])]
+        is_trampoline[after_call] = False
         depth = take(view.frames.depth, rows)
-        going = self._step(replace(view, rows=rows), rule, mapping)
-        view.frames.is_exact[rows[called]], view.frames.depth[rows] = False, depth + 1
-        return as_uint64([pack_chain_slots(rows, depth, ~(is_exact | is_trampoline)), pc]), going
+        continuing = self._step(replace(view, rows=rows), rule, mapping)
+        view.frames.is_exact[rows[after_call]], view.frames.depth[rows] = False, depth + 1
+        return as_uint64([pack_chain_slots(rows, depth, ~(is_exact | is_trampoline)), pc]), continuing
 
     def _rules(self, rows: I64, address: U64, mapping: I32, stays: Bools) -> I32:
         """Return (n,) rules at addresses, and cache those in mappings that stay until the ends of their images."""
@@ -269,29 +269,31 @@ class _BatchUnwinder(Struct):
         is_signal_frame = self.code.table.columns().is_signal_frame
         if not is_signal_frame.any():
             return falses(len(rule))
-        found: Bools = is_signal_frame[rule] & (rule != NO_RULE)
-        return found
+        is_signal_rule: Bools = is_signal_frame[rule] & (rule != NO_RULE)
+        return is_signal_rule
 
     def _step(self, view: SampleView, rule: I32, mapping: I32) -> I64:
         """Step all samples, by their rules or by guesses; return the rows of samples that continue."""
         end = np.full(len(rule), UNFINISHED, np.uint8)
-        ruled, unruled = flatnonzero(rule != NO_RULE), flatnonzero(rule == NO_RULE)
-        if len(ruled):
-            end[ruled] = self._step_by_rules(view.part(ruled), rule[ruled])
-        if len(unruled):
-            end[unruled] = self._guess(view.part(unruled), mapping[unruled])
+        with_rule, without_rule = flatnonzero(rule != NO_RULE), flatnonzero(rule == NO_RULE)
+        if len(with_rule):
+            end[with_rule] = self._step_by_rules(view.part(with_rule), rule[with_rule])
+        if len(without_rule):
+            end[without_rule] = self._guess(view.part(without_rule), mapping[without_rule])
         self.end[view.rows] = end
         return view.rows[flatnonzero(end == UNFINISHED)]
 
     def _step_by_rules(self, view: SampleView, rule: I32) -> U8:
         """Step all samples by their rules, simple ones first; return (n,) UNFINISHED or an ``End``."""
-        _, going, ended, left = self._states_of(view).step(self.code.simple_rules.rules(), rule, rule != NO_RULE)
-        going.put_back()
+        _, continuing, ended, unstepped = self._states_of(view).step(
+            self.code.simple_rules.rules(), rule, rule != NO_RULE
+        )
+        continuing.put_back()
         self.end[view.rows] = UNFINISHED
         self.end[ended] = End.COMPLETE
         end = self.end[view.rows]
-        if len(left):
-            end[left] = step_by_rules(view.part(left), self.code.table, rule[left])
+        if len(unstepped):
+            end[unstepped] = step_by_rules(view.part(unstepped), self.code.table, rule[unstepped])
         return end
 
     def _guess(self, view: SampleView, mapping: I32) -> U8:
@@ -303,8 +305,9 @@ class _BatchUnwinder(Struct):
         pc, is_exact, _ = _program_counters(view)
         rule = self.code.rules_by_code(mapping, pc, is_exact)
         end = np.full(len(rule), End.NO_UNWIND_INFO, np.uint8)
-        ruled, state = flatnonzero(rule >= 0), view.copy_state()
-        end[ruled] = self._checked(view.part(ruled), step_by_rules(view.part(ruled), self.code.table, rule[ruled]))
+        with_rule, state = flatnonzero(rule >= 0), view.copy_state()
+        part = view.part(with_rule)
+        end[with_rule] = self._checked(part, step_by_rules(part, self.code.table, rule[with_rule]))
         # a return address of 0 in the sampled frame may be any word
         end[(end == End.COMPLETE) & is_exact] = End.NO_UNWIND_INFO
         others = flatnonzero((end == End.NO_UNWIND_INFO) & ~self.code.is_vdso(mapping))
@@ -323,13 +326,13 @@ class _BatchUnwinder(Struct):
         return end
 
     def _checked(self, view: SampleView, end: U8) -> U8:
-        """Return (n,) the ends after a guessed step, with NO_UNWIND_INFO for those that cannot be right.
+        """Return (n,) the ends after a guessed step; NO_UNWIND_INFO where the step cannot be right.
 
-        These are steps to an address that no call precedes, or to an impossible frame.
+        It cannot be right if it leads to an address that no call precedes, or to an impossible frame.
         """
         pc, _, _ = _program_counters(view)
-        going = flatnonzero(end == UNFINISHED)
-        end[going[~self._may_return_to(view.rows[going], pc[going])]] = End.NO_UNWIND_INFO
+        continuing = flatnonzero(end == UNFINISHED)
+        end[continuing[~self._may_return_to(view.rows[continuing], pc[continuing])]] = End.NO_UNWIND_INFO
         end[end == End.BROKEN] = End.NO_UNWIND_INFO
         return end
 
@@ -337,12 +340,12 @@ class _BatchUnwinder(Struct):
         """Return (n,) whether each address follows a call, or is one of a signal trampoline or similar."""
         lookup = address - np.uint64(1)
         mapping, _ = self._code_mapping(rows, lookup)
-        found: Bools = mapping >= 0
-        mapped = flatnonzero(found)
-        uncalled = mapped[~self.code.may_return_to(mapping[mapped], address[mapped])]
-        if len(uncalled):
-            found[uncalled] = self._has_signal_rule(self.code.rules(mapping[uncalled], lookup[uncalled]))
-        return found
+        may_return: Bools = mapping >= 0
+        mapped = flatnonzero(may_return)
+        no_call = mapped[~self.code.may_return_to(mapping[mapped], address[mapped])]
+        if len(no_call):
+            may_return[no_call] = self._has_signal_rule(self.code.rules(mapping[no_call], lookup[no_call]))
+        return may_return
 
 
 def _program_counters(view: SampleView) -> tuple[U64, Bools, U64]:
@@ -359,15 +362,15 @@ def _bits(mask: int) -> set[int]:
 def _chains_of_entries(entries: list[U64], count: int) -> tuple[ListArray, Bools]:
     """Sort chain entries, each (2, m) from one step, into ``count`` chains; also return whether each address is exact.
 
-    An entry's place is its depth plus where the chain of its row begins::
+    An entry's index among all entries is its depth plus the index at which the chain of its row begins::
 
         entries    a0 b0 c0 a1 c1        of rows 0 1 2 0 2, at depths 0 0 0 1 1
         chains     a0 a1 b0 c0 c1        of rows 0 0 1 2 2
     """
     slot, address = np.concatenate([np.zeros((ENTRY_FIELDS, 0), np.uint64), *entries], axis=1)
-    rows, place, is_return = unpack_chain_slots(slot)  # so far, each place is that in its own chain
+    rows, depth, is_return = unpack_chain_slots(slot)
     offsets = offsets_of(bincount(rows, count))
-    place += take(offsets, rows)
-    chain, is_exact = np.empty(len(place), np.uint64), np.empty(len(place), np.bool_)
-    chain[place], is_exact[place] = address, ~is_return
+    index = depth + take(offsets, rows)
+    chain, is_exact = np.empty(len(index), np.uint64), np.empty(len(index), np.bool_)
+    chain[index], is_exact[index] = address, ~is_return
     return ListArray(offsets, chain), is_exact

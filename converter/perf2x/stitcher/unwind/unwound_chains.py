@@ -114,9 +114,9 @@ class MappingFinder(Frozen):
         Shapes: all (n,).
         """
         mapping = self.find_at_end(rows, address)
-        later = flatnonzero(take(self.made_at, mapping) > take(self.sequence, rows))
+        made_later = flatnonzero(take(self.made_at, mapping) > take(self.sequence, rows))
         stays = trues(len(rows))
-        if len(later):
-            mapping[later] = self.find_at_sample(rows[later], address[later])
-            stays[later] = False
+        if len(made_later):
+            mapping[made_later] = self.find_at_sample(rows[made_later], address[made_later])
+            stays[made_later] = False
         return mapping, stays
