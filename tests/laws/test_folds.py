@@ -25,7 +25,7 @@ from perf2x.kernel.load_result import Loaded
 from perf2x.kernel.registry import build_emitter
 from perf2x.model.profile.profile import Profile
 from perf2x.model.transforms import incremental_merge
-from perf2x.model.transforms.drop_unused import TEXTS
+from perf2x.model.transforms.drop_unused import STRING_COLUMNS
 from perf2x.model.transforms.incremental_merge import ProfileFold
 from perf2x.model.transforms.merge_profiles import merge_profiles, with_tags
 from perf2x.reader import PerfRecording
@@ -97,7 +97,8 @@ def in_words(profile: Profile, name: str) -> list[tuple[object, ...]]:
         table = structs.replace(table, pid=np.where(is_file, 0, table.pid))
     columns = {column: getattr(table, column).tolist() for column in table.__struct_fields__ if column != "starts"}
     words = (
-        [profile.strings[row] for row in rows] if column in TEXTS[name] else rows for column, rows in columns.items()
+        [profile.strings[row] for row in rows] if column in STRING_COLUMNS[name] else rows
+        for column, rows in columns.items()
     )
     return list(zip(*words, strict=True))
 
@@ -139,7 +140,7 @@ def test_a_merge_keeps_samples_and_has_no_row_twice() -> None:
 
 @pytest.mark.parametrize("least", [0, 300, 10**9])
 def test_a_fold_is_one_merge_of_all(least: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(incremental_merge, "LEAST", least)
+    monkeypatch.setattr(incremental_merge, "LEAST_ROWS", least)
     fold = ProfileFold()
     for part in profiles(False):
         fold.add(part)
@@ -260,7 +261,7 @@ def test_a_file_that_goes_meanwhile_is_an_error(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_sessions, "MOST_OPEN", 2)
-    monkeypatch.setattr(incremental_merge, "LEAST", 4000)
+    monkeypatch.setattr(incremental_merge, "LEAST_ROWS", 4000)
     paths = [forged(tmp_path, number, samples=2000) for number in range(48)]
     load(paths[:2], LoadOptions())  # imports
 

@@ -30,7 +30,7 @@ _OTHERS = {
     "base.columnar.unique": {"FEW_ROWS": 2},
     "base.files.read_file": {"_CHUNK_SIZE": 1 << 10},
     "base.files.operating_system": {"_CHUNK_SIZE": 1 << 10},
-    "model.transforms.incremental_merge": {"LEAST": 8},
+    "model.transforms.incremental_merge": {"LEAST_ROWS": 8},
     "emitters.collapsed": {"_ROWS_FOR_WRITER_THREAD": 8},
     "emitters.chrome.chrome": {"_SAMPLES_FOR_WRITER_THREAD": 8},
     "emitters.encoding.json_encoder": {"_FEW": 2},

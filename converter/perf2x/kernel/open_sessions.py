@@ -117,11 +117,11 @@ def _groups(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[Sess
         session = recording.session
         path = Path(file.path)
         can_reopen = file.path != "-" and (path.is_file() or path.is_dir())  # not standard input or a pipe
-        if session.counts and not context.options.counts:
+        if session.is_perf_stat and not context.options.counts:
             raise FormatError(f"{session.source}: no samples: {PERF_STAT_ONLY_COUNTS}")
         opened = source if number < MOST_OPEN or not can_reopen else None
         part = SessionPart(
-            file, session.source, recording.sample_count, bool(session.events), opened, session.counts,
+            file, session.source, recording.sample_count, bool(session.events), opened, session.is_perf_stat,
             session.events, recording.sideband.losts,
         )  # fmt: skip
         is_alone = len(inputs) == 1 or "records" in source.lacks  # not to be grouped with other files

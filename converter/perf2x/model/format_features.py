@@ -21,9 +21,9 @@ class CodeRequest(Frozen):
     object: str = ""
     """Name, path or build id; empty: the object with the most samples."""
     steps_over: Literal["kernel", "external"] = "kernel"
-    """Branches to leave out before the next branch of each branch is found.
+    """Which recorded branches are skipped when the next taken branch after each branch is looked for.
 
-    ``kernel``: those from or to kernel code. ``external``: those with both ends outside the object.
+    ``kernel``: branches from or to kernel code. ``external``: branches with both ends outside the object.
     """
     lines: bool = False
     """Also count by source line, which requires debug info."""

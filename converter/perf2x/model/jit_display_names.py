@@ -21,10 +21,8 @@ class CompiledName(Frozen):
     """In the terms of OpenTelemetry's ``profile.frame.type``; "native" for engines that it does not list."""
     shown: str = ""
     """The function's name without the compiler's marks; "" if the name is shown unchanged."""
-    file: str = ""
-    """Source file, "" if the name has none."""
-    line: int = 0
-    """Line in the source file, 0 if the name has none."""
+    file: str = ""  # source file; "" if the name does not have it
+    line: int = 0  # line in the source file; 0 if the name does not have it
 
 
 # Names shown for V8's code without a name, by kind; code of all other kinds is an ``(anonymous)`` function.

@@ -10,7 +10,7 @@ from perf2x.model.setting import FeatureSettings, Settings, settings_in, setting
 
 SAMPLES, FRAMES, STACKS, WAITS, NAMES, INLINE = "samples", "frames", "stacks", "waits", "names", "inline"
 TAGS, START_TIME, LISTINGS = "tags", "start_time", "listings"
-# Groups of options that concern a finished profile; a format that shows all of one supports these groups.
+# Groups of options that concern a finished profile; a format that shows whole profiles supports all of them.
 FINISHED = frozenset({SAMPLES, FRAMES, STACKS, WAITS, NAMES, INLINE})
 # All groups of options that a format may support.
 HONOURABLE = FINISHED | {TAGS, START_TIME, LISTINGS}
@@ -46,7 +46,7 @@ class Needs(Frozen):
     ``start_time``, ``listings`` (source lines and instructions).
     """
     why: str = ""
-    """For the error message about an option that is refused: why, as the end of the sentence."""
+    """Why options are refused; the error message about a refused option ends with it."""
     binary: bool = False
     """Whether its output is not text for a terminal."""
     dated: bool = True

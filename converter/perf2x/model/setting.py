@@ -50,9 +50,10 @@ class Setting(Frozen):
     panel: str = ""
     """Heading in the help under which the option is; empty: ``PANEL`` of the struct."""
     rare: bool = False
-    """True: only ``--help-all`` shows it."""
+    """True: only ``--help-all`` shows the option."""
     group: str = ""
-    """Group of options (`plugin_options.py`) that a format must support; empty: all formats accept the option."""
+    """Group of options (`plugin_options.py`); formats without support for it refuse the option. Empty: none refuses it.
+    """
     asks: str = ""
     """What an input must have for the option to make sense; empty: nothing.
 

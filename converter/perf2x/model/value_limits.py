@@ -9,7 +9,7 @@ from perf2x.errors import FormatError
 LAST_TIME = 2**63 - 1
 # Largest period of a sample or event: a counter that counts once per nanosecond reaches it in three days.
 MOST_PERIOD = 1 << 48
-# The values of all samples must add up to less, so that every sum of some of them fits into int64.
+# The values of all samples must add up to less than this, so that the sum of any of them fits into int64.
 MOST_VALUE = 1 << 62
 
 

@@ -171,7 +171,7 @@ class _Collector:
         session, sideband = self._builder.session(), self._sideband.finish(self.counts, stream.end)
         samples = self._count_samples(session, delivered)
         if len(sideband.readings) and not samples:  # perf stat record
-            session, sideband = replace(session, counts=True), with_thread_names(sideband, session)
+            session, sideband = replace(session, is_perf_stat=True), with_thread_names(sideband, session)
             note_counts(sideband, session, self._diagnostics)
         if session.recorded_files:
             names = sideband.mmaps.filename.mapped(shown_path)

@@ -113,7 +113,7 @@ class PerfRecording(Frozen, eq=False):
 
     def samples(self, want: Want, shard: Shard = ALL_BLOCKS) -> Iterator[Samples]:
         """Yield the batches of a shard in file order."""
-        if self.session.counts:  # perf stat: a single batch, made from the side-band
+        if self.session.is_perf_stat:  # perf stat: a single batch, made from the side-band
             if Want.COUNTS in want and shard.holds(0, 1):
                 yield delivered_readings(self.sideband, self.session)
             return

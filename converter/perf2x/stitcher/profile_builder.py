@@ -79,7 +79,7 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
         samples = _timeline_samples(result.timeline, row_of_thread, node_of_stack, name_cgroups)
     return Profile(
         strings=strings.table(),
-        events=profile_events(session.events, is_count=session.counts),
+        events=profile_events(session.events, is_count=session.is_perf_stat),
         threads=threads,
         mappings=mappings,
         functions=functions,

@@ -69,7 +69,7 @@ def info(
                 else None
             )
     print_flags.show(info_report(loaded, reasons))
-    if not loaded.samples and not loaded.recording.session.counts:
+    if not loaded.samples and not loaded.recording.session.is_perf_stat:
         _report_empty(loaded, quiet)
 
 

@@ -66,7 +66,7 @@ def event_lines(loaded: Loaded, events: Iterable[dict[str, Any]]) -> Iterator[st
     """
     for event in events:
         amount = f"{event['readings']:,} readings" if event.get("readings") else f"{event['samples']:,} samples"
-        was_read = event.get("readings") or not loaded.recording.session.counts  # counts: a recording of perf stat
+        was_read = event.get("readings") or not loaded.recording.session.is_perf_stat
         counted = f", {event['counted']:,} counted" if "counted" in event else ""
         amount += f", {event['value']:,} {event['unit']}{counted}"
         yield f"{event['name']}: {amount if was_read else 'not counted'}"

@@ -118,7 +118,7 @@ def contents_line(loaded: Loaded) -> str:
     kept, recorded = loaded.samples, loaded.recorded_samples
     samples = f"{kept:,} of {recorded:,}" if kept < recorded else f"{kept:,}"
     samples += f" {counted_as(event.name for event in sampled)}"
-    if loaded.recording.session.counts:  # a recording of perf stat
+    if loaded.recording.session.is_perf_stat:
         samples = plural(sum(event.readings for event in sampled), "reading")
     events = [f"{short(event.name)} {event.rows:,}" for event in sampled]
     listed = f" ({first_of(events, 4)})" if events else ""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def _count_chains(loaded: "Loaded", run: SessionRun) -> "Loaded":
     """Count how the stacks were recorded; not if options gave the samples other stacks or values."""
     session, options = run.recording.session, run.options
-    is_exempt = session.counts or {"hardware_trace", "text"} & set(session.features)
+    is_exempt = session.is_perf_stat or {"hardware_trace", "text"} & set(session.features)
     if options.value or options.data_objects or is_exempt:
         return loaded
     from perf2x.features.recording_advice.choose_advice import chain_report

@@ -56,8 +56,7 @@ class _FrameLines(ColumnTable):
     A location without lines has one frame without a function.
     """
 
-    location: I64
-    """Row of Profile.locations."""
+    location: I64  # row of Profile.locations
     function: I64
     """Row of Profile.functions, −1 if there is none."""
     number: I64

@@ -61,14 +61,10 @@ class SeenValues(Struct):
 
     numbers: dict[str, set[int]] = field(default_factory=dict)
     """Distinct values of each column that is filtered by number."""
-    first_ns: int = 2**64 - 1
-    """Earliest time of a sample, if times are filtered."""
-    last_ns: int = 0
-    """Latest time of a sample, if times are filtered."""
-    samples: int = 0
-    """Number of samples."""
-    passed: int = 0
-    """How many of them passed the filter."""
+    first_ns: int = 2**64 - 1  # earliest time of a sample, if times are filtered
+    last_ns: int = 0  # latest time of a sample, if times are filtered
+    samples: int = 0  # number of samples
+    passed: int = 0  # how many of them passed the filter
 
     def add(self, samples: Samples, sample_filter: SampleFilter) -> Bools:
         """Record the values of a batch, and return (n,) which of its samples pass the filter."""

@@ -14,9 +14,8 @@ from msgspec.structs import replace
 from perf2x.base.columnar import I64, U64, ColumnTable, Frozen, join_tables, sum_of, sum_rows
 from perf2x.errors import SettingError
 
-# A place in a function, as in LLVM's class of this name: line and base discriminator.
-#
-# The line is relative to the function's declaration, modulo 2¹⁶.
+# A source position in a function, as in LLVM's class of this name: line, relative to the function's declaration, modulo
+# 2¹⁶; and base discriminator.
 LineLocation = tuple[int, int]
 
 
@@ -37,7 +36,7 @@ class FunctionCounts(Struct):
     name: str
     """Linkage name."""
     total: int = 0
-    """With branches: execution counts, summed over all bytes of the function's code. Without: the number of samples.
+    """If branches were recorded: execution counts, summed over all bytes of its code; otherwise the number of samples.
 
     Includes the code of the functions inlined into it.
     """
@@ -83,9 +82,9 @@ class FunctionCounts(Struct):
                     line.calls[name] = line.calls.get(name, 0) + calls
 
 
-# Stands for any address outside the object.
+# Takes the place of any address outside the object.
 EXTERNAL = np.uint64(2**64 - 1)
-# Stands for an address that was not recorded.
+# Takes the place of an address that was not recorded.
 NOT_RECORDED = np.uint64(2**64 - 2)
 # For formats made from these counts: the reason, in messages, why they support no options for stacks and names.
 COUNTS_CODE = "branches of one program are counted, not stacks"
@@ -132,7 +131,7 @@ class CodeCounts(Frozen):
 def describe_counts(code: CodeCounts, use: str = "") -> str:
     """Return what was counted: ``1,234 branches``, or how many samples if no branches were recorded.
 
-    ``use`` follows the number of samples: which command can use a file that has only samples.
+    ``use`` is inserted after the number of samples; it says which command can use a file that has only samples.
     """
     if len(code.branches):
         return f"{sum_of(code.branches.count):,} branches"

@@ -86,7 +86,8 @@ def expand(stacks: Stacks, frames_of_location: ListArray) -> FrameRows:
     caller = as_int64(stacks.parent)
     parent[start] = np.where(caller >= 0, end[caller] - 1, -1) if len(stacks) else -1
     sizes = frames.lengths
-    # path_sums is the number of frames from the root to the end of each list, so the list's last row has one less above
+    # Path sums of the lists' lengths are the number of frames from the root to the end of each list. So the list's last
+    # row, end − 1, has the depth path_sums − 1; that of row r in the list is r + path_sums − end.
     depth = arange(len(parent)) + repeat(path_sums(stacks.parent, sizes) - end, sizes)
     return FrameRows(parent, frames.values, end - 1, depth)
 
@@ -133,7 +134,7 @@ def merge_stacks(
     rows, stack = folded(rows, key_of_frame), as_int64(stack)
     group = zeros(len(stack)) if group is None else group
     groups = int(group.max()) + 1 if len(group) else 0
-    # look up equal pairs once: as one number, group · stacks_per_group + stack + 1
+    # look up equal pairs once; a pair is one number, group · stacks_per_group + stack + 1
     stacks_per_group = int(stack.max(initial=-1)) + 2
     distinct, place = unique_inverse(group * stacks_per_group + stack + 1)
     group, stack = distinct // stacks_per_group, distinct % stacks_per_group - 1

@@ -23,11 +23,11 @@ class PlaceNames(Frozen):
     count: I64
     """(n,) number of functions at the place."""
     is_exact: Bools
-    """(n,) True if the place was taken for a return address, but no call precedes it: it is an instruction's."""
+    """(n,) True if the place was recorded as a return address, but no call precedes it, so it is an instruction's."""
     has_inlines: Bools
     """(n,) whether the source of the names reports inlined functions, too."""
     function: I64
     """(rows,) index into ``functions``."""
     line: I64
     """(rows,) line number, 0 if unknown."""
-    functions: Sequence[FunctionRow] = ()
+    functions: Sequence[FunctionRow] = ()  # distinct

@@ -1,9 +1,9 @@
-"""`Profile`: all tables of a finished profile, with what they have in common: events by name, waits, thread counts.
+"""`Profile`: all tables of a finished profile, and functions on them: finding events, placing waits, counting threads.
 
-With ``--off-cpu`` some rows of samples are waits, marked in ``Profile.samples.wait``: ``count`` is 1 and ``value`` the
-length in nanoseconds; in a timeline ``time`` is when the thread left the CPU, so that a wait lasts from ``time`` to
+With ``--off-cpu`` some rows of samples are waits, marked in ``Profile.samples.wait``. Their ``count`` is 1, ``value``
+is the length in nanoseconds. In a timeline, ``time`` is when the thread left the CPU, so a wait lasts from ``time`` to
 ``time + value``. Waits of one thread never overlap, except ``UNPLACED`` ones, whose time is unknown. The other columns
-have the waiting thread, its stack and the CPU that it left (−1: unknown).
+have the waiting thread, its stack, and the CPU that it left (−1: unknown).
 """
 
 import re
@@ -112,9 +112,9 @@ def wait_ends(samples: ProfileSamples) -> U64:
 
 def sampled(profile: Profile) -> Bools:
     """Return (samples,) True for rows that are samples, False for readings of perf stat."""
-    has_samples = np.array([not event.is_count for event in profile.events], np.bool_)
+    is_sampled_event = np.array([not event.is_count for event in profile.events], np.bool_)
     event = profile.samples.event
-    return trues(len(event)) if has_samples.all() else has_samples[event]
+    return trues(len(event)) if is_sampled_event.all() else is_sampled_event[event]
 
 
 def find_event(profile: Profile, name: str | None) -> int:
@@ -135,9 +135,10 @@ def find_event(profile: Profile, name: str | None) -> int:
 def events_called(profile: Profile, name: str) -> list[int]:
     """Return the rows in profile.events that a name matches.
 
-    An event has several spellings. The first of these with any match counts: the recorded name, the plain name
-    (`plain_names`), the numbered name (`numbered_names`), the name up to the first colon or slash, an alias (`means`).
-    If several events match, those without samples are left out, unless none of them has samples.
+    An event has several spellings: its recorded name, its plain name (`plain_names`), its numbered name
+    (`numbered_names`), its name up to the first colon or slash, and aliases (`means`). They are tried in this order.
+    The first spelling that matches any event decides. If several events match, those without samples are left out,
+    unless none of them has samples.
     """
     recorded_names = [event.name for event in profile.events]
     bases = [re.split("[:/]", recorded)[0] for recorded in recorded_names]
@@ -154,7 +155,7 @@ def sampled_events(profile: Profile) -> list[str]:
 
 def numbered_names(events: Sequence[ProfileEvent]) -> list[str]:
     """Return a distinct name for each event: for several ``cpu-clock``, ``cpu-clock#1`` and ``cpu-clock#2``."""
-    totals, so_far = Counter(event.name for event in events), Counter[str]()
+    totals, so_far = Counter(event.name for event in events), Counter[str]()  # of events, by name
     names = []
     for event in events:
         so_far[event.name] += 1
@@ -165,8 +166,8 @@ def numbered_names(events: Sequence[ProfileEvent]) -> list[str]:
 def plain_names(events: Sequence[ProfileEvent]) -> list[str]:
     """Return the events' names without terms that only describe recording: ``cpu-clock`` for ``cpu-clock/freq=499/``.
 
-    For formats that append to the name: pprof's sample type would be ``cpu-clock/freq=499//nanoseconds``. If two events
-    would get the same name, both keep the recorded one.
+    For formats that append to the name: with terms, pprof's sample type would be ``cpu-clock/freq=499//nanoseconds``.
+    If two events would get the same name, both keep the recorded one.
     """
     short_names = [_without_terms(event.name) for event in events]
     totals = Counter(short_names)
@@ -186,7 +187,9 @@ def count_threads(threads: Threads) -> int:
 
     A thread that was renamed counts once. If a pid and tid were reused, each thread that had them counts.
     """
+    # (pid, tid) as one number
     ids, id_row = unique_inverse(as_int64(threads.pid) << 32 | as_int64(threads.tid) & 0xFFFFFFFF)
+    # a row sums how many threads began under its name; a thread that was renamed began under one of its names only
     starts = zeros(len(ids))
     np.add.at(starts, id_row, 0 if threads.starts is None else threads.starts)
     return sum_of(np.maximum(starts, 1))

@@ -36,9 +36,10 @@ class ProfileEvent(Frozen):
 
 
 class Threads(ColumnTable):
-    """Unique (pid, tid, comm): a renamed thread has several rows, ``count_threads`` counts it once.
+    """Unique (pid, tid, comm, process): a renamed thread has several rows, ``count_threads`` counts it once.
 
-    ``pid`` is −1 if unknown. ``comm``, the thread's name, and ``process``, that of its main thread, are string indices.
+    ``pid`` is −1 if unknown. ``comm``, the thread's name, and ``process``, the name of its main thread, are string
+    indices.
     """
 
     pid: I32
@@ -54,8 +55,7 @@ class Mappings(ColumnTable):
 
     start: U64
     limit: U64
-    """First address past the mapping; 0 if it is unknown where the file was mapped, so that locations have no address.
-    """
+    """First address past the mapping; 0 if it is unknown where the file was mapped, and locations have no addresses."""
     offset: U64
     """File offset of ``start``."""
     filename: I32
@@ -65,7 +65,7 @@ class Mappings(ColumnTable):
     pid: I32
     """A process that has the mapping (for perf-PID.map and /proc/PID/root); −1 for the kernel, and for data."""
     is_kernel: Bools
-    has_functions: Bools  # this column and the next three are pprof's: what is known of the code in the mapping
+    has_functions: Bools  # this column and the next three are pprof's: what is known about the code in the mapping
     has_filenames: Bools
     has_line_numbers: Bools
     has_inline_frames: Bools
@@ -155,7 +155,7 @@ class ProfileSamples(SampleColumns):
     fields: I32 | None = None
     """Row in the concatenated tables of Profile.fields, −1 for none; None unless a format needs fields."""
     position: I64 | None = None
-    """Position of each sample's record in the recording, by which ``fields`` is filled; None after that."""
+    """Position of each sample's record in the recording, until a feature has filled ``fields`` by it; then None."""
 
     @property
     def waits(self) -> U8:
@@ -164,7 +164,7 @@ class ProfileSamples(SampleColumns):
 
 
 class ThreadSwitches(ColumnTable):
-    """Context switches in time order, for timeline emitters: a thread left (``is_out``) or entered a CPU."""
+    """Context switches in time order, for timeline emitters: a thread left a CPU (``is_out``) or entered it."""
 
     time: U64
     thread: I32
@@ -172,16 +172,16 @@ class ThreadSwitches(ColumnTable):
     cpu: I32
     """−1: unknown."""
     is_preempted: Bools
-    """The thread was preempted and still runnable; False for switches in, and if unknown."""
+    """The thread left the CPU although it was runnable; False for threads that entered a CPU, and if unknown."""
     state: I64
-    """For a thread that left: prev_state of sched_switch, or EXIT_DEAD if it exited. −1 if unknown, and on entry."""
+    """For a thread that left: prev_state of sched_switch, EXIT_DEAD if it exited, −1 if unknown. Otherwise −1."""
 
 
 class RunningThreads(ColumnTable):
     """Number of running threads over time: from ``time[i]`` to ``time[i + 1]``, ``threads[i]`` threads are running.
 
-    It counts all threads, or those of the selected processes, without the idle task. Before the first row, it is 0.
-    Neighbouring rows differ.
+    All threads are counted, or those of the selected processes, without the idle task. No threads run before the first
+    row. The number differs between neighbouring rows.
     """
 
     time: U64
@@ -208,7 +208,7 @@ class Meta(Frozen):
     """Time of the first sample on the recording's clock; 0 without timestamps."""
     duration_ns: int = 0
     wall_start_ns: int = 0
-    """``start_ns`` as nanoseconds since the epoch; 0 if unknown."""
+    """``start_ns`` as nanoseconds since the Unix epoch; 0 if unknown."""
     clock_id: int = -1
     """The recording's clock (``ClockId``); −1 for perf's own clock, and for recordings with different clocks."""
     hostname: str = ""
@@ -240,12 +240,13 @@ class ProfileTables(Frozen):
     running: RunningThreads | None = None
     """None in aggregated profiles, and without recorded context switches."""
     losses: Losses | None = None
-    """None in aggregated profiles, and in profiles merged from several, as the clocks of these may differ.
+    """None in aggregated profiles and in merged ones, because the clocks of the merged profiles may differ.
 
-    The same holds for ``switches``.
+    ``switches`` is None in the same cases.
     """
     parents: I32 | None = None
-    """(threads,) for each thread, a row of the process that forked its process, −1 if unknown; only in timelines."""
+    """(threads,) the first row of the process that forked each thread's process, −1 if it has none; only in timelines.
+    """
     recorded: RecordedRows | None = None
     """Thread and stack of every single sample; None unless requested."""
     default_event: int = 0

@@ -15,8 +15,6 @@ from perf2x.base.files.row_spool import RowSpool
 
 # A time later than all samples.
 NEVER = 2**64 - 1
-
-
 # The stack number of samples that a filter dropped with their stacks; −1 is an empty stack.
 DROPPED = -2
 
@@ -69,7 +67,7 @@ class RecordedRows(Frozen):
     def rows(self, start: int, stop: int) -> tuple[I32, I32]:
         """Return (n,) thread and (n,) stack of samples ``start`` to ``stop`` − 1; dropped samples have thread −1."""
         found, end = [np.zeros((2, 0), np.int32)], 0
-        for part in self.parts:
+        for part in self.parts:  # holds samples ``begin`` to ``end`` − 1
             begin, end = end, end + part.stop - part.start
             first, last = max(start, begin), min(stop, end)
             if first < last:
@@ -87,5 +85,8 @@ def check_of(position: I64) -> int:
 
 
 def _renumbered(current: I32 | None, new: I32) -> I32:
-    """Return a table from stored to new numbers, given those from stored to current and from current to new ones."""
+    """Return a table from stored to new numbers.
+
+    ``current``: table from stored to current numbers; None: they are equal. ``new``: from current to new numbers.
+    """
     return new if current is None else np.append(new, as_int32([DROPPED, -1]))[current]  # −2 and −1 stay

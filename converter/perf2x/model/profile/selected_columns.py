@@ -6,7 +6,7 @@ from perf2x.base.columnar import Frozen, bincount, flatnonzero
 from perf2x.errors import SettingError
 from perf2x.model.profile.profile import Profile, events_called, plain_names
 
-# Named ratios: possible names of the dividend, of the divisor, and the factor of the quotient.
+# Named ratios: possible names of the dividend, of the divisor, and what the quotient is multiplied by.
 _RATIOS = {
     "ipc": (("instructions",), ("cycles", "cpu-cycles"), 1),
     "mpki": (("cache-misses", "LLC-load-misses"), ("instructions",), 1000),
@@ -24,7 +24,7 @@ class SelectedColumn(Frozen):
     events: tuple[int, ...]
     """Row in Profile.events of the event, or those of the ratio's dividend and divisor."""
     factor: int = 1
-    """The ratio is multiplied by it."""
+    """What the quotient is multiplied by."""
 
 
 def selected_columns(profile: Profile, names: Sequence[str]) -> list[SelectedColumn]:
@@ -66,7 +66,7 @@ def _columns_named(profile: Profile, name: str) -> list[SelectedColumn]:
 def _matches(profile: Profile, name: str) -> list[SelectedColumn]:
     """Return all events that a name matches or, if there are none, all ratios.
 
-    A ratio may be ambiguous: event names may have slashes, so any slash in the name may be the division.
+    A ratio may be ambiguous: event names may contain slashes, so any slash in the typed name may be the division.
     """
     ratios = [_RATIOS[name]] if name in _RATIOS else [
         ((name[:index],), (name[index + 1 :],), 1) for index, character in enumerate(name) if character == "/"

@@ -91,7 +91,7 @@ class Session(Frozen):
     """(tid, name) of each thread that perf stat counted for, from PERF_RECORD_THREAD_MAP; tid −1 stands for all."""
     aggregation: int = -1
     """enum aggr_mode: how perf stat aggregated counts; −1 if unknown."""
-    counts: bool = False
+    is_perf_stat: bool = False
     """Whether perf stat made the recording: events were counted, not sampled."""
     recorded_files: Mapping[str, RecordedFile] = field(default_factory=dict)
     """Symbols in the recording itself, by file name (simpleperf)."""

@@ -35,7 +35,7 @@ class Hosts(Frozen):
 
 
 def split_hosts(profile: Profile) -> tuple[Profile, Hosts | None]:
-    """Return the profile without the tag HOST, and the hosts of its samples; None for fewer than two known hosts."""
+    """Return the profile without the tag HOST, and the hosts of its samples; None if these are fewer than two."""
     sets, rows = profile.tag_sets, profile.samples.tags
     labels = {key: value for key, value in profile.labels.items() if key != HOST}
     without_host = replace(profile, labels=labels)
@@ -53,7 +53,7 @@ def split_hosts(profile: Profile) -> tuple[Profile, Hosts | None]:
 
 
 class HostSpread(Frozen):
-    """Standard errors of changes, as far as they are due to differences between hosts, in the unit of the event."""
+    """Standard errors of changes that are due to differences between hosts, in the unit of the event."""
 
     errors: Mapping[tuple[str, str], tuple[float, float]]
     """Errors of the self and the total cost of each line, by name and object."""
@@ -68,8 +68,8 @@ def host_spread(
 ) -> HostSpread:
     """Compute the errors of all lines.
 
-    ``event``, ``by`` and ``value`` select the costs as in `totals`. Costs after are multiplied by ``scale`` before they
-    are compared. ``are_shares``: shares of the total are compared; otherwise costs.
+    ``event``, ``by`` and ``value`` select the costs as in `totals`. The costs of the side ``after`` are multiplied by
+    ``scale`` before they are compared. ``are_shares``: shares of the total are compared; otherwise costs.
     """
     names = sorted({*before.names, *after.names})
     sides = []

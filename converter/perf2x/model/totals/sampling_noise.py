@@ -23,7 +23,7 @@ class Measured(Frozen):
     squares: float
     """Sum of the squared weights."""
     typical: float
-    """Weight of a typical sample of the recording, for a value of 0, which has no samples."""
+    """Weight of a typical sample of the recording; it stands in for the samples that a value of 0 does not have."""
 
     def scaled(self, factor: float) -> "Measured":
         """Return the same sum with every weight multiplied by ``factor``."""

@@ -71,7 +71,7 @@ class Totals(Frozen):
     unit: str
     """``nanoseconds``, ``count`` or ``samples``."""
     samples: int
-    """0 for counts of perf stat."""
+    """Number of samples; 0 for counts of perf stat."""
     cost: int
     """Cost of all samples."""
     rows: Sequence[Total]
@@ -143,8 +143,11 @@ def _squares(profile: Profile, rows: I64, weight: I64) -> F64:
 
 
 def _thread_costs(profile: Profile, rows: I64, weight: I64, squares: F64) -> list[Total]:
-    cost, noise = (sum_at(profile.samples.thread[rows], column, len(profile.threads)) for column in (weight, squares))
-    sums = zip(_thread_names(profile), cost.tolist(), noise.tolist(), strict=True)
+    # a thread's self cost is also its total cost
+    sums_of_columns = (
+        sum_at(profile.samples.thread[rows], column, len(profile.threads)).tolist() for column in (weight, squares)
+    )
+    sums = zip(_thread_names(profile), *sums_of_columns, strict=True)
     return [Total(name, "", value, value, square, square) for name, value, square in sums if value]
 
 
@@ -155,12 +158,13 @@ def _thread_names(profile: Profile) -> list[str]:
 
 def _frame_costs(profile: Profile, rows: I64, weight: I64, squares: F64, by: str) -> list[Total]:
     names, lines = _lines_of_locations(profile, by)
-    leaves, place = unique_inverse(profile.samples.stack[rows])
+    leaves, leaf_index = unique_inverse(profile.samples.stack[rows])
     has_frames = leaves >= 0
-    stack_columns = [sum_at(place, column, len(leaves))[has_frames] for column in (weight, squares)]
-    (own, total), noise = costs_of_kinds(profile, as_int64(leaves[has_frames]), lines, len(names), stack_columns)
+    stack_columns = [sum_at(leaf_index, column, len(leaves))[has_frames] for column in (weight, squares)]
+    # self and total of both columns
+    (own, total), both_squares = costs_of_kinds(profile, as_int64(leaves[has_frames]), lines, len(names), stack_columns)
     line = flatnonzero(total)
-    costs = zip(*(column[line].tolist() for column in (own, total, *noise)), strict=True)
+    costs = zip(*(column[line].tolist() for column in (own, total, *both_squares)), strict=True)
     return [Total(*names[row], *cost) for row, cost in zip(line.tolist(), costs, strict=True)]
 
 
@@ -188,18 +192,18 @@ def group_costs(profile: Profile, group: I64, groups: int, event: str | None, by
         return GroupCosts([(name, "") for name in _thread_names(profile)], wholes, costs, costs)
     names, lines_of_location = _lines_of_locations(profile, by)
     has_stack = flatnonzero(profile.samples.stack[rows] >= 0)
-    leaves, place = unique_inverse(profile.samples.stack[rows[has_stack]])
-    # the costs of all (stack, group) pairs; those of a stack are neighbours, from ``begins`` on
-    pair, pair_cost = _sums([place * groups + group[has_stack]], [weight[has_stack]])
+    leaves, leaf_index = unique_inverse(profile.samples.stack[rows[has_stack]])
+    # the costs of all (stack, group) pairs; those of stack i are the pairs begins[i] to begins[i + 1] − 1
+    pair, pair_cost = _sums([leaf_index * groups + group[has_stack]], [weight[has_stack]])
     pair_stack, pair_group = np.divmod(pair, groups)
     begins = searchsorted(pair_stack, arange(len(leaves) + 1))
     empty = zeros(0)
-    keys, costs_of_keys = ([[empty], [empty]] for _ in range(2))  # of self costs, and of total costs
+    keys, costs_of_keys = ([[empty], [empty]] for _ in range(2))  # two lists each: of self costs, and of total costs
     for span, innermost_line, stack, line in kinds_in_stacks(profile, as_int64(leaves), lines_of_location, len(names)):
         first, count = begins[:-1][span], np.diff(begins)[span]
         every_stack = arange(len(innermost_line))
         for kind, (stacks, lines) in enumerate(((every_stack, innermost_line), (stack, line))):
-            # a line gets the costs of all pairs of the stack
+            # the line of each stack gets the costs of all pairs of this stack
             pairs = ranges(first[stacks], count[stacks])
             sums = _sums([repeat(lines, count[stacks]) * groups + pair_group[pairs]], [pair_cost[pairs]])
             keys[kind].append(sums[0])

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from perf2x.base.columnar import AnyArray, Bools, falses, flatnonzero, new_rows, take_rows_of
 from perf2x.model.profile import Profile, take_locations, with_callers
 
-# Columns of tables whose values are string indices.
-TEXTS = {
+# By table: the columns whose values are string indices.
+STRING_COLUMNS = {
     "threads": ("comm", "process"),
     "mappings": ("filename", "build_id"),
     "functions": ("name", "system_name", "filename"),
@@ -39,8 +39,8 @@ def compact(profile: Profile) -> Profile:
 def without_placeholder_addresses(profile: Profile) -> Profile:
     """Set the placeholders for addresses in a profile that was read from text to 0, and remove objects without a name.
 
-    Text has no addresses. The numbers in their place keep locations apart until names are known; their mappings have
-    the limit 0.
+    Text has no addresses. A profile read from text has other numbers in their place, in mappings with the limit 0: they
+    keep locations apart until names are known.
     """
     mappings, locations = profile.mappings, profile.locations
     has_placeholders = mappings.limit == 0
@@ -55,6 +55,7 @@ def without_placeholder_addresses(profile: Profile) -> Profile:
 
 
 def _compact_threads(profile: Profile) -> Profile:
+    """Remove threads without samples, and their switches."""
     is_used = _used_rows(len(profile.threads), profile.samples.thread)
     parents = None if profile.parents is None else new_rows(is_used)[profile.parents[is_used]]
     profile = _renumbered(profile, is_used, {"samples": ("thread",), "switches": ("thread",)})
@@ -63,7 +64,8 @@ def _compact_threads(profile: Profile) -> Profile:
 
 
 def _compact_strings(profile: Profile) -> Profile:
-    columns = TEXTS | {"samples": ("cgroup",)}
+    """Remove strings that no table uses."""
+    columns = STRING_COLUMNS | {"samples": ("cgroup",)}
     indices = [getattr(getattr(profile, table), name) for table, names in columns.items() for name in names]
     always_used = np.zeros(1, np.int32)  # string 0, ""
     is_used = _used_rows(len(profile.strings), always_used, *(column for column in indices if column is not None))

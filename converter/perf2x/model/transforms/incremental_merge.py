@@ -5,8 +5,8 @@ from msgspec.structs import replace
 from perf2x.model.profile import Profile
 from perf2x.model.transforms.merge_profiles import merge_profiles
 
-# Profiles are merged only if they have at least this many rows together; fewer are not worth a merge.
-LEAST = 1 << 15
+# Profiles wait until they have this many rows together: fewer are not worth a merge.
+LEAST_ROWS = 1 << 15
 
 
 class ProfileFold:
@@ -18,7 +18,7 @@ class ProfileFold:
 
     def __init__(self) -> None:
         self._waiting: list[Profile] = []  # the first one is the merged profile
-        self._size = self._merged_size = 0  # numbers of rows: of all these, and of the first one
+        self._size = self._merged_size = 0  # number of rows: of all profiles in _waiting, and of the first one
 
     def add(self, profile: Profile) -> None:
         """Add the next profile."""
@@ -26,11 +26,11 @@ class ProfileFold:
         self._size += _size(profile)
         if len(self._waiting) == 1:
             self._merged_size = self._size
-        elif self._size >= max(LEAST, 2 * self._merged_size):
+        elif self._size >= max(LEAST_ROWS, 2 * self._merged_size):
             self._merge()
 
     def finish(self) -> Profile:
-        """Return the profile that ``merge_profiles`` would make of all."""
+        """Return the profile that ``merge_profiles`` would make of all profiles that were added."""
         if len(self._waiting) > 1:
             self._merge()
         return self._waiting[0]

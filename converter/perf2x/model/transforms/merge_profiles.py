@@ -46,7 +46,7 @@ from perf2x.model.profile import (
     take_locations,
     with_callers,
 )
-from perf2x.model.transforms.drop_unused import TEXTS
+from perf2x.model.transforms.drop_unused import STRING_COLUMNS
 from perf2x.model.value_limits import LAST_TIME
 
 Tags = Mapping[str, str]
@@ -71,7 +71,8 @@ def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = No
     """
     if tags is not None:
         profiles = [with_tags(profile, tag) for profile, tag in zip(profiles, tags, strict=True)]
-    # texts: all strings, sorted, by which tables are sorted; strings: those of the result, as tables need them
+    # texts: all strings, sorted, and the index of each profile's strings among them, by which tables are compared and
+    # sorted; strings: those of the merged profile, added as tables are merged
     strings, texts = StringInterner(), _distinct_rows([list(profile.strings) for profile in profiles])
     # event_of, thread_of …: for each profile, the new row of each of its rows
     events, event_of = _merged_events(profiles)
@@ -167,7 +168,7 @@ def _merged_table(
     columns = {
         column: np.concatenate(
             [index[getattr(table, column)] for table, index in zip(tables, index_of_string, strict=True)]
-            if column in TEXTS[name]
+            if column in STRING_COLUMNS[name]
             else [getattr(table, column) for table in tables]
         )
         for column in _SORTED_BY[name]
@@ -177,7 +178,7 @@ def _merged_table(
     first, group = group_rows(list(columns.values()))
     merged: dict[str, AnyArray] = {
         column: strings.add_all(sorted_texts[index] for index in values[first].tolist())
-        if column in TEXTS[name]
+        if column in STRING_COLUMNS[name]
         else values[first]
         for column, values in columns.items()
     }

@@ -23,10 +23,12 @@ from perf2x.model.recording import Recording, Samples, Want, take_rows
 from perf2x.model.value_limits import MOST_PERIOD
 
 _WEIGHT, _MISPREDICTS, _DATA = "weight", "mispredicts", "data"
+# Kinds that users choose as a value (``LoadOptions.value``); data addresses have an option of their own.
 _VALUES = (_WEIGHT, _MISPREDICTS)
 # Bit of struct perf_branch_entry's flags (include/uapi/linux/perf_event.h).
 _MISPREDICTED = np.uint64(1)
-_KERNEL_HALF = np.uint64(1 << 63)
+# Addresses with this bit are the kernel's.
+_KERNEL_BIT = np.uint64(1 << 63)
 # For each kind of replacement: the sample fields it needs, the columns to decode, what to call the fields in messages,
 # and which commands record them.
 _FIELDS = {
@@ -42,7 +44,7 @@ _FIELDS = {
 
 
 def value_option(value: str | None) -> str:
-    """Return ``LoadOptions.value`` for the values of a table or format; "" for values that all samples have."""
+    """Return ``LoadOptions.value`` for the value that a table or format shows; "" for values that all samples have."""
     return value if value in _VALUES else ""
 
 
@@ -102,13 +104,13 @@ def _accessed(samples: Samples) -> Samples:
 
 
 def samples_at(samples: Samples, row: I64, address: U64) -> Samples:
-    """Return ``n`` samples without stacks: sample ``row[i]`` of the given ones, as if it was taken at ``address[i]``.
+    """Return ``n`` samples without stacks: sample ``row[i]`` of the given ones, as if it were taken at ``address[i]``.
 
     Addresses in the upper half of the address space are the kernel's. Shapes: ``row`` and ``address`` (n,).
     """
     chain = ListArray.of_empty_rows(len(samples), np.uint64)
     moved = take_rows(replace(samples, chain=chain, branches=None, user_stacks=None, raw=None, extra={}), row)
-    mode: U8 = np.where(address >= _KERNEL_HALF, CpuMode.KERNEL, CpuMode.USER).astype(np.uint8)
+    mode: U8 = np.where(address >= _KERNEL_BIT, CpuMode.KERNEL, CpuMode.USER).astype(np.uint8)
     return replace(moved, ip=address, cpumode=mode)
 
 

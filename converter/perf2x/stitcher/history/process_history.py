@@ -263,7 +263,7 @@ def build_process_history(
     deferred = sideband.deferred
     deferred_sequence = order.sequence(deferred.time, deferred.position)
     mappings = merge_mappings(mmaps, session, per_process)
-    has_time = session.counts or any(event.sample_type & SampleType.TIME for event in session.events)
+    has_time = session.is_perf_stat or any(event.sample_type & SampleType.TIME for event in session.events)
     return ProcessHistory(
         sideband=sideband,
         mmaps=mmaps,

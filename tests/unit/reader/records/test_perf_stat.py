@@ -59,7 +59,7 @@ def test_growth_between_rounds(tmp_path: Path, order: str) -> None:
     ]  # fmt: skip
     began = [row for row in rows(found) if row[3] == 1]
     assert began == [(0, 700, -1, 1, 0), (0, 701, -1, 1, 0), (1, 700, -1, 1, 0)]
-    assert found.session.counts and found.sample_count == 0
+    assert found.session.is_perf_stat and found.sample_count == 0
     assert [*found.samples(Want.CHAIN)] == []
 
 
@@ -109,7 +109,7 @@ def test_impossible_numbers_are_bounded(tmp_path: Path) -> None:
 def test_samples_beside_readings_are_a_sampled_recording(tmp_path: Path) -> None:
     events = (replace(EVENTS[0], period=1),)
     found = opened(tmp_path, [Stat(id=10, value=5), StatRound(time=MS), Sample(ip=1)], events=events)
-    assert not found.session.counts and found.sample_count == 1
+    assert not found.session.is_perf_stat and found.sample_count == 1
     assert Counter(len(batch) for batch in found.samples(Want.COUNTS)) == {1: 1}
 
 
