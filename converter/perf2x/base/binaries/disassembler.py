@@ -29,7 +29,8 @@ _JUMPS = {
 }
 # a number at the end of the operands
 _NUMBER = re.compile(r"(?:^|[\s,#])(-?(?:0x[0-9a-f]+|\d+))$")
-# an operand relative to the instruction pointer, in AT&T's syntax (groups 1 to 3: sign, number) or Intel's (4 and 5)
+# An operand relative to the instruction pointer, in AT&T's syntax (groups 1 to 3: sign; number, hexadecimal or decimal)
+# or in Intel's (groups 4 and 5: sign, number).
 _RIP_RELATIVE = re.compile(r"(-?)(?:(0x[0-9a-f]+)|(\d+))?\(%rip\)|\[rip(?: ([+-]) (0x[0-9a-f]+|\d+))?\]")
 
 

@@ -47,7 +47,7 @@ def leaves_stack(functions: GoFunctions, elf: ElfObject, row: int, svma: int) ->
     ``row`` is the function's row in ``functions``, −1 for none; ``svma`` is the lookup address of a return address.
     """
     is_caller = _name(functions, row) in _CALLED_AFTER_SWITCH
-    return is_caller and _CALL_THROUGH_REGISTER.match(elf.code_at(svma - 1, 2)) is not None
+    return is_caller and _CALL_THROUGH_REGISTER.match(elf.bytes_at(svma - 1, 2)) is not None
 
 
 def is_on_any_stack(functions: GoFunctions, elf: ElfObject, row: int, svma: int) -> bool:
@@ -61,7 +61,7 @@ def is_on_any_stack(functions: GoFunctions, elf: ElfObject, row: int, svma: int)
     )
     if function is None:
         return False
-    code_before = elf.code_at(function.entry, min(svma - function.entry, _LONGEST_FUNCTION))
+    code_before = elf.bytes_at(function.entry, min(svma - function.entry, _LONGEST_FUNCTION))
     return code_before.rfind(_SAVES_STACK_POINTER) > code_before.rfind(_RESTORES_STACK_POINTER)
 
 

@@ -138,7 +138,7 @@ class ObjectRules(Struct):
     def _code_bytes(self, svma: int, size: int) -> bytes:
         """Return ``size`` bytes of code, b"" if the file does not have them."""
         try:
-            return self.elf.code_at(svma, size)
+            return self.elf.bytes_at(svma, size)
         except ObjectError:
             return b""
 

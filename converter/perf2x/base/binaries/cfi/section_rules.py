@@ -105,7 +105,7 @@ def _index_by_segment(elf: ElfObject) -> FrameIndex | None:
     cursor = _frame_section(elf, data, header.address, True).cursor(0, len(data))
     cursor.position = 4  # after the version and three encodings; byte 1 is the encoding of .eh_frame's address
     address = cursor.pointer(data[1], header.address) if len(data) > 4 else None
-    if address is None or not (entries := elf.code_at(address, elf.size)):
+    if address is None or not (entries := elf.bytes_at(address, elf.size)):
         raise ObjectError(f"{elf.name}: its .eh_frame_hdr points outside the file")
     frames = _frame_section(elf, entries, address, True)
     index = index_from_header(frames, data, header.address)

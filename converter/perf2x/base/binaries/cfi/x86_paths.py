@@ -131,10 +131,10 @@ def path_ends(code: X86Code, begin: int, extent: tuple[int, int], until: int = -
             svma += instruction.size
             if instruction.opcode in (0xE9, 0xEB):  # jmp
                 svma += instruction.immediate
-                extent = extent if extent[0] <= svma < extent[1] else code.function(svma)
+                extent = extent if extent[0] <= svma < extent[1] else code.function_extent(svma)
             elif instruction.opcode in _CONDITIONAL:
                 target = svma + instruction.immediate
-                target_extent = extent if extent[0] <= target < extent[1] else code.function(target)
+                target_extent = extent if extent[0] <= target < extent[1] else code.function_extent(target)
                 paths.append((target, state.copy(), target_extent))
             else:
                 _apply(instruction, state)

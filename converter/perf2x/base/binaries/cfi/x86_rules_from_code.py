@@ -38,7 +38,7 @@ def rule_by_code(code: X86Code, svma: int, table: RuleTable, *, is_exact: bool) 
     ``is_exact``: ``svma`` is the sampled instruction; otherwise it is a return address, and its function is that of the
     call before it.
     """
-    extent = code.function(svma if is_exact else svma - 1)
+    extent = code.function_extent(svma if is_exact else svma - 1)
     ends = list(islice(path_ends(code, svma, extent), _MAX_PATH_ENDS))
     cfas = {(end.cfa, end.popped) for end in ends}
     cfa, popped = cfas.pop() if len(cfas) == 1 else (None, 0)

@@ -53,18 +53,18 @@ class UnitLines:
         self._ranges = self._sorted_ranges()
 
     def find(self, address: U64) -> SourceLocations:
-        """Return the functions and lines of the sorted addresses."""
+        """Return the functions and lines of the sorted addresses, shape (n,)."""
         result: list[Sequence[FunctionLine]] = [()] * len(address)
         tables, units = self.line_tables(), iter(self.by_unit(address))
         while batch := [*islice(units, _UNITS_PER_PASS)]:
             partial_tables = tables.partial_tables([(unit, address[rows]) for unit, rows in batch])
             for (unit, rows), table in zip(batch, partial_tables, strict=True):
                 try:
-                    chains = self._source_frames(unit, table or tables.whole_table(unit), address[rows])
+                    frames_by_row = self._source_frames(unit, table or tables.whole_table(unit), address[rows])
                 except ObjectError as error:
                     self.report_broken(error)
                     continue
-                for row, frames in zip(rows.tolist(), chains, strict=True):
+                for row, frames in zip(rows.tolist(), frames_by_row, strict=True):
                     result[row] = frames
         return source_locations_of(result)
 
@@ -75,11 +75,12 @@ class UnitLines:
         """
         starts, ends, unit_indexes = self._ranges
         range_row = searchsorted(starts, address, "right") - 1
-        inside = flatnonzero(range_row >= 0)
-        inside = inside[address[inside] < ends[range_row[inside]]]
-        by_index = rows_by(unit_indexes[range_row[inside]])
+        # rows of the addresses that are in a unit: before the end of the last range that begins at or before them
+        in_unit = flatnonzero(range_row >= 0)
+        in_unit = in_unit[address[in_unit] < ends[range_row[in_unit]]]
+        by_index = rows_by(unit_indexes[range_row[in_unit]])
         for unit_index, rows in sorted(by_index, key=lambda pair: self._line_table_offset(pair[0])):
-            yield self._file.units[unit_index], inside[rows]
+            yield self._file.units[unit_index], in_unit[rows]
 
     def line_tables(self) -> LineTables:
         """Return a reader of line tables, for one pass over units."""
@@ -90,17 +91,17 @@ class UnitLines:
 
         Returns None when the split unit's file is missing. Raises ObjectError when the entries were read too often.
         """
-        entries = self._find_split_unit(unit) if unit.dwo_name else unit
-        if entries is not None:
-            entries.file.entry_budget.spend(entries.end - entries.start)
-        return entries
+        entry_unit = self._find_split_unit(unit) if unit.dwo_name else unit
+        if entry_unit is not None:
+            entry_unit.file.entry_budget.spend(entry_unit.end - entry_unit.start)
+        return entry_unit
 
     def _source_frames(self, unit: Unit, table: LineTable, address: U64) -> list[list[FunctionLine]]:
-        """Return the frames of each of the sorted addresses, all of which are in ``unit``; innermost frame first."""
-        entries = self.unit_with_entries(unit)
+        """Return the frames of each of the sorted addresses, which are all in ``unit``; innermost frame first."""
+        entry_unit = self.unit_with_entries(unit)
         file, line, _ = table.find(address)
-        chains = function_chains(entries, address.tolist()) if entries is not None else [[] for _ in address]
-        is_cxx = entries is not None and entries.root.get(c.AT_LANGUAGE, (0, 0))[1] in c.LANGUAGES_CXX
+        chains = function_chains(entry_unit, address.tolist()) if entry_unit is not None else [[] for _ in address]
+        is_cxx = entry_unit is not None and entry_unit.root.get(c.AT_LANGUAGE, (0, 0))[1] in c.LANGUAGES_CXX
         origins = (
             function.origin for chain in chains for function in chain if is_cxx and not function.name.startswith("_Z")
         )
@@ -167,13 +168,13 @@ def unit_ranges(sections: DebugSections) -> dict[int, list[tuple[int, int]]]:
     """
     data, order = sections.aranges, sections.file.byte_order
     found: dict[int, list[tuple[int, int]]] = {}
-    table = 0
+    table = 0  # offset of a unit's table; ``header`` is the offset after unit_length, ``end`` that after the table
     while table + 12 <= len(data):
         length, header, offset_size = initial_length(order, data, table)
         end = header + length
         if end > len(data) or length < 12:
             break
-        version, unit, size = struct.unpack_from(f"{order}H{'Q' if offset_size == 8 else 'I'}B", data, header)
+        version, unit_offset, size = struct.unpack_from(f"{order}H{'Q' if offset_size == 8 else 'I'}B", data, header)
         # the header after unit_length has 2 + offset_size + 1 + 1 bytes; its end is rounded up to pairs of addresses
         first_pair = table + -(-(header + offset_size + 4 - table) // (2 * size or 1)) * (2 * size)
         if version == 2 and size in (4, 8) and first_pair < end:
@@ -181,8 +182,8 @@ def unit_ranges(sections: DebugSections) -> dict[int, list[tuple[int, int]]]:
             pairs = np.frombuffer(data, f"{order}u{size}", count // 2 * 2, first_pair).reshape(-1, 2)
             ranges = [(start, start + length) for start, length in pairs.tolist() if length]
             # offsets are dictionary keys, and a hostile file could choose huge ones whose hashes are all the same
-            if ranges and unit < len(sections.info):
-                found.setdefault(unit, []).extend(ranges)
+            if ranges and unit_offset < len(sections.info):
+                found.setdefault(unit_offset, []).extend(ranges)
         table = end
     return found
 

@@ -171,8 +171,7 @@ class Abbreviation(Frozen):
     tag: int
     has_children: bool
     attributes: tuple[tuple[int, int, int, int], ...]
-    """For each attribute (name, DW_AT_*; form; value of DW_FORM_implicit_const, else 0; size if it is fixed, else 0).
-    """
+    """(name, DW_AT_*; form; value of DW_FORM_implicit_const, else 0; size if it is fixed, else 0) of each attribute."""
     size: int
     """Bytes of an entry after its code; −1 when that varies."""
     steps: tuple[int, ...]
@@ -200,9 +199,8 @@ class Abbreviation(Frozen):
     sibling_jump: tuple[int, ...]
     """(size of the whole entry, offset of the reference to the sibling) for types, and functions without addresses.
 
-    A walk skips these entries with their children. Both numbers include the code, assumed to be
-    one byte. Empty for other tags, for
-    entries that may have addresses or whose size varies, and unless the reference has four bytes.
+    A walk skips these entries with their children. Both numbers include the code, assumed to be one byte. Empty for
+    other tags, for entries that may have addresses or whose size varies, and unless the reference has four bytes.
     """
 
 
@@ -259,6 +257,7 @@ class AbbreviationTable:
             raise
 
     def _parse_up_to(self, wanted_code: int) -> None:
+        """Parse the next abbreviations, up to the one with a code, or to the end of the table (also for −1)."""
         data, table, by_bytes, code = self._data, self._table, self._by_bytes, 0
         while code != wanted_code and not self._is_complete:
             code, begin = uleb128(data, self._next_offset)

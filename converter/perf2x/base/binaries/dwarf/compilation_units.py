@@ -96,7 +96,7 @@ class DebugFile:
 
     @cached_property
     def units(self) -> "list[Unit]":
-        """Units in file order, without type units and unknown versions."""
+        """Units in file order, without those that are skipped (see `_unit`)."""
         return list(self._read_units())
 
     @cached_property
@@ -116,7 +116,8 @@ class DebugFile:
     def unit_of_id(self, dwo_id: int) -> "Unit | None":
         """Return the first unit with that id; None if there is none.
 
-        Units are read in file order, only as far as that unit. Raises ObjectError when a unit before it cannot be read.
+        An id may be in the root entry, so units are read in file order, only as far as that unit. Raises ObjectError
+        when one of them, or the header of any unit, cannot be read.
         """
         key = secret_key(dwo_id)
         self._unindexed = self._unindexed or iter(self.units)
@@ -138,7 +139,7 @@ class DebugFile:
         return ReadBudget("units", len(self.sections.info), times=4)
 
     def _read_units(self) -> "Iterator[Unit]":
-        """Read the headers of all units, and yield the units without type units and unknown versions."""
+        """Read the headers of all units, and yield the units that are not skipped."""
         data, order, start = self.sections.info, self.sections.file.byte_order, 0
         while start + 12 <= len(data):  # twelve bytes have room for a length of either format
             length, version_offset, offset_size = initial_length(order, data, start)
@@ -152,12 +153,12 @@ class DebugFile:
 
 
 def _unit(file: DebugFile, start: int, offset: int, end: int, offset_size: int) -> "Unit | None":
-    """Read a unit's header; None for type units and unknown versions.
+    """Read a unit's header; None for units that are skipped: type units, and unknown versions and address sizes.
 
     ``start`` is the offset of the header, ``offset`` that of the version in it::
 
         version 2 to 4:  unit_length, version, debug_abbrev_offset, address_size
-        version 5:       unit_length, version, unit_type, address_size, debug_abbrev_offset, dwo_id of split types
+        version 5:       unit_length, version, unit_type, address_size, debug_abbrev_offset; skeleton, split: dwo_id
     """
     data, order, word = file.sections.info, file.sections.file.byte_order, "Q" if offset_size == 8 else "I"
     (version,) = struct.unpack_from(order + "H", data, offset)
@@ -252,17 +253,17 @@ class Unit(Struct, dict=True, eq=False):
 
         ``body`` is the offset after the entry's abbreviation code.
         """
-        data, value, found, offset = self.file.sections.info, self.encoding.value, {}, body
+        data, value, decoded, offset = self.file.sections.info, self.encoding.value, {}, body
         order = ENDIAN[self.encoding.byte_order]
         for attribute, form, constant, size in abbreviation.attributes:
             if size:
                 number, offset = int.from_bytes(data[offset : offset + size], order), offset + size
             else:
                 number, offset = value(data, offset, form, constant)
-            found[attribute] = (form, number)
+            decoded[attribute] = (form, number)
         if offset > len(data):
             raise ObjectError("debug info: a reference points outside its section")
-        return abbreviation, found
+        return abbreviation, decoded
 
     def text(self, entry: Attributes, attribute: int) -> str:
         """Return a string attribute of an entry; "" when the entry lacks it, or the string is in a missing file."""
@@ -313,6 +314,7 @@ class Unit(Struct, dict=True, eq=False):
         if low is None or high is None:
             return []
         start = self.address(*low)
+        # DW_AT_high_pc is an address or, since DWARF 4, a length
         is_address = high[0] == c.FORM_ADDR or high[0] in c.INDEXED_ADDRESSES
         end = self.address(*high) if is_address else start + high[1]
         return [(start, end)] if start < end else []
@@ -320,7 +322,7 @@ class Unit(Struct, dict=True, eq=False):
     def _range_list(self, form: int, value: int, is_root: bool) -> Iterator[tuple[int, int]]:
         """Yield the ranges that an entry's DW_AT_ranges refers to.
 
-        ``is_root``: the entry is the root; otherwise one in it.
+        ``is_root``: the entry is the unit's own; otherwise it is one inside the unit.
         """
         linked_unit = self.skeleton or self
         low = linked_unit.root.get(c.AT_LOW_PC)

@@ -60,15 +60,17 @@ def function_chains(unit: Unit, addresses: Sequence[int]) -> list[list[FunctionI
 
     The list of an address in no function is empty. Raises ObjectError when the unit's entries cannot be read.
     """
-    collected = _FunctionChains(unit, addresses)
-    _walk(unit, collected.add, everything=False)
-    missing = [address for address, chain in zip(addresses, collected.chains, strict=True) if not chain]
-    if missing:  # perhaps nested functions: the first walk skipped what is inside functions without addresses
-        nested = _FunctionChains(unit, missing)
-        _walk(unit, nested.add)
-        nested_chains = iter(nested.chains)
-        return [chain or next(nested_chains) for chain in collected.chains]
-    return collected.chains
+    collector = _FunctionChains(unit, addresses)
+    _walk(unit, collector.add, everything=False)
+    missing = [address for address, chain in zip(addresses, collector.chains, strict=True) if not chain]
+    # These may be in nested functions, as in GNU C and Ada: the first walk skips the entries inside a function that
+    # contains none of the addresses.
+    if missing:
+        nested_collector = _FunctionChains(unit, missing)
+        _walk(unit, nested_collector.add)
+        nested_chains = iter(nested_collector.chains)
+        return [chain or next(nested_chains) for chain in collector.chains]
+    return collector.chains
 
 
 class Subprogram(Frozen):
@@ -89,7 +91,7 @@ def subprograms(unit: Unit) -> list[Subprogram]:
     def add(body: int, abbreviation: Abbreviation) -> bool:
         if abbreviation.tag == c.TAG_SUBPROGRAM:
             entry = unit.attributes(abbreviation, body)[1]
-            ranges = [pair for pair in unit.ranges(entry) if pair[0] > 1]
+            ranges = [pair for pair in unit.ranges(entry) if pair[0] > 1]  # 0 and 1: the linker discarded the code
             if ranges:
                 found.append(Subprogram(describe(unit, entry)[0], ranges))
         return True
@@ -205,14 +207,14 @@ class _FunctionChains:
         _, entry = unit.attributes(abbreviation, body)
         function: FunctionInstance | None = None
         for low, high in unit.ranges(entry):
-            rows = range(bisect_left(self._addresses, low), bisect_left(self._addresses, high))
-            self._budget -= len(rows)
+            indexes = range(bisect_left(self._addresses, low), bisect_left(self._addresses, high))
+            self._budget -= len(indexes)
             if self._budget < 0:
                 raise ObjectError(f"{unit.file.name}: debug info has too many functions at one address")
-            for row in rows:
+            for index in indexes:
                 function = function or self._instance(entry)
-                chain = self.chains[row]
-                if abbreviation.tag == c.TAG_SUBPROGRAM:
+                chain = self.chains[index]
+                if abbreviation.tag == c.TAG_SUBPROGRAM:  # a nested function replaces the one around it
                     chain[:] = [function]
                 elif chain and len(chain) < MAX_DEPTH:
                     chain.append(function)

@@ -78,10 +78,10 @@ class LineTable(Frozen):
         row, rows = self._rows_at(address), self.rows
         # only elements that are needed are copied: many units may look up addresses in one large table
         has_row = flatnonzero(row >= 0)
-        found = zeros((3, len(row)))
+        result = zeros((3, len(row)))
         for index, column in enumerate((rows.file, rows.line, rows.discriminator)):
-            found[index, has_row] = column[row[has_row]]
-        return found[0], found[1], found[2]
+            result[index, has_row] = column[row[has_row]]
+        return result[0], result[1], result[2]
 
     def covers(self, address: U64) -> bool:
         """Return whether a row applies to every address."""
@@ -140,15 +140,15 @@ class LineTables:
         for index, part in enumerate(parts):
             if part is not None and len(part[1]) <= _MAX_JOINED_SIZE:
                 programs_of_machine.setdefault(part[0].machine, {})[index] = part[1]
-        rows_of: dict[int, LineRows] = {}
+        rows_by_index: dict[int, LineRows] = {}
         for machine, programs in programs_of_machine.items():
-            rows_of.update(zip(programs, run_line_programs(machine, [*programs.values()]), strict=True))
+            rows_by_index.update(zip(programs, run_line_programs(machine, [*programs.values()]), strict=True))
         for index, (part, (_, address)) in enumerate(zip(parts, lookups, strict=True)):
             if part is None:
                 yield None
             else:
                 header, program = part
-                rows = rows_of.pop(index) if index in rows_of else run_line_program(header.machine, program)
+                rows = rows_by_index.pop(index) if index in rows_by_index else run_line_program(header.machine, program)
                 table = LineTable(header.files, _sorted_rows(rows))
                 yield table if table.covers(address) else None
 
@@ -250,7 +250,10 @@ class _LineProgramHeader:
         return FileNames(self._unit.comp_dir, directories, files, self._text)
 
     def _text(self, form: int, value: int) -> str:
-        """Read a string: of DW_FORM_string from the header itself, of other forms from other sections."""
+        """Read a string: of DW_FORM_string from the header itself, of other forms from other sections.
+
+        The latter are read as attribute 0 of an entry that has only this attribute.
+        """
         is_inline = form == c.FORM_STRING
         return string_at(self._data, value) if is_inline else self._unit.text({0: (form, value)}, 0)
 

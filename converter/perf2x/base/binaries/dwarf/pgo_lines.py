@@ -57,8 +57,8 @@ class CodeLines:
         Functions with the same name become one, with the ranges of all of them.
         """
         ranges: dict[str, Ranges] = {}
-        for _, entries, _ in self._units_at(address):
-            for function in subprograms(entries) if entries is not None else ():
+        for _, entry_unit, _ in self._units_at(address):
+            for function in subprograms(entry_unit) if entry_unit is not None else ():
                 ranges.setdefault(function.name, []).extend(function.ranges)
         return [Subprogram(name, sorted(set(pairs))) for name, pairs in ranges.items()]
 
@@ -70,8 +70,8 @@ class CodeLines:
         """
         starts = [as_uint64([low for low, _ in code])]
         low, high = (as_uint64([pair[side] for pair in sorted(code)]) for side in (0, 1))
-        for table, entries, rows in self._units_at(low):
-            bounds = as_uint64(inlined_bounds(entries) if entries is not None else [])
+        for table, entry_unit, rows in self._units_at(low):
+            bounds = as_uint64(inlined_bounds(entry_unit) if entry_unit is not None else [])
             for changes in (table.rows.address, np.sort(bounds)):
                 first, last = searchsorted(changes, low[rows]), searchsorted(changes, high[rows])
                 starts += [changes[begin:end] for begin, end in zip(first.tolist(), last.tolist(), strict=True)]
@@ -80,10 +80,10 @@ class CodeLines:
     def frames(self, address: U64) -> list[tuple[CodeFrame, ...]]:
         """Return the functions at each of the sorted addresses, outermost first; () where none is known."""
         result: list[tuple[CodeFrame, ...]] = [()] * len(address)
-        for table, entries, rows in self._units_at(address):
-            if entries is not None:
+        for table, entry_unit, rows in self._units_at(address):
+            if entry_unit is not None:
                 _, lines, discriminators = table.find(address[rows])
-                chains = function_chains(entries, address[rows].tolist())
+                chains = function_chains(entry_unit, address[rows].tolist())
                 for row, chain, line, discriminator in zip(
                     rows.tolist(), chains, lines.tolist(), discriminators.tolist(), strict=True
                 ):
@@ -109,11 +109,11 @@ class CodeLines:
         tables = self._lines.line_tables()
         for unit, rows in self._lines.by_unit(address):
             try:
-                table, entries = tables.whole_table(unit), self._lines.unit_with_entries(unit)
+                table, entry_unit = tables.whole_table(unit), self._lines.unit_with_entries(unit)
             except ObjectError as error:
                 self._lines.report_broken(error)
             else:
-                yield table, entries, rows
+                yield table, entry_unit, rows
 
     def _frames(self, chain: list[FunctionInstance], line: int, discriminator: int) -> tuple[CodeFrame, ...]:
         """Return the frames of one address, outermost first.

@@ -28,7 +28,7 @@ class CallSites:
 
     def __init__(self, elf: ElfObject) -> None:
         self._blocks = CodeBlocks(elf)
-        self.may_return_to = lru_cache(MAX_ANSWERS)(partial(_may_return_to, self._blocks, _BY_MACHINE.get(elf.machine)))
+        self.may_return_to = lru_cache(MAX_ANSWERS)(partial(_may_return_to, self._blocks, _CHECKS.get(elf.machine)))
 
 
 def _may_return_to(blocks: CodeBlocks, ends_with_call: Callable[[bytes], bool] | None, svma: int) -> bool:
@@ -42,30 +42,32 @@ def _may_return_to(blocks: CodeBlocks, ends_with_call: Callable[[bytes], bool] |
     try:
         segment = blocks.elf.load_segment_at(svma - 1)
         start = svma if segment is None else max(svma - _MAX_CALL_SIZE, segment.address)
-        before = blocks.read(start, svma)
+        code_before = blocks.read(start, svma)
     except ObjectError:
         return True
     # unknown, too, if bytes are missing, or all are 0: the contents may have been removed
-    return len(before) < svma - start or not any(before) or ends_with_call(before)
+    return len(code_before) < svma - start or not any(code_before) or ends_with_call(code_before)
 
 
-def _ends_with_x86_call(before: bytes) -> bool:
-    if len(before) >= 5 and before[-5] == _CALL_REL32:
+def _ends_with_x86_call(code_before: bytes) -> bool:
+    if len(code_before) >= 5 and code_before[-5] == _CALL_REL32:
         return True
     # the operation, 2 for a call, is in bits 3 to 5 of the byte after the opcode
     return any(
-        len(before) >= size and before[-size] == _GROUP_5 and before[1 - size] >> 3 & 7 == 2 for size in _INDIRECT_SIZES
+        len(code_before) >= size and code_before[-size] == _GROUP_5 and code_before[1 - size] >> 3 & 7 == 2
+        for size in _INDIRECT_SIZES
     )
 
 
-def _ends_with_arm64_call(before: bytes) -> bool:
-    word = int.from_bytes(before[-4:], "little")
+def _ends_with_arm64_call(code_before: bytes) -> bool:
+    word = int.from_bytes(code_before[-4:], "little")
     is_blr = word & 0xFFFFFC1F == 0xD63F0000
     # BL, BLR, or BLRAA and similar ones
     return word >> 26 == 0b100101 or is_blr or word & 0xFEFFF800 == 0xD63F0800
 
 
-_BY_MACHINE: Mapping[str, Callable[[bytes], bool]] = {
+# {machine: function that returns whether bytes end with a call instruction}
+_CHECKS: Mapping[str, Callable[[bytes], bool]] = {
     "EM_X86_64": _ends_with_x86_call,
     "EM_386": _ends_with_x86_call,
     "EM_AARCH64": _ends_with_arm64_call,

@@ -112,7 +112,7 @@ class ElfObject:
         loads = (segment for segment in self.segments if segment.type == "PT_LOAD")
         return next((load for load in loads if load.address <= svma < load.address + load.file_size), None)
 
-    def code_at(self, svma: int, size: int) -> bytes:
+    def bytes_at(self, svma: int, size: int) -> bytes:
         """Return up to ``size`` bytes at an address: fewer at the end of a segment, b"" where no segment has bytes."""
         segment = self.load_segment_at(svma)
         if segment is None:
@@ -233,7 +233,7 @@ def whole_code(elf: ElfObject, start: int, size: int) -> bytes:
     """
     if size > MAX_CODE_SIZE:
         raise ObjectError(f"its code is larger than {MAX_CODE_SIZE >> 20} MiB")
-    code = elf.code_at(start, size)
+    code = elf.bytes_at(start, size)
     if len(code) < size:
         raise ObjectError(f"{elf.name}: it has no code at {start:#x}")
     return code

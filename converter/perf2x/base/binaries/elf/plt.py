@@ -174,8 +174,10 @@ def _got_names(elf: ElfObject, slots: list[int]) -> dict[int, str]:
     symbols, strings = raw_symbols(elf, elf.sections[section.link])
     known_slots = as_uint64([slot for slot in slots if slot >= 0])
     is_named = (rows.symbol > 0) & (rows.symbol < len(symbols)) & np.isin(rows.offset, known_slots)
-    names = symbols["name"][rows.symbol[is_named]]
-    return {int(slot): string_at(strings, int(name)) for slot, name in zip(rows.offset[is_named], names, strict=True)}
+    starts = symbols["name"][rows.symbol[is_named]]  # offsets of the names
+    return {
+        int(slot): string_at(strings, int(start)) for slot, start in zip(rows.offset[is_named], starts, strict=True)
+    }
 
 
 def _got_slot(code: bytes, address: int) -> int:
@@ -183,6 +185,7 @@ def _got_slot(code: bytes, address: int) -> int:
 
     The entry is ``[endbr64] [bnd] jmp *disp(%rip)`` (get_x86_64_plt_disp). Returns −1 for other code.
     """
+    # ``jump`` is the offset of the jmp: after endbr64 (f3 0f 1e fa) and bnd (f2), if they are there
     jump = 4 if code.startswith(b"\xf3\x0f\x1e\xfa") else 0
     jump += code[jump : jump + 1] == b"\xf2"
     if code[jump : jump + 2] != b"\xff\x25" or len(code) < jump + 6:

@@ -30,7 +30,7 @@ class X86Code:
         self.instruction = lru_cache(_MAX_CACHED)(partial(_instruction, CodeBlocks(elf), self.is_64))
         self._extents: tuple[list[int], list[int]] | None = None
 
-    def function(self, svma: int) -> tuple[int, int]:
+    def function_extent(self, svma: int) -> tuple[int, int]:
         """Return the (start, end) of the function at an address, by its symbol; ANYWHERE without a symbol."""
         if self._extents is None:
             self._extents = self._starts_and_ends()
@@ -41,7 +41,7 @@ class X86Code:
     def _starts_and_ends(self) -> tuple[list[int], list[int]]:
         """Return the starts of all functions, ascending, and their ends, from the first symbol table that has any.
 
-        A function whose symbol has no size, as in assembly, ends where the next one begins.
+        A function whose symbol has no size, as in assembly, ends where the next one begins; the last one is then empty.
         """
         for file in self._files:
             for table in (".symtab", ".dynsym"):

@@ -95,4 +95,4 @@ def test_code_ends_with_its_segment_and_the_next_begins_there(address, code) -> 
     """Eight bytes at 0x1000, two of another segment right behind them."""
     text = TinySection(".text", bytes(range(1, 9)), 0x1000, flags=6)
     elf = open_elf(tiny_elf([text, TinySection(".more", b"\x09\x0a", 0x1008, flags=6)]))
-    assert elf.code_at(address, 4) == code
+    assert elf.bytes_at(address, 4) == code
