@@ -1,4 +1,4 @@
-"""The command line: it parses arguments, runs a command, and turns failures into a sentence and an exit code.
+"""The command line: parses arguments, runs a command, and turns failures into a sentence and an exit code.
 
 ``commands/`` has a module for each command, and a folder for commands of two words such as ``fleet query``. Options
 that several commands share are in ``options/``.
@@ -18,7 +18,7 @@ def main() -> None:
 
 @contextlib.contextmanager
 def program_environment() -> Iterator[None]:
-    """Set up the process (streams, signals, memory), then run the body, which is the program.
+    """Set up the process (streams, signals, memory) for a command, which is the body of the ``with`` statement.
 
     A failure of the body is reported in one sentence and ends the process with an exit code.
     """
@@ -50,7 +50,10 @@ def _reduce_garbage_collection() -> None:
 
 
 def _disable_blas_threads() -> None:
-    """Keep numpy's BLAS from starting a thread per core, each with its own memory: perf2x never calls BLAS."""
+    """Keep numpy's BLAS from starting a thread per core, each with its own memory: perf2x never calls BLAS.
+
+    OpenBLAS reads the variable when numpy is imported, so this must come first.
+    """
     import os
 
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,8 +1,8 @@
 """The typer application. It knows the names of all commands, and imports a command only when it is used.
 
-A command is a function that an entry point of the group ``perf2x.commands`` refers to. Its annotations declare the
-options (cli/parameters.py), its docstring is the help. The entry point of a command of two words has a dot instead of
-the space: that of ``perf2x fleet query`` is ``fleet.query``.
+A command is a function that an entry point of the group ``perf2x.commands`` refers to. The annotations of the
+function's parameters declare the command's options (cli/parameters.py), its docstring is the help. Names of entry
+points should not contain spaces, so a dot replaces that of a command of two words: ``fleet.query``.
 """
 
 import functools
@@ -77,8 +77,8 @@ def _docstring_line(entry_point: EntryPoint) -> str:
 class LazyGroup(PlainHelp, TyperGroup):
     """A group of commands that are imported on use, because importing all takes longer than a small conversion.
 
-    The top level, ``perf2x``, is one group; commands of two words with the same first word are another. ``family`` is
-    that word and a space (``"fleet "``); it is empty for the top level.
+    ``perf2x`` itself is such a group, the top level. Commands of two words with the same first word are a family, which
+    is a group, too: ``perf2x fleet``. ``family`` is the first word and a space (``"fleet "``); "" for the top level.
     """
 
     def __init__(self, *, family: str = "", **settings: Any) -> None:
@@ -86,7 +86,7 @@ class LazyGroup(PlainHelp, TyperGroup):
         self._family = family
 
     def help_lines(self) -> Mapping[str, str]:
-        """Return the help line of each command, by name; in a family by its second word."""
+        """Return the help line of each command by its name in this group, which in a family is the second word."""
         return {
             name.removeprefix(self._family): line
             for name, line in _help_lines().items()
@@ -98,9 +98,9 @@ class LazyGroup(PlainHelp, TyperGroup):
         return list(self.help_lines())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command with its help line only, which is enough to list commands and to complete their names.
+        """Return a stand-in for a command that has only its help line; None if there is no such command.
 
-        ``resolve_command`` returns the command itself.
+        That is enough to list commands and to complete their names. ``resolve_command`` returns the command itself.
         """
         return TyperCommand(cmd_name, help=self.help_lines()[cmd_name]) if cmd_name in self.help_lines() else None
 
@@ -129,10 +129,11 @@ class LazyGroup(PlainHelp, TyperGroup):
             return typed, command(name), arguments
         if any(command_name.startswith(f"{name} ") for command_name in commands()):
             text = f"For details: perf2x {name} COMMAND --help"
+            # of the options that precede the command, a family has --help-all, but not --version
             options = [parameter for parameter in self.params if parameter.name == "help_all"]
             settings = {"params": options, "context_settings": CONTEXT_SETTINGS, "rich_markup_mode": None}
             return typed, LazyGroup(name=typed, family=f"{name} ", help=text, **settings), arguments
-        if ctx.resilient_parsing:
+        if ctx.resilient_parsing:  # for shell completion, which must not fail
             return None, None, arguments
         if name == "record":
             raise OptionError(

@@ -1,4 +1,4 @@
-"""Exit codes; every failure but a bug in perf2x becomes one sentence on standard error."""
+"""Turns failures into one sentence on standard error and an exit code; only bugs in perf2x end with a traceback."""
 
 import contextlib
 import errno
@@ -14,24 +14,26 @@ from perf2x.errors import OptionError, Perf2xError, is_out_of_memory
 _EXIT_OK = 0
 EXIT_FAILURE = 1
 """The input cannot be converted, or the output cannot be written."""
-# the options contradict each other or the recording
+# Options are unknown or malformed, or contradict each other or the recording.
 EXIT_USAGE = 2
 EXIT_GATE = 3
-"""Converted, but a quality gate failed (--fail-if-…, --fail-above, --strict)."""
+"""The output was written, but a gate failed (--fail-if, --fail-above, --fail-above-errors, --strict)."""
 # 128 + SIGINT, as shells do.
 _EXIT_INTERRUPTED = 130
 # 128 + SIGTERM, as shells do.
 _EXIT_TERMINATED = 143
 
 _NO_MEMORY = "not enough memory; use fewer processes (--jobs 1), or a part of the recording (--time, --pid)"
-# Errors that leave a file unwritten: full disk, quota, file size limit (ulimit -f), failing device, closed stream.
-# Numbers that the operating system lacks are 0.
+# Numbers of the errors after which output is incomplete: full disk, quota, file size limit (ulimit -f), failing device,
+# closed stream. 0, which is not an error, stands for those that this operating system lacks.
 _UNWRITABLE = frozenset(getattr(errno, name, 0) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "EBADF"))
 
 
 @contextlib.contextmanager
 def report_errors() -> Iterator[None]:
-    """Run the body and flush standard output; if either fails, print a sentence and raise SystemExit.
+    """Run the body of the ``with`` statement and flush standard output.
+
+    If either fails, print a sentence and raise SystemExit.
 
     Exceptions that only a bug can cause pass through, so that their traceback is printed.
     """
@@ -86,10 +88,10 @@ def _exit(code: int, sentence: str = "") -> NoReturn:
 
 
 def _clear_frames(error: BaseException) -> None:
-    """Clear the local variables of the functions that failed: printing the sentence needs memory."""
+    """Free the local variables of the functions that failed, because printing the sentence needs memory."""
     trace = error.__traceback__
     while trace is not None:
-        with contextlib.suppress(RuntimeError):  # a frame that is still executing
+        with contextlib.suppress(RuntimeError):  # a frame that is still executing cannot be cleared
             trace.tb_frame.clear()
         trace = trace.tb_next
 
@@ -101,7 +103,10 @@ def _flush_stdout() -> None:
 
 
 def _os_error_sentence(error: OSError) -> str:
-    """Return the sentence for an error of the operating system; base/files/atomic.py handles those of output files."""
+    """Return the sentence for an error of the operating system.
+
+    Errors of output files do not get here: base/files/atomic.py turns them into OutputError.
+    """
     reason = error.strerror or str(error)
     if error.filename:
         return f"{error.filename}: {reason}"
@@ -109,9 +114,9 @@ def _os_error_sentence(error: OSError) -> str:
 
 
 def ignore_unwritable_stderr() -> None:
-    """Flush standard error; if that fails, discard the rest of its text.
+    """Flush standard error; if that fails, discard what it still buffers.
 
-    Python flushes it at exit, and since Python 3.14 exits with code 120 if that fails.
+    Otherwise, Python would try again at exit and, since Python 3.14, end with exit code 120.
     """
     try:
         if sys.stderr is not None and not sys.stderr.closed:
@@ -121,7 +126,7 @@ def ignore_unwritable_stderr() -> None:
 
 
 def _redirect_to_null(stream: TextIO) -> None:
-    """Let a standard stream write to the null device, because Python flushes it once more at exit."""
+    """Let a standard stream that cannot be written write to the null device: Python flushes it once more at exit."""
     with contextlib.suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())

@@ -27,7 +27,7 @@ def check_gates(flags: GateFlags, has_symbols: bool) -> None:
 
 
 def failed_gates(flags: GateFlags, loaded: "Loaded") -> Iterator[str]:
-    """Yield a sentence for every limit that the recording exceeds, or for which it cannot be judged."""
+    """Yield a sentence for every limit that the recording exceeds, or that cannot be checked for this recording."""
     percentages, limits = quality_percentages(loaded), dict(flags.fail_if)
     for name, description in LIMITS.items():
         if percentages[name] > limits.get(name, 100):
@@ -45,19 +45,20 @@ def failed_gates(flags: GateFlags, loaded: "Loaded") -> Iterator[str]:
 def _replaced_programs(recordings: "Iterable[Loaded]", subject: str, option: str) -> Iterator[str]:
     """Yield a sentence for each recording whose programs were replaced on disk after they were recorded.
 
-    Such programs have no names, so limits on ``subject``, which are those of ``option``, cannot be checked.
+    The functions of such programs have no names, so the limit of ``option`` cannot be checked. ``subject`` is what it
+    limits, for the sentence.
     """
     for loaded in recordings:
         count = loaded.diagnostics.counts.get("objects_replaced")
         if count is not None:
-            change = f"{', '.join(loaded.sources)}: {count.text}, {count.first} first"
-            yield f"{change}, so {subject} cannot be judged ({option})"
+            replaced = f"{', '.join(loaded.sources)}: {count.text}, {count.first} first"
+            yield f"{replaced}, so {subject} cannot be judged ({option})"
 
 
 def unchecked_growth(pair: "RecordingPair", limits: Sequence[object]) -> list[str]:
-    """Return sentences on why limits of growth cannot be checked for a pair of recordings.
+    """Return sentences on why ``limits``, those of growth, cannot be checked for a pair of recordings.
 
-    There are none if there are no ``limits``.
+    Without limits, there are none.
     """
     return [*_replaced_programs((pair.before, pair.after), "changes", "--fail-above")] if limits else []
 
@@ -101,11 +102,12 @@ def _is_github() -> bool:
 
 
 def _print_annotation(level: str, sentence: str) -> None:
-    """Print a sentence on standard error: for GitHub Actions as an annotation, errors for GitLab in red.
+    """Print a sentence on standard error, in the format of the CI system that runs the command.
 
-    ``level`` is ``error`` or ``warning``.
+    In GitHub Actions, it is an annotation of the workflow run; in GitLab, errors are red. ``level`` is ``error`` or
+    ``warning``.
     """
-    if _is_github():
+    if _is_github():  # which decodes percent escapes
         print_message(f"::{level} title=perf2x::{message(sentence).replace('%', '%25')}")
     elif level == "error" and os.environ.get("GITLAB_CI") == "true" and not os.environ.get("NO_COLOR"):
         typer.echo(f"\x1b[1;31mperf2x: {message(sentence)}\x1b[0m", err=True, color=True)

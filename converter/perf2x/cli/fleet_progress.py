@@ -1,4 +1,4 @@
-"""Progress of a command on a dataset: a line that is rewritten on a terminal, or one every 15 s in a log."""
+"""Shows the progress of a command on a dataset: on a terminal in one line that is rewritten, in a log every 15 s."""
 
 import sys
 import time
@@ -17,7 +17,7 @@ _LOG_INTERVAL_S = 15.0
 
 
 class FleetProgress:
-    """Prints totals with the rate and an estimate of the remaining time.
+    """Prints how much is done, the rate, and an estimate of the remaining time.
 
     ``things`` is what is counted, in the plural: ``recordings``.
     """
@@ -28,7 +28,7 @@ class FleetProgress:
         self._start = self._last = time.monotonic()
 
     def __call__(self, totals: "TaskTotals") -> None:
-        """Print progress, unless the last line is too recent."""
+        """Print the totals so far, unless a line was printed just before."""
         now = time.monotonic()
         interval = 0.2 if self._is_terminal else _LOG_INTERVAL_S  # in seconds
         if self._quiet or now - self._last < interval:
@@ -36,6 +36,7 @@ class FleetProgress:
         self._last = now
         line = progress_line(totals, now - self._start, self._things)
         if self._is_terminal:
+            # go to the beginning of the line, and erase the line
             typer.echo(f"\r\x1b[K{line}", err=True, nl=False)
         else:
             print_message(line)
@@ -49,7 +50,7 @@ class FleetProgress:
 def progress_line(totals: "TaskTotals", seconds: float, things: str) -> str:
     """Return a line such as ``120 of 1,000 recordings, 12.0/s, 73 s left, 2 errors``.
 
-    It has an estimate of the remaining time once a tenth is done.
+    ``seconds`` is the time since the start. The remaining time is estimated once a tenth is done.
     """
     rate = totals.done / seconds if seconds > 0 else 0.0
     parts = [f"{totals.done:,} of {totals.total:,} {things}", f"{rate:.1f}/s"]

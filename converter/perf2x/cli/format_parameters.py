@@ -1,8 +1,7 @@
-"""The options of an output format on the command line of a command that writes it.
+"""Adds the options of the chosen output format to the command line of ``perf2x convert``.
 
-A format is a struct (model/plugin_options.py). A field whose Setting has names becomes an option of the command when
-the format is chosen with ``--to`` or by the suffix of ``-o``. ``--set NAME=VALUE`` sets every other field with a
-Setting.
+A format is a struct (model/plugin_options.py). Once the format is chosen, with ``--to`` or by the suffix of ``-o``, its
+fields whose Setting has names become options of the command. ``--set NAME=VALUE`` sets any other field with a Setting.
 """
 
 from collections.abc import Sequence
@@ -19,13 +18,14 @@ _TYPED_VALUES = "perf2x.format_options"  # key in Context.meta: typed values by 
 
 
 def parameters_of_format(command: Any, context: Any, arguments: Sequence[str]) -> list[Any]:
-    """Return the additional parameters of a command for the output format that its arguments choose.
+    """Return the options of the output format that a command's arguments choose, as parameters for the command.
 
-    There are none if the format does not exist. The typed values of these parameters are not passed to the command; it
-    gets them from ``typed_format_options``.
+    There are none if the format does not exist, and none for options that the command has itself. The command's
+    function does not receive their values as arguments: it gets them from ``typed_format_options``.
     """
     from perf2x.kernel.registry import load_emitter
 
+    # a first pass over the arguments, only for --to and -o: options of the format are still unknown
     parser = command.make_parser(context)
     parser.ignore_unknown_options = True
     typed_options, _, _ = parser.parse_args(list(arguments))
@@ -44,12 +44,12 @@ def parameters_of_format(command: Any, context: Any, arguments: Sequence[str]) -
     parameters = make_unparsed_command(name, lambda: None, signature).params
     for parameter in parameters:
         parameter.expose_value = False
-        parameter.callback = lambda _, typed, value: typed_values.update({typed.name: value} if value else {})
+        parameter.callback = lambda _, itself, value: typed_values.update({itself.name: value} if value else {})
     return list(parameters)
 
 
 def typed_format_options(context: Any) -> dict[str, object]:
-    """Return the typed values of the parameters of the output format, by field of the format."""
+    """Return what was typed for the options of the output format, by field of the format."""
     values: dict[str, object] = context.meta.get(_TYPED_VALUES, {})
     return values
 

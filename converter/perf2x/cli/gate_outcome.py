@@ -1,6 +1,6 @@
-"""The verdict of ``report`` and ``diff`` for a CI job, from limits on the recording's quality and on growth.
+"""The verdict of ``report`` and ``diff`` for a CI job: whether limits on a recording's quality and on growth are met.
 
-It comes first in their output: one word, such as passed or failed, and the reasons.
+The verdict comes first in the output: the outcome in a word or a few, such as passed or failed, then the reasons.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from perf2x.tools.diff.changes import Comparison
 
 _TOO_FEW = "too few samples to judge"
-# A comparison needs this many samples: they distinguish growth of the total by 31 % from noise.
+# A comparison needs this many samples on each side: they distinguish growth of the total by 31 % from noise.
 _MIN_SAMPLES = 100
 
 
@@ -39,9 +39,9 @@ class Verdict(Frozen):
     def combine(
         cls, flags: "ComparisonFlags", quality: list[str], growth: "GateVerdict | None", comparison: "Comparison"
     ) -> "Verdict":
-        """Return the verdict from the outcome of both kinds of limits.
+        """Return the verdict on both kinds of limits: those on quality and those on growth (``flags``).
 
-        ``quality`` has a sentence for each limit on quality that the recording exceeds, ``growth`` the outcome of
+        ``quality`` has a sentence for each limit on quality that the recording exceeds; ``growth`` is the outcome of
         ``--fail-above``. Without an earlier recording, ``growth`` is None, and ``comparison`` compares the recording
         with itself.
         """
@@ -61,7 +61,7 @@ class Verdict(Frozen):
             text += f"; the total changed by {change}"
         return cls("passed", [text], notes)
 
-    def end(self) -> None:
+    def exit_or_warn(self) -> None:
         """Print what failed and exit with code 3; warn if there are too few samples; otherwise do nothing."""
         if self.outcome in ("failed", "unreliable"):
             exit_for_failed_gates(self.reasons)
@@ -88,7 +88,8 @@ class Verdict(Frozen):
 def _sample_shortage(comparison: "Comparison") -> Iterator[str]:
     """Yield a sentence if a recording has too few samples; if both have, only on the later one.
 
-    A total without samples is that of perf stat's counts, which have no sampling noise, so it is always enough.
+    A recording with costs but without samples is one of perf stat. Its counts have no sampling noise, so they are
+    always enough.
     """
     for side, name in ((comparison.after, "the recording"), (comparison.before, "the earlier recording")):
         if side.samples < _MIN_SAMPLES and (side.samples or not side.cost):

@@ -14,8 +14,8 @@ from perf2x.cli.typed_options import as_typed, option_of
 from perf2x.cli.usage_errors import UsageError, report_usage_errors, takes_format
 
 CONTEXT_SETTINGS = {"help_option_names": ["--help", "-h"], "max_content_width": 100}
-# Keys of ``Context.meta``, typer's store for the parsing of one command line. They hold whether ``--help-all`` was
-# typed, the parameters of the output format, and, until those are added, the command's arguments as typed.
+# Keys of ``Context.meta``, typer's store for the parsing of one command line. In this order, their values are: whether
+# ``--help-all`` was typed; the parameters of the output format, once added; the typed arguments, until these are added.
 _ALL, _OF_FORMAT, _ARGUMENTS = "perf2x.help_all", "perf2x.of_format", "perf2x.arguments"
 
 
@@ -26,11 +26,11 @@ class PlainHelp:
     """Names of parameters that only ``--help-all`` shows."""
 
     def help_lines(self) -> Mapping[str, str]:
-        """Return a line of help for each command of a group, by name; empty for a command, which has none below it."""
+        """Return a line of help for each command of a group, by name; an empty mapping for a command itself."""
         return {}
 
     def format_options(self: Any, ctx: Any, formatter: Any) -> None:
-        """Write the parameters below the headings of their panels; then, for a group, its commands."""
+        """Write the parameters, each under the heading of its panel; then, for a group, its commands."""
         panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
         for parameter in self.get_params(ctx):
             row = parameter.get_help_record(ctx)
@@ -61,8 +61,8 @@ class HelpfulCommand(PlainHelp, TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Parse the command's arguments.
 
-        Options of the output format (``--to``) are added only if the arguments cannot be parsed without them, or if
-        ``--help-all`` shows them, because that takes an import of the format.
+        Adding the options of the output format (``--to``) takes an import of the format. So they are added only if the
+        arguments cannot be parsed without them, or if ``--help-all`` shows them.
         """
         with report_usage_errors(ctx):
             if takes_format(self):
@@ -74,14 +74,14 @@ class HelpfulCommand(PlainHelp, TyperCommand):
             return super().parse_args(ctx, args)
 
     def _add_options_of_format(self, ctx: Any) -> None:
-        """Add the options of the output format to the command's parameters, unless that was done."""
+        """Add the options of the output format to the command's parameters, unless that was done before."""
         from perf2x.cli.format_parameters import parameters_of_format
 
         if _ARGUMENTS in ctx.meta:
             ctx.meta[_OF_FORMAT] = parameters_of_format(self, ctx, ctx.meta.pop(_ARGUMENTS))
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. Errors that name a setting of the library name the option on the command line instead."""
+        """Run the command. Where an error names a setting of the library, replace it by the option that was typed."""
 
         def option_name(setting: str) -> str:
             self._add_options_of_format(ctx)

@@ -1,14 +1,14 @@
-"""Makes a command's options from the annotations of its parameters, and calls it with structs of the typed values.
+"""Makes a command of a function: its parameters' annotations declare the options, and it gets the typed values.
 
 ::
 
     def top(inputs: Inputs = (), *, row_flags: RowFlags, load_options: Annotated[LoadOptions, Hidden("names")]) -> None:
         options = load_options.but(**row_flags.load_option_fields())
 
-A parameter is one option (its annotation has a ``Setting``), or a struct with an option for each field that has a
-Setting. ``make_command`` expands structs to options on the command line; after parsing, ``make_struct`` makes the
-structs from the typed values. Marks in the annotation, such as ``Hidden``, change which options of a struct the command
-has.
+A parameter of the function is one option (its annotation has a ``Setting``), or a struct with an option for each field
+that has a Setting. ``make_command`` expands structs to options on the command line; after parsing, ``make_struct``
+makes the structs from the typed values. Marks in the annotation, such as ``Hidden``, change which options of a struct
+the command has.
 
 typer only splits the command line. Values are parsed here, as their settings declare: typer would make a pydantic model
 of each parameter, used or not, which takes longer than a small conversion, and its messages change between versions.
@@ -35,7 +35,10 @@ OptionStruct = TypeVar("OptionStruct", bound=Struct)
 
 
 class FieldMark:
-    """Base of marks that select fields of a struct: by name, or all fields that another struct has, too."""
+    """Base of marks that select options of a struct by the names of their fields.
+
+    ``Without(Grouping, "anonymize")`` selects every option that is a field of Grouping, and the option ``anonymize``.
+    """
 
     def __init__(self, *selected: str | type[Struct]) -> None:
         self.fields = {
@@ -44,17 +47,17 @@ class FieldMark:
 
 
 class Without(FieldMark):
-    """The command lacks these options; their fields have the defaults."""
+    """The command lacks these options; their fields keep the defaults."""
 
 
 class Only(FieldMark):
-    """The command lacks all other options."""
+    """The command has only these options of the struct."""
 
 
 class Honouring(FieldMark):
-    """The command supports options whose ``Setting.group`` is one of these; without this mark, one of ``FINISHED``.
+    """The command has options of these groups (``Setting.group``), and those without a group.
 
-    Here the names are those of groups of options, not of fields.
+    This mark takes names of groups instead of fields. Without it, the groups are those in ``FINISHED``.
     """
 
 
@@ -64,6 +67,7 @@ class Hidden(FieldMark):
 
 def parameter_of(setting: Setting) -> inspect.Parameter:
     """Return the function parameter from which typer makes the option (or argument) of a setting."""
+    # the type for typer, which only needs to know how many values the option takes
     kind: Any = bool if setting.kind is bool else list[str] if setting.is_many else str
     is_choice = setting.values and not setting.is_many
     default = setting.default if setting.typed_default is ... else setting.typed_default
@@ -87,11 +91,11 @@ def parameter_of(setting: Setting) -> inspect.Parameter:
 
 
 def _field_values(setting: Setting, value: Any) -> Mapping[str, Any]:
-    """Parse a typed value; return values by field name, of several fields if the setting's ``read`` yields a mapping.
+    """Parse a typed value; return values by field name: usually of one field, but ``Setting.read`` may yield several.
 
     ``value`` is what was typed: a text, several texts of a repeatable option, or True or False for a switch. None
-    stands for an option that was not typed; then its environment variable counts, and without that, the result is
-    empty. Raises SettingError.
+    means that the option was not typed. Then the words in its environment variable are the value; without a variable,
+    the result is empty. Raises SettingError.
     """
     if value is None and setting.variable:
         value = os.environ.get(setting.variable, "").split() or None
@@ -101,8 +105,8 @@ def _field_values(setting: Setting, value: Any) -> Mapping[str, Any]:
 def make_struct(kind: type[OptionStruct], typed: Mapping[str, Any]) -> OptionStruct:
     """Make a struct of options, and the structs nested in it, from typed values by name. Raises SettingError.
 
-    The value None stands for an option that was not typed. A nested struct becomes None if its ``--no-`` switch was
-    typed. One that has no such switch keeps its default in ``kind`` unless one of its options was typed.
+    The value None means that an option was not typed. A nested struct becomes None if its ``--no-`` switch was typed.
+    A nested struct without such a switch keeps its default in ``kind`` unless one of its options was typed.
     """
     values: dict[str, Any] = {}
     settings, hints = settings_in(kind), hints_of(kind)
@@ -135,7 +139,7 @@ def _settings_of_struct(kind: type[Struct]) -> Iterator[Setting]:
 
 
 def _settings_of_parameter(parameter: inspect.Parameter) -> Iterator[Setting]:
-    """Yield the setting of a parameter, or those settings of its struct that the marks in its annotation leave."""
+    """Yield the setting of a parameter, or those of its struct, without what the marks in its annotation exclude."""
     hint, marks = parameter.annotation, getattr(parameter.annotation, "__metadata__", ())
     single, struct = setting_of(hint, parameter.name, parameter.default), struct_in(hint)
     left_out, hidden, only, honoured = (
@@ -149,7 +153,7 @@ def _settings_of_parameter(parameter: inspect.Parameter) -> Iterator[Setting]:
 
 
 def _option_for_argument(argument: Setting) -> inspect.Parameter:
-    """Return the hidden, repeatable option by which an argument can be given, too: ``--input``, as in perf."""
+    """Return a hidden, repeatable option by which an argument can also be given: ``--input``, as in perf."""
     option = typer.Option(*argument.names, hidden=True)
     return inspect.Parameter(
         f"{argument.name}_by_name",
@@ -160,7 +164,7 @@ def _option_for_argument(argument: Setting) -> inspect.Parameter:
 
 
 def _pop_typed(setting: Setting, typed: dict[str, Any]) -> Any:
-    """Remove the typed value of a setting from ``typed`` and return it, whether it was given by position or by name.
+    """Remove the typed value of a setting from ``typed`` and return it, whether it was typed by position or by name.
 
     Raises OptionError if an argument that takes one value has several, by position and by name together.
     """
@@ -174,8 +178,8 @@ def _pop_typed(setting: Setting, typed: dict[str, Any]) -> Any:
 
 
 def make_command(name: str, function: Callable[..., None]) -> Any:
-    """Make a typer command that calls ``function``; its docstring is the help, with examples after a ``::``."""
-    # by parameter of the function: its struct, None for a single option, and the settings of its options
+    """Make a typer command that calls ``function``, whose docstring is the help, with examples after a ``::``."""
+    # by parameter of the function: its struct (None if it is a single option), and the settings of its options
     declared: dict[str, tuple[type[Struct] | None, list[Setting]]] = {}
     parameters: list[inspect.Parameter] = []  # those of the command: one for each option
     for parameter in inspect.signature(function).parameters.values():
@@ -206,7 +210,7 @@ def make_command(name: str, function: Callable[..., None]) -> Any:
     help_text = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
     command = make_unparsed_command(name, run, parameters, cls=HelpfulCommand, help=help_text, epilog=dedent(examples))
     command.rare = {setting.name for _, settings in declared.values() for setting in settings if setting.rare}
-    command.params[-1].hidden = not command.rare  # --help-all, if --help shows everything
+    command.params[-1].hidden = not command.rare  # hide --help-all if --help shows everything
     return command
 
 

@@ -1,7 +1,7 @@
-"""Parameters whose values stay as typed (cli/parameters.py parses them), and whose help shows no Python type.
+"""Keeps typer from converting values, which cli/parameters.py parses, and from showing Python types in the help.
 
-typer would make a pydantic model of each parameter, given or not: that takes longer than a small conversion, and its
-messages change between versions.
+typer would make a pydantic model of each parameter, typed or not: that takes longer than a small conversion, and
+pydantic's messages change between versions.
 """
 
 from functools import partial
@@ -13,10 +13,10 @@ from perf2x.errors import OptionError
 def leave_as_typed(parameters: list[Any]) -> list[Any]:
     """Patch typer's parameters so that their values stay as typed; return the same list.
 
-    The values are texts, tuples of texts, and for switches whether they were typed.
+    A value is then a text, a tuple of texts, or for a switch whether it was typed.
     """
     for parameter in parameters:
-        if not isinstance(parameter.process_value, partial):  # a partial: the parameter has been patched already
+        if not isinstance(parameter.process_value, partial):  # otherwise it has been patched already
             parameter.process_value = partial(_process_value, parameter)
             if parameter.param_type_name == "argument":
                 parameter.get_usage_pieces = partial(_usage_pieces, parameter)
@@ -25,15 +25,18 @@ def leave_as_typed(parameters: list[Any]) -> list[Any]:
 
 
 def _usage_pieces(parameter: Any, ctx: Any) -> list[str]:
-    """Return an argument as the usage line shows it: ``FILE``, ``[FILE]`` if optional, ``[FILE]...`` if repeatable."""
+    """Return an argument as the usage line shows it: ``FILE``, ``[FILE]`` if optional, ``[FILE]...`` if repeatable.
+
+    ``nargs``, the number of values, is −1 for a repeatable argument.
+    """
     text = parameter.metavar if parameter.required else f"[{parameter.metavar}]"
     return [text + "..." * (parameter.nargs < 0)]
 
 
 def _process_value(parameter: Any, ctx: Any, value: Any) -> Any:
-    """Return the value of a parameter as typed, or what its callback makes of it.
+    """Return the value of a parameter as typed, or what the parameter's callback makes of it.
 
-    Raises OptionError if it is required and missing.
+    Raises OptionError if the parameter is required and missing.
     """
     if parameter.required and value in (None, ()):
         name = parameter.metavar if parameter.param_type_name == "argument" else parameter.opts[0]

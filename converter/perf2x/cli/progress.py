@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from perf2x.kernel.load_result import Loaded
 
 listener: "Progress | None" = None
-"""If set, receives all progress, and no bar is drawn; the page of ``perf2x web`` sets it."""
-# Seconds before the bar appears, so that it does not flicker during short work.
+"""A callback that receives all progress; while it is set, no bar is drawn. The page of ``perf2x web`` sets it."""
+# Seconds before the bar appears, so that there is none for short work.
 _BAR_DELAY_S = 0.7
 # Seconds between two drawings of the bar.
 _REDRAW_INTERVAL_S = 0.1
@@ -22,10 +22,9 @@ _REDRAW_INTERVAL_S = 0.1
 
 @contextlib.contextmanager
 def progress_bar(quiet: bool) -> "Iterator[Progress | None]":
-    """Provide the callback that receives progress.
+    """Provide the callback that receives progress: the listener, if there is one; otherwise one that draws a bar.
 
-    It is the listener, if there is one; otherwise a function that draws a bar during long work. Without a listener, it
-    is None if standard error is not a terminal, or if ``quiet``.
+    Without a listener, it is None if standard error is not a terminal, or if ``quiet``: nothing is shown.
     """
     if listener is not None or quiet or not sys.stderr.isatty():
         yield listener
@@ -51,7 +50,7 @@ class _DelayedBar:
     def __init__(self) -> None:
         self._next_draw = time.monotonic() + _BAR_DELAY_S
         self._bar: ProgressBar | None = None
-        self._tasks: dict[str, int] = {}  # rich's task of each stage
+        self._tasks: dict[str, int] = {}  # the number of rich's task for each stage
 
     def update(self, stage: str, done: int, total: int) -> None:
         """Show that ``done`` of ``total`` units of a stage are finished; ``total`` is 0 if it is unknown."""

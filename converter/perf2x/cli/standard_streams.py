@@ -4,16 +4,16 @@ import contextlib
 import os
 import sys
 
-# Name of each stream, flags to open the null device with, and mode of the file object, by descriptor. The flags are the
-# wrong way round for input and output, so that using them fails, as on a closed descriptor. Standard error can be
-# written, and discards messages.
+# For the descriptors 0, 1 and 2: name of the stream, flags to open the null device with, and mode of the file object.
+# Standard input is opened for writing and standard output for reading, so that using them fails, as it does on a closed
+# descriptor. Standard error is opened for writing, and discards messages.
 _STREAMS = (("stdin", os.O_WRONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w"))
 
 
 def open_standard_streams() -> None:
     """Open the null device for each closed stream.
 
-    Otherwise, the next file that is opened would get the stream's descriptor, and for example receive messages.
+    Otherwise, the next file that perf2x opens would get the stream's descriptor, and messages might be written to it.
     """
     for descriptor, (name, flags, mode) in enumerate(_STREAMS):
         if getattr(sys, name) is None:

@@ -11,8 +11,8 @@ from typing import Any
 
 from perf2x.errors import Perf2xError
 
-# For settings whose option has another name: the name of the option, and a space and its value if that matters. The
-# setting ``latency``, for example, is turned on by ``--value latency``.
+# For settings whose option has another name: the name of the option's parameter; then a space and a value, if only this
+# value turns the setting on. The setting ``latency``, for example, is turned on by ``--value latency``.
 _OPTION_NAMES = {
     "latency": "value latency",
     "data_objects": "by data-object",
@@ -34,15 +34,16 @@ def as_typed(option_name: Callable[[str], str]) -> Iterator[None]:
         error.args = tuple(option_name(part) if index % 2 else part for index, part in enumerate(error.args))
         match error.args:
             case before, name, after if re.match("--(?!set )", name):
-                error.args = before, name, re.sub("^=", " ", after)  # --limit 5; but --set NAME=5
+                # "limit=5: …" becomes "--limit 5: …", but "width=5: …" of a format "--set width=5: …"
+                error.args = before, name, re.sub("^=", " ", after)
         raise
 
 
 def option_of(parameters: Iterable[Any], setting: str) -> str:
     """Return the option for a setting, such as ``--pid`` for ``filters.pids``.
 
-    ``parameters`` are those of the command. If none of them is for the setting, or ``setting`` is an option already, it
-    is returned unchanged. A switch that is on by default is named by its negative form, ``--no-inline``.
+    ``parameters`` are those of the command. ``setting`` is returned unchanged if none of them is its option, or if it
+    is an option already. A switch with two forms is named by the negative one, ``--no-inline``.
     """
     if setting.startswith("--"):
         return setting

@@ -14,7 +14,7 @@ from perf2x.errors import OptionError
 UsageError: Any = typer.BadParameter.__base__
 """Base class of typer's usage errors; typer does not export it."""
 
-# Options of other commands or of perf, and what to suggest in their place: those that the command has.
+# Options of other commands or of perf, and options to suggest in their place, if the command has these.
 _SIMILAR_OPTIONS = {
     "--format": ("--to",),
     "--to": ("--format",),
@@ -41,11 +41,14 @@ def report_usage_errors(context: Any) -> Iterator[None]:
 
 
 def _sentence(error: Any, context: Any) -> str:
-    """Return a sentence on a usage error, and the command whose help says more."""
+    """Return a sentence on a usage error, with the command whose help says more in parentheses.
+
+    What is wrong can be seen only from attributes and messages of typer's error.
+    """
     option = getattr(error, "option_name", "")
     if hasattr(error, "possibilities"):  # NoSuchOption
         text = f"there is no option {option}{_suggestion(option, context)}"
-    elif option:
+    elif option:  # one that needs a value and has none, or a switch that has one
         how_to_turn_off = "".join(
             f"; {name} turns it off"
             for parameter in context.command.params
@@ -60,12 +63,15 @@ def _sentence(error: Any, context: Any) -> str:
 
 
 def takes_format(command: Any) -> bool:
-    """Return whether a command takes options of the output format. Such a command has ``--set``."""
+    """Return whether a command also takes the options of its output format; these commands have ``--set``."""
     return any("--set" in parameter.opts for parameter in command.params)
 
 
 def _suggestion(option: str, context: Any) -> str:
-    """Return the end of a sentence with a suggestion: a synonym, an option of another format, else a similar option."""
+    """Return the end of a sentence on an unknown option, with a suggestion; "" if there is none.
+
+    It suggests synonyms, otherwise formats that have the option, otherwise options with similar names.
+    """
     from perf2x.cli.format_parameters import options_of_formats
 
     command = context.command

@@ -1,7 +1,7 @@
 """The tools of ``perf2x mcp``: each answers a question about a recording with the text that a command prints.
 
-Answers are limited in size, and questions to files in given folders. The docstrings of the tools are their descriptions
-for the language model.
+The size of answers is limited, and questions may be only about files in given folders. The docstrings of the tools are
+their descriptions for the language model.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ MAX_BYTES = 20_000
 """Maximum size of an answer in bytes, about 5,000 tokens."""
 # The largest number of rows that a question may ask for.
 _MOST_ROWS = 200
-# Maximum number of functions whose callers are listed at once.
+# Maximum number of functions whose callers are listed at once; each takes a pass over the call tree.
 _MOST_FUNCTIONS = 63
 _BYTES_PER_TOKEN = 4
 _CONFIDENCE = 0.95  # of the intervals of changes
@@ -39,7 +39,7 @@ By = Literal["function", "object", "thread"]
 
 
 class AgentTools:
-    """Answers questions about files in the given folders. Raises Perf2xError for questions without an answer."""
+    """Answers questions about files in allowed folders. Raises Perf2xError for questions without an answer."""
 
     def __init__(self, files: AllowedFolders, options: LoadOptions, source_dirs: tuple[Path, ...]) -> None:
         self._files = files
@@ -159,12 +159,15 @@ class AgentTools:
         return self._load(path, (status.st_mtime_ns, status.st_size, status.st_ino), listings)
 
     def _load_file(self, path: Path, _version: tuple[int, int, int], listings: ListingOptions | None) -> Loaded:
-        """Load a recording. ``_version`` is part of the cache's key: a changed file has another one."""
+        """Load a recording. ``_version`` distinguishes changed files with the same path in the cache of ``_load``."""
         return load(str(path), self._options.but(listings=listings))
 
 
 def _caller_lines(profile: Profile, name: str, object_name: str, rows: Sequence[Caller], limit: int) -> Iterator[str]:
-    """Yield a heading with the total of a function, and a table of its first ``limit`` callers."""
+    """Yield a heading with the total cost of a function, and a table of its ``limit`` costliest callers.
+
+    ``rows`` are all callers, costliest first.
+    """
     unit, total = profile.events[profile.default_event].unit, sum(row.value for row in rows)
     in_object = f" ({plain(object_name)})" if object_name else ""
     yield f"{plain(name)}{in_object}: total {format_amount(total, unit)}, {plural(len(rows), 'caller')}"
@@ -187,6 +190,6 @@ def _checked_limit(limit: int) -> int:
 
 
 def _answer(lines: Iterable[str]) -> str:
-    """Return the lines that fit into an answer, the number of lines left out, and the size of the answer in tokens."""
+    """Return the text of an answer: the lines that fit, how many were left out, and the size of the text in tokens."""
     text = "\n".join(first_lines(lines, MAX_BYTES))
     return f"{text}\n(about {-(-len(text.encode()) // _BYTES_PER_TOKEN):,} tokens)"

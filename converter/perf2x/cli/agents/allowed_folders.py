@@ -1,4 +1,4 @@
-"""Restricts questions to files in the folders that were given on the command line; no link leads out of them."""
+"""Restricts questions to files in the folders given on the command line; links that lead out of them are refused."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,9 +17,10 @@ class AllowedFolders:
         self._folders = [Path(folder).resolve() for folder in folders]
 
     def find(self, name: str, *, folder: bool = False) -> Path:
-        """Return the path of a file or folder with links resolved; with ``folder``, only that of a folder.
+        """Return the path of a file or folder with links resolved; with ``folder``, files do not count.
 
-        Raises OptionError if there is none, if it is outside the folders, and for a folder with links to the outside.
+        Raises OptionError if nothing of that name exists, if it is outside the allowed folders, and for a folder that
+        contains a link to the outside.
         """
         candidates = [path for allowed in self._folders if (path := self._resolved(Path(allowed, name))) is not None]
         if not candidates:
@@ -34,11 +35,11 @@ class AllowedFolders:
         return found
 
     def _resolved(self, path: Path) -> Path | None:
-        """Return the path with links resolved; None if that is outside the folders, or cannot be done."""
+        """Return the path with links resolved; None if it leads out of the allowed folders, or cannot be resolved."""
         try:
             resolved = path.resolve()
-            resolved.lstat()  # raises the errors that resolve() leaves out
-        except FileNotFoundError:  # a path inside the folders gets an error of its own
+            resolved.lstat()  # raises errors that resolve() ignores
+        except FileNotFoundError:  # not an error here: find() reports it, if the path is inside the folders
             pass
         except (OSError, RuntimeError, ValueError):  # too long, a loop of links, an invalid character
             return None

@@ -1,4 +1,4 @@
-"""Offers the tools of agent_tools.py over the Model Context Protocol, by its official SDK (the extra ``mcp``)."""
+"""Offers the tools of agent_tools.py over the Model Context Protocol, with its official SDK (the extra ``mcp``)."""
 
 import functools
 from collections.abc import Callable
@@ -39,7 +39,10 @@ def make_server(tools: AgentTools) -> "MCPServer":
 def _with_short_errors(
     tool: Callable[..., str], one_at_a_time: Lock, error_class: type[Exception]
 ) -> Callable[..., str]:
-    """Wrap a tool: it answers one question at a time, and raises ``error_class`` with a sentence for any error."""
+    """Wrap a tool so that a failure, unless it is a bug, becomes ``error_class`` with a sentence.
+
+    All tools share the lock ``one_at_a_time``, so that only one question is answered at a time.
+    """
 
     @functools.wraps(tool)
     def answer(**arguments: object) -> str:

@@ -1,1 +1,1 @@
-"""The commands, a module for each: the function's parameters are its options, its docstring is its help."""
+"""The commands, a module for each: a function whose parameters are the options, and whose docstring is the help."""

@@ -57,15 +57,16 @@ def annotate(
     sources = existing_inputs(inputs)
     if columns and value != "period":
         raise SettingError("", "columns", " shows counts of events; leave out ", "value")
-    typed = load_options.of(ListingSettings).listings or ListingOptions()
-    has_lines = typed.as_recorded or not typed.assembly  # --assembly alone shows instructions without source lines
-    listing_options = replace(typed, function=function, source=has_lines, columns=columns, value=value)
+    typed_options = load_options.of(ListingSettings).listings or ListingOptions()
+    # source lines are shown unless --assembly was typed without --source (as_recorded)
+    has_lines = typed_options.as_recorded or not typed_options.assembly
+    listing_options = replace(typed_options, function=function, source=has_lines, columns=columns, value=value)
     options = load_options.but(listings=listing_options, keep_other_events=bool(columns))
     try:
         loaded = load_with_progress(sources, options, quiet)
     except SeveralFunctionsError as error:
         for name, cost in islice(error.candidates.items(), 10):
-            # the same command with the full name, to be copied
+            # print the cost of each candidate, and the same command with its full name, for the user to copy
             arguments = (name if argument == function else argument for argument in sys.argv[1:])
             print_message(f"{cost:>7}  perf2x {shlex.join(arguments)}")
         raise

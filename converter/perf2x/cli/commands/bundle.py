@@ -84,7 +84,7 @@ def bundle(
 
 @contextlib.contextmanager
 def _as_file(source: str) -> Iterator[Path]:
-    """Provide the path of the source; a pipe, or other input that can be read only once, is copied to a file."""
+    """Provide a path of the source that can be read several times: pipes and standard input are copied to a file."""
     path = Path(source)
     if source != "-" and (path.is_file() or path.is_dir()):
         yield path

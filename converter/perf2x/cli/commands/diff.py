@@ -79,16 +79,16 @@ def diff(
             print_message(f"{table.unmoved_note} (--all shows them)")
     print_messages(_remarks(pair, table, written, growth, verbose=verbose), quiet)
     if verdict:
-        verdict.end()
+        verdict.exit_or_warn()
 
 
 def _remarks(
     pair: "RecordingPair", table: "DiffTable", written: str, growth: GateVerdict, *, verbose: bool
 ) -> Iterator[str]:
-    """Yield lines for standard error.
+    """Yield lines for standard error: the quality of both recordings, events that are not shown, and so on.
 
-    First the quality of both recordings, then events that are not shown, the file written (a sentence, or ""), and the
-    notes of ``--fail-above``.
+    ``written`` is the sentence on the file that was written, or "". The notes in ``growth``, the outcome of
+    ``--fail-above``, come last.
     """
     from perf2x.cli.render.summary import verbose_lines, warning_lines
 

@@ -45,6 +45,7 @@ def dump(
     with limit_unpacking(load_options.max_unpacked):
         while lines_of_chunk := list(islice(lines, _LINES_AT_ONCE)):
             sys.stdout.write("".join(f"{plain(line)}\n" for line in lines_of_chunk))
+    # a dump that ended at its limit (-n) may not have got to the samples
     reason = damage(diagnostics.counts) if totals.to_the_end and not totals.samples else ""
     if reason:
         raise FormatError(f"{source}: no samples: {reason}")

@@ -25,6 +25,7 @@ def formats(verbose: Verbose = False) -> None:
     name_width, suffix_width = max(map(len, emitters)), max(len(emitter.suffix) for _, emitter in emitters.values())
     for name, (entry_point, emitter) in emitters.items():
         summary = (emitter.__doc__ or "").strip().partition("\n")[0]
+        # formats of plugins are shown with their module
         module = "" if is_built_in(entry_point) else f"  ({entry_point.value.partition(':')[0]})"
         typer.echo(f"{name:<{name_width}}  {emitter.suffix:<{suffix_width}}  {summary}{module}")
         for setting in settings_in(emitter).values() if verbose else ():

@@ -63,12 +63,12 @@ def info(
     with progress_bar(quiet) as progress:
         loaded = load(source, options, progress)
         with limit_unpacking(options.max_unpacked):
-            reasons = (
-                _missing_name_reasons(loaded, symbol_options, progress)
+            explained = (
+                _explain_missing_names(loaded, symbol_options, progress)
                 if verbose and symbol_options is not None
                 else None
             )
-    print_flags.show(info_report(loaded, reasons))
+    print_flags.show(info_report(loaded, explained))
     if not loaded.samples and not loaded.recording.session.is_perf_stat:
         _report_empty(loaded, quiet)
 
@@ -87,10 +87,13 @@ def _report_empty(loaded: "Loaded", quiet: bool) -> None:
         raise typer.Exit(EXIT_FAILURE)
 
 
-def _missing_name_reasons(
+def _explain_missing_names(
     loaded: "Loaded", options: "SymbolOptions", progress: "Progress | None"
 ) -> "list[UnnamedObject]":
-    """Return why objects have unnamed frames. It searches for the files of each object, and notes where it looked."""
+    """Return objects with unnamed frames, most frames first, and the reasons.
+
+    To find the reasons, the files of each object are searched for again.
+    """
     from perf2x.base.diagnostics import Diagnostics
     from perf2x.symbolizer.make_object_finder import make_finder
     from perf2x.tools.explain.missing_names import explain_unnamed

@@ -1,7 +1,7 @@
 """``perf_to_profile``: the command that ``pprof perf.data`` runs, with perf_data_converter's options.
 
-Source of truth: google/pprof's internal/driver/fetch.go, which calls ``perf_to_profile -i IN -o OUT -f``, and
-perf_data_converter's src/perf_to_profile_lib.cc for the rest.
+pprof calls ``perf_to_profile -i IN -o OUT -f`` (internal/driver/fetch.go in google/pprof). The other options are those
+of perf_data_converter (src/perf_to_profile_lib.cc).
 """
 
 import io
@@ -45,7 +45,7 @@ def perf_to_profile(
 
 
 def _overwrite(emitter: "Emitter", profile: "View", target: str, inputs: Sequence[str]) -> None:
-    """Overwrite the file in place, because pprof created it and reads it through the handle that it keeps open."""
+    """Overwrite the file ``target`` in place: pprof created the file, and reads it through the handle it keeps open."""
     content = io.BytesIO()
     emitter.emit(profile, content)
     for source in inputs:

@@ -3,11 +3,7 @@
 from typing import Annotated
 
 from perf2x.cli.diff.fail_above import DiffGate
-from perf2x.cli.fail_if import (
-    check_gates,
-    failed_gates,
-    unchecked_growth,
-)
+from perf2x.cli.fail_if import check_gates, failed_gates, unchecked_growth
 from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.messages import print_messages
 from perf2x.cli.options.diff_options import ComparisonFlags
@@ -80,9 +76,9 @@ def report(
             comparison = pair.compared("function")
         else:
             sums = totals(loaded.profile, value=report_flags.value)
-            comparison = Comparison(sums, sums)
+            comparison = Comparison(sums, sums)  # of the recording with itself: only its number of samples matters
         verdict = Verdict.combine(comparison_flags, quality, growth, comparison)
     print_report(recording_report(loaded, sources, report_flags, changes, verdict), output_format)
     print_messages(verbose_lines(loaded), quiet or not verbose)
     if verdict:
-        verdict.end()
+        verdict.exit_or_warn()

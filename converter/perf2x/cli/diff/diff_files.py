@@ -1,4 +1,4 @@
-"""Files of ``perf2x diff``: a page in red and blue, a pprof profile with its base, folded stacks in two columns."""
+"""Writes the files of ``perf2x diff``: a page in red and blue, a pprof profile with its base, or two-column stacks."""
 
 from typing import BinaryIO
 
@@ -12,7 +12,7 @@ FORMATS = {
     "pprof": ((".pb.gz", ".pb"), "go tool pprof -http=: {}"),
     "collapsed": ((".folded", ".txt"), "flamegraph.pl {} > diff.svg"),
 }
-"""For each format the suffixes of its files, the first of which is the default, and how to open a file."""
+"""For each format, the suffixes of its files (the first is the default), and how to open a file, which is ``{}``."""
 
 
 def format_to_write(to: str | None, output: str | None) -> str | None:
@@ -36,7 +36,7 @@ def format_to_write(to: str | None, output: str | None) -> str | None:
 
 
 def write_difference(to: str, output: str | None, pair: RecordingPair) -> str:
-    """Write the difference in the format ``to``; return a sentence about the file, "" for standard output."""
+    """Write the difference in the format ``to``; return a sentence that names the file, "" for standard output."""
     (suffix, _), hint = FORMATS[to]
     target = output or f"diff{suffix}"
     with open_output(target, inputs=pair.sources) as out:
@@ -53,7 +53,7 @@ def write_difference(to: str, output: str | None, pair: RecordingPair) -> str:
 
 
 def _write_scaled(to: str, pair: RecordingPair, out: BinaryIO) -> None:
-    """Write pprof or collapsed stacks, from profiles that are scaled here; the page scales them itself."""
+    """Write pprof or collapsed stacks. Shares are scaled here, whereas the script of a page scales them itself."""
     from perf2x.emitters.collapsed import Collapsed, two_columns
     from perf2x.emitters.pprof.pprof import Pprof
     from perf2x.tools.diff.changes import difference, normalized

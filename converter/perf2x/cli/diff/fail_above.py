@@ -29,53 +29,55 @@ if TYPE_CHECKING:
 
 
 class DiffGate(Frozen):
-    """The limits of one command, and the column that they apply to."""
+    """The limits of one command, and the column of the tables that they apply to."""
 
     flags: "ComparisonFlags"
     sort: str
-    """self or total"""
+    """``self`` or ``total``: the cost whose growth is limited."""
 
     def verdict(
         self, by: str, comparison_by: Callable[[str], "Comparison"], callers: "CallersOf | None" = None
     ) -> "GateVerdict":
         """Check every limit, and return the outcome.
 
-        ``comparison_by`` returns the comparison of functions, objects, threads or shares; it and ``callers`` are
-        methods of RecordingPair. A limit that names no kind of rows applies to those of the kind ``by``. Without
-        ``callers``, moved code and likely causes are not looked for. Raises OptionError for a limit that could never be
-        exceeded, and for a name that neither recording has.
+        ``comparison_by`` and ``callers`` are methods of RecordingPair (``compared``, ``callers``): the first returns
+        the comparison of functions, objects, threads or shares. A limit that names no kind of rows applies to rows of
+        the kind ``by``. Without ``callers``, moved code and likely causes are not looked for. Raises OptionError for a
+        limit that could never be exceeded, and for a name that neither recording has.
         """
         if comparison_by(by).normalize and any(limit.kind == "total" for limit in self.flags.fail_above):
             raise OptionError(
                 "--fail-above total=… could never fail when shares are compared, because scaled totals are equal; "
                 "share=5% limits the shares of functions"
             )
+        # limits that name no kind of rows, and those on the total, are checked with the displayed table
         kinds = {"": by, "total": by}
         checks = [
             _Check.select(limit, kinds.get(limit.kind, limit.kind), comparison_by) for limit in self.flags.fail_above
         ]
-        # several limits may apply to one row, which counts once; the total counts as 1
+        # the share of all limited rows in the costs; several limits may apply to one row, which counts once
         rows = {(check.kind, row.key): (check, row) for check in checks for row in check.rows}
         limited_share = sum(check.comparison.parts([row], self.sort) for check, row in rows.values())
-        limited_share += any(check.with_total for check in checks)
-        unknown = [check.unknown for check in checks if check.unknown]
-        if unknown and not self.flags.allow_unknown:
-            raise OptionError(f"{unknown[0]} (--allow-unknown accepts that)")
-        functions, verdict = comparison_by("function"), GateVerdict(notes=unknown)
+        limited_share += any(check.with_total for check in checks)  # the share of the total is 1
+        notes = [check.unknown for check in checks if check.unknown]
+        if notes and not self.flags.allow_unknown:
+            raise OptionError(f"{notes[0]} (--allow-unknown accepts that)")
+        functions, verdict = comparison_by("function"), GateVerdict(notes=notes)  # further notes go into the same list
         if mismatch := functions.mismatch():
             # the functions differ, but totals of the same command can be compared
             checks = [replace(check, rows=()) for check in checks if check.with_total and functions.same_command]
             if not checks:
                 return GateVerdict(
-                    notes=unknown, other_program=f"the earlier recording is of another program: {mismatch}"
+                    notes=notes, other_program=f"the earlier recording is of another program: {mismatch}"
                 )
-            unknown.append(f"only the total is compared: {mismatch}")
+            notes.append(f"only the total is compared: {mismatch}")
         for check in checks:
             self._judge(check, limited_share, functions, callers, verdict)
         return replace(verdict, cause=self._cause(functions, callers, verdict)) if callers and not mismatch else verdict
 
     def _cause(self, functions: "Comparison", callers: "CallersOf", verdict: "GateVerdict") -> str:
         """Return a sentence on the likely cause of everything that failed; "" if there is no single cause."""
+        # only growth of self costs points to a function, because total costs also grow with those of callees
         failed = {key for key in verdict.failures if key == TOTAL or self.sort == "self"}
         # functions with a failure of their own, of their share, of their object or of the total
         grown = {
@@ -100,8 +102,8 @@ class DiffGate(Frozen):
     ) -> None:
         """Add the outcome of one limit to the verdict.
 
-        ``limited_share`` is the share of the rows of all limits in the costs (``Comparison.parts``). It widens
-        intervals so that those of all these rows hold at once.
+        ``limited_share`` is the share of the rows of all limits in the costs of both recordings
+        (``Comparison.parts``). The larger it is, the wider are intervals, so that those of all these rows hold at once.
         """
         judged = check.comparison.judged(check.rows, self.flags.confidence, (limited_share, limited_share))
         verdict.intervals.update({(check.kind, *row.key): row.interval(self.sort) for row in judged})
@@ -119,24 +121,24 @@ class DiffGate(Frozen):
             over_limit_by_key = (
                 {TOTAL: total} | over_limit_by_key if total.moved(self.sort) > check.allowed else over_limit_by_key
             )
-        noise = []  # names of rows that noise may explain
+        within_noise = []  # names of rows whose growth noise may explain
         for key, row in over_limit_by_key.items():
             name = f"{row.name} in {row.object}" if row.object else row.name
             name = f"the share of {name}" if check.kind == "share" else name
             if self._is_growth(row):
                 verdict.failures.setdefault(key, self._failure(name, " of the total" * (key != TOTAL), row, check))
             else:
-                noise.append(name)
-        if noise:
+                within_noise.append(name)
+        if within_noise:
             verdict.notes.append(
-                f"{first_of(noise, _NAMED)} grew by more than {check.limit.percent:g} %, which is within sampling "
-                "noise (--fail-above); record longer to be sure"
+                f"{first_of(within_noise, _NAMED)} grew by more than {check.limit.percent:g} %, which is within "
+                "sampling noise (--fail-above); record longer to be sure"
             )
 
     def _costlier(
         self, shares: Sequence["Change"], functions: "Comparison", limited_share: float, verdict: "GateVerdict"
     ) -> list["Change"]:
-        """Return the rows whose functions cost more, not only a larger share of the total; add a note on the others."""
+        """Return the rows of ``shares`` whose functions also cost more; add a note on the others to the verdict."""
         costs = functions.judged(shares, self.flags.confidence, (limited_share, limited_share))
         costlier = {row.key for row in costs if self._is_growth(row)}
         if not_costlier := [row.name for row in shares if row.key not in costlier]:
@@ -151,7 +153,7 @@ class DiffGate(Frozen):
         callers: "CallersOf",
         verdict: "GateVerdict",
     ) -> list["Change"]:
-        """Return the rows that did not just take over the cost of other code; add notes on those that did."""
+        """Return the rows that did not just take over the cost of other code; note the others in the verdict."""
         moved: set[Key] = set()
         if grown := [row for row in over_limit if self._is_growth(row)]:
             from perf2x.tools.diff.moved_code import MovedCode
@@ -171,7 +173,7 @@ class DiffGate(Frozen):
     def _failure(self, name: str, of_total: str, row: "Change", check: "_Check") -> str:
         """Return ``parse grew by +2.1 % of the total (+1.8 % to +2.4 %), more than 1 % (--fail-above)``.
 
-        ``of_total`` is the text after the first figure, "" for the total itself.
+        ``of_total`` is `` of the total``, or "" if the row is the total itself.
         """
         total_before = check.comparison.before.cost
         before, after = (format_percent(value, total_before) for value in row.sides(self.sort))
@@ -191,7 +193,7 @@ _NAMED = 3
 
 
 class GateVerdict(Frozen):
-    """Outcome of all limits."""
+    """Outcome of all limits; its lists and mappings are filled as limits are checked."""
 
     failures: dict["RowKey", str] = field(default_factory=dict)
     """A sentence for each row, or the total, that grew too much; if any, the gate fails."""
@@ -223,7 +225,7 @@ class _Check(Frozen):
     """One limit and the rows that it applies to."""
 
     limit: "GrowthLimit"
-    kind: str  # of rows: function, object, thread or share
+    kind: str  # of the rows: function, object, thread or share
     comparison: "Comparison"
     allowed: float
     """The largest acceptable change, in the event's unit."""
@@ -235,10 +237,10 @@ class _Check(Frozen):
 
     @classmethod
     def select(cls, limit: "GrowthLimit", kind: str, comparison_by: Callable[[str], "Comparison"]) -> "_Check":
-        """Return the check of a limit, with the rows of the table ``kind`` to which it applies.
+        """Return the check of a limit, with the rows of the kind ``kind`` to which the limit applies.
 
-        There are none if the total of the earlier recording is 0. Normalized totals are not checked, because they are
-        equal.
+        If the total of the earlier recording is 0, nothing is checked. Totals that are normalized are not checked,
+        because they are equal.
         """
         comparison = comparison_by(kind)
         check = cls(limit, kind, comparison, limit.percent / 100 * comparison.before.cost)

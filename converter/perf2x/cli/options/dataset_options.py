@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Folder = Annotated[str, Argument("A folder, or an address (s3://…).", metavar="DATASET")]
 Dataset = Annotated[
-    str, Argument("A folder, or an address (s3://…); ?KEY=VALUE chooses by tag or date.", metavar="DATASET")
+    str, Argument("A folder, or an address (s3://…); ?KEY=VALUE chooses recordings by tag or date.", metavar="DATASET")
 ]
 Output = Annotated[str, Setting("The dataset; created if missing.", ("--output", "-o"), "DIR")]
 DryRun = Annotated[bool, Setting("Only print which recordings would be removed.", ("--dry-run", "-n"))]
@@ -36,6 +36,7 @@ def parse_age(option: str, age: str, examples: str) -> int:
     ``examples``, which the error quotes, has an example for each unit that the option accepts: ``90s, 5m or 12h``.
     """
     matched = _AGE.fullmatch(age)
+    # "90s, 5m or 12h" becomes "0s, 0m or 0h", which contains the accepted units
     if matched is None or f"0{matched[2]}" not in re.sub(r"\d+", "0", examples):
         raise OptionError(f"{option}: {age!r} is not an age; write {examples}")
     return int(matched[1]) * _SECONDS[matched[2]] * 10**9
@@ -52,7 +53,7 @@ class WorkerFlags(Frozen):
     ] = 0
 
     @contextlib.contextmanager
-    def begin(self, count: int) -> Iterator[Executor]:
+    def start(self, count: int) -> Iterator[Executor]:
         """Provide an executor of at most ``count`` processes; warn if the cluster can be reached without encryption."""
         from perf2x.fleet.executors import executor, is_unprotected
 
@@ -65,7 +66,7 @@ class WorkerFlags(Frozen):
 
 
 class LabelFlags(Frozen):
-    """Tags and dates of the recordings, and what the dataset keeps of them."""
+    """Tags and dates of the recordings, and how the dataset stores them."""
 
     tag: Annotated[tuple[str, ...], Setting("A tag of all recordings; repeatable.", metavar="KEY=VALUE")] = ()
     tag_from: Annotated[
@@ -91,9 +92,10 @@ class LabelFlags(Frozen):
     replace: Annotated[bool, Setting("Replace recordings that the dataset has, with their tags and dates.")] = False
 
     def job(self, output: str, options: "LoadOptions", leave_ns: int, sources: Sequence[str]) -> "Job":
-        """Return what all tasks of one ``fleet ingest`` share; ``output`` is the dataset.
+        """Return the data that all tasks of one ``fleet ingest`` share; ``output`` is the dataset.
 
-        ``leave_ns`` is the value of ``--leave-unfinished``. Raises OptionError for a tag or a date that cannot be read.
+        ``leave_ns`` is the value of ``--leave-unfinished`` in nanoseconds, ``sources`` are the names of the recordings.
+        Raises OptionError for a tag or a pattern of dates that cannot be read.
         """
         from msgspec.structs import replace
 
@@ -105,7 +107,7 @@ class LabelFlags(Frozen):
             check_name_pattern(self.start_time, sources)
         return Job(
             output if is_address(output) else str(Path(output).absolute()),
-            replace(options, timeline=self.timeline, keep=frozenset({"cgroup"})),
+            replace(options, timeline=self.timeline, keep=frozenset({"cgroup"})),  # datasets store cgroups
             {**tags, **tags_of_variables(self.tag_from)},
             os.urandom(8).hex(),  # id of the run
             self.tag_from,

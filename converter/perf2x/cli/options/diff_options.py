@@ -47,7 +47,7 @@ class DifferenceFlags(Frozen):
 
 
 class ChangeFlags(RowFlags):
-    """Which changes the table shows, and in what order."""
+    """Which changes the table shows, and by which cost they are sorted."""
 
     sort: Annotated[Sort, Setting("Column to sort by and to apply --fail-above to.")] = "self"
     show_all: Annotated[bool, Setting("Also show unchanged rows.", ("--all",))] = False
@@ -56,10 +56,10 @@ class ChangeFlags(RowFlags):
 class GrowthLimit(NamedTuple):
     """One limit on growth. It is not a struct: cli/parameters.py would take the fields of a struct for options."""
 
-    text: str
-    percent: float
+    text: str  # as typed
+    percent: float  # largest growth allowed, in percent of the earlier recording's total
     kind: str
-    """function, object, share or total; "" stands for the rows of the displayed table, and for the total."""
+    """function, object, share or total; "" (a limit such as 5%): the rows of the displayed table, and the total."""
     pattern: str = "*"  # name or glob of the functions or objects
 
 

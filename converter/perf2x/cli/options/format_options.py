@@ -1,4 +1,4 @@
-"""Options that apply to several output formats; those of a single format are its fields (cli/format_parameters.py)."""
+"""Options that several output formats have; options of one format are its fields (cli/format_parameters.py)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -58,7 +58,7 @@ class FormatFlags(Frozen):
             if setting.names and field in values_of_set:
                 raise SettingError(f"--set {field}=…: use the option ", setting.names[0])
         value = {"value": "samples"} if self.value == "samples" else {}
-        # the field ``event`` of a format is set by --event all
+        # errors name options as the user typed them; the field ``event`` of a format is set by --event all
         with as_typed(
             lambda field: f"--set {field}" if field in values_of_set else {"event": "--event all"}.get(field, field)
         ):

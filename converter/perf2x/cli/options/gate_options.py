@@ -11,11 +11,11 @@ LIMITS = {
     "lost": "of the samples were lost",
     "missing_user": "of the samples miss their user stack",
 }
-"""Shares that ``--fail-if`` limits, by name, with the end of a sentence about each: ``3.00 % of the samples …``"""
+"""Shares that ``--fail-if`` limits: for each name the end of a sentence such as ``3.00 % of the samples were lost``."""
 
 
 def _read_stats(setting: str, stats: str) -> str:
-    """Return a value of ``--stats``. Raises SettingError unless it is json or the name of a .json file."""
+    """Return the value of ``--stats``. Raises SettingError unless it is ``json`` or the name of a .json file."""
     if stats != "json" and not stats.endswith(".json"):
         raise SettingError("", setting, f" {stats}: write json for standard error, or a file name that ends with .json")
     return stats
@@ -50,7 +50,10 @@ class GateFlags(Frozen):
 
 
 def _read_limit(text: str) -> tuple[str, float]:
-    """Parse a value of ``--fail-if``, such as ``missing-user=5``. Raises OptionError."""
+    """Parse a value of ``--fail-if``, such as ``missing-user=5``, to a name in LIMITS and a percentage.
+
+    Raises OptionError for any other text.
+    """
     typed_name, _, share = text.partition("=")
     name = typed_name.replace("-", "_")
     if name not in LIMITS:
@@ -59,7 +62,7 @@ def _read_limit(text: str) -> tuple[str, float]:
 
 
 def parse_percentage(option: str, text: str) -> float:
-    """Parse ``5`` or ``5%``. Raises OptionError for a value outside 0 to 100; ``option`` begins its text."""
+    """Parse ``5`` or ``5%``. Raises OptionError for a value outside 0 to 100; its text begins with ``option``."""
     try:
         value = float(text.strip().removesuffix("%"))
     except ValueError:

@@ -12,7 +12,7 @@ from perf2x.model.setting import Argument, Setting
 
 DEFAULT_INPUT = "perf.data"
 
-# a word after --inline, which takes no value, is read as the name of an input
+# --inline takes no value, so a word after it is read as the name of an input: hints to add to the error, by word.
 _VALUES_OF_INLINE = {"off": "; did you mean --no-inline?", "on": "; --inline takes no value"}
 # Options of perf by which an input can be given instead of by position.
 _OPTION_NAMES = ("--input", "-i")

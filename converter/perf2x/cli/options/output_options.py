@@ -11,7 +11,7 @@ DEFAULT_FORMAT = "pprof"
 
 
 def installed_formats(incomplete: str) -> list[str]:
-    """Complete the name of an output format, including plugins."""
+    """Return the output formats, plugins' included, whose names begin with ``incomplete``, for shell completion."""
     from perf2x.base.installed_packages import available
     from perf2x.kernel.registry import EMITTERS
 

@@ -1,4 +1,8 @@
-"""The listings of ``perf2x annotate``, as text and as JSON."""
+"""The listings of ``perf2x annotate``, as text and as JSON.
+
+A listing has costs of several measures: each ``Costs`` is a tuple with a number for each of ``Listings.measures``. The
+first one is the value of the event that is shown; ``LineColumns`` makes columns of other events from the others.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -15,12 +19,12 @@ from perf2x.model.totals.totals import weights
 
 GAP = "⋮"
 """Stands for source lines that are left out."""
-# fields of InstructionCost in the JSON
+# Fields of InstructionCost that the JSON has, besides costs.
 _INSTRUCTION_FIELDS = ("address", "text", "note", "path", "line", "function")
 
 
 class _Row(Frozen):
-    """A line of a listing. ``own`` and ``total`` are its costs; they are empty if it has none."""
+    """A line of a listing. ``own`` and ``total`` are its costs; they are empty if the line has none."""
 
     position: str
     """Line number or address; "" for a line that only explains."""
@@ -30,7 +34,7 @@ class _Row(Frozen):
 
 
 class _ShownEvent(Frozen):
-    """The event whose costs the listings show, and columns of other events."""
+    """The event whose costs the listings show, and the columns of other events next to them."""
 
     name: str
     unit: str
@@ -40,7 +44,7 @@ class _ShownEvent(Frozen):
     """Other events and ratios."""
 
     def facts(self, own: Costs, total: Costs) -> dict[str, Any]:
-        """Return the self and the total cost for JSON, and the self costs of other events and ratios."""
+        """Return the costs of a line for JSON: self, total, and the self costs or ratios of other events."""
         if not own:
             return {"self": 0, "total": 0}
         cells = self.other_columns.cells(own)
@@ -120,12 +124,12 @@ def _function_lines(function: FunctionListing, shown_event: _ShownEvent, screen:
     of_event = f"{format_amount(shown_event.total, shown_event.unit)} {plain(shown_event.name)}"
     yield from screen.sentence(f"{plain(function.name)}{in_object}: {', '.join(amounts)} of {of_event}", "bold")
     for source in function.sources:
-        yield from _titled(plain(source.path) or "no source file", source.reason, screen)
+        yield from _title_lines(plain(source.path) or "no source file", source.reason, screen)
         yield from _table("line", list(source_rows(source)), own, max(own, total), shown_event, screen)
     for code in function.code:
         # code that was inlined into another function
         inlined_into = f"{plain(code.symbol)} in " if code.symbol not in ("", function.name) else ""
-        yield from _titled(f"{inlined_into}{plain(code.object) or 'memory'}", code.reason, screen)
+        yield from _title_lines(f"{inlined_into}{plain(code.object) or 'memory'}", code.reason, screen)
         own_of_copy = sum(row.own[0] for row in code.rows)
         rows = list(code_rows(code, function))
         yield from _table("address", rows, own_of_copy, max(own, total), shown_event, screen) if rows else ()
@@ -134,10 +138,10 @@ def _function_lines(function: FunctionListing, shown_event: _ShownEvent, screen:
     yield ""
 
 
-def _titled(head: str, reason: str, screen: Screen) -> Iterator[str]:
-    """Yield the title of a table: what it lists, and why something is missing, if so."""
+def _title_lines(listed: str, reason: str, screen: Screen) -> Iterator[str]:
+    """Yield the title of a table: what it lists, and ``reason``, why something is missing ("" if nothing is)."""
     yield ""
-    yield from screen.sentence(f"{head}: {plain(reason)}" if reason else head, "bold")
+    yield from screen.sentence(f"{listed}: {plain(reason)}" if reason else listed, "bold")
 
 
 def source_rows(source: SourceListing) -> Iterator[_Row]:
@@ -154,7 +158,10 @@ def source_rows(source: SourceListing) -> Iterator[_Row]:
 
 
 def code_rows(code: CodeListing, function: FunctionListing) -> Iterator[_Row]:
-    """Yield the instructions; where the source line changes, a row with the line comes first."""
+    """Yield the instructions; where the source line changes, a row with that line precedes the instruction.
+
+    Instructions to which another instruction of the listing jumps are marked with ``▸``.
+    """
     jump_targets = {row.target for row in code.rows if row.target >= 0}
     previous = ("", -1, "")
     for index, row in enumerate(code.rows):
@@ -169,9 +176,9 @@ def code_rows(code: CodeListing, function: FunctionListing) -> Iterator[_Row]:
 
 
 def instruction_text(row: InstructionCost, index: int) -> str:
-    """Return the instruction in row ``index`` of a listing, with what its operand refers to.
+    """Return the text of the instruction in row ``index`` of a listing, and what its operand refers to.
 
-    A jump inside the listing has an arrow up or down; other jumps, calls and data have a name.
+    A jump inside the listing is followed by an arrow up or down, other operands by a name: ``<main+0x10>``.
     """
     arrow = "" if row.target < 0 else " ↑" if row.target <= index else " ↓"
     return plain(row.text) + arrow + (f"  <{plain(row.note)}>" if row.note else "")
@@ -185,10 +192,10 @@ def _code_text(text: str) -> str:
 def _table(
     position_head: str, rows: Sequence[_Row], own_sum: int, largest: int, shown_event: _ShownEvent, screen: Screen
 ) -> Iterator[str]:
-    """Yield lines of a table whose last column is truncated if necessary.
+    """Yield the lines of a table whose last column is truncated if necessary.
 
-    The column of shares refers to ``own_sum``. All amounts have the unit of time that suits ``largest``.
-    ``position_head`` is the heading of the column of lines or addresses.
+    ``position_head`` is the heading of the column of line numbers or addresses. Shares are shares of ``own_sum``. All
+    amounts have the unit of time that suits ``largest``.
     """
 
     def amounts(costs: Iterable[Costs]) -> list[str]:
@@ -198,7 +205,7 @@ def _table(
 
     own = [row.own[0] if row.own else 0 for row in rows]
     shares = [format_percent(cost, own_sum) if cost else "" for cost in own]
-    cells = [shown_event.other_columns.cells(row.own) if row.own else {} for row in rows]
+    other_cells = [shown_event.other_columns.cells(row.own) if row.own else {} for row in rows]
     styles = ["" if any(row.total[:1]) else "dim" for row in rows]
     columns = [
         Column("self", amounts(row.own for row in rows)),
@@ -207,7 +214,7 @@ def _table(
         *(
             Column(
                 short(column.name, HEAD),
-                [cell_text(by_name[column.name], column.overall) if by_name else "" for by_name in cells],
+                [cell_text(by_name[column.name], column.overall) if by_name else "" for by_name in other_cells],
             )
             for column in shown_event.other_columns.columns
         ),

@@ -1,7 +1,7 @@
 r"""CSV: full names, raw numbers, one heading line; lines end with ``\n``.
 
-Recordings are untrusted, and spreadsheets evaluate cells that look like a formula, so such a name is prefixed with an
-apostrophe (``'=HYPERLINK(…)``). JSON output has names as recorded.
+Recordings are untrusted, and spreadsheets evaluate cells that look like a formula. So such a name gets an
+apostrophe in front (``'=HYPERLINK(…)``). JSON output has names as recorded.
 """
 
 import csv
@@ -11,7 +11,7 @@ from typing import Any
 
 from perf2x.model.printable_text import plain
 
-# The last four are full-width: spreadsheets in East Asia accept them, too.
+# Characters that begin a formula; the last four are full-width, which spreadsheets in East Asia accept, too.
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 
@@ -35,7 +35,7 @@ def flattened(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
 
 
 def _cell(cell: object) -> object:
-    """Return a cell as CSV shows it: booleans as in JSON, and no text that is a formula or has control characters."""
+    """Return a cell as CSV shows it: booleans as in JSON, texts with control characters escaped and not as formulas."""
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if not isinstance(cell, str):

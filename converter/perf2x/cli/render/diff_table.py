@@ -17,7 +17,7 @@ from perf2x.tools.tables.library_tables import COLUMNS
 def diff_report(table: DiffTable, confidence: float, verdict: Verdict | None = None) -> Report:
     """Return the comparison in every format.
 
-    ``confidence`` is that of the intervals in the JSON, ``verdict`` the outcome of limits, if there are any.
+    ``confidence`` is that of the intervals in the JSON, ``verdict`` the verdict on limits, if there are any.
     """
     renamed = ", ".join(f"{code(new)} as the renamed {code(old)}" for old, new in table.renamed_objects)
     return table_report(
@@ -33,9 +33,14 @@ def diff_report(table: DiffTable, confidence: float, verdict: Verdict | None = N
 def change_layouts(table: DiffTable) -> list[Layout]:
     """Return layouts from wide to narrow.
 
-    Rows are sorted by their change of one cost, self or total. The first layout has all columns of both costs. The next
-    ones drop the columns of the other cost but its change, then objects, then that change, too. The last layout has
-    only the changes of both costs, besides other events and names.
+    Rows are sorted by the change of one cost, self or total; the *other cost* is the one of the two that is not sorted
+    by. All layouts have columns of other events, and names. Besides these, they have:
+
+    1. all columns of both costs (before, after, factor, change), and objects
+    2. all columns of the sorted cost, the change of the other cost, and objects
+    3. the same without objects
+    4. all columns of the sorted cost
+    5. the changes of both costs
     """
     column_groups, changes = [], []  # of self, and of total
     for column in COLUMNS:
@@ -57,7 +62,7 @@ def change_layouts(table: DiffTable) -> list[Layout]:
 
 
 def _amounts(table: DiffTable, head: str, field: str) -> Column:
-    """Return the column of a field of ``Change``, such as ``self_before``."""
+    """Return a column of amounts: those in a field of ``Change``, such as ``self_before``."""
     before = table.whole
     return Column(head, [format_amount(getattr(row, field), before.unit, before.cost) for row in table.rows])
 
@@ -89,9 +94,9 @@ def difference_facts(table: DiffTable, confidence: float) -> dict[str, Any]:
 
 
 def _other_event_facts(table: DiffTable) -> list[dict[str, list[float | None]]]:
-    """Return for each row the values of other events and ratios, before and after, by name.
+    """Return for each row the values [before, after] of other events and ratios, by name.
 
-    A name is that of the cost, self or total, an underscore, and that of the event or ratio.
+    A name is the kind of cost, ``_`` and the name of the event or ratio: ``self_X`` or ``total_X`` for the event X.
     """
     pairs_by_name = {
         f"{column}_{change.name}": change.pairs(table.keys, column)

@@ -32,7 +32,7 @@ def explain_report(explanations: Sequence[Explanation], refused: Mapping[str, st
 
 
 def _object_lines(explanations: Sequence[Explanation], screen: Screen) -> Iterator[str]:
-    """Yield lines for every object, separated by empty lines. Only the first of equal labels is shown."""
+    """Yield lines for every object, separated by empty lines. Of consecutive equal labels, only the first is shown."""
     for index, explanation in enumerate(explanations):
         if index:
             yield ""

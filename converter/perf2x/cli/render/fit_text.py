@@ -28,7 +28,7 @@ def cell_width(text: str) -> int:
 def shorten(text: str, room: int, *, at_end: bool = False) -> str:
     """Return the text in at most ``room`` cells; an ellipsis replaces what does not fit.
 
-    That is the middle of the text, or with ``at_end`` its end.
+    It replaces the middle of the text, or with ``at_end`` the end.
     """
     if len(text) <= _MAX_CHARACTERS_PER_CELL * room and cell_width(text) <= room:
         return text
@@ -54,9 +54,10 @@ def divide_width(widths: Sequence[int], room: int) -> list[int]:
 
 
 def first_lines(lines: Iterable[str], max_bytes: int) -> Iterator[str]:
-    """Yield the lines that fit into ``max_bytes`` of UTF-8, and a line with the number of others.
+    """Yield the lines that fit into ``max_bytes`` of UTF-8, then a line with the number of lines left out.
 
-    Once a line does not fit, no later line is yielded. ``max_bytes`` is at least 200. Empty lines are not counted.
+    After the first line that does not fit, all lines are left out. Empty lines are not counted. ``max_bytes`` is at
+    least 200, the space that is reserved for the last line.
     """
     bytes_left, left_out = max_bytes - _RESERVED_BYTES, 0
     for line in lines:

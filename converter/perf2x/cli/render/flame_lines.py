@@ -26,12 +26,13 @@ _USER, _KERNEL, _NAMELESS = ("#efb887", "#f3c79c"), ("#9bbdec", "#aecbf1"), ("#c
 def graph_lines(profile: Profile, table: TopTable, value: str, limit: int, screen: Screen) -> Iterator[str]:
     """Yield a flame graph of the table's event, as wide as the screen, with the first ``limit`` levels (0: all).
 
-    Each level of calls is one line; a caller is above the functions that it calls. Boxes whose width rounds to no cell
-    are left out.
+    Each level of calls is one line; a caller is above the functions that it calls. Both ends of a box are rounded to
+    cells; a box whose ends are then equal is left out.
     """
     yield from screen.sentence(f"{short(table.whole.event)}: {table.summary}", "bold")
     weighed = replace(profile, samples=replace(profile.samples, value=weights(profile, value)))
     frames, cells = location_frames(weighed), screen.room or WITHOUT_TERMINAL
+    # boxes of at least half a cell
     boxes = boxes_of(weighed, frames, profile.default_event, 0.5 / cells, _MAX_BOXES)
     # (2, boxes): first cell of each box, and the cell after its last
     ends = np.rint(np.stack([boxes.start, boxes.start + boxes.total]) * (cells / max(sum_of(boxes.total[:1]), 1)))
@@ -63,7 +64,7 @@ def _label(name: str, share: str, room: int) -> str:
 
 
 def _shades(frames: LocationFrames, frame: int) -> tuple[str, str]:
-    """Return the two colours for boxes of this kind of frame."""
+    """Return the two colours for boxes of the kind of a frame, which is a row of ``frames``."""
     if frames.function[frame] < 0:
         return _NAMELESS
     return _KERNEL if frames.mode[frame] == int(CpuMode.KERNEL) else _USER

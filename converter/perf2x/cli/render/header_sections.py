@@ -1,6 +1,6 @@
 """The header sections of a recording (perf calls them features) for ``perf2x info``.
 
-The JSON has all of them, the text has a line for those that help to judge a recording.
+The JSON has all sections; the text has a line for each section that helps to judge a recording.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,7 +11,7 @@ from perf2x.model.printable_text import one_line
 
 
 def sections_as_json(features: Mapping[str, Any]) -> dict[str, Any]:
-    """Return every section by name; tracepoint formats are reduced to the names of tracepoints and fields."""
+    """Return every section by name. The formats of tracepoints are reduced to the names of tracepoints and fields."""
     sections = dict(features)
     tracing = sections.get("tracing_data")
     if isinstance(tracing, dict):

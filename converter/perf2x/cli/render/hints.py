@@ -1,6 +1,7 @@
-"""Adds the symbol options that the user typed to commands in advice, so that the commands can be copied.
+"""Adds the symbol options that the user typed to the commands in advice, so that the commands can be copied.
 
-Advice such as "run perf2x annotate …" finds the same names only with the same ``--symfs``, ``--debug-dir`` and so on.
+A suggested command, such as ``perf2x info --symbols``, finds the same names only with the same ``--symfs``,
+``--debug-dir`` and so on.
 """
 
 import shlex

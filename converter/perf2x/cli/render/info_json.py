@@ -50,9 +50,10 @@ def info_facts(loaded: Loaded) -> dict[str, Any]:
 
 
 def _lost_facts(loaded: Loaded) -> dict[str, Any]:
-    """Return lost records and lost samples by event, and how often any event was throttled.
+    """Return the numbers of lost records and lost samples by event, and how often the kernel throttled an event.
 
-    The kernel and perf may report a loss twice; ``counted_losses`` leaves one of these reports.
+    The kernel and perf may report the same loss; ``counted_losses`` keeps only one of the two reports. Losses of an
+    unknown event have the name "".
     """
     names = [event.name for event in loaded.recording.session.events]
     throttles = loaded.recording.sideband.throttles
@@ -63,13 +64,14 @@ def _lost_facts(loaded: Loaded) -> dict[str, Any]:
         losts.event.tolist(), losts.lost.tolist(), losts.samples_only.tolist(), strict=True
     ):
         counts = samples if is_samples else records
-        name = names[event] if 0 <= event < len(names) else ""  # "": the event is unknown
+        name = names[event] if 0 <= event < len(names) else ""
         counts[name] = counts.get(name, 0) + count
+    # a throttle record says that throttling began, or that it was lifted
     return {"records": records, "samples": samples, "throttled": sum_of(~throttles.lifted)}
 
 
 def _event_facts(loaded: Loaded, row: int) -> dict[str, Any]:
-    """Return an event of the recording, ``row`` in the order in which events were recorded, with its samples."""
+    """Return the attributes of an event, and what was counted of it; ``row`` is the event's index in the recording."""
     event, count = loaded.recording.session.events[row], loaded.events[row]
     return {
         "name": numbered_names(loaded.profile.events)[row],

@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 _MOST_OBJECTS = 1000
 
 
-def info_report(loaded: Loaded, reasons: "Sequence[UnnamedObject] | None") -> Report:
+def info_report(loaded: Loaded, explained: "Sequence[UnnamedObject] | None") -> Report:
     """Return the report on the recording in every format. The text has a line for each property; no line is shortened.
 
-    ``reasons`` says why objects have unnamed frames; None if that was not requested.
+    ``explained`` are objects with unnamed frames, each with the reason; None if reasons were not requested.
     """
     facts = info_facts(loaded)
-    if reasons is not None and facts["symbols"] is not None:
-        facts["symbols"]["explained"] = [to_builtins(reason) for reason in reasons]
-        facts["symbols"]["not_explained"] = len(_not_explained(loaded, reasons))
+    if explained is not None and facts["symbols"] is not None:
+        facts["symbols"]["explained"] = [to_builtins(unnamed) for unnamed in explained]
+        facts["symbols"]["not_explained"] = len(_not_explained(loaded, explained))
 
     def lines(screen: Screen) -> Iterator[str]:
-        for line in _info_lines(loaded, facts, reasons or ()):
+        for line in _info_lines(loaded, facts, explained or ()):
             yield screen.labelled(plain(line))
 
     title = f"perf2x info: {code(facts['session']['source'])}"
-    return Report(lines, lambda: facts, lambda: lines_as_markdown(title, _info_lines(loaded, facts, reasons or ())))
+    return Report(lines, lambda: facts, lambda: lines_as_markdown(title, _info_lines(loaded, facts, explained or ())))
 
 
-def _info_lines(loaded: Loaded, facts: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
-    """Yield all lines of the report, with its values from ``facts``, the JSON."""
+def _info_lines(loaded: Loaded, facts: dict[str, Any], explained: "Sequence[UnnamedObject]") -> Iterator[str]:
+    """Yield all lines of the report; most of its values are those in the JSON, ``facts``."""
     for label, text in _header_facts(loaded, facts):
         yield f"{label}: {text}"
     yield f"{counted_as(event['name'] for event in facts['events'])}: {facts['samples']:,}"
@@ -52,11 +52,11 @@ def _info_lines(loaded: Loaded, facts: dict[str, Any], reasons: "Sequence[Unname
     yield f"duration: {facts['duration_ns'] / 1e9:.6f} s"
     yield "records:"
     yield from (f"  {name}: {count:,}" for name, count in facts["records"].items())
-    yield from _quality_and_advice(loaded, reasons)
-    for unnamed in reasons:
+    yield from _quality_and_advice(loaded, explained)
+    for unnamed in explained:
         yield f"without names: {unnamed.name}, {plural(unnamed.frames, 'frame')}"
         yield from (f"  {label}: {text}" for label, text in _explanation(unnamed))
-    yield from _not_explained_line(loaded, reasons)
+    yield from _not_explained_line(loaded, explained)
 
 
 def event_lines(loaded: Loaded, events: Iterable[dict[str, Any]]) -> Iterator[str]:
@@ -72,14 +72,14 @@ def event_lines(loaded: Loaded, events: Iterable[dict[str, Any]]) -> Iterator[st
         yield f"{event['name']}: {amount if was_read else 'not counted'}"
 
 
-def _not_explained(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> tuple[ObjectReport, ...]:
-    """Return the objects with unnamed frames after those that ``reasons`` explains: the first ones, in this order."""
-    return loaded.symbols.lacking()[len(reasons) :] if loaded.symbols is not None else ()
+def _not_explained(loaded: Loaded, explained: "Sequence[UnnamedObject]") -> tuple[ObjectReport, ...]:
+    """Return the objects with unnamed frames that are not in ``explained``, which has the first ones."""
+    return loaded.symbols.lacking()[len(explained) :] if loaded.symbols is not None else ()
 
 
-def _not_explained_line(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
+def _not_explained_line(loaded: Loaded, explained: "Sequence[UnnamedObject]") -> Iterator[str]:
     """Yield a line on the objects that are not explained; none if all are, or if no explanation was requested."""
-    others = _not_explained(loaded, reasons) if reasons else ()
+    others = _not_explained(loaded, explained) if explained else ()
     if others:
         frames = plural(sum(row.unnamed for row in others), "frame")
         yield f"without names: {plural(len(others), 'more object')}, {frames}; only those with the most are explained"
@@ -93,7 +93,7 @@ def _explanation(unnamed: "UnnamedObject") -> Iterator[tuple[str, str]]:
 
 
 def _header_facts(loaded: Loaded, facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the label and the text for each property in the header of the recording."""
+    """Yield the label and the text for each property of the recording as a whole, most of them from its header."""
     if facts["session"]["source"]:
         yield "source", facts["session"]["source"]
     yield from session_facts(facts["session"])
@@ -111,10 +111,11 @@ def session_facts(session: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "command", " ".join(session["command_line"])
 
 
-def quality_lines(loaded: Loaded, objects: int) -> Iterator[str]:
+def quality_lines(loaded: Loaded, max_objects: int) -> Iterator[str]:
     """Yield lines on the quality of a recording.
 
-    They are about deferred user stacks, stack dumps, names in at most ``objects`` objects, losses and other damage.
+    They are about deferred user stacks, stack dumps, missing names in at most ``max_objects`` objects, losses and other
+    damage.
     """
     deferred = deferred_line(loaded.deferred)
     if deferred:
@@ -122,17 +123,17 @@ def quality_lines(loaded: Loaded, objects: int) -> Iterator[str]:
     unwound = unwound_line(loaded.unwound)
     if unwound:
         yield f"unwound: {unwound}"
-    yield from symbol_lines(loaded, objects)
+    yield from symbol_lines(loaded, max_objects)
     for count in loaded.diagnostics.counts.values():
         yield f"{count.severity}: {count.text_with_advice}"
 
 
-def _quality_and_advice(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
+def _quality_and_advice(loaded: Loaded, explained: "Sequence[UnnamedObject]") -> Iterator[str]:
     """Yield lines on the quality of the recording, and on how to record better.
 
-    Advice with a command is about missing names, and is left out if ``reasons`` explain them in more detail.
+    Advice with a command is about missing names. It is left out if these are explained, which says more.
     """
     yield from quality_lines(loaded, _MOST_OBJECTS)
     yield from (
-        f"hint: {advice.words()}" for advice in advice_with_typed_options(loaded) if not (advice.command and reasons)
+        f"hint: {advice.words()}" for advice in advice_with_typed_options(loaded) if not (advice.command and explained)
     )

@@ -1,8 +1,8 @@
 """Markdown for a job summary or a comment on a pull request.
 
-GitHub accepts 65,536 characters in a comment and 1 MiB in a job summary; a document fits both, with space for the
-user's own text. Names come from recordings and may contain any character, so they are put into code spans, in which
-mentions, links and HTML have no effect, and in which no name can break a table.
+GitHub accepts 65,536 characters in a comment and 1 MiB in a job summary; a document fits both, with space left for the
+user's own text. Names come from recordings and may contain any character. So they are put into code spans, in which
+mentions, links and HTML have no effect, and escaped so that no name can break a table.
 """
 
 import re
@@ -23,7 +23,7 @@ _NAME_WIDTH = 80
 _LINE_WIDTH = 4096
 # A table has this many lines before its rows: the headings, and the line that aligns the columns.
 _LINES_BEFORE_ROWS = 2
-# Characters that may be markup of GitHub, such as the colons of :emoji: and the dot of a domain name.
+# Characters that GitHub may take for markup, such as the colons of :emoji: and the dot of a domain name.
 _MARKUP = re.compile(r""":(?=\S)|[!"#$&*+/<=>?@\[\\\]^_`{|}~]|\.(?=[^\W\d])""")
 # A plus or an equals sign before a number, as in +1.2 % and total=5%, which is not markup.
 _SIGN = re.compile(r"[+=](?=\d)")
@@ -33,7 +33,7 @@ _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 
 class Section(Frozen):
-    """Some Markdown (``""`` for none), and a table below it, which is left out if it has no rows."""
+    """Some Markdown ("" for none), and a table below it, which is left out if it has no rows."""
 
     text: str
     layout: Layout
@@ -42,17 +42,16 @@ class Section(Frozen):
 def markdown_document(
     heading: str, sections: Iterable[Section], max_bytes: int = MAX_BYTES, lines_before: Iterable[str] = ()
 ) -> Iterator[str]:
-    """Return ``lines_before``, the heading and the sections, up to ``max_bytes`` in UTF-8.
+    """Return the lines of a document: ``lines_before``, the heading and the sections, up to ``max_bytes`` of UTF-8.
 
-    A line with the number of lines beyond that limit follows.
-
-    ``heading`` and the texts of the sections are Markdown; recorded names in them must have passed through ``code``.
+    If lines are beyond this limit, the last line has their number. ``heading`` and the texts of the sections are
+    Markdown; recorded names in them must have passed through ``code``.
     """
     return first_lines(chain(lines_before, _document_lines(heading, sections)), max_bytes)
 
 
 def lines_as_markdown(heading: str, lines: Iterable[str]) -> Iterator[str]:
-    """Return a document that lists the lines, each in a code span, since lines contain recorded names and paths."""
+    """Return a document that lists the lines, each in a code span, because they contain recorded names and paths."""
     items = (f"- {code(line.strip(), _LINE_WIDTH)}" for line in lines if line)
     return markdown_document(heading, [Section("\n".join(items), ())])
 
@@ -60,7 +59,7 @@ def lines_as_markdown(heading: str, lines: Iterable[str]) -> Iterator[str]:
 def code(name: str, room: int = _NAME_WIDTH) -> str:
     """Return a name in a code span that is also valid inside a table; a dash for an empty name.
 
-    A name wider than ``room`` cells is shortened.
+    A name wider than ``room`` cells of a terminal is shortened.
     """
     name = shorten(plain(name), room)
     if not name:
@@ -79,7 +78,7 @@ def _prose(text: str) -> str:
 def sentence_with_code(text: str) -> str:
     """Return a sentence in Markdown in which words with markup characters, such as recorded names, are code spans.
 
-    People also read the sentence in logs, so nothing in it is escaped as an entity (``&#95;``).
+    Unlike ``_prose``, it escapes nothing as an entity (``&#95;``), because people also read the sentence in logs.
     """
 
     def shown(match: re.Match[str]) -> str:

@@ -28,7 +28,7 @@ def _write_csv(answer: QueryResult, out: BinaryIO) -> None:
 
 
 def _write_json(answer: QueryResult, out: BinaryIO) -> None:
-    """Write an array with an object per row, each on a line; of columns with equal names, the last one counts."""
+    """Write an array with an object per row, each on a line; of columns with equal names, only the last is written."""
     separator = "[\n"
     for row in answer.rows():
         out.write((separator + json.dumps(dict(zip(answer.schema.names, row, strict=True)))).encode())
@@ -50,7 +50,7 @@ WRITERS: dict[str, Callable[["QueryResult", BinaryIO], None]] = {
     "json": _write_json,
     "parquet": _write_parquet,
 }
-"""Writers of the formats that are written as rows arrive."""
+"""Functions that write a result as its rows arrive, by format."""
 
 
 def first_rows(answer: QueryResult, limit: int) -> tuple[Layout, int]:
@@ -72,7 +72,7 @@ def markdown_lines(layout: Layout) -> Iterator[str]:
 
 
 def _column(name: str, cells: Sequence[object]) -> Column:
-    """Return a column, right-aligned if all of its cells are numbers or None."""
+    """Return a column: of numbers, which are right-aligned, if all of its cells are numbers or None; else of names."""
     present = [cell for cell in cells if cell is not None]
     texts = ["" if cell is None else str(_text(cell)) for cell in cells]
     is_number = bool(present) and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in present)

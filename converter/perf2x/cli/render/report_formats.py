@@ -1,4 +1,4 @@
-"""A command's result in every format of ``--format``: table, json, markdown and csv."""
+"""Prints a command's result in the formats of ``--format``: table, json, markdown and csv."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -62,9 +62,9 @@ def table_report(
 
 
 def side_columns(table: Any) -> tuple[list[Column], list[Column], Column]:
-    """Return the columns that the tables of ``top`` and ``diff`` share, apart from costs of the event.
+    """Return the columns that the tables of ``top`` and ``diff`` have next to the costs of their event.
 
-    They are: other events and ratios; objects, no column if rows have none; names.
+    They are: columns of other events and ratios; one of objects, or none if rows have no object; one of names.
     """
     other_events = [Column(short(head, HEAD), texts) for head, texts in table.other_column_texts.items()]
     has_objects = table.by in ("function", "data-object")
@@ -73,16 +73,19 @@ def side_columns(table: Any) -> tuple[list[Column], list[Column], Column]:
 
 
 def lines_on_screen(table: "ResultTable", layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
-    """Yield the lines of a table on a screen, below a heading with the event and its total.
+    """Yield a heading with the event and its total, then the lines of the table in the layout that fits the screen.
 
-    ``layouts`` are those of ``table_lines``.
+    ``layouts`` are sorted from wide to narrow.
     """
     yield from screen.sentence(f"{short(table.whole.event, _EVENT_WIDTH)}: {table.measured}", "bold")
     yield from table_lines(layouts, screen) if len(table) or not table.no_rows_note else [table.no_rows_note]
 
 
 def markdown_section(table: "ResultTable", layouts: Sequence[Layout], notes: Iterable[str] = ()) -> Section:
-    """Return a table in Markdown, in its widest layout, below the event, its total and the notes in Markdown."""
+    """Return a table in Markdown, in its widest layout, below a line with the event, its total and ``notes``.
+
+    ``notes`` are Markdown, too. A table without rows is replaced by its note on that.
+    """
     heading = f"{code(table.whole.event, _EVENT_WIDTH)}: {escape_tildes(table.measured)}"
     remarks = [*([] if len(table) or not table.no_rows_note else [table.no_rows_note]), *notes]
     layout = [column if column.head else column.with_head("share") for column in without_bars(layouts)[0]]

@@ -1,4 +1,4 @@
-"""What lines are printed on: its width, and its colours if it is a terminal."""
+"""The screen that lines are printed on, a terminal or not: its width and colours, and styles of text."""
 
 import os
 import sys
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 WITHOUT_TERMINAL = 160
 """Width of a line in a file, a pipe or a log, in cells."""
-# Styles of labels; other labels are bold.
+# Styles of the labels at the beginning of lines, such as ``lost:``; other labels are bold.
 _LABEL_STYLES = {"loss": "bold red", "lost": "bold red", "guess": "bold yellow"}
 # Maximum length of a label; text before a colon that is longer is not a label.
 _LONGEST_LABEL = 24
-# The smallest share of the total for each style; shares below all of them are dimmed.
+# The smallest share of the total for each style, by descending share; smaller shares are dimmed.
 _HEAT_STYLES = ((0.1, "bold red"), (0.02, "yellow"), (0.001, ""))
 
 
@@ -70,7 +70,7 @@ def standard_output(*, wide: bool = False) -> Screen:
 
 
 def is_terminal() -> bool:
-    """Return True if standard output is a terminal."""
+    """Return whether standard output is a terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 

@@ -1,4 +1,4 @@
-"""``--stats``: the quality of a conversion as JSON.
+"""Makes the JSON of ``--stats``: the quality of a recording and of its conversion.
 
 docs/stats.md has the schema. Later versions of perf2x only add keys.
 """
@@ -33,8 +33,8 @@ def write_stats(stats: str, facts: dict[str, Any]) -> None:
 def stats_of(loaded: Loaded, output: dict[str, str], seconds: dict[str, float], gates: list[str]) -> dict[str, Any]:
     """Return the JSON of ``--stats``.
 
-    ``output`` has the format and the path of the output, ``seconds`` the time to read and to write, ``gates`` a
-    sentence for each limit that was exceeded.
+    ``output`` has the format and the path of the output, ``seconds`` the times to read and to write, ``gates`` a
+    sentence for each limit that was exceeded or could not be checked.
     """
     rounded = {name: round(value, 3) for name, value in seconds.items()}
     return quality_facts(loaded) | {"output": output, "seconds": rounded, "gates": gates}

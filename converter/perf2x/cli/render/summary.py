@@ -1,6 +1,6 @@
-"""Lines on standard error about a recording: contents, completed stacks, losses, missing names and advice.
+"""Makes the lines on standard error about a recording: contents, completed stacks, losses, missing names, advice.
 
-A conversion prints them all as its summary; other commands print some of them.
+A conversion prints all of them as its summary; other commands print some.
 """
 
 import math
@@ -23,9 +23,9 @@ from perf2x.stitcher.unwind.unwound_chains import End
 # Maximum number of objects with unnamed frames to list.
 _LISTED_OBJECTS = 3
 _OBJECT_NAMES = {VDSO_32: "the 32-bit vDSO"}
-# what a table on the terminal needs
+# A table on the terminal needs no more than a format without declarations.
 _NEEDS_OF_TABLE = Needs()
-# Stacks that were not unwound completely, in words, by the reason.
+# How the summary calls stacks that were not unwound completely, by the reason.
 _UNWIND_ENDS = {
     End.TRUNCATED: "truncated",
     End.NO_UNWIND_INFO: "without unwind info",
@@ -48,7 +48,8 @@ def summary(
 ) -> Iterator[str]:
     """Yield the summary of a conversion, at most five lines, and one for each piece of advice.
 
-    ``outputs`` are the names of the files written, or ``standard output``; ``notes`` are sentences about the output.
+    ``format_name`` and ``needs`` are those of the output format. ``outputs`` are the names of the files written, or
+    ``standard output``; ``notes`` are sentences about the output.
     """
     yield contents_line(loaded)
     completed = "; ".join(_completed_parts(loaded))
@@ -65,9 +66,10 @@ def summary(
 
 
 def _advice_lines(loaded: Loaded, needs: Needs = _NEEDS_OF_TABLE) -> Iterator[str]:
-    """Yield advice on how to record better, as far as it matters for an output with ``needs``.
+    """Yield advice on how to record better, as far as it matters for an output format with these ``needs``.
 
-    Advice on dates matters if the output has the time of day; other advice is about stacks, which counts of code lack.
+    Advice on dates matters if the output has the time of day. All other advice is about stacks, so it does not matter
+    for formats that show only counts of code.
     """
     is_dated, has_stacks = START_TIME in needs.honours and needs.dated, needs.of(CodeSettings).code is None
     for advice in advice_with_typed_options(loaded):
@@ -85,7 +87,7 @@ def verbose_lines(loaded: Loaded) -> Iterator[str]:
 
 
 def _completed_parts(loaded: Loaded) -> Iterator[str]:
-    """Yield texts on how stacks were completed: deferred ones joined, dumps unwound, and what features added."""
+    """Yield texts on how stacks were completed: deferred ones joined, stack dumps unwound, and what features did."""
     texts = (
         deferred_line(loaded.deferred),
         unwound_line(loaded.unwound),
@@ -95,7 +97,7 @@ def _completed_parts(loaded: Loaded) -> Iterator[str]:
 
 
 def quality_lines(loaded: Loaded, verbose: bool = False) -> Iterator[str]:
-    """Return lines on losses, the share of named frames, and how to record better; or all ``verbose_lines``."""
+    """Return lines on losses, on the share of named frames, and on how to record better; if ``verbose``, all lines."""
     if verbose:
         return verbose_lines(loaded)
     return chain(_trouble_lines(loaded), symbol_lines(loaded, _LISTED_OBJECTS), _advice_lines(loaded))
@@ -163,8 +165,7 @@ def unwound_line(report: UnwindReport) -> str:
 
 
 def _compiled_code(count: int, report: UnwindReport) -> str:
-    """Return how many of ``count`` stacks without unwind info end in JIT-compiled code, and what helps."""
-
+    """Return how many of the ``count`` stacks without unwind info end in JIT-compiled code, and what helps."""
     subset = "" if report.cut_in_jit == count else f"{report.cut_in_jit:,} of them "
     remedy = "perf inject --jit where its jit-PID.dump is" if report.dumps_missing else JIT_UNWIND_ADVICE
     return f"{subset}in just-in-time compiled code: {remedy}"
@@ -181,7 +182,7 @@ def _trouble_lines(loaded: Loaded) -> Iterator[str]:
 
 
 def loss_line(diagnostics: Diagnostics) -> str:
-    """Return all losses in one line, "" without any.
+    """Return all losses in one line; "" if there are none.
 
     The line ends with advice: on a missing end of the recording if there is one, otherwise on the largest loss.
     """

@@ -15,9 +15,9 @@ from perf2x.cli.render.screen import Screen
 from perf2x.model.printable_text import plain
 
 HEAD = 30
-"""Maximum length of a heading with an event's name."""
+"""Maximum number of characters of a heading that is an event's name."""
 _GAP = "  "
-# A layout should leave 48 cells for one or two columns of names, and 24 more for each further column; otherwise, a
+# Cells that a layout should leave for one or two columns of names, and half as many for each further one; otherwise, a
 # layout with fewer columns of numbers is preferred.
 _ENOUGH_FOR_NAMES = 48
 # Width of the longest bar in cells.
@@ -27,7 +27,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"  # the last cell of a bar, by the number of 
 
 
 class Column(Frozen):
-    """A heading and a text for each row. Numbers are right-aligned, and never shortened; names are left-aligned."""
+    """A heading, and a text for each row. Names are left-aligned; other texts are right-aligned and never shortened."""
 
     head: str
     texts: Sequence[str]
@@ -51,7 +51,7 @@ class Column(Frozen):
 
     @property
     def styles(self) -> Sequence[str]:
-        """Style of the heading and of every text."""
+        """The style of the heading, followed by that of each text."""
         rows = [self.style] * len(self.texts) if isinstance(self.style, str) else self.style
         return ["bold", *rows]
 
@@ -62,7 +62,7 @@ def name_column(head: str, texts: Sequence[str], style: str = "") -> Column:
 
 
 def bar_column(shares: Sequence[float]) -> Column:
-    """Make a column of bars, the largest of which fills ``_BAR_WIDTH`` cells."""
+    """Make a column of bars with lengths in proportion to ``shares``; the longest one fills ``_BAR_WIDTH`` cells."""
     largest = max(shares, default=0) or 1
     eighths = [round(8 * _BAR_WIDTH * max(share, 0) / largest) for share in shares]
     bars = [("█" * (size // 8) + _EIGHTHS[size % 8].strip()).ljust(_BAR_WIDTH) for size in eighths]
@@ -75,8 +75,8 @@ Layout = Sequence[Column]
 def table_lines(layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
     """Yield lines that fit the screen: the headings, then the rows.
 
-    ``layouts`` show the same rows, widest first. The first layout that leaves enough space for names is used; bars are
-    left out if the screen has no colours.
+    ``layouts`` show the same rows, widest first. The first layout that leaves enough space for names is used; layouts
+    with bars are not used if the screen has no colours.
     """
     room = screen.room
     if screen.colors is None:
@@ -116,7 +116,7 @@ def _fitting(layouts: Sequence[Layout], room: int) -> Layout:
 
 
 def _room_for_names(layout: Layout, widths: Sequence[int], room: int) -> int:
-    """Return the cells that other columns, and the gaps between columns, leave; negative if these need more."""
+    """Return the number of cells that are left for names; negative if the other columns and the gaps do not fit."""
     used = sum(width for width, column in zip(widths, layout, strict=True) if not column.is_name)
     return room - used - len(_GAP) * (len(layout) - 1)
 

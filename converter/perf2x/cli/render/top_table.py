@@ -22,7 +22,7 @@ def top_report(table: TopTable, sources: Sequence[str]) -> Report:
 
 
 def remarks(table: TopTable, loaded: Loaded, *, verbose: bool = False) -> Iterator[str]:
-    """Yield lines for standard error: events that the table does not show, the quality of the recording, and hints."""
+    """Yield lines for standard error: events that the table does not show, the recording's quality, and hints."""
     from perf2x.cli.render.summary import quality_lines
 
     shown = {
@@ -30,7 +30,7 @@ def remarks(table: TopTable, loaded: Loaded, *, verbose: bool = False) -> Iterat
         *(totals.event for column in table.other_columns for totals in column.tables),
     }
     default_event, names = loaded.profile.default_event, numbered_names(loaded.profile.events)
-    # an event whose name occurs several times has a number after it, and is not the one shown
+    # if several events have the same name, names gives each a number (cycles#2), and the table shows only one of them
     others = [
         names[index]
         for index, event in enumerate(loaded.events)
@@ -44,10 +44,10 @@ def remarks(table: TopTable, loaded: Loaded, *, verbose: bool = False) -> Iterat
 
 
 def _hints(table: TopTable, loaded: Loaded) -> Iterator[str]:
-    """Yield hints on inlined functions and on runtimes, which hide the functions that a user looks for.
+    """Yield hints for tables in which a user may not find the functions that matter.
 
-    The first hint: no function has a fifth of the cost by itself, and more than a third is in inlined functions. The
-    second: more than a quarter of the rows belong to a runtime, such as Python's.
+    The first hint is given if no function has more than a fifth of the cost by itself, and inlined functions have more
+    than a third. The second is given if more than a quarter of the rows belong to a runtime, such as Python's.
     """
     event_total = table.whole.cost
     if not any(5 * row.self > event_total for row in table.whole.rows):
@@ -65,9 +65,17 @@ def _hints(table: TopTable, loaded: Loaded) -> Iterator[str]:
 
 
 def total_layouts(table: TopTable) -> list[Layout]:
-    """Return layouts from wide to narrow, those with bars first.
+    """Return layouts from wide to narrow.
 
-    They show all columns; without the amounts of the cost that rows are not sorted by; without objects; only shares.
+    The *sorted cost* is the one by which rows are sorted, self or total. All layouts have columns of other events, and
+    names. Besides these, they have:
+
+    1. bars, amounts and shares of both costs, and objects
+    2. bars, amounts of the sorted cost, shares of both costs, and objects
+    3. bars, shares of both costs, and objects
+    4. to 5. as 1. and 2., but without bars
+    6. as 2., but without bars and objects
+    7. shares of both costs
     """
 
     totals, rows, sort, shown = table.whole, table.rows, table.sort, table.shown

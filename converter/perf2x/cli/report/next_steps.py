@@ -1,6 +1,7 @@
 """Advice on what to look at next, in sentences that follow only from the data of a report.
 
-Each sentence has a condition, such as a share of the total that a value reaches; the constants below are these limits.
+A sentence is given if a figure reaches a limit, for example if a function has a tenth of the total cost. The constants
+below are these limits.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,10 +10,10 @@ from typing import Any
 from perf2x.model.advice import Advice
 from perf2x.model.number_format import format_change, format_percent
 
-# Percentages from which there is a sentence: of samples lost, of user stacks missing, of user stack dumps cut short.
+# Limits in percent: of samples lost, of user stacks missing, of user stack dumps cut short.
 _LOST, _MISSING, _CUT = 1.0, 1.0, 5.0
-# Shares of the total from which there is a sentence: of idle CPUs, the kernel, one function or path, one thread. The
-# sentence of ``_FLAT`` says that costs are spread: all functions in the table together have less than that share.
+# Limits as shares of the total cost: of idle CPUs; of the kernel; of one function or path; of all functions in a table
+# (if their share is *below* this limit, the cost is called spread); of one thread.
 _IDLE, _KERNEL, _HOT, _FLAT, _ONE_THREAD = 0.1, 0.3, 0.1, 0.3, 0.9
 # If fewer CPUs than this were in use on average, there is a sentence on waiting.
 _WAITING = 0.5
@@ -22,7 +23,7 @@ Facts = dict[str, Any]
 
 
 def next_steps(facts: Facts, recording_advice: Sequence[Advice] = ()) -> Iterator[Advice]:
-    """Yield all sentences that apply: on how far to trust the data, on changes, on where the time went.
+    """Yield all sentences that apply: on how far to trust the data, then on changes, then on where the time went.
 
     ``facts`` is the data of a report, ``recording_advice`` advice on how to record better.
     """
@@ -45,12 +46,14 @@ def lacks_callers(advice: Sequence[Advice]) -> bool:
 def _quality(percentages: Facts, unwound: Facts) -> Iterator[Advice]:
     """Yield sentences on lost samples, missing user stacks, and user stack dumps that are too short."""
     cut_percentage = 100 * (1 - unwound["ends"].get("complete", 0) / unwound["samples"]) if unwound["samples"] else 0.0
-    on_losses = "costs are too low by about as much. Use a larger buffer (perf record -m) or a lower frequency (-F)."
-    on_callers = "totals of functions that call others are too low."
+    effect_of_losses = (
+        "costs are too low by about as much. Use a larger buffer (perf record -m) or a lower frequency (-F)."
+    )
+    effect_on_callers = "totals of functions that call others are too low."
     for about, percentage, limit, text in (
-        ("lost", percentages["lost"], _LOST, f"samples were lost, so {on_losses}"),
-        ("missing_user", percentages["missing_user"], _MISSING, f"samples miss their user stack: {on_callers}"),
-        ("stacks", cut_percentage, _CUT, f"user stack dumps end before their outermost function: {on_callers}"),
+        ("lost", percentages["lost"], _LOST, f"samples were lost, so {effect_of_losses}"),
+        ("missing_user", percentages["missing_user"], _MISSING, f"samples miss their user stack: {effect_on_callers}"),
+        ("stacks", cut_percentage, _CUT, f"user stack dumps end before their outermost function: {effect_on_callers}"),
     ):
         if percentage >= limit:
             yield Advice(about, f"{percentage:.1f} % of the {text}")
@@ -72,10 +75,10 @@ def _change_advice(difference: Facts) -> Advice:
 
 
 def _shares(facts: Facts, by_self: Facts) -> Iterator[Advice]:
-    """Yield sentences on idle CPUs, waiting, the kernel, and a single thread.
+    """Yield sentences on idle CPUs, waiting, the kernel, and a thread that has nearly all of the cost.
 
-    ``by_self`` is the table of functions, which also has the total. A clock event counts CPU time; if there is little
-    of it, the program waited, or other programs had the CPUs.
+    ``by_self`` is the table of functions, which also has the event's total. The value of a clock event is CPU time; if
+    there is little of it, the program waited, or other programs had the CPUs.
     """
     event_total, idle, span_ns, threads = (
         by_self["value"],
@@ -106,7 +109,8 @@ def _shares(facts: Facts, by_self: Facts) -> Iterator[Advice]:
 def _hottest(facts: Facts, by_self: Facts, *, has_callers: bool) -> Iterator[Advice]:
     """Yield a sentence on the hottest function, or on a flat profile; and one on the hottest path.
 
-    ``has_callers``: callers are reliable, and named. ``by_self`` is the table of functions by self cost.
+    ``has_callers``: callers are reliable, so sentences may name them. ``by_self`` is the table of functions, sorted by
+    self cost.
     """
     event_total, rows = by_self["value"], by_self["rows"]
     rows_total = sum(row["self"] for row in rows)

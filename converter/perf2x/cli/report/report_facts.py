@@ -1,4 +1,4 @@
-"""The data of ``perf2x report``, as values for JSON: those of ``--stats``, ``top`` and ``diff``, callers and paths.
+"""The data of ``perf2x report``, as values for JSON: figures of ``--stats``, tables of ``top`` and ``diff``, paths.
 
 docs/report.md has the schema.
 """
@@ -31,7 +31,7 @@ class Changes(Frozen):
 
 
 def changes_of(pair: RecordingPair, growth: GateVerdict, confidence: float, limit: int) -> Changes:
-    """Return the functions whose self cost changed most, ``limit`` of them at most.
+    """Return the functions whose self cost changed most, at most ``limit`` of them.
 
     ``growth`` is the outcome of ``--fail-above``. Rows to which a limit applies have the intervals by which it was
     judged; the other rows have intervals of ``confidence``.

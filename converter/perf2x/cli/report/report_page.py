@@ -51,7 +51,7 @@ def recording_report(
     tables = report_tables(loaded.profile, flags.value, flags.limit, flags.columns)
     max_bytes = flags.max_bytes or MAX_BYTES
     facts = report_facts(loaded, tables, sources, changes, verdict)
-    # the page shows no time of day, for which some advice is
+    # without advice on times of day, which the page does not show
     recording_advice = [advice for advice in advice_with_typed_options(loaded) if not advice.for_dates]
     steps = [*next_steps(facts, recording_advice)]
     facts["next"] = advice_facts(steps)
@@ -59,7 +59,7 @@ def recording_report(
     all_parts = _parts(loaded, tables, facts, steps, changes)
     parts = [part for part in all_parts if part.texts or part.table is not None]
 
-    def terminal_lines(screen: Screen) -> Iterator[str]:
+    def lines(screen: Screen) -> Iterator[str]:
         verdict_lines = verdict.lines(screen) if verdict else ()
         heading = screen.sentence(f"perf2x report: {short(sources[0])}", "bold")
         return first_lines(chain(verdict_lines, heading, _terminal_lines(parts, screen)), max_bytes)
@@ -69,7 +69,7 @@ def recording_report(
         heading = f"perf2x report: {name_list(sources)}"
         return markdown_document(heading, _sections(parts), max_bytes, verdict_lines)
 
-    return Report(terminal_lines, lambda: facts, markdown)
+    return Report(lines, lambda: facts, markdown)
 
 
 class _Part(Frozen):
@@ -85,7 +85,7 @@ def _parts(
     loaded: Loaded, tables: ReportTables, facts: dict[str, Any], steps: Sequence[Advice], changes: Changes | None
 ) -> Iterator[_Part]:
     """Yield the parts of the page, some of which may be empty; ``facts`` is the value for JSON."""
-    limit = tables.objects.limit or 0
+    limit = tables.objects.limit or 0  # --limit of the report, which all tables have
     events = facts["events"]
     more_events = [f"… and {len(events) - limit:,} more events"] if len(events) > limit else []
     session = [f"{label}: {text}" for label, text in session_facts(facts["session"] | facts)]
@@ -111,9 +111,9 @@ def _parts(
 
 
 def _functions(title: str, table: TopTable, tables: ReportTables, warning: str) -> _Part:
-    """Return a table of functions with a column of callers, and the share of the function's total due to each.
+    """Return a table of functions, with a column that lists callers and the share of the total due to each.
 
-    ``warning`` is added to the heading of that column, which the narrower layouts lack.
+    ``warning`` is added to the heading of this column. Layouts for narrow terminals lack it.
     """
     callers = name_column(f"called by{warning}", [_callers(tables.callers[row.key], row.total) for row in table.rows])
     layouts = total_layouts(table)

@@ -1,4 +1,4 @@
-"""Pages over HTTP, for a browser on this machine or at the other end of ``ssh -L``.
+"""Serves pages over HTTP, to a browser on this machine or at the other end of ``ssh -L``.
 
 The server listens on the loopback address only, and the pages have a random path that other users of the machine cannot
 guess. Requests for a host other than localhost are refused, so that no web page can read this one by pointing its own

@@ -1,7 +1,7 @@
-"""The pages of ``perf2x view``.
+"""Makes the pages of ``perf2x view``.
 
-One recording is one page. Several recordings are a page that shows them together and a page for each, with a list on
-every page to choose one of the others.
+One recording is one page. For several recordings, there is a page that shows them together and a page for each; a list
+on every page links to the others.
 """
 
 import html
@@ -19,7 +19,7 @@ from perf2x.model.printable_text import printable
 
 # Maximum number of recordings that get a page of their own, because each is read a second time for it.
 _MOST_PAGES = 20
-# the empty list in the page
+# the page's tag of the list of recordings, behind which the entries are inserted
 _EMPTY_LIST = b'<select id="recording">'
 _TITLE_OF_ALL = "All together"
 
@@ -70,7 +70,7 @@ def with_page_of_each(
 
 
 def _with_lists(pages: Sequence[Page]) -> Iterator[Page]:
-    """Yield the pages with all titles in the list of each, its own title selected."""
+    """Yield the pages, each with the titles of all pages in its list, and its own title selected."""
     for page in pages:
         options = "".join(
             f'<option value="{html.escape(entry.name)}"{" selected" * (entry is page)}>'

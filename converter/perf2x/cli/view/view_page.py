@@ -15,7 +15,7 @@ from perf2x.cli.view.http_server import ADDRESS, PageServer
 from perf2x.cli.view.recording_pages import Page
 from perf2x.errors import OutputError
 
-# variables of which one is set if a browser can be shown
+# environment variables: at least one of them is set if a browser can be shown
 _DISPLAY_VARIABLES = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
 
 
@@ -46,8 +46,8 @@ def serve_pages(pages: Mapping[str, bytes], port: int, *, quiet: bool) -> None:
 def _write_temporary_pages(pages: Sequence[Page]) -> Path:
     """Write pages to files in a new private temporary directory, and return the path of the first.
 
-    The files stay when the command ends, since the browser may read them later; the system cleans its directory of
-    temporary files. If writing fails, all are removed.
+    The files stay when the command ends, because the browser may read them later; the system removes old temporary
+    files. If writing fails, all of them are removed.
     """
     try:
         folder = Path(tempfile.mkdtemp(prefix="perf2x-"))

@@ -16,7 +16,7 @@ from perf2x.errors import ObjectError
 from perf2x.kernel.load_options import Progress
 from perf2x.kernel.registry import load_symbol_sources
 
-# Modules that most conversions import when they need them.
+# Modules that a conversion imports only when it needs them, and that most conversions need.
 _PRELOADED_MODULES = (
     "cli.render.stats_json", "cli.render.summary", "emitters.flame.html", "kernel.conversion", "kernel.sample_pass",
     "kernel.open_bundle", "symbolizer.symbolize",
@@ -33,7 +33,10 @@ def prepare() -> None:
 
 
 def run(arguments: Sequence[str], listener: Progress) -> tuple[int, str]:
-    """Run a command; return its exit code and what it wrote to standard error. ``listener`` receives its progress."""
+    """Run a command; return its exit code and what it wrote to standard error. ``listener`` receives its progress.
+
+    What the command writes to standard output is discarded.
+    """
     stderr, code = io.StringIO(), 0
     progress.listener = listener
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(stderr):
@@ -46,7 +49,7 @@ def run(arguments: Sequence[str], listener: Progress) -> tuple[int, str]:
 
 
 def link_by_build_id(folder: str, cache: str) -> None:
-    """Link the ELF files in ``folder`` into a build-id cache like perf's, so that their names do not matter."""
+    """Link the ELF files in ``folder`` into ``cache``, a build-id cache as perf has it: their names do not matter."""
     for path in sorted(Path(folder).iterdir()):
         with contextlib.suppress(ObjectError):
             file = open_object(path)

@@ -1,8 +1,8 @@
 """Writes the folder of the page of ``perf2x web``.
 
-It has the files of the page, perf2x as source code, and Pyodide (Python for browsers), or the URL where the browser
-gets Pyodide. Equal inputs give equal bytes. Every file has a digest, which the browser checks before it caches the
-file.
+The folder contains the files of the page and perf2x as source code. It also contains Pyodide (Python for browsers), or
+the URLs from which the browser gets Pyodide. Equal inputs give equal bytes. Every file has a digest, which the browser
+checks before it caches the file.
 """
 
 import base64
@@ -24,8 +24,9 @@ from perf2x.emitters.flame.page_template import write_page
 from perf2x.errors import OutputError, SettingError
 
 SOURCES = "perf2x.sources"
-"""Name of a gzipped tarball with the Python code. With the suffix .gz, some servers would send it unpacked."""
-# Packages in the tarball: perf2x, and those in pure Python that conversions import. Others come from Pyodide.
+"""Name of a gzipped tarball with the Python code. It has no suffix .gz, with which some servers would unpack it."""
+# Packages in the tarball: perf2x, and the packages in pure Python that conversions import. Packages with compiled code
+# come from Pyodide.
 _PACKAGES = ("annotated-doc", "demangle", "perf2x", "shellingham", "typer", "typing-extensions")
 _PAGE_FILES = ("command_words.js", "drop.js", "web.css", "worker.js", "example.gzipped")
 # suffixes of perf2x's files in the tarball
@@ -33,20 +34,21 @@ _SOURCE_SUFFIXES = (".py", ".js", ".css", ".html", ".json")
 
 
 class _PageFile(Frozen):
-    """A file of the page: its URL for browsers, its digest, and its content if it is written to the folder."""
+    """A file that the page needs."""
 
-    url: str
-    integrity: str
-    content: bytes | None = None
+    url: str  # relative to the page if the file is in the folder
+    integrity: str  # digest, in the form of an ``integrity`` attribute in HTML
+    content: bytes | None = None  # None: the file is not written to the folder, because the browser gets it elsewhere
 
 
 def write_folder(folder: Path, pyodide: str) -> int:
     """Write the folder and return its size in bytes.
 
-    ``pyodide`` is a folder or a URL with Pyodide's files; "" stands for its CDN. Raises SettingError if files are
-    missing there or have another version, OutputError if ``folder`` has other files or cannot be written.
+    ``pyodide`` is a folder or a URL with Pyodide's files; "" stands for Pyodide's CDN. Raises SettingError if files of
+    Pyodide are missing or have another version, OutputError if ``folder`` has other files or cannot be written.
     """
     try:
+        # a folder that an earlier version wrote may be written again
         if folder.is_dir() and any(folder.iterdir()) and not (folder / SOURCES).exists():
             raise OutputError(f"{folder} has other files; choose a new folder")
         page_files = dict(_pyodide(pyodide))
@@ -69,7 +71,7 @@ def _page_file(name: str) -> bytes:
 
 
 def _file_in_folder(name: str, content: bytes) -> _PageFile:
-    """Return a file that is written to the folder, where its URL is its name."""
+    """Return a file that is written to the folder, so that its URL, relative to the page, is its name."""
     return _PageFile(name, _integrity(hashlib.sha256(content).digest()), content)
 
 
@@ -79,7 +81,7 @@ def _integrity(digest: bytes) -> str:
 
 
 def _list_of_cached_files(page_files: dict[str, _PageFile]) -> bytes:
-    """Return a line of JavaScript with the files that the service worker caches, and a name for its cache.
+    """Return a line of JavaScript: KEPT, the files that the service worker caches, and the name of its cache.
 
     The name changes whenever a file's digest does, so that a new version of the page gets a new cache.
     """
@@ -89,11 +91,12 @@ def _list_of_cached_files(page_files: dict[str, _PageFile]) -> bytes:
 
 
 def _index_page() -> bytes:
-    """Return index.html with a Content-Security-Policy that names the scripts and styles which may run, by digest.
+    """Return index.html with a Content-Security-Policy that lists the digests of inline scripts and styles to allow.
 
-    The page shows flame graphs, which are pages of their own inside it. So the policy allows the scripts and styles of
-    a flame graph, including scripts that it contains as text and runs once it has unpacked them.
+    The page shows flame graphs, which are pages of their own inside it. Their scripts and styles are the ones to allow,
+    including scripts that a flame graph contains as text and runs once it has unpacked them.
     """
+    # the scripts and styles of an empty flame graph are those of every flame graph
     page, out = _page_file("index.html"), io.BytesIO()
     write_page("", iter([b"{}"]), out, compress=False)
     for name in (b"style", b"script"):
@@ -133,10 +136,11 @@ def _source_files() -> Iterator[tuple[str, bytes]]:
 
 
 def _pyodide(source: str) -> Iterator[tuple[str, _PageFile]]:
-    """Yield Pyodide's files and packages by their path in the page.
+    """Yield the path below the page, and the file, of each of Pyodide's own files and of the packages that it provides.
 
     ``source`` is a folder, whose files are written to the page's folder, or a URL, or "" for the URLs in pyodide.json.
-    Raises SettingError for any version but the pinned one.
+    pyodide.json also has the version that the page needs: digests of Pyodide's own files (``core``), and Pyodide's lock
+    file with digests of packages. Raises SettingError for files with other digests.
     """
     pinned = json.loads(_page_file("pyodide.json"))
     base, lock = source and f"{source.rstrip('/')}/", pinned["lock"]

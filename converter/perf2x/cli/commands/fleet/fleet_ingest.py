@@ -22,7 +22,7 @@ Lists = Annotated[
 Leave = Annotated[str, Setting("Skip unfinished recordings that changed within this time (0s: none).", metavar="AGE")]
 FailAbove = Annotated[str, Setting("Fail if more than PCT % of the recordings cannot be read.", metavar="PCT")]
 
-# There is at most one worker for 8 recordings, rounded up: starting more workers would take longer than the work.
+# There is at most one worker for this many recordings: starting more workers would take longer than the work.
 _RECORDINGS_PER_WORKER = 8
 
 
@@ -63,7 +63,7 @@ def fleet_ingest(
     job = label_flags.job(output, load_options, leave_ns, sources)
     progress = FleetProgress(quiet, "recordings")
     count = min(worker_flags.workers or available_cores(), -(-len(sources) // _RECORDINGS_PER_WORKER))
-    with worker_flags.begin(count) as workers:
+    with worker_flags.start(count) as workers:
         totals = ingest(workers, count, sources, job, progress)
     progress.close()
     if not quiet:

@@ -69,7 +69,8 @@ def fleet_symbolize(
                 build_ids, cache = stack.enter_context(temporary_buildid_cache(objects))
             except ObjectError as error:
                 raise FormatError(*error.args) from None
-            options = SymbolOptions(symfs=cache / "none", buildid_dir=cache)  # nothing is at recorded paths here
+            # names come only from this cache: nothing is found at recorded paths, because the folder does not exist
+            options = SymbolOptions(symfs=cache / "none", buildid_dir=cache)
         unnamed = unnamed_objects(stack.enter_context(engine(dataset_part)), build_ids)
         if options.kallsyms and unnamed.kernels > 1:  # kallsyms has no build id to compare
             raise OptionError(
@@ -79,7 +80,7 @@ def fleet_symbolize(
             root = dataset if is_address(dataset) else str(Path(dataset).absolute())
             job, progress = NamingJob(root, options, load_options.max_unpacked), FleetProgress(quiet, "objects")
             count = worker_flags.workers or (available_cores() if unnamed.places > _MOST_WITHOUT_WORKERS else 1)
-            workers = stack.enter_context(worker_flags.begin(min(count, unnamed.objects)))
+            workers = stack.enter_context(worker_flags.start(min(count, unnamed.objects)))
             totals = symbolize(workers, unnamed.code_objects, job, progress, unnamed.objects)
             progress.close()
     if not quiet:
