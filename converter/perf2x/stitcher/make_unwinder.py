@@ -29,7 +29,7 @@ def make_unwinder(session: Session, history: ProcessHistory, finder: Finder, arc
             kernel = kernel_build_id(session, mmaps)
             found = find_vdso(finder, session, build_id, kernel, is_64=name == VDSO and has_64_bits(session))
         else:
-            found = finder.find(name, build_id, recorded=recorded)
+            found = finder.find(name, build_id, recorded_files=recorded)
         return found.code, None if found.dwarf is found.code else found.dwarf
 
     is_code = may_hold_code(mmaps) & ~mmaps.filename.which(_DATA_NAMES.__contains__)

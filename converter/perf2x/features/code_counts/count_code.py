@@ -161,7 +161,7 @@ def _files_of(counted: _CountedObject, recording: Recording, context: LoadContex
     Raises OptionError if the program itself is missing: its program headers map file offsets to addresses.
     """
     recorded_files = RecordedFiles(recording.session, recording.sideband.mmaps)
-    files = context.finder.find(counted.filename, bytes.fromhex(counted.build_id), recorded=recorded_files)
+    files = context.finder.find(counted.filename, bytes.fromhex(counted.build_id), recorded_files=recorded_files)
     if files.code is None:
         raise SettingError(
             f"{counted.filename}: {files.reason or 'its code is missing'}; this format needs the program itself (",

@@ -104,7 +104,8 @@ class ElfHeaders:
         self.machine = _MACHINES.get(fields[1], str(fields[1]))
         self.entry = fields[3]
         phoff, shoff, (phentsize, phnum, shentsize, shnum, shstrndx) = (*fields[4:6], fields[8:])
-        # section 0 is not a section: it has the numbers that do not fit into the header
+        # Section 0 is not a section: its sh_size, sh_link and sh_info (fields 5 to 7) are the numbers that do not fit
+        # into the header. It is missing if e_shoff is 0.
         zeroth = self._rows("section headers", _SECTION, shoff, min(shoff, 1), shentsize)
         if zeroth:
             shnum, shstrndx = shnum or zeroth[0][5], zeroth[0][6] if shstrndx == _SHN_XINDEX else shstrndx

@@ -75,8 +75,8 @@ class Debuginfod(Struct):
         except ObjectError as error:
             self._count("debuginfod_unusable", str(error))
 
-    def source(self, build_id: bytes, recorded: str) -> Path | None:
-        """Return the source file that debug info of an object calls ``recorded``, from the cache or a server.
+    def source(self, build_id: bytes, recorded_path: str) -> Path | None:
+        """Return the source file that debug info of an object calls ``recorded_path``, from the cache or a server.
 
         Returns None if neither has it. The name of the file in the cache is a digest of the path, so that no recording
         can choose where a file is written.
@@ -84,7 +84,7 @@ class Debuginfod(Struct):
         import hashlib
         from urllib.parse import quote
 
-        recorded_bytes = recorded.encode(errors="surrogateescape")
+        recorded_bytes = recorded_path.encode(errors="surrogateescape")
         digest = hashlib.sha256(recorded_bytes).hexdigest()
         return self._fetched(f"source-{digest}", f"source{quote(recorded_bytes)}", build_id)
 

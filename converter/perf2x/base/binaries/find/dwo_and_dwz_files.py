@@ -62,27 +62,27 @@ def _supplementary_paths(finder: Finder, file: ElfObject, link: str, build_id: b
         yield from paths_in_root(directory, dwz_path)
 
 
-def package_file(finder: Finder, found: ObjectFiles, recorded: str) -> ElfObject | None:
+def package_file(finder: Finder, found: ObjectFiles, recorded_path: str) -> ElfObject | None:
     """Find an object's DWARF package (``.dwp``), next to its files or the recorded path, or in debug directories.
 
-    ``found`` has the object's files, ``recorded`` is its recorded path. Returns None if there is no package. Raises
-    ObjectError if the package is not an ELF file.
+    ``found`` has the object's files. Returns None if there is no package. Raises ObjectError if the package is not an
+    ELF file.
     """
-    for path in _package_paths(finder, found, recorded):
+    for path in _package_paths(finder, found, recorded_path):
         if is_file(path):
             return open_object(path)
     return None
 
 
-def _package_paths(finder: Finder, found: ObjectFiles, recorded: str) -> Iterator[Path]:
+def _package_paths(finder: Finder, found: ObjectFiles, recorded_path: str) -> Iterator[Path]:
     for file in found.files:
         if file.path is not None:
             yield file.path.with_name(f"{file.path.name}.dwp")
             yield file.path.with_name(f"{file.path.name.removesuffix('.debug')}.dwp")
-    if is_real_path(recorded):
-        yield from finder.search_paths.local_paths(f"{recorded}.dwp")
+    if is_real_path(recorded_path):
+        yield from finder.search_paths.local_paths(f"{recorded_path}.dwp")
         for directory in finder.search_paths.debug_directories():
-            yield from paths_in_root(directory, f"{recorded}.dwp")
+            yield from paths_in_root(directory, f"{recorded_path}.dwp")
 
 
 def dwo_paths(finder: Finder, file: ElfObject, comp_dir: str, name: str) -> Iterator[Path]:

@@ -119,19 +119,23 @@ class Finder(Struct, eq=False):
         """True if the search is limited to files of this machine: no archives and no servers."""
         return not self._fetchers
 
-    def find(self, name: str, build_id: bytes, pid: int = -1, recorded: RecordedFiles = _ANY_RECORDING) -> ObjectFiles:
+    def find(
+        self, name: str, build_id: bytes, pid: int = -1, recorded_files: RecordedFiles = _ANY_RECORDING
+    ) -> ObjectFiles:
         """Find all files of the object that was mapped as ``name``.
 
-        ``build_id`` is b"" if it was not recorded; ``recorded`` then decides which files may be taken. With a build id,
-        the root directory of the process ``pid``, which mapped the object, is searched, too, if the process still runs.
+        ``build_id`` is b"" if it was not recorded; ``recorded_files`` then decides which files may be taken. With a
+        build id, the root directory of the process ``pid``, which mapped the object, is searched, too, if the process
+        still runs.
         """
         build_id = unpadded(build_id)
         if not build_id and name in self._provided:
             return self._provided[name]
-        recorded = _ANY_RECORDING if build_id or self.search_paths.symfs is not None else recorded
-        key = (name, build_id, recorded.key(name))
+        if build_id or self.search_paths.symfs is not None:
+            recorded_files = _ANY_RECORDING
+        key = (name, build_id, recorded_files.key(name))
         if key not in self._cache:
-            refusal, doubtful = partial(recorded.refusal, name), recorded.made_elsewhere
+            refusal, doubtful = partial(recorded_files.refusal, name), recorded_files.made_elsewhere
             # the kernel appends " (deleted)" to names of deleted files, but a file's own name may end like that
             exists = any(map(is_file, self.search_paths.local_paths(name)))
             searched_name = name if exists else without_deleted(name)

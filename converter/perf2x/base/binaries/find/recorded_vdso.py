@@ -61,8 +61,8 @@ def _installed(finder: Finder, release: str, found: ObjectFiles) -> Iterator[Elf
     """Yield the vDSOs installed with the recorded kernel release, below the symfs if there is one."""
     if not is_folder_name(release):
         return
-    for recorded in VDSO_PATHS:
-        for path in finder.search_paths.local_paths(recorded.format(release)):
+    for template in VDSO_PATHS:
+        for path in finder.search_paths.local_paths(template.format(release)):
             if not is_file(path):
                 found.note(path, ABSENT)
                 continue

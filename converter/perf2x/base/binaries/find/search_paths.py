@@ -31,16 +31,16 @@ class SearchPaths(Frozen):
     proc: Path | None = field(default_factory=lambda: host_path(PROC))
     """/proc, where PID/root is the root directory of a process, for files in running containers; None: not searched."""
 
-    def local_paths(self, recorded: str) -> Iterator[Path]:
+    def local_paths(self, recorded_path: str) -> Iterator[Path]:
         """Yield the paths on this machine where the file with a recorded path may be.
 
         Without a symfs, it is the recorded path itself. With one, it is the path under the symfs, or, if the symfs is
         flat, the base name under it.
         """
         if self.symfs is None:
-            yield host_path(recorded)
+            yield host_path(recorded_path)
             return
-        path_in_symfs = recorded.rpartition("/")[2] if self.symfs_flat else recorded
+        path_in_symfs = recorded_path.rpartition("/")[2] if self.symfs_flat else recorded_path
         yield from paths_in_root(self.symfs, path_in_symfs)
 
     def debug_directories(self) -> Iterator[Path]:

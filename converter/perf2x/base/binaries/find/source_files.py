@@ -61,28 +61,28 @@ class SourceFiles(Struct):
     # results by recorded path and ``is_own``
     _cache: dict[tuple[str, bool], SourceText] = {}
 
-    def find(self, recorded: str, build_id: bytes, last_line: int, *, is_own: bool = False) -> SourceText:
-        """Find the file that debug info of an object calls ``recorded``; it must have at least ``last_line`` lines.
+    def find(self, recorded_path: str, build_id: bytes, last_line: int, *, is_own: bool = False) -> SourceText:
+        """Find the file that debug info of an object calls ``recorded_path``, with at least ``last_line`` lines.
 
         ``is_own``: the object belongs to this machine, so its paths do, too; otherwise the recorded path is not read,
         unless it lies below a symfs.
         """
         is_own = is_own or self.search_paths.symfs is not None
-        if (recorded, is_own) not in self._cache:
-            self._cache[recorded, is_own] = self._read_first(recorded, build_id, is_own)
-        source = self._cache[recorded, is_own]
+        if (recorded_path, is_own) not in self._cache:
+            self._cache[recorded_path, is_own] = self._read_first(recorded_path, build_id, is_own)
+        source = self._cache[recorded_path, is_own]
         if not source.reason and last_line > len(source.lines):
             return SourceText(
                 reason=f"the file has only {len(source.lines)} lines, the recorded one had at least {last_line}"
             )
         return source
 
-    def _read_first(self, recorded: str, build_id: bytes, is_own: bool) -> SourceText:
+    def _read_first(self, recorded_path: str, build_id: bytes, is_own: bool) -> SourceText:
         """Read the first candidate that is a text file; if there is none, say why the first candidate was refused."""
-        if not recorded or "\0" in recorded:
+        if not recorded_path or "\0" in recorded_path:
             return SourceText(reason="debug info names no file")
         reasons = [] if self.folders or self.as_recorded or self.fetch else [_NOT_ENABLED]
-        for path in self._candidates(recorded, build_id, is_own):
+        for path in self._candidates(recorded_path, build_id, is_own):
             if is_file(path) and not os.path.realpath(path).startswith(_VIRTUAL_FOLDERS):
                 source = _read_source(path)
                 if not source.reason:
@@ -92,22 +92,22 @@ class SourceFiles(Struct):
             reasons.append(NOT_LOCAL)
         return SourceText(reason=reasons[0] if reasons else "the source file was not found")
 
-    def _candidates(self, recorded: str, build_id: bytes, is_own: bool) -> Iterator[Path]:
+    def _candidates(self, recorded_path: str, build_id: bytes, is_own: bool) -> Iterator[Path]:
         for folder in self.folders:
-            yield from _below(folder, recorded)
-        is_absolute = recorded.startswith("/")
+            yield from _below(folder, recorded_path)
+        is_absolute = recorded_path.startswith("/")
         if self.as_recorded and is_absolute and is_own:
-            yield from self.search_paths.local_paths(recorded)
+            yield from self.search_paths.local_paths(recorded_path)
         if self.fetch is not None and is_absolute and build_id:
-            yield from filter(None, [self.fetch(build_id, recorded)])
+            yield from filter(None, [self.fetch(build_id, recorded_path)])
 
 
-def _below(folder: Path, recorded: str) -> Iterator[Path]:
-    """Yield ``recorded`` below a folder, then without its first part, then without the first two, and so on.
+def _below(folder: Path, recorded_path: str) -> Iterator[Path]:
+    """Yield ``recorded_path`` below a folder, then without its first part, then without the first two, and so on.
 
     This finds sources in a copy of the source tree that lies elsewhere: /build/app/src/a.c as FOLDER/src/a.c.
     """
-    parts = [part for part in recorded.split("/") if part not in ("", ".")][-_MAX_PARTS:]
+    parts = [part for part in recorded_path.split("/") if part not in ("", ".")][-_MAX_PARTS:]
     yield from paths_in_root(folder, *("/".join(parts[first:]) for first in range(len(parts))))
 
 

@@ -146,8 +146,8 @@ class RecordedFiles:
         return written if written % 10**9 else written + 10**9
 
 
-def is_own(search_paths: SearchPaths, recorded: str, file: ElfObject) -> bool:
-    """Return whether ``file`` is this machine's own file at the path ``recorded``, or the debug file of that.
+def is_own(search_paths: SearchPaths, recorded_path: str, file: ElfObject) -> bool:
+    """Return whether ``file`` is this machine's own file at ``recorded_path``, or the debug file of that.
 
     Files that were copied or fetched are not. Exception: perf's copy of an object in the build-id cache counts if it
     equals the file at the recorded path. Equality is required because caches are also unpacked from archives.
@@ -155,7 +155,7 @@ def is_own(search_paths: SearchPaths, recorded: str, file: ElfObject) -> bool:
     path = file.path
     if path is None or search_paths.symfs is not None:
         return False
-    local_path, debug_dir = next(search_paths.local_paths(recorded)), search_paths.system_debug_dir
+    local_path, debug_dir = next(search_paths.local_paths(recorded_path)), search_paths.system_debug_dir
     if search_paths.buildid_dir is not None and path.is_relative_to(search_paths.buildid_dir):
         try:
             return filecmp.cmp(path, local_path, shallow=False)

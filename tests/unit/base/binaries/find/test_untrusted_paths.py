@@ -140,7 +140,7 @@ def test_one_finder_judges_each_recording(
         os.utime(path, ns=(written, written))
         recording = open_recording(str(path))
         recorded = RecordedFiles(recording.session, recording.sideband.mmaps)
-        assert bool(finder.find(NAME, b"", recorded=recorded).files) is known
+        assert bool(finder.find(NAME, b"", recorded_files=recorded).files) is known
 
 
 def gate(*words: object) -> Ran:
@@ -173,7 +173,7 @@ def test_why_it_was_refused(machine: Path, tmp_path: Path) -> None:
     def found(inode: int, host: str) -> ObjectFiles:
         recording = open_recording(str(write(tmp_path / "a.data", inode, host=host)))
         files = RecordedFiles(recording.session, recording.sideband.mmaps)
-        return Finder(SearchPaths(system_debug_dir=None, proc=None)).find(NAME, b"", recorded=files)
+        return Finder(SearchPaths(system_debug_dir=None, proc=None)).find(NAME, b"", recorded_files=files)
 
     for inode, host, why in (
         (5, HERE, "replaced after the recording"),
