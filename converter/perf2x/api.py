@@ -157,10 +157,9 @@ def convert(
     format_name, emitter = _emitter(to, target, settings)
     request = _load_options(symbols, options)
     timeline = options.get("timeline")
-    loaded, _ = convert_recordings(
+    return convert_recordings(
         lambda profile: [(target, profile)], sources, format_name, emitter, request, timeline=timeline
-    )
-    return loaded
+    )[0]
 
 
 def write(

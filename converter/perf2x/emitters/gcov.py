@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from struct import pack
 from typing import Annotated, BinaryIO, Literal
 
-from perf2x.base.columnar import StringInterner, TextInterner, sum_of
+from perf2x.base.columnar import StringInterner, StringTableBuilder, sum_of
 from perf2x.emitters.autofdo import Autofdo, by_weight
 from perf2x.model.format_features import CodeRequest, CodeSettings
 from perf2x.model.plugin_options import Needs
@@ -66,7 +66,7 @@ class Gcov(Autofdo):
         frequencies = Counter(
             location.count for top in functions for _, _, function in top.tree() for location in function.lines.values()
         )
-        total, names = sum(count * often for count, often in frequencies.items()), StringInterner()
+        total, names = sum(count * often for count, often in frequencies.items()), StringTableBuilder()
         is_version_3 = self.gcc == "16"
         entry_format = "<QQ" if is_version_3 else "<Q"  # entries, and in version 3 the unknown time of the first: 0
         bodies = b"".join(
@@ -95,7 +95,7 @@ class Gcov(Autofdo):
         return (*notes, "so few that GCC will treat hot code as cold: record for longer, or at a higher frequency (-F)")
 
 
-def _body(function: FunctionCounts, names: StringInterner) -> bytes:
+def _body(function: FunctionCounts, names: StringTableBuilder) -> bytes:
     """Return the body of a function, and in it those of the functions inlined into it; new names are numbered."""
     parts = []
     for depth, call_line, instance in function.tree():
@@ -113,12 +113,12 @@ def _line_word(line_location: LineLocation) -> int:
     return line_location[0] << 16 | line_location[1]
 
 
-def _names_with_files(names: StringInterner, profile: View) -> bytes:
+def _names_with_files(names: StringTableBuilder, profile: View) -> bytes:
     """Return the table of files, then the function names, each with the number of its file.
 
     A name has no file if functions in several files have it, or if the file of one of them is unknown.
     """
-    files, rows = TextInterner[str](), []
+    files, rows = StringInterner[str](), []
     for name in names:
         files_of_name = profile.code.files.get(name, {""}) if profile.code is not None else {""}
         is_known = len(files_of_name) == 1 and "" not in files_of_name

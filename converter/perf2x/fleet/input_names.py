@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from perf2x.base.files.read_file import read_file
-from perf2x.base.files.remote_files import format_errors, fsspec, is_address, modified_ns
+from perf2x.base.files.remote_files import as_format_errors, fsspec, is_address, modified_ns
 from perf2x.base.files.temporary import private_directory
 from perf2x.errors import FormatError
 
@@ -59,7 +59,7 @@ def _expand(name: str) -> Iterable[str]:
 
 def _matching_addresses(address: str) -> list[str]:
     """Return the URLs that match a URL with wildcards, sorted."""
-    with format_errors(address):
+    with as_format_errors(address):
         system, pattern = fsspec().core.url_to_fs(address)
         matches = sorted(str(system.unstrip_protocol(path)) for path in system.glob(pattern))
     if not matches:
@@ -78,7 +78,7 @@ def local_copy(name: str) -> Iterator[Path]:
         return
     with private_directory() as folder:
         copy = folder / "perf.data"
-        with format_errors(name), fsspec().open(name, "rb") as source, copy.open("wb") as target:
+        with as_format_errors(name), fsspec().open(name, "rb") as source, copy.open("wb") as target:
             while block := source.read(_COPY_BYTES):
                 target.write(block)
         try:
@@ -93,7 +93,7 @@ def changed_ns(name: str) -> int:
     If it is a directory, the last change of any file in it counts as well.
     """
     if is_address(name):
-        with format_errors(name):
+        with as_format_errors(name):
             system, system_path = fsspec().core.url_to_fs(name)
             return modified_ns(system.info(system_path))
     path = Path(name)

@@ -28,7 +28,7 @@ from msgspec.structs import replace
 from perf2x.base.files.tarball import Tarball, open_tarball, tarball_errors
 from perf2x.base.files.temporary import call_copy, private_directory, shown_name
 from perf2x.base.files.unpack_limit import Spool, link_or_copy, unpacked_limit
-from perf2x.base.files.unpackers import packing
+from perf2x.base.files.unpackers import compression_of
 from perf2x.base.mapping_names import is_jitdump
 from perf2x.errors import FormatError, prefixed_args
 from perf2x.symbolizer.symbol_options import SymbolOptions
@@ -94,7 +94,7 @@ def _looks_packed(path: Path) -> bool:
     """Return whether the first bytes are those of a compressed file or a tarball; a plain recording has neither."""
     with path.open("rb") as stream:
         head = stream.read(512)
-    return packing(head) != "" or head[257:262] == b"ustar"  # the magic of a tar header
+    return compression_of(head) != "" or head[257:262] == b"ustar"  # the magic of a tar header
 
 
 def _unless_empty(directory: Path) -> Path | None:

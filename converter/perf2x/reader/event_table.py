@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from perf2x.base.abi import SampleType
 from perf2x.base.columnar import I32, I64, U64, KeyNumbers, argsort, take
-from perf2x.base.columnar.hashing import numbers_from_keys, secret_key
+from perf2x.base.columnar.hashing import numbers_from_keys, salted_key
 from perf2x.model.recording import Event
 from perf2x.reader.record_block import Block
 
@@ -38,7 +38,7 @@ class EventTable(Struct):
         self._index_by_id = None
         self.changes += 1
         for identifier in event.ids:
-            self._owners.setdefault(secret_key(identifier), event.index)
+            self._owners.setdefault(salted_key(identifier), event.index)
 
     def update(self, index: int, **changes: object) -> None:
         """Change fields of an event."""
@@ -47,7 +47,7 @@ class EventTable(Struct):
     def add_id(self, index: int, identifier: int) -> None:
         """Add an id to an event; events that do not exist are ignored."""
         if index < len(self.events):
-            self._owners.setdefault(secret_key(identifier), index)
+            self._owners.setdefault(salted_key(identifier), index)
             self._index_by_id = None
             self.changes += 1
 
@@ -57,7 +57,7 @@ class EventTable(Struct):
 
     def by_id(self, identifier: int) -> int:
         """Return the index of the event with this id, −1 if none has it; 0 for id 0, or if no event has ids."""
-        return self._owners.get(secret_key(identifier), -1) if identifier and self._owners else 0
+        return self._owners.get(salted_key(identifier), -1) if identifier and self._owners else 0
 
     def owners_of_ids(self, identifiers: U64) -> I32:
         """Return (n,) index of the event with each id; −1 for unknown ids.

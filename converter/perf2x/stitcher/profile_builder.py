@@ -17,7 +17,7 @@ from perf2x.base.columnar import (
     U64,
     AnyArray,
     ListArray,
-    StringInterner,
+    StringTableBuilder,
     argsort_rows,
     as_int32,
     as_int64,
@@ -66,7 +66,7 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
     """
     if result.totals.period >= MOST_VALUE:
         raise too_much(session.source)
-    strings = StringInterner()
+    strings = StringTableBuilder()
     threads, row_of_thread = _sorted_threads(history, result.threads, strings)
     mappings, locations, functions, stacks, node_of_stack = _resolve_stacks(history, result, strings)
     name_cgroups = partial(_cgroup_names, history.sideband.cgroups, strings)
@@ -95,7 +95,7 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
     )
 
 
-def _sorted_threads(history: ProcessHistory, stitched: ThreadRows, strings: StringInterner) -> tuple[Threads, I32]:
+def _sorted_threads(history: ProcessHistory, stitched: ThreadRows, strings: StringTableBuilder) -> tuple[Threads, I32]:
     """Return the threads sorted by pid, tid and name, and (stitched threads,) each one's row among them.
 
     Stitched threads with equal pid, tid and name share a row; they differ in their forks. A process is named after its
@@ -122,7 +122,7 @@ def _sorted_threads(history: ProcessHistory, stitched: ThreadRows, strings: Stri
 
 
 def _resolve_stacks(
-    history: ProcessHistory, result: StitchResult, strings: StringInterner
+    history: ProcessHistory, result: StitchResult, strings: StringTableBuilder
 ) -> tuple[Mappings, Locations, Functions, Stacks, I32]:
     """Return the tables that stacks refer to, the prefix tree of stacks, and (stacks,) the tree node of each stack.
 
@@ -138,7 +138,7 @@ def _resolve_stacks(
 
 
 def _locations(
-    history: ProcessHistory, result: StitchResult, keys: U64, strings: StringInterner
+    history: ProcessHistory, result: StitchResult, keys: U64, strings: StringTableBuilder
 ) -> tuple[Mappings, Locations, Functions, I32]:
     """Return mappings and locations sorted by content, the functions of root frames, and (keys,) each key's location.
 
@@ -209,7 +209,7 @@ def _timeline_samples(
     )
 
 
-def _cgroup_names(cgroups: Cgroups, strings: StringInterner, cgroup: I64) -> I64:
+def _cgroup_names(cgroups: Cgroups, strings: StringTableBuilder, cgroup: I64) -> I64:
     """Return the string index of each cgroup's path. Shapes: ``cgroup`` (n,) ids; returns (n,).
 
     A cgroup without a known path is named ``cgroup:ID``; the id of samples without a cgroup becomes "".

@@ -9,7 +9,7 @@ from perf2x.base.columnar import (
     I32,
     I64,
     DictionaryColumn,
-    StringInterner,
+    StringTableBuilder,
     argsort_rows,
     as_int32,
     as_int64,
@@ -32,7 +32,7 @@ _EXIT_DEAD = 0x10
 """The bit of prev_state (include/linux/sched.h) for an exiting thread."""
 
 
-def thread_switches(history: ProcessHistory, threads: Threads, strings: StringInterner) -> ThreadSwitches | None:
+def thread_switches(history: ProcessHistory, threads: Threads, strings: StringTableBuilder) -> ThreadSwitches | None:
     """Return the context switches and exits of threads with samples; None if no switches were recorded."""
     if not len(history.sideband.switches):
         return None

@@ -1,4 +1,4 @@
-"""Numpy tools that know nothing of perf: rows, distinct values, hashes, texts.
+"""Numpy tools that know nothing of perf: tables, rows, distinct values, hashes, strings.
 
 Import the tools below from this package. Tools that few modules need, or that are slow to import, are not listed here:
 import them from their own modules.
@@ -24,16 +24,16 @@ from perf2x.base.columnar.arrays import (
     as_uint64,
     begins_run,
     bincount,
+    chain_ends,
     column_type,
     cumsum,
-    ends_of,
     ends_run,
     falses,
     flatnonzero,
     lexsort,
     minus_ones,
     narrow,
-    new_rows,
+    new_row_numbers,
     no_rows,
     of_next,
     of_previous,
@@ -47,9 +47,9 @@ from perf2x.base.columnar.arrays import (
     trues,
     zeros,
 )
-from perf2x.base.columnar.dictionary_column import DictionaryColumn, TextInterner
+from perf2x.base.columnar.dictionary_column import DictionaryColumn, StringInterner
 from perf2x.base.columnar.direct_mapped_cache import DirectMappedCache
-from perf2x.base.columnar.interner import ListInterner, RowInterner, StringInterner, prefix_tree
+from perf2x.base.columnar.interner import ListInterner, RowInterner, StringTableBuilder, prefix_tree
 from perf2x.base.columnar.keyed_values import KeyedTimes, KeyedValues, KeyNumbers
 from perf2x.base.columnar.list_array import (
     ListArray,
@@ -65,11 +65,11 @@ from perf2x.base.columnar.list_array import (
 )
 from perf2x.base.columnar.unique import (
     argsort_rows,
-    group_alike,
     group_pairs,
     group_rows,
+    group_rows_by_hash,
+    map_distinct,
     number_keys,
-    numbers_of,
     rows_by,
     sorted_runs,
     sum_rows,

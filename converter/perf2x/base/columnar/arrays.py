@@ -25,7 +25,7 @@ AnyArray = npt.NDArray[Any]
 
 
 class ColumnTable(Frozen):
-    """An immutable table of equally long columns. The first column is never None; its length is the number of rows."""
+    """An immutable table of equally long columns; a column may be missing (None), except the first one."""
 
     def __len__(self) -> int:
         return len(getattr(self, self.__struct_fields__[0]))
@@ -45,6 +45,7 @@ class SampleColumns(ColumnTable):
         return self._column("cpu", np.int32(-1))
 
     def _column(self, name: str, absent: np.generic) -> AnyArray:
+        """Return a column; if it is missing, a column in which every value is ``absent``."""
         column = getattr(self, name)
         return np.full(len(self), absent, absent.dtype) if column is None else column
 
@@ -144,7 +145,7 @@ def zeros(shape: int | tuple[int, ...]) -> I64:
 
 
 def minus_ones(shape: int | tuple[int, ...]) -> I64:
-    """Return an array of −1, which stands for "none"."""
+    """Return int64 numbers −1, which stand for "none"."""
     return np.full(shape, -1, np.int64)
 
 
@@ -214,10 +215,11 @@ def sum_at(groups: AnyArray, values: AnyArray, count: int) -> AnyArray:
     return sums
 
 
-def new_rows(is_kept: Bools) -> I32:
-    """Return (n + 1,) int32: each row's index after the rows that are not kept were removed, −1 for removed rows.
+def new_row_numbers(is_kept: Bools) -> I32:
+    """Return (n + 1,) int32: each row's number after rows were removed, −1 for a removed row; and −1 at the end.
 
-    True False True becomes 0 −1 1 −1. The extra −1 at the end is what an index of −1 (none) finds.
+    True False True becomes 0 −1 1 −1. So ``new_row_numbers(is_kept)[rows]`` translates references to rows; the last
+    entry translates −1, which refers to no row, to −1.
     """
     return np.append(np.where(is_kept, cumsum(is_kept) - 1, -1), -1).astype(np.int32)
 
@@ -237,19 +239,21 @@ def ends_run(*columns: AnyArray) -> Bools:
     return of_next(begins_run(*columns), True)
 
 
-def ends_of(following: I64) -> I64:
+def chain_ends(next_row: I64) -> I64:
     """Return (n,) int64: the last row of the chain that starts at each row.
 
-    ``following`` (n,) is the row after each row in its chain, or the row itself where the chain ends::
+    ``next_row`` (n,) is the row after each row in its chain, or the row itself where the chain ends::
 
-        following   1 3 2 3        the chains 0 → 1 → 3, and 2 alone
+        row         0 1 2 3
+        next_row    1 3 2 3        the chains 0 → 1 → 3, and 2 alone
         result      3 3 2 3
 
     Each iteration replaces every row's target by the target's own target, which doubles the distance.
     """
-    while (twice_as_far := following[following]).tobytes() != following.tobytes():
-        following = twice_as_far
-    return following
+    target = next_row
+    while (twice_as_far := target[target]).tobytes() != target.tobytes():
+        target = twice_as_far
+    return target
 
 
 def of_next(values: npt.NDArray[Number], last: Any) -> npt.NDArray[Number]:
@@ -267,7 +271,7 @@ def of_previous(values: npt.NDArray[Number], first: Any) -> npt.NDArray[Number]:
 
 
 def narrow(values: AnyArray) -> AnyArray:
-    """Return whole numbers as int32 if all of them fit, otherwise the array itself.
+    """Return whole numbers as int32 if all of them fit, to save memory; otherwise the array itself.
 
     Sums and products of the result may overflow.
     """
@@ -290,7 +294,7 @@ class GrowableColumns:
         return self._used
 
     def extend(self, *columns: AnyArray | int) -> None:
-        """Append to every column; a single number is repeated to the length of the longest column."""
+        """Append rows, given as columns; a single number instead of a column is repeated in all new rows."""
         count = max(len(column) for column in columns if not isinstance(column, int))
         end = self._used + count
         if end > self._buffer.shape[1]:
@@ -298,8 +302,8 @@ class GrowableColumns:
             grown = np.empty((len(self._buffer), max(end, 4 * self._buffer.shape[1])), self._buffer.dtype)
             grown[:, : self._used] = self.matrix()
             self._buffer = grown
-        for row, column in zip(self._buffer, columns, strict=True):
-            row[self._used : end] = column
+        for target, column in zip(self._buffer, columns, strict=True):
+            target[self._used : end] = column
         self._used = end
 
     def shorten(self, rows: int) -> None:

@@ -78,8 +78,8 @@ def _to_pyarrow(columns: Mapping[str, Numbers | Strings]) -> Any:
         if not isinstance(values, DictionaryColumn):
             return pyarrow.array(values)
         characters = sum(map(len, values.distinct))
-        kind = pyarrow.large_string() if characters > _MAX_CHARACTERS else pyarrow.string()
-        distinct = pyarrow.array(list(values.distinct), kind)
+        string_type = pyarrow.large_string() if characters > _MAX_CHARACTERS else pyarrow.string()
+        distinct = pyarrow.array(list(values.distinct), string_type)
         return pyarrow.DictionaryArray.from_arrays(pyarrow.array(values.indices), distinct)
 
     return pyarrow.table({name: to_column(values) for name, values in columns.items()})

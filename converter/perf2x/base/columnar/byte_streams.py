@@ -6,7 +6,7 @@ instructions::
 
     offset      0  1  2  3  4  5  6
     length      2  1  3  1  1  2  1
-    reached     ×     ×        ×            0, then 0 + 2, then 2 + 3; the other lengths are of no use
+    reached     ×     ×        ×            0, then 0 + 2, then 2 + 3; the other lengths are meaningless
 
 To hop without a Python loop over all instructions, `instruction_starts` divides the stream into short pieces of equal
 length, and processes all pieces side by side, in three steps:
@@ -51,17 +51,17 @@ def instruction_starts(lengths: AnyArray) -> I64:
     leaves_piece = flatnonzero(next_position >= width)
     next_index.reshape(-1)[leaves_piece] = leaves_piece  # hops end at the last instruction in the piece
     rows = [slice(position * pieces, (position + 1) * pieces) for position in range(width)]
-    # step 1: hops go forwards, so what is after this row is final
+    # step 1: a hop leads to a later position, whose exit is known already
     for position in reversed(range(width)):
         exit_offset[rows[position]] = take(exit_offset, next_index[position], mode="clip")
-    # step 2
+    # step 2: from entry to entry
     is_reached = np.zeros(len(padded), np.bool_)
     entry_offset = 0
     while entry_offset < count:
         entry_index = entry_offset % width * pieces + entry_offset // width
         is_reached[entry_index] = True
         entry_offset = int(exit_offset[entry_index])
-    # step 3
+    # step 3: one hop from every instruction that was reached
     for position in range(width):
         is_reached[take(next_index[position], flatnonzero(is_reached[rows[position]]))] = True
     return flatnonzero(is_reached.reshape(width, pieces).T.reshape(-1)[:count])
@@ -72,13 +72,16 @@ def leb128_ends(code: U8) -> I64:
 
     The last byte of ``code`` must be the last byte of a number: below 0x80.
     """
-    # the end of a number at its last byte, a large value at its other bytes; then the minimum from each byte on
+    # at the last byte of a number, its end; at other bytes, a value at least as large; then the minimum from a byte on
     end = np.where(code < 0x80, arange(1, len(code) + 1), len(code))
     return np.minimum.accumulate(end[::-1])[::-1]
 
 
 def decode_leb128(code: U8, starts: I64, ends: I64) -> U64:
-    """Decode unsigned LEB128 numbers: number i is ``code[starts[i] : ends[i]]``. Bits beyond the 64th are dropped."""
+    """Decode unsigned LEB128 numbers: number i is ``code[starts[i] : ends[i]]``. Bits beyond the 64th are dropped.
+
+    Shapes: ``starts`` and ``ends`` (n,); returns (n,) uint64.
+    """
     length = ends - starts
     value = (code[starts] & np.uint8(0x7F)).astype(np.uint64)
     for byte in range(1, min(int(length.max(initial=0)), _MAX_LEB128_BYTES)):
@@ -88,9 +91,9 @@ def decode_leb128(code: U8, starts: I64, ends: I64) -> U64:
 
 
 def sign_extended(values: U64, last_bytes: U8, lengths: I64) -> I64:
-    """Return signed LEB128 numbers, of which `decode_leb128` decoded the bits: bit 6 of the last byte is the sign.
+    """Convert what `decode_leb128` returned for signed LEB128 numbers: bit 6 of a number's last byte is its sign.
 
-    ``lengths`` are the bytes of each number. Changes ``values`` in place. Shapes: (n,) each.
+    ``lengths`` are the lengths of the numbers in bytes. Changes ``values`` in place. Shapes: (n,) each.
     """
     signed = values.view(np.int64)
     negative = flatnonzero((last_bytes & np.uint8(0x40) != 0) & (lengths < _MAX_LEB128_BYTES))

@@ -15,8 +15,11 @@ T = TypeVar("T", str, bytes)
 Other = TypeVar("Other", str, bytes)
 
 
-class TextInterner(dict[T, int]):
-    """Numbers strings from 0 in the order of first use; ``interner[string]`` adds a string that is new."""
+class StringInterner(dict[T, int]):
+    """Numbers strings from 0 in the order of first use.
+
+    ``interner[string]`` is the string's number; a string that is new is added.
+    """
 
     def __missing__(self, string: T) -> int:
         self[string] = number = len(self)
@@ -34,24 +37,24 @@ class TextInterner(dict[T, int]):
 class DictionaryColumn(Struct, Generic[T], frozen=True, eq=False):
     """A column of ``n`` strings: row i is ``distinct[indices[i]]``.
 
-    ``distinct`` has each string once, and may have strings that no row uses. A function of the string alone is computed
-    once for each distinct string, however many rows there are.
+    ``distinct`` has each string once, and may have strings that no row uses. Thus a function of a string, such as a
+    test in `which`, is called once for each distinct string, however many rows there are.
     """
 
     indices: I32
-    """(n,) row numbers in ``distinct``."""
+    """(n,) indices into ``distinct``."""
     distinct: Sequence[T]
 
     @classmethod
     def of(cls, strings: Iterable[T]) -> "DictionaryColumn[T]":
         """Return a column of these strings."""
-        interner = TextInterner[T]()
+        interner = StringInterner[T]()
         return cls(interner.add_all(strings), interner.table())
 
     @classmethod
     def joined(cls, parts: "Sequence[DictionaryColumn[T]]") -> "DictionaryColumn[T]":
         """Return a column of the rows of every part, in order."""
-        interner = TextInterner[T]()
+        interner = StringInterner[T]()
         indices = [np.zeros(0, np.int32)]
         indices += [take(interner.add_all(part.distinct), part.indices) for part in parts]
         return cls(np.concatenate(indices), interner.table())

@@ -1,6 +1,7 @@
 """A cache of recent lookups in a fixed amount of memory, direct-mapped: each key can be in one slot only.
 
-So a batch of lookups takes a few array operations. For example, with the slots of keys that their hashes determine::
+So a batch of lookups takes a few array operations. The slot of a key is determined by its hash. For example, with keys
+7 and 4 in the cache::
 
     slot           0      1      2             look up 7, whose slot is 1: cached
     cached key     ·      7      4             look up 9, whose slot is 2: computed; then 9 replaces 4
@@ -35,9 +36,9 @@ class DirectMappedCache:
     def answers(self, compute: Callable[[I64], I64], *columns: I64) -> I64:
         """Return (n,) int64: the answer for each row of the columns, whose values are its key.
 
-        ``compute(rows)`` returns the answers for rows, given by number, that are not cached. It is called at most
-        twice: first with one row for each slot, then with the rows that share a slot but not the key. Most rows of a
-        slot have the same key, so that few rows are left for the second call.
+        ``compute(rows)`` returns the answers for some rows, which are given as indices. It is called at most twice.
+        First, it computes one row for each slot that has rows whose key is not cached; then those whose key differs
+        from that row's. Usually, all rows of a slot have the same key, so that few rows are left for the second call.
         """
         result, is_cached = self.cached(*columns)
         missed = flatnonzero(~is_cached)
@@ -55,7 +56,10 @@ class DirectMappedCache:
         return result
 
     def cached(self, *columns: I64) -> tuple[I64, Bools]:
-        """Return the answers, and which rows are cached; answers of other rows are meaningless. Shapes: (n,) each."""
+        """Return the answer for each row, and whether the row's key is cached; if not, the answer is meaningless.
+
+        Shapes: (n,) each.
+        """
         slots = self._slots(columns)
         is_cached: Bools = take(self._keys[0], slots) == columns[0]
         for cached_keys, column in zip(self._keys[1:], columns[1:], strict=True):

@@ -4,7 +4,7 @@ Rows with equal hashes are probably, but not certainly, equal; callers compare t
 function are drawn at random when a process starts, so that nobody can write a file whose rows collide. Forked processes
 inherit the weights; every other process has its own weights, so no output may depend on a hash.
 
-Dictionaries whose keys are numbers from a file must use `secret_key` of the number as the key: CPython hashes an
+Dictionaries whose keys are numbers from a file must use `salted_key` of the number as the key: CPython hashes an
 integer to itself, so a file could choose numbers that all fall into the same slots, and n lookups would take time
 proportional to n². Hashes of bytes, on the other hand, are salted in each process.
 """
@@ -20,8 +20,8 @@ from perf2x.base.columnar.list_array import end_to_end, offsets_of, row_batches
 from perf2x.base.frozen_struct import Frozen
 
 
-def secret_key(number: int) -> bytes:
-    """Return a dictionary key for an unsigned 64-bit number: its eight bytes, lowest first.
+def salted_key(number: int) -> bytes:
+    """Return a dictionary key for an unsigned 64-bit number: its eight bytes, lowest first, whose hash is salted.
 
     Raises OverflowError for numbers outside that range.
     """
@@ -29,7 +29,7 @@ def secret_key(number: int) -> bytes:
 
 
 def numbers_from_keys(keys: Iterable[bytes]) -> U64:
-    """Return (n,) uint64: the numbers from which `secret_key` made these keys, in the same order."""
+    """Return (n,) uint64: the numbers from which `salted_key` made these keys, in the same order."""
     return np.frombuffer(b"".join(keys), "<u8").astype(np.uint64)
 
 
@@ -47,11 +47,11 @@ class Weights(Frozen):
     """Secret numbers that determine all hashes of this process."""
 
     word_factor: np.uint64
-    """Odd factor of every word, before all else."""
+    """Odd number with which every word is multiplied first."""
     base: int
     """The number whose powers are the factors of a row's words in `hash_rows`: 1, base, base² …"""
     first_column: np.uint64
-    """The number from which the factor of the first column is made; those after it, of the columns after it."""
+    """The factor of column i of a table is made from ``first_column`` + i."""
     digest_key: bytes
     """Key of `digests`."""
 
@@ -127,7 +127,7 @@ def hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
 
 
 def digests(rows: Iterable[bytes]) -> list[bytes]:
-    """Return a keyed 16-byte digest of each row; as good as certainly, different rows have different digests.
+    """Return a keyed 16-byte digest of each row; a collision of different rows is too improbable to consider.
 
     Slow: one Python call per row.
     """
@@ -146,7 +146,8 @@ def _scrambled(words: U64) -> U64:
 def _hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
     """Do what `hash_rows` does, for all rows at once; its docstring has the names of the steps."""
     terms = _scrambled(end_to_end(words, starts, lengths).astype(np.uint64, copy=False))
-    least_powers = _WORDS_AT_ONCE if len(terms) > _FEW_WORDS else _FEW_WORDS  # two sizes, so that the cache is of use
+    # two lengths of the tables of powers, so that nearly all calls find their table in the cache
+    least_powers = _WORDS_AT_ONCE if len(terms) > _FEW_WORDS else _FEW_WORDS
     powers, inverse_powers = _powers_and_inverses(_weights.base, max(len(terms), least_powers).bit_length())
     terms *= powers[: len(terms)]
     # the sum of a row is the difference between running sums; np.add.reduceat is slower, as most rows are short

@@ -25,15 +25,15 @@ from perf2x.base.columnar.arrays import (
     take,
     trues,
 )
-from perf2x.base.columnar.dictionary_column import TextInterner
+from perf2x.base.columnar.dictionary_column import StringInterner
 from perf2x.base.columnar.hashing import digests, hash_columns, hash_rows
 from perf2x.base.columnar.list_array import ListArray, argsort_small, end_to_end, offsets_of
 from perf2x.base.columnar.unique import group_pairs, group_rows
 
 _HALF = np.uint64(32)
 _LOW_HALF = np.uint64(0xFFFFFFFF)
-_GROWTH = 4
-"""A run is merged with the run after it unless it is at least this many times as long."""
+_MIN_RATIO = 4
+"""A run of `HashIndex` is merged with the run after it unless it is at least this many times as long."""
 
 
 class HashIndex:
@@ -47,7 +47,8 @@ class HashIndex:
                                                    a row with hash 5 is new
 
     A row whose hash is that of a different row is numbered by a dictionary of digests instead. This happens by chance
-    to one row in thousands. Even if all rows of a file were made to collide, each takes only the time of one digest.
+    to one row in thousands. Even if a file were made so that all rows collide, a row would take only the time of one
+    digest.
     """
 
     def __init__(self) -> None:
@@ -102,7 +103,7 @@ class HashIndex:
         if not len(words):
             return
         self._runs.append(words)
-        while len(self._runs) > 1 and len(self._runs[-2]) < _GROWTH * len(self._runs[-1]):
+        while len(self._runs) > 1 and len(self._runs[-2]) < _MIN_RATIO * len(self._runs[-1]):
             self._runs[-2:] = [np.concatenate(self._runs[-2:])]
         self._runs[-1].sort()
 
@@ -127,8 +128,8 @@ class HashIndex:
         return numbers
 
 
-class StringInterner(TextInterner[str]):
-    """A string table as in pprof: number 0 is the empty string."""
+class StringTableBuilder(StringInterner[str]):
+    """Builds a string table like that of pprof, in which string 0 is the empty string."""
 
     def __init__(self) -> None:
         super().__init__({"": 0})
@@ -183,12 +184,13 @@ class RowInterner:
 class ListInterner:
     """Numbers distinct lists of words, such as callchains, from 0 in the order of arrival.
 
-    With ``columns``, each row also has that many int64 values; rows with different values are different rows.
+    ``columns`` is a number of int64 columns: a row consists of its list and its values in these columns, and two rows
+    are equal if both are equal.
     """
 
     def __init__(self, dtype: npt.DTypeLike = np.uint64, columns: int = 0) -> None:
         self._words = GrowableColumns(dtype)
-        self._spans = GrowableColumns(np.int64, 2)
+        self._spans = GrowableColumns(np.int64, 2)  # start in ``_words`` and length of each list
         self._columns = GrowableColumns(np.int64, columns) if columns else None
         self._index = HashIndex()
 
@@ -196,14 +198,15 @@ class ListInterner:
         return len(self._spans)
 
     @property
-    def words(self) -> int:
+    def word_count(self) -> int:
         """Number of words in all distinct rows together."""
         return len(self._words)
 
     def number_spans(self, words: AnyArray, starts: I64, lengths: I64, *columns: I64) -> I64:
         """Return (n,) int64: the number of each row of a batch.
 
-        The words of row i are ``words[starts[i] : starts[i] + lengths[i]]``; ``columns`` (n,) have its other values.
+        The list of row i is ``words[starts[i] : starts[i] + lengths[i]]``; its other values are in ``columns``. Shapes:
+        ``starts``, ``lengths`` and each column (n,).
         """
 
         def equal(rows: I64, numbers: I64) -> Bools:
@@ -235,7 +238,7 @@ class ListInterner:
         return self.number_spans(rows.values, rows.offsets[:-1], rows.lengths, *columns)
 
     def table(self) -> ListArray:
-        """Return the distinct rows, in the order of their numbers."""
+        """Return the lists of the distinct rows, in the order of their numbers."""
         return ListArray(offsets_of(self._spans[1]), self._words[0])
 
 

@@ -25,6 +25,7 @@ class KeyNumbers:
     """
 
     def __init__(self, keys: AnyArray, numbers: AnyArray | None = None) -> None:
+        # (1,), or (0,) if there are no keys; the number before the first key, which wraps around for an unsigned 0
         self._keys, self._before_first = keys, keys[:1] - keys.dtype.type(1)
         self._numbers = arange(len(keys)) if numbers is None else numbers
         self._none = self._numbers.dtype.type(-1)
@@ -80,8 +81,8 @@ class KeyedValues:
         """Return (n,) all values, sorted by key and sequence number, and (n,) the number of each value's key."""
         return self._values[1:], self._packed[1:] >> 32
 
-    def of(self, key: int, sequence: I64) -> I64:
-        """Return (n,) int64: what ``at`` returns for a single key and many sequence numbers."""
+    def of_key(self, key: int, sequence: I64) -> I64:
+        """Return (n,) int64: what ``at`` returns for a single key, in less time."""
         number = int(self._numbers.of(np.array([key], np.int64))[0])
         low, high = searchsorted(self._packed, [number << 32, (number + 1) << 32]).tolist()
         values, packed = np.append(np.int64(-1), self._values[low:high]), self._packed[low:high]
@@ -99,8 +100,9 @@ FOREVER = np.uint64(2**64 - 1)
 class KeyedTimes:
     """Looks up the times of a key, such as the times at which a process called exec.
 
-    A time needs 64 bits. So that a key's number and a time can be packed into one int64, times are replaced by their
-    rank among all distinct times: key number × (number of distinct times + 1) + rank of the time.
+    A time needs 64 bits. So that the number of a key and a time can be packed into one int64, a time is replaced by its
+    rank among all distinct times: key number × (number of distinct times + 1) + rank of the time. There is one rank
+    more than times, because lookups also search for times after the last one.
     """
 
     def __init__(self, key: I32, time: U64) -> None:

@@ -67,8 +67,8 @@ class ListArray(Frozen):
         """Return a copy of the rows ``values[starts[i] : starts[i] + lengths[i]]``."""
         return cls(offsets_of(lengths), take(values, ranges(starts, lengths)))
 
-    def heads(self, lengths: I64) -> "ListArray":
-        """Return rows that consist of the first ``lengths[i]`` values of row i; no row may be shorter."""
+    def truncated(self, lengths: I64) -> "ListArray":
+        """Return the rows, each cut to its first ``lengths[i]`` values; no row may have fewer."""
         return ListArray.of(self.values, self.offsets[:-1], lengths)
 
     def numbers_at(self, offset: int, dtype: npt.DTypeLike, rows: I64 | slice = slice(None)) -> AnyArray:
@@ -79,7 +79,8 @@ class ListArray(Frozen):
         number = np.dtype(dtype)
         offsets_in_row = arange(number.itemsize) + offset
         is_inside = offsets_in_row < self.lengths[rows, None]
-        padded = np.append(self.values, np.uint8(0))  # the index of the last byte, a zero, is len(self.values)
+        # bytes beyond a row's end are read from an added zero, whose index is len(self.values)
+        padded = np.append(self.values, np.uint8(0))
         index = np.where(is_inside, self.offsets[:-1][rows, None] + offsets_in_row, len(self.values))
         return padded[index].astype(np.uint8).reshape(-1).view(number)
 
@@ -96,10 +97,10 @@ class ListArray(Frozen):
 
 
 class SharedRows(Frozen):
-    """``n`` rows, many of them equal, each stored once: row i is row ``indices[i]`` of ``table``."""
+    """``n`` rows, of which equal ones are stored once: row i is row ``indices[i]`` of ``table``."""
 
     indices: I32
-    """(n,) row numbers in ``table``."""
+    """(n,) indices of rows in ``table``."""
     table: ListArray
 
     def __len__(self) -> int:
@@ -164,9 +165,10 @@ def row_numbers(lengths: I64) -> I64:
 
 
 def row_batches(lengths: I64, limit: int) -> Iterator[I64]:
-    """Yield runs of row numbers with about ``limit`` values each, so that the work on a run stays in the CPU cache.
+    """Divide rows of these lengths into runs with about ``limit`` values, so that work on a run stays in the CPU cache.
 
-    A row counts as one value more than it has, so that a run of empty rows is limited, too::
+    Yields the row numbers of each run. A row counts as one value more than it has, so that a run of empty rows is
+    limited, too::
 
         lengths   2 3 4 0 9      limit 8
         runs      0 1 | 2 3 | 4
@@ -186,12 +188,15 @@ def argsort_small(numbers: I64) -> I64:
 
 
 def join_columns(parts: Sequence[Any]) -> Any:
-    """Concatenate the parts of a column: arrays, or objects with a ``joined`` method; None if the column is missing."""
+    """Concatenate the parts of a column: arrays, or objects with a ``joined`` method; None if the column is missing.
+
+    A column that is missing in one part must be missing in all.
+    """
     return None if parts[0] is None else getattr(parts[0], "joined", np.concatenate)(parts)
 
 
 def join_tables(tables: Sequence[Table]) -> Table:
-    """Concatenate tables of the same class, of which each has the same columns."""
+    """Concatenate tables of the same class, all of which must lack the same columns, if any."""
     names = tables[0].__struct_fields__
     return type(tables[0])(**{name: join_columns([getattr(table, name) for table in tables]) for name in names})
 

@@ -6,7 +6,7 @@ input                           result                                          
 one column                      distinct values; also each row's index among them     `unique`; `unique_inverse`
 several columns, all rows       first row of each group of equal rows, group of each  `group_rows`; `sorted_runs`
                                 row; or sums
-the same, few distinct rows     the same                                              `group_alike`
+the same, few distinct rows     the same                                              `group_rows_by_hash`
 rows that arrive in batches     a number per row, the same in later batches           `interner.RowInterner` (columns),
                                                                                       `ListInterner` (chains)
 ==============================  ====================================================  ==============================
@@ -15,7 +15,7 @@ Costs, in units of the time of np.sort for a column of random 64-bit numbers (2 
 
 - `unique` 1; `unique_inverse` 0.5 for a sorted column or numbers in a small range, 6 to 9 for any others;
 - `group_rows` 4 if all columns of a row, and the row's number, fit 64 bits together, 6 for 100 bits, 12 for 200 bits;
-  `group_alike` 4 for 400 bits;
+  `group_rows_by_hash` 4 for 400 bits;
 - `RowInterner` 10 to 20, most of it hashing and searching: use it only where a row must keep its number while more rows
   arrive.
 
@@ -100,8 +100,8 @@ def number_keys(keys: Iterable[Key]) -> tuple[list[Key], I64]:
     return list(numbers), np.array(index, np.int64)
 
 
-def numbers_of(values: npt.NDArray[Number], function: Callable[[int], int]) -> I64:
-    """Return (n,) int64: ``function(value)`` of each value, called once per distinct value, in ascending order."""
+def map_distinct(values: npt.NDArray[Number], function: Callable[[int], int]) -> I64:
+    """Return (n,) int64: ``function(value)`` for each value; called once for every distinct value, ascending."""
     distinct, index = unique_inverse(values)
     return np.array([function(value) for value in distinct.tolist()], np.int64)[index]
 
@@ -147,8 +147,8 @@ def _grouped(order: I64, is_new: Bools) -> tuple[I64, I64]:
     return order[is_new], group
 
 
-def group_alike(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
-    """Do what `group_rows` does, in a quarter of the time where rows are wide, and few of many rows are distinct.
+def group_rows_by_hash(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
+    """Do what `group_rows` does, in a quarter of the time if there are many columns, and few of many rows are distinct.
 
     Rows are grouped by their hash, and each row is compared with the first row that has its hash; only these first rows
     are sorted by content.

@@ -20,7 +20,7 @@ class BackgroundWriter(io.BufferedIOBase):
 
     An error of ``out`` is raised by the next ``write``, or by ``close``. Use it as a context manager, so that the
     thread always ends; ``out`` stays open. Where no thread can be started, as in a browser or without memory for the
-    thread's stack, ``write`` writes chunks itself.
+    thread's stack, ``write`` writes chunks itself, and raises the errors of ``out``.
     """
 
     def __init__(self, out: BinaryIO) -> None:
@@ -32,7 +32,7 @@ class BackgroundWriter(io.BufferedIOBase):
             self._thread.start()
         except RuntimeError:
             self._thread = None
-            self._out = self._compressing(self._out)
+            self._out = self._target_of(self._out)
 
     def writable(self) -> bool:
         """Return True: the file can only be written."""
@@ -68,7 +68,7 @@ class BackgroundWriter(io.BufferedIOBase):
         """Write the chunks from the queue until its end; runs in the thread."""
         chunks: Iterator[bytes | memoryview] = iter(self._chunks.get, None)
         try:
-            out = self._compressing(self._out)
+            out = self._target_of(self._out)
             for chunk in chunks:
                 out.write(chunk)
             out.close()
@@ -77,20 +77,20 @@ class BackgroundWriter(io.BufferedIOBase):
             for _ in chunks:  # drain the queue: ``write`` may be waiting for room in it
                 pass
 
-    def _compressing(self, out: "_FailsOnce | gzip.GzipFile") -> "_FailsOnce | gzip.GzipFile":
-        """Return the file to which chunks are written; subclasses may compress on the way to ``out``."""
+    def _target_of(self, out: "_FailsOnce | gzip.GzipFile") -> "_FailsOnce | gzip.GzipFile":
+        """Return the file to which chunks are written: ``out``, or in a subclass, a file that compresses to ``out``."""
         return out
 
 
 class BackgroundGzipWriter(BackgroundWriter):
     """A background writer that compresses with gzip; no name or time is stored, so equal contents give equal bytes."""
 
-    def _compressing(self, out: "_FailsOnce | gzip.GzipFile") -> gzip.GzipFile:
+    def _target_of(self, out: "_FailsOnce | gzip.GzipFile") -> gzip.GzipFile:
         return gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=_GZIP_LEVEL)
 
 
 class _FailsOnce:
-    """A file that ignores writes after its first error.
+    """A file that ignores everything that is written after its first error.
 
     A GzipFile that could not be closed tries again when it is garbage-collected; without this class, Python 3.13 and
     later would print the second error.

@@ -26,9 +26,9 @@ PROC_FILES = "/proc/self/fd"
 _CHUNK_SIZE = 16 << 20
 """Bytes to read at a time where a file cannot be mapped."""
 O_TMPFILE: int | None = getattr(os, "O_TMPFILE", None) if sys.platform == "linux" else None
-"""The flag of open(2) for unnamed files; None if the system has none.
+"""The flag of open(2) for unnamed files; None if the system cannot create them.
 
-Not in a browser, whose system defines the flag, but would open the directory itself.
+In a browser (Emscripten), the flag is defined, but open(2) with it opens the directory itself.
 """
 
 
@@ -43,9 +43,9 @@ def can_fork() -> bool:
 def keep_freed_memory() -> None:
     """Make glibc keep freed memory for the next array of this process; other C libraries are left alone.
 
-    By default, the memory of a large array returns to the system when it is freed, and the system clears new pages for
-    the next array. Keeping the memory takes up to 20 MB, and saves a seventh of the CPU time of a conversion. numpy is
-    imported first, because its import would take 3,000 more pages and 15 ms after the change.
+    By default, glibc returns the memory of a large array to the system when it is freed, and the system must clear new
+    pages for the next array. Keeping the memory takes up to 20 MB, and saves a seventh of the CPU time of a conversion.
+    numpy is imported first, because its import would take 3,000 more pages and 15 ms after the change.
     """
     if sys.platform == "linux":
         import_module("numpy")
@@ -128,7 +128,7 @@ def cpu_time_limited(seconds: float, error: Exception) -> Iterator[None]:
 
 
 def has_file_locks() -> bool:
-    """Return whether the system has locks on files that it releases when their process ends in any way (flock(2))."""
+    """Return whether the system has file locks that it releases however the process that holds them ends (flock(2))."""
     try:
         import fcntl  # noqa: F401
     except ImportError:
@@ -172,7 +172,7 @@ def map_file(file: IO[bytes]) -> mmap.mmap | bytearray:
 
 
 def free_pages(mapping: mmap.mmap, start: int, stop: int) -> None:
-    """Tell the system, if it supports that, that bytes ``start`` to ``stop`` of a map will not be needed soon.
+    """Tell the system that bytes ``start`` to ``stop`` of a map will not be needed soon (madvise), if possible.
 
     The system frees whole pages. The page that contains ``start`` is freed, with the bytes before ``start``, because a
     read at ``start`` may have mapped it again, together with others (up to 2 MiB where the file is cached in large
@@ -231,7 +231,7 @@ def path_of_open_file(file: IO[bytes]) -> Path | None:
 
 
 def user_cache_dir() -> Path | None:
-    """Return the directory for perf2x's cached files, where the platform's conventions have it.
+    """Return the directory for perf2x's cached files, according to the conventions of the platform.
 
     Returns None if the user has no home directory. The directory need not exist.
     """

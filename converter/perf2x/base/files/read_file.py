@@ -23,8 +23,8 @@ _CHUNK_SIZE = 1 << 20
 def open_regular(path: Path) -> BinaryIO:
     """Open a regular file.
 
-    Raises OSError if it cannot be opened, and for a pipe, on which a reader might wait, and a device, which may have no
-    end.
+    Raises OSError if it cannot be opened, or if it is a pipe, whose reader might wait forever, or a device, which may
+    have no end.
     """
     file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 - the caller closes it
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -36,8 +36,8 @@ def open_regular(path: Path) -> BinaryIO:
 def read_file(path: Path, max_size: int) -> bytes:
     """Read a file, or a pipe to its end.
 
-    Raises OSError if that fails, and for a device, for more than ``max_size`` bytes, and for a pipe that sends nothing
-    for PIPE_TIMEOUT.
+    Raises OSError if it cannot be read, if it has more than ``max_size`` bytes, if it is a device, or if it is a pipe
+    that sends nothing for PIPE_TIMEOUT.
     """
     with open(path, "rb", 0, opener=_without_waiting) as file:
         status = os.fstat(file.fileno())
@@ -53,7 +53,7 @@ def read_file(path: Path, max_size: int) -> bytes:
 
 
 def read_object_file(path: Path, max_size: int = MOST_IN_MEMORY) -> bytes:
-    """Do what ``read_file`` does, but raise ObjectError instead of OSError; the file may be any that has symbols."""
+    """Do what ``read_file`` does for a file with symbols (not only ELF), but raise ObjectError instead of OSError."""
     try:
         return read_file(path, max_size)
     except OSError as error:

@@ -1,7 +1,7 @@
 """Helpers for files at URLs (``s3://…``, ``https://…``), which fsspec and its clients read and write.
 
-A client is the package for one protocol, such as s3fs; fsspec imports it when it is needed. Messages call URLs
-addresses.
+A client is the package for one protocol, such as s3fs; fsspec imports it when it is needed. In messages to users, and
+in names such as `is_address`, an address is a URL.
 """
 
 import contextlib
@@ -27,13 +27,13 @@ def is_address(name: str) -> bool:
     return "://" in name
 
 
-def modified_ns(facts: dict[str, Any]) -> int:
+def modified_ns(info: dict[str, Any]) -> int:
     """Return a file's modification time in nanoseconds since the epoch, 0 if unknown.
 
-    ``facts`` is the result of fsspec's ``info`` for the file; each client uses another key for the time.
+    ``info`` is the result of fsspec's ``info`` for the file, in which each client uses another key for the time.
     """
     for key in ("LastModified", "last_modified", "updated", "mtime", "created"):
-        time = facts.get(key)
+        time = info.get(key)
         if isinstance(time, datetime):
             return int(time.timestamp()) * 10**9
         if isinstance(time, int | float):
@@ -42,8 +42,8 @@ def modified_ns(facts: dict[str, Any]) -> int:
 
 
 @contextlib.contextmanager
-def format_errors(address: str) -> Iterator[None]:
-    """Turn any exception of fsspec and its clients that is raised in the context into a FormatError about the URL."""
+def as_format_errors(address: str) -> Iterator[None]:
+    """Turn any exception of fsspec or its clients that is raised inside the block into a FormatError about the URL."""
     try:
         yield
     except _client_errors() as error:

@@ -10,7 +10,7 @@ _BYTES_AT_ONCE = 1 << 20
 
 
 class RowSpool:
-    """Rows of int32 numbers, which are appended, and can be read in any order at any time."""
+    """Rows of int32 numbers; rows are appended, and can be read at any time, in any order."""
 
     def __init__(self, columns: int) -> None:
         """``columns`` is the number of numbers in a row."""
@@ -24,14 +24,14 @@ class RowSpool:
         return self._rows
 
     def open(self) -> None:
-        """Create the file now, before worker processes are forked, so that all of them use the same file.
+        """Create the file now rather than when it is first written to. Raises FormatError if the disk is full.
 
-        Raises FormatError if the disk has no room.
+        A spool to which a forked process writes must be opened before the fork, so that this process can read the file.
         """
         self._spool = self._spool or Spool("samples")
 
     def extend(self, *columns: I32) -> None:
-        """Append n rows, given as columns (n,). Raises FormatError if the disk has no room for them."""
+        """Append n rows, given as columns (n,). Raises FormatError if the disk is full."""
         self._unwritten.append(np.column_stack(columns))
         self._rows += len(columns[0])
         if self._row_size * (self._rows - self._written) > _BYTES_AT_ONCE:

@@ -1,4 +1,4 @@
-"""Paths of the converting machine that perf2x reads without being told, and how paths are resolved below another root.
+"""Paths of this machine that perf2x reads by default, and how recorded paths are resolved below another root.
 
 The environment variable ``PERF2X_SYSROOT`` names a directory, the sysroot, to use as ``/`` for recorded paths,
 ``/usr/lib/debug``, ``/boot``, ``/lib/modules``, ``/proc``, ``/sys`` and ``/tmp``. If that directory is empty, a
@@ -39,7 +39,7 @@ def sysroot() -> Path | None:
 def host_path(path: str) -> Path:
     """Return where to find an absolute path on this machine: below the sysroot, or the path itself without a sysroot.
 
-    A path that is below the sysroot already stays as it is.
+    A path that already begins with the sysroot stays as it is.
     """
     root = sysroot()
     if root is None or Path(path).is_relative_to(root):
@@ -94,7 +94,7 @@ def _reversed_parts(path: str) -> list[str]:
 
 def is_folder_name(text: str) -> bool:
     """Return whether a recorded text can be the name of one folder, such as a kernel release, below /lib/modules."""
-    return text not in ("", ".", "..") and not any(letter in text for letter in "/\0")
+    return text not in ("", ".", "..") and not any(character in text for character in "/\0")
 
 
 def is_file(path: Path) -> bool:

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from perf2x.base.files.read_file import open_regular
 from perf2x.base.files.unpack_limit import RAISES_LIMIT, format_size, too_large, unpacked_limit
-from perf2x.base.files.unpackers import damage_errors, open_packed, packing
+from perf2x.base.files.unpackers import compression_of, damage_errors, open_compressed
 from perf2x.errors import FormatError
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ def open_tarball(path: Path) -> Iterator[Tarball]:
 
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(open_regular(path))
-        kind = packing(file.read(6))
+        kind = compression_of(file.read(6))
         file.seek(0)
-        unpacked = stack.enter_context(cast(IO[bytes], open_packed(kind, file))) if kind else file
+        unpacked = stack.enter_context(cast(IO[bytes], open_compressed(kind, file))) if kind else file
         size = path.stat().st_size
         bounded = BoundedStream(unpacked, size, unpacked_limit(size) if kind else None)
         yield Tarball(stack.enter_context(tarfile.open(fileobj=cast(IO[bytes], bounded), mode="r:")), bounded)

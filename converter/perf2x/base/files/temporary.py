@@ -1,6 +1,6 @@
-"""Makes temporary directories, and removes those that killed processes left behind.
+"""Makes temporary directories for copies of files, and removes those that killed processes left behind.
 
-Such a directory has copies of other files. The module also remembers what a copy is called in messages.
+Messages call a copy by the name of the file that it was made from, so the module remembers these names.
 """
 
 import contextlib
@@ -52,13 +52,13 @@ def private_directory(parent: Path | None = None) -> Iterator[Path]:
 def _locked(folder: Path) -> Iterator[None]:
     """Hold a lock on a file in the folder.
 
-    The file gets the name _LOCK only after it was locked, so that nobody finds it unlocked.
+    The file gets the name _LOCK only after it was locked, so that no other process finds it unlocked.
     """
     if not has_file_locks():
         yield
         return
     with (folder / f"new-{_LOCK}").open("wb") as file:
-        with contextlib.suppress(OSError):  # a directory without a lock file is never considered stale
+        with contextlib.suppress(OSError):  # then no file is named _LOCK, and the folder is never considered stale
             lock(file, wait=True)
             (folder / f"new-{_LOCK}").replace(folder / _LOCK)
         yield

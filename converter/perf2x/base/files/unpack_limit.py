@@ -1,9 +1,9 @@
 """Limits how much compressed input may unpack to: one policy for recordings, archives, sections and downloads.
 
-A few kilobytes can unpack to terabytes. So compressed input may unpack to FLOOR plus _RATIO times its size, and to MOST
-at most; recordings compress to a hundredth of their size at best, which the ratio leaves room for. ``--max-unpacked``
-replaces this limit. Some space of the disk always stays free. The number of records is limited, too, by the size of the
-input on disk, because tables in memory grow with the number of records.
+A few kilobytes can unpack to terabytes. So compressed input may unpack to at most FLOOR plus _RATIO times its size, and
+never to more than MOST. Recordings stay below this limit: they compress to a hundredth of their size at best.
+``--max-unpacked`` replaces the limit. Some space of the disk always stays free. The number of records is limited, too,
+by the size of the input on disk, because tables in memory grow with the number of records.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ MOST_IN_MEMORY = 8 << 30
 FLOOR_IN_MEMORY = 64 << 20
 """Like FLOOR, for what is unpacked in memory."""
 RECORDS = 500_000
-"""Number of records that any input may have, in addition to one for each byte on disk."""
+"""Number of records that any input may have, in addition to one record for each of its bytes on disk."""
 _RESERVE = 1 << 30
 """Bytes of a disk to leave free; on a disk of less than 20 GiB, a twentieth of it."""
 _BYTES_PER_CHECK = 64 << 20  # bytes to write between two measurements of free space
@@ -38,7 +38,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 @contextlib.contextmanager
 def limit_unpacking(size: int | None) -> Iterator[None]:
-    """Let every input unpack to ``size`` bytes (--max-unpacked) inside the context; None: keep the limits below."""
+    """Let every input unpack to ``size`` bytes (--max-unpacked) inside the block; None: keep the limits above."""
     if size is None:
         yield
         return
@@ -62,25 +62,25 @@ def parse_size(text: str, setting: str = "max_unpacked") -> int:
 
 def unpacked_limit(packed_size: int) -> int:
     """Return how many bytes an input of ``packed_size`` bytes may unpack to on disk or in a stream."""
-    return _users_or(min(MOST, FLOOR + _RATIO * packed_size))
+    return _users_limit_or(min(MOST, FLOOR + _RATIO * packed_size))
 
 
 def memory_limit(packed_size: int) -> int:
     """Return how many bytes an object of ``packed_size`` bytes may unpack to in memory."""
-    return _users_or(min(MOST_IN_MEMORY, FLOOR_IN_MEMORY + _RATIO * packed_size))
+    return _users_limit_or(min(MOST_IN_MEMORY, FLOOR_IN_MEMORY + _RATIO * packed_size))
 
 
 def stream_limit() -> int:
     """Return how many bytes a pipe may send; unlike that of a file, its size is not known in advance."""
-    return _users_or(MOST)
+    return _users_limit_or(MOST)
 
 
 def download_limit() -> int:
     """Return how many bytes a download may have; its size is not known in advance."""
-    return _users_or(MOST_IN_MEMORY)
+    return _users_limit_or(MOST_IN_MEMORY)
 
 
-def _users_or(limit: int) -> int:
+def _users_limit_or(limit: int) -> int:
     """Return the user's limit, or ``limit`` if the user set none."""
     users_limit = _max_unpacked.get()
     return limit if users_limit is None else users_limit
@@ -125,7 +125,7 @@ class FreeSpace:
     ) -> None:
         """``folder`` is where files are written; None: the directory of temporary files.
 
-        ``name``, of the input, and ``purpose``, of what is written, are for the error.
+        The error has ``name``, the input's, and ``purpose``, which says what the space is for.
         """
         self._name, self._folder, self._purpose = name, folder, purpose
         self._bytes_before_check = 0
@@ -154,7 +154,8 @@ class FreeSpace:
 def free_space(folder: str) -> int:
     """Return how many bytes may be written in a folder without touching the reserve of its disk, _RESERVE.
 
-    Negative if the reserve is in use already. Where the free space is unknown, writing may go on to the next check.
+    The result is negative if part of the reserve is in use already. If the free space is unknown, the result is
+    _BYTES_PER_CHECK, so that writing continues until the next check.
     """
     import shutil
 
@@ -198,7 +199,7 @@ class Spool:
             raise
 
     def done(self) -> IO[bytes]:
-        """Return the file, positioned at its beginning, when everything has been written."""
+        """Return the file, positioned at its beginning, after everything has been written."""
         self.file.flush()
         self.file.seek(0)
         return self.file

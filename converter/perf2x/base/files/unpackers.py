@@ -24,16 +24,16 @@ def unpacker(kind: str, error: type[Exception]) -> Any:
 _MAGICS = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
-def packing(head: bytes) -> str:
-    """Return how a file is compressed, from its first six bytes or more: ``gzip``, ``bzip2``, ``xz``, ``zstd`` or "".
+def compression_of(head: bytes) -> str:
+    """Return how a file is compressed, ``gzip``, ``bzip2``, ``xz`` or ``zstd``; "" if it is not compressed.
 
-    "" means that the file is not compressed.
+    ``head`` is the beginning of the file, at least its first six bytes.
     """
     return next((kind for magic, kind in _MAGICS.items() if head.startswith(magic)), "")
 
 
-def open_packed(kind: str, packed: IO[bytes]) -> Any:
-    """Return a file that unpacks ``packed``, a compressed file at its beginning; ``kind`` is its ``packing``.
+def open_compressed(kind: str, packed: IO[bytes]) -> Any:
+    """Return a file that unpacks ``packed``, which is positioned at its beginning, and compressed by ``kind``.
 
     Raises ValueError if Python lacks the module.
     """

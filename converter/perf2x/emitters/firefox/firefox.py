@@ -9,7 +9,7 @@ from typing import Annotated, BinaryIO
 
 import numpy as np
 
-from perf2x.base.columnar import TextInterner, flatnonzero, unique, zeros
+from perf2x.base.columnar import StringInterner, flatnonzero, unique, zeros
 from perf2x.emitters.encoding.json_encoder import JsonObject, json_bytes
 from perf2x.emitters.firefox.markers import events_with_fields, marker_schemas
 from perf2x.emitters.firefox.shared_tables import category_list, libraries_of, shared_tables
@@ -55,7 +55,7 @@ class Firefox(Format):
         if profile.samples.time is None:
             profile = keep_samples(profile, zeros(0))  # without times there is no timeline to show
         sample_events, marker_events = self._select_events(profile)
-        frames, texts = location_frames(profile), TextInterner[str]()
+        frames, texts = location_frames(profile), StringInterner[str]()
         is_sample = np.isin(profile.samples.event, sample_events)
         threads = threads_to_write(profile, frames, is_sample, self.markers, texts)
         out.write(b'{"meta":' + json_bytes(self._meta(profile, sample_events, marker_events)))

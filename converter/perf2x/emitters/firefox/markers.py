@@ -12,7 +12,7 @@ from perf2x.base.columnar import (
     I64,
     AnyArray,
     ColumnTable,
-    TextInterner,
+    StringInterner,
     argsort_rows,
     ends_run,
     flatnonzero,
@@ -119,7 +119,7 @@ def event_markers(
     marked: I64,
     sample_stacks: I64,
     event_categories: I64,
-    texts: TextInterner[str],
+    texts: StringInterner[str],
 ) -> Markers:
     """Return a marker for each of the samples ``marked`` (rows of Profile.samples).
 
@@ -154,7 +154,7 @@ def _payloads(head: AnyArray, fields: AnyArray, time: I64, stack: I64) -> AnyArr
     return payloads
 
 
-def switch_markers(spans: Spans, texts: TextInterner[str]) -> Markers:
+def switch_markers(spans: Spans, texts: StringInterner[str]) -> Markers:
     """Return a marker for each of the ``spans`` during which threads were off CPU."""
     count = len(spans)
     if not count:

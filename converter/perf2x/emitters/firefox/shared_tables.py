@@ -14,13 +14,13 @@ from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import (
     I64,
     Frozen,
-    TextInterner,
+    StringInterner,
     arange,
     as_int64,
     flatnonzero,
     group_rows,
     minus_ones,
-    new_rows,
+    new_row_numbers,
     unique_inverse,
     zeros,
 )
@@ -182,7 +182,7 @@ def shared_stacks(profile: Profile, frames: LocationFrames) -> SharedStacks:
 
 
 def shared_tables(
-    profile: Profile, frames: LocationFrames, stacks: SharedStacks, libraries: Libraries, texts: TextInterner[str]
+    profile: Profile, frames: LocationFrames, stacks: SharedStacks, libraries: Libraries, texts: StringInterner[str]
 ) -> JsonObject:
     """Return all members of ``shared`` except stringArray, which is made of ``texts`` when everything is written."""
     resource, resources = _resources(frames, libraries, texts)
@@ -251,7 +251,7 @@ def _func_table(profile: Profile, name: I64, resource: I64, function: I64, funct
     )
 
 
-def _resources(frames: LocationFrames, libraries: Libraries, texts: TextInterner[str]) -> tuple[I64, JsonObject]:
+def _resources(frames: LocationFrames, libraries: Libraries, texts: StringInterner[str]) -> tuple[I64, JsonObject]:
     """Return (frames,) the resource of each frame, −1 for none, and resourceTable: objects, with their file if any."""
     names = as_int64([texts[one_line(name)] if name else -1 for name in frames.object])
     library = np.append(libraries.mapping_libraries, -1)[frames.mapping]
@@ -264,7 +264,7 @@ def _resources(frames: LocationFrames, libraries: Libraries, texts: TextInterner
     return resource, table
 
 
-def _sources(profile: Profile, texts: TextInterner[str]) -> tuple[I64, JsonObject]:
+def _sources(profile: Profile, texts: StringInterner[str]) -> tuple[I64, JsonObject]:
     """Return (functions,) the row of each function's source file in ``sources``, −1 for none, and ``sources``."""
     files, function_files = unique_inverse(profile.functions.filename)
     is_named = np.array([bool(profile.strings[row]) for row in files.tolist()], np.bool_)
@@ -278,7 +278,7 @@ def _sources(profile: Profile, texts: TextInterner[str]) -> tuple[I64, JsonObjec
         sourceMapURL=None,
         content=None,
     )
-    return as_int64(new_rows(is_named)[function_files]), table
+    return as_int64(new_row_numbers(is_named)[function_files]), table
 
 
 def _with_nulls(values: I64) -> list[int | None]:

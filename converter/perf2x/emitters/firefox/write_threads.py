@@ -12,7 +12,7 @@ from perf2x.base.columnar import (
     I64,
     Bools,
     Frozen,
-    TextInterner,
+    StringInterner,
     flatnonzero,
     no_rows,
     repeat,
@@ -134,7 +134,7 @@ class ThreadsToWrite(Frozen):
 
 
 def threads_to_write(
-    profile: Profile, frames: LocationFrames, is_sample: Bools, with_markers: bool, texts: TextInterner[str]
+    profile: Profile, frames: LocationFrames, is_sample: Bools, with_markers: bool, texts: StringInterner[str]
 ) -> ThreadsToWrite:
     """Compute everything that is written of threads; markers are only made with ``with_markers``.
 

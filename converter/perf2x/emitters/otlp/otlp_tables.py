@@ -19,10 +19,10 @@ from perf2x.base.columnar import (
     AnyArray,
     Frozen,
     ListArray,
-    StringInterner,
+    StringTableBuilder,
     arange,
     as_int64,
-    numbers_of,
+    map_distinct,
     offsets_of,
     row_batches,
     row_slices,
@@ -70,7 +70,7 @@ from perf2x.model.profile import (
 )
 
 
-class DictionaryStrings(StringInterner):
+class DictionaryStrings(StringTableBuilder):
     """The string table: distinct strings in the order in which they were added; row 0 is the empty string."""
 
     def add(self, string: str) -> int:
@@ -79,7 +79,7 @@ class DictionaryStrings(StringInterner):
 
     def add_rows(self, strings: Sequence[str], rows: AnyArray) -> I64:
         """Return (n,) the row of ``strings[rows[i]]`` for each i; strings that no row refers to are not added."""
-        return numbers_of(rows, lambda row: self.add(strings[row]))
+        return map_distinct(rows, lambda row: self.add(strings[row]))
 
 
 Value = str | int | bool | tuple[str, ...]
@@ -142,7 +142,7 @@ class Dictionary:
             value = values[row]
             return 0 if value is None else self.add(key, value)
 
-        return numbers_of(rows, attribute_row)
+        return map_distinct(rows, attribute_row)
 
     def own_tables(self) -> Chunks:
         """Yield the tables of links, strings and attributes; nothing may be added afterwards."""

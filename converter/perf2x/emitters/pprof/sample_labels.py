@@ -18,7 +18,7 @@ from perf2x.base.columnar import (
     as_int64,
     flatnonzero,
     group_rows,
-    numbers_of,
+    map_distinct,
     offsets_of,
     side_by_side,
     trues,
@@ -151,7 +151,7 @@ def _encoded_label(key: int, values: I64, unit: int) -> ListArray:
 
 def _interned_texts(rows: AnyArray, names: Sequence[str], intern: Intern) -> I64:
     """Convert rows of ``names`` to string indices; names of no row are not interned."""
-    return numbers_of(rows, lambda row: intern(names[row]))
+    return map_distinct(rows, lambda row: intern(names[row]))
 
 
 def _thread_label(key: str, profile: Profile, texts: list[str], intern: Intern) -> LabelColumn:
@@ -189,7 +189,7 @@ def _cgroup(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
     cgroup = profile.samples.cgroup
     if cgroup is None:
         return None
-    texts = numbers_of(cgroup, lambda row: intern(cgroup_part(key, profile.strings[row])))
+    texts = map_distinct(cgroup, lambda row: intern(cgroup_part(key, profile.strings[row])))
     return LabelColumn(key if key == "cgroup" else ATTRIBUTES[key], texts)
 
 
@@ -198,7 +198,7 @@ def _memory_label(key: str, profile: Profile, intern: Intern) -> LabelColumn | N
     source, word = profile.samples.data_src, MEMORY_LABELS[key]
     if source is None:
         return None
-    return LabelColumn(key, numbers_of(source, lambda bits: intern(word(bits) if bits else "")))
+    return LabelColumn(key, map_distinct(source, lambda bits: intern(word(bits) if bits else "")))
 
 
 def _mode(key: str, profile: Profile, intern: Intern) -> LabelColumn:

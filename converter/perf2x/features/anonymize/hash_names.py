@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from perf2x.base.abi.tracepoint_systems import KERNEL_SYSTEMS
 from perf2x.base.columnar import (
     I32,
-    StringInterner,
+    StringTableBuilder,
     arange,
     as_int32,
     falses,
@@ -41,7 +41,7 @@ def anonymized(profile: Profile, salt: str) -> Profile:
     Kernel functions, addresses, times and values stay, as do labels that the user adds (``--tag``). Build ids are
     removed, because they identify a binary just as its path does.
     """
-    strings, kernel = StringInterner(), _kernel_functions(profile)
+    strings, kernel = StringTableBuilder(), _kernel_functions(profile)
     functions, mappings, threads, samples = profile.functions, profile.mappings, profile.threads, profile.samples
 
     def hashed(column: I32, kind: str, keep: Set[int] = frozenset()) -> I32:

@@ -18,7 +18,7 @@ from perf2x.base.columnar import (
     I32,
     I64,
     Frozen,
-    TextInterner,
+    StringInterner,
     as_int32,
     as_int64,
     as_uint64,
@@ -112,7 +112,7 @@ def _with_threads(profile: Profile, switches_out: SwitchesOut, thread: I32, side
     rows_without = flatnonzero(thread < 0)
     first, group = group_rows([as_int64(switches_out.pid[rows_without]), switches_out.tid[rows_without]])
     new = take_rows_of(switches_out, rows_without[first])  # the first switch out of each new thread
-    strings = TextInterner({text: row for row, text in enumerate(profile.strings)})
+    strings = StringInterner({text: row for row, text in enumerate(profile.strings)})
     comms = names_of_threads(sideband, ThreadTimes(new.tid, new.time))
     leaders = names_of_threads(sideband, ThreadTimes(as_int64(new.pid), new.time))
     old_threads = profile.threads

@@ -9,7 +9,7 @@ from perf2x.base.columnar import (
     I32,
     I64,
     StringInterner,
-    TextInterner,
+    StringTableBuilder,
     arange,
     as_int32,
     join_tables,
@@ -25,7 +25,7 @@ def with_synthetic_frames(profile: Profile, names: list[str]) -> tuple[Profile, 
 
     Returns the profile, and the row of the first new location; the others follow in the order of ``names``.
     """
-    strings = TextInterner({text: row for row, text in enumerate(profile.strings)})
+    strings = StringInterner({text: row for row, text in enumerate(profile.strings)})
     name_rows, count = strings.add_all(names), len(names)
     old, functions = profile.locations, profile.functions
     no_address, no_line = np.zeros(count, np.uint64), np.zeros(count, np.int32)
@@ -83,7 +83,7 @@ ROOT_FRAME_NAMES = {
 }
 
 
-def root_functions(root: I64, strings: StringInterner) -> tuple[Functions, I32]:
+def root_functions(root: I64, strings: StringTableBuilder) -> tuple[Functions, I32]:
     """Return a function for each kind of root frame in ``root``, and the index of the function of each root frame.
 
     ``root`` (locations,) holds a RootFrame, or 0 for locations that are not root frames. The functions are ordered by

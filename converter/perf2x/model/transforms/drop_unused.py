@@ -6,7 +6,7 @@ Also removes the placeholder addresses of profiles that were read from text.
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import AnyArray, Bools, falses, flatnonzero, new_rows, take_rows_of
+from perf2x.base.columnar import AnyArray, Bools, falses, flatnonzero, new_row_numbers, take_rows_of
 from perf2x.model.profile import Profile, take_locations, with_callers
 
 # By table: the columns whose values are string indices.
@@ -50,14 +50,14 @@ def without_placeholder_addresses(profile: Profile) -> Profile:
     is_placeholder = np.append(has_placeholders, True)[locations.mapping]
     addresses = locations.address, locations.lookup
     address, lookup = (np.where(is_placeholder, np.uint64(0), column) for column in addresses)
-    locations = replace(locations, address=address, lookup=lookup, mapping=new_rows(is_kept)[locations.mapping])
+    locations = replace(locations, address=address, lookup=lookup, mapping=new_row_numbers(is_kept)[locations.mapping])
     return replace(profile, mappings=take_rows_of(mappings, is_kept), locations=locations)
 
 
 def _compact_threads(profile: Profile) -> Profile:
     """Remove threads without samples, and their switches."""
     is_used = _used_rows(len(profile.threads), profile.samples.thread)
-    parents = None if profile.parents is None else new_rows(is_used)[profile.parents[is_used]]
+    parents = None if profile.parents is None else new_row_numbers(is_used)[profile.parents[is_used]]
     profile = _renumbered(profile, is_used, {"samples": ("thread",), "switches": ("thread",)})
     switches = profile.switches and take_rows_of(profile.switches, profile.switches.thread >= 0)
     return replace(profile, threads=take_rows_of(profile.threads, is_used), switches=switches, parents=parents)
@@ -86,7 +86,7 @@ def _renumbered(profile: Profile, is_used: Bools, columns: dict[str, tuple[str, 
 
     ``columns``: names of these columns, by the table that they are in.
     """
-    new_row, changed = new_rows(is_used), {}
+    new_row, changed = new_row_numbers(is_used), {}
     for table, names in columns.items():
         table_columns = {name: getattr(getattr(profile, table), name, None) for name in names}
         renumbered = {name: new_row[column] for name, column in table_columns.items() if column is not None}

@@ -19,7 +19,7 @@ from perf2x.base.columnar import (
     I64,
     AnyArray,
     ListArray,
-    StringInterner,
+    StringTableBuilder,
     as_int32,
     as_int64,
     cumsum,
@@ -73,7 +73,7 @@ def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = No
         profiles = [with_tags(profile, tag) for profile, tag in zip(profiles, tags, strict=True)]
     # texts: all strings, sorted, and the index of each profile's strings among them, by which tables are compared and
     # sorted; strings: those of the merged profile, added as tables are merged
-    strings, texts = StringInterner(), _distinct_rows([list(profile.strings) for profile in profiles])
+    strings, texts = StringTableBuilder(), _distinct_rows([list(profile.strings) for profile in profiles])
     # event_of, thread_of …: for each profile, the new row of each of its rows
     events, event_of = _merged_events(profiles)
     threads, thread_of = _merged_threads(profiles, texts, strings)
@@ -156,7 +156,7 @@ def _distinct_rows(tables: Sequence[list[Any]]) -> tuple[list[Any], list[I64]]:
 
 
 def _merged_table(
-    profiles: Sequence[Profile], name: str, texts: tuple[list[str], list[I64]], strings: StringInterner
+    profiles: Sequence[Profile], name: str, texts: tuple[list[str], list[I64]], strings: StringTableBuilder
 ) -> tuple[Any, list[I32]]:
     """Merge the tables called ``name`` of all profiles; return the table, and for each profile the new rows of its own.
 
@@ -205,7 +205,7 @@ def _split_by_table(new_row: I64, tables: Sequence[Sized]) -> list[I32]:
 
 
 def _merged_threads(
-    profiles: Sequence[Profile], texts: tuple[list[str], list[I64]], strings: StringInterner
+    profiles: Sequence[Profile], texts: tuple[list[str], list[I64]], strings: StringTableBuilder
 ) -> tuple[Threads, list[I32]]:
     """Merge the tables of threads, and return for each profile the new rows of its own."""
     threads, new_rows = _merged_table(profiles, "threads", texts, strings)
@@ -258,7 +258,11 @@ def _merged_stacks(profiles: Sequence[Profile], location_of: list[I32]) -> tuple
 
 
 def _merged_samples(
-    profiles: Sequence[Profile], event_of: list[I32], thread_of: list[I32], leaves: list[I32], strings: StringInterner
+    profiles: Sequence[Profile],
+    event_of: list[I32],
+    thread_of: list[I32],
+    leaves: list[I32],
+    strings: StringTableBuilder,
 ) -> ProfileSamples:
     """Concatenate the samples of all profiles, with references to the merged tables.
 
@@ -287,7 +291,7 @@ def _merged_samples(
     )
 
 
-def _cgroups(profile: Profile, column: I32, strings: StringInterner) -> I32:
+def _cgroups(profile: Profile, column: I32, strings: StringTableBuilder) -> I32:
     """Return a column of string indices of ``profile`` as indices into ``strings``, to which the strings are added."""
     used, place = unique_inverse(column)
     return strings.add_all(profile.strings[row] for row in used.tolist())[place]

@@ -21,7 +21,7 @@ from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.files import unpack_limit
 from perf2x.base.files.operating_system import free_pages, map_file
 from perf2x.base.files.temporary import shown_name
-from perf2x.base.files.unpackers import damage_errors, open_packed, packing
+from perf2x.base.files.unpackers import compression_of, damage_errors, open_compressed
 from perf2x.errors import FormatError, is_out_of_memory
 from perf2x.reader.containers.file_header import kind_of_file
 
@@ -58,7 +58,7 @@ def map_input(path: str, diagnostics: Diagnostics, is_other: IsOther = lambda _:
     try:
         with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as file:
             source = _try_map(file, name) or _spool(stream_chunks(file, name, is_other), name)
-            kind = packing(source.data[: len(MAGIC)].tobytes())
+            kind = compression_of(source.data[: len(MAGIC)].tobytes())
             return _unwrap(source, kind, name, diagnostics, is_other) if kind else source
     except (OSError, ValueError) as error:
         raise FormatError(f"{name}: {getattr(error, 'strerror', None) or error}") from error
@@ -77,7 +77,7 @@ def stream_chunks(file: IO[bytes], name: str, is_other: IsOther = lambda _: Fals
     """
     total, limit = 0, unpack_limit.stream_limit()
     chunk = file.read(len(MAGIC))
-    is_readable = chunk.startswith(MAGICS) or packing(chunk) != ""
+    is_readable = chunk.startswith(MAGICS) or compression_of(chunk) != ""
     if not is_readable:
         chunk += file.read(FIRST - len(chunk))
         is_readable = is_other(chunk)
@@ -118,7 +118,7 @@ def _spool(chunks: Iterable[bytes], name: str) -> InputFile:
 def _unwrap(packed: InputFile, kind: str, name: str, diagnostics: Diagnostics, is_other: IsOther) -> InputFile:
     """Unpack a file that is compressed as ``kind`` says, such as "gzip"."""
     stream: Any = packed.mapping or io.BytesIO(packed.data.tobytes())
-    with open_packed(kind, stream) as unpacked:
+    with open_compressed(kind, stream) as unpacked:
         source = _spool(_unpacked_chunks(unpacked, len(packed.data), name, diagnostics, is_other), name)
     if not len(source.data):
         raise FormatError(f"{name}: nothing can be unpacked from the compressed file")

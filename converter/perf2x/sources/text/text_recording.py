@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from perf2x.base.abi import CpuMode, SampleType
 from perf2x.base.columnar import (
     AnyArray,
-    StringInterner,
+    StringTableBuilder,
     arange,
     argsort,
     argsort_rows,
@@ -198,7 +198,7 @@ def _text_profile(text: Text, meta: Meta) -> Profile:
     Frames have no addresses, so each gets its row in ``text.frames`` as a placeholder. The placeholders are removed
     once the locations have names (``model/transforms/drop_unused.py``).
     """
-    strings = StringInterner()
+    strings = StringTableBuilder()
     threads, thread = _threads(text, strings)
     mappings, locations = _mappings_and_locations(text, strings)
     parent, location, leaf = prefix_tree(text.stacks, innermost_first=True)
@@ -229,7 +229,7 @@ def _event(text: Text, row: int) -> ProfileEvent:
     return ProfileEvent(name, "nanoseconds" if is_time else "count", period=0, frequency=0)
 
 
-def _threads(text: Text, strings: StringInterner) -> tuple[Threads, AnyArray]:
+def _threads(text: Text, strings: StringTableBuilder) -> tuple[Threads, AnyArray]:
     """Return threads, sorted by content, and (samples,) the thread of each sample.
 
     A process has the name of its main thread; if the text does not have that thread, the name of the thread itself.
@@ -247,7 +247,7 @@ def _threads(text: Text, strings: StringInterner) -> tuple[Threads, AnyArray]:
     return Threads(pid, tid, strings.add_all(comm), strings.add_all(process)), as_int32(thread)
 
 
-def _mappings_and_locations(text: Text, strings: StringInterner) -> tuple[Mappings, Locations]:
+def _mappings_and_locations(text: Text, strings: StringTableBuilder) -> tuple[Mappings, Locations]:
     """Return a mapping per object, and a location per frame; frames with neither name nor object have no mapping."""
     frames = text.frames
     objects = sorted({name for name, _, functions in frames if name or functions})

@@ -29,7 +29,7 @@ from perf2x.base.columnar import (
     Frozen,
     ListArray,
     ListInterner,
-    TextInterner,
+    StringInterner,
     as_int64,
     flatnonzero,
     of_previous,
@@ -245,7 +245,7 @@ class TextReader:
 
     def __init__(self, parse: Parser) -> None:
         self.stacks = _StackTable(parse)
-        self.comms, self.events = TextInterner[bytes](), TextInterner[bytes]()
+        self.comms, self.events = StringInterner[bytes](), StringInterner[bytes]()
         self.lines_not_read = 0
         """Lines that are neither part of a sample nor a comment."""
         self.source = ""

@@ -163,7 +163,7 @@ class AddressSpaces:
 
     def kernel_epoch(self, sequence: I64) -> I64:
         """Return (n,) int64: the epoch of the kernel at each sequence number."""
-        return self._epochs.of(KERNEL, sequence)
+        return self._epochs.of_key(KERNEL, sequence)
 
     def last_epoch(self, epoch: I64) -> I64:
         """Return (n,) int64: the last epoch of the same image; −1 and epochs of the kernel map to themselves.

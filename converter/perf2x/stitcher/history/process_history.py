@@ -32,13 +32,13 @@ from perf2x.base.columnar import (
     DictionaryColumn,
     Frozen,
     KeyedValues,
-    StringInterner,
+    StringTableBuilder,
     arange,
     argsort_rows,
     as_int32,
     as_int64,
+    chain_ends,
     cumsum,
-    ends_of,
     falses,
     flatnonzero,
     searchsorted,
@@ -78,7 +78,7 @@ def _with_copied_text(mmaps: Mmaps, mmap_sequence: I64, spaces: AddressSpaces) -
     # a copy may have replaced another copy: follow these chains to their ends
     replaced_row = arange(len(mmaps))
     replaced_row[rows[is_copy]] = replaced[is_copy]
-    source = ends_of(replaced_row)[rows]
+    source = chain_ends(replaced_row)[rows]
     has_file = mmaps.filename.which(_is_file) & is_code
     copies = flatnonzero((source != rows) & take(has_file, source))
     return _as_parts(mmaps, rows[copies], source[copies]) if len(copies) else mmaps
@@ -113,7 +113,7 @@ class ThreadNames:
     """
 
     def __init__(self, comms: Comms, comm_sequence: I64, forks: Tasks, fork_sequence: I64) -> None:
-        strings = StringInterner()
+        strings = StringTableBuilder()
         names = take(strings.add_all(comms.comm.distinct), comms.comm.indices)
         self.texts = strings.table()
         tid = as_int64(np.concatenate([comms.tid, forks.tid]))
@@ -123,7 +123,7 @@ class ThreadNames:
         # references are followed to their ends: a comm, or −1.
         parent = self._naming_records.at(as_int64(forks.ptid), fork_sequence - 1)
         parent[forks.tid == forks.ptid] = -1  # another thread had the id before (machine__process_fork_event)
-        source = ends_of(np.concatenate([arange(len(names)), parent, [-1]]))
+        source = chain_ends(np.concatenate([arange(len(names)), parent, [-1]]))
         self._names = np.append(as_int64(names), -1)[np.where(source < 0, len(names), source)]
         """(comms + forks + 1,) the name that each record gives to its thread, as an index in ``texts``.
 

@@ -18,14 +18,14 @@ from perf2x.base.columnar import (
     Bools,
     DictionaryColumn,
     Frozen,
-    StringInterner,
+    StringTableBuilder,
     arange,
     as_int32,
     as_int64,
     falses,
     flatnonzero,
-    group_alike,
     group_rows,
+    group_rows_by_hash,
     minus_ones,
     searchsorted,
 )
@@ -66,7 +66,7 @@ class MergedMappings(Frozen):
     is_data: Bools
     """(mappings,) whether each mapping is process memory without code; stray words in chains may still point there."""
 
-    def table(self, is_hit: Bools, strings: StringInterner) -> tuple[Mappings, I64]:
+    def table(self, is_hit: Bools, strings: StringTableBuilder) -> tuple[Mappings, I64]:
         """Return the profile's mappings, and (groups + 1,) each group's row among them, −1 for groups left out.
 
         Only groups with a recorded mapping that has frames are in the profile: ``is_hit`` (mappings + 1,) marks those.
@@ -81,7 +81,7 @@ class MergedMappings(Frozen):
         row_of_group[self.group[hit[first]]] = arange(len(first))
         return self._mappings(hit[first], pid, strings), row_of_group
 
-    def _mappings(self, rows: I64, pid: I32, strings: StringInterner) -> Mappings:
+    def _mappings(self, rows: I64, pid: I32, strings: StringTableBuilder) -> Mappings:
         """Return the profile's mappings: one for each of ``rows``, with its process."""
         mmaps, is_kernel = self.mmaps, is_kernel_mapping(self.mmaps)[rows]
         start = mmaps.start[rows] + self.shift[rows]
@@ -111,7 +111,7 @@ def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool) -> MergedM
     is_private = mmaps.filename.which(lambda name: name.startswith(_PRIVATE_NAMES)) & ~build_ids.which(bool)
     is_data = is_private & ~may_hold_code(mmaps)
     traits = _traits(mmaps, build_ids, is_private, is_data, per_process)
-    first, group = group_alike(traits)
+    first, group = group_rows_by_hash(traits)
     start = np.full(len(first), 2**64 - 1, np.uint64)
     np.minimum.at(start, group, mmaps.start)
     shift = start[group] - mmaps.start

@@ -81,12 +81,12 @@ def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older: List
     count = np.diff(branches.offsets)
     is_replaced = (marker >= 0) & (count > 0)
     kept = np.where(is_replaced, marker - chain.offsets[:-1], chain.lengths)
-    head = chain.heads(kept)
+    head = chain.truncated(kept)
     leaf = _leaf(chain, marker, ip, branches)[is_replaced]
     calls = ListArray.of(branches.from_ip, branches.offsets[:-1], np.where(is_replaced, count, 0))
     parts = [head, _mark_each(ListArray(offsets_of(is_replaced), leaf)), _mark_each(calls)]
     if older is not None:
-        parts.append(_mark_each(older.heads(np.where(is_replaced, older.lengths, 0))))
+        parts.append(_mark_each(older.truncated(np.where(is_replaced, older.lengths, 0))))
     return side_by_side(parts)
 
 

@@ -39,7 +39,7 @@ class RawStackCache:
             self._stack.extend(build(sample))
         stacks: I32 = take(self._stack[0], number)
         rows = len(self._table)
-        is_full = rows > _MAX_ROWS or self._table.words > _MAX_WORDS
+        is_full = rows > _MAX_ROWS or self._table.word_count > _MAX_WORDS
         if is_full or (rows > _EARLY_ROWS and self._samples < _EARLY_USES * rows):
             self.clear()
         return stacks

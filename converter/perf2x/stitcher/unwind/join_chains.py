@@ -59,7 +59,7 @@ def with_user_part(recorded: ListArray, unwound: UserChains, is_selected: Bools)
     kept = np.where(is_selected, kernel_words, recorded.lengths)
     if not is_selected.all():
         is_exact = is_exact[repeat(is_selected, chain.lengths)]
-        chain = chain.heads(np.where(is_selected, chain.lengths, 0))  # other rows become empty
+        chain = chain.truncated(np.where(is_selected, chain.lengths, 0))  # other rows become empty
     # Number of exact addresses before each unwound address, over all chains: each of them gets a marker.
     markers = np.append(0, cumsum(is_exact))
     added = chain.lengths + np.diff(take(markers, chain.offsets))
@@ -124,7 +124,7 @@ def with_leaf_callers(
     added[leaves] = 1
     tail = recorded.lengths - head
     return side_by_side([
-        recorded.heads(head),
+        recorded.truncated(head),
         ListArray(offsets_of(added), caller),
         ListArray.of(recorded.values, recorded.offsets[:-1] + head, tail),
     ])  # fmt: skip

@@ -8,7 +8,17 @@ import numpy as np
 
 from perf2x.base.binaries.go.find_pclntab import go_functions, has_go_table
 from perf2x.base.binaries.go.pclntab import MAX_LINE, GoFunction, GoFunctions
-from perf2x.base.columnar import I64, U64, arange, as_int64, as_uint64, flatnonzero, new_rows, unique_inverse, zeros
+from perf2x.base.columnar import (
+    I64,
+    U64,
+    arange,
+    as_int64,
+    as_uint64,
+    flatnonzero,
+    new_row_numbers,
+    unique_inverse,
+    zeros,
+)
 from perf2x.symbolizer.sources.symbol_source import (
     BuiltInSource,
     Dso,
@@ -41,7 +51,7 @@ class GoSource(BuiltInSource):
         # None for addresses outside the table, and for damaged rows
         decoded = [table.function(row) if row >= 0 else None for row in rows.tolist()]
         is_decoded = np.array([function is not None for function in decoded], np.bool_)
-        index = as_int64(new_rows(is_decoded)[row_index])  # (n,) index among the decoded functions, −1 for None
+        index = as_int64(new_row_numbers(is_decoded)[row_index])  # (n,) index among the decoded functions, −1 for None
         functions, line = _functions_and_lines(table, [*filter(None, decoded)], index, address)
         return symbols_from_functions(functions, index, "no function of the Go program", line)
 

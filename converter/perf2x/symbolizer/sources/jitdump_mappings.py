@@ -23,7 +23,7 @@ from perf2x.base.abi import ClockId, CpuMode
 from perf2x.base.binaries.find.object_finder import Finder
 from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
 from perf2x.base.columnar import Frozen, as_int64, as_uint64, flatnonzero, rows_by, searchsorted, zeros
-from perf2x.base.columnar.hashing import secret_key
+from perf2x.base.columnar.hashing import salted_key
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.base.mapping_names import is_jitdump
@@ -234,11 +234,11 @@ def _anonymous_first(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
     """
     time, position = mmaps.time.copy(), mmaps.position.copy()
     anonymous = flatnonzero(mmaps.filename.which(lambda name: name.startswith("//anon")))
-    # process ids are hashed with a secret key, so that no file can make them collide in the dictionary
-    anonymous_by_pid = {secret_key(pid & 0xFFFFFFFF): anonymous[rows] for pid, rows in rows_by(mmaps.pid[anonymous])}
+    # the keys are salted, so that no file can make them collide in the dictionary
+    anonymous_by_pid = {salted_key(pid & 0xFFFFFFFF): anonymous[rows] for pid, rows in rows_by(mmaps.pid[anonymous])}
     address = as_uint64([mapping.code.address for mapping in added])
     for marker, added_rows in rows_by(as_int64([mapping.marker for mapping in added])):
-        rows = anonymous_by_pid.get(secret_key(int(mmaps.pid[marker]) & 0xFFFFFFFF), zeros(0))
+        rows = anonymous_by_pid.get(salted_key(int(mmaps.pid[marker]) & 0xFFFFFFFF), zeros(0))
         is_later = (mmaps.time[rows] > mmaps.time[marker]) | (mmaps.position[rows] > mmaps.position[marker])
         rows, code_start = rows[is_later], np.sort(address[added_rows])
         start, end = mmaps.start[rows], mmaps.start[rows] + mmaps.length[rows]

@@ -28,7 +28,7 @@ from perf2x.base.columnar import (
     sum_of,
     unique_known,
 )
-from perf2x.base.columnar.hashing import secret_key
+from perf2x.base.columnar.hashing import salted_key
 from perf2x.base.files.read_file import read_object_file
 from perf2x.base.files.sysroot import PERF_MAP_DIR, host_path, is_file, paths_in_root, resolve_in_root
 from perf2x.base.files.temporary import shown_name
@@ -78,7 +78,7 @@ class ProcessNamespaces:
 
 def _pid_key(pid: int) -> bytes:
     """Return a keyed form of a process id, because ids in a crafted file could be chosen to collide in a dictionary."""
-    return secret_key(pid & 0xFFFFFFFF)
+    return salted_key(pid & 0xFFFFFFFF)
 
 
 def _map_in_process_root(proc: Path | None, pid: int) -> Iterator[Path]:

@@ -21,7 +21,7 @@ def test_a_key_has_the_last_value_set_up_to_a_sequence(
     for (key, sequence), value in zip(queries, found.tolist(), strict=True):
         known = sorted((when, row) for row, (name, when, _) in enumerate(settings) if name == key and when <= sequence)
         assert value == (settings[known[-1][1]][2] if known else -1)
-        assert KeyedValues(*columns).of(key, np.array([sequence], np.int64)).tolist() == [value]
+        assert KeyedValues(*columns).of_key(key, np.array([sequence], np.int64)).tolist() == [value]
 
 
 @given(SETTINGS, KEYS, st.lists(st.integers(0, 25), max_size=6))
@@ -31,7 +31,7 @@ def test_values_of_one_key_are_those_of_each_sequence(
     columns = [np.array(column, np.int64) for column in zip(*settings, strict=True)] or [np.zeros(0, np.int64)] * 3
     values = KeyedValues(*columns)
     expected = [values.at(np.array([key], np.int64), np.array([sequence], np.int64))[0] for sequence in sequences]
-    assert values.of(key, np.array(sequences, np.int64)).tolist() == expected
+    assert values.of_key(key, np.array(sequences, np.int64)).tolist() == expected
 
 
 @pytest.mark.parametrize("keys", [[], [3]])

@@ -6,7 +6,7 @@ import pytest
 
 from perf2x.base.binaries.dwarf.attribute_forms import AbbreviationTable, UnitEncoding
 from perf2x.base.binaries.dwarf.read_budget import ReadBudget
-from perf2x.base.columnar.hashing import numbers_from_keys, secret_key
+from perf2x.base.columnar.hashing import numbers_from_keys, salted_key
 from perf2x.errors import ObjectError
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.header.event_attributes import parse_attr
@@ -67,7 +67,7 @@ def test_no_table_is_slow(work, chosen) -> None:
 
 def test_keys_are_the_numbers() -> None:
     numbers = [0, 1, 255, 256, 2**32, 2**63, 2**64 - 1]
-    assert numbers_from_keys(map(secret_key, numbers)).tolist() == numbers
+    assert numbers_from_keys(map(salted_key, numbers)).tolist() == numbers
 
 
 def abbreviations(data) -> dict:

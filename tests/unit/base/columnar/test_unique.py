@@ -8,14 +8,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from perf2x.base.columnar.arrays import new_rows, sum_at
+from perf2x.base.columnar.arrays import new_row_numbers, sum_at
 from perf2x.base.columnar.unique import (
     argsort_rows,
-    group_alike,
     group_pairs,
     group_rows,
+    group_rows_by_hash,
+    map_distinct,
     number_keys,
-    numbers_of,
     sorted_runs,
     sum_rows,
     sum_runs,
@@ -69,7 +69,7 @@ def test_rows_are_grouped_by_their_hashes_also_where_these_collide(bits: int, ro
     with pytest.MonkeyPatch.context() as patch:
         kept = np.uint64((1 << bits) - 1 << 64 - bits)
         patch.setattr(UNIQUE, "hash_columns", lambda *columns: hashed(*columns) & kept)
-        found = group_alike(columns_of(rows))
+        found = group_rows_by_hash(columns_of(rows))
     assert [part.tolist() for part in found] == [part.tolist() for part in group_rows(columns_of(rows))]
 
 
@@ -159,7 +159,7 @@ def test_rows_of_equal_keys_are_summed(rows: list[tuple[int, int]]) -> None:
 def test_kept_rows_have_places(kept: list[bool]) -> None:
     rows = [row for row, is_kept in enumerate(kept) if is_kept]
     expected = [rows.index(row) if is_kept else -1 for row, is_kept in enumerate(kept)]
-    assert new_rows(np.array(kept, np.bool_)).tolist() == [*expected, -1]
+    assert new_row_numbers(np.array(kept, np.bool_)).tolist() == [*expected, -1]
 
 
 @given(st.lists(st.sampled_from("abc")))
@@ -176,5 +176,5 @@ def test_each_distinct_number_is_asked_for_once() -> None:
         asked.append(value)
         return 10 * value
 
-    assert numbers_of(np.array([3, -1, 3, 2], np.int32), number).tolist() == [30, -10, 30, 20]
+    assert map_distinct(np.array([3, -1, 3, 2], np.int32), number).tolist() == [30, -10, 30, 20]
     assert asked == [-1, 2, 3]

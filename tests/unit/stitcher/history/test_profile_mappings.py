@@ -5,7 +5,7 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.base.columnar.dictionary_column import DictionaryColumn
-from perf2x.base.columnar.interner import StringInterner
+from perf2x.base.columnar.interner import StringTableBuilder
 from perf2x.model.recording.sideband import Mmaps
 from perf2x.stitcher.history.profile_mappings import merge_mappings
 from tests.support.profile_builder import make_session
@@ -37,7 +37,7 @@ def test_one_file_in_two_processes_is_one_mapping_at_the_lower_address() -> None
     merged = merge_mappings(table, SESSION, per_process=False)
     assert merged.group.tolist() == [0, 0, -1]
     assert (table.start + merged.shift[:2]).tolist() == [0x5000, 0x5000]
-    strings = StringInterner()
+    strings = StringTableBuilder()
     mappings, rows = merged.table(np.array([True, False, True]), strings)
     assert mappings.start.tolist() == [0x5000] and mappings.limit.tolist() == [0x6000]
     assert mappings.pid.tolist() == [7], "a process that has samples in it"
@@ -80,7 +80,7 @@ def test_memory_that_holds_no_code_is_no_processs_code(name: str, pid: int) -> N
     table = mmaps((7, name, 0x5000, 0, b"", 0), (7, name, 0x5000, 0, b"", 0), (7, name, 0x9000, 0, b"", 0))
     table = replace(table, prot=np.array([3, 5, -1], np.int32), is_data=np.array([False, False, True]))
     merged = merge_mappings(table, SESSION, per_process=False)
-    mappings, rows = merged.table(np.ones(4, np.bool_), StringInterner())
+    mappings, rows = merged.table(np.ones(4, np.bool_), StringTableBuilder())
     assert mappings.pid[rows[merged.group[:3]]].tolist() == [pid, 7, pid]
 
 

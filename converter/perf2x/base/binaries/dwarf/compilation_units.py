@@ -30,7 +30,7 @@ from perf2x.base.binaries.dwarf.debug_sections import DebugSections
 from perf2x.base.binaries.dwarf.range_lists import RangeLists, Ranges
 from perf2x.base.binaries.dwarf.read_budget import ReadBudget
 from perf2x.base.binaries.elf.elf_headers import string_at
-from perf2x.base.columnar.hashing import secret_key
+from perf2x.base.columnar.hashing import salted_key
 from perf2x.errors import ObjectError
 
 # {attribute: (form, value)}
@@ -119,13 +119,13 @@ class DebugFile:
         An id may be in the root entry, so units are read in file order, only as far as that unit. Raises ObjectError
         when one of them, or the header of any unit, cannot be read.
         """
-        key = secret_key(dwo_id)
+        key = salted_key(dwo_id)
         self._unindexed = self._unindexed or iter(self.units)
         while key not in self._by_id:
             unit = next(self._unindexed, None)
             if unit is None:
                 return None
-            self._by_id.setdefault(secret_key(unit.dwo_id), unit)
+            self._by_id.setdefault(salted_key(unit.dwo_id), unit)
         return self._by_id[key]
 
     @cached_property

@@ -16,7 +16,7 @@ from perf2x.base.binaries.dwarf.compilation_units import DebugFile, Unit
 from perf2x.base.binaries.dwarf.debug_sections import Contributions, DebugSections
 from perf2x.base.binaries.dwarf.read_budget import ReadBudget
 from perf2x.base.binaries.elf.elf_file import ElfObject, is_compressed, open_object
-from perf2x.base.columnar.hashing import secret_key
+from perf2x.base.columnar.hashing import salted_key
 from perf2x.errors import ObjectError
 
 # {version of the index: {section number (DW_SECT_*): section}}, for the sections that we read.
@@ -55,7 +55,7 @@ class DwarfPackage:
 
         Raises ObjectError when its contributions cannot be read.
         """
-        contributions = self._contributions.get(secret_key(dwo_id))
+        contributions = self._contributions.get(salted_key(dwo_id))
         return self._open(contributions).unit_of_id(dwo_id) if contributions is not None else None
 
     def _open(self, contributions: Contributions) -> DebugFile:
@@ -79,7 +79,7 @@ class DwarfPackage:
 
 
 def package_contributions(file: ElfObject) -> dict[bytes, Contributions]:
-    """Read the index of a package, ``.debug_cu_index``: {secret key of a dwo id: contributions of its unit}.
+    """Read the index of a package, ``.debug_cu_index``: {salted key of a dwo id: contributions of its unit}.
 
     The index has a hash table of ``slots`` slots, each with an id and the number of a row (0: the slot is empty), and
     then two tables with a row per unit and a column per section. All numbers have four bytes, except the ids with
@@ -119,7 +119,7 @@ def package_contributions(file: ElfObject) -> dict[bytes, Contributions]:
         )
         return {name: pair for name, pair in zip(names, pairs, strict=True) if name}
 
-    return {secret_key(dwo_id): contributions(row) for dwo_id, row in zip(ids, rows, strict=True) if 0 < row <= units}
+    return {salted_key(dwo_id): contributions(row) for dwo_id, row in zip(ids, rows, strict=True) if 0 < row <= units}
 
 
 class DwoFiles:

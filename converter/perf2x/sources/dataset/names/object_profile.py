@@ -3,7 +3,7 @@
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import StringInterner, as_uint64, falses, zeros
+from perf2x.base.columnar import StringTableBuilder, as_uint64, falses, zeros
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.profile import Locations, Profile
 from perf2x.model.recording import KERNEL, Session
@@ -19,7 +19,7 @@ def object_profile(code: CodeObject) -> Profile:
 
     Addresses are those in the object's first mapping, even of places that only another mapping contains.
     """
-    strings, none = StringInterner(), np.zeros(0, np.int32)
+    strings, none = StringTableBuilder(), np.zeros(0, np.int32)
     mappings = restore_mappings(code.mappings, strings)
     objects = code_objects(mappings, strings.table(), bytes.fromhex(code.facts["recording"]))
     mapping = objects.ids.index(code.id)

@@ -18,7 +18,7 @@ from perf2x.base.columnar import (
     Bools,
     Frozen,
     ListArray,
-    StringInterner,
+    StringTableBuilder,
     as_int32,
     as_int64,
     column_type,
@@ -93,7 +93,7 @@ class Restored(Frozen):
 
 def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_cgroups: bool) -> Restored:
     """Make the profile of recordings with the same events. Raises FormatError if rows contradict each other."""
-    source, strings = part.tables.root, StringInterner()
+    source, strings = part.tables.root, StringTableBuilder()
     part.read_ahead(rows)
     mappings, objects, looked_up, mapping_of = _mappings(part.of("mappings", rows, "mapping"), strings, source)
     places = part.of("places", rows, "place")
@@ -143,7 +143,9 @@ def _tag_sets(rows: Sequence[Row], recording: I64) -> tuple[tuple[dict[str, str]
     return tuple(dict(tags) for tags in tag_sets), as_int32([index_of[tags] for tags in own_tags])[recording]
 
 
-def _mappings(rows: Rows, strings: StringInterner, source: str) -> tuple[Mappings, CodeObjects, Bools, _ValuesByNumber]:
+def _mappings(
+    rows: Rows, strings: StringTableBuilder, source: str
+) -> tuple[Mappings, CodeObjects, Bools, _ValuesByNumber]:
     """Return distinct mappings, their objects, whether each was looked up, and the mapping of each number.
 
     Mappings of several recordings that differ only in their addresses become one, unless they are private to their
@@ -176,7 +178,7 @@ def _mappings(rows: Rows, strings: StringInterner, source: str) -> tuple[Mapping
     )
 
 
-def restore_mappings(rows: "pyarrow.Table", strings: StringInterner) -> Mappings:
+def restore_mappings(rows: "pyarrow.Table", strings: StringTableBuilder) -> Mappings:
     """Make a mapping from each row of a table of mappings."""
     no = falses(len(rows))
     columns: dict[str, Any] = {}
@@ -189,7 +191,7 @@ def restore_mappings(rows: "pyarrow.Table", strings: StringInterner) -> Mappings
 
 
 def _locations(
-    rows: Rows, mapping_of: _ValuesByNumber, objects: CodeObjects, strings: StringInterner, source: str
+    rows: Rows, mapping_of: _ValuesByNumber, objects: CodeObjects, strings: StringTableBuilder, source: str
 ) -> tuple[Locations, Functions, I64]:
     """Return distinct locations in the stitcher's order, functions of synthetic frames, and each place's location.
 
@@ -232,7 +234,7 @@ def _stacks(rows: Rows, location_of: _ValuesByNumber, source: str) -> tuple[Stac
     return Stacks(parent, item), _ValuesByNumber(rows.start, as_int64(leaf))
 
 
-def _threads(samples: "pyarrow.Table", strings: StringInterner) -> tuple[Threads, I64]:
+def _threads(samples: "pyarrow.Table", strings: StringTableBuilder) -> tuple[Threads, I64]:
     """Return threads in the stitcher's order, and (samples,) the thread of each sample."""
     comm, comms = _sorted_codes(samples, "comm")
     process, processes = _sorted_codes(samples, "process")
@@ -265,7 +267,7 @@ def _column_or_none(table: "pyarrow.Table", name: str, dtype: type) -> AnyArray 
     return numbers(table, name).astype(dtype) if is_known(table, name).any() else None
 
 
-def _cgroups(table: "pyarrow.Table", strings: StringInterner) -> I32 | None:
+def _cgroups(table: "pyarrow.Table", strings: StringTableBuilder) -> I32 | None:
     """Return (samples,) the index of each sample's cgroup in ``strings``; None if no sample has one."""
     codes, cgroups = _sorted_codes(table, "cgroup")
     return strings.add_all(cgroups)[codes] if len(cgroups) else None
