@@ -79,7 +79,7 @@ from perf2x.model.totals.row_kinds import By, Sort, Value
 from perf2x.model.transforms.weights_and_mispredicts import value_options
 from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
-from perf2x.tools.diff.changed_rows import DiffTable, Shown
+from perf2x.tools.diff.changed_rows import DiffTable, RowSelection
 from perf2x.tools.diff.pair_options import PairOptions, read_object_names
 from perf2x.tools.diff.recording_pair import pair_of
 from perf2x.tools.tables.sample_table import SampleTable, columns_of
@@ -291,7 +291,7 @@ def diff(
     loaded = [_read(side, pair_options.to_load(request)) for side in (before, after)]
     names = [side.recording.session.source if isinstance(side, Loaded) else fspath(side) for side in (before, after)]
     pair = pair_of((names[0], names[1]), (loaded[0], loaded[1]), value, pair_options, () if columns else request.events)
-    return pair.table(Shown(by, sort, limit, unmoved), pair.compared(by).changes(confidence), columns)
+    return pair.table(RowSelection(by, sort, limit, unmoved), pair.compared(by).changes(confidence), columns)
 
 
 def _read(inputs: Path | Sequence[Path] | Loaded, options: LoadOptions) -> Loaded:

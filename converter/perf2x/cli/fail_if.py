@@ -13,7 +13,7 @@ from perf2x.cli.error_handling import EXIT_GATE
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.gate_options import LIMITS, GateFlags
 from perf2x.errors import OptionError
-from perf2x.model.printable_text import message
+from perf2x.model.printable_text import safe_message
 
 if TYPE_CHECKING:
     from perf2x.kernel.load_result import Loaded
@@ -108,8 +108,8 @@ def _print_annotation(level: str, sentence: str) -> None:
     ``warning``.
     """
     if _is_github():  # which decodes percent escapes
-        print_message(f"::{level} title=perf2x::{message(sentence).replace('%', '%25')}")
+        print_message(f"::{level} title=perf2x::{safe_message(sentence).replace('%', '%25')}")
     elif level == "error" and os.environ.get("GITLAB_CI") == "true" and not os.environ.get("NO_COLOR"):
-        typer.echo(f"\x1b[1;31mperf2x: {message(sentence)}\x1b[0m", err=True, color=True)
+        typer.echo(f"\x1b[1;31mperf2x: {safe_message(sentence)}\x1b[0m", err=True, color=True)
     else:
         print_message(f"perf2x: {sentence}")

@@ -8,9 +8,9 @@ import typer
 
 def print_message(line: str) -> None:
     """Print one line on standard error; control characters are escaped, and a very long line is shortened."""
-    from perf2x.model.printable_text import message  # imported here to speed up --help
+    from perf2x.model.printable_text import safe_message  # imported here to speed up --help
 
-    print_text(message(line))
+    print_text(safe_message(line))
 
 
 def print_messages(lines: Iterable[str], quiet: bool) -> None:

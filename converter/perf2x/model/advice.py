@@ -21,6 +21,6 @@ class Advice(Frozen):
         """Return the whole sentence; ``quote`` returns a name in quotes."""
         return self.text.format(*map(quote, self.names)) + self.command
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         """Return the whole sentence, with names in single quotes."""
         return self.with_names(lambda name: f"'{name}'")

@@ -4,7 +4,7 @@ Names come from files and kernels and may contain any byte. Undecodable bytes ar
 perf2x; no format can carry these, and Perfetto would reject the whole file, so they are written as ``\xNN``.
 
 A name may also contain escape sequences that rewrite the screen, line breaks that forge a log line, or marks that
-reverse the direction of the text. Everything printed goes through ``plain``, messages through ``message``.
+reverse the direction of the text. Everything printed goes through ``plain``, messages through ``safe_message``.
 """
 
 import re
@@ -79,7 +79,7 @@ def short(name: str, most: int = NAME_LENGTH) -> str:
     return f"{name[:head]}…{name[len(name) - (most - 1 - head) :]}"
 
 
-def message(line: str) -> str:
+def safe_message(line: str) -> str:
     """Escape a line and limit its length: long words, and then a long line, lose their middle."""
     line = plain(line)
     if len(line) > _WORD_LENGTH:

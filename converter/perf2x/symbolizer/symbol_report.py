@@ -56,7 +56,7 @@ class SymbolReport(Frozen):
         named = self.samples - sum(row.unnamed_samples for row in self.objects)
         return named / self.samples if self.samples else 1.0
 
-    def lacking(self) -> tuple[ObjectReport, ...]:
+    def unnamed_objects(self) -> tuple[ObjectReport, ...]:
         """Return the objects with unnamed frames, most unnamed frames first."""
         return tuple(row for row in self.objects if row.unnamed)
 

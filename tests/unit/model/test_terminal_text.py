@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.model.printable_text import MESSAGE_LENGTH, NAME_LENGTH, message, plain, short
+from perf2x.model.printable_text import MESSAGE_LENGTH, NAME_LENGTH, plain, safe_message, short
 from tests import forge
 from tests.support.command import Ran, perf2x
 
@@ -25,7 +25,7 @@ def test_terminal_escapes_are_made_visible() -> None:
 
 def test_ordinary_text_is_unchanged() -> None:
     text = "std::vector<int>::push_back(int&&) – 12.3 µs, Grüße, 日本語, e\u0301"
-    assert plain(text) == text == message(text)
+    assert plain(text) == text == safe_message(text)
 
 
 def test_long_names_keep_their_ends() -> None:
@@ -37,9 +37,9 @@ def test_long_names_keep_their_ends() -> None:
 
 
 def test_messages_are_bounded() -> None:
-    assert len(message("word " * 10_000)) <= MESSAGE_LENGTH
-    assert len(message(f"cannot read {'x' * 4000}: no such file")) < 500
-    assert message(f"cannot read {'x' * 4000}: no such file").endswith(": no such file")
+    assert len(safe_message("word " * 10_000)) <= MESSAGE_LENGTH
+    assert len(safe_message(f"cannot read {'x' * 4000}: no such file")) < 500
+    assert safe_message(f"cannot read {'x' * 4000}: no such file").endswith(": no such file")
 
 
 @pytest.fixture

@@ -125,7 +125,7 @@ class AgentTools:
             map=map,
             limit=_checked_limit(limit),
         )
-        notes = [*table.notes, *([table.unmoved_note] if table.unmoved else ())]
+        notes = [*table.notes, *([table.unchanged_note] if table.unchanged_count else ())]
         return _answer([*diff_report(table, _CONFIDENCE).lines(_SCREEN), *notes])
 
     def explain(self, object_file: str) -> str:

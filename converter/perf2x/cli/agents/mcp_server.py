@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from perf2x import __version__
 from perf2x.cli.agents.agent_tools import MAX_BYTES, AgentTools
 from perf2x.errors import OptionError, Perf2xError
-from perf2x.model.printable_text import message
+from perf2x.model.printable_text import safe_message
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -53,6 +53,6 @@ def _with_short_errors(
             sentence = "not enough memory for this recording"
         except (Perf2xError, OSError) as error:
             sentence = str(error)
-        raise error_class(message(sentence))
+        raise error_class(safe_message(sentence))
 
     return answer

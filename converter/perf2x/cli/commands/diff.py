@@ -50,7 +50,7 @@ def diff(
     from perf2x.base.files.atomic import STDOUT
     from perf2x.cli.diff.diff_files import format_to_write, write_difference
     from perf2x.cli.render.diff_table import diff_report
-    from perf2x.tools.diff.changed_rows import Shown
+    from perf2x.tools.diff.changed_rows import RowSelection
     from perf2x.tools.diff.recording_pair import load_pair
 
     file_format = format_to_write(difference_flags.to, difference_flags.output)
@@ -67,16 +67,16 @@ def diff(
         print_message(f"perf2x: {line}")
     growth = DiffGate(comparison_flags, row_flags.sort).verdict(row_flags.by, pair.compared, pair.callers)
     quality = unchecked_growth(pair, comparison_flags.fail_above)
-    shown = Shown(row_flags.by, row_flags.sort, row_flags.limit, row_flags.show_all)
-    table = growth.table(pair, shown, comparison_flags.confidence, row_flags.columns)
+    selection = RowSelection(row_flags.by, row_flags.sort, row_flags.limit, row_flags.show_all)
+    table = growth.table(pair, selection, comparison_flags.confidence, row_flags.columns)
     written = write_difference(file_format, difference_flags.output, pair) if file_format else ""
     verdict = None
     if comparison_flags.fail_above:
         verdict = Verdict.combine(comparison_flags, quality, growth, table.comparison)
     if difference_flags.output != STDOUT:
         print_flags.show(diff_report(table, comparison_flags.confidence, verdict))
-        if table.rows and table.unmoved and not quiet:
-            print_message(f"{table.unmoved_note} (--all shows them)")
+        if table.rows and table.unchanged_count and not quiet:
+            print_message(f"{table.unchanged_note} (--all shows them)")
     print_messages(_remarks(pair, table, written, growth, verbose=verbose), quiet)
     if verdict:
         verdict.exit_or_warn()

@@ -99,7 +99,7 @@ def _explain_missing_names(
     from perf2x.tools.explain.missing_names import explain_unnamed
 
     finder = make_finder(options, Diagnostics(), progress)
-    unnamed_objects = loaded.symbols.lacking() if loaded.symbols is not None else ()
+    unnamed_objects = loaded.symbols.unnamed_objects() if loaded.symbols is not None else ()
     return [
         explain_unnamed(row.name, row.build_id, row.unnamed, row.reason, finder)
         for row in unnamed_objects[:_MOST_EXPLAINED]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from perf2x.cli.options.diff_options import ComparisonFlags, GrowthLimit
     from perf2x.model.totals.sampling_noise import Interval
     from perf2x.model.totals.totals import Key
-    from perf2x.tools.diff.changed_rows import DiffTable, Shown
+    from perf2x.tools.diff.changed_rows import DiffTable, RowSelection
     from perf2x.tools.diff.changes import Change, Comparison
     from perf2x.tools.diff.moved_code import CallersOf
     from perf2x.tools.diff.recording_pair import RecordingPair
@@ -107,19 +107,19 @@ class DiffGate(Frozen):
         """
         judged = check.comparison.judged(check.rows, self.flags.confidence, (limited_share, limited_share))
         verdict.intervals.update({(check.kind, *row.key): row.interval(self.sort) for row in judged})
-        over_limit = [row for row in judged if row.moved(self.sort) > check.allowed]
+        over_limit = [row for row in judged if row.change(self.sort) > check.allowed]
         if check.kind == "share" and not functions.normalize:
             over_limit = self._costlier(over_limit, functions, limited_share, verdict)
         if callers and not self.flags.any_change and check.kind in ("function", "share"):
             over_limit = self._not_moved(over_limit, check, functions, callers, verdict)
         over_limit_by_key = {
-            (check.kind, *row.key): row for row in sorted(over_limit, key=lambda row: (-row.moved(self.sort), row.key))
+            (check.kind, *row.key): row for row in sorted(over_limit, key=lambda row: (-row.change(self.sort), row.key))
         }
         if check.with_total:
             total = check.comparison.total_change(self.flags.confidence, limited_share)
             verdict.intervals[TOTAL] = total.interval(self.sort)
             over_limit_by_key = (
-                {TOTAL: total} | over_limit_by_key if total.moved(self.sort) > check.allowed else over_limit_by_key
+                {TOTAL: total} | over_limit_by_key if total.change(self.sort) > check.allowed else over_limit_by_key
             )
         within_noise = []  # names of rows whose growth noise may explain
         for key, row in over_limit_by_key.items():
@@ -168,7 +168,7 @@ class DiffGate(Frozen):
 
     def _is_growth(self, row: "Change") -> bool:
         """Return whether a cost grew: by any amount if any change counts, otherwise by more than noise explains."""
-        return (row.moved(self.sort) if self.flags.any_change else row.interval(self.sort)[0]) > 0
+        return (row.change(self.sort) if self.flags.any_change else row.interval(self.sort)[0]) > 0
 
     def _failure(self, name: str, of_total: str, row: "Change", check: "_Check") -> str:
         """Return ``parse grew by +2.1 % of the total (+1.8 % to +2.4 %), more than 1 % (--fail-above)``.
@@ -180,7 +180,7 @@ class DiffGate(Frozen):
         of_total += f", from {before} to {after}" * (check.kind == "share")
         low, high = (format_change(limit, total_before) for limit in row.interval(self.sort))
         interval = "" if self.flags.any_change else f" ({low} to {high})"
-        change = format_change(row.moved(self.sort), total_before)
+        change = format_change(row.change(self.sort), total_before)
         return f"{name} grew by {change}{of_total}{interval}, more than {check.limit.percent:g} % (--fail-above)"
 
 
@@ -207,7 +207,7 @@ class GateVerdict(Frozen):
     """The interval of every row that a limit applies to, and of TOTAL if a limit applies to the total."""
 
     def table(
-        self, pair: "RecordingPair", shown: "Shown", confidence: float, columns: Sequence[str] = ()
+        self, pair: "RecordingPair", selection: "RowSelection", confidence: float, columns: Sequence[str] = ()
     ) -> "DiffTable":
         """Return the table of changes in a pair of recordings.
 
@@ -215,10 +215,10 @@ class GateVerdict(Frozen):
         rows have intervals of the given ``confidence``.
         """
         changes = []
-        for row in pair.compared(shown.by).changes(confidence):
-            interval = self.intervals.get((shown.by, *row.key))
-            changes.append(row if interval is None else row.with_interval(shown.sort, interval))
-        return pair.table(shown, changes, columns)
+        for row in pair.compared(selection.by).changes(confidence):
+            interval = self.intervals.get((selection.by, *row.key))
+            changes.append(row if interval is None else row.with_interval(selection.sort, interval))
+        return pair.table(selection, changes, columns)
 
 
 class _Check(Frozen):

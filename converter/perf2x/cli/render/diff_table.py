@@ -25,7 +25,10 @@ def diff_report(table: DiffTable, confidence: float, verdict: Verdict | None = N
         f"perf2x diff: {' → '.join(map(code, table.sources))}",
         change_layouts,
         lambda table: difference_facts(table, confidence) | ({"verdict": to_builtins(verdict)} if verdict else {}),
-        [*[table.unmoved_note] * bool(table.rows and table.unmoved), *[f"treating {renamed}"] * bool(renamed)],
+        [
+            *[table.unchanged_note] * bool(table.rows and table.unchanged_count),
+            *[f"treating {renamed}"] * bool(renamed),
+        ],
         verdict.markdown() if verdict else (),
     )
 
@@ -44,8 +47,10 @@ def change_layouts(table: DiffTable) -> list[Layout]:
     """
     column_groups, changes = [], []  # of self, and of total
     for column in COLUMNS:
-        styles = [change_style(row.moved(column), row.significant(column)) for row in table.rows]
-        factor, share = (Column(head, table.shown[head], styles) for head in (f"{column} ×", f"{column} change"))
+        styles = [change_style(row.change(column), row.significant(column)) for row in table.rows]
+        factor, share = (
+            Column(head, table.display_cells[head], styles) for head in (f"{column} ×", f"{column} change")
+        )
         amounts = [_amounts(table, f"{column} before", f"{column}_before"), _amounts(table, "after", f"{column}_after")]
         column_groups.append([*amounts, factor.with_head("×"), share.with_head("of the total")])
         changes.append(share)
@@ -87,7 +92,7 @@ def difference_facts(table: DiffTable, confidence: float) -> dict[str, Any]:
             | other_events
             for row, other_events in zip(table.rows, _other_event_facts(table), strict=True)
         ],
-        "unmoved": table.unmoved,
+        "unmoved": table.unchanged_count,
         "renamed_objects": [list(names) for names in table.renamed_objects],
         **({"work": table.work} if table.work else {}),
     }

@@ -74,7 +74,7 @@ def event_lines(loaded: Loaded, events: Iterable[dict[str, Any]]) -> Iterator[st
 
 def _not_explained(loaded: Loaded, explained: "Sequence[UnnamedObject]") -> tuple[ObjectReport, ...]:
     """Return the objects with unnamed frames that are not in ``explained``, which has the first ones."""
-    return loaded.symbols.lacking()[len(explained) :] if loaded.symbols is not None else ()
+    return loaded.symbols.unnamed_objects()[len(explained) :] if loaded.symbols is not None else ()
 
 
 def _not_explained_line(loaded: Loaded, explained: "Sequence[UnnamedObject]") -> Iterator[str]:
@@ -135,5 +135,7 @@ def _quality_and_advice(loaded: Loaded, explained: "Sequence[UnnamedObject]") ->
     """
     yield from quality_lines(loaded, _MOST_OBJECTS)
     yield from (
-        f"hint: {advice.words()}" for advice in advice_with_typed_options(loaded) if not (advice.command and explained)
+        f"hint: {advice.sentence()}"
+        for advice in advice_with_typed_options(loaded)
+        if not (advice.command and explained)
     )

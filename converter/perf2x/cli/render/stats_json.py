@@ -63,7 +63,7 @@ def quality_facts(loaded: Loaded) -> dict[str, Any]:
 
 def advice_facts(advice: Iterable[Advice]) -> list[dict[str, str]]:
     """Return the topic and the sentence of each piece of advice, for JSON."""
-    return [{"about": item.about, "text": item.words()} for item in advice]
+    return [{"about": item.about, "text": item.sentence()} for item in advice]
 
 
 def symbol_facts(loaded: Loaded) -> dict[str, Any] | None:

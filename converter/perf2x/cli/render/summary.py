@@ -74,7 +74,7 @@ def _advice_lines(loaded: Loaded, needs: Needs = _NEEDS_OF_TABLE) -> Iterator[st
     is_dated, has_stacks = START_TIME in needs.honours and needs.dated, needs.of(CodeSettings).code is None
     for advice in advice_with_typed_options(loaded):
         if is_dated if advice.for_dates else has_stacks:
-            yield f"hint: {advice.words()}"
+            yield f"hint: {advice.sentence()}"
 
 
 def verbose_lines(loaded: Loaded) -> Iterator[str]:
@@ -203,7 +203,7 @@ def symbol_lines(loaded: Loaded, max_objects: int) -> Iterator[str]:
     report = loaded.symbols
     if report is None or not report.total:
         return
-    unnamed_objects = report.lacking()
+    unnamed_objects = report.unnamed_objects()
     objects = [
         f"{_OBJECT_NAMES.get(row.name) or short(row.name)} {row.unnamed:,}{_reason_text(row.build_id, row.reason)}"
         for row in unnamed_objects[:max_objects]

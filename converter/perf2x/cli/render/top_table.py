@@ -78,7 +78,7 @@ def total_layouts(table: TopTable) -> list[Layout]:
     7. shares of both costs
     """
 
-    totals, rows, sort, shown = table.whole, table.rows, table.sort, table.shown
+    totals, rows, sort, shown = table.whole, table.rows, table.sort, table.display_cells
 
     def amounts_and_shares(column: str, costs: Sequence[int]) -> list[Column]:
         amounts = [format_amount(cost, totals.unit, totals.cost) for cost in costs]

@@ -15,7 +15,7 @@ from perf2x.cli.render.stats_json import quality_facts
 from perf2x.cli.render.top_table import total_facts
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.profile import count_threads
-from perf2x.tools.diff.changed_rows import DiffTable, Shown
+from perf2x.tools.diff.changed_rows import DiffTable, RowSelection
 from perf2x.tools.diff.recording_pair import RecordingPair
 from perf2x.tools.tables.report_tables import ReportTables
 
@@ -39,15 +39,15 @@ def changes_of(pair: RecordingPair, growth: GateVerdict, confidence: float, limi
     from perf2x.cli.render.diff_table import difference_facts
     from perf2x.tools.diff.changes import excludes_zero
 
-    table = growth.table(pair, Shown("function", "self", limit), confidence)
+    table = growth.table(pair, RowSelection("function", "self", limit), confidence)
     facts = {
         "recording": pair.sources[0],
         "normalized": pair.normalize,
         "significant": excludes_zero(
             growth.intervals.get(TOTAL) or table.comparison.total_change(confidence).self_interval
         ),
-        "moved": len(table.moved),
-        "moved_significantly": sum(row.significant("self") for row in table.moved),
+        "moved": len(table.changed),
+        "moved_significantly": sum(row.significant("self") for row in table.changed),
     }
     return Changes(table, facts | difference_facts(table, confidence))
 

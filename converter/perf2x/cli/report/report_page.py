@@ -94,7 +94,10 @@ def _parts(
     if changes:
         table = changes.table
         yield _Part(
-            "What changed", [*table.notes, *[table.unmoved_note] * (table.unmoved > 0)], table, change_layouts(table)
+            "What changed",
+            [*table.notes, *[table.unchanged_note] * (table.unchanged_count > 0)],
+            table,
+            change_layouts(table),
         )
     title = "Hottest functions by themselves" if tables.by_self.rows else "Sums"
     warning = " (some are missing)" * lacks_callers(steps)
@@ -133,7 +136,7 @@ def _paths(paths: Iterable[HotPath], event_total: int) -> Iterator[str]:
     """Yield a line for each path, with its share of the total of the event."""
     for path in paths:
         own = f", the last function itself {format_percent(path.own, event_total)}" if path.own else ""
-        yield f"{format_percent(path.total, event_total)}{own}: {' → '.join(path.shown)}"
+        yield f"{format_percent(path.total, event_total)}{own}: {' → '.join(path.displayed_functions)}"
 
 
 def _sections(parts: Iterable[_Part]) -> Iterator[Section]:

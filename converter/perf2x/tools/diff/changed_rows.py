@@ -74,7 +74,7 @@ def _change_text(before: Cell, after: Cell) -> str:
     return shown if _is_significant(before, after) or before == after else f"~{shown}"
 
 
-class Shown(Frozen):
+class RowSelection(Frozen):
     """Selects and sorts the rows of a comparison to show."""
 
     by: str
@@ -92,24 +92,26 @@ class DiffTable(ResultTable):
         self,
         comparison: Comparison,
         changes: Iterable[Change],
-        shown: Shown,
+        selection: RowSelection,
         sources: tuple[str, str],
         other_columns: Sequence[ColumnChange],
         notes: Sequence[str],
         renamed_objects: Sequence[tuple[str, str]],
         work: Work | None,
     ) -> None:
-        largest_first = sorted(changes, key=lambda row: (-abs(row.moved(shown.sort)), *row.key))
+        largest_first = sorted(changes, key=lambda row: (-abs(row.change(selection.sort)), *row.key))
         least = max(comparison.before.cost, 1)  # changes below 1/SMALLEST_PART of it are shown as 0.0 %
-        self.moved = [row for row in largest_first if shown.all or abs(row.moved(shown.sort)) * SMALLEST_PART >= least]
+        self.changed = [
+            row for row in largest_first if selection.all or abs(row.change(selection.sort)) * SMALLEST_PART >= least
+        ]
         """All changed rows, largest changes first, including those beyond the limit."""
         self.comparison = comparison
         self.whole = comparison.before
-        self.no_rows_note = f"no {shown.by} changed"
-        self.rows: list[Change] = self.moved[: shown.limit or None]
-        self.by = shown.by
-        self.sort = shown.sort
-        self.unmoved = len(largest_first) - len(self.moved)
+        self.no_rows_note = f"no {selection.by} changed"
+        self.rows: list[Change] = self.changed[: selection.limit or None]
+        self.by = selection.by
+        self.sort = selection.sort
+        self.unchanged_count = len(largest_first) - len(self.changed)
         """The number of unchanged rows, which are left out."""
         self.sources = sources
         self.notes = notes
@@ -133,9 +135,9 @@ class DiffTable(ResultTable):
         return f"{totals} ({format_change(after - before.cost, before.cost)}){notes}"
 
     @property
-    def unmoved_note(self) -> str:
+    def unchanged_note(self) -> str:
         """A sentence about the unchanged rows that are left out."""
-        return f"left out: {plural(self.unmoved, self.by)} whose {self.sort} did not change"
+        return f"left out: {plural(self.unchanged_count, self.by)} whose {self.sort} did not change"
 
     @property
     def columns(self) -> Mapping[str, Sequence[object]]:
@@ -154,13 +156,13 @@ class DiffTable(ResultTable):
         return found | self.other_column_values
 
     @property
-    def shown(self) -> Mapping[str, Sequence[str]]:
+    def display_cells(self) -> Mapping[str, Sequence[str]]:
         """Factors, and changes in percent of the total before, marked with ``~`` if noise explains them; then names."""
         total_before, changes = self.comparison.before.cost, {}
         for column in COLUMNS:
             changes[f"{column} ×"] = [format_factor(*row.sides(column)) for row in self.rows]
             changes[f"{column} change"] = [
-                "~" * _uncertain(row, column) + format_change(row.moved(column), total_before) for row in self.rows
+                "~" * _uncertain(row, column) + format_change(row.change(column), total_before) for row in self.rows
             ]
         return changes | self.other_column_texts | self.objects_and_names
 
@@ -175,7 +177,7 @@ def _compared_note(work: Sequence[float] | None, normalized: bool) -> str:
 
 def _uncertain(row: Change, column: str) -> bool:
     """Return whether a row changed, but not more than sampling noise explains."""
-    return row.moved(column) != 0 and not row.significant(column)
+    return row.change(column) != 0 and not row.significant(column)
 
 
 def rounded(limits: tuple[float, float]) -> list[float]:

@@ -50,7 +50,7 @@ class Change(Line):
         """Change of the total cost, which includes callees."""
         return self.total_after - self.total_before
 
-    def moved(self, sort: str) -> int:
+    def change(self, sort: str) -> int:
         """Return the change of the ``sort`` column (self or total)."""
         return self.self if sort == "self" else self.total
 
@@ -139,7 +139,7 @@ class Comparison(Frozen, dict=True):
                 comparisons = tested / max(sum(row.sides(sort)) / self._both, _LEAST)
                 deviations, host_deviations = self._deviations(confidence, comparisons)
                 limits = self._interval(old.of(sort), new.of(sort), deviations)
-                row = row.with_interval(sort, _widened(limits, row.moved(sort), host_deviations * error))
+                row = row.with_interval(sort, _widened(limits, row.change(sort), host_deviations * error))
             result.append(row)
         return result
 

@@ -54,9 +54,9 @@ class MovedCode(Frozen):
         ``grown`` are the functions that exceed the limit.
         """
         rows = self.costs.lines
-        least = min(row.moved(self.sort) for row in grown) / _SMALL
-        grew = sorted((row for row in rows if row.moved(self.sort) > least), key=self._size)[:_MOST]
-        shrank = sorted((row for row in rows if -row.moved(self.sort) > least), key=self._size)[:_MOST]
+        least = min(row.change(self.sort) for row in grown) / _SMALL
+        grew = sorted((row for row in rows if row.change(self.sort) > least), key=self._size)[:_MOST]
+        shrank = sorted((row for row in rows if -row.change(self.sort) > least), key=self._size)[:_MOST]
         in_one_only = {row.key for row in rows if not (row.total_before and row.total_after)}
         before, after = (self.callers_of(side, in_one_only, "total") for side in (0, 1))
         links = {new.key: [old for old in shrank if _may_have_moved(new, old, before, after)] for new in grew}
@@ -72,7 +72,7 @@ class MovedCode(Frozen):
 
     def _size(self, row: Change) -> tuple[int, Key]:
         """Sort key: largest change first."""
-        return -abs(row.moved(self.sort)), row.key
+        return -abs(row.change(self.sort)), row.key
 
     def _same_cost(self, keys: set[Key], olds: Sequence[Change]) -> str:
         """Return the joint cost of some functions before and after, as text; "" if it has changed.

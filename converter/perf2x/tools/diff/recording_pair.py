@@ -16,7 +16,7 @@ from perf2x.model.profile import Profile, find_event, sampled_events
 from perf2x.model.totals.event_columns import EventColumn, event_columns
 from perf2x.model.totals.host_noise import host_spread, split_hosts
 from perf2x.model.totals.totals import Key, totals
-from perf2x.tools.diff.changed_rows import ColumnChange, DiffTable, Shown
+from perf2x.tools.diff.changed_rows import ColumnChange, DiffTable, RowSelection
 from perf2x.tools.diff.changes import Change, Comparison, scaled
 from perf2x.tools.diff.matching_objects import match_objects, renamed
 from perf2x.tools.diff.moved_code import CostColumn
@@ -96,12 +96,14 @@ class RecordingPair:
         profile = self.after.profile
         return scaled(profile, [self.factor] * len(profile.events)) if self.work else profile
 
-    def table(self, shown: Shown, changes: Iterable[Change], columns: Sequence[str] = ()) -> DiffTable:
+    def table(self, selection: RowSelection, changes: Iterable[Change], columns: Sequence[str] = ()) -> DiffTable:
         """Return a table of the ``changes`` to show, with columns of other events."""
-        other_columns = list(self._columns(shown.by, columns))
-        compared = self.compared(shown.by)
+        other_columns = list(self._columns(selection.by, columns))
+        compared = self.compared(selection.by)
         notes = [*self.notes, *self.left_out(other_columns)]
-        return DiffTable(compared, changes, shown, self.sources, other_columns, notes, self.renamed_objects, self.work)
+        return DiffTable(
+            compared, changes, selection, self.sources, other_columns, notes, self.renamed_objects, self.work
+        )
 
     def left_out(self, other_columns: Iterable[ColumnChange]) -> Iterator[str]:
         """Yield a sentence that lists the sampled events shown neither by the comparison nor by a column."""

@@ -53,7 +53,7 @@ class ResultTable(ABC):
 
     @property
     @abstractmethod
-    def shown(self) -> Mapping[str, Sequence[str]]:
+    def display_cells(self) -> Mapping[str, Sequence[str]]:
         """Headings and cells to display, with names in the last columns; control characters are not escaped."""
 
     @property
@@ -94,7 +94,7 @@ class ResultTable(ABC):
         return len(next(iter(self.columns.values())))
 
     def __repr__(self) -> str:
-        rows = islice(zip(*self.shown.values(), strict=True), _ROWS_IN_LINE)
+        rows = islice(zip(*self.display_cells.values(), strict=True), _ROWS_IN_LINE)
         listed = [" ".join(short(cell, _NAME_IN_LINE) for cell in row if cell) for row in rows]
         more = ", …" if len(self) > _ROWS_IN_LINE else ""
         lines = (plain(self.heading), (", ".join(listed) or "no rows") + more, f"columns: {', '.join(self.columns)}")
@@ -103,8 +103,8 @@ class ResultTable(ABC):
     def _repr_html_(self) -> str:
         from html import escape
 
-        rows = islice(zip(*self.shown.values(), strict=True), _ROWS_IN_HTML)
-        cells = [["<th>" + escape(plain(head)) for head in self.shown]]
+        rows = islice(zip(*self.display_cells.values(), strict=True), _ROWS_IN_HTML)
+        cells = [["<th>" + escape(plain(head)) for head in self.display_cells]]
         cells += [["<td>" + escape(plain(cell)) for cell in row] for row in rows]
         left_out = len(self) - _ROWS_IN_HTML
         more = f"<p>… and {left_out:,} more rows" if left_out > 0 else ""

@@ -44,7 +44,7 @@ class HotPath(Frozen):
         return [name for name, _ in self.frames]
 
     @property
-    def shown(self) -> list[str]:
+    def displayed_functions(self) -> list[str]:
         """Return the names, with one ``…`` for consecutive functions of a runtime.
 
         The last function is always shown. If all functions before it belong to the runtime, they are shown, too.

@@ -79,7 +79,7 @@ class TopTable(ResultTable):
         return self.names_and_objects | self._costs | self.other_column_values
 
     @property
-    def shown(self) -> Mapping[str, Sequence[str]]:
+    def display_cells(self) -> Mapping[str, Sequence[str]]:
         """Shares of the total, objects and names."""
         total = self.whole.cost
         shares = {column: [format_percent(cost, total) for cost in costs] for column, costs in self._costs.items()}

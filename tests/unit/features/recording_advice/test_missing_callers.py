@@ -74,7 +74,7 @@ def test_above_a_twentieth_it_is_said(callers: int, is_said: bool) -> None:
     loaded = read(str(CORPUS / "zstd" / "perf.data"), symbols=None)
     found = advice(ChainReport(samples=1000, by_frame_pointer=1000, without_caller=callers), loaded.profile, None, "x")
     assert ("missing_callers" in {one.about for one in found}) == is_said
-    assert [one.words() for one in found if one.about == "missing_callers"] == [
+    assert [one.sentence() for one in found if one.about == "missing_callers"] == [
         "The caller of the sampled function is missing in 5 % of the samples, as it had no frame there: record with "
         "perf record --call-graph dwarf."
     ] * is_said

@@ -44,7 +44,7 @@ def source(name: str) -> str:
 
 
 def said(loaded: Loaded) -> dict[str, str]:
-    return {one.about: one.words() for one in loaded.advice}
+    return {one.about: one.sentence() for one in loaded.advice}
 
 
 @pytest.mark.parametrize("name", MISTAKES)
@@ -127,7 +127,7 @@ def test_filters_of_frames_do_not_count_as_cut_stacks() -> None:
 
 def test_a_single_sample_is_spoken_of_as_one() -> None:
     profile = keep_samples(read(source("few"), symbols=None, timeline=True).profile, np.arange(1))
-    (words,) = [one.words() for one in advice(ChainReport(), profile, None, "x") if one.about == "samples"]
+    (words,) = [one.sentence() for one in advice(ChainReport(), profile, None, "x") if one.about == "samples"]
     assert words.startswith("There is only 1 sample: too few to tell shares.")
 
 

@@ -92,7 +92,7 @@ def test_paths_end_where_nothing_below_is_hot(seed: int, least: float) -> None:
 )
 def test_paths_name_the_program_rather_than_runtimes(path: str, shown: str) -> None:
     (found,) = hot_paths(tree_of(made([(tuple(path.split()), 5)])), 3)
-    assert (" ".join(found.functions), " ".join(found.shown)) == (path, shown)
+    assert (" ".join(found.functions), " ".join(found.displayed_functions)) == (path, shown)
 
 
 def test_functions_of_one_name_in_two_objects_stay_apart() -> None:
