@@ -134,7 +134,7 @@ class Evil(library_tables.ResultTable):
     measured = EVIL  # type: ignore[assignment]
     heading = EVIL  # type: ignore[assignment]
     columns = {"name": [EVIL] * 30}  # type: ignore[assignment]  # noqa: RUF012
-    shown = {EVIL: [EVIL] * 30}  # type: ignore[assignment]  # noqa: RUF012
+    display_cells = {EVIL: [EVIL] * 30}  # type: ignore[assignment]  # noqa: RUF012
 
 
 def test_notebooks_show_the_first_rows_and_no_name_is_markup() -> None:

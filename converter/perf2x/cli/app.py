@@ -2,7 +2,7 @@
 
 A command is a function that an entry point of the group ``perf2x.commands`` refers to. The annotations of the
 function's parameters declare the command's options (cli/parameters.py), its docstring is the help. Names of entry
-points should not contain spaces, so a dot replaces that of a command of two words: ``fleet.query``.
+points should not contain spaces, so the one of ``perf2x fleet query`` has a dot: ``fleet.query``.
 """
 
 import functools

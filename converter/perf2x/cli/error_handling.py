@@ -33,9 +33,8 @@ _UNWRITABLE = frozenset(getattr(errno, name, 0) for name in ("ENOSPC", "EDQUOT",
 def report_errors() -> Iterator[None]:
     """Run the body of the ``with`` statement and flush standard output.
 
-    If either fails, print a sentence and raise SystemExit.
-
-    Exceptions that only a bug can cause pass through, so that their traceback is printed.
+    If either fails, print a sentence and raise SystemExit. Exceptions that only a bug can cause pass through, so that
+    their traceback is printed.
     """
     try:
         yield
@@ -126,7 +125,7 @@ def ignore_unwritable_stderr() -> None:
 
 
 def _redirect_to_null(stream: TextIO) -> None:
-    """Let a standard stream that cannot be written write to the null device: Python flushes it once more at exit."""
+    """Redirect a broken standard stream to the null device, because Python flushes the stream once more at exit."""
     with contextlib.suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())

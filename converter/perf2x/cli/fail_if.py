@@ -29,6 +29,7 @@ def check_gates(flags: GateFlags, has_symbols: bool) -> None:
 def failed_gates(flags: GateFlags, loaded: "Loaded") -> Iterator[str]:
     """Yield a sentence for every limit that the recording exceeds, or that cannot be checked for this recording."""
     percentages, limits = quality_percentages(loaded), dict(flags.fail_if)
+    # 100 stands for no limit: no share exceeds it
     for name, description in LIMITS.items():
         if percentages[name] > limits.get(name, 100):
             option = f"--fail-if {name.replace('_', '-')}"

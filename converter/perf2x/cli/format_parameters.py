@@ -43,8 +43,9 @@ def parameters_of_format(command: Any, context: Any, arguments: Sequence[str]) -
     ]
     parameters = make_unparsed_command(name, lambda: None, signature).params
     for parameter in parameters:
+        # the value goes into ``typed_values`` instead of the arguments of the command's function
         parameter.expose_value = False
-        parameter.callback = lambda _, itself, value: typed_values.update({itself.name: value} if value else {})
+        parameter.callback = lambda _, option, value: typed_values.update({option.name: value} if value else {})
     return list(parameters)
 
 

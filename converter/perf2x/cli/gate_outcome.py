@@ -1,6 +1,6 @@
 """The verdict of ``report`` and ``diff`` for a CI job: whether limits on a recording's quality and on growth are met.
 
-The verdict comes first in the output: the outcome in a word or a few, such as passed or failed, then the reasons.
+The verdict comes first in the output: the outcome in a few words, such as passed or failed, then the reasons.
 """
 
 from collections.abc import Iterator
