@@ -25,6 +25,7 @@ from perf2x.base.binaries.dwarf.range_lists import Ranges
 from perf2x.base.columnar import I64, U64, Frozen, as_uint64, searchsorted, unique
 from perf2x.errors import ObjectError
 
+# Profiles have the low 16 bits of a line's distance from the declaration (LLVM: FunctionSamples::getOffset).
 _LINE_MASK = 0xFFFF
 
 
@@ -52,7 +53,7 @@ class CodeLines:
         self._files: dict[int, FileNames] = {}  # by offset of the unit
 
     def functions(self, address: U64) -> list[Subprogram]:
-        """Return all functions with code in the units that contain the sorted addresses.
+        """Return all functions with code in the units that contain the sorted addresses, shape (n,).
 
         Functions with the same name become one, with the ranges of all of them.
         """
@@ -66,7 +67,7 @@ class CodeLines:
         """Divide code into pieces whose addresses all have the same frames; return where the pieces start.
 
         Pieces start where ranges of ``code`` do, at rows of the line table, and where inlined functions begin or end.
-        The starts are sorted.
+        The starts are sorted addresses, shape (pieces,).
         """
         starts = [as_uint64([low for low, _ in code])]
         low, high = (as_uint64([pair[side] for pair in sorted(code)]) for side in (0, 1))
@@ -78,7 +79,7 @@ class CodeLines:
         return unique(np.concatenate(starts))
 
     def frames(self, address: U64) -> list[tuple[CodeFrame, ...]]:
-        """Return the functions at each of the sorted addresses, outermost first; () where none is known."""
+        """Return the functions at each of the sorted addresses (n,), outermost first; () where none is known."""
         result: list[tuple[CodeFrame, ...]] = [()] * len(address)
         for table, entry_unit, rows in self._units_at(address):
             if entry_unit is not None:

@@ -13,6 +13,7 @@ from perf2x.errors import ObjectError
 
 # (first address, one past the last) of each range
 Ranges = list[tuple[int, int]]
+# Maximum number of entries of a list to read; further ones are ignored.
 _MAX_LIST_ENTRIES = 1 << 16
 # DW_RLE_end_of_list, base_addressx, startx_length, offset_pair, base_address, start_length
 _END, _BASE_INDEX, _START_LENGTH_INDEX, _OFFSETS, _BASE, _START_LENGTH = 0, 1, 3, 4, 5, 7

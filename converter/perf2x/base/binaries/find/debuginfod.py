@@ -119,7 +119,7 @@ class Debuginfod(Struct):
         return False
 
     def _request(self, server: str, what: str, build_id: bytes, path: Path) -> int:
-        """Download a file from one server, and store it as ``path``.
+        """Download a file from one server, and store it as ``path``; ``what`` is what follows the build id in the URL.
 
         Returns 200 on success, 404 if the server does not have the file, 0 on any other error.
         """
