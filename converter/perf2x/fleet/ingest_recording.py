@@ -30,7 +30,7 @@ def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) ->
     recording = source.recording
     stitched = source.stitched(AppliedFilters(context.options.filters, recording), context)
     profile, deferred = stitched.profile, stitched.deferred
-    found = _location_names(stitched, recording, context)
+    stored_names = _location_names(stitched, recording, context)
     counts = context.diagnostics.counts
     facts = StoredFacts(
         deferred=deferred,
@@ -38,7 +38,7 @@ def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) ->
         record_counts=recording.sideband.record_counts,
         counts=tuple(counts.values()),
         comments=profile.meta.comments,
-        kernel_looked_up=found is not None and found.kernel_looked_up,
+        kernel_looked_up=stored_names is not None and stored_names.kernel_looked_up,
         samples_say=_sample_labels(recording),
         clock_id=profile.meta.clock_id,
     )
@@ -51,8 +51,8 @@ def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) ->
         deferred_missing=deferred.missing,
         kernel_build_id=kernel_build_id(recording.session, recording.sideband.mmaps).hex(),
         facts=json.encode(facts).decode(),
-        names=None if found is None else found.names,
-        looked_up=None if found is None else found.looked_up,
+        names=None if stored_names is None else stored_names.names,
+        looked_up=None if stored_names is None else stored_names.looked_up,
         session=recording.fingerprint,
         unfinished=bool(context.diagnostics.missing_ends()),
         missing_bytes=context.diagnostics["file_cut"] or None,

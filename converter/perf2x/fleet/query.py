@@ -49,8 +49,8 @@ class QueryResult(Frozen):
         rows: list[Row] = []
         total = 0
         for batch in self.batches:
-            missing = limit - len(rows) if limit else len(batch)
-            rows += _rows_of(batch.slice(0, missing))
+            row_count = limit - len(rows) if limit else len(batch)
+            rows += _rows_of(batch.slice(0, row_count))
             total += len(batch)
         return rows, total - len(rows)
 

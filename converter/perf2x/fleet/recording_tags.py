@@ -70,12 +70,12 @@ def tags_of(recording: str, sources: Iterable[str]) -> tuple[Tags, bool]:
     If several sources have a tag, the last one wins. Variables and cgroups are left out. Raises FormatError for a
     damaged file next to the recording.
     """
-    found = [
+    tags_by_source = [
         _tag_reader(source)(recording)
         for source in sources
         if source != CGROUP_SOURCE and not source.startswith(_VARIABLE_PREFIX)
     ]
-    return {key: value for tags in found for key, value in tags.items()}, not all(found)
+    return {key: value for tags in tags_by_source for key, value in tags.items()}, not all(tags_by_source)
 
 
 def tags_of_groups(paths: Iterable[str]) -> Tags:
@@ -179,9 +179,9 @@ def _tags_in_json(name: str) -> Tags:
     """Return the tags in the JSON file ``name``, which is next to a recording; none if it does not exist."""
     try:
         with local_copy(name) as path:
-            found = json.decode(read_file(path, _MAX_FILE_SIZE), type=dict[str, str | int | float | bool | None])
+            values = json.decode(read_file(path, _MAX_FILE_SIZE), type=dict[str, str | int | float | bool | None])
     except FileNotFoundError:
         return {}
     except (DecodeError, UnicodeDecodeError) as error:
         raise FormatError(f"{name}: {error}") from None
-    return {key: str(value) for key, value in found.items() if value is not None and value != ""}
+    return {key: str(value) for key, value in values.items() if value is not None and value != ""}

@@ -38,7 +38,7 @@ class MaintenanceReport(Struct):
 
 
 def select_recordings(part: DatasetPart, names: Sequence[str]) -> list[Row]:
-    """Return the recordings with these names among those of a dataset's part; all of them without names.
+    """Return the recordings of a dataset's part that have one of these names; all of them if ``names`` is empty.
 
     A name is a path as given to ``ingest``, a file name, or an id; several recordings may have it. Raises OptionError
     for a name that no recording has.

@@ -1,6 +1,6 @@
 """Builds a profile's tables of strings, functions and lines from the lookup results of its objects.
 
-A line, as in pprof, is a function and a source line in it; a location has one for its function, preceded by those of
+A line, as in pprof, is a function and a source line in it; a location has one for its function, preceded by lines for
 the functions inlined there.
 """
 

@@ -235,7 +235,7 @@ class _FoundSymbols(Frozen):
 
 
 def find_files(context: Context, mapped: MappedObject) -> ObjectFiles:
-    """Find an object's files; report those of another build, and a program that was changed after the recording.
+    """Find an object's files; report files of another build, and a program that was changed after the recording.
 
     There are none for the kernel (its sources find its files), for code that it generated, and for anonymous memory.
     """

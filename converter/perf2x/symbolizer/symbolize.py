@@ -77,8 +77,8 @@ class ProfileSymbolizer:
     ) -> None:
         """``sources`` are the classes of the entry points (``perf2x.kernel.registry``).
 
-        ``known`` has the names of earlier recordings, which are not looked up again, and collects those of this one;
-        ``stored`` has names of this profile's own locations that came with it, as in a dataset.
+        ``known`` has the names of earlier recordings, which are not looked up again; the names of this recording are
+        added to it. ``stored`` has names of this profile's own locations that came with it, as in a dataset.
         """
         self._context, self._profile = context, profile
         self._sources = [source(context) for source in sources]

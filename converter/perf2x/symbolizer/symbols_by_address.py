@@ -48,8 +48,8 @@ _MAX_NESTING = 1000
 not take forever.
 """
 _MAX_DOUBLINGS = 64
-"""Maximum number of rounds in `_Nesting`, enough for every real table. If a hostile table needs more, the result is the
-same, but some pointers stay short, so that a lookup follows more of them.
+"""Maximum number of rounds in `_Nesting`, enough for every real table. If a hostile table needs more, some pointers stay
+short, so that a lookup follows more of them.
 """
 
 
@@ -88,9 +88,9 @@ class SymbolIndex:
     def find(self, address: U64) -> I64:
         """Return (n,) the row in `SymbolColumns` of the symbol that contains each address, −1 for none."""
         result = minus_ones(len(address))
-        found, groups, group_index = self._groups_of_addresses(address)
-        if len(found):
-            result[found] = self._order[self._winners(self._groups(groups))[group_index]]
+        has_group, groups, group_index = self._groups_of_addresses(address)
+        if len(has_group):
+            result[has_group] = self._order[self._winners(self._groups(groups))[group_index]]
         return result
 
     def extents(self, address: U64) -> tuple[U64, U64]:
@@ -99,9 +99,9 @@ class SymbolIndex:
         The end is one past the last byte.
         """
         start, end = np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
-        found, groups, group_index = self._groups_of_addresses(address)
-        if len(found):
-            start[found], end[found] = self._start[groups][group_index], self._groups(groups).reach[group_index]
+        has_group, groups, group_index = self._groups_of_addresses(address)
+        if len(has_group):
+            start[has_group], end[has_group] = self._start[groups][group_index], self._groups(groups).reach[group_index]
         return start, end
 
     def _groups_of_addresses(self, address: U64) -> tuple[I64, I64, I64]:
@@ -113,8 +113,8 @@ class SymbolIndex:
         group = searchsorted(self._start, address, "right") - 1
         if len(self._start):
             group = self._reaching_groups(group, address)
-        found = flatnonzero(group >= 0)
-        return found, *unique_inverse(group[found])
+        has_group = flatnonzero(group >= 0)
+        return has_group, *unique_inverse(group[has_group])
 
     def _reaching_groups(self, nearest: I64, address: U64) -> I64:
         """Return (n,) the last group, at or before the ``nearest`` (n,), that reaches each address; −1 for none."""

@@ -3,8 +3,8 @@
 A branch record has a source, a target, and the source of the next branch. All code from the target to that next source
 ran each time, so the sums of such ranges are the execution counts of all instructions. Code is divided into *pieces*:
 the longest runs of bytes with the same line, discriminator and inlined functions. The count of a line is that of its
-busiest instruction; the total of a function is the sum of the counts of all its bytes. A function of which any code ran
-is listed with all its lines, so that a compiler sees which lines did not run::
+busiest instruction; the total of a function is the sum of the counts of all its bytes. If any code of a
+function ran, the function is listed with all its lines, so that a compiler sees which lines did not run::
 
     branches      ──▶ ranges [target, next source]  ──▶ counts by address  ──▶ pieces  ──▶ lines
     their targets ──▶ functions entered, and the lines that called them
@@ -141,7 +141,7 @@ class LineProfile(Struct):
                 line.count = max(line.count, sum(line.calls.values()))
 
     def _function(self, frames: Sequence[CodeFrame], total: int) -> FunctionCounts | None:
-        """Add ``total`` to the counts of all functions in ``frames``, of which all but the first are inlined.
+        """Add ``total`` to the counts of all functions in ``frames``; all but the first of them are inlined.
 
         Returns the counts of the innermost function, which is last; None, without adding anything, if a frame has no
         name.

@@ -104,7 +104,7 @@ class _UnitReader(Struct, dict=True):
         return None
 
     def _split_unit(self, skeleton: Unit) -> Unit | None:
-        """Return the unit of which the debug file has a skeleton, from the package or else from a ``.dwo`` file.
+        """Return the full unit for a skeleton in the debug file, from the package or else from a ``.dwo`` file.
 
         Returns None, and reports it, if neither was found.
         """

@@ -190,11 +190,12 @@ def _merged_frames(symbol: I64, locations: SourceLocations, count: I64, inline: 
     ``count`` (n,) is 0 where debug info is not to be used, otherwise the number of the address's frames there. An
     address that is only in the symbol table gets one frame without a line.
     """
-    kept = count if inline else np.minimum(count, 1)
+    kept_frames = count if inline else np.minimum(count, 1)
     is_symbol_only = (symbol >= 0) & (count == 0)
-    size = kept + is_symbol_only
+    size = kept_frames + is_symbol_only
     offsets = offsets_of(size)
-    debug_rows = ranges(locations.offsets[:-1] + count - kept, kept)  # the last ``kept`` frames, which are outermost
+    # the last frames of each address, which are the outermost
+    debug_rows = ranges(locations.offsets[:-1] + count - kept_frames, kept_frames)
 
     # every row is copied from debug info, except the one row of an address that has only a symbol
     is_from_debug_info = trues(int(offsets[-1]))

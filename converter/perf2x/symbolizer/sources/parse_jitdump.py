@@ -265,19 +265,22 @@ class _Records(Struct):
         fixed_size = _RECORD_HEADER.size + _FIXED_SIZES.get(kind, size)
         if size < fixed_size:
             return False
-        used = fixed_size
+        fields_size = fixed_size
         if kind == _CODE_LOAD:
-            used = self.data.find(b"\0", start + fixed_size, start + size) + 1 - start  # up to the end of the name
+            # up to the end of the name; negative if the name has no end
+            fields_size = self.data.find(b"\0", start + fixed_size, start + size) + 1 - start
             code_size = int(struct.unpack_from(self.order + "Q", self.data, start + fixed_size - 16)[0])
-            size_after_name = size - used
+            size_after_name = size - fields_size
             has_code = 0 <= size_after_name - code_size < _MAX_PADDING
-            return used > 0 and code_size > 0 and (has_code or (size_after_name < _MAX_PADDING and not with_code))
+            return (
+                fields_size > 0 and code_size > 0 and (has_code or (size_after_name < _MAX_PADDING and not with_code))
+            )
         if kind == _DEBUG_INFO:
             count = int(struct.unpack_from(self.order + "Q", self.data, start + fixed_size - 8)[0])
             return 0 < count * (_LINE_SIZE + 1) <= size - fixed_size  # file names have at least their final 0
         if kind == _UNWINDING_INFO:
-            used += struct.unpack_from(self.order + "Q", self.data, start + _RECORD_HEADER.size)[0]
-        return kind in _FIXED_SIZES and 0 <= size - used < _MAX_PADDING
+            fields_size += struct.unpack_from(self.order + "Q", self.data, start + _RECORD_HEADER.size)[0]
+        return kind in _FIXED_SIZES and 0 <= size - fields_size < _MAX_PADDING
 
     def _search(self, begin: int) -> int:
         """Return the start of the first consistent record, with code, from ``begin`` on; −1 if there is none."""
@@ -292,6 +295,6 @@ class _Records(Struct):
         Fewer bytes than a record's header are not counted as damage.
         """
         kind, size, _ = self._header(start)
-        left = len(self.data) - start
-        is_truncated = kind <= _UNWINDING_INFO and size > left
-        return left >= _RECORD_HEADER.size and not is_truncated and self.data.count(0, start) < left
+        bytes_left = len(self.data) - start
+        is_truncated = kind <= _UNWINDING_INFO and size > bytes_left
+        return bytes_left >= _RECORD_HEADER.size and not is_truncated and self.data.count(0, start) < bytes_left

@@ -44,9 +44,9 @@ class CachedLines(Frozen):
         count = np.concatenate([np.diff(cached.offsets), np.diff(more.offsets)])
         function = np.concatenate([cached.function, more.function + len(cached.functions)])
         line = np.concatenate([cached.line, more.line])
-        both = SourceLocations(offsets_of(count), function, line, [*cached.functions, *more.functions])
+        all_locations = SourceLocations(offsets_of(count), function, line, [*cached.functions, *more.functions])
         order = argsort(addresses)
-        return CachedLines(addresses[order], both.take(order))
+        return CachedLines(addresses[order], all_locations.take(order))
 
 
 _NO_LINES = CachedLines(np.zeros(0, np.uint64), source_locations_of([]))
