@@ -178,10 +178,10 @@ class CallGraphs:
 
     def report(self, diagnostics: Diagnostics) -> UnwindReport:
         """Return the results of all batches so far; ``diagnostics`` shows whether jitdumps are missing."""
-        counts, missing = self._counts, diagnostics["jitdump_missing"] > 0
+        counts, dumps_missing = self._counts, diagnostics["jitdump_missing"] > 0
         ends = {end: int(counts.ends[end]) for end in End if counts.ends[end]}
         return UnwindReport(
-            ends, counts.frames, counts.guessed, self._dump_size if ends else 0, counts.cut_in_jit, missing
+            ends, counts.frames, counts.guessed, self._dump_size if ends else 0, counts.cut_in_jit, dumps_missing
         )
 
     def note(self, diagnostics: Diagnostics) -> None:

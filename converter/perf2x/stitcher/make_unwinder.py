@@ -27,10 +27,10 @@ def make_unwinder(session: Session, history: ProcessHistory, finder: Finder, arc
         """Return the file with the code, and the separate debug file if it is another one."""
         if is_vdso(name):
             kernel = kernel_build_id(session, mmaps)
-            found = find_vdso(finder, session, build_id, kernel, is_64=name == VDSO and has_64_bits(session))
+            files = find_vdso(finder, session, build_id, kernel, is_64=name == VDSO and has_64_bits(session))
         else:
-            found = finder.find(name, build_id, recorded_files=recorded)
-        return found.code, None if found.dwarf is found.code else found.dwarf
+            files = finder.find(name, build_id, recorded_files=recorded)
+        return files.code, None if files.dwarf is files.code else files.dwarf
 
     is_code = may_hold_code(mmaps) & ~mmaps.filename.which(_DATA_NAMES.__contains__)
     build_ids = history.mappings.build_ids.mapped(bytes.fromhex)
@@ -40,7 +40,7 @@ def make_unwinder(session: Session, history: ProcessHistory, finder: Finder, arc
 
 
 def _is_jit(name: str) -> bool:
-    """Return whether code in a mapping of this name is JIT-compiled: that of a jitdump, or of memory without a file."""
+    """Return whether code in a mapping of this name is JIT-compiled: the mapping is of a jitdump, or of no file."""
     # such as [vdso] and [stack]; only [anon…] are named by the program itself
     is_named_by_kernel = name.startswith("[") and not name.startswith("[anon")
     return is_jitdump(name) or not (is_named_by_kernel or is_real_path(name))

@@ -48,8 +48,8 @@ _MAX_NESTING = 1000
 not take forever.
 """
 _MAX_DOUBLINGS = 64
-"""Maximum number of rounds in `_Nesting`, enough for every real table. If a hostile table needs more, some pointers stay
-short, so that a lookup follows more of them.
+"""Maximum number of rounds in `_Nesting`, enough for every real table. If a hostile table needs more, some pointers
+stay short, so that a lookup follows more of them.
 """
 
 

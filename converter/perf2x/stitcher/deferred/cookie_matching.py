@@ -146,14 +146,14 @@ class DeferredRecords:
         The binary searches of all samples advance together.
         """
         low, high = first.copy(), end.copy()
-        while len(todo := flatnonzero(low < high)):
-            middle = (low[todo] + high[todo]) >> 1
+        while len(open_searches := flatnonzero(low < high)):
+            middle = (low[open_searches] + high[open_searches]) >> 1
             middle_tid = self._records.tid[middle]
-            is_below = (middle_tid < tid[todo]) | (
-                (middle_tid == tid[todo]) & (self._time_key[middle] < time_key[todo])
+            is_below = (middle_tid < tid[open_searches]) | (
+                (middle_tid == tid[open_searches]) & (self._time_key[middle] < time_key[open_searches])
             )
-            low[todo] = np.where(is_below, middle + 1, low[todo])
-            high[todo] = np.where(is_below, high[todo], middle)
+            low[open_searches] = np.where(is_below, middle + 1, low[open_searches])
+            high[open_searches] = np.where(is_below, high[open_searches], middle)
         return low
 
     def _if_of_thread(self, record: I64, tid: I32) -> I64:
@@ -175,7 +175,8 @@ class DeferredRecords:
         each of ``rows``, and the end of these records.
         """
         first, end = cookie_rows
-        # a sample of an unknown thread matches any thread's record, another sample that of an unknown thread
+        # a sample of an unknown thread matches any thread's record; a sample of a known thread matches a record of an
+        # unknown one
         other_tid = as_int32(np.where(tid[rows] < 0, self._records.tid[first], np.int32(-1)))
         by_unknown = self._nearest_record(first, end, other_tid, time_key[rows])
         by_exec = self._nearest_record(first, end, pid[rows], time_key[rows])

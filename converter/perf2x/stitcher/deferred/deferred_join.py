@@ -65,7 +65,7 @@ class MissingUserStacks(ColumnTable):
     tid: I32
     cpu: I32
     """−1 if the samples have no CPU."""
-    last: U64
+    last_time: U64
     """Time of the last sample (``DeferredRecords.time_keys``)."""
     count: I64  # number of samples
 
@@ -73,9 +73,9 @@ class MissingUserStacks(ColumnTable):
 def sum_missing(missing: MissingUserStacks) -> MissingUserStacks:
     """Merge the rows that belong to one stay in the kernel."""
     first, stay = group_rows([missing.cookie, as_int64(missing.tid)])
-    last = np.zeros(len(first), np.uint64)
-    np.maximum.at(last, stay, missing.last)
-    return replace(take_rows_of(missing, first), last=last, count=sum_at(stay, missing.count, len(first)))
+    last_time = np.zeros(len(first), np.uint64)
+    np.maximum.at(last_time, stay, missing.last_time)
+    return replace(take_rows_of(missing, first), last_time=last_time, count=sum_at(stay, missing.count, len(first)))
 
 
 def missing_reasons(missing: MissingUserStacks, sideband: Sideband, records: DeferredRecords) -> dict[str, int]:
@@ -85,14 +85,16 @@ def missing_reasons(missing: MissingUserStacks, sideband: Sideband, records: Def
     # more stays than threads: some thread was in the kernel twice, so it returned in between
     if not len(sideband.deferred) and len(missing.cookie) > len(unique(missing.tid)):
         return {str(MissingReason.INJECTED): sum_of(missing.count)}
-    next_record = records.times_by_thread.after(missing.tid, missing.last)  # time of the thread's next deferred record
+    next_record = records.times_by_thread.after(
+        missing.tid, missing.last_time
+    )  # time of the thread's next deferred record
     exits = sideband.exits
     exit_times = KeyedTimes(exits.tid, records.time_keys(exits.time, exits.position))
-    has_exited = exit_times.after(missing.tid, missing.last) != FOREVER
+    has_exited = exit_times.after(missing.tid, missing.last_time) != FOREVER
     is_lost = _lost_after(sideband.losts, missing, records)
     # An exec ends the process's other threads, and gives the leader's id to its caller. So later records with the id of
     # the sample's thread are not that thread's.
-    has_execed = records.exec_times.between(missing.pid, missing.last, next_record)
+    has_execed = records.exec_times.between(missing.pid, missing.last_time, next_record)
     has_returned = (next_record != FOREVER) & ~has_execed
     has_exited |= has_execed
     reasons = np.select(
@@ -112,11 +114,13 @@ def _lost_after(losts: Losts, missing: MissingUserStacks, records: DeferredRecor
     rows = flatnonzero(~losts.samples_only & (losts.lost > 0))
     time_key = records.time_keys(losts.time, losts.position)[rows]
     cpu = losts.cpu[rows]
-    on_any_cpu = KeyedTimes(np.zeros(len(rows), np.int32), time_key).after(np.zeros_like(missing.cpu), missing.last)
+    on_any_cpu = KeyedTimes(np.zeros(len(rows), np.int32), time_key).after(
+        np.zeros_like(missing.cpu), missing.last_time
+    )
     is_lost: Bools = on_any_cpu != FOREVER
     if bool(np.all(cpu >= 0)):
         has_cpu = flatnonzero(missing.cpu >= 0)
-        is_lost[has_cpu] = KeyedTimes(cpu, time_key).after(missing.cpu[has_cpu], missing.last[has_cpu]) != FOREVER
+        is_lost[has_cpu] = KeyedTimes(cpu, time_key).after(missing.cpu[has_cpu], missing.last_time[has_cpu]) != FOREVER
     return is_lost
 
 

@@ -198,19 +198,19 @@ class AddressSpaces:
     def _find_in_images(self, image: I64, sequence: I64, address: U64) -> I64:
         """Return (n,) rows of mappings, −1 for none, in images (−1: none) and their ancestors at sequence numbers."""
         found = minus_ones(len(address))
-        todo = flatnonzero((image >= 0) & self.ranges.intervals(address)[1])  # no process maps the others
-        image, sequence = image[todo], sequence[todo]
+        unanswered = flatnonzero((image >= 0) & self.ranges.intervals(address)[1])  # no process maps the others
+        image, sequence = image[unanswered], sequence[unanswered]
         for _ in range(_GENERATIONS):
-            if not len(todo):
+            if not len(unanswered):
                 break
-            found[todo] = self.ranges.find(image, sequence, address[todo])
+            found[unanswered] = self.ranges.find(image, sequence, address[unanswered])
             # where nothing was found, go on in the parent, as of the fork if that is earlier
-            is_open = (found[todo] == -1) & (self._images.parent[image] >= 0)
-            todo, image, sequence = todo[is_open], image[is_open], sequence[is_open]
+            is_open = (found[unanswered] == -1) & (self._images.parent[image] >= 0)
+            unanswered, image, sequence = unanswered[is_open], image[is_open], sequence[is_open]
             sequence = np.minimum(sequence, self._images.began_at[image])
             image = self._images.parent[image]
-        if len(todo):
-            found[todo] = self._find_in_ancestors(image, sequence, address[todo])
+        if len(unanswered):
+            found[unanswered] = self._find_in_ancestors(image, sequence, address[unanswered])
         found[found == _TOMBSTONE] = -1
         return found
 

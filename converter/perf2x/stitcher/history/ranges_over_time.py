@@ -129,8 +129,8 @@ def _find_in_level(level: _Level, block: I64, sequence: I64, value: I64, newest:
 def _build_levels(first: I64, end: I64, sequence: I64, value: I64) -> list[_Level]:
     """Divide each range, which covers intervals first … end − 1, into blocks, level by level.
 
-    What a range covers on a level is split into whole blocks of the next level (the middle), and the blocks before and
-    after these, of which there are at most 63 each. Only the latter become entries of the level::
+    What a range covers on a level is split into the middle, which consists of whole blocks of the next level, and at
+    most 63 blocks before and after it. Only the blocks before and after become entries of this level::
 
         covered on level 0     62 63 | 64 … 127 | 128 129            entries 62, 63, 128, 129
         covered on level 1             1

@@ -80,8 +80,8 @@ def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older: List
     chain = _with_precise_leaf(chain, marker, ip)
     count = np.diff(branches.offsets)
     is_replaced = (marker >= 0) & (count > 0)
-    kept = np.where(is_replaced, marker - chain.offsets[:-1], chain.lengths)
-    head = chain.truncated(kept)
+    kept_words = np.where(is_replaced, marker - chain.offsets[:-1], chain.lengths)
+    head = chain.truncated(kept_words)
     leaf = _leaf(chain, marker, ip, branches)[is_replaced]
     calls = ListArray.of(branches.from_ip, branches.offsets[:-1], np.where(is_replaced, count, 0))
     parts = [head, _mark_each(ListArray(offsets_of(is_replaced), leaf)), _mark_each(calls)]
@@ -91,7 +91,7 @@ def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older: List
 
 
 def _with_precise_leaf(chain: ListArray, marker: I64, ip: U64) -> ListArray:
-    """Return the chains; in those of samples in user mode, ``ip`` replaces the first address.
+    """Return the chains; if a sample was taken in user mode, ``ip`` replaces the first address of its chain.
 
     A sample is in user mode if its chain begins with the USER marker. ``marker`` (n,) is from ``_first_user_marker``.
     """
@@ -178,7 +178,7 @@ def _indices(branches: Branches) -> U64:
 def _compare_with_previous(branches: Branches, rows: I64, previous: I64, register_count: int) -> tuple[I64, Bools]:
     """Compare each sample's oldest record with the record in the same register of the previous sample.
 
-    Returns the position of the latter among the previous sample's records, newest first, and whether the two are equal.
+    Returns the position of that record among the previous sample's, newest first, and whether the two are equal.
     Shapes: all (n,).
 
     The registers are a ring. The register hw_idx has the newest record, so the oldest of ``nr`` records is ``nr − 1``
@@ -204,7 +204,8 @@ def _chunks(
 ) -> ListArray:  # fmt: skip
     """Return the chunk of each sample: the previous sample's records after the one at position ``position``.
 
-    The chunk of a sample that continues none is empty; that of a row of the state has the older calls added before.
+    The chunk of a sample that continues none is empty. A row of the state has as its chunk the older calls that were
+    added to it in an earlier batch.
     """
     first = branches.offsets[previous] + position + 1
     lengths = np.where(is_continuation, branches.offsets[previous + 1] - first, older.lengths[rows])

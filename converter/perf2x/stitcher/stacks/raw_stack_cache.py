@@ -32,10 +32,10 @@ class RawStackCache:
         self._samples += len(inputs)
         rows_before = len(self._table)
         number = self._table.number_rows(inputs.chain, *inputs.columns())
-        new = flatnonzero(number >= rows_before)
-        if len(new):
+        new_samples = flatnonzero(number >= rows_before)
+        if len(new_samples):
             sample = np.empty(len(self._table) - rows_before, np.int64)
-            sample[number[new] - rows_before] = new  # any one of the equal samples
+            sample[number[new_samples] - rows_before] = new_samples  # for each new row, any one of the equal samples
             self._stack.extend(build(sample))
         stacks: I32 = take(self._stack[0], number)
         rows = len(self._table)

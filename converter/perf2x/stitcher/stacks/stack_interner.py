@@ -74,9 +74,9 @@ class StackInterner:
         return as_int32(self._threads.number(pid, tid, comm, start))
 
     def note_first(self, thread: I32 | I64, sequence: I64) -> None:
-        """Note that threads have samples at sequence numbers, of which the lowest is kept. Shapes: (n,)."""
-        if new := len(self._threads) - len(self._first_sequence):
-            self._first_sequence.extend(np.full(new, _NEVER, np.int64))
+        """Keep the lowest sequence number of each thread's samples; ``thread`` and ``sequence`` (n,) are of samples."""
+        if new_count := len(self._threads) - len(self._first_sequence):
+            self._first_sequence.extend(np.full(new_count, _NEVER, np.int64))
         np.minimum.at(self._first_sequence[0], thread, sequence)
 
     def namesakes(self, thread: I32 | I64) -> I32:
@@ -86,9 +86,9 @@ class StackInterner:
         whoever sums samples in this way uses only the names of their threads.
         """
         count = len(self._namesake)
-        new = enumerate(self._threads.columns()[2][count:].tolist(), count)
-        first = [number if name < 0 else self._first_of_name.setdefault(name, number) for number, name in new]
-        self._namesake.extend(as_int32(first))
+        new_names = enumerate(self._threads.columns()[2][count:].tolist(), count)
+        namesake = [number if name < 0 else self._first_of_name.setdefault(name, number) for number, name in new_names]
+        self._namesake.extend(as_int32(namesake))
         return take(self._namesake[0], thread)
 
     def stacks(self) -> ListArray:

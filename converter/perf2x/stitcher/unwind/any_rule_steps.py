@@ -47,9 +47,9 @@ def _canonical_frame_address(view: SampleView, table: RuleTable, columns: RuleCo
     base, is_known = view.register_of_each(np.where(is_expression, 0, register))
     cfa = base + value
     for number in unique(value[is_expression]).tolist():
-        which = flatnonzero(is_expression & (value == np.uint64(number)))
-        part = view.part(which)
-        cfa[which], is_known[which] = evaluate(table.expressions[number], part, [], len(which))
+        samples = flatnonzero(is_expression & (value == np.uint64(number)))
+        part = view.part(samples)
+        cfa[samples], is_known[samples] = evaluate(table.expressions[number], part, [], len(samples))
     return cfa & view.word_mask, is_known
 
 
@@ -67,11 +67,11 @@ def _restored_registers(
         for kind in kinds:
             if kind == RuleKind.SAME:
                 continue
-            which = slice(None) if len(kinds) == 1 else flatnonzero(take(columns.kind[register], rule) == kind)
-            part, value = view.part(which), take(columns.value[register], rule[which])
+            samples = slice(None) if len(kinds) == 1 else flatnonzero(take(columns.kind[register], rule) == kind)
+            part, value = view.part(samples), take(columns.value[register], rule[samples])
             restored.append(
                 RestoredRegister(
-                    register, part.rows, *_values(part, table, register, RuleKind(kind), value, cfa[which])
+                    register, part.rows, *_values(part, table, register, RuleKind(kind), value, cfa[samples])
                 )
             )
     return restored
@@ -116,13 +116,13 @@ def _by_expression(view: SampleView, table: RuleTable, kind: RuleKind, number: U
     """Do what `_values` does for expressions ``number`` (n,), which start with the CFA on their stack."""
     values, is_known = np.zeros(len(cfa), np.uint64), falses(len(cfa))
     for each in unique(number).tolist():
-        which = flatnonzero(number == np.uint64(each))
-        part = view.part(which)
-        result, has_result = evaluate(table.expressions[each], part, [cfa[which]], len(which))
+        samples = flatnonzero(number == np.uint64(each))
+        part = view.part(samples)
+        result, has_result = evaluate(table.expressions[each], part, [cfa[samples]], len(samples))
         if kind is RuleKind.EXPRESSION:  # the result is an address
             result, is_copied = part.load(result & view.word_mask, 0)
             has_result = has_result & is_copied
-        values[which], is_known[which] = result, has_result
+        values[samples], is_known[samples] = result, has_result
     return values, is_known
 
 
@@ -131,7 +131,7 @@ def _set_program_counters(
 ) -> U8:
     """Set program counters to the return addresses; return (n,) UNFINISHED or an ``End``.
 
-    ``is_exact`` (n,) is that of the frames that are being left.
+    ``is_exact`` (n,): whether the program counters of the frames that are being left were exact.
     """
     register = take(columns.return_register, rule)
     kind = columns.kind[register, rule]

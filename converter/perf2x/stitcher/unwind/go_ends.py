@@ -31,7 +31,8 @@ _SWITCHES = frozenset({
 _CALLED_AFTER_SWITCH = frozenset({"runtime.systemstack", "runtime.mcall"})
 """They call through a register, and only after switching stacks."""
 _ON_ANY_STACK = frozenset({"runtime.nanotime1", "runtime.walltime", "time.now"})
-"""They switch stacks unless they already are on the thread's own; rbp stays that of their frame on the old stack."""
+"""They switch stacks unless they already are on the thread's own; rbp still points to their frame on the old stack.
+"""
 _SAVES_STACK_POINTER, _RESTORES_STACK_POINTER = bytes.fromhex("4989e4"), bytes.fromhex("4c89e4")
 """mov %rsp, %r12, and the reverse."""
 _LONGEST_FUNCTION = 4096

@@ -56,19 +56,19 @@ def with_user_part(recorded: ListArray, unwound: UserChains, is_selected: Bools)
     kernel_words, is_deferred = _words_before_user_part(recorded)
     chain, is_exact = unwound.chain, unwound.is_exact
     is_selected = is_selected & (chain.lengths > 0) & ~is_deferred
-    kept = np.where(is_selected, kernel_words, recorded.lengths)
+    kept_words = np.where(is_selected, kernel_words, recorded.lengths)
     if not is_selected.all():
         is_exact = is_exact[repeat(is_selected, chain.lengths)]
         chain = chain.truncated(np.where(is_selected, chain.lengths, 0))  # other rows become empty
     # Number of exact addresses before each unwound address, over all chains: each of them gets a marker.
     markers = np.append(0, cumsum(is_exact))
     added = chain.lengths + np.diff(take(markers, chain.offsets))
-    offsets = offsets_of(kept + added)
+    offsets = offsets_of(kept_words + added)
     words = np.full(offsets[-1], _USER, np.uint64)  # what is not overwritten below stays a marker
-    words[ranges(offsets[:-1], kept)] = recorded.values[ranges(recorded.offsets[:-1], kept)]
+    words[ranges(offsets[:-1], kept_words)] = recorded.values[ranges(recorded.offsets[:-1], kept_words)]
     # The index in ``words`` of unwound address i of a row: the row's begin, the kept words, the i addresses before it,
     # and the markers up to its own. ``markers`` and arange count over all rows, so what other rows have is subtracted.
-    first = offsets[:-1] + kept - chain.offsets[:-1] - take(markers, chain.offsets[:-1])
+    first = offsets[:-1] + kept_words - chain.offsets[:-1] - take(markers, chain.offsets[:-1])
     index = repeat(first, chain.lengths)
     index += markers[1:]
     index += arange(len(index))

@@ -149,9 +149,9 @@ class SampleView(Frozen):
         """A word of the architecture with all bits set."""
         return np.uint64((1 << 8 * self.architecture.word) - 1)
 
-    def part(self, which: I64 | slice) -> "SampleView":
+    def part(self, samples: I64 | slice) -> "SampleView":
         """Return a view of some of these samples, by index."""
-        return SampleView(self.frames, self.memory, self.architecture, self.rows[which])
+        return SampleView(self.frames, self.memory, self.architecture, self.rows[samples])
 
     def register(self, number: int) -> tuple[U64, Bools]:
         """Return (n,) values of one register, and which are known; a register beyond the tracked ones never is."""
@@ -175,14 +175,14 @@ class SampleView(Frozen):
         value, is_copied = self.memory.load(self.rows, address)
         return (value if size >= 8 else value & np.uint64((1 << 8 * size) - 1)), is_copied
 
-    def set_restored(self, new: RestoredRegister) -> None:
+    def set_restored(self, restored: RestoredRegister) -> None:
         """Store a register that a rule restored."""
-        bit = np.uint64(1 << new.register)
-        self.frames.registers[new.register, new.rows] = new.value
-        known = take(self.frames.known, new.rows) | bit
-        if not new.is_known.all():
-            known[~new.is_known] ^= bit
-        self.frames.known[new.rows] = known
+        bit = np.uint64(1 << restored.register)
+        self.frames.registers[restored.register, restored.rows] = restored.value
+        known = take(self.frames.known, restored.rows) | bit
+        if not restored.is_known.all():
+            known[~restored.is_known] ^= bit
+        self.frames.known[restored.rows] = known
 
     def set_register(self, number: int, value: U64) -> None:
         """Set a register to values (n,), all of which are known."""
@@ -194,12 +194,12 @@ class SampleView(Frozen):
         frames, rows = self.frames, self.rows
         return frames.registers[:, rows], frames.known[rows], frames.is_exact[rows], frames.crossed_signal[rows]
 
-    def restore_state(self, state: tuple[U64, U64, Bools, Bools], which: I64) -> None:
+    def restore_state(self, state: tuple[U64, U64, Bools, Bools], samples: I64) -> None:
         """Undo, for some samples of the view (by index), what happened since ``copy_state``."""
-        frames, rows = self.frames, self.rows[which]
+        frames, rows = self.frames, self.rows[samples]
         registers, known, is_exact, crossed_signal = state
-        frames.registers[:, rows], frames.known[rows] = registers[:, which], known[which]
-        frames.is_exact[rows], frames.crossed_signal[rows] = is_exact[which], crossed_signal[which]
+        frames.registers[:, rows], frames.known[rows] = registers[:, samples], known[samples]
+        frames.is_exact[rows], frames.crossed_signal[rows] = is_exact[samples], crossed_signal[samples]
 
     def enter_caller(self, frame_pointer: U64, stack_pointer: U64, return_address: U64) -> None:
         """Step to the callers; all their registers but these three become unknown. Shapes: (n,)."""

@@ -283,8 +283,8 @@ class SampleStates(Frozen):
         Shapes: ``rule_fields`` (3 + k, n); returns (n,).
         """
         fields, sp = self.fields, self.fields[_SP]
-        cfa, least = sp + rule_fields[_CFA_OFFSET], sp + (fields[_CHAIN_SLOT] & _RETURN_FLAG)
-        is_good = cfa >= least
+        cfa, lowest_cfa = sp + rule_fields[_CFA_OFFSET], sp + (fields[_CHAIN_SLOT] & _RETURN_FLAG)
+        is_good = cfa >= lowest_cfa
         # the few CFAs that are relative to another register than the stack pointer
         others = flatnonzero(rule_fields[_CFA_FIELD] != _SP)
         if len(others):
@@ -292,5 +292,5 @@ class SampleStates(Frozen):
             cfa[others] = other_cfa = fields[field, others] + rule_fields[_CFA_OFFSET, others]
             register = as_uint64(self.registers)[field - _PC]
             is_known = fields[_KNOWN, others] >> register & np.uint64(1) != 0
-            is_good[others] = is_known & (other_cfa >= least[others])
+            is_good[others] = is_known & (other_cfa >= lowest_cfa[others])
         return cfa, is_good

@@ -208,7 +208,7 @@ class _BatchUnwinder(Struct):
         """Step the samples whose rules are cached, and simple or outermost.
 
         Returns the chain entries, the states of samples that continue, the indices in ``states`` of samples that did
-        not step, and whether the rule of each of the latter is cached.
+        not step, and for each of these indices whether the sample's rule is cached.
         """
         rule, is_cached = self.code.rule_cache.cached(*states.lookup_keys)
         entries, continuing, ended, unstepped = states.step(self.code.simple_rules.rules(), rule, is_cached)

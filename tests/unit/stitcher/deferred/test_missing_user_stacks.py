@@ -17,7 +17,7 @@ def test_samples_of_one_stay_in_the_kernel_are_summed_up() -> None:
     ids = np.array([1, 1, 2, 1], np.int32)
     cookie, when = np.array([5, 5, 5, 6], np.uint64), np.array([30, 20, 90, 7], np.uint64)
     found = sum_missing(MissingUserStacks(cookie, ids, ids, ids * 0, when, np.array([2, 3, 4, 1], np.int64)))
-    rows = zip(found.cookie.tolist(), found.tid.tolist(), found.last.tolist(), found.count.tolist(), strict=True)
+    rows = zip(found.cookie.tolist(), found.tid.tolist(), found.last_time.tolist(), found.count.tolist(), strict=True)
     assert sorted(rows) == [(5, 1, 30, 5), (5, 2, 90, 4), (6, 1, 7, 1)]
 
 
