@@ -12,6 +12,13 @@ from perf2x.errors import ObjectError
 FORM_REF4 = 0x13
 
 
+class FakeUnit:
+    """A unit that begins at an offset of its file."""
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+
+
 def test_the_file_may_be_stated_by_the_declaration_alone() -> None:
     """As GCC leaves it out of a definition in the same file."""
     declaration = {c.AT_LINKAGE_NAME: (0, 0), c.AT_DECL_FILE: (0, 3), c.AT_DECL_LINE: (0, 9)}
@@ -43,7 +50,7 @@ def test_only_the_last_part_of_a_path_is_kept_and_names_are_read_once() -> None:
         )
 
     lines: Any = SimpleNamespace(line_tables=lambda: SimpleNamespace(files=files))
-    unit: Any = SimpleNamespace(start=7)
+    unit: Any = FakeUnit(7)
     code = CodeLines(lines)
     chain = [
         FunctionInstance("f", 10, decl_file=(unit, 1)),
@@ -57,6 +64,16 @@ def test_only_the_last_part_of_a_path_is_kept_and_names_are_read_once() -> None:
     assert len(asked) == 1
 
 
+def test_units_of_several_files_may_begin_at_the_same_offset() -> None:
+    """As do the first unit of a program and that of a .dwo file, whose file names are not known."""
+    split, whole = FakeUnit(0), FakeUnit(0)
+    names = FileNames("/src", ("",), {1: (c.FORM_STRING, 40, 0)}, lambda form, at: "a.c")
+    tables = SimpleNamespace(files=lambda unit: names if unit is whole else NO_FILES)
+    code = CodeLines(SimpleNamespace(line_tables=lambda: tables))  # type: ignore[arg-type]
+    chain: Any = [FunctionInstance("f", 10, decl_file=(unit, 1)) for unit in (split, whole)]  # type: ignore[arg-type]
+    assert [each.file for each in code._frames(chain, 2, 1)] == ["", "a.c"]
+
+
 def test_a_table_of_names_that_cannot_be_read_is_told_once() -> None:
     def refused(form: int, at: int) -> str:
         raise ObjectError("no such string")
@@ -64,7 +81,7 @@ def test_a_table_of_names_that_cannot_be_read_is_told_once() -> None:
     errors: list[ObjectError] = []
     tables = SimpleNamespace(files=lambda unit: FileNames("/src", ("",), {1: (c.FORM_STRX, 9, 0)}, refused))
     lines: Any = SimpleNamespace(line_tables=lambda: tables, report_broken=errors.append)
-    unit: Any = SimpleNamespace(start=7)
+    unit: Any = FakeUnit(7)
     chain = [FunctionInstance("f", 10, decl_file=(unit, 1)), FunctionInstance("g", 3, 0, 12, 4, decl_file=(unit, 1))]
     assert [each.file for each in CodeLines(lines)._frames(chain, 2, 1)] == ["", ""]
     assert [*map(str, errors)] == ["no such string"]

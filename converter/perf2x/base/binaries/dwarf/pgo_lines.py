@@ -50,7 +50,7 @@ class CodeLines:
 
     def __init__(self, lines: UnitLines) -> None:
         self._lines, self._tables = lines, lines.line_tables()
-        self._files: dict[int, FileNames] = {}  # by offset of the unit
+        self._files: dict[Unit, FileNames] = {}
 
     def functions(self, address: U64) -> list[Subprogram]:
         """Return all functions with code in the units that contain the sorted addresses, shape (n,).
@@ -97,11 +97,11 @@ class CodeLines:
             return ""
         unit, file_number = decl_file
         try:
-            if unit.start not in self._files:
-                self._files[unit.start] = self._tables.files(unit)
-            return posixpath.basename(self._files[unit.start].name(file_number))
+            if unit not in self._files:
+                self._files[unit] = self._tables.files(unit)
+            return posixpath.basename(self._files[unit].name(file_number))
         except ObjectError as error:
-            self._files[unit.start] = NO_FILES
+            self._files[unit] = NO_FILES
             self._lines.report_broken(error)
             return ""
 
