@@ -82,7 +82,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.tools.diff.changed_rows import DiffTable, RowSelection
 from perf2x.tools.diff.pair_options import PairOptions, read_object_names
 from perf2x.tools.diff.recording_pair import pair_of
-from perf2x.tools.tables.sample_table import SampleTable, columns_of
+from perf2x.tools.tables.sample_table import SampleTable, sample_columns
 from perf2x.tools.tables.top_rows import TopTable
 
 __all__ = [
@@ -204,7 +204,7 @@ def sample_table(profile: Profile) -> SampleTable:
     """
     table = {
         name: _decode_strings(column) if isinstance(column, DictionaryColumn) else column
-        for name, column in columns_of(profile).items()
+        for name, column in sample_columns(profile).items()
     }
     return cast(SampleTable, table)
 
@@ -219,7 +219,7 @@ def to_arrow(profile: Profile) -> ArrowTable:
     >>> to_arrow(read("examples/deferred/perf.data", symbols=None, timeline=True).profile)
     ArrowTable(1799 rows: time, event, pid, tid, comm, function, object, stack, value, count, cpu)
     """
-    return ArrowTable(columns_of(profile))
+    return ArrowTable(sample_columns(profile))
 
 
 def top(

@@ -57,7 +57,7 @@ class DiffGate(Frozen):
         ]
         # the share of all limited rows in the costs; several limits may apply to one row, which counts once
         rows = {(check.kind, row.key): (check, row) for check in checks for row in check.rows}
-        limited_share = sum(check.comparison.parts([row], self.sort) for check, row in rows.values())
+        limited_share = sum(check.comparison.share_in_costs([row], self.sort) for check, row in rows.values())
         limited_share += any(check.with_total for check in checks)  # the share of the total is 1
         notes = [check.unknown for check in checks if check.unknown]
         if notes and not self.flags.allow_unknown:
@@ -103,9 +103,10 @@ class DiffGate(Frozen):
         """Add the outcome of one limit to the verdict.
 
         ``limited_share`` is the share of the rows of all limits in the costs of both recordings
-        (``Comparison.parts``). The larger it is, the wider are intervals, so that those of all these rows hold at once.
+        (``Comparison.share_in_costs``). The larger it is, the wider are intervals, so that those of all these rows hold
+        at once.
         """
-        judged = check.comparison.judged(check.rows, self.flags.confidence, (limited_share, limited_share))
+        judged = check.comparison.with_intervals(check.rows, self.flags.confidence, (limited_share, limited_share))
         verdict.intervals.update({(check.kind, *row.key): row.interval(self.sort) for row in judged})
         over_limit = [row for row in judged if row.change(self.sort) > check.allowed]
         if check.kind == "share" and not functions.normalize:
@@ -139,7 +140,7 @@ class DiffGate(Frozen):
         self, shares: Sequence["Change"], functions: "Comparison", limited_share: float, verdict: "GateVerdict"
     ) -> list["Change"]:
         """Return the rows of ``shares`` whose functions also cost more; add a note on the others to the verdict."""
-        costs = functions.judged(shares, self.flags.confidence, (limited_share, limited_share))
+        costs = functions.with_intervals(shares, self.flags.confidence, (limited_share, limited_share))
         costlier = {row.key for row in costs if self._is_growth(row)}
         if not_costlier := [row.name for row in shares if row.key not in costlier]:
             verdict.notes.append(f"shares that grew only because others shrank: {first_of(not_costlier, _NAMED)}")
@@ -176,7 +177,7 @@ class DiffGate(Frozen):
         ``of_total`` is `` of the total``, or "" if the row is the total itself.
         """
         total_before = check.comparison.before.cost
-        before, after = (format_percent(value, total_before) for value in row.sides(self.sort))
+        before, after = (format_percent(value, total_before) for value in row.before_and_after(self.sort))
         of_total += f", from {before} to {after}" * (check.kind == "share")
         low, high = (format_change(limit, total_before) for limit in row.interval(self.sort))
         interval = "" if self.flags.any_change else f" ({low} to {high})"

@@ -105,24 +105,27 @@ class _ContentsCollector:
         return found
 
     def _add_object(self, name: str, build_id: bytes, found: ObjectFiles, kind: str) -> None:
-        first = found.code or found.symbols or found.files[0]
-        further = found.symbols if self._only_symbols else (found.dwarf or found.symbols)
-        members = {kind: first} | ({"debug": further} if further is not None and further is not first else {})
-        self._add_members(name, build_id, {kind: self._contents(file) for kind, file in members.items()})
+        """Add an object's file as the member ``kind`` (``elf`` or ``vdso``), and a second one, if any, as ``debug``."""
+        main_file = found.code or found.symbols or found.files[0]
+        second_file = found.symbols if self._only_symbols else (found.dwarf or found.symbols)
+        members = {kind: main_file}
+        if second_file is not None and second_file is not main_file:
+            members["debug"] = second_file
+        self._add_members(name, build_id, {member: self._contents(file) for member, file in members.items()})
         if found.dwarf is not None and not self._only_symbols and has_supplementary(found.dwarf):
             self._add_supplementary(name, found.dwarf)
 
     def _add_supplementary(self, name: str, file: ElfObject) -> None:
-        """Add the file that dwz moved shared debug info to, under its own build id."""
+        """Add the file to which dwz moved the debug info that several objects share, under its own build id."""
         try:
-            other = supplementary_file(self._context.finder, file)
+            dwz_file = supplementary_file(self._context.finder, file)
             reason = "the dwz file of its debug info was not found"
         except ObjectError as error:
-            other, reason = None, str(error)
-        if other is None:
+            dwz_file, reason = None, str(error)
+        if dwz_file is None:
             self.contents.left_out[f"{name} (dwz)"] = reason
         else:
-            self._add_members(f"{name} (dwz)", other.build_id, {"debug": self._contents(other)})
+            self._add_members(f"{name} (dwz)", dwz_file.build_id, {"debug": self._contents(dwz_file)})
 
     def _contents(self, file: ElfObject) -> Callable[[], bytes]:
         """Return a function that reads an object's bytes.
@@ -135,10 +138,11 @@ class _ContentsCollector:
         return lambda: keep_symbols_only(file, _KNOWN_CODE) if self._only_symbols else file.read(0, file.size)
 
     def _add_members(self, name: str, build_id: bytes, members: dict[str, Callable[[], bytes]]) -> None:
+        """Add an object whose members have these names, in a folder of its own, and contents."""
         folder = f"objects/{(build_id or name_key(name)).hex()}"
-        named = {f"{folder}/{kind}": contents for kind, contents in members.items()}
-        self.contents.members |= named
-        self.contents.objects.append(BundledObject(name, build_id.hex(), tuple(named)))
+        member_contents = {f"{folder}/{kind}": contents for kind, contents in members.items()}
+        self.contents.members |= member_contents
+        self.contents.objects.append(BundledObject(name, build_id.hex(), tuple(member_contents)))
 
     def _add_kernel(self, name: str) -> None:
         """Add vmlinux, if there is one, and kallsyms. The host does not have the symbols of a guest."""
@@ -165,7 +169,7 @@ class _ContentsCollector:
         path, table = self._perf_maps.file(mapped.pid, address)
         if path is None or table is None:
             reason = f"no perf-{mapped.pid}.map (--perf-map-dir)"
-        elif not np.any(table.find(np.sort(address)) >= 0):  # do not pack just any file, to which it may be a link
+        elif not np.any(table.find(np.sort(address)) >= 0):  # it may be a link to any file, which must not be packed
             reason = f"{shown_name(path)} has no names for its code"
         else:
             self._add_map(f"perf-{mapped.pid}.map", str(path), path)
@@ -178,12 +182,13 @@ class _ContentsCollector:
             self._add_map(mapped.key.name.rpartition("/")[2], mapped.key.name, Path(dump.name))
 
     def _add_map(self, member: str, name: str, path: Path) -> None:
+        """Add the perf map or jitdump at ``path``, as ``member`` of the folder of maps, for the object ``name``."""
         self.contents.members[f"{MAPS}/{member}"] = path.read_bytes
         self.contents.objects.append(BundledObject(name, "", (f"{MAPS}/{member}",)))
 
 
 def _size_on_disk(file: ElfObject) -> int:
-    """Return the bytes that the file takes on disk, without holes; the size of its contents if it is only in memory."""
+    """Return the bytes that a file takes on disk, without holes; for a file in memory, the size of its contents."""
     if file.path is None:
         return file.size
     status = file.path.stat()

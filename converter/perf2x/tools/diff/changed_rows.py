@@ -7,7 +7,7 @@ from perf2x.model.number_format import format_amount, format_change, format_fact
 from perf2x.model.totals.event_columns import Cell, EventColumn, number_text
 from perf2x.model.totals.sampling_noise import difference_limits
 from perf2x.model.totals.totals import Key
-from perf2x.tools.diff.changes import SMALLEST_PART, Change, Comparison, excludes_zero
+from perf2x.tools.diff.changes import SMALLEST_SHOWN_PART, Change, Comparison, excludes_zero
 from perf2x.tools.diff.pair_options import Work
 from perf2x.tools.tables.library_tables import COLUMNS, ResultTable
 
@@ -75,10 +75,12 @@ def _change_text(before: Cell, after: Cell) -> str:
 
 
 class RowSelection(Frozen):
-    """Selects and sorts the rows of a comparison to show."""
+    """Says which rows of a comparison a table shows, and in which order."""
 
     by: str
+    """The kind of the rows: function, object or thread."""
     sort: str
+    """The costs whose largest changes come first: ``self`` or ``total``."""
     limit: int = 0
     """Maximum number of rows; 0: all."""
     all: bool = False
@@ -100,9 +102,11 @@ class DiffTable(ResultTable):
         work: Work | None,
     ) -> None:
         largest_first = sorted(changes, key=lambda row: (-abs(row.change(selection.sort)), *row.key))
-        least = max(comparison.before.cost, 1)  # changes below 1/SMALLEST_PART of it are shown as 0.0 %
+        cost = max(comparison.before.cost, 1)
         self.changed = [
-            row for row in largest_first if selection.all or abs(row.change(selection.sort)) * SMALLEST_PART >= least
+            row
+            for row in largest_first
+            if selection.all or abs(row.change(selection.sort)) * SMALLEST_SHOWN_PART >= cost
         ]
         """All changed rows, largest changes first, including those beyond the limit."""
         self.comparison = comparison
@@ -112,7 +116,7 @@ class DiffTable(ResultTable):
         self.by = selection.by
         self.sort = selection.sort
         self.unchanged_count = len(largest_first) - len(self.changed)
-        """The number of unchanged rows, which are left out."""
+        """The number of unchanged rows, which are left out. Changes that would be shown as 0.0 % count as none."""
         self.sources = sources
         self.notes = notes
         """Sentences on events or objects that are compared under different names."""
@@ -128,7 +132,7 @@ class DiffTable(ResultTable):
         """Both totals, how costs were scaled, and what ``~`` means."""
         before, after = self.comparison.before, self.comparison.cost_after
         totals = f"{format_amount(before.cost, before.unit)} before, {format_amount(after, before.unit)} after"
-        marked = any(_uncertain(row, column) for row in self.rows for column in COLUMNS)
+        marked = any(_may_be_noise(row, column) for row in self.rows for column in COLUMNS)
         hosts = self.comparison.hosts
         notes = _compared_note(self.work, self.comparison.normalize) + ("; ~ may be noise" if marked else "")
         notes += f", of samples or among {hosts.freedom + 1} hosts" if marked and hosts else ""
@@ -160,9 +164,9 @@ class DiffTable(ResultTable):
         """Factors, and changes in percent of the total before, marked with ``~`` if noise explains them; then names."""
         total_before, changes = self.comparison.before.cost, {}
         for column in COLUMNS:
-            changes[f"{column} ×"] = [format_factor(*row.sides(column)) for row in self.rows]
+            changes[f"{column} ×"] = [format_factor(*row.before_and_after(column)) for row in self.rows]
             changes[f"{column} change"] = [
-                "~" * _uncertain(row, column) + format_change(row.change(column), total_before) for row in self.rows
+                "~" * _may_be_noise(row, column) + format_change(row.change(column), total_before) for row in self.rows
             ]
         return changes | self.other_column_texts | self.objects_and_names
 
@@ -175,11 +179,11 @@ def _compared_note(work: Sequence[float] | None, normalized: bool) -> str:
     return f"; per unit of work: {before} before, {after} after, scaled to {before}"
 
 
-def _uncertain(row: Change, column: str) -> bool:
-    """Return whether a row changed, but not more than sampling noise explains."""
+def _may_be_noise(row: Change, column: str) -> bool:
+    """Return whether a row changed, but not by more than sampling noise explains; ``~`` marks such changes."""
     return row.change(column) != 0 and not row.significant(column)
 
 
 def rounded(limits: tuple[float, float]) -> list[float]:
-    """Round limits to six digits, because later digits may differ between machines."""
+    """Round limits to six significant digits, because further digits may differ between machines."""
     return [float(f"{limit:.6g}") for limit in limits]

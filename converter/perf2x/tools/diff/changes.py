@@ -17,16 +17,16 @@ from perf2x.model.totals.totals import Key, Line, Total, Totals, weights
 from perf2x.model.transforms.merge_profiles import merge_profiles
 
 # A change smaller than 1/2000 of the earlier recording's total is shown as 0.0 %.
-SMALLEST_PART = 2000
-# Recordings of the same program have at least this share of their costs in functions that both contain.
-_COMMON = 0.1
-_SORTS = ("self", "total")
-# Confidence of the interval that `Comparison.together` returns.
-_TOGETHER = 0.95
-# The share of the costs that a line without costs counts as, to avoid a division by zero.
-_LEAST = 1e-9
+SMALLEST_SHOWN_PART = 2000
+# Recordings of the same program have at least this share of their costs in functions that both recordings contain.
+_MIN_COMMON_SHARE = 0.1
+_COLUMNS = ("self", "total")
+# Confidence of the interval that `Comparison.joint_cost` returns.
+_JOINT_CONFIDENCE = 0.95
+# The share of the costs that a line without costs is taken to have, to avoid a division by zero.
+_MIN_SHARE = 1e-9
 # The label with which pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof).
-_BASE = {"pprof::base": "true"}
+_BASE_LABEL = {"pprof::base": "true"}
 
 
 class Change(Line):
@@ -51,11 +51,11 @@ class Change(Line):
         return self.total_after - self.total_before
 
     def change(self, sort: str) -> int:
-        """Return the change of the ``sort`` column (self or total)."""
+        """Return the change of the self cost or of the total cost, as ``sort`` says (``self`` or ``total``)."""
         return self.self if sort == "self" else self.total
 
-    def sides(self, sort: str) -> tuple[int, int]:
-        """Return the costs before and after."""
+    def before_and_after(self, sort: str) -> tuple[int, int]:
+        """Return the self costs, or the total costs, before and after; ``sort`` as in `change`."""
         return (self.self_before, self.self_after) if sort == "self" else (self.total_before, self.total_after)
 
     def with_interval(self, sort: str, limits: Interval) -> "Change":
@@ -89,7 +89,7 @@ class Comparison(Frozen, dict=True):
     factor: float = 1.0
     """Work of ``before`` divided by that of ``after``; also applied to the total of ``after``."""
     same_command: bool = False
-    """Whether both recordings are known to come from the same perf command line."""
+    """Whether both recordings were made with the same command line of perf, apart from the name of its output."""
     hosts: HostSpread | None = None
     """Standard errors estimated from the differences between hosts; None unless both sides have several hosts."""
 
@@ -104,53 +104,56 @@ class Comparison(Frozen, dict=True):
         return round(self.after.cost * self.factor)
 
     def changes(self, confidence: float = 0.95) -> list[Change]:
-        """Return the lines of both tables by name, with intervals that hold for all lines at once."""
-        return self.judged(self.lines, confidence, [self.parts(self.lines, sort) for sort in _SORTS])
+        """Return the lines of both tables, with intervals that hold for all lines at once."""
+        return self.with_intervals(self.lines, confidence, [self.share_in_costs(self.lines, sort) for sort in _COLUMNS])
 
     @cached_property
     def lines(self) -> list[Change]:
-        """The lines of both tables by name, without intervals."""
+        """The lines of both tables, sorted by name and object, without intervals."""
         scale = self.scale
         return [
             Change(*old.key, old.self, round(new.self * scale), old.total, round(new.total * scale))
             for old, new in self._pairs
         ]
 
-    def parts(self, rows: Iterable[Change], sort: str) -> float:
+    def share_in_costs(self, rows: Iterable[Change], sort: str) -> float:
         """Return the share of some lines in the costs of both recordings together; 1 for all lines.
 
         The error that a confidence allows is divided among the intervals in proportion to these shares (a weighted
         Bonferroni correction), so that small lines do not widen the intervals of large ones. A line's weight is the sum
         of its costs in both recordings, because that sum is independent of the line's change.
         """
-        return sum(sum(row.sides(sort)) for row in rows) / self._both
+        return sum(sum(row.before_and_after(sort)) for row in rows) / self._cost_of_both
 
-    def judged(self, rows: Iterable[Change], confidence: float, among: Sequence[float]) -> list[Change]:
+    def with_intervals(self, rows: Iterable[Change], confidence: float, tested_share: Sequence[float]) -> list[Change]:
         """Return these lines with intervals that hold simultaneously for all lines that are tested.
 
-        ``among``: the share of the tested lines in the self costs, and in the total costs, as `parts` computes them.
+        ``tested_share``: the share of all tested lines in the self costs, then their share in the total costs, as
+        `share_in_costs` returns them.
         """
         by_key, result = {row.key: row for row in rows}, []
         for old, new in self._pairs:
             if (row := by_key.get(old.key)) is None:
                 continue
             errors = self.hosts.errors.get(row.key, (0.0, 0.0)) if self.hosts else (0.0, 0.0)
-            for sort, error, tested in zip(_SORTS, errors, among, strict=True):
-                comparisons = tested / max(sum(row.sides(sort)) / self._both, _LEAST)
+            for sort, host_error, tested in zip(_COLUMNS, errors, tested_share, strict=True):
+                # as many comparisons as if all tested lines had this line's weight
+                comparisons = tested / max(sum(row.before_and_after(sort)) / self._cost_of_both, _MIN_SHARE)
                 deviations, host_deviations = self._deviations(confidence, comparisons)
                 limits = self._interval(old.of(sort), new.of(sort), deviations)
-                row = row.with_interval(sort, _widened(limits, row.change(sort), host_deviations * error))
+                row = row.with_interval(sort, _widened(limits, row.change(sort), host_deviations * host_error))
             result.append(row)
         return result
 
-    def together(self, keys: set[Key], sort: str) -> tuple[int, int, Interval]:
+    def joint_cost(self, keys: set[Key], sort: str) -> tuple[int, int, Interval]:
         """Return the joint cost of some lines before and after, and the interval of its change."""
+        # sums of costs, and of squared weights
         pairs = [pair for pair in self._pairs if pair[0].key in keys]
         before, after = (
             (sum(cost for cost, _ in side), sum(squares for _, squares in side))
             for side in zip(*((old.of(sort), new.of(sort)) for old, new in pairs), strict=True)
         )
-        return before[0], round(after[0] * self.scale), self._interval(before, after, quantile(_TOGETHER))
+        return before[0], round(after[0] * self.scale), self._interval(before, after, quantile(_JOINT_CONFIDENCE))
 
     def mismatch(self) -> str:
         """Return a sentence if hardly any cost is in functions of both recordings; else "".
@@ -160,13 +163,13 @@ class Comparison(Frozen, dict=True):
         sums, rows = (self.before.cost, self.after.cost * self.scale), self.lines
         if not all(sums) or not rows:
             return ""
-        vanished = [row.name for row in rows if not row.total_after and row.self_before >= _COMMON * sums[0]]
-        common = [0, 0]
+        vanished = [row.name for row in rows if not row.total_after and row.self_before >= _MIN_COMMON_SHARE * sums[0]]
+        common = [0, 0]  # self cost, before and after, of functions that both recordings contain
         for row in rows:
-            appeared = not row.total_before and row.self_after >= _COMMON * sums[1]
+            appeared = not row.total_before and row.self_after >= _MIN_COMMON_SHARE * sums[1]
             if (row.total_before and row.total_after) or (appeared and close_names(row.name, vanished, 1)):
-                common = [cost + side for cost, side in zip(common, row.sides("self"), strict=True)]
-        is_little = all(cost < _COMMON * total for cost, total in zip(common, sums, strict=True))
+                common = [cost + side for cost, side in zip(common, row.before_and_after("self"), strict=True)]
+        is_little = all(cost < _MIN_COMMON_SHARE * total for cost, total in zip(common, sums, strict=True))
         return "hardly any of the cost is in functions of both" if is_little else ""
 
     def total_change(self, confidence: float, comparisons: float = 1) -> Change:
@@ -178,9 +181,10 @@ class Comparison(Frozen, dict=True):
         return Change("the total", "", before, after, before, after, limits, limits)
 
     def _deviations(self, confidence: float, comparisons: float) -> tuple[float, float]:
-        """Return half the width of an interval, in standard errors of samples, and in standard errors of hosts.
+        """Return half the width of an interval: in standard errors of samples, then in standard errors of hosts.
 
-        The second is from Student's t, so it grows as the number of hosts falls; without hosts it is 0.
+        The second number is from Student's t distribution: the fewer the hosts, the larger it is. Without hosts it is
+        0. It is computed for a power of two of comparisons, so that few values of t are needed.
         """
         return quantile(confidence, comparisons), (
             student(confidence, 2 ** math.ceil(math.log2(max(comparisons, 1))), self.hosts.freedom)
@@ -189,13 +193,16 @@ class Comparison(Frozen, dict=True):
         )
 
     @cached_property
-    def _both(self) -> float:
+    def _cost_of_both(self) -> float:
         """The sum of both totals; at least 1."""
         return max(self.before.cost + self.after.cost * self.scale, 1)
 
     @cached_property
     def _sums(self) -> tuple[Measured, Measured]:
-        """The sums of all samples before and after, as recorded; an empty side has the other's typical weight."""
+        """The sums of all samples before and after, as recorded.
+
+        If a side has no samples, the typical weight of its samples is taken from the other side.
+        """
         typical = [table.squares / table.cost if table.cost else 0.0 for table in (self.before, self.after)]
         old_typical, new_typical = typical[0] or typical[1], typical[1] or typical[0]
         return (
@@ -222,7 +229,7 @@ class Comparison(Frozen, dict=True):
 
 
 def _widened(limits: Interval, change: int, host_error: float) -> Interval:
-    """Return an interval that extends at least ``host_error``, the error between hosts, to each side of the change."""
+    """Widen an interval, so that it extends at least ``host_error`` (the error between hosts) from ``change``."""
     return min(limits[0], change - host_error), max(limits[1], change + host_error)
 
 
@@ -230,7 +237,7 @@ def difference(before: Profile, after: Profile) -> Profile:
     """Return ``after`` minus ``before``: samples of ``before`` are negative and marked as pprof's base."""
     samples = before.samples
     negative = replace(samples, value=-samples.value, count=-samples.count)
-    merged = merge_profiles([replace(before, samples=negative), after], [_BASE, {}])
+    merged = merge_profiles([replace(before, samples=negative), after], [_BASE_LABEL, {}])
     return replace(merged, meta=replace(merged.meta, duration_ns=after.meta.duration_ns))
 
 

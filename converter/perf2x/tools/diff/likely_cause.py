@@ -1,6 +1,6 @@
 """Finds the likely cause of growth: the function that explains most of it, and the caller that explains most of that.
 
-Functions that only grew in proportion, as on a slower machine, explain nothing.
+If all functions grew in the same proportion, as on a slower machine, none of them explains the growth.
 """
 
 import re
@@ -15,36 +15,38 @@ from perf2x.tools.diff.moved_code import CallersOf, CostColumn
 # Functions of the language's library that are compiled into the program, such as instances of templates.
 _LIBRARY = re.compile(r"<?([^:]* as )?(std|core|alloc|hashbrown|__gnu_cxx)::")
 
-# Maximum share of the total before that a function and its callees may have, because ``main`` explains nothing.
-_MOST = 0.9
+# A function whose total cost before was a larger share of all costs, such as ``main``, explains nothing.
+_MAX_SHARE = 0.9
 
 
 def likely_cause(costs: Comparison, grown: Set[Key], callers_of: CallersOf) -> str:
-    """Return ``caller → function, +growth of +growth`` for the function that explains most of the growth of ``grown``.
+    """Return a sentence on the function that explains most of the growth of the functions ``grown``.
 
-    If no function's self cost explains more than half of it, total costs are examined. Callers are the nearest ones
-    outside runtimes and libraries. Returns "" if no single function explains more than half, or if only one function
-    grew and no single caller explains its growth.
+    It reads ``likely cause: caller → function, +12 ms of +15 ms``: the growth that is explained, and the growth of all
+    of ``grown``. If no function's self cost explains more than half of it, total costs are examined. Callers are the
+    nearest ones outside runtimes and libraries. Returns "" if no single function explains more than half, or if only
+    one function grew and no single caller explains its growth.
     """
     rows = [row for row in costs.lines if row.key in grown]
     libraries = {row.key for row in costs.lines if is_runtime(*row.key) or _LIBRARY.match(row.name)}
-    own = {row.key: row.sides("self") for row in rows}
-    before, after = (sum(side) for side in zip(*own.values(), strict=True))
+    self_costs = {row.key: row.before_and_after("self") for row in rows}
+    before, after = (sum(side) for side in zip(*self_costs.values(), strict=True))
     column: CostColumn = "own"
-    found = _explaining(own, before, after) if len(rows) > 1 else [(rows[0].self, rows[0].key)]
-    if not found:
-        candidates = (row for row in rows if row.total_before <= _MOST * before and row.key not in libraries)
-        column, found = "total", _explaining({row.key: row.sides("total") for row in candidates}, before, after)
+    explaining = _explaining(self_costs, before, after) if len(rows) > 1 else [(rows[0].self, rows[0].key)]
+    if not explaining:
+        candidates = (row for row in rows if row.total_before <= _MAX_SHARE * before and row.key not in libraries)
+        total_costs = {row.key: row.before_and_after("total") for row in candidates}
+        column, explaining = "total", _explaining(total_costs, before, after)
     callers_before, callers_after = (callers_of(side, libraries, column) for side in (0, 1))
-    if column == "total":  # a caller of another candidate grew only because the callee did
-        outer = {caller for _, key in found for caller in callers_after.get(key, {}) if caller != key}
-        found = [(growth, key) for growth, key in found if key not in outer]
-    if len(found) != 1:
+    if column == "total":  # if one of these functions calls another one, it grew only because the other one did
+        callers_of_others = {caller for _, key in explaining for caller in callers_after.get(key, {}) if caller != key}
+        explaining = [(growth, key) for growth, key in explaining if key not in callers_of_others]
+    if len(explaining) != 1:
         return ""
-    ((growth, function),) = found
+    ((growth, function),) = explaining
     old, new = callers_before.get(function, {}), callers_after.get(function, {})
     calls = {caller: (old.get(caller, 0), round(new.get(caller, 0) * costs.scale)) for caller in {**old, **new}}
-    callers = _explaining(calls, *own[function]) if column == "own" else []
+    callers = _explaining(calls, *self_costs[function]) if column == "own" else []
     if len(callers) != 1:
         if len(rows) == 1:
             return ""
@@ -55,11 +57,12 @@ def likely_cause(costs: Comparison, grown: Set[Key], callers_of: CallersOf) -> s
 
 
 def _explaining(parts: Mapping[Key, tuple[int, int]], before: int, after: int) -> list[tuple[int, Key]]:
-    """Return growth and key of each part that explains more than half of the growth, apart from proportional growth.
+    """Return (growth, key) of each part that explains more than half of the growth from ``before`` to ``after``.
 
-    In proportion, a part with the cost ``old`` would grow by ``growth * old / before``. What it grew beyond that must
-    be more than half of ``growth * (before - old) / before``, the proportional growth of everything else. A part that
-    grew by more than 1.5 times the total does not explain it either, because others must then have shrunk.
+    ``parts``: cost before and after of each part. If everything grew in proportion, a part with the cost ``old`` would
+    grow by ``growth * old / before``, and everything else by ``growth * (before - old) / before``. A part explains the
+    growth if it grew beyond its proportion by more than half of what everything else should have grown. But if it grew
+    by 1.5 times the whole or more, other parts must have shrunk, so it does not explain the growth either.
     """
     growth, before, found = after - before, max(before, 1), []
     for key, (old, new) in parts.items():

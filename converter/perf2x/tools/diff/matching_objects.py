@@ -15,31 +15,32 @@ from perf2x.model.recording import event_name
 from perf2x.model.totals.totals import totals
 
 
-def renamed(before: Profile, after: Profile) -> tuple[Profile, list[str]]:
-    """Return ``after`` with events named as their counterparts in ``before``, and notes on differences.
+def with_matching_events(before: Profile, after: Profile) -> tuple[Profile, list[str]]:
+    """Return ``after`` with events named as their counterparts in ``before``, and notes on differences between these.
 
-    Names are compared without PMU prefix and modifiers. The most similar names are paired first: equal ones, then those
-    of events that count in the same modes (user, kernel …), then those of the same PMU. Among equally similar pairs,
-    that of the default event of ``before`` comes first, then those with most samples.
+    Names are compared without PMU prefix and modifiers. Each event is paired once, the most similar pairs first: events
+    of equal names, then those that count in the same modes (user, kernel …), then those of the same PMU. Of equally
+    similar pairs, that with the default event of ``before`` comes first, then those with most samples.
     """
-    pairs, used = dict[int, int](), set[int]()
+    pairs, paired_rows = dict[int, int](), set[int]()
     for _, old, new in sorted(_candidates(before, after)):
-        if old not in pairs and new not in used:
+        if old not in pairs and new not in paired_rows:
             pairs[old] = new
-            used.add(new)
+            paired_rows.add(new)
     events = list(after.events)
     for old, new in pairs.items():
         events[new] = replace(events[new], name=before.events[old].name)
-    notes = list(_notes(before, after, pairs)) if before.events else []
+    notes = list(_notes_on_default_event(before, after, pairs)) if before.events else []
     return replace(after, events=tuple(events)), notes
 
 
 def _candidates(
     before: Profile, after: Profile
 ) -> Iterator[tuple[tuple[bool, bool, bool, bool, bool, int, int], int, int]]:
-    """Yield (sort key, row before, row after) of all pairs of events that may be the same, in any order.
+    """Yield (sort key, row before, row after) for each pair of events that may be the same, in any order.
 
-    The most similar pair has the smallest sort key.
+    The sort key of the most similar pair is the smallest: its entries are differences (True: differs), then the order
+    among equally similar pairs.
     """
     olds, news = ([event_name(event.name) for event in profile.events] for profile in (before, after))
     old_samples, new_samples = _samples_by_event(before), _samples_by_event(after)
@@ -63,10 +64,10 @@ def _samples_by_event(profile: Profile) -> list[int]:
     return count
 
 
-def _notes(before: Profile, after: Profile, pairs: dict[int, int]) -> Iterator[str]:
-    """Yield notes on the default event: that another event could be meant, and that its modes differ.
+def _notes_on_default_event(before: Profile, after: Profile, pairs: dict[int, int]) -> Iterator[str]:
+    """Yield notes on the default event of ``before``: that another event could be meant, and that modes differ.
 
-    ``pairs`` has the row after of each event's row before.
+    ``pairs``: rows of events in ``after``, by their counterparts' rows in ``before``.
     """
     old_row = before.default_event
     if old_row not in pairs:
@@ -87,13 +88,13 @@ def _notes(before: Profile, after: Profile, pairs: dict[int, int]) -> Iterator[s
 
 
 # The kernel truncates the names of threads to this many bytes.
-_COMM = 15
+_COMM_BYTES = 15
 # Objects with dissimilar names are paired only if at least this share of each one's cost is in functions of both.
-_ALIKE = 0.5
+_MIN_COMMON_SHARE = 0.5
 # Objects with dissimilar names must also share this many functions, because any two programs have a ``main``.
-_FEWEST = 3
+_MIN_COMMON_FUNCTIONS = 3
 # Maximum number of objects of each side to compare, because all pairs are compared.
-_MOST = 300
+_MAX_OBJECTS = 300
 
 
 def match_objects(before: Profile, after: Profile, typed: dict[str, str]) -> tuple[Profile, list[tuple[str, str]]]:
@@ -102,11 +103,12 @@ def match_objects(before: Profile, after: Profile, typed: dict[str, str]) -> tup
     Only objects whose base names the other recording lacks are paired, the most similar ones first. Two objects match
 
     - if their names differ only in the version, and they have a function in common, or neither has named functions;
-    - or, whatever their names, if at least `_FEWEST` functions in common make up at least `_ALIKE` of the cost of each.
+    - or, whatever their names, if they have at least `_MIN_COMMON_FUNCTIONS` functions in common, which make up at
+      least `_MIN_COMMON_SHARE` of the cost of each object.
 
-    ``typed`` (new name to old name) are the user's pairs; their objects are not paired with any other, so that
-    ``{"libb.so": "libb.so"}`` excludes an object. Threads named after a program are renamed with it. Raises OptionError
-    for a name that no object has.
+    ``typed`` (new name to old name) are the user's pairs. Their objects are not paired with any others, so that
+    ``{"libb.so": "libb.so"}`` excludes an object from the matching. Threads named after a program are renamed with it.
+    Raises OptionError for a name that no object has.
     """
     olds, news = (_objects(profile) for profile in (before, after))
     for side, existing, names in (("before", olds, typed.values()), ("after", news, typed)):
@@ -114,8 +116,8 @@ def match_objects(before: Profile, after: Profile, typed: dict[str, str]) -> tup
             if name not in (olds | news if typed.get(name) == name else existing):
                 raise OptionError(no_such("object", name, sorted(existing), f"the recording {side} has"))
     unpaired = (olds - news - {*typed.values()}, news - olds - typed.keys())
-    found = dict(_similar_pairs(before, after, unpaired)) if all(unpaired) else {}
-    names = {new: old for new, old in (typed | found).items() if new != old}
+    similar = dict(_similar_pairs(before, after, unpaired)) if all(unpaired) else {}
+    names = {new: old for new, old in (typed | similar).items() if new != old}
     return _with_names(after, before, names), sorted((old, new) for new, old in names.items())
 
 
@@ -125,7 +127,10 @@ def _objects(profile: Profile) -> set[str]:
 
 
 def _similar_pairs(before: Profile, after: Profile, unpaired: tuple[set[str], set[str]]) -> Iterator[tuple[str, str]]:
-    """Yield pairs (new name, old name) of ``unpaired`` objects (before, after), with each name at most once."""
+    """Yield pairs (new name, old name) of objects that match; each name occurs at most once.
+
+    ``unpaired``: the names to pair, in ``before`` and in ``after``.
+    """
     costs = [_costs(profile, names) for profile, names in zip((before, after), unpaired, strict=True)]
     # same stem first, then the largest share in common
     candidates = sorted(
@@ -134,31 +139,35 @@ def _similar_pairs(before: Profile, after: Profile, unpaired: tuple[set[str], se
         for new, new_costs in costs[1].items()
         for same_stem, share in [(_stem(old) == _stem(new), _share_in_common(old_costs, new_costs))]
         if (same_stem and (share or not (old_costs or new_costs)))
-        or (share >= _ALIKE and len(old_costs.keys() & new_costs.keys()) >= _FEWEST)
+        or (share >= _MIN_COMMON_SHARE and len(old_costs.keys() & new_costs.keys()) >= _MIN_COMMON_FUNCTIONS)
     )
-    used: set[tuple[int, str]] = set()
+    paired: set[tuple[int, str]] = set()
     for _, _, old, new in candidates:
-        if not used & {(0, old), (1, new)}:
-            used |= {(0, old), (1, new)}
+        if not paired & {(0, old), (1, new)}:
+            paired |= {(0, old), (1, new)}
             yield new, old
 
 
 def _costs(profile: Profile, objects: set[str]) -> dict[str, dict[str, int]]:
-    """Return, for the `_MOST` costliest of ``objects``, the self cost of each named function.
+    """Return the self cost of each named function of ``objects``, by object and function.
 
-    A cost is at least 1; objects without samples are left out.
+    Only the `_MAX_OBJECTS` costliest objects are included, and none without samples. A cost of 0 counts as 1, so that
+    functions that only call others are compared, too.
     """
-    found: dict[str, dict[str, int]] = {}
+    costs_by_object: dict[str, dict[str, int]] = {}
     for row in totals(profile).rows:
         if row.object in objects:
-            functions = found.setdefault(row.object, {})
+            functions = costs_by_object.setdefault(row.object, {})
             if not row.name.startswith("["):
                 functions[row.name] = max(row.self, 1)
-    return dict(sorted(found.items(), key=lambda one: (-sum(one[1].values()), one[0]))[:_MOST])
+    return dict(sorted(costs_by_object.items(), key=lambda item: (-sum(item[1].values()), item[0]))[:_MAX_OBJECTS])
 
 
 def _share_in_common(old: Mapping[str, int], new: Mapping[str, int]) -> float:
-    """Return how much of each object's cost is in functions that both have: the smaller of the two shares."""
+    """Return the share of an object's cost that is in functions of both objects; the smaller of the two shares.
+
+    ``old`` and ``new``: the cost of each function in the object.
+    """
     both = old.keys() & new.keys()
     return min(sum(cost[name] for name in both) / sum(cost.values()) if both else 0.0 for cost in (old, new))
 
@@ -173,25 +182,26 @@ def _stem(name: str) -> str:
 
 
 def _with_names(after: Profile, before: Profile, names: Mapping[str, str]) -> Profile:
-    """Return ``after`` with mappings renamed by ``names`` (new to old), and with them threads named after programs."""
+    """Return ``after`` with mappings renamed by ``names`` (new to old), and likewise threads named after programs."""
     if not names:
         return after
     paths = {base_name(path): path for path in (before.strings[row] for row in before.mappings.filename.tolist())}
-    number_of = {text: number for number, text in enumerate(after.strings)}
+    string_numbers = {text: number for number, text in enumerate(after.strings)}
 
-    def renumbered(column: I32, renamed: Mapping[str, str]) -> I32:
+    def renumbered(column: I32, new_names: Mapping[str, str]) -> I32:
+        """Return a column of string numbers after renaming: ``new_names`` by the base names of strings."""
         new_number = np.arange(len(after.strings), dtype=np.int32)
         for number in unique(column).tolist():
-            if (name := renamed.get(base_name(after.strings[number]))) is not None:
-                new_number[number] = number_of.setdefault(name, len(number_of))
+            if (name := new_names.get(base_name(after.strings[number]))) is not None:
+                new_number[number] = string_numbers.setdefault(name, len(string_numbers))
         return new_number[column]
 
     files, comms = (
         {new: paths[old] for new, old in names.items()},
-        {new[:_COMM]: old[:_COMM] for new, old in names.items()},
+        {new[:_COMM_BYTES]: old[:_COMM_BYTES] for new, old in names.items()},
     )
     mappings = replace(after.mappings, filename=renumbered(after.mappings.filename, files))
     threads = replace(
         after.threads, comm=renumbered(after.threads.comm, comms), process=renumbered(after.threads.process, comms)
     )
-    return replace(after, strings=tuple(number_of), mappings=mappings, threads=threads)
+    return replace(after, strings=tuple(string_numbers), mappings=mappings, threads=threads)

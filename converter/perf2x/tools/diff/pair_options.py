@@ -29,6 +29,7 @@ def read_object_names(setting: str, texts: Sequence[str]) -> tuple[tuple[str, st
 
 
 def _read_work(setting: str, text: str) -> Work:
+    """Parse ``1000,1200``."""
     try:
         before, after = map(float, text.split(","))
     except ValueError:
@@ -76,14 +77,19 @@ class PairOptions(Frozen):
 
     def __post_init__(self) -> None:
         """Reject more than one way to compare, and work that is not positive."""
-        first, second, *_ = [*(name for name in ("normalize", "per", "per_value") if getattr(self, name)), "", ""]
-        if second:
-            raise SettingError("", first, " and ", second, " are two ways to compare; choose one")
+        # the first two ways to compare that are set; "" for each that is missing
+        first_way, second_way, *_ = [
+            *(name for name in ("normalize", "per", "per_value") if getattr(self, name)),
+            "",
+            "",
+        ]
+        if second_way:
+            raise SettingError("", first_way, " and ", second_way, " are two ways to compare; choose one")
         if self.per and not all(0 < units < inf for units in self.per):
             raise _no_work("per", ",".join(f"{units:.15g}" for units in self.per))
 
     def to_load(self, options: LoadOptions) -> LoadOptions:
-        """Return options that also keep the event that counts the work."""
+        """Return options that also read the event that counts the work (``per_value``)."""
         if self.per_value and options.value:
             replaces = f" {options.value} replaces; give "
             raise SettingError("", "per_value", " adds up periods, which ", "value", replaces, "per", " the counts")

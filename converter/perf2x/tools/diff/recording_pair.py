@@ -18,19 +18,22 @@ from perf2x.model.totals.host_noise import host_spread, split_hosts
 from perf2x.model.totals.totals import Key, totals
 from perf2x.tools.diff.changed_rows import ColumnChange, DiffTable, RowSelection
 from perf2x.tools.diff.changes import Change, Comparison, scaled
-from perf2x.tools.diff.matching_objects import match_objects, renamed
+from perf2x.tools.diff.matching_objects import match_objects, with_matching_events
 from perf2x.tools.diff.moved_code import CostColumn
 from perf2x.tools.diff.pair_options import PairOptions, Work
 from perf2x.tools.tables.report_tables import call_tree
 
-# The name of perf's output on its command line.
-_OUTPUT = re.compile(r" (-o|--output) ?\S+")
+# The option that names perf's output; command lines are compared without it.
+_OUTPUT_OPTION = re.compile(r" (-o|--output) ?\S+")
 # Maximum number of renamed objects to list in a sentence.
-_NAMED = 8
+_MAX_NAMES = 8
 
 
 class RecordingPair:
-    """Two recordings with matched events and objects, compared by one kind of value."""
+    """Two recordings, compared by one kind of value.
+
+    Events and objects of the later recording are named as in the earlier one.
+    """
 
     def __init__(
         self,
@@ -38,10 +41,10 @@ class RecordingPair:
         before: Loaded,
         after: Loaded,
         value: str,
-        how: PairOptions,
+        pair_options: PairOptions,
     ) -> None:
-        profile, renamed_events = renamed(before.profile, after.profile)
-        profile, self.renamed_objects = match_objects(before.profile, profile, dict(how.map))
+        profile, renamed_events = with_matching_events(before.profile, after.profile)
+        profile, self.renamed_objects = match_objects(before.profile, profile, dict(pair_options.map))
         """Names before and after of objects that are treated as one."""
         self.sources = sources
         merged, hosts = zip(*map(split_hosts, (before.profile, profile)), strict=True)
@@ -52,39 +55,43 @@ class RecordingPair:
         """Sentences on events or objects that are compared under different names."""
         self.value = value
         """period or samples."""
-        self.normalize = how.normalize
-        self.work = how.per
+        self.normalize = pair_options.normalize
+        self.work = pair_options.per
         """The units of work; None: costs are compared as recorded, or as shares."""
         self.periods: RecordingPair | None = None
         """The same recordings compared by period, if values are latencies."""
         self.compared = cache(self._compare)
-        """Returns the comparison by ``function``, ``object``, ``thread``, or ``share`` (functions by their shares);
-        each is made once.
+        """Return the comparison by ``function``, ``object``, ``thread``, or ``share`` (functions by their shares).
+
+        Each comparison is made once.
         """
 
     def callers(self, side: int, skipped: Set[Key], column: CostColumn) -> dict[Key, dict[Key, int]]:
-        """Return each function's cost by caller; functions in ``skipped`` are passed over to their callers.
+        """Return the cost of each function by its caller: {function: {caller: cost}}.
+
+        A caller in ``skipped`` is replaced by the nearest one further out that is not, and so is the function itself as
+        its own caller (recursion). The caller of outermost functions is ("", "").
 
         ``side`` is 0 for the earlier recording, 1 for the later one. ``column`` selects total costs (``total``) or self
         costs (``own``). For self costs the result is empty if the recording lacks callers of sampled functions (the
         advice ``missing_callers``).
         """
         profile = (self.before, self.after)[side].profile
-        if column == "own" and any(one.about == "missing_callers" for one in profile.meta.advice):
+        if column == "own" and any(advice.about == "missing_callers" for advice in profile.meta.advice):
             return {}
         event = find_event(profile, self.compared("function").before.event)
         calls = call_tree(replace(profile, default_event=event), self.value)
         names, key = [*calls.names, ("", "")], calls.tree.key  # the last name is that of key −1
         is_skipped = np.array([name in skipped for name in names], np.bool_)
         caller = np.maximum(calls.tree.parent, 0)
-        # replace callers that are skipped, or the function itself (recursion), by their callers
+        # Go outwards, one call at a time, from callers that are skipped or that are the function itself.
         while len(rows := flatnonzero((key >= 0) & (is_skipped[key[caller]] | (key[caller] == key)))):
             caller[rows] = caller[caller[rows]]
-        found: dict[Key, dict[Key, int]] = {}
-        (function, calling), (cost,) = sum_rows([key, key[caller]], [getattr(calls, column)])
-        for name, caller_name, value in zip(function.tolist(), calling.tolist(), cost.tolist(), strict=True):
-            found.setdefault(names[name], {})[names[caller_name]] = value
-        return found
+        cost_by_caller: dict[Key, dict[Key, int]] = {}
+        (function, caller), (cost,) = sum_rows([key, key[caller]], [getattr(calls, column)])
+        for name, caller_name, value in zip(function.tolist(), caller.tolist(), cost.tolist(), strict=True):
+            cost_by_caller.setdefault(names[name], {})[names[caller_name]] = value
+        return cost_by_caller
 
     @property
     def factor(self) -> float:
@@ -106,7 +113,7 @@ class RecordingPair:
         )
 
     def left_out(self, other_columns: Iterable[ColumnChange]) -> Iterator[str]:
-        """Yield a sentence that lists the sampled events shown neither by the comparison nor by a column."""
+        """Yield a sentence that lists those sampled events that neither the comparison nor a column shows."""
         profile = self.before.profile
         shown = {event.name for event in profile.events[profile.default_event :][:1]}
         shown |= {part.event for column in other_columns for part in column.before.tables}
@@ -129,6 +136,7 @@ class RecordingPair:
             yield ColumnChange(old, new, costs.scale)
 
     def _compare(self, by: str) -> Comparison:
+        """Return the comparison by one kind of rows; `compared` keeps it."""
         kind = "function" if by == "share" else by
         before = totals(self.before.profile, None, kind, self.value)
         try:
@@ -137,7 +145,9 @@ class RecordingPair:
             text = f"{self.sources[1]}: {error}; "
             raise SettingError(text, "events", " NAME selects one that both have") from None
         normalize = self.normalize or by == "share"
-        commands = [_OUTPUT.sub("", " ".join(one.profile.meta.command_line)) for one in (self.before, self.after)]
+        commands = [
+            _OUTPUT_OPTION.sub("", " ".join(loaded.profile.meta.command_line)) for loaded in (self.before, self.after)
+        ]
         is_same = commands[0] == commands[1] != ""
         comparison = Comparison(before, after, normalize, 1.0 if normalize else self.factor, is_same)
         old, new = self._hosts
@@ -148,50 +158,57 @@ class RecordingPair:
 
 
 def _object_notes(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield a sentence about renamed objects, if there are any; ``pairs``: names before and after."""
     if pairs:
-        named = first_of([f"{new} as the renamed {old}" for old, new in pairs], _NAMED)
+        named = first_of([f"{new} as the renamed {old}" for old, new in pairs], _MAX_NAMES)
         yield f"treating {named}; use --map OLD=NEW to override"
 
 
 def load_pair(
-    sources: tuple[str, str], options: LoadOptions, value: str, how: PairOptions, progress: "Progress | None"
+    sources: tuple[str, str], options: LoadOptions, value: str, pair_options: PairOptions, progress: "Progress | None"
 ) -> RecordingPair:
     """Load both recordings with the same options, which must request latencies if ``value`` is ``latency``."""
     from perf2x.kernel.load import load
 
-    needed = how.to_load(replace(options, keep=options.keep | {"host"}))
+    needed = pair_options.to_load(replace(options, keep=options.keep | {"host"}))
     before, after = (load(source, needed, progress) for source in sources)
-    return pair_of(sources, (before, after), value, how, () if options.keep_other_events else options.events)
+    return pair_of(sources, (before, after), value, pair_options, () if options.keep_other_events else options.events)
 
 
 def pair_of(
-    sources: tuple[str, str], pair: tuple[Loaded, Loaded], value: str, how: PairOptions, events: tuple[str, ...] = ()
+    sources: tuple[str, str],
+    pair: tuple[Loaded, Loaded],
+    value: str,
+    pair_options: PairOptions,
+    events: tuple[str, ...] = (),
 ) -> RecordingPair:
     """Pair recordings that were read with the same options.
 
-    ``events``: the events to compare, if another one was read only to count work; empty: all.
+    ``events``: the events to compare, if an additional one was read only to count work; empty: all.
     """
     counts = [len(loaded.sources) for loaded in pair]
-    if counts[0] != counts[1] and how == PairOptions(map=how.map):
-        # parts of datasets have any number of recordings, so compare shares
-        how = replace(how, normalize=True)
-    if how.per_value:
-        how = replace(how, per=_count_work(sources, pair, how.per_value), per_value="")
-        before, after = (replace(one, profile=_with_events(one.profile, events)) for one in pair) if events else pair
+    if counts[0] != counts[1] and pair_options == PairOptions(map=pair_options.map):
+        # Parts of datasets may have different numbers of recordings. Then only shares can be compared.
+        pair_options = replace(pair_options, normalize=True)
+    if pair_options.per_value:
+        pair_options = replace(pair_options, per=_count_work(sources, pair, pair_options.per_value), per_value="")
+        before, after = (
+            (replace(loaded, profile=_with_events(loaded.profile, events)) for loaded in pair) if events else pair
+        )
     else:
         before, after = pair
     if value != "latency":
-        return RecordingPair(sources, before, after, value, how)
+        return RecordingPair(sources, before, after, value, pair_options)
     from perf2x.features.latency.divide_values import latency_as_value
 
     latencies = [replace(loaded, profile=latency_as_value(loaded.profile)) for loaded in (before, after)]
-    by_latency = RecordingPair(sources, latencies[0], latencies[1], "period", how)
-    by_latency.periods = RecordingPair(sources, before, after, "period", how)
+    by_latency = RecordingPair(sources, latencies[0], latencies[1], "period", pair_options)
+    by_latency.periods = RecordingPair(sources, before, after, "period", pair_options)
     return by_latency
 
 
 def _count_work(sources: tuple[str, str], pair: tuple[Loaded, Loaded], event: str) -> Work:
-    """Return how often the event occurred in each recording. Raises SettingError if it has no samples."""
+    """Return the sum of the event's periods in each recording. Raises SettingError if it has no samples."""
     work = []
     for source, loaded in zip(sources, pair, strict=True):
         try:
@@ -207,7 +224,7 @@ def _count_work(sources: tuple[str, str], pair: tuple[Loaded, Loaded], event: st
 
 
 def _with_events(profile: Profile, events: tuple[str, ...]) -> Profile:
-    """Return a profile with only these events, without the one that was read to count work."""
+    """Return a profile with these events only, that is, without the event that was read to count work."""
     from perf2x.model.filters.profile_filters import keep_events
 
     return keep_events(profile, events)

@@ -10,11 +10,12 @@ from perf2x.model.setting import Setting
 
 
 def _read_types(_: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Convert "perf_record_mmap2" or "mmap2", in any case, to "MMAP2"."""
     return tuple(name.upper().removeprefix("PERF_RECORD_") for name in names)
 
 
 def _read_times(setting: str, text: str) -> Mapping[str, int | None]:
-    """Parse ``1.5,2`` to nanoseconds; either side may be empty."""
+    """Parse ``1.5,2``, seconds either of which may be empty, to the fields ``start_ns`` and ``stop_ns``."""
     start, comma, stop = text.partition(",")
     if not comma:
         raise SettingError("", setting, f" {text}: expected START,STOP, either of which may be empty")
@@ -22,6 +23,7 @@ def _read_times(setting: str, text: str) -> Mapping[str, int | None]:
 
 
 def _read_seconds(setting: str, text: str) -> int | None:
+    """Parse seconds to nanoseconds; None for an empty text."""
     if not text.strip():
         return None
     parsed = parse_seconds(text.strip())

@@ -1,4 +1,4 @@
-"""Prints the record stream, record by record in file order, in constant memory.
+"""Prints a recording as text, record by record in file order, in constant memory.
 
 Samples and deferred callchains look as in ``perf script -D``; other records are printed as names and values of their
 fields. All output comes from the record itself: names of threads and objects are not looked up.
@@ -30,7 +30,7 @@ from perf2x.reader.records.sample_decoder import decode_samples, sample_layout
 from perf2x.reader.session_builder import SessionBuilder
 from perf2x.tools.dump.dump_options import DumpOptions
 from perf2x.tools.dump.dump_samples import chain_lines, sample_lines
-from perf2x.tools.dump.record_fields import decoded_fields, event_line, fields_text, struct_fields, with_words
+from perf2x.tools.dump.record_fields import decoded_fields, event_line, fields_text, struct_fields, with_value_names
 
 _RECORD_TYPES = {name: kind for kind, name in RECORD_NAMES.items()}
 _RAW_WIDTH = 16
@@ -42,23 +42,27 @@ class DumpTotals(Struct):
     samples: int = 0
     """Number of sample records, whether shown or damaged."""
     to_the_end: bool = False
-    """Whether the dump reached the end of the recording, not only the limit of the options."""
+    """Whether the dump reached the end of the recording; False if it stopped earlier, at the options' limit."""
 
 
 class _RecordText(Struct):
-    """The text of one record: the rest of its first line, and the lines below it."""
+    """The text of one record."""
 
     text: str
+    """The first line, from after the record's type ("PERF_RECORD_MMAP2")."""
     time: int = 0
     cpu: int = 0
-    more: list[str] = field(default_factory=list)
-    """Lines below the first one, if the dump is verbose."""
+    more_lines: list[str] = field(default_factory=list)
+    """Lines below the first one, shown only if the dump is verbose."""
     brief: str = ""
-    """The end of the first line, after ``text``, if the dump is not verbose."""
+    """What follows ``text`` in the first line, shown only if the dump is not verbose."""
 
 
 def dump_lines(path: str, options: DumpOptions, diagnostics: Diagnostics, totals: DumpTotals) -> Iterator[str]:
-    """Yield lines without line ends; ``path`` is as for ``open_recording``. Raises OptionError for an unknown type."""
+    """Yield the lines of the dump, without line ends. Raises OptionError for an unknown record type.
+
+    ``path``: a recording's file or directory, or ``-`` for standard input. ``totals`` is updated while lines are read.
+    """
     unknown = sorted({*options.types} - _RECORD_TYPES.keys())
     if unknown:
         suggestion = did_you_mean(unknown[0], _RECORD_TYPES) or ";"
@@ -84,9 +88,9 @@ def _walk_blocks(walk: FirstWalk, totals: DumpTotals) -> Iterator[Block]:
 
 
 def _block_lines(block: Block, session: SessionBuilder, options: DumpOptions, origin: int) -> Iterator[Iterable[str]]:
-    """Yield the lines of each selected record of a block; ``origin`` is the file offset of position 0."""
+    """Yield, for each selected record of a block, its lines; ``origin`` is the file offset of position 0."""
     is_chosen = _has_chosen_type(block, options)
-    texts = _record_texts(block, session, is_chosen, options.branch_filter)
+    texts = _texts_of_records(block, session, is_chosen, options.branch_filter)
     combined, types = _combined_sample_type(session.events.events), block.types
     for row in flatnonzero(is_chosen).tolist():
         record = texts.get(row, _RecordText(": cut short or damaged"))
@@ -99,7 +103,7 @@ def _block_lines(block: Block, session: SessionBuilder, options: DumpOptions, or
         raw = _raw_lines(block, row) if options.raw else ()
         if options.verbose:
             header = f"... header: type: {kind}, misc: {int(block.misc[row]):#x}, size: {size}"
-            yield (*raw, first_line, header, *record.more)
+            yield (*raw, first_line, header, *record.more_lines)
         else:
             yield (*raw, first_line + record.brief)
 
@@ -113,6 +117,7 @@ def _has_chosen_type(block: Block, options: DumpOptions) -> Bools:
 
 
 def _is_in_time(record: _RecordText, options: DumpOptions) -> bool:
+    """Return whether a record is in the selected time range; records without a time are in none."""
     if options.start_ns is None and options.stop_ns is None:
         return True
     after = options.start_ns is None or record.time >= options.start_ns
@@ -133,12 +138,13 @@ def _cpu_and_time(record: _RecordText, combined: int) -> str:
     return cpu + (f"{record.time} " if combined & SampleType.TIME else "")
 
 
-def _record_texts(
+def _texts_of_records(
     block: Block, session: SessionBuilder, is_chosen: Bools, branch_filter: tuple[str, ...]
 ) -> dict[int, _RecordText]:
-    """Return the text of each selected record, by row; damaged records are left out.
+    """Return the text of each selected record, by its row in the block; damaged records are left out.
 
-    First, all records of the block that describe the session are applied to it, selected or not.
+    Before that, the session learns of all records of the block that describe it, such as events and features, whether
+    they are selected or not.
     """
     texts: dict[int, _RecordText] = {}
     types = block.types
@@ -146,18 +152,21 @@ def _record_texts(
     for kind in unique(types[is_chosen]).tolist():
         rows = flatnonzero((types == kind) & is_chosen)
         if kind == RecordType.SAMPLE:
-            texts |= _sample_texts(block, session, rows, branch_filter)
+            texts |= _texts_of_samples(block, session, rows, branch_filter)
         else:
             for event_row, of_event in rows_by(session.events.owners_of_others(block.only(rows))):
                 event = session.events.event(event_row) if kind < UserRecordType.HEADER_ATTR else None
-                texts |= _other_texts(block, session, rows[of_event], kind, event)
+                texts |= _texts_of_other_records(block, session, rows[of_event], kind, event)
     return texts
 
 
-def _other_texts(
+def _texts_of_other_records(
     block: Block, session: SessionBuilder, rows: I64, kind: int, event: Event | None
 ) -> dict[int, _RecordText]:
-    """Return the text of complete records of one type, by row; ``event`` describes their sample_id trailer."""
+    """Return the text of records of one type, by row; damaged records are left out.
+
+    ``event`` says which fields the records' sample_id trailer has; None: they have no trailer.
+    """
     part, length = block.only(rows), trailer_length(event) if event else 0
     trailer_fields = event.sample_type if event and length else 0
     cursor = FieldCursor(part, length)
@@ -173,7 +182,7 @@ def _other_texts(
                 fields |= struct_fields(kind, SectionReader(block.payload(row), session.order))
             except (SectionError, struct.error):
                 continue
-        shown = _RecordText(f" {fields_text(with_words(kind, fields))}".rstrip(" "), time, cpu)
+        shown = _RecordText(f" {fields_text(with_value_names(kind, fields))}".rstrip(" "), time, cpu)
         if kind == RecordType.CALLCHAIN_DEFERRED:
             fields |= {"time": time} if trailer_fields & SampleType.TIME else {}
             fields |= {"cpu": cpu} if trailer_fields & SampleType.CPU else {}
@@ -183,14 +192,14 @@ def _other_texts(
 
 
 def _format_deferred_chain(shown: _RecordText, fields: dict[str, Any], misc: int, chain: list[int]) -> None:
-    """Set the text of a deferred chain as perf prints it."""
+    """Set the text of a deferred callchain's record to what perf prints."""
     thread = f"{fields.get('pid', -1)}/{fields.get('tid', -1)}"
     shown.text = f"(IP, {misc & MISC_CPUMODE_MASK:#x}): {thread}: {int(fields['cookie']):#x}"
     shown.brief = f" chain: {len(chain)}"
-    shown.more = [f"... fields: {fields_text(fields)}", *chain_lines(chain)]
+    shown.more_lines = [f"... fields: {fields_text(fields)}", *chain_lines(chain)]
 
 
-def _sample_texts(
+def _texts_of_samples(
     block: Block, session: SessionBuilder, rows: I64, branch_filter: tuple[str, ...]
 ) -> dict[int, _RecordText]:
     """Return the text of samples, by row; damaged samples and those of unknown events are left out."""
@@ -208,11 +217,11 @@ def _sample_texts(
         )
         for index in flatnonzero(is_complete).tolist():
             row = int(rows_of_event[index])
-            text, *more = sample_lines(batch, index, event, session, int(misc[row]), branch_filter)
+            text, *more_lines = sample_lines(batch, index, event, session, int(misc[row]), branch_filter)
             time = 0 if batch.time is None else int(batch.time[index])
             cpu = -1 if batch.cpu is None else int(batch.cpu[index])
             brief = f" chain: {batch.chain.lengths[index]} event: {event.name}"
-            texts[row] = _RecordText(text, time, cpu, more, brief)
+            texts[row] = _RecordText(text, time, cpu, more_lines, brief)
     return texts
 
 

@@ -1,6 +1,6 @@
 """Formats samples and their callchains as dump_sample in tools/perf/util/session.c does.
 
-Fields that perf does not print there are on a line of their own, by name.
+Fields that dump_sample does not print are on a line of their own (``... fields:``), with their names.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,21 +26,25 @@ from perf2x.reader.session_builder import SessionBuilder
 from perf2x.tools.dump.record_fields import fields_text
 
 # Fields that are columns of Samples, in the order in which to print them, before those of ``Samples.extra``.
-_FIELDS = (
+_COLUMN_FIELDS = (
     (SampleType.IP, "ip"), (SampleType.TID, "pid"), (SampleType.TID, "tid"), (SampleType.TIME, "time"),
     (SampleType.ADDR, "addr"), (SampleType.CPU, "cpu"), (SampleType.PERIOD, "period"),
     (SampleType.WEIGHT | SampleType.WEIGHT_STRUCT, "weight"), (SampleType.DATA_SRC, "data_src"),
 )  # fmt: skip
-_CONTEXTS = {int(context): context.name for context in CallchainContext}
-_ABI = {0: "none", 1: "32-bit", 2: "64-bit"}
+_MARKER_NAMES = {int(context): context.name for context in CallchainContext}
+_ABI_NAMES = {0: "none", 1: "32-bit", 2: "64-bit"}
 # Bits of Branches.flags with a letter: mispredicted, predicted, abort, in a transaction.
-_FLAGS = ((0, "M"), (1, "P"), (3, "A"), (2, "T"))
+_FLAG_LETTERS = ((0, "M"), (1, "P"), (3, "A"), (2, "T"))
 
 
 def sample_lines(
     batch: Samples, row: int, event: Event, session: SessionBuilder, misc: int, branch_filter: Sequence[str]
 ) -> Iterator[str]:
-    """Yield the rest of the sample's first line, then the lines below it, with the branches that pass the filter."""
+    """Yield the rest of the sample's first line, after "PERF_RECORD_SAMPLE", then the lines below it.
+
+    ``row`` is the sample's row in the batch, ``misc`` that field of its record header. ``branch_filter`` selects the
+    branches to show; empty: all.
+    """
     addr = 0 if batch.addr is None else int(batch.addr[row])
     head = f"{batch.pid[row]}/{batch.tid[row]}: {int(batch.ip[row]):#x}"
     yield f"(IP, {misc & MISC_CPUMODE_MASK:#x}): {head} period: {batch.period[row]} addr: {f'{addr:#x}' if addr else 0}"
@@ -57,7 +61,7 @@ def sample_lines(
 
 def _fields(batch: Samples, row: int, event: Event) -> dict[str, Any]:
     """Return the fields of the sample that are single numbers, by name."""
-    names = [name for bits, name in _FIELDS if event.sample_type & bits]
+    names = [name for bits, name in _COLUMN_FIELDS if event.sample_type & bits]
     columns = {**batch.extra, **{name: getattr(batch, name) for name in Samples.__struct_fields__}}
     columns = {name: columns[name] for name in (*names, *batch.extra)}
     return {
@@ -69,7 +73,7 @@ def chain_lines(chain: list[int]) -> list[str]:
     """Format a chain as callchain__printf does: ``... FP chain: nr:3``, then the entries, with the names of markers."""
     lines = [f"... FP chain: nr:{len(chain)}"]
     for number, entry in enumerate(chain):
-        marker = f" (PERF_CONTEXT_{_CONTEXTS[entry]})" if entry in _CONTEXTS else ""
+        marker = f" (PERF_CONTEXT_{_MARKER_NAMES[entry]})" if entry in _MARKER_NAMES else ""
         lines.append(f"..... {number:2}: {entry:016x}{marker}")
     return lines
 
@@ -93,8 +97,9 @@ def _branch_lines(batch: Samples, row: int, words: Sequence[str]) -> Iterator[st
     kinds = (type_numbers(flags_of_entries), speculations(flags_of_entries), privileges(flags_of_entries))
     rows = zip(entries - begin, *(column.tolist() for column in (*columns, *kinds)), strict=True)
     for number, start, to, flags, kind, speculation, privilege in rows:
-        letters = "".join(letter if flags >> bit & 1 else " " for bit, letter in _FLAGS)
+        letters = "".join(letter if flags >> bit & 1 else " " for bit, letter in _FLAG_LETTERS)
         level = f" {PRIVILEGES[privilege].lower()}" if PRIVILEGES[privilege] else ""
+        # bits of perf_branch_entry: 4–19 are the cycles, 33 and above are reserved (perf prints these, too)
         rest = f"{flags >> 33:x} {TYPES[kind]} {SPECULATIONS[speculation]}{level}".rstrip()
         yield f"..... {number:2}: {start:016x} -> {to:016x} {flags >> 4 & 0xFFFF} cycles {letters} {rest}"
     counters = batch.extra.get("branch_counters")
@@ -115,10 +120,11 @@ def _register_lines(batch: Samples, row: int, event: Event, session: SessionBuil
 
 
 def _register_set_lines(kind: str, mask: int, abi: int, regs: list[int], arch: str) -> Iterator[str]:
-    if not abi:
+    """Yield the registers whose bits are set in ``mask``; ``regs`` has their values, in ascending order of the bits."""
+    if not abi:  # PERF_SAMPLE_REGS_ABI_NONE: there are no registers, as in a kernel thread
         return
     names = NAMES.get(arch, ())
-    yield f"... {kind} regs: mask {mask:#x} ABI {_ABI.get(abi, abi)}"
+    yield f"... {kind} regs: mask {mask:#x} ABI {_ABI_NAMES.get(abi, abi)}"
     bits = [bit for bit in range(64) if mask >> bit & 1]
     for bit, value in zip(bits, regs, strict=True):
         yield f".... {names[bit] if bit < len(names) else f'r{bit}':<5} 0x{value:016x}"

@@ -1,4 +1,6 @@
-"""Formats the fields of non-sample records, named as their decoders name them, and events as ``perf evlist -v`` does.
+"""Formats records other than samples as names and values of fields, and events as ``perf evlist -v`` does.
+
+Fields have the names that perf2x's decoders give them. Records without a decoder are read by the table _STRUCTS.
 
 Source of truth for the structs: tools/lib/perf/include/perf/event.h and include/uapi/linux/perf_event.h.
 """
@@ -24,12 +26,12 @@ from perf2x.model.recording import Event
 from perf2x.reader.header.event_attributes import parse_attr
 from perf2x.reader.header.section_reader import SectionReader, text
 
-_HEX = frozenset({"ip", "addr", "start", "length", "pgoff", "cookie", "offset", "size", "data_src", "phys_addr",
+_HEX_FIELDS = frozenset({"ip", "addr", "start", "length", "pgoff", "cookie", "offset", "size", "data_src", "phys_addr",
                   "data_page_size", "code_page_size", "transaction", "cgroup"})  # fmt: skip
 # Columns that decoders derive from the header or from other fields; they are not shown.
-_DERIVED = frozenset({"position", "file", "cpumode", "samples_only", "lifted", "_"})
+_HIDDEN_COLUMNS = frozenset({"position", "file", "cpumode", "samples_only", "lifted", "_"})
 # Values that a column has where the record lacks the field; such fields are not shown.
-_ABSENT = {"prot": -1, "flags": -1, "build_id": b""}
+_ABSENT_VALUES = {"prot": -1, "flags": -1, "build_id": b""}
 
 
 def fields_text(fields: Mapping[str, Any]) -> str:
@@ -41,7 +43,7 @@ def fields_text(fields: Mapping[str, Any]) -> str:
     shown = (
         (name.removeprefix("own_").removeprefix("owner_"), value)
         for name, value in fields.items()
-        if name not in _DERIVED and (name not in _ABSENT or value != _ABSENT[name])
+        if name not in _HIDDEN_COLUMNS and (name not in _ABSENT_VALUES or value != _ABSENT_VALUES[name])
     )
     return ", ".join(f"{name}: {_field_text(name, value)}" for name, value in dict(shown).items())
 
@@ -51,7 +53,7 @@ def _field_text(name: str, value: Any) -> str:
         return str(value)
     if isinstance(value, bytes):
         return value.hex()
-    return f"{int(value):#x}" if name in _HEX and value else str(int(value))
+    return f"{int(value):#x}" if name in _HEX_FIELDS and value else str(int(value))
 
 
 def event_line(event: Event) -> str:
@@ -84,11 +86,11 @@ def _attribute_pairs(event: Event) -> list[tuple[str, str]]:
     return pairs + ([("clockid", str(event.clockid))] if event.clockid >= 0 else [])
 
 
-def _bit_names(value: int, family: type[IntEnum]) -> str:
-    """Format bits as ``IP|TID|TIME``; bits without a name are added as a number."""
-    names = [bit.name or "" for bit in family if value & bit]
-    rest = value & ~sum(int(bit) for bit in family)
-    return "|".join([*names, *([f"{rest:#x}"] if rest else [])]) or "0"
+def _bit_names(value: int, enumeration: type[IntEnum]) -> str:
+    """Format the bits that are set as ``IP|TID|TIME``; bits that ``enumeration`` lacks are added as one number."""
+    names = [bit.name or "" for bit in enumeration if value & bit]
+    unnamed_bits = value & ~sum(int(bit) for bit in enumeration)
+    return "|".join([*names, *([f"{unnamed_bits:#x}"] if unnamed_bits else [])]) or "0"
 
 
 # Fields of record types without a decoder: name and type of each.
@@ -119,20 +121,23 @@ _STRUCTS: dict[int, str] = {
     UserRecordType.SCHEDSTAT_DOMAIN: "timestamp:Q cpu:I version:H domain:H",
 }
 # Fields whose values have names.
-_NAMES: dict[int, tuple[str, type[IntEnum]]] = {
+_NAMED_VALUES: dict[int, tuple[str, type[IntEnum]]] = {
     UserRecordType.HEADER_FEATURE: ("feature", HeaderFeature),
     UserRecordType.EVENT_UPDATE: ("type", EventUpdate),
 }
 # Columns that share a union with the build id; if there is a build id, they are not shown.
-_FILE = frozenset({"major", "minor", "inode", "inode_generation"})
+_FILE_IDENTITY = frozenset({"major", "minor", "inode", "inode_generation"})
 _NAMESPACES = ("net", "uts", "ipc", "pid", "user", "mnt", "cgroup")
 
 
 def decoded_fields(columns: Mapping[str, Any], row: int) -> dict[str, Any]:
-    """Return the fields of one row of decoded columns; links of NAMESPACES records become "net_ns" …"""
+    """Return the fields of one row of decoded columns, by name.
+
+    The links of a NAMESPACES record, pairs of device and inode, become fields of their own: "net_ns", "uts_ns" …
+    """
     fields = {name: column[row] for name, column in columns.items() if not isinstance(column, ListArray)}
     if fields.get("build_id"):
-        fields = {name: value for name, value in fields.items() if name not in _FILE}
+        fields = {name: value for name, value in fields.items() if name not in _FILE_IDENTITY}
     links = columns["links"].row(row).tolist() if "links" in columns else []
     for index, (device, inode) in enumerate(zip(links[::2], links[1::2], strict=True)):
         fields[f"{_NAMESPACES[index]}_ns" if index < len(_NAMESPACES) else f"ns_{index}"] = f"{device}/{inode:#x}"
@@ -165,10 +170,10 @@ def _entry_text(value: Any) -> str:
     return text(value) if isinstance(value, bytes) else str(value)
 
 
-def with_words(kind: int, fields: dict[str, Any]) -> dict[str, Any]:
-    """Replace numbers that the kernel or perf has names for."""
+def with_value_names(kind: int, fields: dict[str, Any]) -> dict[str, Any]:
+    """Replace numbers by the names that the kernel or perf has for them: feature 3 becomes HOSTNAME."""
     if kind == RecordType.AUX:
         fields["flags"] = _bit_names(int(fields["flags"]), AuxFlag)
-    name, family = _NAMES.get(kind, ("", HeaderFeature))
-    name_of = {int(member): member.name for member in family}
+    name, enumeration = _NAMED_VALUES.get(kind, ("", HeaderFeature))
+    name_of = {int(member): member.name for member in enumeration}
     return fields | {name: name_of[fields[name]]} if fields.get(name) in name_of else fields

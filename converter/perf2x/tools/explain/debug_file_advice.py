@@ -18,11 +18,12 @@ class Remedy(Frozen):
 
 
 def for_debug_file(lacking: str, package: str, build_id: str, found: ObjectFiles) -> Iterator[Remedy]:
-    """Yield ways to get the ``lacking`` names or lines.
+    """Yield ways to get what an object lacks; ``lacking``: ``names``, ``lines`` or ``names and lines``.
 
-    ``package``: the package with debug symbols for this machine's version, or "".
+    ``package``: the package with the object's debug symbols; "" if unknown. ``found``: the files that were found so
+    far, and where perf2x looked.
     """
-    if found.files and any(one.result in (OTHER_BUILD, OTHER_CHECKSUM) for one in found.searched):
+    if found.files and any(searched.result in (OTHER_BUILD, OTHER_CHECKSUM) for searched in found.searched):
         yield Remedy("a debug file of another build was found; point to the right one", "--debug-dir DIR")
     if package:
         yield Remedy(f"for {lacking}, install the debug symbols of exactly this version", f"apt install {package}")
@@ -32,20 +33,22 @@ def for_debug_file(lacking: str, package: str, build_id: str, found: ObjectFiles
 
 
 _DATABASE = "/var/lib/dpkg/info"
-_LISTS_AT_MOST = 20_000
+_MAX_LISTS = 20_000
 # Bytes of a package's file list; larger ones are not read.
 LARGEST_LIST = 1 << 25
 
 
 def debug_package(finder: Finder, recorded: str) -> str:
     """Return the package with debug symbols for a recorded path; "" if no installed package owns the file."""
-    owner = next(filter(None, (_owner(folder, recorded) for folder in finder.search_paths.local_paths(_DATABASE))), "")
+    owner = next(
+        filter(None, (_owning_package(folder, recorded) for folder in finder.search_paths.local_paths(_DATABASE))), ""
+    )
     if not owner or owner.endswith(("-dbg", "-dbgsym")):
         return owner
     return f"{owner}-dbg" if owner in ("libc6", "libc6-i386") else f"{owner}-dbgsym"
 
 
-def _owner(folder: Path, recorded: str) -> str:
+def _owning_package(folder: Path, recorded: str) -> str:
     """Return the package whose file list has the path, such as ``libc6``; "" if none has.
 
     The path is also tried without ``/usr``, because older packages list ``/lib`` for ``/usr/lib``.
@@ -59,9 +62,12 @@ def _owner(folder: Path, recorded: str) -> str:
 
 @lru_cache(maxsize=1)
 def _file_lists(folder: Path) -> list[tuple[Path, bytes]]:
-    """Return the file lists of all packages, cached for the next object."""
+    """Return path and contents of all packages' file lists; they are kept for the next object.
+
+    A newline is added on both sides, so that every listed path stands between newlines.
+    """
     found = []
-    for path in islice(sorted(folder.glob("*.list")), _LISTS_AT_MOST):
+    for path in islice(sorted(folder.glob("*.list")), _MAX_LISTS):
         with contextlib.suppress(OSError):
             if path.stat().st_size <= LARGEST_LIST:
                 found.append((path, b"\n" + path.read_bytes() + b"\n"))

@@ -30,7 +30,7 @@ _RELEVANT = (
     ".debug_frame", ".sframe", ".gnu_debuglink", ".gnu_debugaltlink",
 )  # fmt: skip
 # End of the name of an ELF file that was unpacked from that section.
-_MINI = ", .gnu_debugdata"
+_MINI_SUFFIX = ", .gnu_debugdata"
 # Maximum number of units whose ``.dwo`` files are searched.
 MAX_UNITS = 100
 
@@ -95,21 +95,24 @@ def _recorded_name(finder: Finder, path: Path) -> str:
 
 
 class _ExaminedObject:
-    """Answers the questions about one object from its file and the other files that belong to it."""
+    """Answers the questions about one object, from its file and the other files that belong to it.
+
+    `lines` must be called before `advice`, because it finds out whether ``.dwo`` files are missing.
+    """
 
     def __init__(self, path: str, file: ElfObject, recorded: str, finder: Finder, found: ObjectFiles) -> None:
         self._path, self._file, self._recorded, self._finder, self._found = path, file, recorded, finder, found
         self.troubles = list(found.refused)
-        distinct = {(one.build_id, one.size, one.sections): one for one in self._own_files()}
+        distinct = {(elf.build_id, elf.size, elf.sections): elf for elf in self._own_files()}
         self.files = list(distinct.values())
         self._all = ObjectFiles(self.files)
         self._is_go = has_go_table(file)
         self._lacks_dwo = False
 
     def _own_files(self) -> Iterator[ElfObject]:
-        """Yield the object's own files: itself or a copy, its debug files and its mini debug info."""
+        """Yield the object's file, the copy or debug files that were found by its name, and its mini debug info."""
         yield self._file
-        yield from (one for one in self._found.files if not one.name.endswith(_MINI))
+        yield from (elf for elf in self._found.files if not elf.name.endswith(_MINI_SUFFIX))
         try:
             mini = mini_debug_info(self._file)
         except ObjectError as error:
@@ -123,21 +126,21 @@ class _ExaminedObject:
 
     def sections(self) -> Iterator[FileSections]:
         """Yield the relevant sections of each file."""
-        for one in self.files:
-            yield FileSections(self._name(one), tuple(name for name in _RELEVANT if one.section(name) is not None))
+        for elf in self.files:
+            yield FileSections(self._name(elf), tuple(name for name in _RELEVANT if elf.section(name) is not None))
 
     def names(self) -> CheckResult:
-        """Judge whether functions have names."""
-        for one in self.files:
+        """Answer whether functions have names."""
+        for elf in self.files:
             try:
-                if function_symbols(one, ".symtab") is not None:
-                    return CheckResult(True, f".symtab in {self._name(one)}")
+                if function_symbols(elf, ".symtab") is not None:
+                    return CheckResult(True, f".symtab in {self._name(elf)}")
             except ObjectError as error:
                 self.troubles.append(str(error))
         return CheckResult(True, f".gopclntab in {self._path}") if self._is_go else CheckResult(False, STRIPPED)
 
     def lines(self) -> CheckResult:
-        """Judge whether there are source lines and inlined functions."""
+        """Answer whether there are source lines and inlined functions."""
         file = self._all.dwarf
         if file is None and self._is_go:
             return CheckResult(True, "lines from Go's own table, no debug info")
@@ -180,13 +183,13 @@ class _ExaminedObject:
             return False
 
     def stacks(self) -> CheckResult:
-        """Judge whether stacks can be unwound with call frame information."""
+        """Answer whether stacks can be unwound: with call frame information or, in Go programs, by frame pointers."""
         if self._is_go:
             return CheckResult(True, "Go keeps frame pointers")
         if self._file.type == "ET_REL":
             return CheckResult(True, "unknown: the file is not linked")
         covered = len(set().union(*map(self._covered, self.files)))
-        functions = max((self._function_count(one) for one in self.files), default=0)
+        functions = max((self._function_count(elf) for elf in self.files), default=0)
         if not covered:
             return CheckResult(False, "no call frame information: stacks through it need frame pointers")
         if 2 * covered < functions:

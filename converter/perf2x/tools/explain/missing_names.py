@@ -26,9 +26,9 @@ class UnnamedObject(Frozen):
 
 
 def explain_unnamed(name: str, build_id: str, frames: int, why: str, finder: Finder) -> UnnamedObject:
-    """Search for an object's files again, and return where they were looked for and what would help.
+    """Search for an object's files once more, and return where perf2x looked, and what would help.
 
-    ``why`` is the symbolizer's reason.
+    ``why`` is the symbolizer's reason why the object's frames have no names.
     """
     if not is_object(name, bool(build_id)):
         return UnnamedObject(name, build_id, frames, why, (), tuple(_for_no_file(name)))
@@ -42,6 +42,7 @@ def explain_unnamed(name: str, build_id: str, frames: int, why: str, finder: Fin
 
 
 def _for_no_file(name: str) -> Iterator[Remedy]:
+    """Advise on code that is not in a file: the kernel, a vDSO, code of just-in-time compilers, stray addresses."""
     if name.startswith(_KERNEL):
         yield Remedy("copy /proc/kallsyms as root on the recorded machine, before it reboots", "--kallsyms FILE")
     elif is_vdso(name):
@@ -56,9 +57,9 @@ def _for_no_file(name: str) -> Iterator[Remedy]:
 
 
 def _for_missing(found: ObjectFiles, build_id: str, has_root: bool) -> Iterator[Remedy]:
-    """Advise on a missing file.
+    """Advise on an object whose file was not found; ``has_root``: with ``--symfs``.
 
-    No package is proposed: this machine's packages have the installed version, which is not the recorded one.
+    No package is proposed: this machine's packages belong to the installed version, which is not the recorded one.
     """
     replaced = any(searched.result == OTHER_BUILD for searched in found.searched)
     why = "the file here is of another version; " if replaced else ""

@@ -22,18 +22,18 @@ _STRING_COLUMNS = ("name", "object")
 _DTYPES = {**dict.fromkeys(_STRING_COLUMNS, np.object_), "low": np.float64, "high": np.float64, "significant": np.bool_}
 _ROWS_IN_HTML = 20
 # The number of rows, and of characters of a name, that ``repr`` shows.
-_ROWS_IN_LINE, _NAME_IN_LINE = 3, 40
+_ROWS_IN_REPR, _NAME_LENGTH_IN_REPR = 3, 40
 
 
 class ResultTable(ABC):
-    """Rows of a result. ``repr`` has three lines; notebooks show the first rows."""
+    """The rows of a result, as a table. ``repr`` shows the first three rows, notebooks the first twenty."""
 
     whole: Totals
     """The event, and the total that shares refer to."""
     rows: Sequence[Any]
     """Rows derived from Line (``model/totals/totals.py``)."""
     by: str
-    """What a row is: function, object or thread."""
+    """The kind of the rows: function, object or thread."""
     sort: str
     """The column that rows are sorted by: ``self`` or ``total``."""
     other_columns: Sequence[Any] = ()
@@ -94,9 +94,9 @@ class ResultTable(ABC):
         return len(next(iter(self.columns.values())))
 
     def __repr__(self) -> str:
-        rows = islice(zip(*self.display_cells.values(), strict=True), _ROWS_IN_LINE)
-        listed = [" ".join(short(cell, _NAME_IN_LINE) for cell in row if cell) for row in rows]
-        more = ", …" if len(self) > _ROWS_IN_LINE else ""
+        rows = islice(zip(*self.display_cells.values(), strict=True), _ROWS_IN_REPR)
+        listed = [" ".join(short(cell, _NAME_LENGTH_IN_REPR) for cell in row if cell) for row in rows]
+        more = ", …" if len(self) > _ROWS_IN_REPR else ""
         lines = (plain(self.heading), (", ".join(listed) or "no rows") + more, f"columns: {', '.join(self.columns)}")
         return f"{type(self).__name__}: " + "\n  ".join(lines)
 

@@ -85,11 +85,12 @@ def report_tables(profile: Profile, value: str, rows: int, columns: Iterable[str
     by_total = by_self.sorted_by("total")
     objects, threads = (TopTable(profile, kind, "self", value, rows) for kind in ("object", "thread"))
     calls, samples, cost = call_tree(profile, value), profile.samples, _costs(profile, value)
+    # of each sample's innermost frame; samples without a stack count as user code
     mode = np.append(profile.locations.mode[profile.stacks.location], CpuMode.USER)[samples.stack]
     pid = np.append(profile.threads.pid, -1)[samples.thread]
-    kernel, idle = (sum_of(cost[is_part]) for is_part in (mode == CpuMode.KERNEL, pid == 0))
+    kernel_cost, idle_cost = (sum_of(cost[is_part]) for is_part in (mode == CpuMode.KERNEL, pid == 0))
     callers = callers_of(calls, [*by_self.keys, *by_total.keys])
-    return ReportTables(by_self, by_total, objects, threads, callers, hot_paths(calls, rows), kernel, idle)
+    return ReportTables(by_self, by_total, objects, threads, callers, hot_paths(calls, rows), kernel_cost, idle_cost)
 
 
 def call_tree(profile: Profile, value: str = "period") -> CallTree:
@@ -105,18 +106,18 @@ def _costs(profile: Profile, value: str) -> I64:
     return np.where(profile.samples.event == profile.default_event, weights(profile, value), 0)
 
 
-def hot_paths(calls: CallTree, most: int, least: float = 0.05) -> list[HotPath]:
-    """Return up to ``most`` paths, costliest first; each has at least two functions, and no two share a sample.
+def hot_paths(calls: CallTree, limit: int, min_share: float = 0.05) -> list[HotPath]:
+    """Return up to ``limit`` paths, costliest first; each has at least two functions, and no two share a sample.
 
-    A path ends at the last function with the share ``least`` of the cost. Of equally costly paths, the shortest comes
-    first, then the one that is earlier in the tree.
+    A path ends where no callee has at least the share ``min_share`` of the cost any more. Of equally costly paths, the
+    shortest comes first, then the one that is earlier in the tree.
     """
     tree, total = calls.tree, calls.total
-    is_hot = (total >= least * sum_of(calls.own)) & (total > 0) & (tree.depth > 1)
+    is_hot = (total >= min_share * sum_of(calls.own)) & (total > 0) & (tree.depth > 1)
     has_hot_callee = falses(len(tree))
     has_hot_callee[tree.parent[is_hot]] = True
     ends = flatnonzero(is_hot & ~has_hot_callee)
-    ends = ends[lexsort((ends, tree.depth[ends], -total[ends]))][:most]
+    ends = ends[lexsort((ends, tree.depth[ends], -total[ends]))][:limit]
     chains = paths(tree.parent, tree.depth, ends, outermost_first=True).rows()
     return [
         HotPath([calls.names[key] for key in tree.key[chain[1:]].tolist()], own, cost)
@@ -126,14 +127,15 @@ def hot_paths(calls: CallTree, most: int, least: float = 0.05) -> list[HotPath]:
 
 def callers_of(calls: CallTree, functions: Iterable[Key]) -> dict[Key, list[Caller]]:
     """Return the callers of each function, costliest first; their values add up to the function's total."""
-    names, tree, found = [*calls.names, ("", "")], calls.tree, {}  # the last name is for key −1
+    names, tree, callers = [*calls.names, ("", "")], calls.tree, {}  # the last name is for key −1
     for name in dict.fromkeys(functions):
         is_function = tree.key == names.index(name)
+        # the outermost calls: the function is on the path from the root once, at its end
         is_outermost = is_function & (path_sums(tree.parent, as_int64(is_function)) == 1)
         outermost = flatnonzero(is_outermost & (calls.total > 0))
         caller, caller_row = unique_inverse(tree.key[tree.parent[outermost]])
         value = sum_at(caller_row, calls.total[outermost], len(caller))
         costs = zip(caller.tolist(), value.tolist(), strict=True)
         rows = [Caller(names[key][0], names[key][1], cost) for key, cost in costs]
-        found[name] = sorted(rows, key=lambda row: (-row.value, *row.key))
-    return found
+        callers[name] = sorted(rows, key=lambda row: (-row.value, *row.key))
+    return callers

@@ -38,7 +38,7 @@ class SampleTable(TypedDict):
     """Path of the control group."""
 
 
-def columns_of(profile: Profile) -> dict[str, Numbers | Strings]:
+def sample_columns(profile: Profile) -> dict[str, Numbers | Strings]:
     r"""Return columns of equal length, one row per row of ``profile.samples``, in its order.
 
     ``time`` (nanoseconds), ``cpu`` and ``cgroup`` are included if the profile has them. Undecodable bytes of names are
@@ -74,10 +74,14 @@ def strings_of(texts: Iterable[str], rows: I32 | I64 | slice = slice(None)) -> S
 
 
 def _describe_stacks(profile: Profile, leaves: I64) -> tuple[list[str], list[str], list[str]]:
-    """Return the innermost function, its object, and all functions joined by semicolons, for each of these stacks."""
+    """Return, for each of the stacks ``leaves``, the innermost function, its object, and all functions.
+
+    All functions are joined by semicolons, outermost first. ``leaves``: rows of Profile.stacks; −1 is an empty stack.
+    """
     frames = location_frames(profile)
     rows = location_rows(profile, leaves)
     expanded = frames.of_location[rows.values]
+    # replace each location of a stack by its frames, of which there are several if functions were inlined
     frames_of_stack = ListArray(expanded.offsets[rows.offsets], expanded.values)
     names, objects, stacks = [], [], []
     for row in frames_of_stack.rows():

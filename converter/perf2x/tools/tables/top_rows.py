@@ -27,7 +27,7 @@ class TopTable(ResultTable):
         self.other_columns = event_columns(profile, by, value, columns or waits * (value == "period"))
         """Other events and ratios."""
         self.whole = with_rows_of(totals(profile, None, by, value), self.other_columns)
-        """The event, its unit, its number of samples and their sum, and all rows, unsorted."""
+        """All rows, unsorted, and the totals of the event."""
         self.by, self.value = by, value
         self._threads = _threads_shown(profile, self.other_columns) if by == "thread" else 0
         self.limit = limit or None
@@ -102,12 +102,13 @@ def linked_functions(profile: Profile, value: str) -> tuple[int, dict[str, int]]
 
     A linked function is a symbol of an object; its self cost includes that of functions inlined into it.
     """
-    samples, first = profile.samples, profile.locations.line_offsets
+    samples, line_offsets = profile.samples, profile.locations.line_offsets
     rows = flatnonzero((samples.event == profile.default_event) & (samples.stack >= 0))
-    leaf, cost = profile.stacks.location[samples.stack[rows]], weights(profile, value)[rows]
-    line_count = np.diff(first)[leaf]
+    location, cost = profile.stacks.location[samples.stack[rows]], weights(profile, value)[rows]
+    line_count = np.diff(line_offsets)[location]
     is_named = flatnonzero(line_count)
-    outermost = profile.locations.line_function[first[1:][leaf[is_named]] - 1]
+    # a location's lines are innermost first, so its last line is the linked function's
+    outermost = profile.locations.line_function[line_offsets[1:][location[is_named]] - 1]
     sums = sum_at(outermost, cost[is_named], len(profile.functions))
     costliest = argsort(-sums)[:3].tolist()
     cost_by_name = {profile.strings[profile.functions.name[row]]: int(sums[row]) for row in costliest}

@@ -30,13 +30,15 @@ class ProfileBuilder:
     """Builds a Profile row by row. Methods return the row that they added; equal rows are added only once."""
 
     def __init__(self) -> None:
+        # In all dictionaries, the keys are the rows of a table, and the values their numbers.
         self._strings: dict[str, int] = {"": 0}
         self._tables: dict[str, dict[Any, int]] = {
             name: {} for name in ("threads", "mappings", "functions", "locations", "stacks")
         }
-        self._functions: dict[tuple[str, int], int] = {}
+        self._functions: dict[tuple[str, int], int] = {}  # by (name, mode): locations that `function` added
         self._events: list[ProfileEvent] = []
-        self._samples: list[tuple[int, ...]] = []
+        self._samples: list[tuple[int, ...]] = []  # (event, thread, stack, value, count, time, cpu, wait)
+        # (time, thread, is_out, cpu, is_preempted)
         self._switches: list[tuple[int, int, bool, int, bool]] = []
 
     def event(
@@ -131,7 +133,8 @@ class ProfileBuilder:
         ``timeline``: keep every sample, sorted by time. Otherwise samples lose their times, and those with equal event,
         thread and stack are summed.
         """
-        rows = sorted(self._samples, key=lambda row: row[5]) if timeline else _summed(self._samples)
+        rows = sorted(self._samples, key=lambda row: row[5]) if timeline else _summed(self._samples)  # 5: time
+        # locations are (address, lookup, mapping, mode, synthetic, lines)
         named_mappings = {row[2] for row in self._tables["locations"] if row[5]}
         profile = View(
             strings=list(self._strings),

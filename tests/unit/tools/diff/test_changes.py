@@ -98,7 +98,7 @@ def test_a_change_knows_its_two_columns() -> None:
     change = Change("f", "o", 1, 3, 10, 17, (0.5, 1.0), (-1.0, 1.0))
     assert (change.self, change.total) == (2, 7)
     assert [change.change(sort) for sort in ("self", "total")] == [2, 7]
-    assert [change.sides(sort) for sort in ("self", "total")] == [(1, 3), (10, 17)]
+    assert [change.before_and_after(sort) for sort in ("self", "total")] == [(1, 3), (10, 17)]
     assert [change.significant(sort) for sort in ("self", "total")] == [True, False]
     assert change.with_interval("total", (2.0, 3.0)).interval("total") == (2.0, 3.0)
     assert change.with_interval("total", (2.0, 3.0)).interval("self") == (0.5, 1.0)

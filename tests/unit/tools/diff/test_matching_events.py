@@ -6,7 +6,7 @@ import pytest
 
 from perf2x.model.profile.profile import Profile
 from perf2x.testing import ProfileBuilder
-from perf2x.tools.diff.matching_objects import renamed
+from perf2x.tools.diff.matching_objects import with_matching_events
 
 
 def made(samples: Mapping[str, int]) -> Profile:
@@ -22,7 +22,7 @@ def made(samples: Mapping[str, int]) -> Profile:
 
 
 def names(before: Mapping[str, int], after: Mapping[str, int]) -> tuple[list[str], list[str]]:
-    profile, notes = renamed(made(before), made(after))
+    profile, notes = with_matching_events(made(before), made(after))
     return [event.name for event in profile.events], notes
 
 
@@ -85,7 +85,7 @@ def test_the_two_clocks_of_cpu_time_are_one(before: str, after: str) -> None:
 
 def test_what_counts_something_else_keeps_its_name() -> None:
     assert names({"cycles": 1}, {"instructions": 1}) == (["instructions"], [])
-    assert renamed(ProfileBuilder().build(), made({"cycles": 1}))[1] == []
+    assert with_matching_events(ProfileBuilder().build(), made({"cycles": 1}))[1] == []
 
 
 def test_the_same_clock_comes_before_the_other() -> None:
