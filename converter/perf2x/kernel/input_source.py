@@ -75,7 +75,7 @@ class SourceKind(Frozen):
     """
 
     recognizes: Callable[[bytes], bool] = _never
-    """Returns whether a file is of this kind by its first bytes (at most ``input_file.FIRST``)."""
+    """Returns whether a file is of this kind by its first bytes (at most ``input_file.HEAD_SIZE``)."""
     open: "Callable[[InputFile, str, Diagnostics, Callable[[int, int], None] | None], Source] | None" = None
     """Opens a file; the second argument is its name in messages. Raises FormatError.
 

@@ -19,7 +19,7 @@ from perf2x.kernel.load_options import LoadContext
 from perf2x.kernel.options_for_format import refuse_lacking
 from perf2x.kernel.perf_data import PerfData
 from perf2x.model.recording import PERF_STAT_ONLY_COUNTS, Event, Losts, Session
-from perf2x.reader.containers.input_file import FIRST, MAGICS, input_name, map_input
+from perf2x.reader.containers.input_file import HEAD_SIZE, MAGICS, input_name, map_input
 from perf2x.reader.loss_notes import note_lost_samples
 
 MOST_OPEN = 16
@@ -146,7 +146,7 @@ def _open(file: Input, context: LoadContext) -> Source:
     progress, mapped = context.progress_of("indexing"), None
     if not Path(file.path).is_dir():
         mapped = map_input(file.path, context.diagnostics, lambda head: _kind_of(head) is not None)
-        kind = _kind_of(mapped.data[:FIRST].tobytes())
+        kind = _kind_of(mapped.data[:HEAD_SIZE].tobytes())
         if kind is not None and kind.open is not None:
             return kind.open(mapped, name or input_name(file.path), context.diagnostics, progress)
     recording = open_recording(

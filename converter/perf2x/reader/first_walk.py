@@ -196,12 +196,12 @@ class _SectionWalk:
     def blocks(self, position: int) -> Iterator[tuple[BlockPlan, Block]]:
         """Yield the blocks of all records; ``position`` is the first record's position in the stream."""
         block = _BlockBuilder(position)
-        careful, is_last = False, False
+        careful, is_last = False, False  # careful: as in frame_records
         while not is_last:
             framed = self._frame(SPAN, careful)
             if not framed.length and not framed.special:  # at the end, or before a record larger than SPAN
                 framed = self._frame(_LARGEST_RECORD, careful)
-            careful = framed.special != 0
+            careful = framed.special != 0  # where one record is special, further ones usually follow soon
             if framed.length:
                 self._add(framed, block)
                 self._count(len(framed.sizes))
@@ -217,7 +217,7 @@ class _SectionWalk:
 
     def _add(self, framed: FramedRecords, block: _BlockBuilder) -> None:
         """Add framed records to the block, and advance. The last of them may be a special one."""
-        special = framed.special if framed.special not in WIDE else 0
+        special = framed.special if framed.special not in WIDE else 0  # framing stopped before a record in WIDE
         special_size = int(framed.sizes[-1]) if special else 0
         is_compressed = special in (UserRecordType.COMPRESSED, UserRecordType.COMPRESSED2)
         length = framed.length - special_size if is_compressed else framed.length
@@ -247,7 +247,7 @@ class _SectionWalk:
         block.add_unpacked(data, Chunk(start, start + size, len(data)), framed)
 
     def _count(self, records: int) -> None:
-        """Raise FormatError if, with this number of further records, the section has too many."""
+        """Count further records of the section. Raises FormatError if it has too many."""
         self._records_left -= records
         if self._records_left < 0:
             on_disk = self._section.file.on_disk

@@ -61,7 +61,7 @@ class RecordingIndex(Frozen, eq=False):
     """The number of samples that perf script prints: one per member of a group read, and none of unknown events."""
     owners: list[Owners]
     """One entry per block: the events of its samples."""
-    others: list[I32]
+    other_rows: list[I32]
     """One entry per block: the rows of its records that are not samples."""
     delivered: list[DeliveredSamples] | None
     """One entry per block: the samples delivered from group reads; None if the recording has none."""
@@ -122,10 +122,10 @@ class _Collector:
         self._diagnostics = diagnostics
         self._events = events or builder.events
         self._changes = self._events.changes  # as of the previous block
-        self._are_late = False
+        self._has_late_events = False
         """Whether events changed after records that may belong to them."""
         self._owners: list[Owners] = []
-        self._others: list[I32] = []
+        self._other_rows: list[I32] = []
         self._clock = FileClock()
         self._sideband = SidebandDecoder(self._events, self._clock, diagnostics)
         self._readings: list[tuple[int, CounterReadings]] = []
@@ -142,7 +142,7 @@ class _Collector:
         if present & SESSION_RECORDS:
             self._sideband.note_damage()
             self._builder.add_records(block)
-            self._are_late |= self._events.changes > self._changes and has_kernel_records
+            self._has_late_events |= self._events.changes > self._changes and has_kernel_records
             self._changes = self._events.changes
         samples = block.only(flatnonzero(types == RecordType.SAMPLE)) if len(others) else block
         owners = self._events.owners_of_samples(samples)
@@ -152,7 +152,7 @@ class _Collector:
             self._sideband.add(block.only(others))
         block_number = len(self._owners)
         self._readings += ((block_number, part) for part in _read_counters(samples, owners, self._events))
-        self._others.append(as_int32(others))
+        self._other_rows.append(as_int32(others))
         self._owners.append(narrow_owners(owners))
 
     def note_damage(self, *damage: Any) -> None:
@@ -182,10 +182,10 @@ class _Collector:
             stream=stream,
             sample_count=samples,
             owners=self._owners,
-            others=self._others,
+            other_rows=self._other_rows,
             delivered=delivered,
             traces=walk.findings.traces,
-            late_events=self._events if self._are_late else None,
+            late_events=self._events if self._has_late_events else None,
         )
 
     def _count(self, samples: int, others: U32, kinds: U32) -> None:

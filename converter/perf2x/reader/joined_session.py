@@ -1,8 +1,7 @@
 """Joins several files of one recording session (``perf record --switch-output``) into one recording.
 
-Files are sorted by time, and the positions of their records are numbered on from file to file. So everything after the
-reader sees one long recording: for example, a stack whose deferred record is in the next file is completed like any
-other.
+Files are sorted by time, and the positions of records go on from one file to the next. So everything after the reader
+sees one long recording: for example, a stack whose deferred record is in the next file is completed like any other.
 
 At the start of each file, perf synthesizes records of the processes that run already, at time 0: their mappings, names
 and so on. In a later file, they must not replace what was true before that file. If an earlier file has the process,

@@ -43,8 +43,9 @@ def open_input(path: str, source: str, diagnostics: Diagnostics, mapped: InputFi
     kcore_dir = str(kcore) if directory is not None and kcore.is_dir() else ""
     builder = SessionBuilder(source or name, container.order, container.is_pipe, diagnostics, kcore_dir=kcore_dir)
     builder.add_container(container)
-    limit = builder.features.get("compressed", {}).get("mmap_len", 0)
-    # simpleperf has the mappings of processes that ran before in a feature section: records that count as the first
+    limit = builder.features.get("compressed", {}).get("mmap_len", 0)  # bytes to which one record may unpack
+    # simpleperf stores the mappings of processes that ran before the recording as records in a feature section; they
+    # come before all other records
     init_map = container.features.get(HeaderFeature.SIMPLEPERF_INIT_MAP)
     extents = [container.records] if init_map is None else [init_map, container.records]
     sections = [DataSection(file, extent.offset, extent.end, container.name, limit) for extent in extents]

@@ -36,13 +36,17 @@ _WORD_SHIFT = np.uint16(3)
 class Block(Frozen):
     """``n`` records; each starts at a word of ``words``, even if it was not aligned in the file.
 
-    ``data`` and ``words`` may also contain other records, which are left out of this block.
+    ``data`` and ``words`` may also contain records that are not part of this block (``only``).
     """
 
     data: U8
     """The bytes as recorded, in the file's byte order, apart from padding that aligns records."""
     words: U64
-    """``data`` as 64-bit words in native byte order; two u32 fields share a word in the file's byte order."""
+    """``data`` as 64-bit words in native byte order.
+
+    Of two u32 fields that share a word, the first is the lower half in a little-endian file, the upper half in a
+    big-endian one.
+    """
     order: ByteOrder
     starts: I64
     """(n,) index in ``words`` of each record's header."""
@@ -222,7 +226,7 @@ class RecordStream(Frozen, eq=False):
         numbers, total = count(), sum(map(len, self.plans))
         for section, plans in zip(self.sections, self.plans, strict=True):
             unpacker = Unpacker(section.decompressed_limit, len(section.data))
-            for plan, number in zip(plans, numbers, strict=False):  # the numbers are endless
+            for plan, number in zip(plans, numbers, strict=False):  # numbers go on from section to section
                 if not shard.holds(number, total) and all(chunk.unpacked_size < 0 for chunk in plan.chunks):
                     continue  # compressed chunks are always unpacked, because later ones depend on them
                 parts = [self._read(section, chunk, unpacker) for chunk in plan.chunks]

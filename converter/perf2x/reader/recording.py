@@ -117,7 +117,7 @@ class PerfRecording(Frozen, eq=False):
             if Want.COUNTS in want and shard.holds(0, 1):
                 yield delivered_readings(self.sideband, self.session)
             return
-        for number, block in self._index.stream.blocks(self._index.others, shard):
+        for number, block in self._index.stream.blocks(self._index.other_rows, shard):
             owners = as_int32(self._index.owners[number])
             if owners.min(initial=0) < 0:
                 owned_rows = flatnonzero(owners >= 0)
@@ -213,6 +213,7 @@ class _DecodingGroups(Frozen):
 
 
 _DIGEST_SIZE = 16
+# types of the last record that the fingerprint covers
 _LAST_TYPES = (int(RecordType.SAMPLE), int(UserRecordType.FINISHED_INIT))
 
 
@@ -228,7 +229,7 @@ def _fingerprint(events: Sequence[Event], stream: RecordStream) -> bytes | None:
     digest = blake2b(digest_size=_DIGEST_SIZE)
     digest.update(repr([(event.type, event.config, event.sample_type, event.ids) for event in events]).encode())
     last_types = _LAST_TYPES[: len(stream.sections)]  # FINISHED_INIT only if there is more than one file
-    excluded = [np.zeros(0, np.int32)] * sum(map(len, stream.plans))
+    excluded = [np.zeros(0, np.int32)] * sum(map(len, stream.plans))  # no records, in any block
     for number, block in stream.blocks(excluded):
         if number >= len(stream.plans[0]):
             break

@@ -2,7 +2,7 @@
 
 A pipe has no sections, so perf writes their contents as records (HEADER_ATTR, HEADER_FEATURE …); some of these records
 occur in files, too. Event names come from several sources: recorded names, simpleperf's list, format files of
-tracepoints, and perf's default names; the first that there is wins.
+tracepoints, and perf's default names; the first of these that has a name for the event counts.
 """
 
 import re
@@ -56,6 +56,7 @@ class SessionBuilder(Struct):
     is_pipe: bool
     diagnostics: Diagnostics
     events: EventTable = field(default_factory=EventTable)
+    # contents of the feature sections, as their decoders return them, by name (HeaderFeature in lower case)
     features: dict[str, Any] = field(default_factory=dict)
     build_ids: dict[str, bytes] = field(default_factory=dict)
     kcore_dir: str = ""
@@ -64,7 +65,7 @@ class SessionBuilder(Struct):
     clock: dict[str, int] = field(default_factory=dict)
     """How to convert ticks of the hardware trace's clock to nanoseconds: the fields of TIME_CONV."""
     thread_map: list[tuple[int, str]] = field(default_factory=list)
-    aggregation: int = -1
+    aggregation: int = -1  # enum aggr_mode of perf stat; −1 for other recordings
     recorded_files: dict[str, RecordedFile] = field(default_factory=dict)
     kallsyms: bytes = b""
     _named_events: set[int] = field(default_factory=set)
@@ -79,7 +80,7 @@ class SessionBuilder(Struct):
         self._name_by_type(self.features.get("simpleperf_meta_info", {}))
 
     def add_feature(self, number: int, data: bytes) -> None:
-        """Add the feature section ``number``, from the end of the file or from a record; report it if it is damaged."""
+        """Add the feature section ``number``, from the end of the file or from a record; report damage in it."""
         name = _FEATURE_NAMES.get(number, f"feature_{number}")
         try:
             if number == HeaderFeature.BUILD_ID:
@@ -284,7 +285,7 @@ class SessionBuilder(Struct):
         )
 
 
-_TID_LIMIT = 1 << 31  # thread ids are below
+_TID_LIMIT = 1 << 31  # all thread ids are lower
 
 
 def _wall_clock_offset(clock: Mapping[str, int] | None, clock_id: int) -> int | None:

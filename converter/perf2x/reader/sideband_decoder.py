@@ -55,15 +55,18 @@ class FileClock(Struct):
     """(n,) positions of the block's samples."""
     _times: U64 = field(default_factory=lambda: np.zeros(1, np.uint64))
     """(n + 1,) latest time before the block, then after each of its samples."""
-    is_running: bool = False
-    """Whether there are records without a time; those of a block must then be decoded before the next block is read."""
+    is_needed: bool = False
+    """Whether side-band records without a time occur, while samples have times.
+
+    The records of a block must then be decoded before the next block is read.
+    """
 
     def pass_samples(self, block: Block, events: Sequence[Event]) -> None:
         """Read the times of a block of samples, unless every side-band record has its own time."""
         if not events or all(_has_trailer(event) for event in events) or not events[0].sample_type & SampleType.TIME:
             return
-        self.is_running = True
-        # perf, too, assumes that the time is in the same place in samples of all events
+        self.is_needed = True
+        # like perf, assume that the time is at the same offset in samples of all events
         word = block.starts + 1 + (events[0].sample_type & _BEFORE_TIME).bit_count()
         is_inside = word < block.starts + (block.sizes >> 3)
         times = np.where(is_inside, take(block.words, word, mode="clip"), np.uint64(0))
@@ -71,12 +74,12 @@ class FileClock(Struct):
         self._positions = block.positions
 
     def times_at(self, positions: I64, own_times: U64 | None = None) -> U64:
-        """Return (n,) the times of records without a trailer, at these positions of the block.
+        """Return (n,) the times of records without a trailer, at these ``positions`` (n,) of the block.
 
-        ``own_times`` (n,) are those in a field of the records themselves, which FORK and EXIT have. They count if
-        samples have times, too; otherwise all times are 0.
+        FORK, EXIT and THROTTLE have a field for their time: ``own_times`` (n,). It counts if samples have times, too;
+        otherwise all times are 0.
         """
-        if own_times is not None and self.is_running:
+        if own_times is not None and self.is_needed:
             return own_times
         return self._times[searchsorted(self._positions, positions)]
 
@@ -137,7 +140,7 @@ class SidebandDecoder(Struct):
 
     def add(self, records: Block) -> None:
         """Add the side-band records of a block, after the clock has read the block's samples."""
-        if len(records.sizes) >= _MIN_BATCH or self._clock.is_running:
+        if len(records.sizes) >= _MIN_BATCH or self._clock.is_needed:
             self._decode_buffered()
             self._decode(records)
             return

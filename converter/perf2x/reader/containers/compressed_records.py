@@ -23,7 +23,7 @@ from perf2x.reader.record_framing import FramedRecords, frame_records
 _MAX_RECORD_BYTES = 64 << 20
 """Largest number of bytes to which one compressed record, of at most 64 KiB, may unpack.
 
-The size of the ring buffers (mmap_len), if the file states it, is a lower limit.
+If the file states the size of the ring buffers (mmap_len), and it is less than this, it is the limit instead.
 """
 
 
@@ -34,16 +34,17 @@ class Unpacker:
     """
 
     def __init__(self, limit: int, packed_size: int) -> None:
-        """Limit each record to ``limit`` unpacked bytes (0: unknown), and all of them by base/files/unpack_limit.py.
+        """Prepare to unpack the records of a section of ``packed_size`` bytes.
 
-        ``packed_size`` is the size of the section in bytes.
+        ``limit`` is the number of bytes to which one record may unpack, 0 if the file does not state it. The limit for
+        all records together follows from ``packed_size`` (base/files/unpack_limit.py).
         """
         self._stream = _ZstdStream()
         self._incomplete = b""
         self._limit = min(limit or _MAX_RECORD_BYTES, _MAX_RECORD_BYTES)
         self._packed_size = packed_size
         self._max_total = self._total_left = unpack_limit.unpacked_limit(packed_size)
-        self._broken = ""
+        self._broken = ""  # why no further record can be unpacked
 
     @property
     def leftover(self) -> int:
@@ -107,7 +108,7 @@ def _zstd_payload(record: U8, order: ByteOrder) -> bytes:
 
 
 class _TooLargeError(ValueError):
-    """The unpacked data exceeds the limit."""
+    """A chunk unpacks to more bytes than its limit."""
 
 
 class _ZstdStream:

@@ -20,6 +20,7 @@ from perf2x.base.columnar import U8, Frozen
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.errors import FormatError
 
+# patterns of the first bytes of files that are not recordings, and what these files are
 _OTHER_KINDS = (
     (rb"\x7fELF", "an ELF program or library; record it first: perf record -g -- ./program"),
     (rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF....WEBP|BM....\0{4}", "an image"),
@@ -75,7 +76,8 @@ class Container(Struct):
 
 
 _MAGICS: dict[bytes, ByteOrder] = {perffile.MAGIC: "<", perffile.MAGIC_SWAPPED: ">"}
-# perf_event_attr's sizes in the years of that header, each with the extent of the ids
+# values of attr_size in headers with the magic PERFFILE: the sizes that perf_event_attr had in those years, each with
+# that of the perf_file_section of the ids, which follows the attr
 _LEGACY_ATTR_SIZES = tuple(size + perffile.SECTION_SIZE for size in (64, 72, 80, 96, 104))
 
 
@@ -134,7 +136,7 @@ def _open_file(name: str, data: U8, order: ByteOrder, size: int, diagnostics: Di
 def _clamp_to_file(
     name: str, file_size: int, records: FileSection, unfinished: bool, diagnostics: Diagnostics
 ) -> FileSection:
-    """Return the data section, cut at the end of the file; if the header is ``unfinished``, it ends with the file.
+    """Return the data section, cut at the end of the file; if ``unfinished``, it extends to the end of the file.
 
     perf record writes the section's size when it finishes; until then, the size is 0.
     """

@@ -26,8 +26,8 @@ from perf2x.errors import FormatError, is_out_of_memory
 from perf2x.reader.containers.file_header import kind_of_file
 
 CHUNK = 1 << 20  # bytes to read at once
-FIRST = 1 << 16
-"""Number of bytes at the start of an input by which its kind is recognized."""
+HEAD_SIZE = 1 << 16
+"""Largest number of bytes at the start of an input by which its kind is recognized."""
 IsOther = Callable[[bytes], bool]
 """Takes the first bytes of an input that is not a perf.data file; returns whether perf2x can read it all the same."""
 MAGICS = (MAGIC, MAGIC_SWAPPED, MAGIC_LEGACY)
@@ -72,14 +72,14 @@ def input_name(path: str) -> str:
 def stream_chunks(file: IO[bytes], name: str, is_other: IsOther = lambda _: False) -> Iterator[bytes]:
     """Yield the data of a pipe or a device in chunks.
 
-    All data of a perf.data file, of a compressed one, and of what ``is_other`` accepts; of anything else, ``FIRST``
+    All data of a perf.data file, of a compressed one, and of what ``is_other`` accepts; of anything else, ``HEAD_SIZE``
     bytes to recognize it by. Raises FormatError for more data than unpack_limit allows.
     """
     total, limit = 0, unpack_limit.stream_limit()
     chunk = file.read(len(MAGIC))
     is_readable = chunk.startswith(MAGICS) or compression_of(chunk) != ""
     if not is_readable:
-        chunk += file.read(FIRST - len(chunk))
+        chunk += file.read(HEAD_SIZE - len(chunk))
         is_readable = is_other(chunk)
     while chunk:
         total += len(chunk)
@@ -154,7 +154,7 @@ def _check_beginning(chunk: bytes, name: str, is_other: IsOther) -> None:
 
     Data too short for a magic number is accepted here; ``open_container`` rejects it.
     """
-    if len(chunk) >= len(MAGIC) and not chunk.startswith(MAGICS) and not is_other(chunk[:FIRST]):
+    if len(chunk) >= len(MAGIC) and not chunk.startswith(MAGICS) and not is_other(chunk[:HEAD_SIZE]):
         kind = kind_of_file(chunk)
         reason = f"is {kind}" if kind else f"starts with {chunk[: len(MAGIC)]!r}"
         raise FormatError(f"{name}: it contains no perf.data file: the unpacked data {reason}")

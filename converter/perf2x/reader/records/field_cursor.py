@@ -22,7 +22,7 @@ from perf2x.reader.record_block import Block
 _LOW_32 = np.uint64(0xFFFFFFFF)
 _SHIFT_32 = np.uint64(32)
 _WORDS_PER_ENTRY = {"words": 1, "pairs": 2}
-_NO_RECORDS = 1 << 30  # words left where no record limits them
+_NO_RECORDS = 1 << 30  # value of _min_words in an empty block: no record can end too early
 
 
 class FieldCursor:
@@ -54,7 +54,7 @@ class FieldCursor:
         return self._base + self._words_past_base
 
     def u64(self) -> U64:
-        """Read (n,) the next u64 of every record; 0 in rows of ``is_unreadable``."""
+        """Read the next u64 of every record, (n,); 0 in rows of ``is_unreadable``."""
         words = self.block.words[self._words_past_base :]
         self.skip(1)
         if not len(words):
@@ -65,7 +65,7 @@ class FieldCursor:
         return column
 
     def peek(self) -> U64:
-        """Read (n,) the next word of every record without advancing."""
+        """Read the next word of every record, (n,), without advancing."""
         column = self.u64()
         self._words_past_base -= 1
         return column
@@ -81,22 +81,22 @@ class FieldCursor:
         self._words_past_base += count
 
     def u32_pair(self) -> tuple[U64, U64]:
-        """Read (n,) (n,) two u32 that share a word, in the order of the struct."""
+        """Read two u32 that share a word; return a column (n,) of each, in the order of the struct."""
         return self.split(self.u64())
 
     def i32_pair(self) -> tuple[I32, I32]:
-        """Read (n,) (n,) two i32 that share a word, in the order of the struct."""
+        """Read two i32 that share a word; return a column (n,) of each, in the order of the struct."""
         word = self.u64()
         low, high = as_i32(word), as_i32(word >> _SHIFT_32)
         return (low, high) if self._is_little_endian else (high, low)
 
     def i32(self) -> I32:
-        """Read (n,) the first of two i32 that share a word; skip the other."""
+        """Read the first of two i32 that share a word, (n,); skip the other."""
         word = self.u64()
         return as_i32(word if self._is_little_endian else word >> _SHIFT_32)
 
     def has_misc(self, bits: int) -> Bools:
-        """Return (n,) records with all of these bits of header.misc set."""
+        """Return (n,) whether each record has all of these bits of header.misc."""
         flag: Bools = (self.block.misc & np.uint16(bits)) == bits
         return flag
 
@@ -170,7 +170,7 @@ class FieldCursor:
 
     @property
     def is_complete(self) -> Bools:
-        """(n,) records that contain all fields read so far, including those that end in unreadable fields."""
+        """(n,) whether each record contains all fields read so far; those after an unreadable field count as such."""
         return ~self.is_malformed if self.is_unreadable is None else ~self.is_malformed | self.is_unreadable
 
     def copy_arrays(self, first_word: I64, lengths: I64) -> ListArray:

@@ -49,6 +49,7 @@ def with_thread_names(sideband: Sideband, session: Session) -> Sideband:
     names = [(tid, comm or _ALL_THREADS) for tid, comm in session.thread_map if comm or tid < 0]
     tid = as_int32([tid for tid, _ in names])
     zeros = np.zeros(len(names), np.int64)
+    # at time 0 and position 0; process and thread id are the same; none is an exec
     monitored = Comms(as_uint64(zeros), zeros, tid, tid, DictionaryColumn.of(comm for _, comm in names), zeros > 0)
     return replace(sideband, comms=join_tables([sideband.comms, monitored]))
 

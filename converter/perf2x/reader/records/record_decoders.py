@@ -57,7 +57,7 @@ def read_trailer(cursor: FieldCursor, event: Event | None) -> Columns:
 
 
 def _no_columns(cursor: FieldCursor, columns: Columns) -> Columns:
-    """Do not read any further field."""
+    """Read no fields after those of the layout."""
     return {}
 
 
@@ -170,6 +170,8 @@ _TASK = f"pid/ppid:i tid/ptid:i is_exec:{uapi.MISC_FORK_EXEC} own_time:Q"
 _SWITCH = f"is_out:{uapi.MISC_SWITCH_OUT} preempted:{uapi.MISC_SWITCH_OUT | uapi.MISC_SWITCH_OUT_PREEMPT}"
 """The thread that is switched in or out is the one in the trailer."""
 
+# sideband_decoder.py uses two columns that no table has: ``own_time``, a time in a field of the record, not in the
+# trailer; and ``owner_id``, the id of the event that the record is about.
 DECODERS: dict[int, Decoder] = {
     RecordType.MMAP: Decoder("mmaps", _MAPPING, _mmap),
     RecordType.LOST: Decoder("losts", "owner_id:Q lost:Q samples_only:no"),

@@ -1,8 +1,8 @@
 """Decodes PERF_RECORD_SAMPLE, one column per field.
 
-The attributes of a sample's event determine which fields it has, and so where each lies. Samples of all events with
-equal attributes in this respect (a ``SampleLayout``) are decoded together: fields are read in the order in which the
-kernel writes them, each for all samples at once. The caller chooses which columns it needs (``Want``); other fields are
+The attributes of a sample's event determine which fields it has, and so where each lies. Samples of all events
+whose layout is the same (a ``SampleLayout``) are decoded together: fields are read in the order in which the kernel
+writes them, each for all samples at once. The caller chooses which columns it needs (``Want``); other fields are
 only skipped.
 
 Source of truth: evsel__parse_sample in tools/perf/util/evsel.c and perf_output_sample in kernel/events/core.c.
@@ -80,7 +80,7 @@ def decode_samples(
     _variable_fields(cursor, layout, want, columns)
     _last_fields(cursor, layout, want, columns)
     mode = (block.misc & MISC_CPUMODE_MASK).astype(np.uint8)
-    mode[mode > max(CpuMode)] = CpuMode.UNKNOWN  # versions 6 and 7 are undefined; perf treats both like 0
+    mode[mode > max(CpuMode)] = CpuMode.UNKNOWN  # modes 6 and 7 are undefined; perf treats both like 0
     columns["cpumode"] = mode
     if Want.EXTRA not in want:
         columns["extra"] = {}
@@ -179,7 +179,7 @@ def _last_fields(cursor: FieldCursor, layout: SampleLayout, want: Want, columns:
 
 
 def _word(cursor: FieldCursor, keep: bool) -> U64 | None:
-    """Read (n,) the next word of every record; if it is not to be kept, skip the word and return None."""
+    """Return (n,) the next word of every record; unless ``keep``, skip the word and return None."""
     if keep:
         return cursor.u64()
     cursor.skip(1)

@@ -1,7 +1,7 @@
-"""Parses tracing data: the recorded format files of tracepoints; decodes PERF_SAMPLE_RAW with them.
+"""Parses tracing data, the recorded format files of tracepoints, and decodes PERF_SAMPLE_RAW with them.
 
-A format file describes a tracepoint's fields, here one with a number and one whose four bytes are the place of a
-string: a u16 offset, and a u16 length::
+A format file describes the fields of a tracepoint. Of the two fields below, the first is a number. The four bytes of
+the second say where a string is: a u16 offset, and a u16 length::
 
     field:pid_t prev_pid;	offset:24;	size:4;	signed:1;
     field:__data_loc char[] filename;	offset:16;	size:4;	signed:0;
@@ -22,7 +22,7 @@ _MAGIC = b"\x17\x08\x44tracing"
 _FIELD = re.compile(
     r"field:(?P<declaration>[^;]+);\s*offset:(?P<offset>\d{1,9});\s*size:(?P<size>\d{1,9});(?:\s*signed:(?P<signed>\d);)?"
 )
-_LOCATION_TYPES = ("__data_loc", "__rel_loc")  # first words of types whose field is the place of the data
+_LOCATION_TYPES = ("__data_loc", "__rel_loc")  # first words of types whose fields say where the data is
 _ARRAY_LENGTH = re.compile(r"\[(\d{1,4})\]$")
 _DECLARATION = re.compile(r"(?P<type>.*?)(?P<name>\w+)(?P<array>\[[^\]]*\])?$")
 

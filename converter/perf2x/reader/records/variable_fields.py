@@ -96,7 +96,7 @@ def branch_stack(cursor: FieldCursor, branch_sample_type: int, keep: bool) -> tu
 
 
 def _flags_from_big_endian(flags: U64) -> U64:
-    """Move bit fields to the positions that a compiler for a little-endian machine gives them."""
+    """Return the flags of branches in a big-endian file with their bit fields where a little-endian file has them."""
     moved = np.zeros(len(flags), np.uint64)
     for source, width, target in _BIG_ENDIAN_FLAGS:
         moved |= (flags >> np.uint64(source) & np.uint64((1 << width) - 1)) << np.uint64(target)

@@ -39,7 +39,7 @@ _KINDS = (
 
 The order is the reverse of perf's, so that formats with one event show "instructions", the first.
 """
-_LETTERS = "bfmtaMi"
+_LETTERS = "bfmtaMi"  # those of all kinds
 _TOKEN = r"[bfmtaM]|i[0-9]{0,9}i?|l[0-9]{0,9}"  # i has a period, and optionally its unit; l has a number of branches
 _MAX_BRANCHES = 2  # a record knows no more: its own branch, and the target of the previous one
 # fields of made samples: those that packets have, and those that depend on how the trace was recorded
@@ -55,13 +55,16 @@ class SampleKinds(Frozen):
     period: int = 1
     """N: samples are made from every Nth record."""
     branches: int = 0
-    """Most branches in the branch stack of samples of branches and instructions.
+    """Largest number of branches in the branch stack of a sample of the kinds "branch" and "instructions".
 
-    0: only samples of branches have a branch stack, with the branch itself.
+    With 0, only samples of the kind "branch" have a branch stack, which contains nothing but the branch itself.
     """
 
     def events(self, recorded: Sequence[Event], trace_event: Event) -> tuple[Event, ...]:
-        """Return an event for each kind, numbered after the ``recorded`` ones; ``trace_event`` has the trace."""
+        """Return an event for each kind, numbered after the ``recorded`` ones.
+
+        ``trace_event`` is the recorded event of the Arm SPE PMU, whose attributes the new events have otherwise.
+        """
         has_times = any(event.sample_type & SampleType.TIME for event in recorded)
         fields = _MADE | trace_event.sample_type & _AS_RECORDED | (SampleType.TIME if has_times else 0)
         with_branches = {"branch", "instructions" if self.branches else ""}
@@ -109,7 +112,7 @@ class RecordFacts(Frozen):
 
 
 def kinds_of(records: TraceRecords, kinds: SampleKinds) -> Bools:
-    """Return (n, kinds) of which of the selected kinds each record makes a sample."""
+    """Return whether each record makes a sample of each selected kind: a matrix (n, kinds)."""
     return np.stack([_makes_sample(records, name) for name in kinds.names], axis=1)
 
 

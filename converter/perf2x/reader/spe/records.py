@@ -18,11 +18,11 @@ _COLUMNS = {
 }  # fmt: skip
 _ADDRESS_BITS = np.uint64((1 << 56) - 1)
 _TOP_BYTE = np.uint64(0xFF << 56)
-NO_CONTEXT = np.uint64(2**64 - 1)  # as a signed number −1, which means no thread
+NO_CONTEXT = np.uint64(2**64 - 1)  # −1 as a signed number: the thread is not known
 
 
 class SampledEvent(IntEnum):
-    """Bits of an operation's events packet: what happened to it."""
+    """Bits of an operation's events packet: what happened to the operation. LLC is the last-level cache."""
 
     L1D_ACCESS = 2
     L1D_MISS = 3
@@ -96,7 +96,7 @@ def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
     ends_record = (packets.field == Field.END) | (packets.field == Field.TIMESTAMP)
     record_end = packets.end[ends_record]
     length = packets.length if ends_record[-1:].all() else int(record_end[-1]) if len(record_end) else 0
-    number = cumsum(ends_record) - ends_record  # (packets,) the record of each packet: one that ends it belongs to it
+    number = cumsum(ends_record) - ends_record  # (packets,) the record of each packet, the ending one included
     count = len(record_end)
     # the packets of each field; packets after the last end belong to a record that is not complete yet
     rows = {field: flatnonzero((packets.field == field) & (number < count)) for field in Field}
@@ -109,8 +109,8 @@ def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
     columns = {name: column(field) for name, field in _COLUMNS.items()}
     operation = np.zeros(count, np.uint64)
     for kind in OpClass:
-        of_class = rows[Field[kind.name]]
-        operation[number[of_class]] = packets.payload[of_class] | np.uint64(kind)
+        packet_rows = rows[Field[kind.name]]
+        operation[number[packet_rows]] = packets.payload[packet_rows] | np.uint64(kind)
     is_complete = falses(count)
     is_complete[number[rows[Field.PC]]] = True
     is_complete[number[rows[Field.BAD]]] = False

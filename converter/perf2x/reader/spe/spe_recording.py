@@ -113,6 +113,7 @@ def _cut_run(run: Sequence[TraceBlock], position: int) -> Iterator[tuple[_TraceC
         records, incomplete, used = chunk.records()
         # no record is as long as SPAN: bytes without an end of a record are damaged, and skipped
         pending = _without_beginning(pending, used or size)
+        # bytes in which no record ends count as an incomplete record, as do those after the last record of the run
         yield chunk, records, incomplete + (not used or (part is parts[-1] and len(pending) > 0))
         position += used or size
         records_before += len(records)
@@ -147,7 +148,7 @@ class _TraceThreads:
         self._process_of_thread = KeyedValues(tid, self._sequence(table_times), pid)
 
     def of(self, context: I64, time: U64 | None, tid: int, cpu: int) -> tuple[I32, I32]:
-        """Return (n,) process and (n,) thread of records; −1: unknown.
+        """Return the process and the thread of records, (n,) each; −1 if unknown.
 
         ``context`` (n,) is the record's own thread, −1 for none. ``time`` (n,) is None if times are unknown: then the
         state at the end of the recording counts. ``tid`` and ``cpu`` are those of the records' buffer.
@@ -163,7 +164,7 @@ class _TraceThreads:
         return as_int32(process), as_int32(thread)
 
     def _sequence(self, time: U64) -> I64:
-        """Return (n,) numbers of times, ascending with time: how many of ``_times`` are not later."""
+        """Return (n,) the sequence number of each ``time`` (n,): how many of ``_times`` are not later."""
         return searchsorted(self._times, time, "right")
 
 
@@ -265,7 +266,7 @@ def _every_nth(records: TraceRecords, chunk: _TraceChunk, kinds: SampleKinds) ->
 
 
 def _nanoseconds(ticks: U64, clock: Mapping[str, int]) -> U64:
-    """Convert (n,) ticks to (n,) nanoseconds of the recording's clock (tsc_to_perf_time in tools/perf/util/tsc.c).
+    """Convert ``ticks`` (n,) to nanoseconds of the recording's clock (tsc_to_perf_time in tools/perf/util/tsc.c).
 
     ``clock`` has the fields of TIME_CONV. A record without ticks (0) gets the time of the record before it.
     """

@@ -156,8 +156,8 @@ class ScriptText(TextReader):
         rb"|\t *[0-9a-f]{4,16} .* \(.*\)\n"  # a frame with an object, without a heading
         rb"|[^#\n]{1,200} %b.* \(.*\).*\n"  # any field, then the frame of a flat sample
         rb"|[^#\n]{1,200}: {1,2}%b.*\n"  # an event, then the frame of a flat sample, without an object
-        rb"|\t(?= *[0-9a-f]{4,16}[ \n])[ 0-9a-f]{16}(?: .*)?\n"
-        % (_FLAT_FRAME_START, _FLAT_FRAME_START),  # a frame without heading and object, whose address is aligned
+        # a frame without heading and object, whose address is aligned
+        rb"|\t(?= *[0-9a-f]{4,16}[ \n])[ 0-9a-f]{16}(?: .*)?\n" % (_FLAT_FRAME_START, _FLAT_FRAME_START),
     )
 
     @classmethod

@@ -45,7 +45,7 @@ from perf2x.model.profile import (
 )
 from perf2x.model.recording import ALL_BLOCKS, NO_RECORDS, Samples, Session, Shard, Sideband, Want
 from perf2x.model.value_limits import LAST_TIME
-from perf2x.reader.containers.input_file import FIRST, InputFile
+from perf2x.reader.containers.input_file import HEAD_SIZE, InputFile
 from perf2x.sources.stitched_recording import StitchedRecording, batch_of, events_of
 from perf2x.sources.text.read_text import read_text
 from perf2x.sources.text.text_tables import Text
@@ -78,7 +78,7 @@ class TextRecording(StitchedRecording):
                 progress(stop, len(file.data))
 
         self.diagnostics = diagnostics
-        head = file.data[:FIRST].tobytes()
+        head = file.data[:HEAD_SIZE].tobytes()
         self._text = text = read_text(file.data, source, free_and_report)
         self._header = {key.decode(): value.decode("utf-8", "surrogateescape") for key, value in _HEADER.findall(head)}
         self._profile = _text_profile(text, Meta(source=source))
