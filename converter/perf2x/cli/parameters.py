@@ -131,7 +131,7 @@ def _settings_of_struct(kind: type[Struct]) -> Iterator[Setting]:
         setting, nested = settings.get(field), struct_in(hints[field])
         for nested_kind in feature_settings() if field == "features" else (nested,) if nested else ():
             yield from _settings_of_struct(nested_kind)
-        # a format's settings without names have no option: --set sets them
+        # no option have settings without help, and settings of a format without names, which --set sets
         if setting is not None and setting.help and (setting.names or not issubclass(kind, Format)):
             setting = replace(setting, panel=setting.panel or panel)
             # the setting of a nested struct is a switch that turns the whole struct off, such as --no-symbols

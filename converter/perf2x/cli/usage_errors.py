@@ -1,4 +1,4 @@
-"""Words usage errors, with suggestions: typer's own messages differ between its versions."""
+"""Turns usage errors into sentences with suggestions, because typer's own messages differ between its versions."""
 
 import contextlib
 import re

@@ -106,6 +106,7 @@ class DiffGate(Frozen):
         (``Comparison.share_in_costs``). The larger it is, the wider are intervals, so that those of all these rows hold
         at once.
         """
+        # the same share for the intervals of self and of total costs, although only one of the two is limited
         judged = check.comparison.with_intervals(check.rows, self.flags.confidence, (limited_share, limited_share))
         verdict.intervals.update({(check.kind, *row.key): row.interval(self.sort) for row in judged})
         over_limit = [row for row in judged if row.change(self.sort) > check.allowed]

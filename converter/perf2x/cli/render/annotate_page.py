@@ -63,6 +63,7 @@ def listing_report(profile: View, columns: Sequence[str] = ()) -> Report:
         profile.events[measure.event].name,
         measure.unit,
         sum_of(weights(profile, measure.value)[profile.samples.event == measure.event]),
+        # of these columns, only totals are used, and tables of threads are made fastest
         LineColumns(event_columns(profile, "thread", "period", columns), listings.measures),
     )
 
@@ -167,6 +168,7 @@ def code_rows(code: CodeListing, function: FunctionListing) -> Iterator[_Row]:
     for index, row in enumerate(code.rows):
         current = (row.path, row.line, row.function)
         if current != previous and row.path:
+            # the name of the function that was inlined here, if any
             inlined = "" if row.function in ("", function.name) else f" {plain(row.function)}"
             text = _code_text(function.text.get(row.path, {}).get(row.line, "")).strip()
             yield _Row("", f"{plain(base_name(row.path))}:{row.line or '?'}{inlined}  {text}".rstrip())

@@ -46,7 +46,7 @@ def summary(
     *,
     verbose: bool,
 ) -> Iterator[str]:
-    """Yield the summary of a conversion, at most five lines, and one for each piece of advice.
+    """Yield the summary of a conversion: a few lines, and one for each piece of advice.
 
     ``format_name`` and ``needs`` are those of the output format. ``outputs`` are the names of the files written, or
     ``standard output``; ``notes`` are sentences about the output.

@@ -88,6 +88,7 @@ def _parts(
     limit = tables.objects.limit or 0  # --limit of the report, which all tables have
     events = facts["events"]
     more_events = [f"… and {len(events) - limit:,} more events"] if len(events) > limit else []
+    # here, the command line is a fact of its own
     session = [f"{label}: {text}" for label, text in session_facts(facts["session"] | facts)]
     yield _Part("", [contents_line(loaded), *session, *event_lines(loaded, events[:limit]), *more_events])
     yield _Part("Look at next", steps)
@@ -99,6 +100,7 @@ def _parts(
             table,
             change_layouts(table),
         )
+    # a recording of perf stat has no functions
     title = "Hottest functions by themselves" if tables.by_self.rows else "Sums"
     warning = " (some are missing)" * lacks_callers(steps)
     yield _functions(title, tables.by_self, tables, warning)

@@ -131,6 +131,7 @@ def _source_files() -> Iterator[tuple[str, bytes]]:
         for metadata in ("METADATA", "entry_points.txt"):
             yield f"{name}-{package.version}.dist-info/{metadata}", (package.read_text(metadata) or "").encode()
         for file in package.files or ():
+            # perf2x's modules are those above; files in .. are scripts
             if "licenses" in file.parts or (file.suffix == ".py" and name != "perf2x" and ".." not in file.parts):
                 yield file.as_posix(), file.read_binary()
 
