@@ -1,19 +1,21 @@
 // The page: files are dropped, the worker converts them, and the result is shown below or saved.
 import { FORMATS, compares, ofFolder, outputOf, pathsOf, refusalOf, refusalOfFile, typed, withKinds, wordsOf } from "./command_words.js";
 
-const MOST = 1_500_000_000; // bytes of recordings: the data read from them and the results must fit in 4 GiB
-const MOST_FILES = 2000; // of a folder
-const NAMED = /([\d.]+) % of the samples and .* frames have names/;
+const MAX_BYTES = 1_500_000_000; // of recordings: what is read from them and the results must fit in the 4 GiB of WebAssembly
+const MAX_FILES = 2000; // below a dropped folder
+// line of perf2x's summary with the share of samples that have names
+const NAMED_SHARE = /([\d.]+) % of the samples and .* frames have names/;
 /** @type {(id: string) => any} */
 const $ = (id) => document.getElementById(id);
-const OPTIONS = { event: "event", threads: "threads", offCpu: "off-cpu", names: "names", together: "together" };
+// ids of the elements of options, by name of the option
+const OPTION_IDS = { event: "event", threads: "threads", offCpu: "off-cpu", names: "names", together: "together" };
 
 let worker = null;
-let dropped = []; // {file, kind}
-let job = null; // what the worker does, or will do when it is ready
-let isReady = false;
-let shownUrl = "";
-let refusal = ""; // why there is no converter
+let dropped = []; // files that were dropped or chosen, as {file, kind}
+let job = null; // the conversion that runs, or that waits for the worker; null: there is none
+let isReady = false; // whether the worker has loaded the converter
+let shownUrl = ""; // of the flame graph
+let refusal = ""; // why the converter cannot be loaded
 
 function say(text) {
   $("status").textContent = text;
@@ -26,19 +28,20 @@ function complain(text, words = null) {
   $("instead-words").textContent = words ? typed(words) : "";
 }
 
-/** A worker from a blob has this page's policy on network requests, unlike one from an address. */
+/** Starts the worker from a blob, so that it has this page's policy on network requests; a worker from a URL would have its own. */
 function startWorker() {
   const script = `import ${JSON.stringify(new URL("worker.js", location.href).href)};`;
   const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
   worker = new Worker(url, { type: "module", name: "perf2x" });
-  worker.onmessage = ({ data }) => hear(data);
+  worker.onmessage = ({ data }) => receive(data);
   worker.onerror = ({ message = "" }) => {
-    const why = message || "the browser refused a script of this page"; // of that a browser says no more
-    hear({ failed: isReady ? `perf2x failed: ${why.trim().split("\n").at(-1)}` : `The converter could not be loaded: ${why}` });
+    const why = message || "the browser refused a script of this page"; // the error of a refused script has no message
+    receive({ failed: isReady ? `perf2x failed: ${why.trim().split("\n").at(-1)}` : `The converter could not be loaded: ${why}` });
   };
 }
 
-function hear(message) {
+/** Handles a message of the worker: it is ready, has made progress, has finished the job, or has failed. */
+function receive(message) {
   if (message.ready) {
     isReady = true;
     say("Ready.");
@@ -62,9 +65,12 @@ function showProgress({ stage, done, total }) {
   else $("progress").removeAttribute("value");
 }
 
-/** @returns {any} */
+/**
+ * The values of the page's options, by name.
+ * @returns {any}
+ */
 function chosen() {
-  return Object.fromEntries(Object.entries(OPTIONS).map(([name, id]) => [name, $(id).value.trim()]));
+  return Object.fromEntries(Object.entries(OPTION_IDS).map(([name, id]) => [name, $(id).value.trim()]));
 }
 
 /** Convert what was dropped, to show or to save it; the worker may still be loading. */
@@ -78,8 +84,8 @@ function convert(format, isSaved = false) {
   const output = outputOf(files, options, format);
   job = { isSaved, files, output, words: wordsOf(files, options, format, `/output/${output}`), began: 0 };
   const size = recordings.reduce((all, { file }) => all + file.size, 0);
-  if (size > MOST) {
-    refuse(`${(size / 1e9).toFixed(1)} GB of recordings are more than a page can hold (${MOST / 1e9} GB).`);
+  if (size > MAX_BYTES) {
+    refuse(`${(size / 1e9).toFixed(1)} GB of recordings are more than a page can hold (${MAX_BYTES / 1e9} GB).`);
   } else if (refusal) {
     refuse(refusal);
   } else if (isReady) {
@@ -100,20 +106,21 @@ function run() {
   showState();
 }
 
-/** The command to run on a machine with more memory. */
-function instead() {
+/** The words of the job's command as a user would type it, to run it outside the browser. */
+function commandElsewhere() {
   const output = job.words.indexOf("--output");
   return ["perf2x", ...job.words.toSpliced(output, 2, "--output", job.output)];
 }
 
 function refuse(text) {
-  const words = instead();
+  const words = commandElsewhere();
   job = null;
   say("Nothing was converted.");
   complain(text, words);
   showState();
 }
 
+/** Shows or saves the result of the job. "said" is what the command wrote to standard error, "facts" the JSON of --stats. */
 function finish({ code = 1, said = "", content, facts, failed }) {
   const lines = said.replaceAll("/output/", "").split("\n").filter(Boolean);
   showLines(code === 0 ? lines : lines.slice(0, -1));
@@ -130,7 +137,7 @@ function finish({ code = 1, said = "", content, facts, failed }) {
   else show(blob);
   if (facts) $("events").replaceChildren(...facts.events.map(({ name }) => new Option(name)));
   say(`${isSaved ? `${output} is written` : "Shown"}, after ${((performance.now() - began) / 1000).toFixed(1)} s.`);
-  showNameless(said);
+  showMissingNames(said);
   showState();
 }
 
@@ -155,8 +162,8 @@ function showLines(lines) {
   $("said").hidden = !lines.length;
 }
 
-function showNameless(said) {
-  const [, share] = NAMED.exec(said) ?? [0, 100];
+function showMissingNames(said) {
+  const [, share] = NAMED_SHARE.exec(said) ?? [0, 100];
   const { file } = dropped.find(({ kind }) => kind === "recording");
   $("nameless").hidden = Number(share) >= 95;
   $("bundle").textContent = typed(["perf2x", "bundle", file.name]);
@@ -180,7 +187,7 @@ function restart() {
   startWorker();
 }
 
-/** Show the available actions. */
+/** Shows the elements, and enables the actions, that make sense for the dropped files and the job. */
 function showState() {
   const recordings = dropped.filter(({ kind }) => kind === "recording");
   const isDifference = compares(dropped, chosen());
@@ -235,18 +242,18 @@ function withHeads(files) {
 async function filesBelow(folder) {
   const found = [];
   for (const folders = [folder]; folders.length;) {
-    const one = folders.pop();
+    const current = folders.pop();
     const entries = [];
-    const reader = one.createReader();
-    for (let some; !some || some.length; entries.push(...some)) {
-      some = await new Promise((done, fail) => reader.readEntries(done, fail)); // about a hundred at a time
+    const reader = current.createReader();
+    for (let batch; !batch || batch.length; entries.push(...batch)) {
+      batch = await new Promise((done, fail) => reader.readEntries(done, fail)); // about a hundred at a time
     }
-    const refused = refusalOf(one.name, entries.map(({ name }) => name));
+    const refused = refusalOf(current.name, entries.map(({ name }) => name));
     if (refused) throw new Error(refused);
     folders.push(...entries.filter(({ isDirectory }) => isDirectory));
     for (const entry of entries) if (entry.isFile) found.push(await new Promise((done, fail) => entry.file(done, fail)));
-    if (found.length > MOST_FILES) {
-      throw new Error(`${folder.name} has more than ${MOST_FILES} files. Drop the programs that were recorded.`);
+    if (found.length > MAX_FILES) {
+      throw new Error(`${folder.name} has more than ${MAX_FILES} files. Drop the programs that were recorded.`);
     }
   }
   return ofFolder(await withHeads(found));
@@ -262,14 +269,15 @@ async function takeDropped(transfer) {
   if (folders.length && !dropped.length) complain("There is no recording in the folder, and nothing that names one.");
 }
 
-async function take(list, more = []) {
-  if (!(list.length + more.length) || job?.began) return;
+/** Adds files, and those that were found in folders, to the dropped ones, and shows the result; does nothing during a job. */
+async function take(list, fromFolders = []) {
+  if (!(list.length + fromFolders.length) || job?.began) return;
   const files = await withHeads([...list]);
   const refused = files.filter(({ file, head }) => refusalOfFile(file.name, head));
-  dropped = [...dropped, ...withKinds(files.filter((one) => !refused.includes(one))), ...more];
+  dropped = [...dropped, ...withKinds(files.filter((one) => !refused.includes(one))), ...fromFolders];
   showFiles();
   if (dropped.length && !dropped.some(({ kind }) => kind === "recording")) say("Now drop the recording that these files name.");
-  if (refused.length < files.length + more.length) convert("html");
+  if (refused.length < files.length + fromFolders.length) convert("html");
   if (refused.length) complain(refused.map(({ file, head }) => refusalOfFile(file.name, head)).join(" "));
 }
 
@@ -309,12 +317,12 @@ function listen() {
   $("clear").onclick = clear;
 }
 
-/** Wait until the service worker has every file. Throws if one is missing or has other contents than expected. */
-async function keepFiles(workers) {
-  let lacking = "";
+/** Waits until the service worker has cached every file. Throws if one is missing or has other contents than expected. */
+async function cacheFiles(workers) {
+  let failure = ""; // which file could not be cached, and why
   workers.addEventListener("message", ({ data }) => {
-    if (data.of) say(`Loading the converter: ${data.kept} of ${data.of} files …`);
-    else lacking = `${data.lacking}: ${data.why}`;
+    if (data.total) say(`Loading the converter: ${data.cached} of ${data.total} files …`);
+    else failure = `${data.failedUrl}: ${data.reason}`;
   });
   workers.startMessages();
   const registration = await workers.register("service_worker.js").catch(() => null);
@@ -324,7 +332,7 @@ async function keepFiles(workers) {
     await new Promise((done, fail) => {
       first.onstatechange = () => {
         if (first.state === "activated") done(true);
-        if (first.state === "redundant") setTimeout(() => fail(new Error(lacking)), 200); // its message may be under way
+        if (first.state === "redundant") setTimeout(() => fail(new Error(failure)), 200); // its message may be under way
       };
     });
   }
@@ -346,7 +354,7 @@ async function requireOwnPyodide() {
 listen();
 showFiles();
 try {
-  if (navigator.serviceWorker) await keepFiles(navigator.serviceWorker);
+  if (navigator.serviceWorker) await cacheFiles(navigator.serviceWorker);
   if (!navigator.serviceWorker?.controller) await requireOwnPyodide();
   startWorker();
 } catch (/** @type {any} */ error) {

@@ -1,6 +1,7 @@
-// perf2x in a worker: Python by Pyodide reads the dropped files in place and runs one command after another.
+// perf2x in a web worker: Python (Pyodide) reads the dropped files in place, and runs one command after another.
 const HERE = new URL("./", import.meta.url).href;
-const NATIVE = ["numpy", "msgspec", "protobuf"];
+const NATIVE = ["numpy", "msgspec", "protobuf"]; // packages with compiled code, which Pyodide provides
+// folders in Pyodide's file system
 const DROPPED = "/dropped";
 const OUTPUT = "/output";
 const STATS = `${OUTPUT}/stats.json`;
@@ -10,11 +11,12 @@ const report = (stage, done, total) => postMessage({ stage, done, total });
 const ready = start();
 ready.catch((error) => postMessage({ failed: `The converter could not be loaded: ${reason(error)}` }));
 
-/** The last line that Python prints of an error, or an error's text. */
+/** The last line of an error's text; of an error in Python, that is the line after the traceback. */
 function reason(error) {
   return String(error.message).trim().split("\n").at(-1);
 }
 
+/** Loads Pyodide and perf2x; posts {ready} once commands can run, and then imports what the first one needs. */
 async function start() {
   const sources = fetch(`${HERE}perf2x.sources`).then((answer) => answer.arrayBuffer());
   const { loadPyodide } = await import(`${HERE}pyodide/pyodide.mjs`);
