@@ -10,7 +10,7 @@ from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.fail_if import exit_for_failed_gates, warn
 from perf2x.cli.render.markdown_table import sentence_with_code
 from perf2x.model.number_format import format_change, plural
-from perf2x.model.printable_text import plain
+from perf2x.model.printable_text import escaped
 
 if TYPE_CHECKING:
     from perf2x.cli.diff.fail_above import GateVerdict
@@ -73,7 +73,7 @@ class Verdict(Frozen):
         style = {"passed": "bold green", "failed": "bold red"}.get(self.outcome, "bold yellow")
         yield screen.paint(f"perf2x: {self.outcome}", style)
         for sentence in (*self.reasons, *self.notes):
-            yield from screen.sentence(f"- {plain(sentence)}", indent="  ")
+            yield from screen.sentence(f"- {escaped(sentence)}", indent="  ")
         yield ""
 
     def markdown(self) -> Iterator[str]:

@@ -4,7 +4,7 @@ Names come from files and kernels and may contain any byte. Undecodable bytes ar
 perf2x; no format can carry these, and Perfetto would reject the whole file, so they are written as ``\xNN``.
 
 A name may also contain escape sequences that rewrite the screen, line breaks that forge a log line, or marks that
-reverse the direction of the text. Everything printed goes through ``plain``, messages through ``safe_message``.
+reverse the direction of the text. Everything printed goes through ``escaped``, messages through ``safe_message``.
 """
 
 import re
@@ -59,7 +59,7 @@ _WORD_LENGTH = 400
 MESSAGE_LENGTH = 4000
 
 
-def plain(text: str) -> str:
+def escaped(text: str) -> str:
     r"""Escape characters that are not printable: ``\x1b``, ``\n``, ``\u202e``.
 
     These are control characters (C0, C1, DEL), line and paragraph separators, direction marks and other invisible
@@ -72,7 +72,7 @@ def plain(text: str) -> str:
 
 def short(name: str, most: int = NAME_LENGTH) -> str:
     """Escape a name and shorten it to ``most`` characters: the middle of a long name is replaced by ``…``."""
-    name = plain(name)
+    name = escaped(name)
     if len(name) <= most:
         return name
     head = most // 2
@@ -81,7 +81,7 @@ def short(name: str, most: int = NAME_LENGTH) -> str:
 
 def safe_message(line: str) -> str:
     """Escape a line and limit its length: long words, and then a long line, lose their middle."""
-    line = plain(line)
+    line = escaped(line)
     if len(line) > _WORD_LENGTH:
         line = " ".join(short(word, _WORD_LENGTH) for word in line.split(" "))
     return short(line, MESSAGE_LENGTH)

@@ -27,7 +27,7 @@ from perf2x.cli.render.markdown_table import (
 from perf2x.cli.render.report_formats import Report, print_report
 from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen, line_width
 from perf2x.cli.render.text_table import Column, Layout, name_column, table_lines
-from perf2x.model.printable_text import plain
+from perf2x.model.printable_text import escaped
 
 RUST = "<core::iter::adapters::" + "map::Map<I,F> as " * 30 + "Iterator>::fold"
 HOSTILE = [
@@ -36,7 +36,7 @@ HOSTILE = [
     RUST,
 ]  # fmt: skip
 CHARACTERS = st.characters(exclude_categories=["Cs"])  # by a codec, hypothesis tries each of them
-TEXTS = st.text(CHARACTERS, max_size=60).map(plain)
+TEXTS = st.text(CHARACTERS, max_size=60).map(escaped)
 
 
 def layout(cells: list[str]) -> Layout:
@@ -122,7 +122,7 @@ def test_markdown_holds_every_name() -> None:
     ]  # fmt: skip
     assert len(cells) == 3 * (len(HOSTILE) + 1)
     shown = [_shown(cell) for cell in cells[4::3]]
-    assert shown == [shorten(plain(name), 80) or "–" for name in HOSTILE]
+    assert shown == [shorten(escaped(name), 80) or "–" for name in HOSTILE]
     assert max(map(len, shown)) == 80
 
 
@@ -181,7 +181,7 @@ def test_csv_can_be_read_back() -> None:
     rows = [("name", "self"), *((name, number) for number, name in enumerate(HOSTILE))]
     read = list(csv.reader(io.StringIO(csv_text(rows))))
     assert read[1:] == [
-        [f"'{name}" if name.startswith("@") else plain(name), str(number)] for number, name in enumerate(HOSTILE)
+        [f"'{name}" if name.startswith("@") else escaped(name), str(number)] for number, name in enumerate(HOSTILE)
     ]
     assert "\r" not in csv_text(rows)
 

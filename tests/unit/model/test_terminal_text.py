@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.model.printable_text import MESSAGE_LENGTH, NAME_LENGTH, plain, safe_message, short
+from perf2x.model.printable_text import MESSAGE_LENGTH, NAME_LENGTH, escaped, safe_message, short
 from tests import forge
 from tests.support.command import Ran, perf2x
 
@@ -17,15 +17,15 @@ BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069
 
 def test_terminal_escapes_are_made_visible() -> None:
     every = "".join(map(chr, range(0x3000)))
-    shown = plain(every)
+    shown = escaped(every)
     assert {unicodedata.category(char) for char in shown}.isdisjoint({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
     assert not set(shown) & set(BIDI)
-    assert plain(HOSTILE) == r"a\x1b[2J\x9b31m\u202e\u2066\u200b\u2028\r\n\x7f\tz\udcff"
+    assert escaped(HOSTILE) == r"a\x1b[2J\x9b31m\u202e\u2066\u200b\u2028\r\n\x7f\tz\udcff"
 
 
 def test_ordinary_text_is_unchanged() -> None:
     text = "std::vector<int>::push_back(int&&) – 12.3 µs, Grüße, 日本語, e\u0301"
-    assert plain(text) == text == safe_message(text)
+    assert escaped(text) == text == safe_message(text)
 
 
 def test_long_names_keep_their_ends() -> None:

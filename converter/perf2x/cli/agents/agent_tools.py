@@ -20,7 +20,7 @@ from perf2x.kernel.load_options import LoadOptions
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.annotate_options import ListingOptions
 from perf2x.model.number_format import format_amount, format_percent, plural
-from perf2x.model.printable_text import plain
+from perf2x.model.printable_text import escaped
 from perf2x.model.profile import Profile
 from perf2x.model.totals.row_kinds import Sort
 from perf2x.tools.tables.report_tables import Caller, call_tree, callers_of
@@ -169,8 +169,8 @@ def _caller_lines(profile: Profile, name: str, object_name: str, rows: Sequence[
     ``rows`` are all callers, costliest first.
     """
     unit, total = profile.events[profile.default_event].unit, sum(row.value for row in rows)
-    in_object = f" ({plain(object_name)})" if object_name else ""
-    yield f"{plain(name)}{in_object}: total {format_amount(total, unit)}, {plural(len(rows), 'caller')}"
+    in_object = f" ({escaped(object_name)})" if object_name else ""
+    yield f"{escaped(name)}{in_object}: total {format_amount(total, unit)}, {plural(len(rows), 'caller')}"
     shown = rows[:limit]
     columns = [
         Column("total", [format_amount(row.value, unit, total) for row in shown]),

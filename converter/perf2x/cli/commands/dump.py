@@ -11,7 +11,7 @@ from perf2x.cli.options.input_options import DEFAULT_INPUT, Input, existing_inpu
 from perf2x.cli.parameters import Only
 from perf2x.errors import FormatError, OptionError
 from perf2x.kernel.load_options import LoadOptions
-from perf2x.model.printable_text import plain
+from perf2x.model.printable_text import escaped
 from perf2x.tools.dump.dump_options import DumpOptions
 
 _LINES_AT_ONCE = 1000  # written with one system call
@@ -44,7 +44,7 @@ def dump(
     lines = dump_lines(source, dump_options, diagnostics, totals)
     with limit_unpacking(load_options.max_unpacked):
         while lines_of_chunk := list(islice(lines, _LINES_AT_ONCE)):
-            sys.stdout.write("".join(f"{plain(line)}\n" for line in lines_of_chunk))
+            sys.stdout.write("".join(f"{escaped(line)}\n" for line in lines_of_chunk))
     # a dump that ended at its limit (-n) may not have got to the samples
     reason = damage(diagnostics.counts) if totals.to_the_end and not totals.samples else ""
     if reason:

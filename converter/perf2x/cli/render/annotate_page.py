@@ -12,7 +12,7 @@ from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.screen import Screen, heat
 from perf2x.cli.render.text_table import HEAD, Column, table_lines
 from perf2x.model.number_format import format_amount, format_percent
-from perf2x.model.printable_text import base_name, plain, short
+from perf2x.model.printable_text import base_name, escaped, short
 from perf2x.model.profile import CodeListing, Costs, FunctionListing, InstructionCost, SourceListing, View
 from perf2x.model.totals.event_columns import LineColumns, cell_text, event_columns, overall_cells
 from perf2x.model.totals.totals import weights
@@ -121,16 +121,16 @@ def _function_lines(function: FunctionListing, shown_event: _ShownEvent, screen:
     own, total = function.own[0], function.total[0]
     amounts = (f"{label} {format_amount(cost, shown_event.unit)} {format_percent(cost, shown_event.total)}"
                for label, cost in (("self", own), ("total", total)))  # fmt: skip
-    in_object = f" ({plain(function.object)})" if function.object else ""
-    of_event = f"{format_amount(shown_event.total, shown_event.unit)} {plain(shown_event.name)}"
-    yield from screen.sentence(f"{plain(function.name)}{in_object}: {', '.join(amounts)} of {of_event}", "bold")
+    in_object = f" ({escaped(function.object)})" if function.object else ""
+    of_event = f"{format_amount(shown_event.total, shown_event.unit)} {escaped(shown_event.name)}"
+    yield from screen.sentence(f"{escaped(function.name)}{in_object}: {', '.join(amounts)} of {of_event}", "bold")
     for source in function.sources:
-        yield from _title_lines(plain(source.path) or "no source file", source.reason, screen)
+        yield from _title_lines(escaped(source.path) or "no source file", source.reason, screen)
         yield from _table("line", list(source_rows(source)), own, max(own, total), shown_event, screen)
     for code in function.code:
         # code that was inlined into another function
-        inlined_into = f"{plain(code.symbol)} in " if code.symbol not in ("", function.name) else ""
-        yield from _title_lines(f"{inlined_into}{plain(code.object) or 'memory'}", code.reason, screen)
+        inlined_into = f"{escaped(code.symbol)} in " if code.symbol not in ("", function.name) else ""
+        yield from _title_lines(f"{inlined_into}{escaped(code.object) or 'memory'}", code.reason, screen)
         own_of_copy = sum(row.own[0] for row in code.rows)
         rows = list(code_rows(code, function))
         yield from _table("address", rows, own_of_copy, max(own, total), shown_event, screen) if rows else ()
@@ -142,7 +142,7 @@ def _function_lines(function: FunctionListing, shown_event: _ShownEvent, screen:
 def _title_lines(listed: str, reason: str, screen: Screen) -> Iterator[str]:
     """Yield the title of a table: what it lists, and ``reason``, why something is missing ("" if nothing is)."""
     yield ""
-    yield from screen.sentence(f"{listed}: {plain(reason)}" if reason else listed, "bold")
+    yield from screen.sentence(f"{listed}: {escaped(reason)}" if reason else listed, "bold")
 
 
 def source_rows(source: SourceListing) -> Iterator[_Row]:
@@ -169,9 +169,9 @@ def code_rows(code: CodeListing, function: FunctionListing) -> Iterator[_Row]:
         current = (row.path, row.line, row.function)
         if current != previous and row.path:
             # the name of the function that was inlined here, if any
-            inlined = "" if row.function in ("", function.name) else f" {plain(row.function)}"
+            inlined = "" if row.function in ("", function.name) else f" {escaped(row.function)}"
             text = _code_text(function.text.get(row.path, {}).get(row.line, "")).strip()
-            yield _Row("", f"{plain(base_name(row.path))}:{row.line or '?'}{inlined}  {text}".rstrip())
+            yield _Row("", f"{escaped(base_name(row.path))}:{row.line or '?'}{inlined}  {text}".rstrip())
         previous = current
         mark = "▸" if index in jump_targets else " "
         yield _Row(f"{mark}{row.address:x}", f"  {instruction_text(row, index)}", row.own, row.total)
@@ -183,12 +183,12 @@ def instruction_text(row: InstructionCost, index: int) -> str:
     A jump inside the listing is followed by an arrow up or down, other operands by a name: ``<main+0x10>``.
     """
     arrow = "" if row.target < 0 else " ↑" if row.target <= index else " ↓"
-    return plain(row.text) + arrow + (f"  <{plain(row.note)}>" if row.note else "")
+    return escaped(row.text) + arrow + (f"  <{escaped(row.note)}>" if row.note else "")
 
 
 def _code_text(text: str) -> str:
     """Return a line of source code with tabs expanded and control characters escaped."""
-    return plain(text.expandtabs(8))
+    return escaped(text.expandtabs(8))
 
 
 def _table(

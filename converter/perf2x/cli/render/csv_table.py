@@ -9,7 +9,7 @@ import io
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from perf2x.model.printable_text import plain
+from perf2x.model.printable_text import escaped
 
 # Characters that begin a formula; the last four are full-width, which spreadsheets in East Asia accept, too.
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
@@ -40,5 +40,5 @@ def _cell(cell: object) -> object:
         return "true" if cell else "false"
     if not isinstance(cell, str):
         return cell
-    text = plain(cell)
+    text = escaped(cell)
     return f"'{text}" if text.startswith(_FORMULA) else text

@@ -8,7 +8,7 @@ from msgspec import to_builtins
 from perf2x.cli.render.markdown_table import lines_as_markdown
 from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen
-from perf2x.model.printable_text import plain
+from perf2x.model.printable_text import escaped
 from perf2x.tools.explain.explain_object import Explanation
 
 _LABEL_WIDTH = 14
@@ -36,11 +36,11 @@ def _object_lines(explanations: Sequence[Explanation], screen: Screen) -> Iterat
     for index, explanation in enumerate(explanations):
         if index:
             yield ""
-        yield screen.paint(f"{plain(explanation.path)}:", "bold")
+        yield screen.paint(f"{escaped(explanation.path)}:", "bold")
         previous = ""
         for label, text in _explanation_lines(explanation):
             head = f"{'' if label == previous else label:{_LABEL_WIDTH}}"
-            yield f"  {screen.paint(head, 'bold')}{plain(text)}"
+            yield f"  {screen.paint(head, 'bold')}{escaped(text)}"
             previous = label
 
 

@@ -11,7 +11,7 @@ from perf2x.cli.render.fit_text import cell_width, shorten
 from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen
 from perf2x.emitters.flame.svg_tree import boxes_of
 from perf2x.model.number_format import format_percent, plural
-from perf2x.model.printable_text import plain, short
+from perf2x.model.printable_text import escaped, short
 from perf2x.model.profile import LocationFrames, Profile, location_frames
 from perf2x.model.totals.totals import weights
 from perf2x.tools.tables.top_rows import TopTable
@@ -34,16 +34,17 @@ def graph_lines(profile: Profile, table: TopTable, value: str, limit: int, scree
     frames, cells = location_frames(weighed), screen.room or WITHOUT_TERMINAL
     # boxes of at least half a cell
     boxes = boxes_of(weighed, frames, profile.default_event, 0.5 / cells, _MAX_BOXES)
-    # (2, boxes): first cell of each box, and the cell after its last
+    # (2, boxes): first cell of each box, and the cell after its last; box 0 is the root, whose total is the event's
     ends = np.rint(np.stack([boxes.start, boxes.start + boxes.total]) * (cells / max(sum_of(boxes.total[:1]), 1)))
     is_visible = ends[0] < ends[1]
     deepest = int(boxes.depth[is_visible].max(initial=0))
+    # a line for each depth below the root
     for depth in range(1, min(limit or deepest, deepest) + 1):
         line, line_width = "", 0  # the width in cells: escape sequences in the line take none
         for index, row in enumerate(flatnonzero((boxes.depth == depth) & is_visible).tolist()):
             (left, right), frame = ends[:, row].astype(int).tolist(), int(boxes.frame[row])
             label = _label(
-                plain(frames.name[frame]), format_percent(int(boxes.total[row]), table.whole.cost), right - left
+                escaped(frames.name[frame]), format_percent(int(boxes.total[row]), table.whole.cost), right - left
             )
             edge = "|" if screen.colors is None else " "
             style = f"#22211f on {_shades(frames, frame)[index % 2]}"

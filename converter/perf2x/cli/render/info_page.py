@@ -14,7 +14,7 @@ from perf2x.cli.render.screen import Screen
 from perf2x.cli.render.summary import deferred_line, symbol_lines, unwound_line
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.number_format import counted_as, plural
-from perf2x.model.printable_text import plain
+from perf2x.model.printable_text import escaped
 from perf2x.symbolizer.symbol_report import ObjectReport
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def info_report(loaded: Loaded, explained: "Sequence[UnnamedObject] | None") -> 
 
     def lines(screen: Screen) -> Iterator[str]:
         for line in _info_lines(loaded, facts, explained or ()):
-            yield screen.labelled(plain(line))
+            yield screen.labelled(escaped(line))
 
     title = f"perf2x info: {code(facts['session']['source'])}"
     return Report(lines, lambda: facts, lambda: lines_as_markdown(title, _info_lines(loaded, facts, explained or ())))

@@ -13,7 +13,7 @@ from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.render.fit_text import first_lines, shorten
 from perf2x.cli.render.text_table import Layout
 from perf2x.model.number_format import first_of
-from perf2x.model.printable_text import plain
+from perf2x.model.printable_text import escaped
 
 MAX_BYTES = 60_000
 """Maximum size of a document in bytes of UTF-8."""
@@ -61,7 +61,7 @@ def code(name: str, room: int = _NAME_WIDTH) -> str:
 
     A name wider than ``room`` cells of a terminal is shortened.
     """
-    name = shorten(plain(name), room)
+    name = shorten(escaped(name), room)
     if not name:
         return "–"
     if "`" in name or "\\" in name:
@@ -72,7 +72,7 @@ def code(name: str, room: int = _NAME_WIDTH) -> str:
 
 def _prose(text: str) -> str:
     """Escape a sentence that may quote recorded names: no markup, mention or link remains."""
-    return _MARKUP.sub(lambda match: f"&#{ord(match.group())};", plain(text))
+    return _MARKUP.sub(lambda match: f"&#{ord(match.group())};", escaped(text))
 
 
 def sentence_with_code(text: str) -> str:
@@ -87,7 +87,7 @@ def sentence_with_code(text: str) -> str:
         fence, space = "`" * (1 + max(map(len, re.findall("`*", word)))), " " * ("`" in word)
         return f"{fence}{space}{word}{space}{fence}" if _MARKUP.search(_SIGN.sub("", word)) else word
 
-    return _WORD.sub(shown, plain(text))
+    return _WORD.sub(shown, escaped(text))
 
 
 def escape_tildes(text: str) -> str:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.render.fit_text import cell_width, divide_width, shorten
 from perf2x.cli.render.screen import Screen
-from perf2x.model.printable_text import plain
+from perf2x.model.printable_text import escaped
 
 HEAD = 30
 """Maximum number of characters of a heading that is an event's name."""
@@ -58,7 +58,7 @@ class Column(Frozen):
 
 def name_column(head: str, texts: Sequence[str], style: str = "") -> Column:
     """Make a column of recorded names, with control characters escaped."""
-    return Column(head, [plain(text) for text in texts], style, is_name=True)
+    return Column(head, [escaped(text) for text in texts], style, is_name=True)
 
 
 def bar_column(shares: Sequence[float]) -> Column:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perf2x.base.columnar.arrow import ArrowTable, is_installed
-from perf2x.model.printable_text import plain, short
+from perf2x.model.printable_text import escaped, short
 from perf2x.model.totals.totals import Totals
 from perf2x.tools.tables.sample_table import strings_of
 
@@ -97,18 +97,20 @@ class ResultTable(ABC):
         rows = islice(zip(*self.display_cells.values(), strict=True), _ROWS_IN_REPR)
         listed = [" ".join(short(cell, _NAME_LENGTH_IN_REPR) for cell in row if cell) for row in rows]
         more = ", …" if len(self) > _ROWS_IN_REPR else ""
-        lines = (plain(self.heading), (", ".join(listed) or "no rows") + more, f"columns: {', '.join(self.columns)}")
+        lines = (escaped(self.heading), (", ".join(listed) or "no rows") + more, f"columns: {', '.join(self.columns)}")
         return f"{type(self).__name__}: " + "\n  ".join(lines)
 
     def _repr_html_(self) -> str:
         from html import escape
 
         rows = islice(zip(*self.display_cells.values(), strict=True), _ROWS_IN_HTML)
-        cells = [["<th>" + escape(plain(head)) for head in self.display_cells]]
-        cells += [["<td>" + escape(plain(cell)) for cell in row] for row in rows]
+        cells = [["<th>" + escape(escaped(head)) for head in self.display_cells]]
+        cells += [["<td>" + escape(escaped(cell)) for cell in row] for row in rows]
         left_out = len(self) - _ROWS_IN_HTML
         more = f"<p>… and {left_out:,} more rows" if left_out > 0 else ""
-        return f"<p>{escape(plain(self.heading))}<table>{''.join('<tr>' + ''.join(row) for row in cells)}</table>{more}"
+        return (
+            f"<p>{escape(escaped(self.heading))}<table>{''.join('<tr>' + ''.join(row) for row in cells)}</table>{more}"
+        )
 
     def to_arrow(self) -> ArrowTable:
         """Make a table for Arrow: ``pyarrow.table(table.to_arrow())``, ``polars.DataFrame(table.to_arrow())``.
