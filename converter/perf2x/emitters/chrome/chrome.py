@@ -101,7 +101,11 @@ class Chrome(Format, dict=True):
 
     def _slowness(self, profile: Profile) -> tuple[str, ...]:
         count = self._count(profile)
-        return (f"{count / 1e6:.1f} million slices make viewers slow; {_REMEDIES}",) if count > _SLOW_SLICES else ()
+        return (
+            (f"{count / 1e6:.1f} million slices make viewers slow; {''.join(_REMEDIES)}",)
+            if count > _SLOW_SLICES
+            else ()
+        )
 
     def _count(self, profile: Profile) -> int:
         """Return the number of slices, or a cheap upper bound of it that is below the limit of the warning.
@@ -145,4 +149,5 @@ class Chrome(Format, dict=True):
 
 
 _NO_CPUS = "there are no tracks of CPUs, because the samples have no CPU (perf record --sample-cpu, or -a)"
+# Arguments of an error, of which every second one is the name of a setting; joined, they are also part of a note.
 _REMEDIES = "min_duration", " leaves out the short ones, perfetto traces are about twenty times smaller"
