@@ -56,15 +56,16 @@ def by_weight(profile: View) -> list[FunctionCounts]:
 
 def _lines(function: FunctionCounts) -> Iterator[str]:
     """Yield a function's lines, then the functions inlined into it, both by line."""
-    for depth, call_line, instance in function.tree():
+    for depth, call_location, instance in function.tree():
         entered = "" if depth else f":{function.entered}"
-        call_text = f"{' ' * depth}{_line_text(call_line)}: " if depth else ""
+        call_text = f"{' ' * depth}{_line_text(call_location)}: " if depth else ""
         yield f"{call_text}{instance.name}:{instance.total}{entered}\n"
-        for line, location in sorted(instance.lines.items()):
-            calls = "".join(f" {name}:{count}" for name, count in location.sorted_calls())
-            yield f"{' ' * (depth + 1)}{_line_text(line)}: {location.count}{calls}\n"
+        for location, counts in sorted(instance.lines.items()):
+            calls = "".join(f" {name}:{count}" for name, count in counts.sorted_calls())
+            yield f"{' ' * (depth + 1)}{_line_text(location)}: {counts.count}{calls}\n"
 
 
 def _line_text(line_location: LineLocation) -> str:
+    """Return ``line``, or ``line.discriminator`` if the discriminator is not 0."""
     line, discriminator = line_location
     return f"{line}.{discriminator}" if discriminator else str(line)

@@ -79,7 +79,7 @@ cmd: {command}
 desc: Calls: estimated, because samples do not show them: the number of samples with the call
 desc: Recursion: calls of functions that are already in the stack are left out
 positions: {positions}
-{names}events: {words}
+{names}events: {identifiers}
 summary: {sums}
 """
 
@@ -113,16 +113,16 @@ class Callgrind(Format):
 def _header(profile: Profile, events: list[int], positions: str) -> str:
     """Return the lines before the functions; ``events`` are rows of Profile.events in the order of their columns."""
     names = [one_line(name) for name in plain_names(profile.events)]
-    words = [re.sub(r"\W", "_", name, flags=re.ASCII) for name in names]
+    identifiers = [re.sub(r"\W", "_", name, flags=re.ASCII) for name in names]
     sums = sum_at(profile.samples.event, profile.samples.value, len(names))
-    for row in events:  # event names must be distinct and begin with a letter
-        if words.count(words[row]) > 1 or not words[row][:1].isalpha():
-            words[row] = f"event{row}_{words[row]}"
+    for row in events:  # identifiers must be distinct and begin with a letter
+        if identifiers.count(identifiers[row]) > 1 or not identifiers[row][:1].isalpha():
+            identifiers[row] = f"event{row}_{identifiers[row]}"
     return _HEADER.format(
         command=heading(profile),
         positions=positions,
-        names="".join(f"event: {words[row]} : {names[row]} ({profile.events[row].unit})\n" for row in events),
-        words=" ".join(words[row] for row in events) or "none",
+        names="".join(f"event: {identifiers[row]} : {names[row]} ({profile.events[row].unit})\n" for row in events),
+        identifiers=" ".join(identifiers[row] for row in events) or "none",
         sums=" ".join(map(str, sums[events].tolist())) or "0",
     )
 
@@ -184,6 +184,7 @@ class _CallGraph:
             function = self._function[position]
             # the outermost frame of each function in each stack is called by the frame before it
             callee, _ = group_rows([stack, function])
+            # frames without a caller are not called: thread names, and at depth 1 the roots that the user chose
             callee = callee[tree.depth[path.values[callee]] > own_roots]
             row = batch[stack[callee]]
             calls = [position[callee - 1], function[callee], event[row]]

@@ -33,7 +33,10 @@ from perf2x.model.setting import Setting
 _MAGIC = 0x67636461
 _SUMMARY, _NAMES, _FUNCTIONS, _MODULES, _WORKING_SET = 0xA8000000, 0xAA000000, 0xAC000000, 0xAE000000, 0xAF000000
 _CALL = 7
-"""HIST_TYPE_INDIR_CALL_TOPN, which create_gcov's tools require; GCC ignores it, and direct calls."""
+"""Type of the entry for each called function: HIST_TYPE_INDIR_CALL_TOPN.
+
+create_gcov's tools require this type. GCC ignores the type, and uses the entries of indirect calls only.
+"""
 _UNKNOWN_FILE = 0xFFFFFFFF
 _MILLION = 1_000_000
 _CUTOFFS = (10_000, *range(100_000, 900_001, 100_000), 950_000, 990_000, 999_000, 999_900, 999_990, 999_999)
@@ -62,11 +65,11 @@ class Gcov(Autofdo):
     def emit(self, profile: View, out: BinaryIO) -> None:
         """Write functions by descending total, then by name."""
         functions = by_weight(profile)
-        # how many locations have each count
+        # by count: how many locations have it
         frequencies = Counter(
-            location.count for top in functions for _, _, function in top.tree() for location in function.lines.values()
+            counts.count for top in functions for _, _, function in top.tree() for counts in function.lines.values()
         )
-        total, names = sum(count * often for count, often in frequencies.items()), StringTableBuilder()
+        total, names = sum(count * locations for count, locations in frequencies.items()), StringTableBuilder()
         is_version_3 = self.gcc == "16"
         entry_format = "<QQ" if is_version_3 else "<Q"  # entries, and in version 3 the unknown time of the first: 0
         bodies = b"".join(
@@ -98,13 +101,13 @@ class Gcov(Autofdo):
 def _body(function: FunctionCounts, names: StringTableBuilder) -> bytes:
     """Return the body of a function, and in it those of the functions inlined into it; new names are numbered."""
     parts = []
-    for depth, call_line, instance in function.tree():
-        parts.append(pack("<I", _line_word(call_line)) if depth else b"")
+    for depth, call_location, instance in function.tree():
+        parts.append(pack("<I", _line_word(call_location)) if depth else b"")
         inlined = sum(len(instances) for instances in instance.inlined.values())
         parts.append(pack("<III", names[instance.name], len(instance.lines), inlined))
-        for line, location in sorted(instance.lines.items()):
-            parts.append(pack("<IIQ", _line_word(line), len(location.calls), location.count))
-            parts += (pack("<IQQ", _CALL, names[name], calls) for name, calls in location.sorted_calls())
+        for location, counts in sorted(instance.lines.items()):
+            parts.append(pack("<IIQ", _line_word(location), len(counts.calls), counts.count))
+            parts += (pack("<IQQ", _CALL, names[name], calls) for name, calls in counts.sorted_calls())
     return b"".join(parts)
 
 
@@ -154,6 +157,6 @@ def _smallest_counts(frequencies: Counter[int], thresholds: Iterable[int]) -> It
     count = locations = total = 0
     for threshold in thresholds:
         while total < threshold:
-            count, often = next(descending)
-            locations, total = locations + often, total + count * often
+            count, with_count = next(descending)  # a count, and the number of locations that have it
+            locations, total = locations + with_count, total + count * with_count
         yield count, locations

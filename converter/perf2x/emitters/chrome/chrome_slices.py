@@ -52,7 +52,7 @@ from perf2x.model.profile import (
     paths_of_length,
 )
 
-# a batch of shown samples ends after this many frames, but has at least so many samples
+# a batch of shown samples has about the first number of frames, but at least the second number of samples
 _FRAMES_PER_BATCH, _MIN_SAMPLES_PER_BATCH = 1 << 18, 1 << 12
 _OFF_CPU = "off-cpu"
 _MODE_CATEGORIES: dict[int, str] = {
@@ -92,7 +92,7 @@ class Drawing(Frozen):
     """(tracks,) number of shown samples of each track."""
 
     def slice_bound(self) -> int:
-        """Return a cheap upper bound of the number of slices."""
+        """Return a cheap upper bound of the number of slices: as if each frame of each sample were a slice."""
         return sum_of(self.tree.depth[self.node])
 
     def slice_count(self, min_duration_us: int) -> int:

@@ -115,8 +115,8 @@ def _states(runs: RunningSpans) -> tuple[AnyArray, I64, I64, I64]:
         (len(_OFF_CPU_STATES) + 1 + runs.cpu, as_int64(runs.is_preempted[followed])),
     )
     track, begin, finish, state = (np.concatenate(pair)[order] for pair in columns)
-    lasts = finish > begin  # at least a tick
-    return track[lasts], begin[lasts], finish[lasts], state[lasts]
+    not_empty = finish > begin  # at least a tick
+    return track[not_empty], begin[not_empty], finish[not_empty], state[not_empty]
 
 
 # counters have at most this many steps, none of them shorter than the minimum

@@ -166,7 +166,7 @@ def _merged(columns: Sequence[WordColumn]) -> Iterator[WordColumn]:
 
 
 def constant(count: int, text: bytes) -> Cells:
-    """Return the same bytes in every of ``count`` rows."""
+    """Return the same bytes in each of ``count`` rows."""
     parts = [text[start : start + _WORD_BYTES] for start in range(0, len(text), _WORD_BYTES)]
     columns = (
         WordColumn(

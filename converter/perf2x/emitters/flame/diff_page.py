@@ -51,8 +51,8 @@ class DifferencePage(Frozen):
         comms = (one_line(profile.strings[row]) for row in profile.threads.comm.tolist())
         names, thread_keys = number_keys(comms)
         strings: dict[str, int] = {}
-        facts = [*self._facts(before, after), *self.notes]
-        yield b"{" + field("facts", facts)
+        sentences = [*self._facts(before, after), *self.notes]
+        yield b"{" + field("facts", sentences)
         yield field("runtimes", RUNTIMES) + field("direction", "icicle") + field("defaultEvent", profile.default_event)
         yield field("compare", {"normalize": self.normalize, "samples": self.samples})
         yield field("events", event_table(profile))

@@ -192,7 +192,7 @@ def node_table(tree: FrameTree) -> Iterator[bytes]:
 
 
 def _no_moments(profile: Profile, limit: int) -> str:
-    """Say why the page has no stacks over time."""
+    """Return the sentence that says why the page has no stacks over time."""
     if profile.samples.time is None:
         return "The recording has no times."
     return f"Stacks over time are left out: {len(profile.samples):,} samples exceed max_moments={limit:,}"

@@ -49,11 +49,11 @@ def _code(code: CodeListing, function: FunctionListing) -> dict[str, Any]:
     line's text. ``left`` is the number of rows that are left out.
     """
     kept = rows_to_show(code.rows)
-    shown_row = {row: index for index, row in enumerate(kept)}
+    shown_row = {index: number for number, index in enumerate(kept)}  # by index in code.rows
     spots: dict[tuple[str, int, str], int] = {}
     rows = []
-    for number in kept:
-        row = code.rows[number]
+    for index in kept:
+        row = code.rows[index]
         spot = spots.setdefault((row.path, row.line, row.function), len(spots))
         target = shown_row.get(row.target, -1)
         rows.append([f"{row.address:x}", clean(row.text), clean(row.note), target, spot, *_costs(row.own, row.total)])

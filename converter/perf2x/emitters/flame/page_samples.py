@@ -98,7 +98,7 @@ def row_table(profile: Profile, sample_tracks: AnyArray, node: I64, summed: Summ
 
 
 _US = 1000  # nanoseconds in a microsecond
-# the time is divided into so many parts that all tracks together have at most this many sums
+# ``lanes``: sums of all tracks together; parts into which the time is divided: at most, and at least
 _MAX_SUMS, _MAX_PARTS, _MIN_PARTS = 400_000, 2000, 20
 
 
@@ -168,9 +168,9 @@ def burst_table(profile: Profile, sample_tracks: AnyArray, summed: SummedSamples
     - ``lasts`` is how many microseconds a wait lasts that begins at ``time``, 0 for others; omitted if there are no
       waits.
 
-    The page selects a part of the time as ``--time`` does: it keeps the parts of waits that are within, but whole waits
-    of ``offcpu-time`` if they end within. So the latter are at their end, and last 0. Waits whose time is unknown are
-    omitted.
+    The page selects a part of the time as ``--time`` does. Of a wait, it keeps what lies in that part; but a sample of
+    the event ``offcpu-time`` is kept as a whole if its wait ends there. So the ``time`` of the latter is the end of the
+    wait, and they last 0. Waits whose time is unknown are omitted.
     """
     origin = origin_of(profile)
     yield b'{"origin":"%d"' % origin

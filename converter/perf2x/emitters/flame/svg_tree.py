@@ -42,12 +42,12 @@ def boxes_of(profile: Profile, frames: LocationFrames, event: int, min_share: fl
     )
     start = _positions(tree, total, _name_ranks(frames))
     grand_total = sum_of(total[:1])
-    wide = flatnonzero((total >= min_share * grand_total) & (total > 0))
-    # callers are before callees of equal width, so that no box is kept without its caller
-    widest = lexsort((start[wide], tree.depth[wide], -total[wide]))[:max_boxes]
-    rows = wide[widest]
+    wide_rows = flatnonzero((total >= min_share * grand_total) & (total > 0))
+    # the widest first; callers are before callees of equal width, so that no box is kept without its caller
+    kept = lexsort((start[wide_rows], tree.depth[wide_rows], -total[wide_rows]))[:max_boxes]
+    rows = wide_rows[kept]
     rows = rows[lexsort((start[rows], tree.depth[rows]))]
-    return Rectangles(tree.depth[rows], tree.key[rows], start[rows], total[rows], len(wide) - len(rows))
+    return Rectangles(tree.depth[rows], tree.key[rows], start[rows], total[rows], len(wide_rows) - len(rows))
 
 
 def _name_ranks(frames: LocationFrames) -> I64:

@@ -185,11 +185,11 @@ class TimeOrder:
         time, position = np.append(self._time, time), np.append(self._position, position)
         lines = _text_table(len(time), [(slice(count), list(self._lines.T)), (slice(count, None), list(lines.T))])
         order = lexsort((position, time))
-        ready = (
+        ready_count = (
             len(time)
             if earliest_later == NEVER
             else int(np.searchsorted(time[order], np.uint64(earliest_later), "left"))
         )
-        held_back = order[ready:]
+        held_back = order[ready_count:]
         self._time, self._position, self._lines = time[held_back], position[held_back], lines[held_back]
-        return b"".join(lines[order[:ready]].ravel().tolist())
+        return b"".join(lines[order[:ready_count]].ravel().tolist())

@@ -179,7 +179,7 @@ class Pprof(Format):
         del locations
         yield encode_functions(functions)
         yield from self._samples(profile, kinds, strings, written_locations)
-        yield texts(6, strings.texts)
+        yield texts(6, strings.texts)  # Profile.string_table
 
     def _samples(
         self, profile: Profile, kinds: list[ValueKind], strings: StringTable, written_locations: ListArray | None

@@ -56,8 +56,8 @@ class LabelColumn(Frozen):
         return self.values[profile.samples.thread[rows] if self.by_thread else rows]
 
 
-Label = Callable[[str, Profile, Intern], LabelColumn | None]
-"""Makes the label of a profile's samples; None if the data for it was not recorded."""
+MakeLabel = Callable[[str, Profile, Intern], LabelColumn | None]
+"""Makes the label with this key of a profile's samples; None if the data for it was not recorded."""
 
 
 class Labels:
@@ -212,7 +212,7 @@ def _event(key: str, profile: Profile, intern: Intern) -> LabelColumn:
     return LabelColumn(key, _interned_texts(profile.samples.event, [event.name for event in profile.events], intern))
 
 
-LABELS: dict[str, Label] = {
+LABELS: dict[str, MakeLabel] = {
     "pid": _thread_id,
     "tid": _thread_id,
     "comm": _thread_name,

@@ -37,15 +37,15 @@ from perf2x.base.columnar import (
 )
 
 _MAX_PUSH = 4
-"""Lengths of a box by which it may be pushed back."""
+"""A box may be pushed back by at most this many times its length."""
 _ROUNDS = 16
 """How often each chain is laid out, at most."""
 _CLOSED_SHARE = 200
-"""Gaps of a track are closed, shortest first, until they add up to a 200th of the length of its boxes."""
+"""Gaps of a track are closed, shortest first, until they add up to a 200th of the total length of its boxes."""
 _LIMIT = 1 << 62
 """Sums of lengths stay below this, so that they fit into int64 with a time added."""
 _LONG_CHAIN = 256
-"""Boxes per chain, on average, from which on each chain gets its own numpy call."""
+"""If chains have at least this many boxes on average, each chain gets a numpy call of its own."""
 
 
 class BoxChains(Frozen):
@@ -108,8 +108,8 @@ def order_unless_sorted(track: AnyArray, time: I64) -> I64 | None:
 
 
 def _latest_ends(time: I64, length: I64, chains: list[BoxChains]) -> I64:
-    """Return (boxes,) the latest ends, not after ``time``, without overlaps; with some if the rounds do not suffice."""
-    end, unchanged = time, 0  # number of chains in which boxes with these ends do not overlap
+    """Return (boxes,) the latest ends, not after ``time``, without overlaps; some stay if `_ROUNDS` do not suffice."""
+    end, unchanged = time, 0  # unchanged: number of chains in which these ends are known not to overlap
     for chain in islice(cycle(chains), _ROUNDS * len(chains)):
         new_end = _pushed_back(end, length, chain)
         unchanged = unchanged + 1 if new_end is end else 1

@@ -58,8 +58,8 @@ def running_steps(profile: Profile, origin: int, tick: int = 1) -> Steps:
     if running is None:
         return no_rows(Steps)
     time = since(running.time, origin)
-    lasts = np.append(np.diff(time) > 1, True)[: len(time)]  # more than a nanosecond
-    time, threads = (time[lasts] + tick // 2) // tick, as_int64(running.threads[lasts])
+    is_long = np.append(np.diff(time) > 1, True)[: len(time)]  # the step lasts more than a nanosecond
+    time, threads = (time[is_long] + tick // 2) // tick, as_int64(running.threads[is_long])
     is_last_in_tick = np.append(np.diff(time) > 0, True)[: len(time)]
     time, threads = time[is_last_in_tick], threads[is_last_in_tick]
     is_change = np.diff(threads, prepend=-1) != 0

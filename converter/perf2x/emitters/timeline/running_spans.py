@@ -100,7 +100,8 @@ def runs_of(profile: Profile, origin: int, boxes: Boxes) -> RunningSpans:
 def _cut_guesses(runs: RunningSpans, is_guess: Bools, is_out: Bools) -> RunningSpans:
     """Cut runs with a guessed start or end where other runs on the CPU overlap.
 
-    ``is_guess``: the start (``is_out``: the run is made of a switch out) or the end (otherwise) is guessed.
+    ``is_out`` (runs,): the run is made of a switch out. ``is_guess`` (runs,): the start of such a run is guessed, or
+    the end of any other run.
     """
     order = argsort_rows([runs.cpu, runs.end, runs.start])
     end_before = earlier_ends(runs.end, BoxChains.in_order(order, runs.cpu))
@@ -125,6 +126,7 @@ def _run_bounds(track: I64, time: I64, is_out: Bools, boxes: Boxes) -> tuple[Boo
     All switches in make a run, and those switches out that have no switch in before them.
     """
     is_first, is_last = begins_run(track), ends_run(track)
+    # times of the switches before and after, which are on other tracks at the first and last switch of a track
     before, after = np.roll(time, 1), np.roll(time, -1)
     lacks_in = is_out & (is_first | np.roll(is_out, 1))
     lacks_out = ~is_out & (is_last | ~np.roll(is_out, -1))
@@ -136,15 +138,18 @@ def _run_bounds(track: I64, time: I64, is_out: Bools, boxes: Boxes) -> tuple[Boo
 
 
 def _last_sample(boxes: Boxes, track: I64, until: I64, switch_in: I64) -> I64:
-    """Return the time of each track's last sample until ``until``; ``switch_in`` if it has none after that."""
+    """Return (n,) the time of the last sample of each ``track`` that is not later than ``until``.
+
+    If that is before ``switch_in``, or there is none, returns ``switch_in``.
+    """
     row = last_until((boxes.track, boxes.time), (track, until))
     return np.where(row >= 0, np.maximum(np.append(boxes.time, 0)[row], switch_in), switch_in)
 
 
 def _first_sample(boxes: Boxes, track: I64, after: I64, switch_out: I64) -> I64:
-    """Return the start of the box of each track's first sample after ``after``, but no earlier time than that.
+    """Return (n,) the start of the box of the first sample of each ``track`` after the time ``after``.
 
-    Without a sample until ``switch_out``, return that time.
+    If the box begins before ``after``, returns ``after``; if there is no sample until ``switch_out``, ``switch_out``.
     """
     row = rows_until((boxes.track, boxes.time), (track, after))
     time = np.append(boxes.time, FAR)[row]

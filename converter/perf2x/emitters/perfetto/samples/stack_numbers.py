@@ -140,7 +140,7 @@ def _kinds(profile: Profile, function: I64, mapping: I32, owner: I64, is_python:
     return kind
 
 
-_WORDS_AT_ONCE = 1 << 17
+_FRAMES_AT_ONCE = 1 << 17
 """Frames of stacks encoded at once, which limits the memory used."""
 
 
@@ -160,7 +160,7 @@ class StackPaths(Frozen):
         """
         lengths = as_int64(self.depth[leaves]) + 1
         start, count = self.frames.offsets[:-1], np.diff(self.frames.offsets)
-        for rows in row_batches(lengths, _WORDS_AT_ONCE):
+        for rows in row_batches(lengths, _FRAMES_AT_ONCE):
             path = paths_of_length(self.parent, leaves[rows], lengths[rows], outermost_first=True)
             location = self.location[path.values]
             frames_before = offsets_of(count[location])  # number of frames before each location of the paths
