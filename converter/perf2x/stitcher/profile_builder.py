@@ -109,7 +109,7 @@ def _sorted_threads(history: ProcessHistory, stitched: ThreadRows, strings: Stri
     begins_row = begins_run(pid, tid, comm.indices)
     row = np.empty(len(order), np.int32)
     row[order] = cumsum(begins_row) - 1
-    # one sorted thread for each fork: a thread that was renamed has several rows, and counts as started in the first
+    # for each fork, the first row of its thread: a renamed thread has several rows, but was started only once
     started, _ = group_rows([pid, tid, stitched.start[order]])
     threads = Threads(
         pid=as_int32(pid[begins_row]),

@@ -175,8 +175,8 @@ class DeferredRecords:
         each of ``rows``, and the end of these records.
         """
         first, end = cookie_rows
-        # a sample of an unknown thread matches any thread's record; a sample of a known thread matches a record of an
-        # unknown one
+        # A sample of an unknown thread is taken for one of the thread whose record is the first with the cookie. A
+        # sample of a known thread matches a record of an unknown thread.
         other_tid = as_int32(np.where(tid[rows] < 0, self._records.tid[first], np.int32(-1)))
         by_unknown = self._nearest_record(first, end, other_tid, time_key[rows])
         by_exec = self._nearest_record(first, end, pid[rows], time_key[rows])

@@ -49,7 +49,7 @@ class ProcessImages(Frozen):
     parent: I64
     """The image that forked this one, and whose mappings as of the fork this one sees; −1 for none."""
     replaced: I64
-    """The image that ended with the exec with which this one began; −1 if it did not begin with an exec."""
+    """The image of the same process before the exec that began this one; −1 if this one did not begin with an exec."""
     depth: I64
     """The number of ancestors whose mappings each image sees."""
     cut_count: int
@@ -79,7 +79,7 @@ def find_images(
     )
     first = order[begins_run(pid_of_record[order])]
     older_pid = pid_of_record[first[first >= len(child_pid)]]
-    ends = cumsum([len(older_pid), len(child_pid)])  # of the first two kinds of images
+    ends = cumsum([len(older_pid), len(child_pid)])  # where the first two of the three kinds of images end
     pid = np.concatenate([older_pid, child_pid, exec_pid])
     began_at = np.concatenate([zeros(len(older_pid)), fork_sequence[process_forks], comm_sequence[execs]])
     images = KeyedValues(pid, began_at, arange(len(pid)))
@@ -87,6 +87,7 @@ def find_images(
     parent[ends[0] + flatnonzero(~forks.is_exec[process_forks])] = images.at(parent_pid, inheriting_sequence - 1)
     replaced[ends[1] :] = images.at(exec_pid, comm_sequence[execs] - 1)
     depth = _count_ancestors(parent)
+    # cut chains of forks before every MAX_FORK_DEPTH-th generation
     is_cut = (depth > 0) & (depth % MAX_FORK_DEPTH == 0)
     parent[is_cut] = -1
     return ProcessImages(pid, began_at, parent, replaced, depth % MAX_FORK_DEPTH, int(np.count_nonzero(is_cut)))
@@ -188,43 +189,45 @@ class AddressSpaces:
             return minus_ones(len(address))
         image = np.where(epoch >= 0, self._epoch_image[epoch], -1)
         sequence = self._epoch_sequence[epoch]
-        found = self._find_in_images(image, sequence, address)
-        retried = flatnonzero(through_exec & (found < 0) & (image >= 0))
-        found[retried] = self._find_in_images(
-            self._images.replaced[image[retried]], sequence[retried], address[retried]
-        )
-        return found
+        mmap = self._find_in_images(image, sequence, address)
+        retried = flatnonzero(through_exec & (mmap < 0) & (image >= 0))
+        mmap[retried] = self._find_in_images(self._images.replaced[image[retried]], sequence[retried], address[retried])
+        return mmap
 
     def _find_in_images(self, image: I64, sequence: I64, address: U64) -> I64:
-        """Return (n,) rows of mappings, −1 for none, in images (−1: none) and their ancestors at sequence numbers."""
-        found = minus_ones(len(address))
+        """Find the mapping that contains each address in an image or its ancestors, as of a sequence number.
+
+        ``image`` may be −1, for no image. Returns rows of mappings, −1 for none. Shapes: all (n,).
+        """
+        mmap = minus_ones(len(address))
         unanswered = flatnonzero((image >= 0) & self.ranges.intervals(address)[1])  # no process maps the others
         image, sequence = image[unanswered], sequence[unanswered]
         for _ in range(_GENERATIONS):
             if not len(unanswered):
                 break
-            found[unanswered] = self.ranges.find(image, sequence, address[unanswered])
+            mmap[unanswered] = self.ranges.find(image, sequence, address[unanswered])
             # where nothing was found, go on in the parent, as of the fork if that is earlier
-            is_open = (found[unanswered] == -1) & (self._images.parent[image] >= 0)
+            is_open = (mmap[unanswered] == -1) & (self._images.parent[image] >= 0)
             unanswered, image, sequence = unanswered[is_open], image[is_open], sequence[is_open]
             sequence = np.minimum(sequence, self._images.began_at[image])
             image = self._images.parent[image]
         if len(unanswered):
-            found[unanswered] = self._find_in_ancestors(image, sequence, address[unanswered])
-        found[found == _TOMBSTONE] = -1
-        return found
+            mmap[unanswered] = self._find_in_ancestors(image, sequence, address[unanswered])
+        mmap[mmap == _TOMBSTONE] = -1
+        return mmap
 
     def _find_in_ancestors(self, image: I64, sequence: I64, address: U64) -> I64:
-        """Do what ``_find_in_images`` does where chains of ancestors are long: (n,) mappings, or _TOMBSTONE, or −1.
+        """Do what ``_find_in_images`` does, for long chains of ancestors; return (n,) mappings, _TOMBSTONE or −1.
 
         All images of one depth are searched together, from the greatest depth (the youngest generation) to depth 0.
         Queries without an answer go on to the images' parents, where equal ones are merged. So the work grows with the
-        number of forks, not with their depth times the number of samples. Then the answers are handed back down.
+        number of forks, not with their depth times the number of samples. Then the answers are handed back to the
+        children.
         """
         parent, began_at, depth = self._images.parent, self._images.began_at, self._images.depth[image]
         # addresses of one interval have the same answers, so they become equal
         address = self.ranges.begin_of(self.ranges.intervals(address)[0])
-        # queries that go on from the generation below: images, sequence numbers, addresses
+        # queries that go on from the next younger generation: images, sequence numbers, addresses
         inherited = zeros(0), zeros(0), np.zeros(0, np.uint64)
         generations: list[tuple[I64, I64, I64, I64]] = []
         # arange adds every depth once, so that generations without queries of their own are visited, too
@@ -241,23 +244,23 @@ class AddressSpaces:
                 parent[images[is_open]], np.minimum(sequences[is_open], began_at[images[is_open]]), addresses[is_open],
             )  # fmt: skip
             generations.append((rows, query, answer, is_open))
-        found = minus_ones(len(image))
+        mmap = minus_ones(len(image))
         answers_from_parents = zeros(0)
         for rows, query, answer, is_open in reversed(generations):
             answer[is_open] = answers_from_parents
             answers = answer[query]  # first for the inherited queries, then for this generation's own
-            found[rows] = answers[len(answers) - len(rows) :]
+            mmap[rows] = answers[len(answers) - len(rows) :]
             answers_from_parents = answers[: len(answers) - len(rows)]
-        return found
+        return mmap
 
 
 def _images_of(epochs: KeyedValues, image_count: int, kernel_epochs: I64) -> tuple[I64, I64]:
     """Return the image of each epoch, −1 for none, and the last epoch of that image.
 
-    The first ``image_count`` epochs are those with which images begin. Those of the kernel are their own last epochs,
+    The first ``image_count`` epochs are those with which images begin. Each epoch of the kernel is its own last epoch,
     and so is −1. Shapes: (epochs,) and (epochs + 1,), whose last row is for epoch −1.
     """
-    # All epochs by process and time. In this order, an epoch's image began at the last beginning before it.
+    # All epochs by process and time. In this order, an epoch's image is the one that began last.
     order, process = epochs.in_order()
     begin = np.maximum.accumulate(np.where(order < image_count, arange(len(order)), 0))
     image_in_order = np.where((order[begin] < image_count) & (process[begin] == process), order[begin], -1)

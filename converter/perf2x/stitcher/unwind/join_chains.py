@@ -50,8 +50,8 @@ _USER, _DEFERRED = np.uint64(CallchainContext.USER), np.uint64(CallchainContext.
 def with_user_part(recorded: ListArray, unwound: UserChains, is_selected: Bools) -> ListArray:
     """Return the chains; in the selected rows that have an unwound user part, it is inserted.
 
-    ``is_selected`` (n,): whether a row may be changed.
-    The unwound part replaces a recorded user part, unless that is a cookie, which refers to a deferred record.
+    ``is_selected`` (n,): whether a row may be changed. The unwound part replaces a recorded user part, unless that is a
+    cookie, which refers to a deferred record.
     """
     kernel_words, is_deferred = _words_before_user_part(recorded)
     chain, is_exact = unwound.chain, unwound.is_exact

@@ -105,7 +105,7 @@ class CodeMap:
         self._to_file_offset: U64 = mappings.pgoff - mappings.start
         """(mappings,) the number to add to an address to get its file offset, modulo 2⁶⁴"""
         self._rules_by_svma: dict[int, dict[int, int]] = {}
-        """For each object number, the rules of the addresses looked up so far."""
+        """For each object number, the rule number of each svma that was looked up so far."""
 
     def is_code(self, mapping: I32) -> Bools:
         """Return (n,) bool: whether mappings may hold code; −1 does not."""

@@ -1,11 +1,12 @@
 """Unwinds many samples by one frame in few numpy calls, where a simple rule applies: nearly all of compiled code.
 
 A rule is *simple* if additions and loads from the stack dump are all that it takes to find the caller: the CFA is a
-register plus a number; the return address and all registers to restore were saved at the CFA plus a multiple of 8; and
-it is not the rule of a signal frame. In practice these are rules of x86-64: AArch64 keeps the return address in a
-register, words of i386 have 4 bytes. A rule is *outermost* if it states that there is no caller. `SampleStates.step`
-follows simple and outermost rules. It leaves samples unchanged that have any other rule, and those whose simple rule
-refers to something unknown, unaligned or outside the dump; `any_rule_steps.step_by_rules` handles them.
+register plus a number; the return address was saved at the CFA plus a multiple of 8; every other register was saved in
+the same way, or is unchanged; and it is not the rule of a signal frame. In practice these are rules of x86-64: AArch64
+keeps the return address in a register, words of i386 have 4 bytes. A rule is *outermost* if it states that there is no
+caller. `SampleStates.step` follows simple and outermost rules. Samples that have any other rule stay unchanged, and so
+do samples whose simple rule refers to something unknown, unaligned or outside the dump;
+`any_rule_steps.step_by_rules` handles them.
 
 The cost of a step depends on the number of numpy calls more than on the number of samples. So the states of all samples
 are the columns of one uint64 array, and a step computes whole rows (fields). Rules are the columns of another array::
@@ -66,10 +67,10 @@ _CFA_FIELD, _CFA_OFFSET, _RESTORED, _SAVED_AT = range(4)
 
 
 def pack_chain_slots(rows: I64, depth: I64, is_return: Bools) -> U64:
-    """Pack, for each frame, the sample's row, the number of frames below this one, and the kind of its address.
+    """Pack, for each frame, the sample's row, the frame's depth, and the kind of its address.
 
-    ``is_return``: the frame's address is a return address; otherwise it is that of an instruction. Depths are below
-    2³¹. Shapes: all (n,).
+    ``depth``: the number of frames unwound before this one, 0 for the sampled frame; less than 2³¹. ``is_return``: the
+    frame's address is a return address; otherwise it is the address of an instruction. Shapes: all (n,).
     """
     slot: U64 = rows.view(np.uint64) << _ROW_SHIFT
     slot |= depth.view(np.uint64) << _DEPTH_SHIFT
