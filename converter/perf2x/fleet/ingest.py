@@ -27,7 +27,7 @@ from perf2x.kernel.open_bundle import open_bundles
 from perf2x.sources.dataset.content_ids import recording_id, text_id
 from perf2x.sources.dataset.delta_tables import DeltaTables
 from perf2x.sources.dataset.write.recording_to_store import StoredRecording, empty_profile
-from perf2x.sources.dataset.write.write_recordings import TOGETHER, RowsOfRecordings, commit_recordings
+from perf2x.sources.dataset.write.write_recordings import MAX_RECORDINGS_PER_TASK, RowsOfRecordings, commit_recordings
 
 if TYPE_CHECKING:
     import pyarrow
@@ -51,8 +51,8 @@ class Job(Frozen):
     start_time: str = ""
     """Where the start of a recording without a date comes from.
 
-    ``file``: it began as long before the last change of its file as it lasted; a pattern: from the file's name, see
-    ``start_by_name``; "": its start stays unknown.
+    ``file``: the last change of the file, minus the recording's duration; a pattern: the file's name, see
+    ``start_by_name``; "": the start stays unknown.
     """
     leave_ns: int = 60 * 10**9
     """If the file of an unfinished recording changed within this many nanoseconds, it is left for a later command."""
@@ -76,7 +76,7 @@ class IngestTotals(TaskTotals):
     untagged: int = 0
     """Added recordings for which some source has no tags."""
     retagged: int = 0
-    """Recordings already present that have other tags there."""
+    """Recordings already present whose tags in the dataset are not those that the command would give them."""
     samples: int = 0  # of the added recordings
     errors: list[str] = field(default_factory=list)
     """The first few error messages."""
@@ -213,7 +213,7 @@ def _batches(sources: Sequence[str], worker_count: int, job: Job) -> Iterator[Se
     Tables have files for each day, so that groups of few days write few files.
     """
     ordered = sorted(sources, key=lambda source: (_approximate_start(source, job.start_time), source))
-    size = max(1, min(TOGETHER, -(-len(sources) // max(worker_count, 1))))
+    size = max(1, min(MAX_RECORDINGS_PER_TASK, -(-len(sources) // max(worker_count, 1))))
     return (ordered[first : first + size] for first in range(0, len(ordered), size))
 
 

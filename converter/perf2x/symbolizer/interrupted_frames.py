@@ -86,12 +86,12 @@ def settle_interrupted(profile: Profile, twin: I32, machine: str, *, has_exact: 
     may now equal others, which are merged.
     """
     stacks, samples = profile.stacks, profile.samples
-    row = _interrupting_rows(stacks, _roles(profile, machine))
-    row = row[twin[stacks.location[stacks.parent[row]]] >= 0]
-    if not (len(row) or has_exact):
+    interrupting = _interrupting_rows(stacks, _roles(profile, machine))
+    interrupting = interrupting[twin[stacks.location[stacks.parent[interrupting]]] >= 0]
+    if not (len(interrupting) or has_exact):
         return _without_twins(profile, twin)
-    tree = _with_twins(stacks, row, twin, as_int64(samples.stack))
-    tree = replace(tree, location=_equal_locations(profile.locations)[tree.location])
+    tree = _with_twins(stacks, interrupting, twin, as_int64(samples.stack))
+    tree = replace(tree, location=_first_equal_locations(profile.locations)[tree.location])
     if len(tree.location) == len(stacks) and np.array_equal(tree.location, stacks.location):
         return _without_twins(profile, twin)
     new_stacks, new_row = _settled_tree(tree, stacks)
@@ -114,12 +114,12 @@ def _interrupting_rows(stacks: Stacks, role: U8) -> I64:
 def _roles(profile: Profile, machine: str) -> U8:
     """Return (locations,) the EntryRole of each location's outermost function; 0 outside the kernel."""
     locations = profile.locations
-    named = flatnonzero((np.diff(locations.line_offsets) > 0) & (locations.mode == CpuMode.KERNEL))
+    with_name = flatnonzero((np.diff(locations.line_offsets) > 0) & (locations.mode == CpuMode.KERNEL))
     # the last line of a location is its outermost function; each distinct function's role is found once
-    functions, function_index = unique_inverse(locations.line_function[locations.line_offsets[1:][named] - 1])
+    functions, function_index = unique_inverse(locations.line_function[locations.line_offsets[1:][with_name] - 1])
     names = [profile.strings[row] for row in profile.functions.system_name[functions].tolist()]
     role = np.zeros(len(locations), np.uint8)
-    role[named] = entry_roles(machine, names)[function_index]
+    role[with_name] = entry_roles(machine, names)[function_index]
     return role
 
 
@@ -189,7 +189,7 @@ def _keeps_order(new_row: I64, profile: Profile) -> bool:
     return bool((new_rows[1:] > new_rows[:-1]).all())
 
 
-def _equal_locations(locations: Locations) -> I64:
+def _first_equal_locations(locations: Locations) -> I64:
     """Return (locations,) the first location that equals each, which may be the location itself.
 
     Only exact locations are compared, because only those that have become exact may equal others; synthetic ones are

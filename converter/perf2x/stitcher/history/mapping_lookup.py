@@ -53,11 +53,11 @@ def kernel_text_of(spaces: AddressSpaces, mmaps: Mmaps) -> KernelText | None:
         return None
     epochs = spaces.kernel_epochs
     through_exec = falses(len(epochs))
-    found = spaces.find(epochs, repeat(first, len(epochs)), through_exec)
-    # the mapping is that of the kernel's last epoch
+    mmap = spaces.find(epochs, repeat(first, len(epochs)), through_exec)  # the mapping in each epoch of the kernel
+    # the mapping of the text is that of the last epoch
     exists = falses(2 * spaces.epoch_count + 2)
-    exists[lookup_contexts(epochs, through_exec)] = found == found[-1]
-    return KernelText(first[0], limit[0] - first[0], int(found[-1]), exists)
+    exists[lookup_contexts(epochs, through_exec)] = mmap == mmap[-1]
+    return KernelText(first[0], limit[0] - first[0], int(mmap[-1]), exists)
 
 
 def lookup_contexts(epoch: I64, through_exec: Bools) -> I64:

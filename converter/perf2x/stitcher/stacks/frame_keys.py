@@ -202,7 +202,7 @@ class FrameKeys:
         return keys
 
     def _stays_separate(self, bits: U64) -> Bools:
-        """Return (parts,) whether addresses without a mapping keep keys of their own."""
+        """Return (n,) whether addresses without a mapping keep keys of their own, by the mode bits of their keys."""
         is_other_mode: Bools = bits >> _MODE_SHIFT & _MODE_MASK != np.uint64(CpuMode.USER)
         return is_other_mode | self._per_process
 

@@ -111,7 +111,7 @@ class LineProfile(Struct):
 
         ``frames``: the functions that the piece is in, outermost first; nothing is added if one has no name.
         """
-        function = self._function(frames, total)
+        function = self._add_total(frames, total)
         if function is None:
             return
         innermost = frames[-1]
@@ -127,9 +127,9 @@ class LineProfile(Struct):
         caller_frames = dict(zip(callers.tolist(), self._lines.frames(callers), strict=True))
         for row in calls.tolist():
             callee, call_count = self._compiler.name(entries[int(target[row])]), int(count[row])
-            self._top(callee).entered += call_count
+            self._outermost(callee).entered += call_count
             frames = caller_frames[int(source[row])]
-            function = self._function(frames, 0)
+            function = self._add_total(frames, 0)
             if function is not None:
                 line_calls = function.line(self._line_location(frames[-1])).calls
                 line_calls[callee] = line_calls.get(callee, 0) + call_count
@@ -140,7 +140,7 @@ class LineProfile(Struct):
             for line in function.lines.values():
                 line.count = max(line.count, sum(line.calls.values()))
 
-    def _function(self, frames: Sequence[CodeFrame], total: int) -> FunctionCounts | None:
+    def _add_total(self, frames: Sequence[CodeFrame], total: int) -> FunctionCounts | None:
         """Add ``total`` to the counts of all functions in ``frames``; all but the first of them are inlined.
 
         Returns the counts of the innermost function, which is last; None, without adding anything, if a frame has no
@@ -151,7 +151,7 @@ class LineProfile(Struct):
         names = [self._compiler.name(frame.name) for frame in frames]
         for name, frame in zip(names, frames, strict=True):
             self.files.setdefault(name, set()).add(frame.file)
-        function = self._top(names[0])
+        function = self._outermost(names[0])
         function.total += total
         for caller, name in zip(frames, names[1:], strict=False):
             function = function.instance(self._line_location(caller), name)
@@ -161,7 +161,7 @@ class LineProfile(Struct):
     def _line_location(self, frame: CodeFrame) -> LineLocation:
         return frame.line, self._compiler.base(frame.discriminator)
 
-    def _top(self, name: str) -> FunctionCounts:
+    def _outermost(self, name: str) -> FunctionCounts:
         """Return the counts of a function that is not inlined."""
         return self._functions.setdefault(name, FunctionCounts(name))
 

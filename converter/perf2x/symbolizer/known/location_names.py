@@ -88,9 +88,10 @@ def _batches(mapped: MappedObject) -> Iterator[I64]:
 
 
 def _with_twins_of(profile: Profile, rows: I64, kernel_returns: I32) -> tuple[Profile, I64]:
-    """Return the profile with only its locations ``rows``, followed by their twins, and the place of each of these.
+    """Return the profile with only its locations ``rows``, followed by their twins; and the place of each location.
 
-    Places are those of ``LocationNames``; ``kernel_returns`` are the locations of the whole profile that have twins.
+    The twins count as locations. Places are those of ``LocationNames``; ``kernel_returns`` are the locations of the
+    whole profile that have twins.
     """
     old = profile.locations
     no_lines = old.line_function[:0]

@@ -52,7 +52,7 @@ def locations_from_units(context: Context, files: ObjectFiles, recorded_path: st
 
 
 def code_lines(context: Context, files: ObjectFiles, recorded_path: str) -> CodeLines:
-    """Return what finds functions, lines and discriminators, in the debug file of ``files`` and those it refers to."""
+    """Return the lookup of functions, lines and discriminators in an object's debug file, and in files it refers to."""
     assert files.dwarf is not None
     return CodeLines(_UnitReader(context, files, files.dwarf, recorded_path).lines())
 
@@ -79,7 +79,7 @@ class _UnitReader(Struct, dict=True):
         return " ".join(file.identity if file is not None else "none" for file in files)
 
     def lines(self) -> UnitLines:
-        """Return what looks addresses up in the units of all files."""
+        """Return the lookup of addresses in the units of all these files."""
         file = self._debug_file
         if file.type == "ET_REL":  # a kernel module: references between its debug sections are relocations
             file = open_elf(relocate_debug_info(file), file.name)

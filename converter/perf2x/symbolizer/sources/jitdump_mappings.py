@@ -62,7 +62,7 @@ class JitdumpFiles(Struct):
 
     @classmethod
     def of(cls, context: Context) -> JitdumpFiles:
-        """Create it with the options and services of a symbol source."""
+        """Create an instance with the options and services that symbol sources have."""
         return cls(context.options, context.finder, context.diagnostics, context.recorded)
 
     def open(self, filename: str, pid: int) -> JitDump | None:
@@ -160,7 +160,7 @@ def _open_dumps(
 ) -> Iterator[tuple[int, JitDump]]:
     """Yield (marker, dump) for each marker whose dump is found.
 
-    Missing dumps are reported. So are processes beyond ``MAX_SHARED_CODE``, which are skipped.
+    Missing dumps are reported. Processes whose mappings would exceed ``MAX_SHARED_CODE`` are reported and skipped.
     """
     opened: set[str] = set()
     shared_count = 0

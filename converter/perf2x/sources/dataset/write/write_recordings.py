@@ -20,7 +20,7 @@ from perf2x.sources.dataset.write.table_rows import recording_tables
 if TYPE_CHECKING:
     import pyarrow
 
-TOGETHER = 64
+MAX_RECORDINGS_PER_TASK = 64
 """Largest number of recordings that one task writes."""
 _WRITE_SIZE = 1 << 28
 """Bytes of collected rows from which on they are written."""
