@@ -200,7 +200,7 @@ def with_instructions(
         # the linked functions that contain any location of the listed function
         rows = [row for row, function in enumerate(functions) if np.isin(function.locations, locations).any()]
         copies = [_listing(functions[row], listing, own[first_row[row] :], total[first_row[row] :]) for row in rows]
-        copies.sort(key=lambda code: (-sum(row.own[0] for row in code.rows if row.is_own), code.object, code.start))
+        copies.sort(key=lambda copy: (-sum(row.own[0] for row in copy.rows if row.is_own), copy.object, copy.start))
         shown = tuple(copies[:MAX_COPIES])
         result.append(replace(listing, code=shown, copy_count=len(copies), text=_texts(shown, source_lines, locations)))
     return result
@@ -280,11 +280,11 @@ def _instruction_cost(
     )  # fmt: skip
 
 
-def _texts(codes: Sequence[CodeListing], source_lines: SourceLines, locations: I64) -> dict[str, dict[int, str]]:
+def _texts(copies: Sequence[CodeListing], source_lines: SourceLines, locations: I64) -> dict[str, dict[int, str]]:
     """Return the text of the source lines that instructions come from, by path and line number."""
     numbers: dict[str, set[int]] = {}
-    for code in codes:
-        for row in code.rows:
+    for copy in copies:
+        for row in copy.rows:
             numbers.setdefault(row.path, set()).add(row.line)
     text_and_numbers = {
         path: (source_lines.lines_around(path, lines, locations)[0], lines) for path, lines in numbers.items() if path

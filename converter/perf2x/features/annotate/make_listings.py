@@ -119,9 +119,9 @@ def measures_of(profile: Profile, value: str) -> tuple[Measure, ...]:
     sampled = sorted(set(profile.samples.event.tolist())) if not value else [profile.default_event]
     values = (value,) if value else ("period", "samples")
     return tuple(
-        Measure(event, one, "samples" if one == "samples" else profile.events[event].unit)
+        Measure(event, each_value, "samples" if each_value == "samples" else profile.events[event].unit)
         for event in sampled
-        for one in values
+        for each_value in values
     )
 
 

@@ -59,7 +59,7 @@ class _KernelCode:
         return np.where(end > 0, start + slide, start), np.where(end > 0, end + slide, end)
 
     def read(self, start: int, end: int) -> tuple[str, bytes]:
-        """Return machine and bytes at a recorded address. Raises ObjectError if no file has them."""
+        """Return machine and bytes between two recorded addresses. Raises ObjectError if no file has them."""
         for path in filter(is_file, self._copies()):
             with contextlib.suppress(ObjectError):
                 kcore = open_elf(path)

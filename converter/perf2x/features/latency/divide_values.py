@@ -20,7 +20,7 @@ from perf2x.model.recording import Recording
 # Prefix of the names of events whose values are latencies.
 _PREFIX = "latency:"
 # Number of binary digits with which fractions are carried from one sample to the next.
-_FRACTION = 20
+_FRACTION_BITS = 20
 
 
 def with_latency(
@@ -98,7 +98,7 @@ def divide(value: I64, parallelism: I64) -> I64:
     Fractions are carried to the next sample: values 1, 1, 1, 1 at a parallelism of 2 become 0, 1, 0, 1.
     """
     quotient, remainder = np.divmod(value, parallelism)
-    carried_sum = cumsum((remainder << _FRACTION) // parallelism) >> _FRACTION
+    carried_sum = cumsum((remainder << _FRACTION_BITS) // parallelism) >> _FRACTION_BITS
     return quotient + np.diff(carried_sum, prepend=0)
 
 

@@ -150,9 +150,9 @@ def _number_column(name: str, field_type: str, values: AnyArray) -> FieldColumn:
 
 
 def _text_column(name: str, raw: ListArray, begin: I64, length: I64, is_text: bool) -> FieldColumn:
-    """Return a column of strings, from the bytes of each row from ``start`` on.
+    """Return a column of strings, each made from ``length`` bytes of a row, which start at ``begin``.
 
-    ``is_text``: the characters up to the first NUL; otherwise all bytes as hexadecimal digits. Shapes: ``start`` and
+    ``is_text``: the characters up to the first NUL; otherwise all bytes as hexadecimal digits. Shapes: ``begin`` and
     ``length`` (n,), in bytes; what lies beyond a row's end is cut off.
     """
     begin = np.minimum(begin, raw.lengths)

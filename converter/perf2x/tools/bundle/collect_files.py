@@ -138,7 +138,7 @@ class _ContentsCollector:
         return lambda: keep_symbols_only(file, _KNOWN_CODE) if self._only_symbols else file.read(0, file.size)
 
     def _add_members(self, name: str, build_id: bytes, members: dict[str, Callable[[], bytes]]) -> None:
-        """Add an object whose members have these names, in a folder of its own, and contents."""
+        """Add an object, in a folder of its own; ``members``: functions that read its files, by their names there."""
         folder = f"objects/{(build_id or name_key(name)).hex()}"
         member_contents = {f"{folder}/{kind}": contents for kind, contents in members.items()}
         self.contents.members |= member_contents
@@ -165,6 +165,7 @@ class _ContentsCollector:
             self.contents.left_out["[kernel.kallsyms]"] = reason
 
     def _add_perf_map(self, mapped: MappedObject) -> None:
+        """Add the perf map of a process, if it names any of the sampled code."""
         address = self._profile.locations.lookup[mapped.locations]
         path, table = self._perf_maps.file(mapped.pid, address)
         if path is None or table is None:

@@ -17,18 +17,18 @@ from perf2x.tools.bundle.collect_files import BundleContents
 
 def write_bundle(recording: Path, contents: BundleContents, out: BinaryIO, *, only_symbols: bool) -> None:
     """Write the gzipped tarball, without times and owners, so that equal contents give equal bytes."""
-    listed = {
+    list_fields = {
         "schema": SCHEMA,
         "only_symbols": only_symbols,
         "objects": [to_builtins(entry) for entry in contents.objects],
         "left_out": dict(sorted(contents.left_out.items())),
     }
-    with gzip.GzipFile("", "wb", 6, out, mtime=0) as whole, tarfile.open(fileobj=whole, mode="w") as tar:
+    with gzip.GzipFile("", "wb", 6, out, mtime=0) as gzip_stream, tarfile.open(fileobj=gzip_stream, mode="w") as tar:
         for name, path in _recorded_files(recording):
             with path.open("rb") as stream:
                 _add_member(tar, name, stream, path.stat().st_size)
-        listing = (json.dumps(listed, indent=1, ensure_ascii=True) + "\n").encode()
-        for name, read in [*sorted(contents.members.items()), (LIST, lambda: listing)]:
+        list_bytes = (json.dumps(list_fields, indent=1, ensure_ascii=True) + "\n").encode()
+        for name, read in [*sorted(contents.members.items()), (LIST, lambda: list_bytes)]:
             data = read()
             _add_member(tar, name, io.BytesIO(data), len(data))
 

@@ -147,8 +147,8 @@ class Comparison(Frozen, dict=True):
 
     def joint_cost(self, keys: set[Key], sort: str) -> tuple[int, int, Interval]:
         """Return the joint cost of some lines before and after, and the interval of its change."""
-        # sums of costs, and of squared weights
         pairs = [pair for pair in self._pairs if pair[0].key in keys]
+        # each: the sum of costs, and the sum of squared weights
         before, after = (
             (sum(cost for cost, _ in side), sum(squares for _, squares in side))
             for side in zip(*((old.of(sort), new.of(sort)) for old, new in pairs), strict=True)

@@ -15,7 +15,8 @@ from perf2x.tools.diff.moved_code import CallersOf, CostColumn
 # Functions of the language's library that are compiled into the program, such as instances of templates.
 _LIBRARY = re.compile(r"<?([^:]* as )?(std|core|alloc|hashbrown|__gnu_cxx)::")
 
-# A function whose total cost before was a larger share of all costs, such as ``main``, explains nothing.
+# If a function's total cost was a larger share of what all functions that grew cost before, the function explains
+# nothing, like ``main``.
 _MAX_SHARE = 0.9
 
 
@@ -62,7 +63,7 @@ def _explaining(parts: Mapping[Key, tuple[int, int]], before: int, after: int) -
     ``parts``: cost before and after of each part. If everything grew in proportion, a part with the cost ``old`` would
     grow by ``growth * old / before``, and everything else by ``growth * (before - old) / before``. A part explains the
     growth if it grew beyond its proportion by more than half of what everything else should have grown. But if it grew
-    by 1.5 times the whole or more, other parts must have shrunk, so it does not explain the growth either.
+    by at least 1.5 times as much as the whole, other parts must have shrunk, so it does not explain the growth either.
     """
     growth, before, found = after - before, max(before, 1), []
     for key, (old, new) in parts.items():

@@ -30,12 +30,11 @@ _MIN_COMMON_CALLERS = 0.5
 # Minimum share of a vanished function's cost that must come from the caller into which it was inlined.
 _MIN_SHARE_OF_CALLER = 0.05
 # Changes are ignored if they are this many times smaller than the smallest change to explain.
-_NEGLIGIBLE = 20
+_MAX_RATIO = 20
 # Maximum number of functions that cost more, and of those that cost less, to compare.
 _MAX_FUNCTIONS = 50
 # Maximum number of functions to name in a sentence.
 _MAX_NAMES = 3
-_PAIR = 2
 
 
 class MovedCode(Frozen):
@@ -57,7 +56,7 @@ class MovedCode(Frozen):
         have moved are tried first, then the whole connected group.
         """
         rows = self.costs.lines
-        least = min(row.change(self.sort) for row in grown) / _NEGLIGIBLE
+        least = min(row.change(self.sort) for row in grown) / _MAX_RATIO
         grew = sorted((row for row in rows if row.change(self.sort) > least), key=self._size)[:_MAX_FUNCTIONS]
         shrank = sorted((row for row in rows if -row.change(self.sort) > least), key=self._size)[:_MAX_FUNCTIONS]
         only_in_one_recording = {row.key for row in rows if not (row.total_before and row.total_after)}
@@ -85,8 +84,9 @@ class MovedCode(Frozen):
         total is unchanged; for more, their cost must be, because shares also fall when other functions grow.
         """
         vanished = not any(row.total_after for row in shrunk_group)
-        for compared in (self.costs, self.limited)[: 1 if len(keys) > _PAIR else 2]:
+        for compared in (self.costs, self.limited)[: 1 if len(keys) > 2 else 2]:
             old, new, (low, high) = compared.joint_cost(keys, self.sort)
+            # unchanged within noise; or, if the functions that shrank vanished, within a tenth
             if (low <= 0 <= high or (vanished and abs(new - old) * 10 <= old)) and new - old <= self.allowed:
                 old, new, _ = self.limited.joint_cost(keys, self.sort)
                 total = self.limited.before.cost
@@ -97,7 +97,7 @@ class MovedCode(Frozen):
 def _may_have_moved(new: Change, old: Change, before: Mapping[Key, Callers], after: Mapping[Key, Callers]) -> bool:
     """Return whether code may have moved from ``old``, which shrank, to ``new``, which grew, judging by their callers.
 
-    ``before`` and ``after`` are the callers of all functions in the two recordings.
+    ``before`` and ``after``: the callers of each function in the two recordings, with their costs.
     """
     appeared, vanished = not new.total_before, not old.total_after
     old_callers, new_callers = (

@@ -115,7 +115,7 @@ class RecordingPair:
     def left_out(self, other_columns: Iterable[ColumnChange]) -> Iterator[str]:
         """Yield a sentence that lists those sampled events that neither the comparison nor a column shows."""
         profile = self.before.profile
-        shown = {event.name for event in profile.events[profile.default_event :][:1]}
+        shown = {event.name for event in profile.events[profile.default_event :][:1]}  # empty without any event
         shown |= {part.event for column in other_columns for part in column.before.tables}
         events = [event for loaded in (self.before, self.after) for event in sampled_events(loaded.profile)]
         others = [name for name in dict.fromkeys(events) if name not in shown]

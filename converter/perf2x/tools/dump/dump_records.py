@@ -33,7 +33,7 @@ from perf2x.tools.dump.dump_samples import chain_lines, sample_lines
 from perf2x.tools.dump.record_fields import decoded_fields, event_line, fields_text, struct_fields, with_value_names
 
 _RECORD_TYPES = {name: kind for kind, name in RECORD_NAMES.items()}
-_RAW_WIDTH = 16
+_RAW_WIDTH = 16  # bytes in a line
 
 
 class DumpTotals(Struct):
@@ -182,21 +182,21 @@ def _texts_of_other_records(
                 fields |= struct_fields(kind, SectionReader(block.payload(row), session.order))
             except (SectionError, struct.error):
                 continue
-        shown = _RecordText(f" {fields_text(with_value_names(kind, fields))}".rstrip(" "), time, cpu)
+        record_text = _RecordText(f" {fields_text(with_value_names(kind, fields))}".rstrip(" "), time, cpu)
         if kind == RecordType.CALLCHAIN_DEFERRED:
             fields |= {"time": time} if trailer_fields & SampleType.TIME else {}
             fields |= {"cpu": cpu} if trailer_fields & SampleType.CPU else {}
-            _format_deferred_chain(shown, fields, int(part.misc[index]), columns["chain"].row(index).tolist())
-        texts[row] = shown
+            _format_deferred_chain(record_text, fields, int(part.misc[index]), columns["chain"].row(index).tolist())
+        texts[row] = record_text
     return texts
 
 
-def _format_deferred_chain(shown: _RecordText, fields: dict[str, Any], misc: int, chain: list[int]) -> None:
+def _format_deferred_chain(record_text: _RecordText, fields: dict[str, Any], misc: int, chain: list[int]) -> None:
     """Set the text of a deferred callchain's record to what perf prints."""
     thread = f"{fields.get('pid', -1)}/{fields.get('tid', -1)}"
-    shown.text = f"(IP, {misc & MISC_CPUMODE_MASK:#x}): {thread}: {int(fields['cookie']):#x}"
-    shown.brief = f" chain: {len(chain)}"
-    shown.more_lines = [f"... fields: {fields_text(fields)}", *chain_lines(chain)]
+    record_text.text = f"(IP, {misc & MISC_CPUMODE_MASK:#x}): {thread}: {int(fields['cookie']):#x}"
+    record_text.brief = f" chain: {len(chain)}"
+    record_text.more_lines = [f"... fields: {fields_text(fields)}", *chain_lines(chain)]
 
 
 def _texts_of_samples(
@@ -227,7 +227,7 @@ def _texts_of_samples(
 
 def _raw_lines(block: Block, row: int) -> Iterator[str]:
     """Yield the bytes of a record in hex and as text, as perf's trace_event prints them."""
-    start = int(block.starts[row]) * 8
+    start = int(block.starts[row]) * 8  # counted in words of 8 bytes
     data = block.data[start : start + int(block.sizes[row])].tobytes()
     yield ""
     yield f". ... raw event: size {len(data)} bytes"

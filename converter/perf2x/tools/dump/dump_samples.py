@@ -85,13 +85,14 @@ def _callchain_lines(chain: list[int], event: Event) -> Iterator[str]:
         yield "...... (deferred)"
 
 
-def _branch_lines(batch: Samples, row: int, words: Sequence[str]) -> Iterator[str]:
+def _branch_lines(batch: Samples, row: int, branch_filter: Sequence[str]) -> Iterator[str]:
+    """Yield a line for each branch of the sample that passes the filter; an empty filter lets all branches pass."""
     branches = batch.branches
     if branches is None:
         return
     begin, end = int(branches.offsets[row]), int(branches.offsets[row + 1])
-    entries = begin + flatnonzero(chosen_branches(branches.flags[begin:end], words))
-    yield f"... branch stack: nr:{end - begin}" + (f", {len(entries)} shown" if words else "")
+    entries = begin + flatnonzero(chosen_branches(branches.flags[begin:end], branch_filter))
+    yield f"... branch stack: nr:{end - begin}" + (f", {len(entries)} shown" if branch_filter else "")
     flags_of_entries = branches.flags[entries]
     columns = (branches.from_ip[entries], branches.to_ip[entries], flags_of_entries)
     kinds = (type_numbers(flags_of_entries), speculations(flags_of_entries), privileges(flags_of_entries))

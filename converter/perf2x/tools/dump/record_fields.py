@@ -37,8 +37,9 @@ _ABSENT_VALUES = {"prot": -1, "flags": -1, "build_id": b""}
 def fields_text(fields: Mapping[str, Any]) -> str:
     """Format fields as ``name: value``.
 
-    The record's own fields ``own_time`` and ``owner_id`` are shown as ``time`` and ``id``. If the sample_id trailer has
-    a field of that name, only the trailer's value is shown.
+    Decoders call a time and an id that are fields of the record itself ``own_time`` and ``owner_id``, because the
+    sample_id trailer may have a time and an id, too. Both are shown as ``time`` and ``id``; if there are two of them,
+    only that of the trailer.
     """
     shown = (
         (name.removeprefix("own_").removeprefix("owner_"), value)
@@ -95,8 +96,9 @@ def _bit_names(value: int, enumeration: type[IntEnum]) -> str:
 
 # Fields of record types without a decoder: name and type of each.
 #
-# A type is a code of the module struct, or ``text``: a string up to a NUL; ``change``: depends on the field ``type``;
-# ``rest``: all remaining bytes, of which only the number is shown. Several codes with ``*`` are repeated ``nr`` times.
+# A type is a code of Python's module struct, or one of these: ``text`` is a string up to a NUL; ``rest`` stands for all
+# remaining bytes, of which only the number is shown; ``change`` is a double, a string or ``rest``, as the field
+# ``type`` of an EVENT_UPDATE record says. Several codes with ``*`` are repeated ``nr`` times.
 _STRUCTS: dict[int, str] = {
     RecordType.ITRACE_START: "pid:i tid:i",
     RecordType.BPF_EVENT: "type:H flags:H id:I",

@@ -66,11 +66,11 @@ class Explanation(Frozen):
 
 def explain_file(path: str, finder: Finder) -> Explanation:
     """Explain a file together with the files that belong to it. Raises ObjectError when it is not an ELF file."""
-    place = Path(path)
-    if place.exists() and not place.is_file():
+    local_path = Path(path)
+    if local_path.exists() and not local_path.is_file():
         raise ObjectError(f"{path}: not a regular file")
-    file = open_object(place)
-    recorded = _recorded_name(finder, place)
+    file = open_object(local_path)
+    recorded = _recorded_name(finder, local_path)
     found = finder.find(recorded, file.build_id)
     examined = _ExaminedObject(path, file, recorded, finder, found)
     answers = {"names": examined.names(), "lines": examined.lines(), "stacks": examined.stacks()}
@@ -157,25 +157,33 @@ class _ExaminedObject:
     def _version_and_missing(self, file: ElfObject) -> tuple[int, str]:
         """Return the DWARF version of the first unit, and words for what is missing of the debug info ("": nothing)."""
         linked = open_elf(relocate_debug_info(file), file.name) if file.type == "ET_REL" else file
-        other = supplementary_file(self._finder, file) if has_supplementary(file) else None
-        units = DebugFile(DebugSections(linked), DebugFile(DebugSections(other)) if other is not None else None).units
+        dwz_file = supplementary_file(self._finder, file) if has_supplementary(file) else None
+        units = DebugFile(
+            DebugSections(linked), DebugFile(DebugSections(dwz_file)) if dwz_file is not None else None
+        ).units
         if not units:
             raise ObjectError(f"{file.name}: no unit of DWARF 2 to 5")
         version = units[0].encoding.version
         link = file.section(".gnu_debugaltlink")
-        if link is not None and other is None:
+        if link is not None and dwz_file is None:
             name = file.data(link).partition(b"\0")[0].decode(errors="surrogateescape")
             return version, f"the dwz file {name} is missing"
-        split = [(unit.comp_dir, unit.dwo_name) for unit in islice(units, MAX_UNITS)]
-        absent = [
+        folders_and_names = [(unit.comp_dir, unit.dwo_name) for unit in islice(units, MAX_UNITS)]
+        missing_names = [
             name
-            for folder, name in split
+            for folder, name in folders_and_names
             if name and not any(map(is_file, dwo_paths(self._finder, file, folder, name)))
         ]
-        self._lacks_dwo = bool(absent) and not self._has_package()
-        return version, f"{plural(len(absent), '.dwo file')} not found, such as {absent[0]}" if self._lacks_dwo else ""
+        self._lacks_dwo = bool(missing_names) and not self._has_package()
+        return (
+            version,
+            f"{plural(len(missing_names), '.dwo file')} not found, such as {missing_names[0]}"
+            if self._lacks_dwo
+            else "",
+        )
 
     def _has_package(self) -> bool:
+        """Return whether there is a ``.dwp`` file, which contains the ``.dwo`` files of a program."""
         try:
             return package_file(self._finder, self._all, self._recorded) is not None
         except ObjectError as error:
