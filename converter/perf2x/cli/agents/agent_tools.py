@@ -147,8 +147,8 @@ class AgentTools:
         from perf2x.cli.render.query_result import first_rows, text_lines
         from perf2x.fleet.query import run_query
 
-        with run_query(self._files.find(dataset, folder=True), sql) as answer:
-            layout, left_out = first_rows(answer, _checked_limit(limit))
+        with run_query(self._files.find(dataset, folder=True), sql) as result:
+            layout, left_out = first_rows(result, _checked_limit(limit))
         more = [f"… {left_out:,} more rows"] if left_out else []
         return _answer([*text_lines(layout, _SCREEN), *more])
 

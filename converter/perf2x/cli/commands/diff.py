@@ -85,10 +85,10 @@ def diff(
 def _remarks(
     pair: "RecordingPair", table: "DiffTable", written: str, growth: GateVerdict, *, verbose: bool
 ) -> Iterator[str]:
-    """Yield lines for standard error: the quality of both recordings, events that are not shown, and so on.
+    """Yield lines for standard error: on the quality of both recordings, and on everything else to report.
 
-    ``written`` is the sentence on the file that was written, or "". The notes in ``growth``, the outcome of
-    ``--fail-above``, come last.
+    That is: events that are not shown; the file that was written (``written`` is a sentence on it, or ""); and the
+    notes of ``--fail-above``, whose outcome is ``growth``.
     """
     from perf2x.cli.render.summary import verbose_lines, warning_lines
 

@@ -10,7 +10,7 @@ from typing import Any
 from perf2x.base.columnar import Frozen, sum_of
 from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.screen import Screen, heat
-from perf2x.cli.render.text_table import HEAD, Column, table_lines
+from perf2x.cli.render.text_table import MAX_HEADING, Column, table_lines
 from perf2x.model.number_format import format_amount, format_percent
 from perf2x.model.printable_text import base_name, escaped, short
 from perf2x.model.profile import CodeListing, Costs, FunctionListing, InstructionCost, SourceListing, View
@@ -215,7 +215,7 @@ def _table(
         Column("total", amounts(row.total for row in rows)),
         *(
             Column(
-                short(column.name, HEAD),
+                short(column.name, MAX_HEADING),
                 [cell_text(by_name[column.name], column.overall) if by_name else "" for by_name in other_cells],
             )
             for column in shown_event.other_columns.columns

@@ -19,29 +19,29 @@ from perf2x.fleet.query import QueryResult
 _ROWS_AT_ONCE = 1000
 
 
-def _write_csv(answer: QueryResult, out: BinaryIO) -> None:
+def _write_csv(result: QueryResult, out: BinaryIO) -> None:
     """Write the headings and all rows; a cell that is a list or a mapping is written as JSON."""
-    out.write(csv_text([answer.schema.names]).encode())
-    rows = answer.rows()
+    out.write(csv_text([result.schema.names]).encode())
+    rows = result.rows()
     while chunk := list(islice(rows, _ROWS_AT_ONCE)):
         out.write(csv_text([map(_text, row) for row in chunk]).encode())
 
 
-def _write_json(answer: QueryResult, out: BinaryIO) -> None:
+def _write_json(result: QueryResult, out: BinaryIO) -> None:
     """Write an array with an object per row, each on a line; of columns with equal names, only the last is written."""
     separator = "[\n"
-    for row in answer.rows():
-        out.write((separator + json.dumps(dict(zip(answer.schema.names, row, strict=True)))).encode())
+    for row in result.rows():
+        out.write((separator + json.dumps(dict(zip(result.schema.names, row, strict=True)))).encode())
         separator = ",\n"
     out.write(b"[]\n" if separator == "[\n" else b"\n]\n")
 
 
-def _write_parquet(answer: QueryResult, out: BinaryIO) -> None:
+def _write_parquet(result: QueryResult, out: BinaryIO) -> None:
     """Write all rows with DuckDB's types."""
     from pyarrow import parquet
 
-    with parquet.ParquetWriter(out, answer.schema, compression="zstd") as writer:
-        for batch in answer.batches:
+    with parquet.ParquetWriter(out, result.schema, compression="zstd") as writer:
+        for batch in result.batches:
             writer.write_batch(batch)
 
 
@@ -53,11 +53,11 @@ WRITERS: dict[str, Callable[["QueryResult", BinaryIO], None]] = {
 """Functions that write a result as its rows arrive, by format."""
 
 
-def first_rows(answer: QueryResult, limit: int) -> tuple[Layout, int]:
+def first_rows(result: QueryResult, limit: int) -> tuple[Layout, int]:
     """Return the first ``limit`` rows (0: all) of a result as columns of a table, and the number of rows left out."""
-    rows, left_out = answer.first_rows(limit)
-    columns = list(zip(*rows, strict=True)) or [()] * len(answer.schema.names)
-    return [_column(name, cells) for name, cells in zip(answer.schema.names, columns, strict=True)], left_out
+    rows, left_out = result.first_rows(limit)
+    columns = list(zip(*rows, strict=True)) or [()] * len(result.schema.names)
+    return [_column(name, cells) for name, cells in zip(result.schema.names, columns, strict=True)], left_out
 
 
 def text_lines(layout: Layout, screen: Screen) -> Iterable[str]:

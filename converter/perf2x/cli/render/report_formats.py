@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.render.markdown_table import Section, code, escape_tildes, markdown_document
 from perf2x.cli.render.screen import Screen, standard_output
-from perf2x.cli.render.text_table import HEAD, Column, Layout, name_column, table_lines, without_bars
+from perf2x.cli.render.text_table import MAX_HEADING, Column, Layout, name_column, table_lines, without_bars
 from perf2x.model.printable_text import short
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def side_columns(table: Any) -> tuple[list[Column], list[Column], Column]:
 
     They are: columns of other events and ratios; one of objects, or none if rows have no object; one of names.
     """
-    other_events = [Column(short(head, HEAD), texts) for head, texts in table.other_column_texts.items()]
+    other_events = [Column(short(head, MAX_HEADING), texts) for head, texts in table.other_column_texts.items()]
     has_objects = table.by in ("function", "data-object")
     objects = [name_column("object", [row.object or "–" for row in table.rows], "dim")] if has_objects else []
     return other_events, objects, name_column(table.by, [row.name for row in table.rows])

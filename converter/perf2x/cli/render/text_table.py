@@ -14,7 +14,7 @@ from perf2x.cli.render.fit_text import cell_width, divide_width, shorten
 from perf2x.cli.render.screen import Screen
 from perf2x.model.printable_text import escaped
 
-HEAD = 30
+MAX_HEADING = 30
 """Maximum number of characters of a heading that is an event's name."""
 _GAP = "  "
 # Cells that a layout should leave for one or two columns of names, and half as many for each further one; otherwise, a

@@ -77,13 +77,12 @@ def total_layouts(table: TopTable) -> list[Layout]:
     6. as 2., but without bars and objects
     7. shares of both costs
     """
-
-    totals, rows, sort, shown = table.whole, table.rows, table.sort, table.display_cells
+    totals, rows, sort, cells = table.whole, table.rows, table.sort, table.display_cells
 
     def amounts_and_shares(column: str, costs: Sequence[int]) -> list[Column]:
         amounts = [format_amount(cost, totals.unit, totals.cost) for cost in costs]
         styles = [heat(cost, totals.cost) for cost in costs] if column == sort else ""
-        return [Column(column, amounts), Column("", shown[column], styles)]
+        return [Column(column, amounts), Column("", cells[column], styles)]
 
     costs = {"self": [row.self for row in rows], "total": [row.total for row in rows]}
     own, total = (amounts_and_shares(column, values) for column, values in costs.items())

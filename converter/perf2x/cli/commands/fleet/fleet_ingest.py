@@ -22,7 +22,7 @@ Lists = Annotated[
 Leave = Annotated[str, Setting("Skip unfinished recordings that changed within this time (0s: none).", metavar="AGE")]
 FailAbove = Annotated[str, Setting("Fail if more than PCT % of the recordings cannot be read.", metavar="PCT")]
 
-# There is at most one worker for this many recordings: starting more workers would take longer than the work.
+# One worker is enough for this many recordings: starting another one would take longer than the work.
 _RECORDINGS_PER_WORKER = 8
 
 

@@ -27,7 +27,7 @@ ResultFormat = Literal["table", "csv", "json", "markdown", "parquet"]
 _FORMAT_BY_SUFFIX: dict[str, ResultFormat] = {".csv": "csv", ".json": "json", ".md": "markdown", ".parquet": "parquet"}
 
 
-class AnswerFlags(Frozen):
+class ResultFlags(Frozen):
     """The format of the result, and where it goes."""
 
     format: Annotated[
@@ -50,7 +50,7 @@ class AnswerFlags(Frozen):
             raise OptionError("parquet is binary; choose a file with -o, or redirect the output")
         return result_format
 
-    def write(self, answer: "QueryResult", result_format: ResultFormat) -> int:
+    def write(self, result: "QueryResult", result_format: ResultFormat) -> int:
         """Write the result; return the number of rows that a table omits."""
         from perf2x.base.files.atomic import STDOUT, open_output
         from perf2x.cli.render.query_result import WRITERS, first_rows, markdown_lines, text_lines
@@ -59,9 +59,9 @@ class AnswerFlags(Frozen):
 
         if result_format in WRITERS:
             with open_output(self.output, inputs=()) as out:
-                WRITERS[result_format](answer, out)
+                WRITERS[result_format](result, out)
             return 0
-        layout, rows_left_out = first_rows(answer, self.limit)
+        layout, rows_left_out = first_rows(result, self.limit)
         screen = standard_output(wide=self.wide)
         screen = screen if self.output == STDOUT else Screen(screen.room)  # a file has no colors
         lines = markdown_lines(layout) if result_format == "markdown" else text_lines(layout, screen)
@@ -78,7 +78,7 @@ def fleet_query(
     dataset: Dataset,
     sql: Sql,
     *,
-    answer_flags: AnswerFlags,
+    result_flags: ResultFlags,
     query_limits: QueryLimits,
     load_options: Annotated[LoadOptions, Only("max_unpacked")],
     quiet: Quiet = False,
@@ -96,10 +96,10 @@ def fleet_query(
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.fleet.query import run_query
 
-    result_format = answer_flags.result_format()
+    result_format = result_flags.result_format()
     query = _standard_input() if sql == "-" else sql
-    with limit_unpacking(load_options.max_unpacked), run_query(dataset, query, query_limits) as answer:
-        rows_left_out = answer_flags.write(answer, result_format)
+    with limit_unpacking(load_options.max_unpacked), run_query(dataset, query, query_limits) as result:
+        rows_left_out = result_flags.write(result, result_format)
     if rows_left_out and not quiet:
         print_message(f"{rows_left_out:,} more rows; --limit 0 shows all")
 
