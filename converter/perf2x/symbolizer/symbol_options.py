@@ -27,7 +27,7 @@ def _read_kallsyms(setting: str, text: str) -> Path:
 def _is_kallsyms(path: Path) -> bool:
     """Return whether a file may be a copy of kallsyms, by its first bytes.
 
-    A pipe, as from ``<(zcat kallsyms.gz)``, is accepted unread, because it can be read only once.
+    A pipe, such as ``<(zcat kallsyms.gz)``, is accepted unread, because it can be read only once.
     """
     if not path.is_file():
         return path.is_fifo()

@@ -62,7 +62,7 @@ class SymbolReport(Frozen):
 
 
 def location_weights(profile: Profile) -> I64:
-    """Return (2, locations): how many frames of samples are at each location, and how many innermost frames."""
+    """Return (2, locations): how many frames of all samples are at each location, and how many innermost frames are."""
     weight = stack_weights(profile.samples, len(profile.stacks))
     innermost = sum_at(profile.stacks.location, weight, len(profile.locations))
     parent = as_int64(profile.stacks.parent)

@@ -206,7 +206,7 @@ class AddressSpaces:
             if not len(unanswered):
                 break
             mmap[unanswered] = self.ranges.find(image, sequence, address[unanswered])
-            # where nothing was found, go on in the parent, as of the fork if that is earlier
+            # where nothing was found, search the parent, as of the fork if that is earlier
             is_open = (mmap[unanswered] == -1) & (self._images.parent[image] >= 0)
             unanswered, image, sequence = unanswered[is_open], image[is_open], sequence[is_open]
             sequence = np.minimum(sequence, self._images.began_at[image])

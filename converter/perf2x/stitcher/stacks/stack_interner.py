@@ -82,8 +82,8 @@ class StackInterner:
     def namesakes(self, thread: I32 | I64) -> I32:
         """Return (n,) the first thread with the same name; a thread without a name maps to itself.
 
-        Which thread is the first may differ between the processes that read a recording. That does no harm, because
-        whoever sums samples in this way uses only the names of their threads.
+        Which thread is the first may differ between the processes that read a recording. That does no harm: if samples
+        are summed in this way, only the names of their threads are used.
         """
         count = len(self._namesake)
         new_names = enumerate(self._threads.columns()[2][count:].tolist(), count)

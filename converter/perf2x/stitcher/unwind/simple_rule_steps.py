@@ -111,7 +111,7 @@ class SimpleRules(Frozen):
 
 
 class SimpleRuleTable(Struct):
-    """The `SimpleRules` of a rule table, computed anew when the table has grown."""
+    """The `SimpleRules` of a rule table, computed again when the table has grown."""
 
     _table: RuleTable
     _architecture: Architecture
