@@ -13,7 +13,7 @@ from perf2x.kernel.feature import with_settings
 from perf2x.model.cgroup_parts import columns_of
 from perf2x.model.filters.filter_options import SAMPLES_PANEL, Filters, Grouping
 from perf2x.model.plugin_options import SAMPLES, STACKS, TAGS
-from perf2x.model.setting import ON, FeatureSettings, Setting, Settings, settings_of
+from perf2x.model.setting import ON_BY_DEFAULT, FeatureSettings, Setting, Settings, settings_of
 from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
@@ -123,7 +123,7 @@ class LoadOptions(Frozen):
         Setting(
             "Join deferred user stacks to their samples.",
             ("--merge-callchains/--no-merge-callchains",),
-            panel=ON,
+            panel=ON_BY_DEFAULT,
             rare=True,
             group=SAMPLES,
             asks="stitching",

@@ -27,7 +27,7 @@ class CompiledName(Frozen):
 
 # Names shown for V8's code without a name, by kind; code of all other kinds is an ``(anonymous)`` function.
 _V8_ANONYMOUS = {"Eval": "(eval)", "Script": "(script)"}
-# name of a Java method, without the suffixes _[i] and _[j] of perf-map-agent, which mark inlined and compiled code
+# Name of a Java method, without the suffixes _[i] and _[j] with which perf-map-agent marks inlined and compiled code.
 _MEMBER = r"<(?:cl)?init>|(?:(?!_\[[ij]\])[^;\s():/<>])+"
 # ``Lorg/Class;::method`` (the class as a JVM descriptor) or ``org.Class::method``, ``org/Class::method``; then, if the
 # name has them, descriptor (``(I)V``), file and line (``(A.java:12)``), and suffix

@@ -23,13 +23,15 @@ from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import SettingError
 
-ON = "On by default"
-"""Heading in the help for switches with two names (``--x/--no-x``): next to other options, they would narrow the help.
+ON_BY_DEFAULT = "On by default"
+"""Heading in the help for switches with two names (``--x/--no-x``).
+
+They have a panel of their own, because next to other options such long names would leave less room for the help texts.
 """
 _SWITCH_WORDS = {
     "1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False
 }  # fmt: skip
-# what an error message says was expected, by type
+# by type: what an error message says was expected
 _EXPECTED = {bool: "yes or no", int: "a whole number", float: "a number"}
 
 

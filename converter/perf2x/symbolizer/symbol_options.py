@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import SettingError
 from perf2x.model.plugin_options import INLINE, NAMES
-from perf2x.model.setting import ON, Setting, read_directories, read_directory, read_path
+from perf2x.model.setting import ON_BY_DEFAULT, Setting, read_directories, read_directory, read_path
 
 if TYPE_CHECKING:
     from perf2x.base.binaries.find.search_paths import SearchPaths
@@ -132,7 +132,7 @@ class SymbolOptions(Frozen):
     """Fill ``Profile.full_names``, for outputs that can carry them."""
     inline: Annotated[
         bool,
-        Setting("Source lines and inlined functions.", ("--inline/--no-inline",), panel=ON, group=INLINE),
+        Setting("Source lines and inlined functions.", ("--inline/--no-inline",), panel=ON_BY_DEFAULT, group=INLINE),
     ] = True
     """False: only the outermost function of each address, without those inlined into it."""
     lines: bool = True

@@ -61,9 +61,9 @@ def _attribute_columns(profile: Profile, names: tuple[str, ...], dictionary: Dic
         if label.unit:
             values: list[Value | None] = [number if number >= 0 else None for number in distinct.tolist()]
         else:
-            unknown = ("", MODE_NAMES[CpuMode.UNKNOWN] if name == "mode" else "")
+            unknown_texts = ("", MODE_NAMES[CpuMode.UNKNOWN] if name == "mode" else "")
             texts = (strings.texts[row] for row in distinct.tolist())
-            values = [None if text in unknown else text for text in texts]
+            values = [None if text in unknown_texts else text for text in texts]
         columns.append(dictionary.add_column(key, values, index))
     return columns
 
@@ -136,14 +136,14 @@ class Otlp(Format):
         types = event_types(profile, self.value == "samples", self.sample_types)
         profiles = ProfileEncoder(profile, dictionary, groups, types, keep_original=bool(self.original_payload))
         resources: list[bytes] = []
-        for number in unique(groups.resource).tolist():
-            tags = profile.tag_sets[number] if profile.samples.tags is not None else {}
+        for tag_set in unique(groups.resource).tolist():
+            tags = profile.tag_sets[tag_set] if profile.samples.tags is not None else {}
             attributes = {**_host_attributes(profile.meta), **profile.labels, **tags}
             strings = dictionary.strings if self.references else None
             resource = message_chunks(ResourceProfiles.RESOURCE, key_values(Resource.ATTRIBUTES, attributes, strings))
             scope = message_chunks(ScopeProfiles.SCOPE, [text(InstrumentationScope.NAME, "perf2x")])
-            scoped = message_chunks(ResourceProfiles.SCOPE_PROFILES, [*scope, *profiles.of_resource(number)])
-            resources += message_chunks(ProfilesData.RESOURCE_PROFILES, [*resource, *scoped])
+            scope_profiles = message_chunks(ResourceProfiles.SCOPE_PROFILES, [*scope, *profiles.of_resource(tag_set)])
+            resources += message_chunks(ProfilesData.RESOURCE_PROFILES, [*resource, *scope_profiles])
         tables = StackTables(profile, leaves.rows, self.placeholders).encoded(dictionary)
         shared = message_chunks(ProfilesData.DICTIONARY, chain(tables, dictionary.own_tables()))
         return chain(resources, shared)

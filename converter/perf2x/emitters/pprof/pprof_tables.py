@@ -163,10 +163,12 @@ def encode_locations(locations: Locations, mapping_order: I64) -> Iterator[bytes
         lines = slice(offsets[0], offsets[-1])
         function[has_line] = locations.line_function[lines] + 1
         line_number[has_line] = np.maximum(locations.line_number[lines], 0)
+        # Location.line (4): function_id 1, line 2
         line = nested(4, join_fields([numbers_but_0(1, function), numbers_but_0(2, line_number)])).without(~has_line)
         # bytes of each location's lines, which the length of its message includes
         size_of_lines = np.add.reduceat(line.sizes, as_intp(flatnonzero(is_first)))
         mapping, lookup = mapping_id[locations.mapping[location]], locations.lookup[location]
+        # Location: id 1, mapping_id 2, address 3
         fields = join_fields([numbers(1, location + 1), numbers_but_0(2, mapping), numbers_but_0(3, lookup)])
         head = nested(4, fields, size_of_lines[location - rows.start]).without(~is_first)
         yield join_fields([head, line]).tobytes()
@@ -174,6 +176,7 @@ def encode_locations(locations: Locations, mapping_order: I64) -> Iterator[bytes
 
 def encode_other_stacks(location_id: int, function_id: int) -> bytes:
     """Encode one more Profile.location (4), in no mapping, for OTHER_STACKS."""
+    # Location: id 1, line 4; Line: function_id 1
     return message(4, number(1, location_id) + message(4, number(1, function_id)))
 
 

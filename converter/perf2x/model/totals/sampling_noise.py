@@ -22,12 +22,12 @@ class Measured(Frozen):
     value: float
     squares: float
     """Sum of the squared weights."""
-    typical: float
+    typical_weight: float
     """Weight of a typical sample of the recording; it stands in for the samples that a value of 0 does not have."""
 
     def scaled(self, factor: float) -> "Measured":
         """Return the same sum with every weight multiplied by ``factor``."""
-        return Measured(self.value * factor, self.squares * factor * factor, self.typical * factor)
+        return Measured(self.value * factor, self.squares * factor * factor, self.typical_weight * factor)
 
 
 def quantile(confidence: float, comparisons: float = 1) -> float:
@@ -89,7 +89,7 @@ def difference_limits(before: float, after: float, limits_before: Interval, limi
 def limits(measured: Measured, deviations: float) -> Interval:
     """Return the confidence limits of the true value: the mean over many such recordings."""
     if measured.value <= 0 or measured.squares <= 0:
-        return 0.0, count_limits(0.0, deviations)[1] * measured.typical
+        return 0.0, count_limits(0.0, deviations)[1] * measured.typical_weight
     weight = measured.squares / measured.value
     low, high = count_limits(measured.value / weight, deviations)
     return low * weight, high * weight
@@ -112,11 +112,11 @@ def _share_limits(part: Measured, whole: Measured, deviations: float) -> Interva
     share. The larger of two variances is used: that of the smaller one alone, and that of its share, which includes
     the noise of the other one, and is larger if the other one's samples have larger weights.
     """
-    rest = Measured(whole.value - part.value, whole.squares - part.squares, whole.typical)
+    rest = Measured(whole.value - part.value, whole.squares - part.squares, whole.typical_weight)
     share = part.value / whole.value if whole.value else 0.0
     variance = (1 - share) ** 2 * part.squares + share**2 * rest.squares
     smaller = min(part, rest, key=lambda measured: measured.value)
-    low, high = limits(Measured(smaller.value, max(smaller.squares, variance), whole.typical), deviations)
+    low, high = limits(Measured(smaller.value, max(smaller.squares, variance), whole.typical_weight), deviations)
     return (whole.value - high, whole.value - low) if smaller is rest else (low, high)
 
 

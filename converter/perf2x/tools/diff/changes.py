@@ -221,8 +221,8 @@ class Comparison(Frozen, dict=True):
     def _interval(self, old: tuple[int, float], new: tuple[int, float], deviations: float) -> Interval:
         """Return the limits of the change from ``old`` to ``new``: pairs of cost and sum of squared weights."""
         old_sum, new_sum = self._sums
-        before = Measured(*old, old_sum.typical)
-        after = Measured(*new, new_sum.typical).scaled(self.scale)
+        before = Measured(*old, old_sum.typical_weight)
+        after = Measured(*new, new_sum.typical_weight).scaled(self.scale)
         if self.normalize:
             return share_interval(before, old_sum, after, new_sum.scaled(self.scale), deviations)
         return interval(before, after, deviations)

@@ -1,8 +1,8 @@
 """Thread states and thread names over time: scheduler tracks, and slices below the threads' tracks.
 
 Readers draw context switches as scheduler tracks of CPUs and threads. They reject a thread that runs on two CPUs at the
-same time, and need the CPU at both ends of a run. But a switch may be missing: its record was lost, or a thread that is
-not recorded would have had to report it. So states are completed: a run whose end is missing ends when its thread
+same time, and need the CPU at both ends of a run. But a switch may be missing: its record was lost, or the thread whose
+event would have reported it is not recorded. So states are completed: a run whose end is missing ends when its thread
 enters another CPU, a run whose start is missing lasts a nanosecond, and repeated states are omitted.
 
 Context switches without a CPU become slices. So do the names of renamed threads, because readers keep only a thread's
@@ -183,16 +183,17 @@ def _task_states(switches: _CpuSwitches, ids: ThreadIds) -> _TaskStates:
     """
     switches = _with_cpus_of_exits(switches)
     tid = ids.tid[switches.thread]
-    known = flatnonzero((tid > 0) & (tid != UNKNOWN_ID) & (switches.cpu >= 0))
+    known_rows = flatnonzero((tid > 0) & (tid != UNKNOWN_ID) & (switches.cpu >= 0))
     columns = (switches.thread, switches.time, switches.is_out, switches.cpu)
-    order = known[argsort_rows([column[known] for column in columns])]
+    order = known_rows[argsort_rows([column[known_rows] for column in columns])]
     switches, tid = take_rows_of(switches, order), tid[order]
     switches = _without_early_ends(switches, tid)
-    follows, cpu_before = ~begins_run(switches.thread), of_previous(switches.cpu, -1)  # another row of the thread
-    is_repeated = follows & ~begins_run(switches.is_out)
+    # the row before is of the same thread; the CPU of the row before
+    continues_thread, cpu_before = ~begins_run(switches.thread), of_previous(switches.cpu, -1)
+    is_repeated = continues_thread & ~begins_run(switches.is_out)
     lacks_out = is_repeated & ~switches.is_out & (switches.cpu != cpu_before)
     lacks_in = is_repeated & switches.is_out & begins_run(switches.time)
-    is_empty = _are_of_empty_runs(switches, follows)
+    is_empty = _are_of_empty_runs(switches, continues_thread)
     kept = flatnonzero((~is_repeated | lacks_out | lacks_in) & ~is_empty)
     add_out, add_in = flatnonzero(lacks_out & ~is_empty), flatnonzero(lacks_in & ~is_empty)
     added_states = (TaskState.TASK_STATE_RUNNABLE, TaskState.TASK_STATE_RUNNING)
@@ -213,9 +214,9 @@ def _with_cpus_of_exits(switches: _CpuSwitches) -> _CpuSwitches:
     """
     order = argsort_rows([switches.thread, switches.time, switches.is_out, switches.cpu])
     switches = take_rows_of(switches, order)
-    follows_in = ~begins_run(switches.thread) & switches.is_out & ~of_previous(switches.is_out, True)
+    is_out_after_in = ~begins_run(switches.thread) & switches.is_out & ~of_previous(switches.is_out, True)
     cpu_before = of_previous(switches.cpu, -1)
-    return replace(switches, cpu=np.where(follows_in & (switches.cpu < 0), cpu_before, switches.cpu))
+    return replace(switches, cpu=np.where(is_out_after_in & (switches.cpu < 0), cpu_before, switches.cpu))
 
 
 def _without_early_ends(switches: _CpuSwitches, tid: I64) -> _CpuSwitches:
@@ -232,13 +233,14 @@ def _without_early_ends(switches: _CpuSwitches, tid: I64) -> _CpuSwitches:
     return replace(switches, state=state)
 
 
-def _are_of_empty_runs(switches: _CpuSwitches, follows: Bools) -> Bools:
+def _are_of_empty_runs(switches: _CpuSwitches, continues_thread: Bools) -> Bools:
     """Return (rows,) whether a switch begins or ends a run of zero length.
 
-    ``follows``: the row before is of the same thread.
+    ``continues_thread`` (rows,): the row before is of the same thread.
     """
-    is_empty = follows & switches.is_out & ~of_previous(switches.is_out, True) & ~begins_run(switches.time)  # the end
-    is_empty[:-1] |= is_empty[1:]  # and the start
+    # the end of an empty run: a switch out at the time of the switch in before it; then its start, the row before
+    is_empty = continues_thread & switches.is_out & ~of_previous(switches.is_out, True) & ~begins_run(switches.time)
+    is_empty[:-1] |= is_empty[1:]
     return is_empty
 
 
