@@ -73,9 +73,11 @@ _FORMS: tuple[tuple[str, str, Callable[[re.Match[str]], str] | None], ...] = (
     # py::Tool.main:/srv/tool.py
     ("cpython", r"py::(?P<name>.+?):(?P<file>/.*|<[^<>]*>|[^:]*\.py)$", _python),
     ("cpython", r"py::", None),
-    # JS:*work /srv/app.js:2:14. Before the name is the tier: ~ interpreted, ^ baseline, + Maglev, * TurboFan, -
-    # TurboFan, but for any native context; o before the tier: entered by on-stack replacement; ' after it: for one
-    # context only. A name may have blanks: it ends at the first blank that a path, or a word with a colon, follows.
+    # JS:*work /srv/app.js:2:14
+    #
+    # The mark before the name is the tier: "~" interpreted, "^" baseline, "+" Maglev, "*" TurboFan, "-" TurboFan's code
+    # for any native context. "o" before it: code entered by on-stack replacement. "'" after it: code for one context.
+    # A name may have blanks: it ends at the first blank that a path, or a word with a colon, follows.
     (
         "v8js",
         r"(?P<kind>JS|LazyCompile|Function|Eval|Script):(?:o?[~^*+-]'?)?(?P<name>[^ ]*+(?: (?!/|[^ ]*:)[^ ]*+)*+) "
@@ -123,7 +125,7 @@ def read_compiled_name(name: str) -> CompiledName:
     for language, form, display_name in _FORMS:
         if found := re.match(form, name):
             parts = found.groupdict()
-            # lines of profiles are int32
             shown = display_name(found) if display_name else parts.get("name") or ""
+            # lines of profiles are int32
             return CompiledName(language, shown, parts.get("file") or "", min(int(parts.get("line") or 0), 2**31 - 1))
     return CompiledName("native")

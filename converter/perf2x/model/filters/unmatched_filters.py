@@ -1,7 +1,8 @@
 """Matches functions as people type them, and reports filters that no sample matches.
 
 People type names without scopes, parameters, template arguments and compilers' suffixes. A filter that matches no
-sample is an error. With one recording, it is raised at once; with several, after the last one, if none matched.
+sample is an error. With one recording, the error is raised at once; with several, after the last recording, if the
+filter matched in none of them.
 """
 
 import re

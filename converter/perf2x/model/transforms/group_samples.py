@@ -45,7 +45,7 @@ def grouped(profile: Profile, grouping: Grouping) -> Profile:
     if grouping.root not in ("", "none"):
         profile = _with_roots(profile, grouping.root)
     threads = profile.threads
-    # without names and ids of threads, the root frames that formats add would all be called the same: there are none
+    # if threads have neither names nor ids, the root frames that formats add would all be called the same: add none
     are_nameless = len(threads) > 0 and not (threads.comm.any() or (threads.pid >= 0).any())
     return replace(profile, own_roots=grouping.root != "" or are_nameless)
 
@@ -125,6 +125,7 @@ def _with_root_locations(profile: Profile, root: I64) -> Profile:
     leaves, leaf_index = used_stacks(profile)
     # each distinct pair of root and stack becomes one stack
     first, pair = group_rows([root, leaf_index])
+    # without samples there are no lists to choose from
     rows = location_rows(profile, leaves)[leaf_index[first]] if len(leaves) else location_rows(profile, leaves)
     roots = ListArray(arange(len(first) + 1), root[first])  # lists of one location each
     parent, location, leaf = prefix_tree(side_by_side([roots, rows]))
