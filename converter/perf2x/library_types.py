@@ -1,4 +1,4 @@
-"""Keyword arguments of the library, written for type checkers: ``python -m tests.support.library_types``."""
+"""Types of the library's keyword arguments, written by ``python -m tests.support.library_types``."""
 
 from collections.abc import Mapping
 from typing import Literal, TypedDict
@@ -24,7 +24,7 @@ FormatName = Literal[
     "speedscope",
     "svg",
 ]
-"""Names of the built-in formats; a plugin's format is made by its class, or by ``perf2x.plugins.build_emitter``."""
+"""Names of the built-in formats; for a plugin's format, pass an object that ``perf2x.plugins.build_emitter`` made."""
 
 
 class TableOptions(TypedDict, total=False):

@@ -23,7 +23,7 @@ OF_READ = ("value", "data_objects", "latency")
 """Fields for which ``top`` and ``diff`` have keywords of their own."""
 OTHERS = {"symbols", "times_optional", "every_event", "features"}
 """A keyword of its own, what a format decides, and what only commands look at."""
-HEAD = '''"""Keyword arguments of the library, written for type checkers: ``python -m tests.support.library_types``."""
+HEAD = '''"""Types of the library's keyword arguments, written by ``python -m tests.support.library_types``."""
 
 from collections.abc import Mapping
 from typing import Literal, TypedDict
@@ -36,7 +36,7 @@ from perf2x.stitcher.call_graph_options import CallGraphOptions
 FormatName = Literal[
 {formats}
 ]
-"""Names of the built-in formats; a plugin's format is made by its class, or by ``perf2x.plugins.build_emitter``."""
+"""Names of the built-in formats; for a plugin's format, pass an object that ``perf2x.plugins.build_emitter`` made."""
 
 
 class TableOptions(TypedDict, total=False):

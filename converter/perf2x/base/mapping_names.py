@@ -43,7 +43,7 @@ _INJECTED = re.compile(r"(?:^|/)jitted-\d+-\d+\.so$")
 
 
 def is_injected(filename: str) -> bool:
-    """Return whether ``perf inject --jit`` wrote the file: an ELF file for one function of a jitdump."""
+    """Return whether a file has the name of those that ``perf inject --jit`` writes, one per function of a jitdump."""
     return _INJECTED.search(filename) is not None
 
 

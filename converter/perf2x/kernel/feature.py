@@ -51,9 +51,7 @@ class Phase(IntEnum):
     SWITCHES = auto()  # completes the context switches of a timeline
     FIELDS = auto()  # adds columns to the samples of a timeline, such as the fields of tracepoints
     WAITS = auto()  # adds the times at which threads waited to a timeline, as samples of their own
-    RUNNING = (
-        auto()
-    )  # Filters or divides the samples of a timeline by the number of threads that ran when each was taken.
+    RUNNING = auto()  # filters or divides samples of a timeline by the number of threads that ran at their time
     SUMMED = auto()  # drops times that are no longer needed, and sums equal samples
     EVENTS = auto()  # filters events
     JOINED = auto()  # merges events that perf opened in parts, such as one for each kind of CPU core

@@ -32,8 +32,8 @@ def format_of(output: str | None) -> str:
 def check_output_name(format_name: str, output: str) -> None:
     """Raise SettingError if the output has the suffix of another format: ``--to pprof -o stacks.collapsed``.
 
-    To save imports, only the most common formats and the one that is called like the suffix are considered. Suffixes
-    that belong to no format, or to many, such as ``.txt`` and ``.json``, are accepted.
+    To save imports, only the most common formats and the format that has the suffix as its name are considered. A
+    suffix that belongs to no format, or to many, such as ``.txt`` and ``.json``, is accepted.
     """
     formats = available(EMITTERS)
     own = _suffix(formats[format_name]) if format_name in formats else ""

@@ -34,7 +34,7 @@ the key is a field of LoadOptions or of a feature's settings, and its value the 
 
 
 class Stitched(Frozen):
-    """The samples of a source as a profile with complete stacks, before symbolization, and reports on the stacks."""
+    """The samples of a source as a profile with complete stacks but without names, and reports on the stacks."""
 
     profile: "Profile"
     deferred: "DeferredReport"

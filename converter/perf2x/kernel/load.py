@@ -106,6 +106,7 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
 
     options, source = context.options, session.open()
     recording = source.recording
+    # whether a feature needs samples outside the user's time ranges, which then apply to the feature's result
     late_times = any(settings.LATE_TIMES for settings in options.features)
     check_root(options.grouping.root, recording)
     filters = AppliedFilters(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 def _read_events(_: str, names: Sequence[str]) -> Mapping[str, object]:
+    """Return the fields that the option --event sets: ``events``, or for the name "all", ``every_event``."""
     return {"every_event": True} if "all" in names else {"events": tuple(names)}
 
 

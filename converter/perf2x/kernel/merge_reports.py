@@ -20,7 +20,7 @@ from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, sorted_r
 
 Report = TypeVar("Report", bound=Struct)
 
-# fields of reports: the size of stack dumps, and the longest time between a wait and the sample with its stack
+# fields of reports that are limits: the size of stack dumps, and how old a sample may be to give a wait its stack
 _MAXIMA = ("requested", "near_ns")
 
 

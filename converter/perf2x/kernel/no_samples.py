@@ -24,7 +24,7 @@ A damaged compressed file, for instance, also ends inside a record: only the fir
 def no_samples(sources: Sequence[str], recorded: int, has_events: bool, counts: Mapping[str, Count]) -> FormatError:
     """Return the error that names the recordings and the reason; the other parameters are those of ``reason``."""
     why = reason(recorded, has_events, counts)
-    return FormatError(f"{', '.join(sources)}: no samples: {why} (", "allow_empty", " goes on)")
+    return FormatError(f"{', '.join(sources)}: no samples: {why} (", "allow_empty", " continues anyway)")
 
 
 def damage(counts: Mapping[str, Count]) -> str:

@@ -44,7 +44,7 @@ SCHEMA = 1
 
 
 MAX_OPEN = 50
-"""Maximum number of unpacked members that are unnamed files, each of which stays open."""
+"""Maximum number of members that are unpacked to unnamed files, each of which stays open; others get plain files."""
 RECORDED = re.compile(r"perf\.data(/data(\.\d{1,9})?|/kcore_dir/(kallsyms|modules))?")
 """Names of members that are the recording or, if it is a directory, its files; but not the kernel's code (kcore)."""
 _MAP = re.compile(rf"{MAPS}/perf-\d{{1,10}}\.map")
@@ -55,10 +55,10 @@ _DUMP = re.compile(rf"{MAPS}/[\w.-]{{1,64}}", re.ASCII)
 def open_bundles(
     names: Sequence[str], options: SymbolOptions | None
 ) -> Iterator[tuple[list[str], SymbolOptions | None]]:
-    """Yield the paths of all inputs, with the unpacked recording in place of each bundle, and the options of symbols.
+    """Yield the paths of all inputs, with the unpacked recording in place of each bundle, and symbol options.
 
-    To the options, the bundles are added as archives to search for objects. The unpacked files are removed at the end
-    of the context. Raises FormatError if a bundle cannot be read.
+    The symbol options are ``options`` with the bundles added as archives to search for objects; None stays None. The
+    unpacked files are removed at the end of the block. Raises FormatError if a bundle cannot be read.
     """
     bundles = [name for name in names if name != "-" and is_bundle(Path(name))]
     if not bundles:
@@ -98,6 +98,7 @@ def _looks_packed(path: Path) -> bool:
 
 
 def _unless_empty(directory: Path) -> Path | None:
+    """Return the directory, None if it is empty."""
     return directory if any(directory.iterdir()) else None
 
 

@@ -37,7 +37,7 @@ class Input(Frozen):
 
 
 class SessionPart(Frozen):
-    """One input that was opened, and what is kept of it if it was closed."""
+    """One input that was opened: its source, and the facts about it that remain when the source is closed."""
 
     input: Input
     source: str  # name of the input in messages
@@ -125,6 +125,7 @@ def _groups(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[Sess
             session.events, recording.sideband.losts,
         )  # fmt: skip
         is_alone = len(inputs) == 1 or "records" in source.lacks  # not to be grouped with other files
+        # a number has fewer bytes than a digest, so that an input that is alone shares its key with no other
         group = groups.setdefault(b"%d" % number if is_alone else _key(session), [])
         _check_joinable(group, part)
         group.append(part)

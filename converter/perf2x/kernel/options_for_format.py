@@ -95,8 +95,8 @@ def refuse_lacking(options: LoadOptions, lacks: Lacks) -> None:
     if "times" in lacks and (
         by_cpu or (not options.times_optional and (options.needs_times or "cpu" in options.columns))
     ):
-        words = lacks["times"][1]
-        raise SettingError("", "root", f" cpu{words}") if by_cpu else OptionError(words.removeprefix(": "))
+        after = lacks["times"][1]
+        raise SettingError("", "root", f" cpu{after}") if by_cpu else OptionError(after.removeprefix(": "))
 
 
 def _formats_that_can(group: str) -> str:

@@ -54,8 +54,8 @@ def _stitched(recording: Recording, filters: AppliedFilters, context: LoadContex
     want = _needed_columns(options, stacks)
     values = sample_values(options.value, options.data_objects, recording)
     sample_pass = SamplePass(recording, want, filters, call_graphs, stitcher, diagnostics, stages, values, stacks)
-    jobs = 1 if call_graphs.in_order else processes_for_samples(recording.sample_count, options)
-    sample_pass.run(jobs, context.progress_of("stitching"))
+    processes = 1 if call_graphs.in_order else processes_for_samples(recording.sample_count, options)
+    sample_pass.run(processes, context.progress_of("stitching"))
     filters.check()
     call_graphs.note(diagnostics)
     with stages.stage("resolve"):  # frame keys become locations and mappings of the profile
@@ -80,7 +80,7 @@ def process_history(recording: Recording, stacks: bool, context: LoadContext) ->
 
 
 def _stitch_options(options: LoadOptions, events: Sequence[Event]) -> StitchOptions:
-    """Return what the stitcher must keep apart; ``events`` is empty if stacks are ignored."""
+    """Return the stitcher's options, such as which columns keep samples apart; no ``events``: stacks are ignored."""
     from perf2x.base.abi import EventType, SampleType
     from perf2x.stitcher.stitch import StitchOptions
 

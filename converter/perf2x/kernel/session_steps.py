@@ -138,7 +138,7 @@ def _label(loaded: Loaded, run: SessionRun) -> Loaded:
     return with_profile(loaded, replace(loaded.profile, labels=dict(run.session.tags)))
 
 
-_OWN = (
+_OWN_STEPS = (
     (Phase.SUMMED, _end_at_known_times),
     (Phase.SUMMED, _sum_samples),
     (Phase.EVENTS, _keep_events),
@@ -156,5 +156,6 @@ _OWN = (
 def session_steps() -> tuple[Step, ...]:
     """Return all steps in order; in each phase, the steps of features follow perf2x's own."""
     of_features = [phase_and_step for feature in features() for phase_and_step in feature.steps.items()]
-    in_order = sorted((*_OWN, *of_features), key=lambda phase_and_step: phase_and_step[0])  # stable: _OWN stays first
+    # sorted is stable, so perf2x's own steps stay first in each phase
+    in_order = sorted((*_OWN_STEPS, *of_features), key=lambda phase_and_step: phase_and_step[0])
     return tuple(step for _, step in in_order)

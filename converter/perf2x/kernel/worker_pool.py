@@ -54,8 +54,8 @@ def processes_for_samples(samples: int, options: LoadOptions) -> int:
     """Return the number of processes for a pass over ``samples`` samples.
 
     That is the user's number (``LoadOptions.jobs``). If the user gave none, it is as many as are worthwhile, at most
-    one per core. It is 1 for output that keeps single samples, which takes most of the time, and on systems that cannot
-    fork.
+    one per core; for output that keeps single samples, it is 1, because writing takes most of the time. On systems that
+    cannot fork, it is always 1.
     """
     if not can_fork():
         return 1
@@ -135,8 +135,9 @@ class ShardQueue(Shard, eq=False, kw_only=True):
         for halving in range(1, min(_SHARDS_PER_PROCESS, _MAX_QUEUED // round_size)):
             sizes += [(_RECORDING_LENGTH >> halving) // round_size] * round_size  # together half of what is left
         bounds = list(accumulate(sizes, initial=0))
-        rest = _RECORDING_LENGTH - bounds[-1]  # the last round divides it so that nothing is lost by rounding
-        bounds += [_RECORDING_LENGTH - rest * left // round_size for left in range(round_size - 1, -1, -1)]
+        # the last round divides what is left, counted from the end, so that nothing is lost by rounding
+        length_left = _RECORDING_LENGTH - bounds[-1]
+        bounds += [_RECORDING_LENGTH - length_left * after // round_size for after in range(round_size - 1, -1, -1)]
         return cls(count=processes, bounds=bounds, pipe=_queue_of_numbers(len(bounds) - 1), taken=[])
 
     def holds(self, index: int, total: int) -> bool:
@@ -151,7 +152,7 @@ class ShardQueue(Shard, eq=False, kw_only=True):
         return shard in self.taken
 
     def lost(self, finished: Iterable[int]) -> "ShardQueue | None":
-        """Return the shards of processes that died, None if there are none; call it when all others have ended.
+        """Return the shards of processes that died, None if there are none; call it after all other processes ended.
 
         ``finished`` are the shards whose results have arrived. Shards that are still in the queue have no blocks.
         """

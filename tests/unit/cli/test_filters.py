@@ -126,7 +126,7 @@ def test_filters_that_leave_nothing_go_on_if_asked(words: tuple[str, ...], tmp_p
     asked = ("convert", CLOCKED, "--no-symbols", "-o", tmp_path / "out.folded", *words)
     ran = perf2x(*asked)
     assert (ran.code, ran.out, list(tmp_path.iterdir())) == (1, "", [])
-    assert "no samples: the options exclude all of its " in ran.err and "(--allow-empty goes on)" in ran.err
+    assert "no samples: the options exclude all of its " in ran.err and "(--allow-empty continues anyway)" in ran.err
     assert perf2x(*asked, "--allow-empty").code == 0 and not (tmp_path / "out.folded").read_bytes()
 
 

@@ -48,7 +48,7 @@ def test_an_event_of_one_recording_is_the_one_shown() -> None:
         (("--time", "1,2"), "no sample in that time; samples range from 2747."),
         (
             ("--pid", "267", "--time", "2747.9,2748.2"),
-            "no samples: the options exclude all of its 1,439 samples (--allow-empty goes on)",
+            "no samples: the options exclude all of its 1,439 samples (--allow-empty continues anyway)",
         ),
     ],
     ids=lambda wanted: " ".join(wanted) if isinstance(wanted, tuple) else "",

@@ -1,4 +1,4 @@
-"""Linux's own tracepoint systems: the part of ``sched:sched_switch`` before the colon.
+"""Names of Linux's own tracepoint systems, such as ``sched``: the part of ``sched:sched_switch`` before the colon.
 
 Source of truth: TRACE_SYSTEM in include/trace/events, arch/*, drivers, fs, net and sound of Linux 6.18; names that only
 earlier versions had are kept. ``probe``, ``user_events``, ``synthetic`` and similar systems are missing on purpose,

@@ -101,7 +101,7 @@ MODE_NAMES = tuple(mode.name.lower().replace("_", " ") for mode in CpuMode)
 
 
 class RegsAbi(IntEnum):
-    """enum perf_sample_regs_abi: a number up to Linux 7.2, a bit field since vector registers were added."""
+    """enum perf_sample_regs_abi: 0, 1 or 2; kernels that can sample vector registers use it as a bit field."""
 
     ABI_32 = 1 << 0
     ABI_64 = 1 << 1
