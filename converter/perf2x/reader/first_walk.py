@@ -29,9 +29,9 @@ from perf2x.reader.record_block import (
     DataSection,
     RecordStream,
     Sizes,
+    compact_sizes,
     join_bytes,
     make_block,
-    packed_sizes,
 )
 from perf2x.reader.record_framing import WIDE, FramedRecords, frame_records
 
@@ -176,7 +176,7 @@ class _BlockBuilder(Struct):
         """Return the block and its plan."""
         sizes, headers = np.concatenate(self._sizes), np.concatenate(self._headers)
         block = make_block(join_bytes(self._parts), sizes, self.position, order, headers=headers)
-        return BlockPlan(self.position, self._chunks, packed_sizes(sizes)), block
+        return BlockPlan(self.position, self._chunks, compact_sizes(sizes)), block
 
 
 class _SectionWalk:

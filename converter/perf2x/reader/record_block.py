@@ -28,7 +28,7 @@ from perf2x.reader.record_framing import header_types
 
 Sizes = npt.NDArray[np.uint16]
 """(records,) bytes of each record, including the header."""
-PackedSizes = npt.NDArray[np.uint16] | U8
+CompactSizes = npt.NDArray[np.uint16] | U8
 """(records,) sizes: uint8 in 64-bit words, if all are whole words and at most 255; otherwise uint16 in bytes."""
 _WORD_SHIFT = np.uint16(3)
 
@@ -150,7 +150,7 @@ def _native_words(data: U8, order: ByteOrder) -> U64:
 
 
 def _align_records(data: U8, sizes: I64) -> tuple[U8, I64, I64]:
-    """Copy records to word boundaries, some of which have sizes that are not multiples of 8.
+    """Copy records to word boundaries, where some records have sizes that are not multiples of 8.
 
     Returns the bytes with padding, the word where each record starts, and each record's offset in ``data``::
 
@@ -200,12 +200,12 @@ class BlockPlan(Frozen):
     position: int
     """Offset of the block in the stream."""
     chunks: list[Chunk]
-    packed: PackedSizes
+    compact: CompactSizes
 
     @property
     def sizes(self) -> Sizes:
         """Bytes of each record."""
-        return unpacked_sizes(self.packed)
+        return sizes_in_bytes(self.compact)
 
 
 class RecordStream(Frozen, eq=False):
@@ -240,7 +240,7 @@ class RecordStream(Frozen, eq=False):
         return data if chunk.unpacked_size < 0 else unpacker.unpack_again(data, self.order, chunk.unpacked_size)
 
 
-def packed_sizes(sizes: Sizes) -> PackedSizes:
+def compact_sizes(sizes: Sizes) -> CompactSizes:
     """Return record sizes with one byte each if possible, because recordings have tens of millions of records."""
     words = sizes >> _WORD_SHIFT
     if np.bitwise_or.reduce(sizes) & 7 or words.max(initial=0) > np.iinfo(np.uint8).max:
@@ -248,9 +248,9 @@ def packed_sizes(sizes: Sizes) -> PackedSizes:
     return words.astype(np.uint8)
 
 
-def unpacked_sizes(packed: PackedSizes) -> Sizes:
-    """Return sizes from ``packed_sizes`` in bytes."""
-    return packed.astype(np.uint16) << _WORD_SHIFT if packed.dtype == np.uint8 else packed.view(np.uint16)
+def sizes_in_bytes(compact: CompactSizes) -> Sizes:
+    """Return sizes from ``compact_sizes`` in bytes."""
+    return compact.astype(np.uint16) << _WORD_SHIFT if compact.dtype == np.uint8 else compact.view(np.uint16)
 
 
 def join_bytes(parts: Sequence[U8]) -> U8:

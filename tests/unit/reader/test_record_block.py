@@ -14,7 +14,7 @@ from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording.events import Event
 from perf2x.reader import first_walk, open_recording, sideband_decoder
 from perf2x.reader.event_table import EventTable
-from perf2x.reader.record_block import Block, copy_records, join_blocks, make_block, packed_sizes, unpacked_sizes
+from perf2x.reader.record_block import Block, compact_sizes, copy_records, join_blocks, make_block, sizes_in_bytes
 from perf2x.reader.records.field_cursor import FieldCursor
 from tests import forge
 from tests.forge import strategies
@@ -48,9 +48,9 @@ def _read(block: Block) -> Records:
 @given(st.lists(st.integers(1, 300) | st.integers(1, 8191), max_size=10), st.lists(st.integers(8, 65535), max_size=2))
 def test_sizes_of_small_records_take_a_byte_each(words: list[int], bytes_of_others: list[int]) -> None:
     sizes = [8 * each for each in words] + bytes_of_others
-    packed = packed_sizes(np.array(sizes, np.uint16))
-    assert unpacked_sizes(packed).tolist() == sizes
-    assert packed.nbytes == len(sizes) * (1 if all(size % 8 == 0 and size < 2048 for size in sizes) else 2)
+    compact = compact_sizes(np.array(sizes, np.uint16))
+    assert sizes_in_bytes(compact).tolist() == sizes
+    assert compact.nbytes == len(sizes) * (1 if all(size % 8 == 0 and size < 2048 for size in sizes) else 2)
 
 
 @BOTH

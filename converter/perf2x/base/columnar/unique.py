@@ -4,10 +4,10 @@
 input                           result                                                tool
 ==============================  ====================================================  ==============================
 one column                      distinct values; also each row's index among them     `unique`; `unique_inverse`
-several columns, all rows       first row of each group of equal rows, group of each  `group_rows`; `sorted_runs`
-                                row; or sums
-the same, few distinct rows     the same                                              `group_rows_by_hash`
-rows that arrive in batches     a number per row, the same in later batches           `interner.RowInterner` (columns),
+several columns, all rows       first row of each group of equal rows, and the group  `group_rows`; `sum_rows`
+                                of each row; or sums of equal rows
+the same, few distinct rows     the first row of each group, and the group of each    `group_rows_by_hash`
+rows that come in batches       a number per row, the same in later batches           `interner.RowInterner` (columns),
                                                                                       `ListInterner` (chains)
 ==============================  ====================================================  ==============================
 
@@ -19,8 +19,8 @@ Costs, in units of the time of np.sort for a column of random 64-bit numbers (2 
 - `RowInterner` 10 to 20, most of it hashing and searching: use it only where a row must keep its number while more rows
   arrive.
 
-All but the interners and `number_keys` number values and rows in the order of their contents, so that output does not
-depend on the order of rows. Those number in order of arrival, and the caller sorts them at the end. All are exact. For
+Results are in the order of the contents, so that output does not depend on the order of rows. Only the interners and
+`number_keys` number in order of arrival, and their callers sort at the end. All are exact. For
 strings and for tables of a few hundred rows, use Python's ``set`` and ``dict``.
 
 To sort many rows, all tools but the interners pack them into words: as many columns as fit, and the row's index in the

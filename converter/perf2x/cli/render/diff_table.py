@@ -36,8 +36,8 @@ def diff_report(table: DiffTable, confidence: float, verdict: Verdict | None = N
 def change_layouts(table: DiffTable) -> list[Layout]:
     """Return layouts from wide to narrow.
 
-    Rows are sorted by the change of one cost, self or total; the *other cost* is the one of the two that is not sorted
-    by. All layouts have columns of other events, and names. Besides these, they have:
+    Rows are sorted by the change of one cost, self or total; the *other cost* is the one that rows are not sorted by.
+    All layouts have columns of other events, and names. Besides these, they have:
 
     1. all columns of both costs (before, after, factor, change), and objects
     2. all columns of the sorted cost, the change of the other cost, and objects
@@ -48,12 +48,12 @@ def change_layouts(table: DiffTable) -> list[Layout]:
     column_groups, changes = [], []  # of self, and of total
     for column in COLUMNS:
         styles = [change_style(row.change(column), row.significant(column)) for row in table.rows]
-        factor, share = (
+        factor, change = (
             Column(head, table.display_cells[head], styles) for head in (f"{column} ×", f"{column} change")
         )
         amounts = [_amounts(table, f"{column} before", f"{column}_before"), _amounts(table, "after", f"{column}_after")]
-        column_groups.append([*amounts, factor.with_head("×"), share.with_head("of the total")])
-        changes.append(share)
+        column_groups.append([*amounts, factor.with_head("×"), change.with_head("of the total")])
+        changes.append(change)
     own, total = column_groups
     sorted_by, narrow = (own, [*own, changes[1]]) if table.sort == "self" else (total, [changes[0], *total])
     other_events, objects, name = side_columns(table)

@@ -1,7 +1,6 @@
 """Everything that ``perf2x info`` shows about a recording, as plain JSON values.
 
-The top level is stable: ``samples``, ``events``, ``threads``, ``duration_ns``, ``records``, ``deferred``, ``unwound``,
-``symbols``, ``lost``, ``advice``, ``session``; later versions only add. The schema is in docs/scripts.md.
+docs/scripts.md has the schema. Later versions only add keys to those listed there; other keys may change.
 """
 
 from typing import Any

@@ -2,9 +2,10 @@
 
 A trace is a list of packets, each with a message of one kind. Packets belong to numbered *sequences*: on a sequence, a
 packet can set defaults for the packets after it, and *intern* texts, frames or stacks, to which later packets refer by
-number (``iid``). perf2x writes the samples of each event on a sequence of its own, and the rest on a common one.
+number (``iid``). The samples of each event are on a sequence of their own, and so are the instants of each
+tracepoint; everything else is on a common sequence.
 
-Samples are written as samples (StackSample), not as slices, which would state when a thread ran: viewers draw tracks of
+Samples are written as samples (StackSample), not as slices, which would state when a thread ran. Viewers draw tracks of
 processes and threads with their samples, and flame graphs of any range. Field numbers are in trace_schema.py.
 
 Source of truth: protos/perfetto/trace and the importers in src/trace_processor of Perfetto's repository.

@@ -23,7 +23,7 @@ from perf2x.stitcher.stacks.sample_sums import SampleRows, TimedRows
 
 _NEVER = np.iinfo(np.int64).max
 _WORDS_AT_ONCE = 1 << 18
-"""Words of another process's stacks to renumber at once."""
+"""Frame keys of a worker's stacks to renumber at once."""
 
 
 class ThreadRows(Frozen):
@@ -36,14 +36,14 @@ class ThreadRows(Frozen):
     start: I64
     """Sequence number of the thread's fork (ThreadNames.start), because ids are reused; −1 if unknown."""
     first_sequence: I64
-    """Sequence number of the thread's first sample."""
+    """Sequence number at the time of the thread's first sample."""
 
 
 Rows = TypeVar("Rows", SampleRows, TimedRows)
 
 
 class Renumbering(Frozen):
-    """Maps another interner's numbers to those of this one: ``stack[i]`` replaces stack i of the other."""
+    """Maps numbers of an absorbed interner to those of the absorbing one: ``stack[i]`` replaces stack i."""
 
     stack: I32
     thread: I32
@@ -103,7 +103,9 @@ class StackInterner:
     def absorb(
         self, stacks: ListArray, threads: ThreadRows, side_numbers: U64, *, by_thread: bool = True
     ) -> Renumbering:
-        """Add another interner's tables; ``side_numbers`` renumbers the side table of its frame keys.
+        """Add another interner's tables.
+
+        ``side_numbers``: the new row of each row in the side table of its frame keys, as ``FrameKeys.absorb`` returns.
 
         Without ``by_thread``, samples of threads with the same name are summed.
         """

@@ -188,7 +188,7 @@ class Abbreviation(Frozen):
     """(offset of DW_AT_low_pc, offset of DW_AT_high_pc, size of DW_AT_high_pc).
 
     Offsets count from the first attribute. Empty unless both offsets are fixed and DW_AT_high_pc is a length, as
-    compilers write it. Also empty if DW_AT_ranges comes before.
+    compilers write it. Also empty if DW_AT_ranges has a fixed offset.
     """
 
     leaf_size: int
@@ -223,9 +223,9 @@ class AbbreviationTable:
         # `Abbreviation.leaf_size` and `sibling_jump` by one-byte code; 0 and () for codes that were not parsed yet
         self.leaf_sizes = [0] * 256
         self.sibling_jumps: list[tuple[int, ...]] = [()] * 256
-        # whether all was parsed; where the next abbreviation begins; up to where bytes were read, further than that if
-        # parsing failed
-        self._is_complete, self._next_offset, self._read_end = False, offset, offset
+        self._is_complete = False  # whether the whole table was parsed
+        # the offset of the next abbreviation, and the end of the bytes read, which is further on only if parsing failed
+        self._next_offset, self._read_end = offset, offset
         self._error = ""
 
     def all(self) -> dict[int, Abbreviation]:
