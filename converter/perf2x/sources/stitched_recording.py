@@ -24,7 +24,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 class StitchedRecording:
-    """An input that is a profile whose names are added later.
+    """An input that is a profile to which names are added later.
 
     It is a ``kernel.input_source.Source``, and its own ``model.recording.events.Recording``.
     """

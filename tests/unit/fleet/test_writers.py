@@ -189,7 +189,7 @@ def test_stacks_are_written_in_pieces(tmp_path: Path, recordings: list[Path], mo
     from perf2x.sources.dataset.write import table_rows
 
     add_recordings(tmp_path / "whole", recordings[:3])
-    monkeypatch.setattr(table_rows, "_WRITE_TOGETHER", 5)
+    monkeypatch.setattr(table_rows, "_FRAMES_PER_PART", 5)
     monkeypatch.setattr(write_recordings, "_WRITE_SIZE", 1000)
     add_recordings(tmp_path / "pieces", recordings[:3])
     whole, pieces = (content(load([str(tmp_path / name)], LoadOptions()).profile) for name in ("whole", "pieces"))

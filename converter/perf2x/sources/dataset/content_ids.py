@@ -27,16 +27,16 @@ def text_id(*facts: bytes | str | int) -> bytes:
 
 
 def recording_id(files: Iterable[Path]) -> bytes:
-    """Return the id of a recording, of which ``files`` are the files and directories, in any order.
+    """Return the id of a recording that consists of these files and directories, in any order.
 
-    It depends on the bytes of all files alone, not on their names. Raises OSError if one cannot be read.
+    It depends only on the bytes of all files, not on their names. Raises OSError if a file cannot be read.
     """
     digests = sorted(_file_digest(file) for path in files for file in _files_of(path))
     return text_id("recording", *digests)
 
 
 def _files_of(path: Path) -> list[Path]:
-    """Return all files in a directory, at any depth; of a file, the file itself."""
+    """Return all files in a directory, at any depth; if ``path`` is a file, that file."""
     return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
 
 

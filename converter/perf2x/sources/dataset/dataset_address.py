@@ -9,7 +9,7 @@ from perf2x.errors import OptionError
 
 
 class DatasetAddress(Frozen):
-    """A folder or URL, and the tags by which recordings are selected; the tag ``date`` is the day when one began."""
+    """A folder or URL, and the tags that select recordings; the tag ``date`` is the day on which a recording began."""
 
     root: str
     tags: Mapping[str, str]

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 _VERSION = 4
 DATE = "date"
 """The last partition column of tables, the day of the recording; the partition columns before it are tags."""
-LINE = ("function", "system_name", "file", "line", "start_line")
+LINE_FIELDS = ("function", "system_name", "file", "line", "start_line")
 """Fields of the structs in a list of lines: the functions at a place, the innermost inlined one first."""
 OF_ATTEMPT = ("recording", "attempt")
 """Columns that identify a row's recording, and the attempt that added it."""
 _ATTEMPT_COLUMNS = dict.fromkeys(OF_ATTEMPT, "text")
 _NAME_COLUMNS = {"lines": "lines", "is_exact": "bool", "has_inlines": "bool"}
 # columns of the table of mappings with numbers, and the field of a profile's Mappings that each one stores
-MAPPINGS = {"start": "start", "limit": "limit", "file_offset": "offset", "pid": "pid", "is_kernel": "is_kernel"}
+MAPPING_NUMBERS = {"start": "start", "limit": "limit", "file_offset": "offset", "pid": "pid", "is_kernel": "is_kernel"}
 MAPPING_TEXTS = {"file": "filename", "build_id": "build_id"}
 """Columns of the table of mappings with texts, and the field of a profile's Mappings that each one stores."""
-META = {
+META_FIELDS = {
     "source": "source", "host": "hostname", "start_ns": "wall_start_ns", "duration_ns": "duration_ns", "arch": "arch",
     "kernel": "os_release", "cmdline": "command_line", "perf_version": "perf_version", "cpus": "cpus",
     "clock_start_ns": "start_ns",
@@ -108,7 +108,7 @@ def _type(kind: str) -> Any:
     pa = arrow()
     text, i32 = pa.string(), pa.int32()
     structs = {
-        "lines": dict(zip(LINE, (text, text, text, i32, i32), strict=True)),
+        "lines": dict(zip(LINE_FIELDS, (text, text, text, i32, i32), strict=True)),
         "events": {"name": text, "unit": text, "period": pa.int64(), "frequency": pa.int64(), "is_wait": pa.bool_(),
                    "leader": i32},
     }  # fmt: skip

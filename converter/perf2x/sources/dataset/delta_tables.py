@@ -41,11 +41,11 @@ from perf2x.sources.dataset.dataset_schema import (
 if TYPE_CHECKING:
     import pyarrow
 
-Parts = tuple[str | None, ...]
+PartitionValues = tuple[str | None, ...]
 """Values of a table's partition columns, in the order of the columns; None for null."""
 Result = TypeVar("Result")
 _MAX_TRIES = 200
-"""How often a change of a table is tried: a try fails if another writer commits first."""
+"""Largest number of attempts to change a table: an attempt fails if another writer commits first."""
 # of new tables: after how many commits the log is summarized, and how long its entries are kept
 _SETTINGS = {"delta.checkpointInterval": "20", "delta.logRetentionDuration": "interval 1 days"}
 _ROW_GROUP_SIZE = 1 << 17
@@ -72,11 +72,11 @@ def written_ns(attempt: str) -> int:
 
 
 class DataFile(Frozen):
-    """A data file of a table: its path in the table, its bytes, and its values of the partition columns."""
+    """A data file of a table: its path in the table, its size in bytes, and its values of the partition columns."""
 
     path: str
     size: int
-    parts: Mapping[str, str | None]
+    partition: Mapping[str, str | None]
 
 
 class DeltaTables:
@@ -210,7 +210,7 @@ class DeltaTables:
             read_schema = pa.schema([field.with_type(encoded) if field.name in texts else field for field in schema])
             fragments = []
             for file in files:
-                fragment = file_format.make_fragment(file.path, store, _expression(tuple(file.parts.items())))
+                fragment = file_format.make_fragment(file.path, store, _expression(tuple(file.partition.items())))
                 _check_stated_size(table, address, file, fragment.metadata)
                 fragments.append(fragment)
             return module.FileSystemDataset(fragments, read_schema, file_format, store)
@@ -225,7 +225,7 @@ class DeltaTables:
         handler = import_module("deltalake.fs").DeltaStorageHandler
         return import_module("pyarrow.fs").PyFileSystem(handler(address, self.options))
 
-    def append(self, table: str, rows: "Mapping[Parts, pyarrow.Table]", attempt: str) -> None:
+    def append(self, table: str, rows: "Mapping[PartitionValues, pyarrow.Table]", attempt: str) -> None:
         """Add rows to a table by their partition values, in a new file for each, with one commit.
 
         Raises OutputError if that fails.

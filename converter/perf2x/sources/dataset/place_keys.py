@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class PlaceKeys(Frozen):
-    """What distinguishes the n places of an object, or, beside the object, the places of several objects."""
+    """What distinguishes n places in one object; places in several objects are distinguished by the object, too."""
 
     offset: U64
     """(n,) distance in bytes from the object's base (``CodeObjects.base``)."""
@@ -25,14 +25,14 @@ class PlaceKeys(Frozen):
     """(n,) as in ``CodeObjects.variant``."""
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns that have these keys in tables, by name."""
+        """Return the columns of tables in which these keys are stored, by name."""
         return {
             "file_offset": self.offset, "mode": text_column(MODE_NAMES, self.mode),
             "is_return": self.is_return, "variant": self.variant,
         }  # fmt: skip
 
     def flags(self) -> I64:
-        """Return (n,) all keys except the offset, packed into a number."""
+        """Return (n,) all keys except the offset, packed into one number."""
         packed: I64 = as_int64(self.variant) << 8 | as_int64(self.mode) << 1 | self.is_return
         return packed
 

@@ -23,7 +23,7 @@ from perf2x.base.columnar import (
 from perf2x.base.columnar.hashing import hash_columns
 from perf2x.model.profile import FunctionRow, PlaceNames, Profile
 from perf2x.sources.dataset.arrow_columns import encode_texts, flat, is_known, numbers, rows_of_table, texts
-from perf2x.sources.dataset.dataset_schema import LINE
+from perf2x.sources.dataset.dataset_schema import LINE_FIELDS
 from perf2x.sources.dataset.place_keys import PlaceKeys, keys_of_rows
 from perf2x.sources.dataset.read.dataset_part import DatasetPart
 from perf2x.sources.dataset.read.restore_profile import Restored
@@ -91,12 +91,12 @@ class PlaceLines(PlaceIndex):
     """The names of places in rows of the table of places or of symbols."""
 
     def __init__(self, rows: "pyarrow.Table") -> None:
-        """Index the rows; of several rows for the same place, one with lines counts."""
+        """Index the rows; of several rows for the same place, one that has lines takes precedence."""
         lists = flat(rows, "lines")
         self._offsets = as_int64(lists.offsets.to_numpy())
         super().__init__(rows, np.diff(self._offsets) == 0)
         self._flags = [numbers(rows, name).astype(np.bool_) for name in ("is_exact", "has_inlines")]
-        *texts_of_lines, self._line, self._start_line = (lists.values.field(index) for index in range(len(LINE)))
+        *texts_of_lines, self._line, self._start_line = (lists.values.field(index) for index in range(len(LINE_FIELDS)))
         # of function, system name and file: the code of each line's text, and the distinct texts, "" for null (−1)
         self._texts = [(codes, [*distinct, ""]) for codes, distinct in map(encode_texts, texts_of_lines)]
 

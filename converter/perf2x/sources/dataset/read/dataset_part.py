@@ -1,7 +1,7 @@
 """Reads a part of a dataset: the recordings with some tags, and their rows in the other tables.
 
-Only rows count whose recording and attempt are in the table of recordings. Files are chosen by their partition values,
-read once, and kept until other files are needed.
+A row counts only if its recording and attempt are in the table of recordings. Files are chosen by their partition
+values, read once, and kept until other files are needed.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,13 +28,13 @@ from perf2x.model.value_limits import LAST_TIME
 from perf2x.sources.dataset.arrow_columns import numbers, rows_of_table, texts, with_texts
 from perf2x.sources.dataset.dataset_address import DatasetAddress
 from perf2x.sources.dataset.dataset_schema import COLUMNS, DATE, OF_ATTEMPT, OF_RECORDINGS, date_of
-from perf2x.sources.dataset.delta_tables import DataFile, DeltaTables, Parts, partition_of
+from perf2x.sources.dataset.delta_tables import DataFile, DeltaTables, PartitionValues, partition_of
 
 if TYPE_CHECKING:
     import pyarrow
 
 _PROFILE_TABLES = ("mappings", "places", "stacks", "samples", "symbols")
-"""The tables that a profile needs, in the order in which it does."""
+"""The tables that a profile is made from, in the order in which they are needed."""
 Result = TypeVar("Result")
 _QUERY_COLUMNS = {"places": ("build_id", "file", "is_local"), "samples": ("event", "unit")}
 """Columns that only SQL queries read: profiles get the same data from the tables of mappings and recordings."""
@@ -44,7 +44,8 @@ class Row(Frozen):
     """One row of the table of recordings."""
 
     values: Mapping[str, Any]
-    parts: Parts
+    """Values of all columns, by name."""
+    partition: PartitionValues
     tags: Mapping[str, str]
     index: int
     """Index of the row in the table of recordings, as it was read."""
@@ -66,8 +67,8 @@ class Rows(Frozen):
     """Number of recordings requested."""
 
     @property
-    def start(self) -> I64:
-        """(count + 1,) offsets of each recording's rows, which must be sorted by recording (``DatasetPart.of``)."""
+    def offsets(self) -> I64:
+        """(count + 1,) where each recording's rows begin, and their end; only if rows are sorted (``rows_of``, key)."""
         return searchsorted(self.recording, arange(self.count + 1))
 
 
@@ -80,7 +81,7 @@ class DatasetPart:
         table = self.tables.require("recordings")
         columns = partition_of(table)
         all_files = self.tables.files(table)
-        files = [file for file in all_files if all(file.parts[key] == address.tags[key] for key in columns
+        files = [file for file in all_files if all(file.partition[key] == address.tags[key] for key in columns
                                                    if key in address.tags)]  # fmt: skip
         examined: list[Row] = []
         self._table = self.tables.read("recordings", table, files)
@@ -91,13 +92,14 @@ class DatasetPart:
         self.is_empty = not all_files
         self.count = len(examined)
         """Number of recordings examined: those in partitions that may have the tags."""
-        self.columns = columns  # by which tables are partitioned
+        self.partition_columns = columns
         self.rows = sorted(
             (row for row in examined if _has_tags(row, address.tags)),
             key=lambda row: (row.values["start_ns"] or 0, row.values["clock_start_ns"], row.ident),
         )
         """The recordings that have the tags, in order of time."""
-        # by table: the open table and its files; paths and rows of the files read last; readers in the background
+        # by table: the open table and its files; the paths of the files read last, and their rows; functions that wait
+        # for what is read in the background
         self._open: dict[str, tuple[Any, list[DataFile]]] = {}
         self._cached: dict[str, tuple[set[str], pyarrow.Table]] = {}
         self._begun: dict[str, Callable[[], pyarrow.Table]] = {}
@@ -121,12 +123,15 @@ class DatasetPart:
             self._open[table] = opened, self.tables.files(opened)
         opened, files = self._open[table]
         if table in OF_RECORDINGS:
-            parts = {row.parts for row in rows}
-            files = [file for file in files if tuple(file.parts.values()) in parts]
+            partitions = {row.partition for row in rows}
+            files = [file for file in files if tuple(file.partition.values()) in partitions]
         return opened, files
 
-    def of(self, table: str, rows: Sequence[Row], key: str = "") -> Rows:
-        """Return the rows of some recordings in a table; with a ``key``, sorted by recording and that column.
+    def rows_of(self, table: str, rows: Sequence[Row], key: str = "") -> Rows:
+        """Return the rows of some recordings in a table; with a ``key``, sorted by recording and by that column.
+
+        The key is a column that numbers the rows of each recording from 0, such as "place"; ``rows`` are the
+        recordings' own rows.
 
         Raises FormatError if the table is damaged, or the keys of a recording are not 0, 1, ….
         """
@@ -137,7 +142,7 @@ class DatasetPart:
             keys = as_int64(numbers(stored, key))
             kept = kept[argsort_rows([recording[kept], keys[kept]])]
         result = Rows(rows_of_table(stored, kept), recording[kept], len(rows))
-        if key and (keys[kept] != arange(len(kept)) - result.start[result.recording]).any():
+        if key and (keys[kept] != arange(len(kept)) - result.offsets[result.recording]).any():
             raise FormatError(f"{self.tables.root}: damaged: {key} numbers are missing or twice")
         return result
 

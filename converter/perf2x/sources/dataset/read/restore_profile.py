@@ -47,7 +47,7 @@ from perf2x.model.profile import (
     sum_samples,
 )
 from perf2x.sources.dataset.arrow_columns import flat, is_known, numbers, rows_of_table, texts, with_texts
-from perf2x.sources.dataset.dataset_schema import MAPPING_TEXTS, MAPPINGS, META
+from perf2x.sources.dataset.dataset_schema import MAPPING_NUMBERS, MAPPING_TEXTS, META_FIELDS
 from perf2x.sources.dataset.place_keys import keys_of_rows
 from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row, Rows, check_build_ids
 from perf2x.sources.dataset.write.profile_places import CodeObjects, synthetic_object
@@ -61,12 +61,13 @@ _ROOT_FRAMES = {synthetic_object(name): kind for kind, name in ROOT_FRAME_NAMES.
 class _ValuesByNumber(Frozen):
     """Maps the numbers of a table in each recording to values, such as the numbers of places to locations.
 
-    The value of a number is ``value[start[recording] + number]``.
+    The value of a number is ``values[offsets[recording] + number]``.
     """
 
-    start: I64
-    """(recordings + 1,)"""
-    value: I64
+    offsets: I64
+    """(recordings + 1,) where the values of each recording begin, and their end."""
+    values: I64
+    """Values of all recordings, end to end."""
 
     def of(self, recording: I64, number: I64, kind: str, source: str) -> I64:
         """Return (n,) the value of each ``number`` (n,) of a ``recording`` (n,); −1 for number −1.
@@ -74,11 +75,11 @@ class _ValuesByNumber(Frozen):
         Raises FormatError for a number that the recording does not have; ``kind`` says what has these numbers, such as
         "stack".
         """
-        row = self.start[recording] + number
-        if ((number < -1) | (row >= self.start[1:][recording])).any():
+        row = self.offsets[recording] + number
+        if ((number < -1) | (row >= self.offsets[1:][recording])).any():
             raise FormatError(f"{source}: damaged: a {kind} is missing")
         row[number < 0] = -1
-        return take(np.append(self.value, -1), row)
+        return take(np.append(self.values, -1), row)
 
 
 class Restored(Frozen):
@@ -95,11 +96,11 @@ def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_
     """Make the profile of recordings with the same events. Raises FormatError if rows contradict each other."""
     source, strings = part.tables.root, StringTableBuilder()
     part.read_ahead(rows)
-    mappings, objects, looked_up, mapping_of = _mappings(part.of("mappings", rows, "mapping"), strings, source)
-    places = part.of("places", rows, "place")
+    mappings, objects, looked_up, mapping_of = _mappings(part.rows_of("mappings", rows, "mapping"), strings, source)
+    places = part.rows_of("places", rows, "place")
     locations, functions, location = _locations(places, mapping_of, objects, strings, source)
-    stacks, leaf_of = _stacks(part.of("stacks", rows, "stack"), _ValuesByNumber(places.start, location), source)
-    samples = part.of("samples", rows)
+    stacks, leaf_of = _stacks(part.rows_of("stacks", rows, "stack"), _ValuesByNumber(places.offsets, location), source)
+    samples = part.rows_of("samples", rows)
     threads, thread = _threads(samples.table, strings)
     part.check_samples(rows, samples.recording)
     stack_number = as_int64(numbers(samples.table, "stack", -1))
@@ -154,7 +155,7 @@ def _mappings(
     table = rows.table
     text_columns = {name: texts(table, name) for name in ("object_id", *MAPPING_TEXTS)}
     check_build_ids(text_columns["build_id"][1], source)
-    value = {name: as_int64(numbers(table, name)) for name in ("base", "variant", "is_local", *MAPPINGS)}
+    value = {name: as_int64(numbers(table, name)) for name in ("base", "variant", "is_local", *MAPPING_NUMBERS)}
     # the recording where mappings must not be merged with those of other recordings, otherwise −1
     separate = np.where((value["is_local"] > 0) | (rows.count == 1), rows.recording, -1)
     keys = [
@@ -174,7 +175,7 @@ def _mappings(
         restore_mappings(rows_of_table(table, first), strings),
         objects,
         looked_up,
-        _ValuesByNumber(rows.start, group),
+        _ValuesByNumber(rows.offsets, group),
     )
 
 
@@ -182,7 +183,7 @@ def restore_mappings(rows: "pyarrow.Table", strings: StringTableBuilder) -> Mapp
     """Make a mapping from each row of a table of mappings."""
     no = falses(len(rows))
     columns: dict[str, Any] = {}
-    for column, name in MAPPINGS.items():
+    for column, name in MAPPING_NUMBERS.items():
         columns[name] = numbers(rows, column).astype(column_type(Mappings, name))
     for column, name in MAPPING_TEXTS.items():
         codes, distinct = texts(rows, column)
@@ -230,8 +231,8 @@ def _stacks(rows: Rows, location_of: _ValuesByNumber, source: str) -> tuple[Stac
     if (values < 0).any():
         raise FormatError(f"{source}: damaged: a place is missing")
     location = location_of.of(repeat(rows.recording, stacks.lengths), values, "place", source)
-    parent, item, leaf = prefix_tree(ListArray(stacks.offsets, location))
-    return Stacks(parent, item), _ValuesByNumber(rows.start, as_int64(leaf))
+    parent, node_location, leaf = prefix_tree(ListArray(stacks.offsets, location))
+    return Stacks(parent, node_location), _ValuesByNumber(rows.offsets, as_int64(leaf))
 
 
 def _threads(samples: "pyarrow.Table", strings: StringTableBuilder) -> tuple[Threads, I64]:
@@ -275,6 +276,6 @@ def _cgroups(table: "pyarrow.Table", strings: StringTableBuilder) -> I32 | None:
 
 def restore_meta(row: Row, comments: tuple[str, ...], clock_id: int) -> Meta:
     """Return the Meta of a recording's profile: what its row says, with these comments and this clock id."""
-    facts: dict[str, Any] = {name: with_texts(row.values[column], as_recorded) for column, name in META.items()}
+    facts: dict[str, Any] = {name: with_texts(row.values[column], as_recorded) for column, name in META_FIELDS.items()}
     facts["wall_start_ns"] = facts["wall_start_ns"] or 0
     return Meta(**facts, comments=comments, clock_id=clock_id)

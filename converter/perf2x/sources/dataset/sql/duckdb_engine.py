@@ -59,11 +59,11 @@ def _duckdb() -> ModuleType:
 def engine(part: DatasetPart, query: str = "", limits: QueryLimits | None = None) -> Iterator[Any]:
     """Provide a connection with the tables and views of a part of a dataset, ready for the user's ``query``.
 
-    Errors in the block are converted, too. Raises FormatError if the dataset is damaged, OptionError if DuckDB rejects
-    the SQL or is not installed.
+    Errors of DuckDB in the ``with`` block are converted, too. Raises FormatError if the dataset is damaged, OptionError
+    if DuckDB rejects the SQL or is not installed.
     """
     if part.is_empty:
-        part.require()
+        part.require()  # raises the error
     root = part.tables.root
     space_limit = address_space(root)
     scans = start_tasks({table: partial(part.scan, table) for table in TABLES})
@@ -100,8 +100,8 @@ def arrow_table(relation: Any) -> "pyarrow.Table":
 def address_space(root: str) -> int | None:
     """Return the bytes that DuckDB may use if address space is limited (ulimit -v); None without a limit.
 
-    DuckDB must stay well below, because it, Arrow and the C library abort the process if an allocation fails. Raises
-    Perf2xError if there is too little space to start.
+    That is little more than half of what is left, because DuckDB, Arrow and the C library abort the process if an
+    allocation fails. Raises Perf2xError if there is too little space to start.
     """
     available = address_space_left()
     if available is not None and available < _RESERVED_SPACE:
@@ -163,7 +163,7 @@ def _define(connection: Any, part: DatasetPart, scans: Mapping[str, Callable[[],
     for table, scan in scans.items():
         connection.register(f"stored_{table}", scan())
     tags = sorted({key for row in part.rows for key in row.tags})
-    for statement in statements(part.columns, tags):
+    for statement in statements(part.partition_columns, tags):
         connection.execute(statement)
     if _CALLS_STUDENT.search(sql):
         connection.create_function("student", student, ["DOUBLE", "BIGINT", "BIGINT"], "DOUBLE")

@@ -57,10 +57,10 @@ class CodeObjects(Frozen):
 
 def code_objects(mappings: Mappings, strings: Sequence[str], recording: bytes) -> CodeObjects:
     """Find the object of every mapping of a recording, whose id is ``recording``."""
-    objects = [_code_object(mappings, strings, row, recording) for row in range(len(mappings))]
-    ids, base = [one[0].hex() for one in objects], as_uint64([one[1] % 2**64 for one in objects])
+    objects = [_code_object(mappings, strings, row, recording) for row in range(len(mappings))]  # id, base, is_local
+    ids, base = [entry[0].hex() for entry in objects], as_uint64([entry[1] % 2**64 for entry in objects])
     limit = np.where(mappings.limit == 0, np.uint64(2**64 - 1), mappings.limit - base)
-    is_local = np.array([one[2] for one in objects], np.bool_)
+    is_local = np.array([entry[2] for entry in objects], np.bool_)
     return CodeObjects(ids, base, is_local, _variants(ids, (mappings.start - base).tolist(), limit.tolist()))
 
 
@@ -151,6 +151,7 @@ def profile_places(locations: Locations, objects: CodeObjects, recording: bytes)
     is_return = np.append(returns, falses(len(twins)))
     mapping, in_kernel = locations.mapping[location], is_kernel[location]
     object_ids = [*objects.ids, _unmapped_kernel_object(recording), _UNMAPPED_OBJECT]
+    # outside mappings: the last row of object_ids, or in the kernel the one before it
     object_row = np.where(mapping < 0, len(object_ids) - np.where(in_kernel, 2, 1), mapping)
     object_row[locations.synthetic[location]] = -1
     columns: tuple[AnyArray, ...] = (objects.base, objects.variant, objects.is_local)
@@ -159,6 +160,7 @@ def profile_places(locations: Locations, objects: CodeObjects, recording: bytes)
     )  # the appended 0 is for mapping −1
     offset: U64 = locations.address[location] - base
     keys = PlaceKeys(offset, locations.mode[location], is_return, variant)
+    # kernel addresses outside mappings are private to the recording, too
     return ProfilePlaces(
         location, object_ids, object_row, keys, is_local | (mapping < 0) & in_kernel & (object_row >= 0)
     )

@@ -26,7 +26,15 @@ from perf2x.errors import FormatError
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import PlaceNames, Profile, depths, location_rows, used_stacks
 from perf2x.sources.dataset.arrow_columns import list_column, null_if_negative, table_of, text_column, with_texts
-from perf2x.sources.dataset.dataset_schema import LINE, MAPPING_TEXTS, MAPPINGS, META, OF_ATTEMPT, arrow, schema_of
+from perf2x.sources.dataset.dataset_schema import (
+    LINE_FIELDS,
+    MAPPING_NUMBERS,
+    MAPPING_TEXTS,
+    META_FIELDS,
+    OF_ATTEMPT,
+    arrow,
+    schema_of,
+)
 from perf2x.sources.dataset.place_keys import PlaceKeys
 from perf2x.sources.dataset.write.profile_places import (
     CodeObjects,
@@ -41,11 +49,9 @@ from perf2x.sources.dataset.write.recording_to_store import StoredRecording
 if TYPE_CHECKING:
     import pyarrow
 
-_WRITE_TOGETHER, _MAX_FRAMES = 1 << 22, 1 << 28
-"""Largest number of frames in the stacks of one part of the table, and in all stacks of a recording.
-
-In the table, each stack has all its frames: a caller that many stacks share counts once for each of them.
-"""
+# Frames in the stacks that are written together (about), and the largest number in all stacks of a recording. In the
+# table, each stack has all its frames: a caller that many stacks share counts once for each of these stacks.
+_FRAMES_PER_PART, _MAX_FRAMES = 1 << 22, 1 << 28
 
 
 def recording_tables(stored: StoredRecording, attempt: str) -> "Iterator[tuple[str, pyarrow.Table]]":
@@ -62,7 +68,8 @@ def recording_tables(stored: StoredRecording, attempt: str) -> "Iterator[tuple[s
         yield "stacks", rows
     yield "places", _places(profile, places, stored.names or no_rows(PlaceNames), attempt_key)
     yield "mappings", _mappings(stored, objects, attempt_key)
-    stack_number = stack - (1 if len(leaves) and leaves[0] < 0 else 0)  # −1 for samples without a stack
+    # stacks are numbered without the leaf −1, which comes first; it is that of samples without a stack, which get −1
+    stack_number = stack - (1 if len(leaves) and leaves[0] < 0 else 0)
     yield "samples", _samples(profile, stack_number, attempt_key)
     yield "recordings", _recording_table(stored, attempt)
 
@@ -78,7 +85,7 @@ def _stacks(profile: Profile, leaves: I64, attempt_key: tuple[str, str], source:
     length = depths(profile.stacks.parent)[leaves] + 1
     if sum_of(length) > _MAX_FRAMES:
         raise FormatError(f"{source}: its stacks have {sum_of(length):,} frames, too many for a dataset")
-    for stack in row_batches(length, _WRITE_TOGETHER):
+    for stack in row_batches(length, _FRAMES_PER_PART):
         locations = location_rows(profile, leaves[stack])
         yield table_of("stacks", {
             **_attempt_columns(attempt_key, len(stack)),
@@ -148,7 +155,7 @@ def _name_columns(table: str, names: PlaceNames, count: int) -> dict[str, Any]:
     start_line = as_int32(fields[3])
     columns = [text_column([str(text) for text in fields[index]], function) for index in range(3)]
     columns += [arrow().array(as_int32(names.line[lines.values])), arrow().array(start_line[function])]
-    values = arrow().StructArray.from_arrays(columns, list(LINE))
+    values = arrow().StructArray.from_arrays(columns, list(LINE_FIELDS))
     is_nullable = schema_of(table).field("lines").nullable
     flags = {name: np.append(getattr(names, name), False)[row] for name in ("is_exact", "has_inlines")}
     return {"lines": list_column(offsets_of(length), values, ~is_named if is_nullable else None), **flags}
@@ -162,7 +169,7 @@ def _mappings(stored: StoredRecording, objects: CodeObjects, attempt_key: tuple[
         "mapping": np.arange(len(mappings), dtype=np.int64),
         "object_id": list(objects.ids),
         **{name: getattr(objects, name) for name in ("base", "variant", "is_local")},
-        **{column: getattr(mappings, name) for column, name in MAPPINGS.items()},
+        **{column: getattr(mappings, name) for column, name in MAPPING_NUMBERS.items()},
         **{column: text_column(strings, getattr(mappings, name)) for column, name in MAPPING_TEXTS.items()},
         "looked_up": falses(len(mappings)) if stored.looked_up is None else stored.looked_up,
     })  # fmt: skip
@@ -196,7 +203,7 @@ def _recording_table(stored: StoredRecording, attempt: str) -> "pyarrow.Table":
     """
     profile, meta, pa = stored.profile, stored.profile.meta, arrow()
     row: dict[str, Any] = {
-        **{column: getattr(meta, name) for column, name in META.items()},
+        **{column: getattr(meta, name) for column, name in META_FIELDS.items()},
         **{name: getattr(stored, name) for name in _SAME_NAMES},
         "recording": stored.recording.hex(),
         "attempt": attempt,

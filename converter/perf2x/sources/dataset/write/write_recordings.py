@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.sources.dataset.dataset_schema import DATE, OF_RECORDINGS, arrow, date_of, schema_of
-from perf2x.sources.dataset.delta_tables import DeltaTables, Parts, new_attempt
+from perf2x.sources.dataset.delta_tables import DeltaTables, PartitionValues, new_attempt
 from perf2x.sources.dataset.write.recording_to_store import StoredRecording
 from perf2x.sources.dataset.write.table_rows import recording_tables
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_RECORDINGS_PER_TASK = 64
 """Largest number of recordings that one task writes."""
 _WRITE_SIZE = 1 << 28
-"""Bytes of collected rows from which on they are written."""
+"""Bytes: collected rows are written when they take more than this."""
 _SAME_RECORDING = """t.recording = s.recording OR (t.source = s.source AND t.error IS NOT NULL)
 OR (t.session = s.session AND (t.unfinished OR s.unfinished))"""
 """SQL: whether a new row ``s`` and a row ``t`` of the table are of the same recording.
@@ -44,7 +44,9 @@ class RowsOfRecordings(Struct):
     _tables: DeltaTables
     _partition: tuple[str, ...]
     _attempt: str = field(default_factory=new_attempt)
-    _rows: dict[str, dict[Parts, list[Any]]] = field(default_factory=lambda: {table: {} for table in OF_RECORDINGS})
+    _rows: dict[str, dict[PartitionValues, list[Any]]] = field(
+        default_factory=lambda: {table: {} for table in OF_RECORDINGS}
+    )
     _size: int = 0
 
     def add(self, stored: StoredRecording) -> None:
@@ -79,7 +81,7 @@ class RowsOfRecordings(Struct):
         self._size = 0
 
 
-def _partition_values(stored: StoredRecording, partition: Sequence[str]) -> Parts:
+def _partition_values(stored: StoredRecording, partition: Sequence[str]) -> PartitionValues:
     """Return a recording's values of the partition columns: tags, and the day. None for a column without a value."""
     date = date_of(stored.profile.meta.wall_start_ns)
     return tuple(stored.tags.get(key) or (date if key == DATE else "") or None for key in partition)
