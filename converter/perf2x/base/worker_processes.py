@@ -39,12 +39,13 @@ _ALIGNED = 16
 def run_in_processes(
     count: int, in_this_process: Callable[[int], None], in_worker: Callable[[int], Result]
 ) -> Iterator[Result]:
-    """Do ``count`` shares of work: ``in_this_process(0)`` here, and ``in_worker(number)`` in a worker for each other.
+    """Do ``count`` shares of work, in as many processes: share 0 in this process, each other share in a worker.
 
-    Yields the results of the workers, in the order of their numbers. A result must be picklable, must not be None, and
-    must contain everything that the worker found out, because other changes to its memory are lost. Raises the
-    Perf2xError that a worker raises. If a worker dies (out of memory, say) or cannot be started, ``in_this_process`` is
-    called with its number.
+    This process calls ``in_this_process(0)``, while each worker calls ``in_worker`` with its number. Yields the results
+    of the workers, in the order of their numbers. A result must be picklable, must not be None, and must contain
+    everything that the worker found out, because other changes to its memory are lost. Raises the Perf2xError that a
+    worker raises. If a worker dies (out of memory, say) or cannot be started, ``in_this_process`` is called with its
+    number.
     """
     with _forked(count, lambda number, _: in_worker(number)) as connections:
         in_this_process(0)
@@ -80,7 +81,7 @@ def join_from_processes(
         for other in _senders_to(number, count):
             received = _received(connections, other)
             if received is None:
-                # its own share and those that it was to absorb: ``other - number`` in all, unless the numbers end
+                # the sender's own share and those that it was to absorb: ``other - number`` in all, or up to the last
                 replace(range(other, min(2 * other - number, count)))
             else:
                 absorb(received)

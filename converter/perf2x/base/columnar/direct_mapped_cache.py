@@ -22,7 +22,7 @@ _EMPTY = -2
 
 
 class DirectMappedCache:
-    """Remembers the int64 answer of each of the latest keys.
+    """Remembers the int64 answer, the result of a lookup, for each of the latest keys.
 
     A key is a row of one or two int64 columns, and must not have −2 (_EMPTY) in the first column. There are ``2 **
     bits`` slots.
@@ -37,8 +37,8 @@ class DirectMappedCache:
         """Return (n,) int64: the answer for each row of the columns, whose values are its key.
 
         ``compute(rows)`` returns the answers for some rows, which are given as indices. It is called at most twice.
-        First, it computes one row for each slot that has rows whose key is not cached; then those whose key differs
-        from that row's. Usually, all rows of a slot have the same key, so that few rows are left for the second call.
+        The first call gets one row for each slot of a key that is not cached. The second call gets the other rows of
+        that slot whose key is another one. Usually all rows of a slot have the same key, so few are left for this call.
         """
         result, is_cached = self.cached(*columns)
         missed = flatnonzero(~is_cached)
