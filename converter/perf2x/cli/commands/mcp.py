@@ -12,7 +12,7 @@ from perf2x.model.plugin_options import FINISHED, LISTINGS
 from perf2x.model.setting import Argument, Setting
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
-Folders = Annotated[tuple[str, ...], Argument("Folders with recordings; nothing else is read.", metavar="FOLDER")]
+Folders = Annotated[tuple[str, ...], Argument("Folders of recordings, objects and datasets to read.", metavar="FOLDER")]
 Skill = Annotated[bool, Setting("Print a skill file for coding agents that run commands themselves, and end.")]
 
 
