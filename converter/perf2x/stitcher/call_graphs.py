@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from perf2x.base.binaries.find.object_finder import Finder
     from perf2x.stitcher.unwind.unwinder import Unwinder
 
-JIT_UNWIND_ADVICE = "compilers write it with python -X perf_jit, node --perf-prof --perf-prof-unwinding-info"
+JIT_UNWIND_ADVICE = "JIT compilers write unwind info: python -X perf_jit, node --perf-prof --perf-prof-unwinding-info"
 """Advice on JIT-compiled code without call frame information."""
 _MAX_COPY = 65528
 """Largest SIZE of ``--call-graph dwarf,SIZE`` (get_stack_size in tools/perf/util/callchain.c)."""
@@ -83,7 +83,7 @@ class UnwindReport(Frozen):
 
     @property
     def better_size(self) -> int:
-        """The size in bytes to recommend if dumps were too short: four times as much, within perf's limits."""
+        """The size in bytes to recommend if dumps were too short: four times as much, from 32 KiB to perf's limit."""
         return min(max(4 * self.requested, 32768), _MAX_COPY)
 
 
@@ -137,7 +137,7 @@ class CallGraphs:
         self._unwinder = unwinder(self._dump_events, options.max_depth)
         self._leaf_unwinder = unwinder(self._link_register_events, LEAF_FRAMES)
         self._mapping_cache = DirectMappedCache(columns=2)
-        """Mappings at the ends of process images, by image and address: callers recur at other depths and samples."""
+        """Mappings at the ends of process images, by image and address; callers recur in other samples."""
 
     @property
     def want(self) -> Want:

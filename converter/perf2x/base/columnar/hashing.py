@@ -35,9 +35,9 @@ def numbers_from_keys(keys: Iterable[bytes]) -> U64:
 
 _GOLDEN_RATIO = 0x9E3779B97F4A7C15  # 2⁶⁴ divided by the golden ratio: an odd number whose bits have no pattern
 _WORDS_AT_ONCE = 1 << 18
-"""Maximum number of words that `hash_rows` hashes together, and so the usual length of its table of powers."""
+"""Maximum number of words that `hash_rows` hashes together, unless a single row is longer."""
 _FEW_WORDS = 1 << 14
-"""The shorter length of the table of powers, for few words, as in small recordings: building it takes no time."""
+"""Up to this many words, as in small recordings, a shorter table of powers is used, which takes no time to build."""
 _HALF = np.uint64(32)
 SECRET_BYTES = 56
 """Number of random bytes from which weights are derived: three words of 8 bytes, and 32 for the key of `digests`."""
@@ -144,7 +144,7 @@ def _scrambled(words: U64) -> U64:
 
 
 def _hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
-    """Do what `hash_rows` does, for all rows at once; its docstring has the names of the steps."""
+    """Do what `hash_rows` does, for all rows at once; see the example there."""
     terms = _scrambled(end_to_end(words, starts, lengths).astype(np.uint64, copy=False))
     # two lengths of the tables of powers, so that nearly all calls find their table in the cache
     least_powers = _WORDS_AT_ONCE if len(terms) > _FEW_WORDS else _FEW_WORDS

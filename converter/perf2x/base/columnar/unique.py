@@ -101,7 +101,7 @@ def number_keys(keys: Iterable[Key]) -> tuple[list[Key], I64]:
 
 
 def map_distinct(values: npt.NDArray[Number], function: Callable[[int], int]) -> I64:
-    """Return (n,) int64: ``function(value)`` for each value; called once for every distinct value, ascending."""
+    """Return (n,) int64: ``function(value)`` for each value. The function is called once for each distinct value."""
     distinct, index = unique_inverse(values)
     return np.array([function(value) for value in distinct.tolist()], np.int64)[index]
 
@@ -250,8 +250,8 @@ def _marked_inverse(values: I64, limit: int) -> tuple[I64, I64]:
     is_marked = np.zeros(limit, np.bool_)
     is_marked[values] = True
     # int32 saves memory if the table is longer than the column: it may have eight entries for each value
-    fits_int32 = len(values) < min(limit, 1 << 31)
-    rank = np.zeros(limit, np.int32 if fits_int32 else np.int64)
+    use_int32 = len(values) < min(limit, 1 << 31)
+    rank = np.zeros(limit, np.int32 if use_int32 else np.int64)
     np.cumsum(is_marked[:-1], dtype=rank.dtype, out=rank[1:])
     index = rank[values].astype(np.int64, copy=False)
     return flatnonzero(is_marked), index

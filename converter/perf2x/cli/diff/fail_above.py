@@ -43,7 +43,7 @@ class DiffGate(Frozen):
         ``comparison_by`` and ``callers`` are methods of RecordingPair (``compared``, ``callers``): the first returns
         the comparison of functions, objects, threads or shares. A limit that names no kind of rows applies to rows of
         the kind ``by``. Without ``callers``, moved code and likely causes are not looked for. Raises OptionError for a
-        limit that could never be exceeded, and for a name that neither recording has.
+        limit that could never be exceeded and, without --allow-unknown, for a name that neither recording has.
         """
         if comparison_by(by).normalize and any(limit.kind == "total" for limit in self.flags.fail_above):
             raise OptionError(
@@ -133,7 +133,7 @@ class DiffGate(Frozen):
                 within_noise.append(name)
         if within_noise:
             verdict.notes.append(
-                f"{first_of(within_noise, _NAMED)} grew by more than {check.limit.percent:g} %, which is within "
+                f"{first_of(within_noise, _MAX_NAMED)} grew by more than {check.limit.percent:g} %, which is within "
                 "sampling noise (--fail-above); record longer to be sure"
             )
 
@@ -144,7 +144,7 @@ class DiffGate(Frozen):
         costs = functions.with_intervals(shares, self.flags.confidence, (limited_share, limited_share))
         costlier = {row.key for row in costs if self._is_growth(row)}
         if not_costlier := [row.name for row in shares if row.key not in costlier]:
-            verdict.notes.append(f"shares that grew only because others shrank: {first_of(not_costlier, _NAMED)}")
+            verdict.notes.append(f"shares that grew only because others shrank: {first_of(not_costlier, _MAX_NAMED)}")
         return [row for row in shares if row.key in costlier]
 
     def _not_moved(
@@ -191,7 +191,7 @@ RowKey = tuple[str, str, str]
 TOTAL: RowKey = ("total", "", "")
 """The key of the total, which is not a row of a table."""
 # Maximum number of rows to name in one note.
-_NAMED = 3
+_MAX_NAMED = 3
 
 
 class GateVerdict(Frozen):

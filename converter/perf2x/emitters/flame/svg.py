@@ -73,7 +73,10 @@ class Svg(Format):
         ).encode()
 
     def _closing(self, profile: Profile, event: int, boxes: Rectangles) -> str:
-        """Return the heading, which is above the boxes when a reader scrolls, and the script."""
+        """Return the heading and the script.
+
+        The heading is drawn after the boxes, so that it covers those that a reader scrolls under it.
+        """
         texts = [profile.events[event].name] if profile.events else []
         texts += facts(profile, event)
         texts += [f"the widest {len(boxes):,} of {len(boxes) + boxes.left_out:,} boxes"] if boxes.left_out else []
@@ -97,10 +100,10 @@ class Svg(Format):
         level = boxes.depth if self.direction == "icicle" else levels - 1 - boxes.depth
         columns = (boxes.frame, boxes.start, boxes.total, x, _HEAD_HEIGHT + level * _LEVEL_HEIGHT, width)
         elements, object_numbers = [], dict[str, int]()
-        for frame, start, total, left, top, size in zip(*(column.tolist() for column in columns), strict=True):
+        for frame, start, total, left, top, box_width in zip(*(column.tolist() for column in columns), strict=True):
             title = (names[frame], full[frame], f"{total:,} ({100 * (total / grand_total):.2f} %)")
-            position = f'x="{left:.1f}" y="{top}" width="{size:.1f}" height="{_LEVEL_HEIGHT - 1}" rx="1"'
-            label = fitted(names[frame], size - 6)
+            position = f'x="{left:.1f}" y="{top}" width="{box_width:.1f}" height="{_LEVEL_HEIGHT - 1}" rx="1"'
+            label = fitted(names[frame], box_width - 6)
             text = f'<text x="{left + 3:.1f}" y="{top + 12}">{_xml(label)}</text>' if label else ""
             elements.append(
                 f'<g data-at="{start} {total}"><title>{_xml(chr(10).join(filter(None, title)))}</title>'

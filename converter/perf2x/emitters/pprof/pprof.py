@@ -1,8 +1,8 @@
 """pprof: gzip-compressed protobuf for ``go tool pprof``, Perfetto, Pyroscope and Parca.
 
 Schema: proto/profile.proto. Small fields are encoded by the generated classes, tables and samples by
-encoding/protobuf.py. The file is one message, whose fields are encoded and written one after the other, so that large
-tables are never in memory as a whole.
+encoding/protobuf.py. The file is one message, whose fields are encoded and written one after the other, so that the
+encoded message is never in memory as a whole.
 """
 
 from collections.abc import Iterator, Sequence

@@ -36,12 +36,13 @@ _KERNEL_SYSTEMS = frozenset(KERNEL_SYSTEMS.split())
 
 
 def anonymized(profile: Profile, salt: str) -> Profile:
-    """Hash names of threads, files, user functions, cgroups and the machine; renumber process and thread ids.
+    """Hash names of threads, files, functions, cgroups and the user's probes; renumber process and thread ids.
 
-    Kernel functions, addresses, times and values stay, as do labels that the user adds (``--tag``). Build ids are
-    removed, because they identify a binary just as its path does.
+    Host name, command line, comments and the time of day are removed, and so are build ids, because they identify a
+    binary just as its path does. Functions of the kernel itself, addresses, times and values stay, as do labels that
+    the user adds (``--tag``).
     """
-    strings, kernel = StringTableBuilder(), _kernel_functions(profile)
+    strings, kept_functions = StringTableBuilder(), _kept_functions(profile)
     functions, mappings, threads, samples = profile.functions, profile.mappings, profile.threads, profile.samples
 
     def hashed(column: I32, kind: str, keep: Set[int] = frozenset()) -> I32:
@@ -51,7 +52,7 @@ def anonymized(profile: Profile, salt: str) -> Profile:
             hidden_name(name, kind, salt) if name and row not in keep else name for row, name in enumerate(names)
         )
 
-    names, system_names = (hashed(column, "f", kernel) for column in (functions.name, functions.system_name))
+    names, system_names = (hashed(column, "f", kept_functions) for column in (functions.name, functions.system_name))
     if samples.cgroup is not None:
         cgroups, row = unique_inverse(samples.cgroup)
         samples = replace(samples, cgroup=hashed(cgroups, "cgroup")[row])
@@ -99,7 +100,7 @@ def hidden_name(name: str, kind: str, salt: str) -> str:
     return f"{kind}-{digest[:10]}"
 
 
-def _kernel_functions(profile: Profile) -> set[int]:
+def _kept_functions(profile: Profile) -> set[int]:
     """Return the rows of functions that keep their names: all their locations are synthetic, or in the kernel itself.
 
     Code of modules and BPF programs is not code of the kernel itself: its names reveal what the machine runs.

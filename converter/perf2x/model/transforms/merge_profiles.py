@@ -2,7 +2,7 @@
 
 Each table is merged in the same way: the rows of all profiles are concatenated, rows of equal content become one, and
 for each profile there is a column from old to new row numbers, with which references to the table are renumbered. These
-columns have an additional last entry, −1, so that −1 (none) stays −1.
+columns have an additional last entry, −1, so that −1 (none) stays −1; those of events, which are never −1, lack it.
 
 The result does not depend on the order of the profiles. Recordings of one session are not merged here, but stitched
 together (reader/joined_session.py).
@@ -266,7 +266,7 @@ def _merged_samples(
 ) -> ProfileSamples:
     """Concatenate the samples of all profiles, with references to the merged tables.
 
-    An optional column that a profile lacks is left out, except ``fields``, which is then −1.
+    An optional column is left out unless all profiles have it. But ``fields`` is kept if any has it, and −1 elsewhere.
     """
     columns: dict[str, list[AnyArray | None]] = {name: [] for name in ProfileSamples.__struct_fields__}
     has_fields = any(profile.samples.fields is not None for profile in profiles)
@@ -293,8 +293,8 @@ def _merged_samples(
 
 def _cgroups(profile: Profile, column: I32, strings: StringTableBuilder) -> I32:
     """Return a column of string indices of ``profile`` as indices into ``strings``, to which the strings are added."""
-    used, place = unique_inverse(column)
-    return strings.add_all(profile.strings[row] for row in used.tolist())[place]
+    used, index = unique_inverse(column)
+    return strings.add_all(profile.strings[row] for row in used.tolist())[index]
 
 
 def _in_time_order(profile: Profile) -> Profile:
@@ -310,7 +310,8 @@ def _in_time_order(profile: Profile) -> Profile:
 def merged_meta(metas: Sequence[Meta]) -> Meta:
     """Merge the properties of recordings: the earliest start and, as in google/pprof's merge.go, the sum of durations.
 
-    A text, such as the host name, is kept only if it is the same in all recordings.
+    Sources and comments are joined. Any other text, such as the host name, is kept only if it is the same in all
+    recordings; the largest number of CPUs is kept only if the host name is.
     """
     common: dict[str, Any] = {
         name: values.pop() if len(values := {getattr(meta, name) for meta in metas}) == 1 else ""

@@ -72,7 +72,7 @@ class SectionReader(Struct):
         return count
 
     def string(self) -> str:
-        """Read struct perf_header_string: u32 length with padding, then NUL-terminated bytes."""
+        """Read struct perf_header_string: u32 number of bytes, then the bytes: a NUL-terminated string, padding."""
         return text(self.take(self.u32()))
 
     def terminated(self) -> str:

@@ -18,9 +18,10 @@ _GUID_ORDER = (3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15)
 
 
 def pointed_text(special: str, data: bytes, width: int, order: Order) -> str:
-    """Format a field's bytes ``data`` by ``special``, the letters after ``%p``, which match SPECIAL.
+    """Format a field's bytes ``data`` by ``special``, the letters after ``%p``.
 
-    ``width`` is the number between ``%`` and ``p``, negative for none; it limits the bytes of a hex dump.
+    The letters match SPECIAL, and are not those of a function. ``width`` is the number between ``%`` and ``p``,
+    negative for none; it limits the bytes of a hex dump.
     """
     kind, letters = special[0], special[1:]
     if kind in "Mm":

@@ -82,7 +82,7 @@ def _values(
 ) -> tuple[U64, Bools]:
     """Return (n,) the caller's values of a register by rules of one kind, and which are known.
 
-    ``value`` (n,) is that of the `RegisterRule`: a distance from the CFA, a register, or an expression.
+    ``value`` (n,) is that of the `RegisterRule`: a distance from the CFA, a register, or an expression's number.
     """
     if kind is RuleKind.OFFSET:
         return _loaded(view, register, cfa + value & view.word_mask)

@@ -117,8 +117,8 @@ class ObjectRules(Struct):
     def _rule_of_known_code(self, svma: int) -> Rule | None:
         """Return the rule of a program's entry, or of code that is recognized by its bytes; None for other code.
 
-        Known code begins at ``svma``, or one byte later: the address is on the stack as a return address, and return
-        addresses are looked up one byte earlier.
+        Known code begins at ``svma``, or one byte later: where its first address is on the stack as a return address,
+        that is looked up one byte earlier, as all return addresses are.
         """
         if self.elf.machine != self.architecture.machine:
             return None
@@ -132,7 +132,7 @@ class ObjectRules(Struct):
 
     @property
     def _may_start_at_entry(self) -> bool:
-        """Return whether execution may start at the file's entry: true of programs and loaders, not of JIT images."""
+        """Return whether execution may start at the file's entry: in programs and libraries, but not in JIT images."""
         return self.elf.type == "ET_EXEC" or any(segment.type == "PT_DYNAMIC" for segment in self.elf.segments)
 
     def _code_bytes(self, svma: int, size: int) -> bytes:

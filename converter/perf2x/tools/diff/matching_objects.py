@@ -16,11 +16,13 @@ from perf2x.model.totals.totals import totals
 
 
 def with_matching_events(before: Profile, after: Profile) -> tuple[Profile, list[str]]:
-    """Return ``after`` with events named as their counterparts in ``before``, and notes on differences between these.
+    """Return ``after`` with events named as their counterparts in ``before``, and notes on the pair that is compared.
 
-    Names are compared without PMU prefix and modifiers. Each event is paired once, the most similar pairs first: events
-    of equal names, then those that count in the same modes (user, kernel …), then those of the same PMU. Of equally
-    similar pairs, that with the default event of ``before`` comes first, then those with most samples.
+    That is the pair with the default event of ``before``. Two events may be a pair if they have the same unit, and
+    count the same event by their names (`EventName.counts_like`) or are cpu-clock and task-clock. Each event is paired
+    once, the most similar pairs first: those with exactly equal names, then those that count in the same modes (user,
+    kernel …), then those of the same PMU, and the two clocks last. Of equally similar pairs, the one with the default
+    event of ``before`` comes first, then those with most samples.
     """
     pairs, paired_rows = dict[int, int](), set[int]()
     for _, old, new in sorted(_candidates(before, after)):
@@ -189,7 +191,7 @@ def _with_names(after: Profile, before: Profile, names: Mapping[str, str]) -> Pr
     string_numbers = {text: number for number, text in enumerate(after.strings)}
 
     def renumbered(column: I32, new_names: Mapping[str, str]) -> I32:
-        """Return a column of string numbers after renaming: ``new_names`` by the base names of strings."""
+        """Return a column of string numbers after renaming; ``new_names`` maps base names of strings to new strings."""
         new_number = np.arange(len(after.strings), dtype=np.int32)
         for number in unique(column).tolist():
             if (name := new_names.get(base_name(after.strings[number]))) is not None:

@@ -30,7 +30,8 @@ class CfiCursor(Struct):
     """Offset of the first byte that must not be read."""
     byte_order: str = "<"
     address_size: int = 8
-    # svma of the first byte of ``data``, from which DW_EH_PE_pcrel pointers are computed; 0 if there are none
+    # svma of the first byte of ``data``, to which DW_EH_PE_pcrel and DW_EH_PE_aligned pointers refer; it may stay 0 for
+    # data without such pointers
     address: int = 0
 
     def fixed(self, code: str) -> int:
@@ -70,7 +71,7 @@ class CfiCursor(Struct):
                 return value, bit_count, byte
 
     def operand(self, kind: str) -> int:
-        """Read an integer of a kind.
+        """Read an operand of an instruction or a DWARF expression: an integer, given its kind as a letter.
 
         ``u`` and ``s`` are LEB128 without and with sign, ``a`` is an address, and other letters are those of `struct`.
         """

@@ -295,10 +295,11 @@ def _lines(opcodes: _Opcodes, instructions: _LineInstructions, sequence_ends: I6
     Like an address, it is the sum of all advances so far, plus a correction. Each sequence begins with line 1.
     """
     advance = opcodes.line_advance[instructions.opcode]
-    advances = opcodes.indexes_of(instructions.opcode, _ADVANCE_LINE)
-    start = instructions.operand_start[advances]
+    advance_line = opcodes.indexes_of(instructions.opcode, _ADVANCE_LINE)
+    start = instructions.operand_start[advance_line]
     end = as_int64(instructions.number_end[start])
-    advance[advances] = sign_extended(instructions.leb_operands(advances), instructions.code[end - 1], end - start)
+    operands = instructions.leb_operands(advance_line)
+    advance[advance_line] = sign_extended(operands, instructions.code[end - 1], end - start)
     total = cumsum(advance)
     return total + _last_set(len(total), [(sequence_ends, 1 - total[sequence_ends])], 1)
 

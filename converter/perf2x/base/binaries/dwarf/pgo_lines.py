@@ -106,7 +106,10 @@ class CodeLines:
             return ""
 
     def _units_at(self, address: U64) -> Iterator[tuple[LineTable, Unit | None, I64]]:
-        """Yield (line table, unit with the entries, rows of its addresses) of each unit that has sorted addresses."""
+        """Yield (line table, unit with the entries, rows of its addresses) for each unit that contains an address.
+
+        The addresses are sorted. The unit with the entries is None if it is in a split file that is missing.
+        """
         tables = self._lines.line_tables()
         for unit, rows in self._lines.by_unit(address):
             try:

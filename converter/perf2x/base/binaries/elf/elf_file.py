@@ -129,7 +129,7 @@ class ElfObject:
         if isinstance(self._source, bytes):
             return self._source[offset : offset + size]
         try:
-            # For most sections, a buffer costs more than the read. But one unbuffered read ends before 2 GiB.
+            # For most sections, a buffer costs more than the read. But an unbuffered read returns less than 2 GiB.
             with self._source.open("rb", buffering=0 if size < _MAX_UNBUFFERED else -1) as stream:
                 stream.seek(offset)
                 data = stream.read(size)

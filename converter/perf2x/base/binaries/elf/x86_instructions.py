@@ -1,8 +1,9 @@
 """Decodes x86 instructions: the length of each, and the operands of those that may change whole registers.
 
 An instruction is: prefixes, REX (64-bit code), opcode, ModR/M, SIB, displacement, immediate; all but the opcode are
-optional. Opcodes are in maps: the first map has one byte, the others begin with 0F, 0F 38 or 0F 3A. VEX and EVEX are
-further prefixes, which select the map by number; operands of their instructions are not decoded.
+optional. Opcodes are in maps: those of the first map are one byte, those of the others begin with 0F, 0F 38 or 0F 3A.
+VEX and EVEX are further prefixes, which select the map by number; the high bits of register numbers in them are not
+decoded.
 
 Source: Intel's Software Developer's Manual, volume 2: 2.1 (prefixes, ModR/M, SIB), 2.3 and 2.7 (VEX, EVEX), appendix A
 (opcode maps).
@@ -52,7 +53,10 @@ class X86Instruction(NamedTuple):
     size: int
     """In bytes, prefixes included."""
     opcode: int
-    """The opcode without prefixes: that of the first map as it is, 0F xx as 0x1xx; −1 for all other maps."""
+    """The opcode without prefixes: that of the first map as it is, 0F xx as 0x1xx.
+
+    −1 for all other maps, and after VEX and EVEX; register numbers then lack their high bits.
+    """
     register: int = 0
     """The reg field of ModR/M: a register, or part of the opcode. Without ModR/M, the register in the opcode."""
     is_memory: bool = False
@@ -76,7 +80,7 @@ def decode(code: bytes, *, is_64: bool) -> X86Instruction | None:
 
 def _decode(code: bytes, is_64: bool) -> X86Instruction | None:
     """Decode like `decode`, but raise IndexError if the instruction is cut off."""
-    start = 0  # offset of the opcode, once the prefixes are skipped; ``size`` below is that of the immediate
+    start = 0  # offset of the opcode, once the prefixes are skipped
     while code[start] in _PREFIXES:
         start += 1
     prefixes, rex = code[:start], 0
@@ -97,13 +101,15 @@ def _decode(code: bytes, is_64: bool) -> X86Instruction | None:
         if code[start] in (0x38, 0x3A):
             return _with_operands(code, start + 1, -1, True, int(code[start] == 0x3A), 0)
         # 0F 80 to 0F 8F are jcc rel32
-        size = 4 if 0x80 <= code[start] < 0x90 else int(code[start] in _IMMEDIATE_0F)
-        instruction = _with_operands(code, start, 0x100 | code[start], code[start] not in _NO_MODRM_0F, size, rex)
+        immediate_size = 4 if 0x80 <= code[start] < 0x90 else int(code[start] in _IMMEDIATE_0F)
+        instruction = _with_operands(
+            code, start, 0x100 | code[start], code[start] not in _NO_MODRM_0F, immediate_size, rex
+        )
     elif (is_64 and opcode in _INVALID_IN_64_BITS) or (opcode == 0x8F and code[start + 1] & 0x38):  # XOP
         return None
     else:
-        size = _immediate_size(code, start, rex, 0x66 in prefixes, is_64)
-        instruction = _with_operands(code, start, opcode, opcode in _MODRM, size, rex)
+        immediate_size = _immediate_size(code, start, rex, 0x66 in prefixes, is_64)
+        instruction = _with_operands(code, start, opcode, opcode in _MODRM, immediate_size, rex)
     return instruction._replace(is_narrow=True) if 0x66 in prefixes else instruction
 
 

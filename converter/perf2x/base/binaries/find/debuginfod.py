@@ -105,7 +105,8 @@ class Debuginfod(Struct):
     def _download(self, request: str, build_id: bytes, path: Path) -> bool:
         """Ask the servers in order, and store the file as ``path``; return whether one had it.
 
-        If all say that they do not have it, that is cached, unless all are unreachable.
+        If all servers say that they do not have it, that is cached. Servers that were unreachable in an earlier call
+        are not asked, and do not prevent this, unless none could be reached.
         """
         # results of `_request`, 0 before it is called; an unreachable server counts as one without the file
         answers = [404 if url in self._unreachable else 0 for url in self.urls]

@@ -44,12 +44,12 @@ class ObjectFiles(Struct):
     refused: list[str] = field(default_factory=list)
     """A sentence for each file that exists but was refused, with the reason."""
     mismatched: bool = False
-    """The user allowed it, and a file was taken whose build id differs, or which may not be the recorded one."""
+    """A file was taken whose build id differs, or which may not be the recorded one, because the user allows that."""
     doubtful: bool = False
     """No build id was recorded, and this machine's files are probably not the recorded ones.
 
-    The recording was made on another machine, or a file was changed after it. Debug files are then searched only in
-    the folders that the user named.
+    The recording was made on another machine, or a file was changed after the recording. Debug files are then searched
+    only in the folders that the user named.
     """
     searched: list[SearchedPath] = field(default_factory=list)
     """Every path that was searched, in order; archives and servers come last."""

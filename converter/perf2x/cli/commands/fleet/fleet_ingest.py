@@ -62,9 +62,9 @@ def fleet_ingest(
         raise OptionError("name recordings, or files that list them (--list)")
     job = label_flags.job(output, load_options, leave_ns, sources)
     progress = FleetProgress(quiet, "recordings")
-    count = min(worker_flags.workers or available_cores(), -(-len(sources) // _RECORDINGS_PER_WORKER))
-    with worker_flags.start(count) as workers:
-        totals = ingest(workers, count, sources, job, progress)
+    worker_count = min(worker_flags.workers or available_cores(), -(-len(sources) // _RECORDINGS_PER_WORKER))
+    with worker_flags.start(worker_count) as workers:
+        totals = ingest(workers, worker_count, sources, job, progress)
     progress.close()
     if not quiet:
         summarize(output, totals)
