@@ -9,7 +9,7 @@ parsePreAggregated in its header. A line is one of::
     S <address> <count>                        samples
 
 Addresses are hexadecimal svma (addresses in the object file); ``X:0`` is any address outside the program. perf2bolt
-itself makes T lines of a recording. Mispredictions need B lines in addition, because T lines have no field for them.
+itself makes T lines from a recording. Mispredictions need B lines in addition, because T lines have no field for them.
 """
 
 from collections.abc import Iterator

@@ -74,7 +74,7 @@ class IngestTotals(TaskTotals):
     undated: int = 0
     """Added recordings without a time of day, so that their order is unknown."""
     untagged: int = 0
-    """Added recordings for which some source has no tags."""
+    """Added recordings for which some source in ``tag_from`` has no tags."""
     retagged: int = 0
     """Recordings already present whose tags in the dataset are not those that the command would give them."""
     samples: int = 0  # of the added recordings

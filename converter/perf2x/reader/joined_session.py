@@ -74,7 +74,7 @@ def session_key(session: Session) -> bytes:
 
 
 def order_by_time(parts: Sequence[Recording]) -> list[Recording]:
-    """Sort files by their first recorded time; files without times keep their order.
+    """Sort files by their first recorded time; if none have times, they keep their order.
 
     perf starts each file with synthesized records. A file without them is sorted after all that have them: its records
     cannot be the first of the session.
@@ -94,7 +94,10 @@ def _first_time(sideband: Sideband) -> int:
 
 
 def _date_synthesized(parts: Sequence[Recording]) -> list[Sideband]:
-    """Return the side-band of each part, with its first time in synthesized records of processes known before."""
+    """Return the side-band of each part, in which synthesized records of some processes have the part's first time.
+
+    These are the processes that an earlier part has. The other synthesized records keep time 0.
+    """
     earlier_pids: I32 = np.zeros(0, np.int32)
     dated_sidebands = []
     for part in parts:

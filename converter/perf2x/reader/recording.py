@@ -149,17 +149,16 @@ def _deliver(batch: Samples, delivered: DeliveredSamples, is_group_read: Bools) 
     if not is_replaced.any():
         return batch
     kept = flatnonzero(~is_replaced)
-    source = searchsorted(batch.position, delivered.position)  # the group read of each delivered sample
+    group_read = searchsorted(batch.position, delivered.position)  # the row of each delivered sample's group read
     # malformed group reads are not in the batch
-    has_source = take(batch.position, source, mode="clip") == delivered.position
-    source = source[has_source]
-    rows = np.concatenate([kept, source])
+    has_group_read = take(batch.position, group_read, mode="clip") == delivered.position
+    rows = np.concatenate([kept, group_read[has_group_read]])
     order = argsort(rows)
     copies = take_rows(batch, rows[order])
     return replace(
         copies,
-        event=np.concatenate([batch.event[kept], delivered.event[has_source]])[order],
-        period=np.concatenate([batch.period[kept], delivered.period[has_source]])[order],
+        event=np.concatenate([batch.event[kept], delivered.event[has_group_read]])[order],
+        period=np.concatenate([batch.period[kept], delivered.period[has_group_read]])[order],
     )
 
 

@@ -1,9 +1,10 @@
 """Decodes side-band records (all but samples) of many blocks together, and collects them in tables.
 
 Without sample_id_all (kernels before 2.6.38, or on request), records other than samples have no time. We give them the
-latest time of the samples before them in the file. perf applies such a record when it reads it
-(perf_session__process_event in tools/perf/util/session.c); within one round of its buffers, that comes to the same. In
-a recording without any times, all times are 0, and the order of the file counts.
+latest time of the samples before them in the file. perf applies such a record to all samples after it in the file
+(perf_session__process_event in tools/perf/util/session.c). The two differ only for samples that the file has out of
+order, within one round of perf's buffers. In a recording without any times, all times are 0, and the order of the file
+counts.
 """
 
 from collections.abc import Sequence

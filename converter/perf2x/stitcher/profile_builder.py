@@ -62,7 +62,7 @@ _CgroupNames = Callable[[I64], I64]
 def build_profile(session: Session, history: ProcessHistory, result: StitchResult) -> Profile:
     """Build the profile of all stitched samples. Frames have no functions yet, except for root frames.
 
-    Raises FormatError if the periods add up to more than 64 bits.
+    Raises FormatError if the periods add up to MOST_VALUE or more.
     """
     if result.totals.period >= MOST_VALUE:
         raise too_much(session.source)
@@ -110,13 +110,13 @@ def _sorted_threads(history: ProcessHistory, stitched: ThreadRows, strings: Stri
     row = np.empty(len(order), np.int32)
     row[order] = cumsum(begins_row) - 1
     # for each fork, the first row of its thread: a renamed thread has several rows, but was started only once
-    started, _ = group_rows([pid, tid, stitched.start[order]])
+    fork_rows, _ = group_rows([pid, tid, stitched.start[order]])
     threads = Threads(
         pid=as_int32(pid[begins_row]),
         tid=as_int32(tid[begins_row]),
         comm=strings.add_all(comm[begins_row]),
         process=strings.add_all(process[begins_row]),
-        starts=as_int32(bincount(row[order][started], sum_of(begins_row))),
+        starts=as_int32(bincount(row[order][fork_rows], sum_of(begins_row))),
     )
     return threads, row
 

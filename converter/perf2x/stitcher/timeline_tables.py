@@ -111,6 +111,7 @@ def parents(forks: Tasks, threads: Threads) -> I32:
     parent_pid = dict(zip(forks.pid[rows].tolist(), forks.ppid[rows].tolist(), strict=True))
     # backwards, so that a process's first row is entered last
     row_of_pid = dict(zip(threads.pid[::-1].tolist(), range(len(threads) - 1, -1, -1), strict=True))
+    # -2 is no pid, so a process without a fork has no parent row
     parent_rows = (row_of_pid.get(parent_pid.get(pid, -2), -1) for pid in threads.pid.tolist())
     return np.fromiter(parent_rows, np.int32, len(threads))
 

@@ -25,12 +25,12 @@ class KeyNumbers:
     """
 
     def __init__(self, keys: AnyArray, numbers: AnyArray | None = None) -> None:
-        # (1,), or (0,) if there are no keys; the number before the first key, which wraps around for an unsigned 0
+        # (1,), or (0,) if there are no keys: the first key minus 1, which wraps around for an unsigned 0
         self._keys, self._before_first = keys, keys[:1] - keys.dtype.type(1)
         self._numbers = arange(len(keys)) if numbers is None else numbers
         self._none = self._numbers.dtype.type(-1)
         self._table: AnyArray | None = None
-        # the table has an entry for each key from the one before the first to the one after the last; these two are −1
+        # the table has an entry for each integer from the first key − 1 to the last key + 1; these two entries are −1
         if len(keys) and int(keys[-1]) - int(keys[0]) < _DENSE_LIMIT:
             self._table = np.full(int(keys[-1]) - int(keys[0]) + 3, self._none, self._none.dtype)
             self._table[self._table_index(keys)] = self._numbers

@@ -55,13 +55,15 @@ def change_layouts(table: DiffTable) -> list[Layout]:
         column_groups.append([*amounts, factor.with_head("×"), change.with_head("of the total")])
         changes.append(change)
     own, total = column_groups
-    sorted_by, narrow = (own, [*own, changes[1]]) if table.sort == "self" else (total, [changes[0], *total])
+    sorted_cost, with_other_change = (
+        (own, [*own, changes[1]]) if table.sort == "self" else (total, [changes[0], *total])
+    )
     other_events, objects, name = side_columns(table)
     return [
         [*own, *total, *other_events, *objects, name],
-        [*narrow, *other_events, *objects, name],
-        [*narrow, *other_events, name],
-        [*sorted_by, *other_events, name],
+        [*with_other_change, *other_events, *objects, name],
+        [*with_other_change, *other_events, name],
+        [*sorted_cost, *other_events, name],
         [*changes, *other_events, name],
     ]
 

@@ -73,7 +73,7 @@ def total_layouts(table: TopTable) -> list[Layout]:
     1. bars, amounts and shares of both costs, and objects
     2. bars, amounts of the sorted cost, shares of both costs, and objects
     3. bars, shares of both costs, and objects
-    4. to 5. as 1. and 2., but without bars
+    4. and 5. as 1. and 2., but without bars
     6. as 2., but without bars and objects
     7. shares of both costs
     """
@@ -89,11 +89,11 @@ def total_layouts(table: TopTable) -> list[Layout]:
     other_events, objects, name = side_columns(table)
     narrow = [*own, total[1].with_head("total")] if sort == "self" else [own[1].with_head("self"), *total]
     shares = [own[1].with_head("self"), total[1].with_head("total"), *other_events]
-    numbers = ([*own, *total, *other_events], [*narrow, *other_events], shares)
+    number_columns = ([*own, *total, *other_events], [*narrow, *other_events], shares)
     bar = bar_column(costs[sort])
-    with_bars = [[bar, *columns, *objects, name] for columns in numbers]
-    with_objects = ([*columns, *objects, name] for columns in numbers[:2])
-    return [*with_bars, *with_objects, [*narrow, *other_events, name], [*shares, name]]
+    with_bars = [[bar, *columns, *objects, name] for columns in number_columns]
+    without_bars = ([*columns, *objects, name] for columns in number_columns[:2])
+    return [*with_bars, *without_bars, [*narrow, *other_events, name], [*shares, name]]
 
 
 def total_facts(table: TopTable) -> dict[str, Any]:

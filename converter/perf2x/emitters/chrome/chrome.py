@@ -149,5 +149,5 @@ class Chrome(Format, dict=True):
 
 
 _NO_CPUS = "there are no tracks of CPUs, because the samples have no CPU (perf record --sample-cpu, or -a)"
-# Arguments of an error, of which every second one is the name of a setting; joined, they are also part of a note.
+# The last arguments of an error: a setting's name, then text. Joined, they are also part of a note.
 _REMEDIES = "min_duration", " leaves out the short ones, perfetto traces are about twenty times smaller"

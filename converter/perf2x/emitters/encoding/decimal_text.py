@@ -2,9 +2,9 @@
 
 ::
 
-    numbers    7   120034                   cells   ,··· 7···          unused bytes are NUL (·)
-    words      7      12  0034                      ,···   12 0034
-    text       ,7,120034                    all cells concatenated, without the NULs
+    numbers    7                 120034
+    cells      ,··· ···· ···7    ,··· ··12 0034      a row of words each; unused bytes are NUL (·)
+    text       ,7,120034                             all cells concatenated, without the NULs
 
 Longer texts are put together from *chunks*, which are bytes objects in an array: each distinct chunk is made once, and
 rows refer to it by index. In an array of objects, numpy gathers a million of them in a tenth of the time that a list

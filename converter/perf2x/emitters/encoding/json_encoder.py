@@ -18,7 +18,7 @@ from perf2x.emitters.encoding.decimal_text import (
 JsonObject = dict[str, object]
 _NUMBERS_PER_PIECE = 1 << 16
 _FEW = 256
-"""Number of values below which ``repr`` of a list is faster than a dozen numpy calls."""
+"""Number of values up to which ``repr`` of a list is faster than a dozen numpy calls."""
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
@@ -44,8 +44,8 @@ def json_nullable(values: I64) -> bytes:
 
 def json_milliseconds(nanoseconds: I64) -> bytes:
     """Encode ``nanoseconds / 1e6``, comma-separated, without brackets, as Python writes floats."""
-    few = len(nanoseconds) <= _FEW
-    if few or nanoseconds.max() >= MAX_MILLIONTHS or np.any((nanoseconds < MIN_MILLIONTHS) & (nanoseconds != 0)):
+    are_few = len(nanoseconds) <= _FEW
+    if are_few or nanoseconds.max() >= MAX_MILLIONTHS or np.any((nanoseconds < MIN_MILLIONTHS) & (nanoseconds != 0)):
         return repr((nanoseconds / 1e6).tolist()).encode().translate(None, b" ")[1:-1]
     return without_nulls(million_cells(nanoseconds, b","))[1:]
 

@@ -30,7 +30,10 @@ from perf2x.model.profile import LocationFrames, Profile, ProfileEvent, Wait, ar
 from perf2x.model.recording import event_name, is_tracepoint
 
 _BIG_ENDIAN = frozenset({"s390", "s390x", "ppc", "ppc64", "sparc", "sparc64", "mips", "mips64", "m68k", "parisc"})
-"""Big-endian machines, by uname's name; those that support both orders are nearly always little-endian."""
+"""Machines that we take to be big-endian, by the names that uname prints.
+
+All others are taken to be little-endian. The names of MIPS stand for both byte orders.
+"""
 
 _GUID_DIGITS = 32  # hexadecimal digits of 16 bytes
 
@@ -145,16 +148,16 @@ _WAIT_VALUES = 8
 class SharedStacks(Frozen):
     """Columns of stackTable and frameTable.
 
-    A stack in which threads ran and waited has two rows that differ in their frame: the frame of the waits has the
-    category of waits.
+    A stack in which threads both ran and waited has two rows (three, if they were blocked and preempted). These differ
+    in their innermost frame: that of a wait has the category of waits.
     """
 
     parent: I64
     """(stacks,) the row of each stack without its innermost frame, −1 for none."""
     frame: I64
     """(stacks,) row of frameTable: the innermost frame of each stack."""
-    origin: I64
-    """(rows of frameTable,) row in LocationFrames."""
+    location_frame: I64
+    """(rows of frameTable,) row in LocationFrames: what the frame shows, except for a wait."""
     wait: I64
     """(rows of frameTable,) the Wait of a waiting frame, 0 for others."""
     sample_stacks: I64
@@ -169,11 +172,11 @@ def shared_stacks(profile: Profile, frames: LocationFrames) -> SharedStacks:
     waiting = flatnonzero((wait > 0) & (sample_stacks >= 0))
     # one more stack for each pair of stack and Wait, and one more frame for each pair of leaf frame and Wait
     stack_waits, added_stack = unique_inverse(sample_stacks[waiting] * _WAIT_VALUES + wait[waiting])
-    leaf = stack_waits // _WAIT_VALUES
-    frame_waits, added_frame = unique_inverse(rows.frame[leaf] * _WAIT_VALUES + stack_waits % _WAIT_VALUES)
+    waited_stack = stack_waits // _WAIT_VALUES
+    frame_waits, added_frame = unique_inverse(rows.frame[waited_stack] * _WAIT_VALUES + stack_waits % _WAIT_VALUES)
     sample_stacks[waiting] = len(rows.parent) + added_stack
     return SharedStacks(
-        np.append(rows.parent, rows.parent[leaf]),
+        np.append(rows.parent, rows.parent[waited_stack]),
         np.append(rows.frame, len(all_frames) + added_frame),
         np.append(all_frames, frame_waits // _WAIT_VALUES),
         np.append(zeros(len(all_frames)), frame_waits % _WAIT_VALUES),
@@ -192,7 +195,7 @@ def shared_tables(
     source, sources = _sources(profile, texts)
     return {
         "stackTable": _table(len(stacks.parent), prefix=_with_nulls(stacks.parent), frame=stacks.frame),
-        "frameTable": _frame_table(stacks, frames, func[stacks.origin], _frame_categories(profile, frames)),
+        "frameTable": _frame_table(stacks, frames, func[stacks.location_frame], _frame_categories(profile, frames)),
         "funcTable": _func_table(profile, names[first], resource[first], frames.function[first], source),
         "resourceTable": resources,
         "nativeSymbols": _table(0, libIndex=None, address=None, name=None, functionSize=None),
@@ -211,16 +214,16 @@ def _table(length: int, **columns: object) -> JsonObject:
 
 
 def _frame_table(stacks: SharedStacks, frames: LocationFrames, func: I64, category: I64) -> JsonObject:
-    """Return frameTable; ``func`` is a row of funcTable for each of its rows, ``category`` one for each of ``frames``.
+    """Return frameTable. Shapes: ``func`` (rows of frameTable,) rows of funcTable; ``category`` (frames,) categories.
 
     Frames have no address, because one frame stands for all call sites of its function.
     """
     waits = [stacks.wait == Wait.BLOCKED, stacks.wait == Wait.PREEMPTED]
     return _table(
-        len(stacks.origin),
+        len(stacks.location_frame),
         address=-1,
-        inlineDepth=as_int64(frames.inlined[stacks.origin]),
-        category=np.where(stacks.wait > 0, OFF_CPU, category[stacks.origin]),
+        inlineDepth=as_int64(frames.inlined[stacks.location_frame]),
+        category=np.where(stacks.wait > 0, OFF_CPU, category[stacks.location_frame]),
         subcategory=np.select(waits, [1, 2], 0),  # index in the category's list of subcategories
         func=func,
         nativeSymbol=None,

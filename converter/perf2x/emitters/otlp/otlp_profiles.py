@@ -240,10 +240,10 @@ class ProfileEncoder:
 
 
 def _interval(meta: Meta, groups: SampleGroups, messages: slice) -> tuple[int, int]:
-    """Return start (since the epoch; 0: unknown) and duration of a profile in nanoseconds.
+    """Return start (since the epoch; 0: unknown) and duration of a profile, in nanoseconds.
 
-    It lasts as long as the recording, and longer if samples of these messages are outside of that; it ends a nanosecond
-    after the last one.
+    This is the time of the recording, extended to all times of these messages. Its end is exclusive: a nanosecond after
+    the last sample.
     """
     start, duration = meta.wall_start_ns, meta.duration_ns + 1 if meta.duration_ns else 0
     if groups.times is None:

@@ -141,7 +141,7 @@ def _element_size(field: Mapping[str, Any]) -> int:
 
 
 def _number_column(name: str, field_type: str, values: AnyArray) -> FieldColumn:
-    """Return a column of integers, or of hexadecimal strings for pointers and if a number is too large for a double."""
+    """Return a column of integers; of hexadecimal strings if they are pointers, or any is too large for a double."""
     is_address = field_type.endswith("*")
     if is_address or (len(values) and (int(values.max()) >= _FIRST_INEXACT or int(values.min()) <= -_FIRST_INEXACT)):
         first, row = group_rows([values])

@@ -47,7 +47,7 @@ class LocationFrames(ColumnTable):
     function: I64
     """First row in Profile.functions with the frame's name and source file, −1 if the function is unknown."""
     mode: U8
-    """uapi.CpuMode"""
+    """The CpuMode of the location."""
     inlined: Bools
     """True for a function inlined into the next outer frame of the same location."""
     of_location: ListArray

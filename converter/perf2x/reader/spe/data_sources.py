@@ -111,7 +111,7 @@ def data_sources(records: TraceRecords, midr: int, event_filter: int) -> U64:
 
 
 def uses_memory(records: TraceRecords) -> Bools:
-    """Return (n,) whether each operation is one to which perf gives a data source: a load, a store, or of vectors."""
+    """Return (n,) whether each operation is a load, a store or a vector operation: perf gives these a data source."""
     # the kinds of OpClass.OTHER in perf's arm-spe-pkt-decoder.h: SVE, SME, Advanced SIMD
     is_vector = records.matches(0x89, 0x08) | records.matches(0x89, 0x88) | records.matches(0xFC, 0x04)
     return records.is_class(OpClass.ACCESS) | (records.is_class(OpClass.OTHER) & is_vector)

@@ -311,7 +311,7 @@ def _frame(address: int, text: str) -> TextFrame:
     """Return the frame whose line has ``text`` after its address: ``name+0x18 (object)`` or ``name (inlined)``.
 
     Offset and object may be missing. Without an offset, the object begins at the first parenthesis before a path, if
-    there is one, otherwise at the last parenthesis (but for that of ``(deleted)``).
+    there is one, otherwise at the last parenthesis, not counting that of ``(deleted)``.
     """
     inlined_name = text.removesuffix("(inlined)")
     if inlined_name != text:
@@ -330,9 +330,10 @@ def _frame(address: int, text: str) -> TextFrame:
 
 
 def _mode(address: int, object_name: str) -> int:
-    """Return the CpuMode of a frame: kernel if its object is the kernel or a module, or its address has the top bit.
+    """Return the CpuMode of a frame: user for objects in _USER_OBJECTS, whatever the address.
 
-    Objects in brackets belong to the kernel, except those in _USER_OBJECTS.
+    Other frames are the kernel's if their object is in brackets, the kernel or a module, or if their address has the
+    top bit.
     """
     if object_name.startswith(_USER_OBJECTS):
         return CpuMode.USER

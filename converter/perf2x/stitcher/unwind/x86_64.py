@@ -23,7 +23,9 @@ _SIGNAL_RETURN = Rule(
 """Rule at a signal trampoline: the handler's ``ret`` popped its address, so rsp points to the struct ucontext."""
 
 _OUTERMOST = Rule(_RSP, 0, _RA, True, ((_RA, RegisterRule(RuleKind.UNDEFINED, 0)),))
-"""Rule of code that nothing called: makecontext and similar functions put its address above a coroutine's function."""
+"""Rule of code that nothing called: makecontext and similar functions put its address on the stack of a new coroutine,
+as the return address of the coroutine's function.
+"""
 
 _FRAMED = Rule(
     _RBP, 16, _RA, False, ((_RA, RegisterRule(RuleKind.OFFSET, -8)), (_RBP, RegisterRule(RuleKind.OFFSET, -16)))

@@ -5,7 +5,8 @@ The file has no times: if code was replaced, the last entry for an address wins.
 A process in a container names its file after its process id in the container. perf reads that id from /proc
 (map__new in tools/perf/util/map.c, dso__find_perf_map in symbol.c), which fails once the process is gone. A recording
 does not contain the id, but it says which processes had a PID namespace of their own (PERF_RECORD_NAMESPACES). For
-these, maps with any process id are read, and the one whose entries cover the most sampled addresses is used.
+these, maps with any process id are read, and the one whose entries cover the most sampled addresses is used. The maps
+in --perf-map-dir are tried in this way for every process.
 
 Source of truth: tools/perf/Documentation/jit-interface.txt, tools/perf/util/symbol.c dso__load_perf_map and
 dso__find_perf_map.
@@ -266,9 +267,10 @@ class PerfMapSource(BuiltInSource):
         return best
 
     def _maps_of_other_pids(self, pid: int) -> list[Path]:
-        """Return maps with any process id: in --perf-map-dir and, for a process in a container, in usual directories.
+        """Return maps with any process id: in --perf-map-dir and, for a process in a container, elsewhere.
 
-        Those are of --symfs if given, otherwise of this machine, unless the recording was made on another one.
+        Elsewhere means the usual directories: below --symfs if it is given, otherwise on this machine, but not if the
+        recording was made on another machine.
         """
         options, proc = self._context.options, self._context.finder.search_paths.proc
         paths = _maps_in(options.perf_map_dir) if options.perf_map_dir is not None else []

@@ -2,8 +2,10 @@
 
 No code is run: values are symbolic, in terms of the unknown values at the beginning of the path. ``push %rbx``
 makes the stack pointer (rsp, −8), and the word there (rbx, 0). Only words of 64 (or 32) bits, and additions of
-constants, are followed; a register with the result of any other computation is unknown. Registers have the numbers of
-machine code: rax 0, rcx 1, rdx 2, rbx 3, rsp 4, rbp 5, …
+constants, are followed; a register that an instruction names as the target of any other computation is unknown
+afterwards. Overlooked are targets that are implied (rax and rdx of mul and div, registers of string instructions),
+those of vector instructions, and what other instructions than push and mov of a register write to memory. Registers
+have the numbers of machine code: rax 0, rcx 1, rdx 2, rbx 3, rsp 4, rbp 5, …
 """
 
 from collections.abc import Iterator
@@ -83,18 +85,21 @@ class PathState(NamedTuple):
 
 
 class PathEnd(NamedTuple):
-    """The end of a path: the function returns, or the path reaches the address ``until`` of `path_ends`."""
+    """The end of a path: the address ``until`` of `path_ends`, a return, or a tail call through memory."""
 
     state: PathState
     popped: int
-    """Bytes that ``ret`` pops, the return address included; 0 if the path ends elsewhere."""
+    """Bytes that ``ret`` pops, the return address included.
+
+    At a tail call: the size of the return address, as if ``ret`` were there. At ``until``: 0.
+    """
 
     @property
     def cfa(self) -> Value:
-        """The canonical frame address: the stack pointer after ``ret``.
+        """The canonical frame address, at a return or tail call: the stack pointer after ``ret``.
 
-        It is None if ``ret`` pops a word that this path has stored, as in V8's builtins: that word is not the caller's
-        address.
+        It is None if unknown, or if ``ret`` pops a word that this path has stored, as in V8's builtins: that word is
+        not the caller's address.
         """
         stack_top = self.state.address(STACK, 0)
         return self.state.address(STACK, self.popped) if self.state.load(stack_top) == (stack_top, 0) else None
@@ -103,9 +108,9 @@ class PathEnd(NamedTuple):
 def path_ends(code: X86Code, begin: int, extent: tuple[int, int], until: int = -1) -> Iterator[PathEnd]:
     """Follow all paths from ``begin``, in the function with this extent, and yield their ends.
 
-    A path has an end at ``until``, where the function returns, and at a tail call through memory at a fixed address. A
-    path that stops for another reason yields nothing; for example, an instruction that an earlier path has reached is
-    not followed a second time.
+    A path has an end at a return, at a tail call through memory at a fixed address, and at the address ``until``. One
+    that stops for another reason yields nothing; for example, an instruction that an earlier path has reached is not
+    followed a second time.
     """
     word_size = 8 if code.is_64 else 4
     # (next instruction, state there, extent of its function) of each path that is still to be followed
@@ -141,9 +146,9 @@ def path_ends(code: X86Code, begin: int, extent: tuple[int, int], until: int = -
 
 
 def leads_to_system_call(code: X86Code, svma: int) -> bool:
-    """Return whether one of the next eight instructions is a system call.
+    """Return whether one of the eight instructions from ``svma`` on is a system call.
 
-    That is so at the address to which the function of a thread returns: the code there ends the thread.
+    It is one at the address to which a thread's start function returns, because the code there ends the thread.
     """
     for _ in range(8):
         instruction = code.instruction(svma)
@@ -218,8 +223,8 @@ def _compute(instruction: X86Instruction, state: PathState) -> None:
             instruction.operand, -instruction.immediate if instruction.register else instruction.immediate
         )
         return
-    # opcodes F6, F7, FE and FF are operations on one operand, such as inc, encoded in the reg field; those from 4 on do
-    # not write the operand
+    # In opcodes F6, F7, FE and FF, the reg field selects an operation on one operand, such as inc. Operations 4 and
+    # above (mul, div, jmp, push) do not write the operand.
     writes_operand = opcode in _WRITES_OPERAND or (opcode in (0xF6, 0xF7, 0xFE, 0xFF) and instruction.register < 4)
     written_registers = [instruction.register] if opcode in _WRITES_REGISTER else []
     written_registers += [instruction.operand] if writes_operand and not instruction.is_memory else []
