@@ -47,12 +47,12 @@ class SymbolReport(Frozen):
 
     @property
     def samples(self) -> int:
-        """Number of samples that have any frame but synthetic ones."""
+        """Number of samples whose innermost frame is not synthetic."""
         return sum(row.samples for row in self.objects)
 
     @property
     def sample_share(self) -> float:
-        """Share of samples whose innermost frame has a name; 1 if there are no samples."""
+        """Share of these samples whose innermost frame has a name; 1 if there are none."""
         named = self.samples - sum(row.unnamed_samples for row in self.objects)
         return named / self.samples if self.samples else 1.0
 

@@ -39,7 +39,7 @@ def convert(
 ) -> None:
     """Convert a perf.data recording.
 
-    Files of one recording session are stitched together, independent recordings are added up.
+    Files of one recording session are stitched together; independent recordings are added up.
 
     Writes to the current directory unless -o names another file; never overwrites its input.
 

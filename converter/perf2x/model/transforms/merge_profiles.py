@@ -2,7 +2,7 @@
 
 Each table is merged in the same way: the rows of all profiles are concatenated, rows of equal content become one, and
 for each profile there is a column from old to new row numbers, with which references to the table are renumbered. These
-columns have an additional last entry, −1, so that −1 (none) stays −1; those of events, which are never −1, lack it.
+columns have an additional last entry, −1, so that −1 (none) stays −1; only those of events lack it.
 
 The result does not depend on the order of the profiles. Recordings of one session are not merged here, but stitched
 together (reader/joined_session.py).

@@ -30,7 +30,7 @@ _MAX_PROGRAM_SIZE = 1 << 25
 _MAX_JOINED_SIZE = 1 << 14
 # DW_LNCT_path, DW_LNCT_directory_index, DW_LNCT_MD5
 _CONTENT_PATH, _CONTENT_DIRECTORY, _CONTENT_MD5 = 1, 2, 5
-# columns of file tables as compilers write them: path and directory, perhaps an MD5, each with the layout of a row
+# the columns of file tables that compilers write (path and directory, perhaps an MD5), with the struct codes of a row
 _USUAL_COLUMNS = (_CONTENT_PATH, c.FORM_LINE_STRP), (_CONTENT_DIRECTORY, c.FORM_UDATA)
 _USUAL_ROWS = {_USUAL_COLUMNS: "IB", (*_USUAL_COLUMNS, (_CONTENT_MD5, c.FORM_DATA16)): "IB16x"}
 
@@ -305,7 +305,7 @@ class _LineProgramHeader:
     def _usual_rows(
         self, columns: list[tuple[int, int]], offset: int, row_count: int
     ) -> tuple[list[tuple[int, int, int]], int]:
-        """Read rows in the layout that compilers usually write: (rows as above, offset after them).
+        """Read rows in the layout that compilers usually write: (rows as in `_read_table`, offset after them).
 
         The layout is the offset of a path in ``.debug_line_str``, a directory number below 128, which is one byte as
         LEB128, and perhaps an MD5. For any other layout, or if rows are cut off, there are no rows.
