@@ -38,9 +38,9 @@ _KERNEL_SYSTEMS = frozenset(KERNEL_SYSTEMS.split())
 def anonymized(profile: Profile, salt: str) -> Profile:
     """Hash names of threads, files, functions, cgroups and the user's probes; renumber process and thread ids.
 
-    Host name, command line, comments and the time of day are removed, and so are build ids, because they identify a
-    binary just as its path does. Functions of the kernel itself, addresses, times and values stay, as do labels that
-    the user adds (``--tag``).
+    Host name, kernel release, command line, comments and the time of day are removed, and so are build ids, because
+    they identify a binary just as its path does. Functions of the kernel itself, addresses, times on the recording's
+    clock and values stay, as do labels that the user adds (``--tag``).
     """
     strings, kept_functions = StringTableBuilder(), _kept_functions(profile)
     functions, mappings, threads, samples = profile.functions, profile.mappings, profile.threads, profile.samples
