@@ -174,6 +174,7 @@ def _read(source: str, file: str, local_path: str, ident: bytes, job: Job) -> "S
     context = LoadContext(job.options, Diagnostics(), None, Stages())
     (session,) = sessions_of_files([Input(file, local_path, job.tags)], context)
     if context.diagnostics.missing_ends():
+        # a change may appear to lie in the future, if the file is on a machine with another clock
         if abs(time_ns() - changed_ns(source)) < job.leave_ns:
             return None
         if not session.parts[0].sample_count:

@@ -253,9 +253,9 @@ class _SectionWalk:
             on_disk = self._section.file.on_disk
             size, limit = format_size(on_disk), record_limit(on_disk)
             raise FormatError(
-                f"{self._section.name}: its {size} unpack to more than {limit:,} records, as no recording does; ",
+                f"{self._section.name}: its {size} unpack to more than {limit:,} records, too many for a recording; ",
                 "max_unpacked",
-                " lets one through for each of its KiB",
+                " allows one record for each KiB of its value",
             )
 
     def _skip_trailing_data(self, kind: int, size: int) -> None:

@@ -80,7 +80,7 @@ def open_recording(
         mapped = map_input(path, diagnostics)  # a pipe can only be read once
     counts_before = [replace(count) for count in diagnostics.counts.values()]  # a second index pass starts from them
     index = run_index_pass(open_input(path, source, diagnostics, mapped), diagnostics, progress)
-    if index.late_events is not None:
+    if index.late_events is not None:  # some records came before the definition of their event
         diagnostics.counts.clear()
         diagnostics.absorb(counts_before)
         index = run_index_pass(open_input(path, source, diagnostics, mapped), diagnostics, progress, index.late_events)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Source = Annotated[str, Setting("The recording.", ("-i", "--input"), "FILE")]
 Target = Annotated[str, Setting("The pprof profile to write.", ("-o", "--output"), "FILE")]
 Overwrite = Annotated[bool, Setting("Overwrite the output.", ("-f", "--overwrite"))]
-JitMappings = Annotated[bool, Setting("Accepted; always allowed.", ("-j", "--jit"))]
+JitMappings = Annotated[bool, Setting("No effect: JIT-compiled code is always included.", ("-j", "--jit"))]
 
 
 def perf_to_profile(

@@ -99,9 +99,9 @@ def full_names(profile: Profile, frames: LocationFrames) -> list[str]:
         return [""] * len(frames)
     names_by_function: dict[int, dict[str, None]] = {}  # by first function of the same name and file
     functions = zip(_first_alike(profile.functions).tolist(), profile.functions.system_name.tolist(), strict=True)
-    for first, system_name in functions:  # ``first`` is the first function of the same name and file
+    for first_function, system_name in functions:
         if full_name := profile.full_names.get(profile.strings[system_name]):
-            names_by_function.setdefault(first, {})[full_name] = None
+            names_by_function.setdefault(first_function, {})[full_name] = None
     return [_first_and_count([*names_by_function.get(function, ())]) for function in frames.function.tolist()]
 
 

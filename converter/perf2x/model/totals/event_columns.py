@@ -50,6 +50,7 @@ class EventColumn(SelectedColumn):
         """Return a cell, given the cost and the sum of squared weights of each of the column's events."""
         if not self.is_ratio:
             return costs[0][0]
+        # the weight of a typical sample: squares / sum, the mean weight, in which larger samples count more
         dividend, divisor = (
             Measured(*cost, table.squares / (table.cost or 1)) for cost, table in zip(costs, self.tables, strict=True)
         )

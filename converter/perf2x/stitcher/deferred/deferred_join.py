@@ -85,17 +85,16 @@ def missing_reasons(missing: MissingUserStacks, sideband: Sideband, records: Def
     # more stays than threads: some thread was in the kernel twice, so it returned in between
     if not len(sideband.deferred) and len(missing.cookie) > len(unique(missing.tid)):
         return {str(MissingReason.INJECTED): sum_of(missing.count)}
-    next_record = records.times_by_thread.after(
-        missing.tid, missing.last_time
-    )  # time of the thread's next deferred record
+    # the time of the thread's next deferred record
+    next_record_time = records.times_by_thread.after(missing.tid, missing.last_time)
     exits = sideband.exits
     exit_times = KeyedTimes(exits.tid, records.time_keys(exits.time, exits.position))
     has_exited = exit_times.after(missing.tid, missing.last_time) != FOREVER
     is_lost = _lost_after(sideband.losts, missing, records)
     # An exec ends the process's other threads, and gives the leader's id to its caller. So later records with the id of
     # the sample's thread are not that thread's.
-    has_execed = records.exec_times.between(missing.pid, missing.last_time, next_record)
-    has_returned = (next_record != FOREVER) & ~has_execed
+    has_execed = records.exec_times.between(missing.pid, missing.last_time, next_record_time)
+    has_returned = (next_record_time != FOREVER) & ~has_execed
     has_exited |= has_execed
     reasons = np.select(
         [has_returned & is_lost, has_returned, has_exited, is_lost],
@@ -107,9 +106,10 @@ def missing_reasons(missing: MissingUserStacks, sideband: Sideband, records: Def
 
 
 def _lost_after(losts: Losts, missing: MissingUserStacks, records: DeferredRecords) -> Bools:
-    """Return (n,) whether a record was lost after each sample, on the sample's CPU if all CPUs are known.
+    """Return (n,) whether a record was lost after each sample.
 
-    The kernel writes LOST after the loss, once there is room again.
+    Only losses on the sample's CPU count, if that is known, as well as the CPUs of all losses. The kernel writes LOST
+    after the loss, once there is room again.
     """
     rows = flatnonzero(~losts.samples_only & (losts.lost > 0))
     time_key = records.time_keys(losts.time, losts.position)[rows]

@@ -12,7 +12,7 @@ truth: resolve_lbr_callchain_sample and has_stitched_lbr in tools/perf/util/mach
 
 Here ``from`` addresses are call instructions, not return addresses, so nothing may be subtracted from them for the
 lookup of symbols. Therefore a USER marker precedes each: the first address after a marker is an instruction (see
-``callchain``).
+``callchain.py``).
 """
 
 import numpy as np

@@ -37,11 +37,11 @@ _WRITES_BYTE = opcodes("80 82 86 88 8a b0-b7 c0 c6 d0 d2 f6 fe 190-19f 1b0 1c0")
 _AND, _COMPARE = 4, 7
 
 # A symbolic value: (base, bytes to add to it). The base is a register's number, for its initial value; or another
-# Place, for the initial word at that address; or ``"aligned"``, for a stack pointer that was aligned. Examples: (4, −8)
-# is rsp − 8; ((5, 16), 0) is the word at rbp + 16.
-Place = tuple[object, int]
-# The same, or None for an unknown value.
-Value = Place | None
+# KnownValue, for the initial word at that address; or ``"aligned"``, for a stack pointer that was aligned. Examples:
+# (4, −8) is rsp − 8; ((5, 16), 0) is the word at rbp + 16.
+KnownValue = tuple[object, int]
+# A KnownValue, or None for an unknown value.
+Value = KnownValue | None
 
 
 class PathState(NamedTuple):
@@ -49,7 +49,7 @@ class PathState(NamedTuple):
 
     registers: list[Value]
     """By register number."""
-    memory: dict[Place, Value]
+    memory: dict[KnownValue, Value]
     """Words that the path has stored, by address."""
     word_size: int
     """In bytes."""
@@ -63,14 +63,14 @@ class PathState(NamedTuple):
         value = self.registers[base] if base >= 0 else None
         return None if value is None else (value[0], value[1] + distance)
 
-    def load(self, place: Value) -> Value:
-        """Return the word at a place."""
-        return None if place is None else self.memory.get(place, (place, 0))
+    def load(self, address: Value) -> Value:
+        """Return the word at an address; a word that the path has not stored has its initial value."""
+        return None if address is None else self.memory.get(address, (address, 0))
 
-    def store(self, place: Value, value: Value) -> None:
-        """Store a word at a place."""
-        if place is not None:
-            self.memory[place] = value
+    def store(self, address: Value, value: Value) -> None:
+        """Store a word at an address; nothing is stored if the address is unknown."""
+        if address is not None:
+            self.memory[address] = value
 
     def push(self, value: Value) -> None:
         """Push a word."""

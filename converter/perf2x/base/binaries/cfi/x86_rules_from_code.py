@@ -21,7 +21,7 @@ from itertools import islice
 from perf2x.base.abi.cfi_numbers import Operator
 from perf2x.base.binaries.cfi.dwarf_expressions import Operation
 from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RegisterRule, Rule, RuleKind, RuleTable
-from perf2x.base.binaries.cfi.x86_paths import FRAME, STACK, PathState, Place, Value, path_ends
+from perf2x.base.binaries.cfi.x86_paths import FRAME, STACK, KnownValue, PathState, Value, path_ends
 from perf2x.base.binaries.elf.x86_code import ANYWHERE, X86Code
 
 # At most this many path ends are compared; a function may have any number of them.
@@ -56,7 +56,7 @@ def _rule_from_start(code: X86Code, extent: tuple[int, int], svma: int, table: R
     Returns None if no path reaches ``svma`` with the return address in its place: V8's builtins pop it, and push it
     elsewhere.
     """
-    return_address: Place = (STACK, 0)  # the stack pointer at the function's start points to it
+    return_address: KnownValue = (STACK, 0)  # the stack pointer at the function's start points to it
     for end in path_ends(code, extent[0], extent, until=svma):
         if end.state.load(return_address) != (return_address, 0):
             continue
@@ -80,15 +80,15 @@ def _saved_values(is_64: bool, state: PathState, cfa: tuple[int, int]) -> dict[i
     """
     values: dict[int, Value] = {}
     for register in _CALLEE_SAVED[is_64]:
-        slots = [place[1] for place, value in state.memory.items() if value == (register, 0) and place[0] == STACK]
+        distances = [slot[1] for slot, value in state.memory.items() if value == (register, 0) and slot[0] == STACK]
         if state.registers[register] == (register, 0):
             values[register] = (register, 0)
-        elif slots:
-            values[register] = ((cfa[0], cfa[1] - state.word_size + slots[0]), 0)
+        elif distances:
+            values[register] = ((cfa[0], cfa[1] - state.word_size + distances[0]), 0)
     return values
 
 
-def _rule(is_64: bool, cfa: Place, popped: int, saved: Mapping[int, Value], table: RuleTable) -> Rule | None:
+def _rule(is_64: bool, cfa: KnownValue, popped: int, saved: Mapping[int, Value], table: RuleTable) -> Rule | None:
     """Build a rule from symbolic values, which are in terms of registers and memory at the address of the rule.
 
     ``cfa`` is the canonical frame address, ``popped`` the distance from it down to the return address, and ``saved``
@@ -102,11 +102,11 @@ def _rule(is_64: bool, cfa: Place, popped: int, saved: Mapping[int, Value], tabl
         value = saved.get(register)
         if value == (register, 0):  # the register still has the caller's value
             continue
-        # the place of the word that the value is equal to, if it is a word of memory
-        place = value[0] if value is not None and value[1] == 0 else None
+        # the address of the word that the value is equal to, if it is a word of memory
+        address = value[0] if value is not None and value[1] == 0 else None
         rule = RegisterRule(RuleKind.UNDEFINED, 0)
-        if isinstance(place, tuple) and place[0] == base:
-            rule = RegisterRule(RuleKind.OFFSET, place[1] - distance)
+        if isinstance(address, tuple) and address[0] == base:
+            rule = RegisterRule(RuleKind.OFFSET, address[1] - distance)
         registers.append((_dwarf_number(is_64, register), rule))
     if base in (STACK, FRAME):
         return Rule(_dwarf_number(is_64, base), distance, return_register, False, tuple(registers))
