@@ -66,6 +66,10 @@ def test_every_command_reads_it_under_its_own_name(packed: Path) -> None:
     assert perf2x("diff", CALLS, packed, "--no-symbols", "--fail-above", "0").code == 0
 
 
+def test_its_records_are_those_of_the_recording(packed: Path) -> None:
+    assert perf2x("dump", packed, "-v").out == perf2x("dump", CALLS, "-v").out != ""
+
+
 def test_equal_contents_are_equal_bytes(packed: Path, tmp_path: Path) -> None:
     other = tmp_path / "again.tar.gz"
     assert perf2x("bundle", CALLS, *PLACES, "-o", other, "-q").code == 0

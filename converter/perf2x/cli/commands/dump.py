@@ -35,14 +35,15 @@ def dump(
         perf2x dump perf.data --time 12.5,13 -v
     """
     from perf2x.kernel.no_samples import damage
+    from perf2x.kernel.open_bundle import open_bundles
     from perf2x.tools.dump.dump_records import DumpTotals, dump_lines
 
     existing_inputs([source])  # raises the error for a missing recording
     diagnostics, totals = Diagnostics(), DumpTotals()
     if dump_options.branch_filter and not dump_options.verbose:
         raise OptionError("--branch-filter needs -v, which shows branches")
-    lines = dump_lines(source, dump_options, diagnostics, totals)
-    with limit_unpacking(load_options.max_unpacked):
+    with limit_unpacking(load_options.max_unpacked), open_bundles([source], None) as (files, _):
+        lines = dump_lines(files[0], dump_options, diagnostics, totals)
         while lines_of_chunk := list(islice(lines, _LINES_AT_ONCE)):
             sys.stdout.write("".join(f"{escaped(line)}\n" for line in lines_of_chunk))
     # a dump that ended at its limit (-n) may not have got to the samples
