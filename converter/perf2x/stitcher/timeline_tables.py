@@ -85,17 +85,17 @@ def _with_exits(switches: Switches, exits: Tasks) -> Switches:
 
 
 def losses(events: Sequence[Event], losts: Losts) -> Losses:
-    """Return the recorded losses.
+    """Return the recorded losses, sorted by time.
 
     Some recordings state losses twice: the kernel reports each loss, and perf adds the totals when it ends. Then the
-    kernel's reports are kept, and a last row has the losses that are only in perf's totals.
+    kernel's reports are kept, and one more row, at the time of the totals, has the losses that only the totals have.
     """
     table = Losses(losts.time, as_int32(losts.cpu), losts.lost, losts.samples_only)
     is_final = final_counts(events, losts)
     if is_final.any():
         excess = max(sum_of(losts.lost[is_final]) - sum_of(losts.lost[~losts.samples_only]), 0)
-        last_row = replace(take_rows_of(table, flatnonzero(is_final)[:1]), lost=as_uint64([excess]))
-        table = join_tables([take_rows_of(table, ~is_final), replace(last_row, cpu=np.full(1, -1, np.int32))])
+        excess_row = replace(take_rows_of(table, flatnonzero(is_final)[:1]), lost=as_uint64([excess]))
+        table = join_tables([take_rows_of(table, ~is_final), replace(excess_row, cpu=np.full(1, -1, np.int32))])
     rows = flatnonzero(table.lost > 0)
     order = argsort_rows([table.time[rows], table.cpu[rows], table.samples_only[rows], table.lost[rows]])
     return take_rows_of(table, rows[order])

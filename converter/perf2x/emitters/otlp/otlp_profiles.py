@@ -144,8 +144,8 @@ def event_types(profile: Profile, count_samples: bool, style: str) -> list[Event
 def _event_type(event: ProfileEvent, name: str, unit: str, period: int, count_samples: bool) -> EventType:
     """Return an event's type; CPU time and waits have the names that OpenTelemetry's own profiler uses."""
     if event.is_wait:
-        waits = (name if is_tracepoint(event.name) else "off_cpu"), unit
-        return EventType(*(("samples", "count") if count_samples else waits), "", "", 0)
+        wait_type = (name if is_tracepoint(event.name) else "off_cpu"), unit
+        return EventType(*(("samples", "count") if count_samples else wait_type), "", "", 0)
     if not count_samples:
         return EventType(name, unit, name, unit, period)
     return EventType("samples", "count", "cpu" if unit == "nanoseconds" else name, unit, period)
