@@ -91,8 +91,8 @@ class TableOptions(TypedDict, total=False):
     places: frozenset[str]
     """Addresses outside stacks that are symbolized, too: ``branches``, ``data``."""
     start_time: int | Literal["file"] | None
-    """Time of the first sample in nanoseconds since the epoch; None: as recorded. ``file``: the date of the recording's
-    files, minus its duration."""
+    """Time of the first sample in nanoseconds since the epoch; None: as recorded. ``file``: the latest date of the
+    recording's files, minus the recording's duration."""
 
 
 class ReadOptions(TableOptions, total=False):

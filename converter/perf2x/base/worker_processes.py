@@ -69,8 +69,8 @@ def join_from_processes(
 
     First, every process calls ``work`` with its number. Then, of every two processes, the first receives the second's
     ``result()``, which must be picklable, and passes it to ``absorb``. The same happens between every two of the
-    processes that received a result, and so on until process 0 has absorbed everything. Raises the Perf2xError that a
-    worker raises.
+    remaining processes, whose results have not been sent yet, and so on until process 0 has absorbed everything. Raises
+    the Perf2xError that a worker raises.
 
     If a worker died or could not be started, its share is lost, with the shares whose results it would have absorbed.
     The process that waits for its result calls ``replace`` with the numbers of these shares, to do them itself.
@@ -174,7 +174,7 @@ def _run_worker(
 def _send(connection: Connection, result: Any) -> None:
     """Send a result: first its pickle without arrays, then the bytes of each array, padded to a multiple of _ALIGNED.
 
-    The bytes of arrays are not copied. The pickle is preceded by their lengths.
+    The bytes of arrays are not copied. Their lengths, in bytes, are sent together with the pickle.
     """
     buffers: list[pickle.PickleBuffer] = []
     pickled = pickle.dumps(result, protocol=5, buffer_callback=buffers.append)

@@ -98,7 +98,7 @@ class LazyGroup(PlainHelp, TyperGroup):
         return list(self.help_lines())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a stand-in for a command that has only its help line; None if there is no such command.
+        """Return a stand-in for a command, with only its help line; None if there is no such command.
 
         That is enough to list commands and to complete their names. ``resolve_command`` returns the command itself.
         """

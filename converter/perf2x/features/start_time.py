@@ -1,4 +1,4 @@
-"""``--start-time``: sets the time of day at which a recording began: a time that the user gives, or the file's date."""
+"""``--start-time``: sets the time of day of the first sample, as the user gives it, or by the file's date."""
 
 import stat
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ class _StartTime(FeatureSettings):
     ] = None
     """Time of the first sample in nanoseconds since the epoch; None: as recorded.
 
-    ``file``: the date of the recording's files, minus its duration.
+    ``file``: the latest date of the recording's files, minus the recording's duration.
     """
 
 

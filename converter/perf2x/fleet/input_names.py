@@ -71,7 +71,8 @@ def _matching_addresses(address: str) -> list[str]:
 def local_copy(name: str) -> Iterator[Path]:
     """Provide the path of a recording: the file itself, or a temporary copy of a URL's contents.
 
-    Raises FormatError if it cannot be read; errors in the block name the URL, not its copy.
+    Raises FormatError for a URL that cannot be read, and for pipes and devices; OSError for a file that does not exist.
+    A FormatError that is raised inside the block names the URL, not its copy.
     """
     if not is_address(name):
         yield _checked_file(Path(name))

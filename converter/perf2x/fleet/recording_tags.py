@@ -91,8 +91,8 @@ def tags_of_groups(paths: Iterable[str]) -> Tags:
 def start_by_name(recording: str, pattern: str) -> int | None:
     """Return the time in a recording's file name, in nanoseconds since the epoch; None if the name does not match.
 
-    ``pattern`` has fields of strptime, ``{name}`` and ``*``, which match any text, and literal text. The time is in UTC
-    unless the pattern has the field of a zone.
+    ``pattern`` consists of fields of strptime and literal text; ``{name}`` and ``*`` match any text. The time is in UTC
+    unless the pattern has the field of a zone. A time that does not exist, or is not after 1970-01-01, does not match.
     """
     expression, fields = _time_pattern(pattern)
     match = expression.fullmatch(PurePath(recording).name)

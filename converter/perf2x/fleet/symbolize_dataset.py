@@ -32,7 +32,7 @@ _OBJECTS_AT_ONCE = 512
 class NamingJob(Frozen):
     """What all tasks of one command have in common."""
 
-    root: str
+    root: str  # path or address of the dataset
     symbols: SymbolOptions
     max_unpacked: int | None = None
 

@@ -76,9 +76,9 @@ class Operator(IntEnum):
     LE = 0x2C
     LT = 0x2D
     NE = 0x2E
-    LIT0 = 0x30
+    LIT0 = 0x30  # the first of 32, for the constants 0 to 31
     LIT31 = 0x4F
-    BREG0 = 0x70
+    BREG0 = 0x70  # the first of 32, for the registers 0 to 31
     BREG31 = 0x8F
     BREGX = 0x92
     DEREF_SIZE = 0x94

@@ -1,4 +1,4 @@
-"""Parses columns of large texts with a line per row: hexadecimal numbers, and runs of equal words (/proc/kallsyms).
+"""Parses columns of large texts with a line per row: hexadecimal numbers, and runs of equal texts (/proc/kallsyms).
 
 Eight letters are read as one 64-bit number, a word, and all words of a column are processed together. Operations on a
 word act on its eight bytes side by side, as far as nothing carries from one byte into the next.
@@ -22,8 +22,8 @@ def _words_at(text: bytes, offsets: I64) -> U64:
 def hex_numbers(text: bytes, offsets: I64, width: int) -> tuple[U64, Bools]:
     """Decode a hexadecimal number of ``width`` (1 to 16) digits at each offset.
 
-    Also returns which numbers are valid, that is, consist of hexadecimal digits alone. At least four bytes must follow
-    the last number, as in ``ffff T a``. Shapes: ``offsets`` (n,); returns (n,) uint64 and (n,) bool.
+    Also returns which numbers are valid, that is, consist of hexadecimal digits alone. The text must contain all
+    digits of the last number. Shapes: ``offsets`` (n,); returns (n,) uint64 and (n,) bool.
     """
     if width % _WORD_BYTES:
         text = text + b"\0" * _WORD_BYTES

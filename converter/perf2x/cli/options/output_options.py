@@ -19,7 +19,7 @@ def installed_formats(incomplete: str) -> list[str]:
 
 
 class OutputFlags(Frozen):
-    """Format, file, and options of the format."""
+    """Format and name of the output, options of the format, and tags."""
 
     PANEL = "Output"
 
@@ -54,7 +54,8 @@ class OutputFlags(Frozen):
     def format(self) -> str:
         """Return the name of the output format, from --to or from the suffix of -o.
 
-        Raises OptionError if the output's suffix does not determine it, or contradicts it.
+        Raises OptionError if --to contradicts the output's suffix, or if, without --to, the suffix does not determine
+        the format.
         """
         if self.is_default():
             return DEFAULT_FORMAT
@@ -70,7 +71,10 @@ class OutputFlags(Frozen):
         return self.to is None and self.output in (None, "-")
 
     def format_settings(self) -> dict[str, object]:
-        """Return the typed values of ``--set`` by field of the format. Raises OptionError unless all are NAME=VALUE."""
+        """Return the values of ``--set``, as text, by the names of the format's fields.
+
+        Raises OptionError for a setting that is not NAME=VALUE.
+        """
         values: dict[str, object] = {}
         for setting in self.settings:
             name, equals, text = setting.partition("=")

@@ -19,7 +19,7 @@ from perf2x.tools.tables.top_rows import TopTable
 # Maximum number of boxes; narrower ones are left out.
 _MAX_BOXES = 100_000
 # Colours of user code, kernel code and code without a name: two shades each, which alternate so that neighbouring boxes
-# differ. They are those of the SVG.
+# differ. The first of each pair is also a colour of the SVG.
 _USER, _KERNEL, _NAMELESS = ("#efb887", "#f3c79c"), ("#9bbdec", "#aecbf1"), ("#cfcac2", "#dbd7d0")
 
 
@@ -57,7 +57,7 @@ def graph_lines(profile: Profile, table: TopTable, value: str, limit: int, scree
 def _label(name: str, share: str, room: int) -> str:
     """Return the label of a box of ``room`` cells, one of which is its edge: the name, and the share if it fits.
 
-    The label is padded to the other cells.
+    The label is padded with blanks to ``room`` - 1 cells; the caller draws the edge.
     """
     with_share = f"{name} {share}"
     text = with_share if cell_width(with_share) < room else shorten(name, room - 1)

@@ -67,7 +67,10 @@ def advice_facts(advice: Iterable[Advice]) -> list[dict[str, str]]:
 
 
 def symbol_facts(loaded: Loaded) -> dict[str, Any] | None:
-    """Return the numbers of frames with and without names, in total and by object; None if names were not looked up."""
+    """Return how many frames there are, and how many have names, in total and by object.
+
+    Returns None if names were not looked up.
+    """
     report = loaded.symbols
     if report is None:
         return None

@@ -109,7 +109,7 @@ class MemoryText:
         self._longest = 0
 
     def column(self, data_src: U64) -> AnyArray:
-        """Return (samples,) texts of ``data_src`` (union perf_mem_data_src); there must be some."""
+        """Return (samples,) texts of ``data_src`` (union perf_mem_data_src), which must not be empty."""
         words, word_index = unique_inverse(data_src)
         texts = [_memory_text(word) for word in words.tolist()]
         lengths = as_int64([self._longest, *map(len, texts)])
@@ -207,7 +207,7 @@ def branch_column(samples: Samples, fields: Fields, places: PlaceText | None) ->
 def _source_and_target(columns: list[AnyArray], fields: Fields, places: PlaceText | None) -> Iterator[AnyArray]:
     """Yield (branches,) texts of the sources of branches, then of their targets.
 
-    ``columns`` are source and target addresses and, with ``places``, the locations (its rows) of both.
+    ``columns`` are source and target addresses and, with ``places``, the rows of ``places`` for both.
     """
     for address, *location in zip(columns[:2], *([columns[2:]] if places is not None else []), strict=True):
         if "brstack" in fields or places is None:

@@ -1,4 +1,4 @@
-"""Packets, one by one or a column at a time, and the clock snapshot: it relates the trace's clock to the time of day.
+"""Packets, one by one or a column at a time, and the clock snapshot, which relates the trace's clock to time of day.
 
 Readers align several traces by the names of their clocks. They drop packets whose clock has no relation to the trace's
 clock (src/trace_processor/importers/common/clock_tracker.cc), so every trace declares its clock.
@@ -87,8 +87,8 @@ _CLOCKS: dict[int, BuiltinClock] = {
 def _clock_of(meta: Meta) -> BuiltinClock:
     """Return the clock of the recording's times; PERF for perf's own clock and for clocks that readers do not know.
 
-    Times recorded with CLOCK_REALTIME are times of day. With ``--start-time`` the user gives another time of day, so
-    that the recorded ones are not called REALTIME.
+    Times recorded with CLOCK_REALTIME are times of day. If the user gives another time of day (``--start-time``), the
+    recorded times are wrong as times of day, so their clock is PERF, not REALTIME.
     """
     clock = _CLOCKS.get(meta.clock_id, BuiltinClock.BUILTIN_CLOCK_PERF)
     is_overridden = clock == BuiltinClock.BUILTIN_CLOCK_REALTIME and meta.wall_start_ns != meta.start_ns

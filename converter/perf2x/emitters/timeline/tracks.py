@@ -31,7 +31,10 @@ class Tracks(ColumnTable):
     pid: I64
     tid: I64
     thread: I64
-    """The row of Profile.threads that was sampled last, whose name is the track's."""
+    """A row of Profile.threads, which names the track: of the rows with these ids, the one that was sampled last.
+
+    A thread that changes its name has several rows. Tracks of CPUs have 0.
+    """
     cpu: I64
     """CPU of an idle thread's or a CPU's track, −1 for threads."""
 
@@ -40,7 +43,7 @@ def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
     """Return all tracks of threads, and (samples,) the track of each sample, a row of Tracks.
 
     The idle thread of every CPU has pid and tid 0. Each gets a tid of its own (1 + CPU), because viewers merge threads
-    of equal ids, and take tid 0 for "unknown".
+    of equal ids, and take tid 0 for "unknown". Samples of idle threads without a CPU are put on the track of CPU 0.
     """
     cpus = profile.samples.cpus
     width = int(cpus.max(initial=-1)) + 2
@@ -86,7 +89,7 @@ def cpu_tracks_of(profile: Profile) -> Tracks:
 def track_names(profile: Profile, tracks: Tracks) -> list[tuple[str, str]]:
     """Return the name of each track, as recorded or ``swapper/3`` for an idle thread, and the name of its process.
 
-    Tracks of CPUs have ``CPU 3`` for both.
+    The process of idle threads is ``idle``. Tracks of CPUs have ``CPU 3`` for both.
     """
     threads, strings = profile.threads, profile.strings
     comm, process = (column[tracks.thread].tolist() for column in (threads.comm, threads.process))

@@ -128,11 +128,12 @@ def measures_of(profile: Profile, value: str) -> tuple[Measure, ...]:
 def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
     """Return the functions that ``options`` select by name or glob; without one, the hottest. Highest cost comes first.
 
-    Raises OptionError if no function matches. Raises SeveralFunctionsError if ``options.function`` is only a part of
-    several functions' names, such as ``push`` for ``Stack::push`` and ``Queue::push``.
+    Raises OptionError if no function matches, or more than MAX_FUNCTIONS. Raises SeveralFunctionsError if
+    ``options.function`` is only a part of several functions' names, such as ``push`` for ``Stack::push`` and
+    ``Queue::push``.
     """
     rows = totals(profile, None, "function", options.value or "period").sorted_by("self")
-    # names in brackets stand for code without a name; they can only be asked for
+    # names in brackets stand for code without a name, which is listed only if the user names it
     candidates = [row for row in rows if not row.name.startswith("[") or options.function]
     if not options.function:
         return [row.key for row in candidates if row.self][: options.hottest]

@@ -236,8 +236,8 @@ def _walked_stacks(profile: Profile, by_frame_pointer: Bools) -> tuple[int, int]
 
     ``by_frame_pointer`` (events,): as for `_samples_without_caller`.
 
-    A stack is cut off if it has only one or two user frames, and no caller in a mapped file: there is only the sampled
-    function, or the second frame is an address outside all mappings. A complete stack of two frames, such as
+    A stack is cut off if it has only one or two user frames, and no caller in a mapped file: there is only one frame,
+    or its caller, the outermost frame, is an address outside all mappings. A complete stack of two frames, such as
     ``_start``, ``main``, has a caller in a mapped file, so it is not cut off.
     """
     parent, location, locations = profile.stacks.parent, profile.stacks.location, profile.locations

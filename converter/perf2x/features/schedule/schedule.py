@@ -115,7 +115,8 @@ def unseen_switches_out(samples: SwitchSamples, switches: ThreadTimes) -> Thread
         samples of a CPU    A → B    B → C                 A → D
         switches out        A        B       C (inferred)  A
 
-    Nothing is inferred if ``switches``, the recorded switches out and in, has one of the thread between these samples.
+    Nothing is inferred if ``switches``, the recorded switches out and in, contains a switch of the thread between these
+    samples.
     """
     # each sample, and the next one in order of CPU and time
     rows = samples.rows_by_cpu
@@ -230,7 +231,7 @@ class Schedule(Frozen):
     switches_out: SwitchesOut
     """Without the last switch out of each thread that exits, because it never comes back."""
     stops: ThreadTimes
-    """All times at which threads stopped running: switches out, also last and inferred ones, and exits."""
+    """All times at which threads stopped running: exits, and switches out, last and inferred ones included."""
     switches_in: ThreadTimes
     exits: ThreadTimes
     forks: ThreadTimes
@@ -248,7 +249,7 @@ def has_schedule(recording: Recording) -> bool:
 
 
 def has_only_sampled_switches(recording: Recording) -> bool:
-    """Return whether a recording has only some of its context switches, because ``-F`` samples sched_switch, too."""
+    """Return whether a recording has only some of its context switches, because of ``-F`` or ``-c``."""
     switch_events = _switch_events(recording)
     return not (len(recording.sideband.switches) or all(map(_takes_every_switch, switch_events)))
 
@@ -271,7 +272,7 @@ def _uses_samples(recording: Recording) -> bool:
 
 
 def schedule_of(recording: Recording) -> Schedule:
-    """Read the schedule; empty for a recording without context switches."""
+    """Read the schedule; without context switches, it has only forks and exits."""
     sideband = recording.sideband
     exits, forks = ThreadTimes.of(sideband.exits), ThreadTimes.of(sideband.forks)
     switches_are_samples, unsampled = _uses_samples(recording), 0

@@ -1,7 +1,7 @@
 """Derives context switches from samples of ``sched:sched_switch``, if the recording has no context-switch records.
 
 A sample shows that one thread leaves a CPU, and that another (next_pid) gets it. Recordings of whole CPUs
-(``perf record -a``) have a sample for every switch. One recognizes them by this: the thread that gets a CPU is also the
+(``perf record -a``) have a sample for every switch. They can be recognized: the thread that gets a CPU is also the
 thread that leaves it in the CPU's next sample. In recordings of selected threads, most switches in are missing, so
 nothing is derived from these.
 """
@@ -77,10 +77,10 @@ def traced_switches(samples: SwitchSamples, threads: Threads) -> ThreadSwitches 
 
 
 def _departing_tids(samples: SwitchSamples) -> tuple[I64, Bools]:
-    """Return the tid of the thread that leaves, and whether the next thread leaves in the CPU's next sample.
+    """Return the tid of the thread that leaves, and whether the thread that gets the CPU leaves it in the next sample.
 
     A thread that exits has lost its tid (−1); it gets the tid of the thread that got the CPU in the previous sample. If
-    too few next threads leave in the next sample (`_MIN_SHARE`), the second result is False for all samples.
+    too few threads that get a CPU leave it in the CPU's next sample (`_MIN_SHARE`), the second result is all False.
 
     Shapes: ``samples`` is sorted by CPU and time; returns (samples,) and (samples,).
     """

@@ -34,7 +34,7 @@ from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_map
 from perf2x.stitcher.history.ranges_over_time import OverlappingRanges
 
 MAX_FORK_DEPTH = 2048
-"""The longest chain of forks without an exec along which processes see their ancestors' mappings.
+"""Maximum number of generations in a chain of forks without an exec, along which processes see earlier mappings.
 
 Lookups walk up generation by generation; without a limit, n generations that all map something would cost n² steps.
 """

@@ -17,7 +17,7 @@ from perf2x.tools.tables.top_rows import TopTable
 
 
 class CallTree(Frozen):
-    """The call tree of one event: a row for each function and path of callers that lead to it."""
+    """The call tree of one event: a row for each function and each path of callers that leads to it."""
 
     names: list[Key]
     """Function name and object of each key in ``tree``."""
@@ -76,7 +76,7 @@ class ReportTables(Frozen):
     kernel: int
     """Cost of samples in the kernel."""
     idle: int
-    """Cost of idle CPUs: samples of thread 0."""
+    """Cost of idle CPUs: samples of process 0, whose threads are the idle tasks of all CPUs."""
 
 
 def report_tables(profile: Profile, value: str, rows: int, columns: Iterable[str] = ()) -> ReportTables:
@@ -109,8 +109,8 @@ def _costs(profile: Profile, value: str) -> I64:
 def hot_paths(calls: CallTree, limit: int, min_share: float = 0.05) -> list[HotPath]:
     """Return up to ``limit`` paths, costliest first; each has at least two functions, and no two share a sample.
 
-    A path ends where no callee has at least the share ``min_share`` of the cost any more. Of equally costly paths, the
-    shortest comes first, then the one that is earlier in the tree.
+    A path ends at a function none of whose callees, along this path, has at least the share ``min_share`` of the cost.
+    Of equally costly paths, the shortest comes first, then the one that is earlier in the tree.
     """
     tree, total = calls.tree, calls.total
     is_hot = (total >= min_share * sum_of(calls.own)) & (total > 0) & (tree.depth > 1)

@@ -11,7 +11,7 @@ from perf2x.base.columnar import Frozen
 # The high two bits of an instruction's first byte. If either is set, they are the opcode, and the low six bits are the
 # first operand; otherwise the whole byte is the opcode.
 PRIMARY_MASK = 0xC0
-# Instructions that are not in OPCODES, because they do something else than change rules: the opcode of DW_CFA_set_loc;
+# Instructions that are not in OPCODES, because they do something other than change rules: the opcode of DW_CFA_set_loc;
 # remember_state and restore_state as the bytes of a whole instruction. advance_loc is in the patterns of
 # `run_instructions`.
 SET_LOCATION = 0x01

@@ -1,6 +1,6 @@
 """Derives unwind rules from x86 code that no call frame information covers.
 
-This happens in hand-written SIMD, C libraries built without tables and the 32-bit vDSO. A function pops what it pushed,
+Examples are hand-written SIMD, C libraries built without tables and the 32-bit vDSO. A function pops what it pushed,
 so the path from an instruction to ``ret`` shows where the return address and the saved registers are::
 
     sampled   movups %xmm0, (%rdi)    CFA = rsp + 24, rbx at CFA − 16
@@ -54,7 +54,8 @@ def _rule_from_start(code: X86Code, extent: tuple[int, int], svma: int, table: R
     """Derive the rule from a path from the function's start to ``svma``.
 
     Returns None if no path reaches ``svma`` with the return address in its place: V8's builtins pop it, and push it
-    elsewhere.
+    elsewhere. Also returns None if neither the frame pointer nor the stack pointer is then at a known distance from the
+    CFA.
     """
     return_address: KnownValue = (STACK, 0)  # the stack pointer at the function's start points to it
     for end in path_ends(code, extent[0], extent, until=svma):

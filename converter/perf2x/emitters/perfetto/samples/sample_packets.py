@@ -74,7 +74,7 @@ _ROWS_AT_ONCE = 1 << 16
 
 
 def _interned_packets(profile: Profile, paths: StackPaths, leaves: I64, sequence: int) -> Iterator[bytes]:
-    """Yield packets with the stacks of ``leaves``, whose interning ids count from 1, after all that they refer to."""
+    """Yield packets with the frames of the stacks of ``leaves``, and then with these stacks, numbered from 1 on."""
     used, frame_iids = used_frames(paths, leaves)
     yield from (interned_packet(tables, sequence) for tables in _frame_tables(profile, paths.frames, used))
     encoded_iids = EncodedIds(len(used), Callstack.FRAME_IDS)
@@ -88,7 +88,7 @@ def _interned_packets(profile: Profile, paths: StackPaths, leaves: I64, sequence
 
 
 def _frame_tables(profile: Profile, frames: FrameTable, used: I64) -> Iterator[bytes]:
-    """Yield names, source files, mappings and frames; each refers to the ones before.
+    """Yield names, source files and mappings; then frames, which refer to those.
 
     ``used`` are rows of ``frames`` in the order of their interning ids.
     """
@@ -118,7 +118,7 @@ def _frame_tables(profile: Profile, frames: FrameTable, used: I64) -> Iterator[b
 def _mappings(profile: Profile, rows: Sequence[int]) -> bytes:
     """Encode mapped files with their build ids, numbered from 1 on.
 
-    ``rows`` are rows of Profile.mappings; the number of mappings stands for addresses outside all of them. Address
+    ``rows`` are rows of Profile.mappings; the row after its last one stands for addresses outside all mappings. Address
     ranges are omitted: with them, readers would keep the frames of every process separate.
     """
     pieces = []

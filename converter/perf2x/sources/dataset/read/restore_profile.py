@@ -88,12 +88,15 @@ class Restored(Frozen):
     profile: Profile
     objects: CodeObjects
     looked_up: Bools
-    """(mappings,) whether the names in the mapping were looked up when its recording was added."""
-    places: "pyarrow.Table"
+    """(mappings,) whether the names in the mapping were looked up when a recording that has it was added."""
+    places: "pyarrow.Table"  # the rows of the recordings in the table of places
 
 
 def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_cgroups: bool) -> Restored:
-    """Make the profile of recordings with the same events. Raises FormatError if rows contradict each other."""
+    """Make a profile of the recordings in ``rows``, which have the same events.
+
+    Raises FormatError if rows of the tables contradict each other.
+    """
     source, strings = part.tables.root, StringTableBuilder()
     part.read_ahead(rows)
     mappings, objects, looked_up, mapping_of = _mappings(part.rows_of("mappings", rows, "mapping"), strings, source)
