@@ -36,6 +36,7 @@ from perf2x.base.columnar import (
     offsets_of,
     searchsorted,
     sum_of,
+    unique,
     unique_inverse,
     zeros,
 )
@@ -178,7 +179,7 @@ class _StackTable:
             cut_lengths = np.minimum(lengths[filled], MAX_FRAMES)
             stacks_before = len(self._stacks)
             result[filled] = self._stacks.number_spans(rows.values, rows.offsets[filled], cut_lengths)
-            self.stacks_cut += sum_of(result[filled[lengths[filled] > cut_lengths]] >= stacks_before)
+            self.stacks_cut += sum_of(unique(result[filled[lengths[filled] > cut_lengths]]) >= stacks_before)
         return result
 
     def _join_lines(self, rows: ListArray, adds_source: Bools, is_inlined: Bools) -> ListArray:

@@ -164,7 +164,8 @@ def test_line_ends_and_blocks_change_nothing(change: Callable[[str], str], monke
 
 
 def test_deep_stacks_keep_their_innermost_frames() -> None:
-    found = read(BEGIN + "\n" + "".join(f"\t401136 f{row % 9} (/p)\n" for row in range(MAX_FRAMES + 5)) + "\n")
+    sample = BEGIN + "\n" + "".join(f"\t401136 f{row % 9} (/p)\n" for row in range(MAX_FRAMES + 5)) + "\n"
+    found = read(sample * 3)
     assert (found.stacks.lengths.tolist(), found.stacks_cut) == ([MAX_FRAMES], 1)
     assert found.frames[int(found.stacks.values[0])][2][0][0] == "f0"
 

@@ -49,7 +49,7 @@ class SourceText(Frozen):
 
 
 class SourceFiles(Struct):
-    """Source files by recorded path; each is read once."""
+    """Source files by recorded path; each is read once (once for each build if a server may have it)."""
 
     search_paths: SearchPaths
     folders: Sequence[Path] = ()
@@ -58,8 +58,8 @@ class SourceFiles(Struct):
     """Called last; None: no server is asked."""
     as_recorded: bool = False
     """Whether the recorded path may be read, too; `find` says under which conditions."""
-    # results by recorded path and ``is_own``
-    _cache: dict[tuple[str, bool], SourceText] = {}
+    # results by recorded path, ``is_own``, and the build id that a server is asked with
+    _cache: dict[tuple[str, bool, bytes], SourceText] = {}
 
     def find(self, recorded_path: str, build_id: bytes, last_line: int, *, is_own: bool = False) -> SourceText:
         """Find the file that debug info of an object calls ``recorded_path``, with at least ``last_line`` lines.
@@ -68,9 +68,10 @@ class SourceFiles(Struct):
         unless it lies below a symfs.
         """
         is_own = is_own or self.search_paths.symfs is not None
-        if (recorded_path, is_own) not in self._cache:
-            self._cache[recorded_path, is_own] = self._read_first(recorded_path, build_id, is_own)
-        source = self._cache[recorded_path, is_own]
+        key = recorded_path, is_own, build_id if self.fetch else b""
+        if key not in self._cache:
+            self._cache[key] = self._read_first(recorded_path, build_id, is_own)
+        source = self._cache[key]
         if not source.reason and last_line > len(source.lines):
             return SourceText(
                 reason=f"the file has only {len(source.lines)} lines, the recorded one had at least {last_line}"

@@ -134,5 +134,13 @@ def test_a_server_comes_last(tree: Path, tmp_path: Path) -> None:
     assert asked == [(b"\2", "/far/b.c")]
 
 
+def test_a_server_is_asked_for_each_build(tmp_path: Path) -> None:
+    """Two builds of a program may have different files at one path."""
+    for build in (1, 2):
+        (tmp_path / f"{build}.c").write_text(f"build {build}\n")
+    files = SourceFiles(NOWHERE, (), lambda build_id, recorded: tmp_path / f"{build_id[0]}.c")
+    assert [files.find("/src/a.c", bytes([build]), 1).lines for build in (1, 2)] == [["build 1"], ["build 2"]]
+
+
 def test_a_path_of_many_parts(tree: Path) -> None:
     assert find("/x" * 100_000 + "/lib/a.c", tree).lines == ["one", "two"]
