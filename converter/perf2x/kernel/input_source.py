@@ -55,7 +55,7 @@ class Source(Protocol):
 
     @property
     def lacks(self) -> Lacks:
-        """What the input lacks. An input without ``records`` is never joined with other files of its session."""
+        """What the input lacks. An input that lacks ``records`` is never joined with other files of its session."""
         ...
 
     def stitched(self, filters: "AppliedFilters", context: "LoadContext") -> Stitched:

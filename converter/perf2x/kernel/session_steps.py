@@ -1,6 +1,6 @@
 """The steps between a session's stitched samples and its finished profile, in order: perf2x's own and the features'.
 
-A step returns its input unchanged unless options request something, and imports modules only when it has work to do.
+A step that has nothing to do leaves the profile unchanged; costly modules are imported only when they are needed.
 The phases, and thus the order, are in feature.py.
 """
 
@@ -50,7 +50,7 @@ def _sum_samples(loaded: Loaded, run: SessionRun) -> Loaded:
 
 
 def _keep_events(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Keep samples of the selected events; or keep all, and make the first selected event the default."""
+    """Keep samples of the selected events; with ``keep_other_events`` all, and make the first selected the default."""
     patterns, profile = run.options.events, loaded.profile
     if not patterns:
         return loaded
@@ -103,7 +103,7 @@ def _symbolize(loaded: Loaded, run: SessionRun) -> Loaded:
 
 
 def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Iterable[list[ResolveResult]]:
-    """Yield the results of each unit of the symbolizer's work, in order, from as many processes as are worthwhile."""
+    """Return the results of each unit of the symbolizer's work, in order, from as many processes as are worthwhile."""
     from perf2x.kernel.worker_pool import processes_for_work, run_tasks
 
     jobs = context.options.jobs if symbolizer.can_fork else 1

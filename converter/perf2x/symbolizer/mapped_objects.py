@@ -28,7 +28,7 @@ class ObjectKey(Frozen):
     name: str
     """The mappings' name.
 
-    For ANONYMOUS memory it is "", so that all code of a process is one object. Two kinds keep their names: data, and
+    For ANONYMOUS memory it is "", so that all code of a process is one object. Some of it keeps its name: data, and
     memory whose symbols are in the recording (``Session.recorded_files``).
     """
     build_id: bytes
@@ -126,12 +126,14 @@ def dso_of(profile: Profile, mapped: MappedObject, files: ObjectFiles) -> Dso:
 
 
 def addresses_of(profile: Profile, mapped: MappedObject, files: ObjectFiles) -> U64:
-    """Return the addresses at which an object's locations are looked up, in terms of its ``DsoKind``.
+    """Return the addresses at which an object's locations are looked up.
+
+    For a FILE or VDSO they are svmas, or file offsets if these cannot be converted; for other kinds, as recorded.
 
     There are two for each location: that of its ``lookup`` (the byte before a return address), then that of its
     ``address``, in case the location turns out not to be a return address.
 
-    Shapes: returns (2 * locations,), ascending if the locations are.
+    Shapes: returns (2 * locations,).
     """
     locations, mappings = profile.locations, profile.mappings
     address = np.empty(2 * len(mapped.locations), np.uint64)

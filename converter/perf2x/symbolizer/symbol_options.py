@@ -54,7 +54,7 @@ def _read_servers(setting: str, urls: Iterable[str]) -> tuple[str, ...]:
 
 
 def _search_path(help_text: str, *names: str, metavar: str = "DIR", **more: object) -> Setting:
-    """Declare an option that is a path to search. Inputs whose code has no addresses in files refuse it."""
+    """Declare an option about files to search. Inputs whose code has no addresses in files refuse it."""
     return Setting(help_text, names, metavar, asks="files", **{"rare": True} | more)  # type: ignore[arg-type]
 
 
@@ -96,7 +96,7 @@ class SymbolOptions(Frozen):
     """Searched before /usr/lib/debug."""
     buildid_dir: Annotated[
         Path | None,
-        _search_path("perf's build-id cache.", shown_default="~/.debug, with --symfs DIR/.debug", read=read_directory),
+        _search_path("perf's build-id cache.", shown_default="~/.debug; with --symfs: DIR/.debug", read=read_directory),
     ] = None
     perf_map_dir: Annotated[
         Path | None, _search_path("Directory of perf-PID.map files.", shown_default="/tmp", read=read_directory)
@@ -136,7 +136,7 @@ class SymbolOptions(Frozen):
     ] = True
     """False: only the outermost function of each address, without those inlined into it."""
     lines: bool = True
-    """False: debug info is read only of objects without a symbol table."""
+    """False: debug info is read only for objects without a symbol table."""
 
     def search_paths(self) -> "SearchPaths":
         """Return the search paths for the object finder."""

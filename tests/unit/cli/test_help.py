@@ -191,7 +191,7 @@ def test_an_unknown_option_is_a_usage_error() -> None:
 def test_the_help_of_symfs_names_the_directories_it_does_not_read() -> None:
     helped = " ".join(perf2x("top", "--help-all", env={"COLUMNS": "300", "NO_COLOR": "1"}).out.split())
     assert "~/.debug and /usr/lib/debug of this machine are not read" in helped
-    assert "[default: (~/.debug, with --symfs DIR/.debug)]" in helped
+    assert "[default: (~/.debug; with --symfs: DIR/.debug)]" in helped
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="terminals of POSIX")

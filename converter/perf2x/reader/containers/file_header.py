@@ -76,8 +76,8 @@ class Container(Struct):
 
 
 _MAGICS: dict[bytes, ByteOrder] = {perffile.MAGIC: "<", perffile.MAGIC_SWAPPED: ">"}
-# values of attr_size in headers with the magic PERFFILE: the sizes that perf_event_attr had in those years, each with
-# that of the perf_file_section of the ids, which follows the attr
+# values of attr_size in headers with the magic PERFFILE: the sizes that perf_event_attr had in those years, each plus
+# the size of the perf_file_section that follows the attr and says where its ids are
 _LEGACY_ATTR_SIZES = tuple(size + perffile.SECTION_SIZE for size in (64, 72, 80, 96, 104))
 
 
@@ -183,8 +183,8 @@ def _feature_numbers(bitmap: bytes, order: ByteOrder) -> list[int]:
     """Return the numbers of the bitmap's set bits.
 
     The bitmap consists of unsigned longs, so that on a big-endian machine the place of a bit depends on their width. As
-    in perf, the width is the one with which HOSTNAME is set (perf_file_header__read in tools/perf/util/header.c). If it
-    is set with neither, the width is 64 bits if all features are known then, otherwise 32.
+    in perf, the width is the one with which HOSTNAME is set (perf_file_header__read in tools/perf/util/header.c). If
+    neither width sets it, the width is 64 bits if all bits then stand for known features, otherwise 32.
     """
     of_u64, of_u32 = _set_bits(bitmap, order, "Q"), _set_bits(bitmap, order, "I")
     if order == "<" or perffile.HeaderFeature.HOSTNAME in of_u64:

@@ -46,7 +46,7 @@ Comparisons with ``==`` are of 64 bits, so that −1 equals 0xffffffffffffffff. 
 AddressFormatter = Callable[[int, bool], str]
 """Takes a kernel address; returns the name of its function, with the offset in the function if the bool is True."""
 FIELD_BYTES, BYTE_ORDER = "", " "
-"""Keys of Fields that are not names of fields: for the bytes of each field, by name; for "little" or "big"."""
+"""Keys of Fields that are not names of fields. Their values: the bytes of each field by name; "little" or "big"."""
 _MAX_DEPTH = 200  # of nested expressions; Python's own limit of recursion is higher
 _MASK = 2**64 - 1
 
@@ -289,7 +289,7 @@ def _pairs(tokens: Tokens, depth: int) -> Iterator[tuple[int, str]]:
 
 
 def _print_flags(value: int, delimiter: str, names: list[tuple[int, str]]) -> str:
-    """Return what the kernel's __print_flags does: the names of all flags in ``value``, then the other bits in hex.
+    """Return what the kernel's __print_flags prints: the names of all flags in ``value``, then the other bits in hex.
 
     ``names`` has (flag, name) in the order of the format.
     """
@@ -304,7 +304,7 @@ def _print_flags(value: int, delimiter: str, names: list[tuple[int, str]]) -> st
 
 
 def _print_symbolic(value: int, names: list[tuple[int, str]]) -> str:
-    """Return what the kernel's __print_symbolic does: the name of ``value``; if it has none, the value in hex."""
+    """Return what the kernel's __print_symbolic prints: the name of ``value``; if it has none, the value in hex."""
     return next((name for number, name in names if (number ^ value) & _MASK == 0), f"{value & _MASK:#x}")
 
 
@@ -345,7 +345,7 @@ def _print_array(value: _Expression, count: _Expression, size: _Expression) -> _
     return text
 
 
-# the kernel's functions whose arguments are plain expressions: each takes the arguments, and returns the call
+# the kernel's functions whose arguments are plain expressions: each takes these, and returns the result's
 _FUNCTIONS: dict[str, Callable[..., _Expression]] = {
     "__print_hex": _print_hex,
     "__print_hex_str": lambda value, size: _print_hex(value, size, ""),
@@ -385,7 +385,7 @@ def _formatter_of(
         return lambda fields: pointed_text(
             special, argument.raw_bytes(fields), _number(width_of(fields)), fields.get(BYTE_ORDER, "little")
         )
-    # of the argument, by its length modifier; without one, an int
+    # the argument's width, by the conversion's length modifier; without one, that of an int
     bits = (
         64 if match["length"] in ("l", "ll", "L", "z", "j", "t") else {"h": 16, "hh": 8}.get(match["length"] or "", 32)
     )

@@ -42,7 +42,7 @@ The order is the reverse of perf's, so that formats with one event show "instruc
 _LETTERS = "bfmtaMi"  # those of all kinds
 _TOKEN = r"[bfmtaM]|i[0-9]{0,9}i?|l[0-9]{0,9}"  # i has a period, and optionally its unit; l has a number of branches
 _MAX_BRANCHES = 2  # a record knows no more: its own branch, and the target of the previous one
-# fields of made samples: those that packets have, and those that depend on how the trace was recorded
+# fields of the samples made here: those of all samples, and those that depend on how the trace was recorded
 _MADE = SampleType.IP | SampleType.TID | SampleType.ADDR | SampleType.PERIOD | SampleType.DATA_SRC | SampleType.WEIGHT
 _AS_RECORDED = SampleType.TIME | SampleType.CPU | SampleType.PHYS_ADDR
 
@@ -71,6 +71,7 @@ class SampleKinds(Frozen):
         return tuple(
             replace(
                 trace_event, index=index, name=name, ids=(),
+                # 1 is PERF_COUNT_HW_INSTRUCTIONS; perf leaves the config of the other kinds 0
                 type=EventType.HARDWARE, config=int(name == "instructions"),
                 sample_type=fields | (SampleType.BRANCH_STACK if name in with_branches else 0),
                 sample_period=self.period, read_format=0, flags=trace_event.flags - {"freq"}, group_leader=-1,
@@ -137,7 +138,7 @@ def make_samples(
     is_branch, is_instruction = (kind == [*kinds.names, name].index(name) for name in ("branch", "instructions"))
     has_target = is_branch | (is_instruction & records.is_class(OpClass.BRANCH)[row])
     ip = records.pc[row]
-    none = np.uint64(0)
+    zero = np.uint64(0)
     branches = _branches(records, row, is_branch, is_instruction, kinds.branches) if Want.BRANCHES in want else None
     return Samples(
         event=as_int32(kind + first_event),
@@ -152,16 +153,17 @@ def make_samples(
         chain=ListArray.of_empty_rows(len(row), np.uint64),
         addr=np.where(has_target, records.target[row], records.data_address[row]),
         weight=records.latency[row],
-        data_src=np.where(is_branch, none, facts.data_src[row]),
+        data_src=np.where(is_branch, zero, facts.data_src[row]),
         branches=branches,
-        extra={"phys_addr": np.where(is_branch, none, records.physical_address[row])},
+        extra={"phys_addr": np.where(is_branch, zero, records.physical_address[row])},
     )
 
 
 def _branches(records: TraceRecords, row: I64, is_branch: Bools, is_instruction: Bools, limit: int) -> Branches:
-    """Return the branch stacks of samples made from the records ``row`` (samples,), of at most ``limit`` branches each.
+    """Return the branch stacks of samples made from the records ``row`` (samples,).
 
-    The newest branch is the sampled operation itself, if it is one. Then comes the previous branch, of which only the
+    A stack has at most ``limit`` branches, but a sample of the kind "branch" has one even if that is 0. The newest
+    branch is the sampled operation itself, if that is a branch. Then comes the previous branch, of which only the
     target is known; its source is 0.
     """
     has_stack = is_branch | (is_instruction & (limit > 0))
@@ -193,7 +195,8 @@ def _branch_flags(records: TraceRecords) -> U64:
         return as_uint64(is_set) << np.uint64(number)
 
     mispredicted = records.has_event(SampledEvent.MISPREDICTED)
-    # perf counts an indirect branch that is not a call as a return
+    # in the payload byte, bit 0 is a conditional branch, bit 1 an indirect one, bits 3 and 4 are the form, 1 being a
+    # call; perf counts an indirect branch that is not a call as a return
     is_return = records.matches(0x02, 0x02) & ~records.matches(0x18, 0x08)
     form = np.where(is_return, np.uint64(2), records.operation >> np.uint64(3) & np.uint64(3))
     kind = _BRANCH_TYPES[as_int64(form), as_int64(records.operation & np.uint64(1))]

@@ -45,7 +45,7 @@ from perf2x.reader.spe.packets import find_packets
 from perf2x.reader.spe.records import TraceRecords, read_records
 
 SPAN = 1 << 17
-"""Bytes of trace from which on a chunk ends: few, so that what its decoding allocates stays in the CPU cache."""
+"""Bytes of trace after which a chunk ends: few, so that what its decoding allocates stays in the CPU cache."""
 
 
 class _TraceChunk(Frozen):
@@ -224,7 +224,7 @@ class SpeRecording:
         return hashlib.blake2b(content, digest_size=16).digest() if content else None
 
     def samples(self, want: Want, shard: Shard = ALL_BLOCKS) -> Iterator[Samples]:
-        """Yield the batches of a shard: recorded ones, then those of the trace, each in file order."""
+        """Yield the batches of a shard: recorded ones in file order, then those of the trace, buffer by buffer."""
         yield from self._recording.samples(want, shard)
         for number, chunk in enumerate(self._chunks):
             if shard.holds(number, len(self._chunks)):
@@ -259,7 +259,7 @@ class SpeRecording:
 
 
 def _every_nth(records: TraceRecords, chunk: _TraceChunk, kinds: SampleKinds) -> TraceRecords:
-    """Return those of a chunk's records from which samples are made: every Nth of its buffer, N being the period."""
+    """Return the records of a chunk from which samples are made: every Nth since the buffer's last gap (period N)."""
     if kinds.period == 1:
         return records
     return take_rows_of(records, slice(-(chunk.records_before + 1) % kinds.period, None, kinds.period))
@@ -268,7 +268,8 @@ def _every_nth(records: TraceRecords, chunk: _TraceChunk, kinds: SampleKinds) ->
 def _nanoseconds(ticks: U64, clock: Mapping[str, int]) -> U64:
     """Convert ``ticks`` (n,) to nanoseconds of the recording's clock (tsc_to_perf_time in tools/perf/util/tsc.c).
 
-    ``clock`` has the fields of TIME_CONV. A record without ticks (0) gets the time of the record before it.
+    ``clock`` has the fields of TIME_CONV. A record without ticks (0) gets the time of the last record before
+    it that has some, or else of the first one after it.
     """
     timed_rows = flatnonzero(ticks)
     if 0 < len(timed_rows) < len(ticks):

@@ -63,7 +63,7 @@ class JoinOutcome(IntEnum):
     MISSING = 4
     """No record has the cookie."""
     REFUSED = 5
-    """The only records with the cookie belong to another thread, or to an earlier round of the cookie counter."""
+    """The only records with the cookie belong to another thread, or to another round of the cookie counter."""
 
 
 class DeferredRecords:
@@ -90,7 +90,7 @@ class DeferredRecords:
 
     @property
     def duplicates(self) -> int:
-        """Number of records with the same cookie, thread and time as another."""
+        """Number of records with the same cookie, thread and time as the record before them."""
         columns = (self._records.cookie, self._records.tid, self._time_key)
         return sum_of(~begins_run(*columns))
 

@@ -1,9 +1,9 @@
 """Converts counts by address to counts by line of functions, as llvm-profgen does from branches.
 
 A branch record has a source, a target, and the source of the next branch. All code from the target to that next source
-ran each time, so the sums of such ranges are the execution counts of all instructions. Code is divided into *pieces*:
-the longest runs of bytes with the same line, discriminator and inlined functions. The count of a line is that of its
-busiest instruction; the total of a function is the sum of the counts of all its bytes. If any code of a
+ran each time, so the counts of such ranges add up to the execution counts of all instructions. Code is divided
+into *pieces*: the longest runs of bytes with the same line, discriminator and inlined functions. The count of a line is
+that of its busiest instruction; the total of a function is the sum of the counts of all its bytes. If any code of a
 function ran, the function is listed with all its lines, so that a compiler sees which lines did not run::
 
     branches      ──▶ ranges [target, next source]  ──▶ counts by address  ──▶ pieces  ──▶ lines
@@ -210,7 +210,7 @@ def _counts_of_pieces(pieces: U64, code: Ranges, begin: U64, end: U64, count: I6
     """
     highest, total = minus_ones(len(pieces)), zeros(len(pieces))
     code_end = as_uint64([end_of_range for _, end_of_range in code])
-    # between two neighbouring bounds, all bytes ran equally often: as often as ranges began minus ended before
+    # between two neighbouring bounds, all bytes ran equally often: counts of ranges that began, less those that ended
     bounds = unique(np.concatenate([pieces, code_end, begin, end]))
     change = zeros(len(bounds))
     np.add.at(change, searchsorted(bounds, begin), count)

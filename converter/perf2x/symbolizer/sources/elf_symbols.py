@@ -53,7 +53,7 @@ class _SymbolTables:
 
 
 class _FunctionStarts:
-    """Finds the function that starts exactly at an address, for PLT entries of ifuncs, which refer to it by address.
+    """Finds the function that starts exactly at an address, for PLT entries of ifuncs, which have only its address.
 
     Only symbol tables are searched, not the PLTs that are to be named.
     """

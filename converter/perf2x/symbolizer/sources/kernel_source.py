@@ -1,9 +1,9 @@
 """Kernel symbols from kallsyms: chooses the table of the recorded kernel, and corrects addresses for KASLR.
 
-Copies of /proc/kallsyms are tried in this order: the file that the user named, copies that were recorded or cached for
-the recorded kernel's build, the file of the running kernel. A copy from another boot has other addresses, because KASLR
-moves the kernel at each boot. perf records the address of one symbol, the relocation reference (usually ``_text``). Its
-address in the copy minus its recorded address is added to each address before it is looked up.
+If the user named a copy of /proc/kallsyms, only that is tried. Otherwise, copies that were recorded or cached for the
+recorded kernel's build are tried first, then the file of the running kernel. A copy from another boot has other
+addresses, because KASLR moves the kernel at each boot. perf records the address of one symbol, the relocation reference
+(usually ``_text``). Its address in the copy minus its recorded address is added to each address before it is looked up.
 
 Source of truth: tools/perf/util/symbol.c dso__load_kernel_sym, dso__find_kallsyms and kallsyms__delta.
 """
