@@ -6,7 +6,7 @@ reads only version 3, GCC 12 to 15 version 2. Little-endian words of 32 bits, co
     magic, version, 0
     summary (3):  sum, highest count, highest entry count, locations, functions; counts that make up 1 % … 99.9999 %
     names:        (3) files; functions, each (3) with the number of its file
-    functions:    entries, (3) time of the first, a body
+    functions:    how often it was entered, (3) time of the first entry, a body
     modules:      none
     working set:  counts that make up 1/129 … 128/129; GCC ignores it, create_gcov's tools do not
 
@@ -71,13 +71,15 @@ class Gcov(Autofdo):
         )
         total, names = sum(count * locations for count, locations in frequencies.items()), StringTableBuilder()
         is_version_3 = self.gcc == "16"
-        entry_format = "<QQ" if is_version_3 else "<Q"  # entries, and in version 3 the unknown time of the first: 0
+        # how often a function was entered, and in version 3 the time of the first entry, which is unknown: 0
+        entry_format = "<QQ" if is_version_3 else "<Q"
         bodies = b"".join(
             pack(entry_format, *(top.entered, 0)[: 1 + is_version_3]) + _body(top, names) for top in functions
         )
         out.write(pack("<III", _MAGIC, 3 if is_version_3 else 2, 0))
         if is_version_3:
             max_entered = max((top.entered for top in functions), default=0)
+            # 16: the number of ``_CUTOFFS``
             sums = total, max(frequencies, default=0), max_entered, frequencies.total(), len(functions), 16
             out.write(pack("<I6Q", _SUMMARY, *sums))
             thresholds = (total * cutoff // _MILLION for cutoff in _CUTOFFS)

@@ -1,7 +1,7 @@
 """Tables that all profiles of a file share: strings, attributes, stacks, locations, functions and mappings.
 
 Row 0 of each is empty, and means "not set". As the protocol requires, only rows that samples refer to are written, so
-that rows of a profile's tables get new numbers. Attributes are named values of samples, mappings, locations and
+rows of a profile's tables get new numbers. Attributes are named values of samples, mappings, locations and
 profiles; those of a resource are written with it.
 
 The type of a frame (``profile.frame.type`` in OpenTelemetry's semantic conventions) is "kernel", or the language of the
@@ -113,7 +113,7 @@ def _any_value(field: int, value: Value) -> bytes:
 
 
 def indices_of_rows(columns: Sequence[I64], count: int) -> ListArray:
-    """Return for each of ``count`` rows the list of its numbers in all columns, without zeros."""
+    """Return for each of ``count`` rows the list of its entries in all columns, without zeros."""
     if not columns:
         return ListArray.of_empty_rows(count, np.int64)
     lists = [ListArray(offsets_of(as_int64(column > 0)), column[column > 0]) for column in columns]
@@ -283,7 +283,7 @@ _RUST_NAME = re.compile(r"_R[A-Za-z]|_ZN.*17h[0-9a-f]{16}E")
 
 
 def _frame_types(profile: Profile) -> I64:
-    """Return (locations,) the number of each frame's type; synthetic frames have none.
+    """Return (locations,) the number of each frame's type; synthetic frames, and those of unknown mode, have none.
 
     The outermost function of a location decides, because the others were inlined into it.
     """

@@ -25,7 +25,7 @@ class ValueKind(Frozen):
     event: int
     """Row of Profile.events; −1: all events."""
     is_count: bool
-    """Its values are numbers of samples; otherwise sums of periods."""
+    """Its values are numbers of samples; otherwise sums of the samples' values (periods, as a rule)."""
 
 
 def value_kinds(profile: Profile, style: str) -> list[ValueKind]:
@@ -64,7 +64,7 @@ def names_in_style(profile: Profile, rows: Iterable[int], style: str) -> dict[in
 
 
 def in_style(name: str, style: str) -> str:
-    """Return the name or unit of an event; if the style is "identifiers", other characters become ``_``."""
+    """Return the name or unit of an event; for the style "identifiers", all but letters, digits and _ become _."""
     return re.sub(r"\W", "_", name, flags=re.ASCII) if style == "identifiers" else name
 
 

@@ -39,7 +39,7 @@ from perf2x.base.columnar import (
 _MAX_PUSH = 4
 """A box may be pushed back by at most this many times its length."""
 _ROUNDS = 16
-"""How often each chain is laid out, at most."""
+"""How often each division into chains is laid out, at most."""
 _CLOSED_SHARE = 200
 """Gaps of a track are closed, shortest first, until they add up to a 200th of the total length of its boxes."""
 _LIMIT = 1 << 62
@@ -71,7 +71,7 @@ class BoxChains(Frozen):
         return values.copy() if self.order is None else values[self.order]
 
     def by_box(self, values: AnyArray) -> AnyArray:
-        """Return (boxes,) values that are ordered chain by chain in the order of the boxes."""
+        """Return values that were ordered chain by chain, reordered as the boxes are: the inverse of ``by_chain``."""
         if self.order is None:
             return values
         result = np.empty_like(values)
@@ -109,9 +109,9 @@ def order_unless_sorted(track: AnyArray, time: I64) -> I64 | None:
 
 def _latest_ends(time: I64, length: I64, chains: list[BoxChains]) -> I64:
     """Return (boxes,) the latest ends, not after ``time``, without overlaps; some stay if `_ROUNDS` do not suffice."""
-    end, unchanged = time, 0  # unchanged: number of chains in which these ends are known not to overlap
-    for chain in islice(cycle(chains), _ROUNDS * len(chains)):
-        new_end = _pushed_back(end, length, chain)
+    end, unchanged = time, 0  # unchanged: number of divisions in which these ends are known not to overlap
+    for division in islice(cycle(chains), _ROUNDS * len(chains)):
+        new_end = _pushed_back(end, length, division)
         unchanged = unchanged + 1 if new_end is end else 1
         end = new_end
         if unchanged == len(chains):
@@ -122,8 +122,8 @@ def _latest_ends(time: I64, length: I64, chains: list[BoxChains]) -> I64:
 def _ends_before(end: I64, chains: list[BoxChains]) -> tuple[I64, Bools]:
     """Return (boxes,) the latest end of all earlier boxes in any chain, and whether that box is on the same track."""
     latest, is_same_track = earlier_ends(end, chains[0]), trues(len(end))
-    for chain in chains[1:]:
-        other = earlier_ends(end, chain)
+    for division in chains[1:]:
+        other = earlier_ends(end, division)
         is_same_track &= latest >= other
         np.maximum(latest, other, out=latest)
     return latest, is_same_track

@@ -11,7 +11,8 @@ A slice covers some neighbouring samples, so two slices of a track are nested or
 together, as the last two above, are one row of a table: a *pile*.
 
 Where some slices end and others begin at the same time, Speedscope opens the first new slice before it closes the old
-ones if an old slice has the same name, and then misplaces slices. Only in this case the old slices end a tick earlier.
+ones if an old slice has the same name, and then misplaces slices. Only in this case do the old slices end a tick
+earlier.
 """
 
 import numpy as np
@@ -79,11 +80,12 @@ def _long_piles(node: AnyArray, tree: FrameTree, depth: I64, shared: I64) -> Pil
 
     ``depth`` and ``shared`` are those of ``piles_of``. Where ``shared`` rises from one row to the next, slices that
     cover both begin; where it falls, they end. Slices of one depth do not overlap, so that the first to begin is the
-    first to end: beginnings and ends, both sorted by depth, are in the same order. In this example, ``1:2`` is depth 2
-    at row 1, and two slices, of depths 1 and 2, begin at row 0 and end at rows 2 and 1::
+    first to end: beginnings and ends, both sorted by depth, are in the same order. In this example, a slice of depth 1
+    covers rows 0 to 2, and one of depth 2 rows 0 and 1::
 
-        depth     2 3 1        begin  0:1 0:2        by depth  1: 0  2: 0
-        shared   0 2 1 0       end    1:2 2:1                  1: 2  2: 1
+        row       0 1 2
+        depth     2 3 1        begin    depth 1 at row 0, depth 2 at row 0        by depth: rows 0 and 0
+        shared   0 2 1 0       end      depth 2 at row 1, depth 1 at row 2        by depth: rows 2 and 1
     """
     begun, ended = np.maximum(np.diff(shared), 0), np.maximum(-np.diff(shared), 0)
     slice_depth, first = ranges(shared[:-1] + 1, begun), row_numbers(begun)
@@ -102,8 +104,8 @@ def _shared_depths(
     """Return how much of its stack each row shares with the row before, and whether slices must end a tick early.
 
     The first is (rows + 1,) the depth to which the row continues the slices of the row before; ``min_depth`` − 1 if it
-    continues none, as the first row and the end. The second is (rows,) whether a slice that ends with the row has the
-    same name as the outermost slice that begins with the next one.
+    continues none, as for the first row and for the entry after the last one. The second is (rows,) whether a slice
+    that ends with the row has the same name as the outermost slice that begins with the next one.
     """
     rows = flatnonzero(shown.meets_next[:-1])
     # equal pairs of neighbours are compared once
@@ -137,6 +139,6 @@ def _common_depth(tree: FrameTree, one: I64, other: I64, min_depth: int) -> I64:
     depth = np.append(tree.depth, -1)  # the last entry is for the parent of roots
     while len(rows):
         is_equal = one == other
-        common[rows[is_equal]] = np.maximum(depth[one[is_equal]], min_depth - 1)  # groups not drawn do not count
+        common[rows[is_equal]] = np.maximum(depth[one[is_equal]], min_depth - 1)  # rows above min_depth do not count
         rows, one, other = rows[~is_equal], tree.parent[one[~is_equal]], tree.parent[other[~is_equal]]
     return common

@@ -1,8 +1,8 @@
 """Computes when threads ran, from context switches and, without them, from samples.
 
 A *run* is the time from a thread's switch in to its next switch out. One of these may be missing, because a recording
-starts and ends while threads run, and because records are lost. A run without a switch in begins a period before the
-thread's first sample in it; a run without a switch out ends at the thread's last sample in it.
+starts and ends while threads run, and because records are lost. A run without a switch in begins where the
+box of the thread's first sample in it begins; a run without a switch out ends at the thread's last sample in it.
 
 For threads without recorded switches, the box of each sample (box_layout.py) is placed before the sample, around waits
 and other threads' runs. Two such boxes on one CPU never overlap, nor does a box overlap another thread's recorded run
@@ -108,7 +108,7 @@ def _cut_guesses(runs: RunningSpans, is_guess: Bools, is_out: Bools) -> RunningS
     cut_start, cut_end = is_guess & is_out & (runs.cpu >= 0), is_guess & ~is_out & (runs.cpu >= 0)
     start = np.where(cut_start, np.minimum(np.maximum(runs.start, end_before), runs.end), runs.start)
     order = argsort_rows([runs.cpu, start])
-    next_start = np.full(len(order), FAR, np.int64)  # of the CPU
+    next_start = np.full(len(order), FAR, np.int64)  # start of the next run on the CPU
     next_start[order] = np.where(ends_run(runs.cpu[order]), FAR, of_next(start[order], FAR))
     return replace(runs, start=start, end=np.where(cut_end, np.minimum(runs.end, next_start), runs.end))
 
@@ -165,7 +165,7 @@ _MAX_LENGTH_RATIO = 1.05
 def pieces_without_switches(
     profile: Profile, boxes: Boxes, waiting: Spans, runs: RunningSpans
 ) -> tuple[AnyArray, Spans]:
-    """Place the boxes of threads without recorded switches around their waits and other threads' runs.
+    """Place the boxes of threads without recorded switches around their waits (``waiting``) and other threads' runs.
 
     Returns the sample of each piece of a box, and the pieces.
 
@@ -229,7 +229,7 @@ def most_at_once(spans: Spans) -> int:
 
 
 def _outside_runs(cpu: AnyArray, pieces: Spans, runs: RunningSpans) -> Spans:
-    """Cut pieces of boxes so that no recorded run on their CPU overlaps them; ``cpu`` (pieces,) is each one's.
+    """Cut pieces of boxes so that no recorded run on their CPU overlaps them; ``cpu`` (pieces,) is the CPU of each.
 
     They may overlap even if all threads' switches are recorded: an exiting thread has no tid any more, but is still
     sampled in its last run.

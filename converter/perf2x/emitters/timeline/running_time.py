@@ -142,7 +142,7 @@ class RunningTime(Frozen):
         return self.hole_time[searchsorted(self.holes.track, track, "right") - 1]
 
     def to_wall(self, track: AnyArray, start: I64, end: I64) -> tuple[I64 | slice, Spans]:
-        """Return the pieces of wall-clock time of which boxes in running time consist, and each piece's box.
+        """Return the box of each piece, and the pieces: the wall-clock time of which boxes in running time consist.
 
         ``track``, ``start`` and ``end`` (boxes,) are the boxes; empty ones have no piece. The pieces of a box lie
         between the holes that it crosses::
@@ -164,8 +164,8 @@ class RunningTime(Frozen):
         hole_before = last_until(hole_times, (track, start))  # the last hole before the box, −1: none
         last_hole = last_until(hole_times, (track, end - 1))  # the last hole before the end of the box
         # number of holes within each box, and the first of them
-        new_holes = np.where(hole_before < 0, last_hole - self._first_hole(last_hole), last_hole - hole_before - 1) + 1
-        count = np.where(last_hole < 0, 0, new_holes)
+        hole_count = np.where(hole_before < 0, last_hole - self._first_hole(last_hole), last_hole - hole_before - 1) + 1
+        count = np.where(last_hole < 0, 0, hole_count)
         first_hole = np.where(hole_before < 0, self._first_hole(last_hole), hole_before + 1)
         # pieces of box i are the rows from offsets[i] on; one more than there are holes in it
         offsets = offsets_of(count + 1)
@@ -224,7 +224,7 @@ def rows_until(rows: tuple[AnyArray, I64], targets: tuple[AnyArray, I64]) -> I64
 def since(time: U64, origin: int) -> I64:
     """Return nanoseconds since ``origin``, which may be negative; 0 for earlier times.
 
-    Times of hostile files are limited to FAR after the origin.
+    Times of hostile files are limited to FAR after the origin, or after 0 if the origin is negative.
     """
     later = time - np.minimum(np.uint64(max(origin, 0)), time)
     nanoseconds = np.minimum(later, np.uint64(FAR), out=later).view(np.int64)
