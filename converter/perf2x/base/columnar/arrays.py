@@ -160,17 +160,17 @@ def trues(shape: int | tuple[int, ...]) -> Bools:
 
 
 def as_int64(values: npt.ArrayLike) -> I64:
-    """Return a copy of numbers as int64; numbers out of range wrap around."""
+    """Return a copy of numbers as int64; numbers of an array that are out of range wrap around."""
     return np.array(values, np.int64)
 
 
 def as_int32(values: npt.ArrayLike) -> I32:
-    """Return a copy of numbers as int32; numbers out of range wrap around."""
+    """Return a copy of numbers as int32; numbers of an array that are out of range wrap around."""
     return np.array(values, np.int32)
 
 
 def as_uint64(values: npt.ArrayLike) -> U64:
-    """Return a copy of numbers as uint64; negative numbers wrap around."""
+    """Return a copy of numbers as uint64; negative numbers of an array wrap around."""
     return np.array(values, np.uint64)
 
 

@@ -1,7 +1,8 @@
 """The listings of ``perf2x annotate``, as text and as JSON.
 
 A listing has costs of several measures: each ``Costs`` is a tuple with a number for each of ``Listings.measures``. The
-first one is the value of the event that is shown; ``LineColumns`` makes columns of other events from the others.
+first number is the value of the event that is shown. From the remaining ones, ``LineColumns`` makes the columns of
+other events.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -63,7 +64,7 @@ def listing_report(profile: View, columns: Sequence[str] = ()) -> Report:
         profile.events[measure.event].name,
         measure.unit,
         sum_of(weights(profile, measure.value)[profile.samples.event == measure.event]),
-        # of these columns, only totals are used, and tables of threads are made fastest
+        # only the overall totals of these columns are used, not their rows; rows for threads take the least time
         LineColumns(event_columns(profile, "thread", "period", columns), listings.measures),
     )
 
@@ -201,6 +202,7 @@ def _table(
     """
 
     def amounts(costs: Iterable[Costs]) -> list[str]:
+        # "" for a line without costs, "." for one whose first cost is 0
         return [
             "" if not cost else format_amount(cost[0], shown_event.unit, largest) if cost[0] else "." for cost in costs
         ]

@@ -41,8 +41,9 @@ def shorten(text: str, room: int, *, at_end: bool = False) -> str:
 def divide_width(widths: Sequence[int], room: int) -> list[int]:
     """Divide ``room`` cells among columns; return the width of each, at most its entry in ``widths``.
 
-    Columns that need less than an equal share get what they need. The others share the rest equally, and get at least 8
-    cells, even if there is not enough room: [3, 40, 30] in 43 cells → [3, 20, 20].
+    Columns that need less than an equal share get what they need. The others share the rest equally, but if that is
+    less than 8 cells, each gets 8 (or all that it needs), even if there is not enough room: [3, 40, 30] in 43 cells →
+    [3, 20, 20].
     """
     shares = [0] * len(widths)
     # narrowest first, so that what a narrow column does not need is left for the wider ones

@@ -143,8 +143,8 @@ def _texts_of_records(
 ) -> dict[int, _RecordText]:
     """Return the text of each selected record, by its row in the block; damaged records are left out.
 
-    Before that, the session learns of all records of the block that describe it, such as events and features, whether
-    they are selected or not.
+    Before that, all records of the block that describe the session, such as events and features, are added to
+    ``session``, whether they are selected or not.
     """
     texts: dict[int, _RecordText] = {}
     types = block.types
@@ -155,6 +155,7 @@ def _texts_of_records(
             texts |= _texts_of_samples(block, session, rows, branch_filter)
         else:
             for event_row, of_event in rows_by(session.events.owners_of_others(block.only(rows))):
+                # records that perf itself writes (from HEADER_ATTR on) have no trailer
                 event = session.events.event(event_row) if kind < UserRecordType.HEADER_ATTR else None
                 texts |= _texts_of_other_records(block, session, rows[of_event], kind, event)
     return texts

@@ -27,10 +27,14 @@ Line = tuple[str, str, int]
 
 
 class ProfileBuilder:
-    """Builds a Profile row by row. Methods return the row that they added; equal rows are added only once."""
+    """Builds a Profile row by row.
+
+    Methods return the number of the row that they added, apart from ``sample`` and ``switch``. Rows that are equal are
+    added only once, except events, samples and switches.
+    """
 
     def __init__(self) -> None:
-        # In all dictionaries, the keys are the rows of a table, and the values their numbers.
+        # In these dictionaries, keys are strings or the rows of a table, and values are their numbers.
         self._strings: dict[str, int] = {"": 0}
         self._tables: dict[str, dict[Any, int]] = {
             name: {} for name in ("threads", "mappings", "functions", "locations", "stacks")
@@ -130,8 +134,8 @@ class ProfileBuilder:
     def build(self, timeline: bool = False, meta: Meta | None = None) -> View:
         """Return the profile, after checking its tables.
 
-        ``timeline``: keep every sample, sorted by time. Otherwise samples lose their times, and those with equal event,
-        thread and stack are summed.
+        ``timeline``: keep every sample, sorted by time. Otherwise samples lose their times, CPUs and waits, and those
+        with equal event, thread and stack are summed.
         """
         rows = sorted(self._samples, key=lambda row: row[5]) if timeline else _summed(self._samples)  # 5: time
         # locations are (address, lookup, mapping, mode, synthetic, lines)
@@ -168,8 +172,8 @@ class ProfileBuilder:
         """Return the table; the mappings ``with_names`` are marked as having functions."""
         rows = self._tables["mappings"]
         columns = _columns(rows, *[np.uint64] * 3, *[np.int32] * 3, np.bool_)
-        has_functions, none = np.array([row in with_names for row in range(len(rows))], np.bool_), falses(len(rows))
-        return Mappings(*[*columns, has_functions, none, none, none])
+        has_functions, unset = np.array([row in with_names for row in range(len(rows))], np.bool_), falses(len(rows))
+        return Mappings(*[*columns, has_functions, unset, unset, unset])
 
     def _locations(self) -> Locations:
         rows = self._tables["locations"]

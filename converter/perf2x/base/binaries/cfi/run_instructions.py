@@ -98,7 +98,8 @@ class CfiPrograms:
         self._states: dict[object, _State] = {}
         # rules after the CIE's instructions, which DW_CFA_restore restores
         self._initial: dict[int, RegisterRule] = {}
-        # the state in which a program begins: for the CIE's it has no rules, for those of FDEs what the CIE's leads to
+        # the state in which a program begins: it has no rules for the program of the CIE; those of FDEs begin in the
+        # state in which the CIE's ends
         self._start = self._state(None, {})
         self._start = self._run(cie.instructions, 0, FunctionRows(0, array("Q"), array("i")))
         self._initial = dict(self._start.registers)

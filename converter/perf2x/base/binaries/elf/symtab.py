@@ -96,7 +96,7 @@ def relocations(elf: ElfObject, section: ElfSection) -> Relocations:
 def function_symbols(
     elf: ElfObject, table: str, section_addresses: Mapping[int, int] | None = None
 ) -> SymbolRows | None:
-    """Return the symbols of ``table`` (``.symtab`` or ``.dynsym``) that perf uses as names; None without the table.
+    """Return the symbols of ``table`` (``.symtab`` or ``.dynsym``) that perf uses as names; None if it is missing.
 
     ``section_addresses`` is needed for relocatable files: it maps section numbers to addresses, and symbols of other
     sections are left out.
@@ -129,8 +129,8 @@ _CODE_OR_DATA, _LABEL, _FUNCTION = 1, 2, 4
 def _is_nameable(elf: ElfObject, rows: AnyArray) -> Bools:
     """Return which symbols perf uses as names (elf_sym__filter, elf_sym__is_label), shape (n,).
 
-    These are functions and data in loaded sections; labels (STT_NOTYPE), which assembly has, only in sections with
-    "text" or "data" in their name, and unless they are hidden.
+    These are functions and data in loaded sections. Labels (STT_NOTYPE), which assembly code has, are used only if they
+    are not hidden, and their section has "text" or "data" in its name.
     """
     by_section = np.zeros(1 << 16, np.uint8)
     for number, section in enumerate(elf.sections[1:SHN_LORESERVE], 1):
@@ -170,8 +170,8 @@ def _is_mapping_symbol(elf: ElfObject, name_offset: AnyArray, strings: bytes) ->
     if not len(name_offset):
         return falses(0)
     characters = np.frombuffer(strings + b"\0\0\0", np.uint8)  # names may lie at the end of the table, or beyond it
-    first: I64 = np.minimum(as_int64(name_offset), len(strings))
-    has_letter = np.isin(characters[first + 1], np.frombuffer(_MAPPING_LETTERS[elf.machine], np.uint8))
-    has_end = np.isin(characters[first + 2], (0, ord("."))) | (elf.machine == "EM_RISCV")
-    is_mapping: Bools = (characters[first] == ord("$")) & has_letter & has_end
+    dollar: I64 = np.minimum(as_int64(name_offset), len(strings))
+    has_letter = np.isin(characters[dollar + 1], np.frombuffer(_MAPPING_LETTERS[elf.machine], np.uint8))
+    has_end = np.isin(characters[dollar + 2], (0, ord("."))) | (elf.machine == "EM_RISCV")
+    is_mapping: Bools = (characters[dollar] == ord("$")) & has_letter & has_end
     return is_mapping

@@ -1,7 +1,7 @@
 """Looks up the names that a dataset stores for the places of a profile.
 
-Names are stored in two tables: in that of places with a recording, and in that of symbols with an object, for all
-recordings. A place is found in either by a hash of its key columns.
+Names are stored in two tables. Those in the table of places belong to one recording; those in the table of symbols
+belong to an object, and are valid for all recordings. A place is found in either table by a hash of its key columns.
 """
 
 from typing import TYPE_CHECKING
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class PlaceIndex:
-    """Finds the rows of places in a table that has the columns of ``KEY``, by a hash of these columns."""
+    """Finds the rows of places in a table by a hash of its key columns (``KEY`` in dataset_schema.py)."""
 
     def __init__(self, rows: "pyarrow.Table", rank: AnyArray) -> None:
         """Index the rows; of several rows for the same place, the one with the lowest ``rank`` (n,) counts."""
@@ -53,6 +53,7 @@ class PlaceIndex:
 
     def rows_of(self, places: ProfilePlaces) -> I64:
         """Return (places,) the row of each place; −1 for a place without a row."""
+        # the last code is for places without an object (−1)
         codes = as_int64([*(self._code_of_object.get(ident, -1) for ident in places.object_ids), -1])
         columns = _key_columns(codes[places.object], places.keys)
         if not len(self._hashes):
@@ -105,7 +106,7 @@ class PlaceLines(PlaceIndex):
         place = flatnonzero(row_of_place >= 0)
         row = row_of_place[place]
         first, count = self._offsets[row], np.diff(self._offsets)[row]
-        if not inline:
+        if not inline:  # only the last line of each place, that of the outermost function
             first, count = first + np.maximum(count - 1, 0), np.minimum(count, 1)
         functions, function, line = self._functions(ranges(first, count), style)
         is_exact, has_inlines = (flags[row] for flags in self._flags)
