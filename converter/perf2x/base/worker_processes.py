@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from multiprocessing.context import ForkContext, ForkProcess
 
 Result = TypeVar("Result")
-_ALIGNED = 16
+_ALIGNMENT = 16
 """Bytes; each array in a result begins at a multiple of this."""
 
 
@@ -50,7 +50,7 @@ def run_in_processes(
     with _forked(count, lambda number, _: in_worker(number)) as connections:
         in_this_process(0)
         for number in range(1, count):
-            result = _received(connections, number)
+            result = _result_from(connections, number)
             if result is None:
                 in_this_process(number)
             else:
@@ -79,7 +79,7 @@ def join_from_processes(
     def join(number: int, connections: Sequence[Connection]) -> None:
         work(number)
         for other in _senders_to(number, count):
-            received = _received(connections, other)
+            received = _result_from(connections, other)
             if received is None:
                 # the sender's own share and those that it was to absorb: ``other - number`` in all, or up to the last
                 replace(range(other, min(2 * other - number, count)))
@@ -172,7 +172,7 @@ def _run_worker(
 
 
 def _send(connection: Connection, result: Any) -> None:
-    """Send a result: first its pickle without arrays, then the bytes of each array, padded to a multiple of _ALIGNED.
+    """Send a result: first its pickle without arrays, then the bytes of each array, padded to a multiple of _ALIGNMENT.
 
     The bytes of arrays are not copied. Their lengths, in bytes, are sent together with the pickle.
     """
@@ -181,12 +181,12 @@ def _send(connection: Connection, result: Any) -> None:
     arrays = [buffer.raw() for buffer in buffers]
     connection.send(([len(array) for array in arrays], pickled))
     for array in arrays:
-        for unsent in (array, memoryview(bytes(-len(array) % _ALIGNED))):
+        for unsent in (array, memoryview(bytes(-len(array) % _ALIGNMENT))):
             while unsent:
                 unsent = unsent[os.write(connection.fileno(), unsent) :]
 
 
-def _received(connections: Sequence[Connection], number: int) -> Any:
+def _result_from(connections: Sequence[Connection], number: int) -> Any:
     """Receive a worker's result, or raise its Perf2xError; None if the worker was never started or died."""
     try:
         result = _receive(connections[number - 1]) if number <= len(connections) else None
@@ -200,7 +200,7 @@ def _received(connections: Sequence[Connection], number: int) -> Any:
 def _receive(connection: Connection) -> Any:
     """Receive what ``_send`` sent. Raises EOFError if the worker ended before it sent everything."""
     lengths, pickled = connection.recv()
-    begins = list(accumulate((-(-length // _ALIGNED) * _ALIGNED for length in lengths), initial=0))
+    begins = list(accumulate((-(-length // _ALIGNMENT) * _ALIGNMENT for length in lengths), initial=0))
     unfilled = data = np.empty(begins[-1], np.uint8).data
     while unfilled:
         count = os.readv(connection.fileno(), [unfilled])

@@ -46,6 +46,7 @@ def _expand(name: str) -> Iterable[str]:
         name = unquote(urlsplit(name).path)
     has_pattern = not _WILDCARDS.isdisjoint(name)
     if is_address(name):
+        # not in http URLs: ? begins the query, and web servers do not list files
         return _matching_addresses(name) if has_pattern and not name.startswith("http") else [name]
     if has_pattern and not Path(name).exists():
         pattern = Path(name).absolute()

@@ -176,7 +176,7 @@ def _tags_in_csv(name: str) -> Mapping[str, Tags]:
 
 
 def _tags_in_json(name: str) -> Tags:
-    """Return the tags in the JSON file ``name``, which is next to a recording; none if it does not exist."""
+    """Return the tags in the JSON file ``name``, which is next to a recording; none if a local one does not exist."""
     try:
         with local_copy(name) as path:
             values = json.decode(read_file(path, _MAX_FILE_SIZE), type=dict[str, str | int | float | bool | None])

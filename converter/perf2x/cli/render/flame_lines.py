@@ -20,7 +20,7 @@ from perf2x.tools.tables.top_rows import TopTable
 _MAX_BOXES = 100_000
 # Colours of user code, kernel code and code without a name: two shades each, which alternate so that neighbouring boxes
 # differ. The first of each pair is also a colour of the SVG.
-_USER, _KERNEL, _NAMELESS = ("#efb887", "#f3c79c"), ("#9bbdec", "#aecbf1"), ("#cfcac2", "#dbd7d0")
+_USER_SHADES, _KERNEL_SHADES, _NAMELESS_SHADES = ("#efb887", "#f3c79c"), ("#9bbdec", "#aecbf1"), ("#cfcac2", "#dbd7d0")
 
 
 def graph_lines(profile: Profile, table: TopTable, value: str, limit: int, screen: Screen) -> Iterator[str]:
@@ -31,11 +31,13 @@ def graph_lines(profile: Profile, table: TopTable, value: str, limit: int, scree
     """
     yield from screen.sentence(f"{short(table.whole.event)}: {table.summary}", "bold")
     weighed = replace(profile, samples=replace(profile.samples, value=weights(profile, value)))
-    frames, cells = location_frames(weighed), screen.room or WITHOUT_TERMINAL
+    frames, screen_width = location_frames(weighed), screen.room or WITHOUT_TERMINAL
     # boxes of at least half a cell
-    boxes = boxes_of(weighed, frames, profile.default_event, 0.5 / cells, _MAX_BOXES)
+    boxes = boxes_of(weighed, frames, profile.default_event, 0.5 / screen_width, _MAX_BOXES)
     # (2, boxes): first cell of each box, and the cell after its last; box 0 is the root, whose total is the event's
-    ends = np.rint(np.stack([boxes.start, boxes.start + boxes.total]) * (cells / max(sum_of(boxes.total[:1]), 1)))
+    ends = np.rint(
+        np.stack([boxes.start, boxes.start + boxes.total]) * (screen_width / max(sum_of(boxes.total[:1]), 1))
+    )
     is_visible = ends[0] < ends[1]
     deepest = int(boxes.depth[is_visible].max(initial=0))
     # a line for each depth below the root
@@ -67,5 +69,5 @@ def _label(name: str, share: str, room: int) -> str:
 def _shades(frames: LocationFrames, frame: int) -> tuple[str, str]:
     """Return the two colours for boxes of the kind of a frame, which is a row of ``frames``."""
     if frames.function[frame] < 0:
-        return _NAMELESS
-    return _KERNEL if frames.mode[frame] == int(CpuMode.KERNEL) else _USER
+        return _NAMELESS_SHADES
+    return _KERNEL_SHADES if frames.mode[frame] == int(CpuMode.KERNEL) else _USER_SHADES

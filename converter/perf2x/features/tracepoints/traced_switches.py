@@ -61,14 +61,14 @@ def traced_switches(samples: SwitchSamples, threads: Threads) -> ThreadSwitches 
     arriving = np.where(
         leaves_next, np.append(departing[1:], -1), _thread_rows(threads, minus_ones(len(tid)), samples.next_tid)
     )
-    no_thread = minus_ones(len(tid))
+    unknown = minus_ones(len(tid))  # a switch in has no state
     switches = ThreadSwitches(
         time=np.tile(samples.time, 2),
         thread=as_int32(np.append(departing, arriving)),
         is_out=repeat([True, False], len(tid)),
         cpu=np.tile(samples.cpu, 2),
-        is_preempted=np.append(waits_of_states(samples.state) == Wait.PREEMPTED, no_thread > 0),
-        state=np.append(samples.state, no_thread),
+        is_preempted=np.append(waits_of_states(samples.state) == Wait.PREEMPTED, unknown > 0),
+        state=np.append(samples.state, unknown),
     )
     kept = flatnonzero(switches.thread >= 0)
     return take_rows_of(

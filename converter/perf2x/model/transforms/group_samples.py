@@ -102,7 +102,7 @@ def _with_roots(profile: Profile, root: str) -> Profile:
 
 def _name_by_cgroup(part: str) -> Callable[[Profile, int], str]:
     """Return a function that names the frame for the string index of a cgroup's path."""
-    return lambda profile, row: cgroup_part(part, profile.strings[row]) or "?"
+    return lambda profile, path: cgroup_part(part, profile.strings[path]) or "?"
 
 
 # By kind of root: a function that returns the name of the frame for a value of the kind's column, which is a row of
@@ -115,7 +115,7 @@ _ROOT_NAMES: dict[str, Callable[[Profile, int], str]] = {
     "thread": lambda profile, row: (
         f"{profile.strings[profile.threads.comm[row]] or '?'}-{profile.threads.pid[row]}/{profile.threads.tid[row]}"
     ),
-    "cpu": lambda profile, row: f"cpu {row}" if row >= 0 else "cpu ?",
+    "cpu": lambda profile, cpu: f"cpu {cpu}" if cpu >= 0 else "cpu ?",
     **{part: _name_by_cgroup(part) for part in CGROUP_PARTS},
 }
 

@@ -158,21 +158,21 @@ def _mappings(
     table = rows.table
     text_columns = {name: texts(table, name) for name in ("object_id", *MAPPING_TEXTS)}
     check_build_ids(text_columns["build_id"][1], source)
-    value = {name: as_int64(numbers(table, name)) for name in ("base", "variant", "is_local", *MAPPING_NUMBERS)}
+    column = {name: as_int64(numbers(table, name)) for name in ("base", "variant", "is_local", *MAPPING_NUMBERS)}
     # the recording where mappings must not be merged with those of other recordings, otherwise −1
-    separate = np.where((value["is_local"] > 0) | (rows.count == 1), rows.recording, -1)
+    separate = np.where((column["is_local"] > 0) | (rows.count == 1), rows.recording, -1)
     keys = [
-        *(codes for codes, _ in text_columns.values()), value["variant"], value["is_kernel"],
-        value["limit"] - value["start"], value["file_offset"], value["start"] - value["base"], separate,
-        *(np.where(separate >= 0, value[name], 0) for name in ("start", "pid")),
+        *(codes for codes, _ in text_columns.values()), column["variant"], column["is_kernel"],
+        column["limit"] - column["start"], column["file_offset"], column["start"] - column["base"], separate,
+        *(np.where(separate >= 0, column[name], 0) for name in ("start", "pid")),
     ]  # fmt: skip
     first, group = group_rows(keys)
     looked_up = falses(len(first))
     looked_up[group[numbers(table, "looked_up").astype(np.bool_)]] = True
     codes, object_ids = text_columns["object_id"]
     objects = CodeObjects(
-        [object_ids[code] for code in codes[first].tolist()], value["base"][first].view(np.uint64),
-        value["is_local"][first].astype(np.bool_), value["variant"][first],
+        [object_ids[code] for code in codes[first].tolist()], column["base"][first].view(np.uint64),
+        column["is_local"][first].astype(np.bool_), column["variant"][first],
     )  # fmt: skip
     return (
         restore_mappings(rows_of_table(table, first), strings),
