@@ -17,7 +17,10 @@ _RESERVED_BYTES = 200
 
 
 def cell_width(text: str) -> int:
-    """Return the number of cells that a text without control characters occupies."""
+    """Return the number of cells that a text without control characters occupies.
+
+    The characters … and – take one cell each, like those of ASCII, and are frequent: they do not need rich either.
+    """
     if text.replace(_ELLIPSIS, "").replace("–", "").isascii():
         return len(text)
     from rich.cells import cell_len

@@ -58,7 +58,7 @@ class BoxChains(Frozen):
 
     @staticmethod
     def of(chain: AnyArray, time: I64) -> "BoxChains":
-        """Return the chains of boxes; ``chain`` and ``time`` (boxes,) are each box's track or CPU, and time."""
+        """Divide boxes into chains: ``chain`` (boxes,) is the track or CPU of each box, ``time`` (boxes,) its time."""
         return BoxChains.in_order(order_unless_sorted(chain, time), chain)
 
     @staticmethod

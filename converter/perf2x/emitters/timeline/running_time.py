@@ -163,7 +163,7 @@ class RunningTime(Frozen):
         hole_times = (self.holes.track, self.hole_time)
         hole_before = last_until(hole_times, (track, start))  # the last hole before the box, −1: none
         last_hole = last_until(hole_times, (track, end - 1))  # the last hole before the end of the box
-        # number of holes within each box, and the first of them
+        # number of holes within each box (hole_count: where any hole precedes its end), and the first of them
         hole_count = np.where(hole_before < 0, last_hole - self._first_hole(last_hole), last_hole - hole_before - 1) + 1
         count = np.where(last_hole < 0, 0, hole_count)
         first_hole = np.where(hole_before < 0, self._first_hole(last_hole), hole_before + 1)

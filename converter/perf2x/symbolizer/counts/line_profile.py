@@ -185,6 +185,7 @@ def _code_that_ran(functions: list[Subprogram], begin: U64) -> Ranges:
     ``begin`` (n,): addresses at which code began to run. Functions that the linker folded into one share their ranges,
     which are returned once.
     """
+    # rows are (start, end, index of the function)
     rows = sorted((low, high, number) for number, each in enumerate(functions) for low, high in each.ranges)
     low, high = (as_uint64([row[side] for row in rows]) for side in (0, 1))
     # code ran in the last range that starts at or before an address in ``begin``, if the range contains that address

@@ -24,7 +24,8 @@ from perf2x.symbolizer.symbols_by_address import SymbolColumns, SymbolIndex
 class _SymbolTables:
     """Several symbol tables and the entries of PLTs, one after the other as one table, in perf's order of insertion.
 
-    It does not keep its index, which refers to these names: a reference cycle would not be freed with the object.
+    The index is not kept here, because it refers to ``name``: the two would be a reference cycle, which is not freed as
+    soon as the object is.
     """
 
     def __init__(self, tables: list[SymbolRows], plt: LinkageTable | None = None) -> None:
@@ -42,6 +43,7 @@ class _SymbolTables:
         return self.plt.name(row - self.first_plt_row)
 
     def index(self) -> SymbolIndex:
+        """Return an index that finds the row of the symbol at an address."""
         empty = np.zeros(0, np.uint64)
         plt_start, plt_size = (empty, empty) if self.plt is None else (self.plt.start, self.plt.size)
         start = np.concatenate([*(table.start for table in self.tables), plt_start])

@@ -15,8 +15,8 @@ from perf2x.tools.diff.moved_code import CallersOf, CostColumn
 # Functions of the language's library that are compiled into the program, such as instances of templates.
 _LIBRARY = re.compile(r"<?([^:]* as )?(std|core|alloc|hashbrown|__gnu_cxx)::")
 
-# If a function's total cost was a larger share of what all functions that grew cost before, the function explains
-# nothing, like ``main``.
+# A function explains nothing, like ``main``, if its total cost before was more than this share of what all functions
+# that grew cost before.
 _MAX_SHARE = 0.9
 
 

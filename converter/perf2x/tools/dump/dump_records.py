@@ -133,7 +133,10 @@ def _combined_sample_type(events: list[Event]) -> int:
 
 
 def _cpu_and_time(record: _RecordText, combined: int) -> str:
-    """Return CPU and time, if samples of any event have them (evlist__print_tstamp in tools/perf/util/session.c)."""
+    """Return CPU and time, if samples of any event have them: ``combined`` is the union of the events' sample types.
+
+    Source of truth: evlist__print_tstamp in tools/perf/util/session.c.
+    """
     cpu = f"{record.cpu} " if combined & SampleType.CPU else ""
     return cpu + (f"{record.time} " if combined & SampleType.TIME else "")
 
