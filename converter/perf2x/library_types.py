@@ -89,7 +89,7 @@ class TableOptions(TypedDict, total=False):
     as_recorded: bool
     """Keep a reader of single samples (``View.single_samples``). Addresses stay those of the sample's process."""
     places: frozenset[str]
-    """Addresses outside stacks that are symbolized, too: ``branches``, ``data``."""
+    """Which addresses outside stacks to symbolize, too: those of ``branches``, those of accessed ``data``."""
     start_time: int | Literal["file"] | None
     """Time of the first sample in nanoseconds since the epoch; None: as recorded. ``file``: the latest date of the
     recording's files, minus the recording's duration."""

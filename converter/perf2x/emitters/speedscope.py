@@ -66,7 +66,7 @@ class Speedscope(Format):
         out.write(b"\n]}\n")
 
     def _profiles(self, profile: Profile, frames: LocationFrames) -> Iterator[Iterator[bytes]]:
-        """Yield one profile per track and event with samples: default event first, then the heaviest threads."""
+        """Yield one profile per event and track with samples: default event first, in each event the heaviest first."""
         samples = profile.samples
         if not len(samples):
             return
@@ -87,7 +87,7 @@ class Speedscope(Format):
 
 
 def _tracks_by_weight(sample_tracks: I64, value: I64, samples: I64) -> list[tuple[int, I64]]:
-    """Return the tracks on which some ``samples`` are, heaviest first, each with its samples.
+    """Return the tracks of some ``samples``, heaviest first, each with its own ones among them.
 
     ``samples`` are rows of Profile.samples, ascending; ``sample_tracks`` and ``value`` are columns of all samples.
     """

@@ -11,7 +11,7 @@ _COMMON_FORMATS = ("pprof", "collapsed")
 
 
 def format_of(output: str | None) -> str:
-    """Return the name of the format whose suffix the output's name ends with; of several, that with the longest suffix.
+    """Return the name of the format whose suffix the output's name ends with; of several, the one with the longest.
 
     A final ``.gz`` is ignored, both in the output's name and in suffixes. Raises SettingError if no suffix matches, if
     several formats have the longest one, and for standard output.

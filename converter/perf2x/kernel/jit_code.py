@@ -46,8 +46,8 @@ def with_jit_code(recording: Recording, context: LoadContext) -> Sideband:
 def provide_images(announced: Sequence[AnnouncedDump], session: Session, finder: Finder) -> None:
     """Make the finder return an ELF image with the dump's call frame information for the name of each dump.
 
-    A name under which processes (in different containers, say) announced different files gets none: the finder knows
-    objects only by name.
+    If processes (in different containers, say) announced different files under one name, that name gets no image: the
+    finder knows objects only by name.
     """
     paths_by_name: dict[str, set[str]] = {}
     for each in announced:

@@ -25,7 +25,10 @@ _MAXIMA = ("requested", "near_ns")
 
 
 class ResultFold:
-    """Merges the results of independent recordings one by one; of the recordings, it keeps only the first one."""
+    """Merges the results of independent recordings one by one.
+
+    The merged result has the ``recording`` of the first one; the objects of the other recordings are freed.
+    """
 
     def __init__(self, tags: Sequence[Mapping[str, str]]) -> None:
         """``tags`` has the tags of each recording, in the order in which their results will be added.
@@ -59,14 +62,14 @@ class ResultFold:
 
 
 def _labelled(profile: Profile, tags: Mapping[str, str]) -> Profile:
-    """Return the profile with these tags as labels of all samples, except where a sample has a tag of that name."""
+    """Return the profile with these tags on all samples; a sample that has a tag of the same name keeps its own."""
     if profile.samples.tags is None:
         return with_tags(profile, tags)
     return replace(profile, tag_sets=tuple({**tags, **own} for own in profile.tag_sets))
 
 
 def _add_reports(old: Loaded, new: Loaded) -> Loaded:
-    """Return ``old`` with the reports of both results added up, and with the profile of ``new``: old ones are freed."""
+    """Return ``old`` with the reports of both added up, and with the profile of ``new``, so that its own is freed."""
     return replace(
         old,
         profile=new.profile,

@@ -23,7 +23,10 @@ from perf2x.reader.containers.input_file import HEAD_SIZE, MAGICS, input_name, m
 from perf2x.reader.loss_notes import note_lost_samples
 
 MOST_OPEN = 16
-"""Number of inputs that stay open. The others are indexed twice; indexing takes a tenth of a conversion's time."""
+"""How many inputs stay open, the first ones; the others are opened, and so indexed, twice.
+
+Indexing takes a tenth of a conversion's time. Inputs that can be read only once, such as pipes, always stay open.
+"""
 
 
 class Input(Frozen):

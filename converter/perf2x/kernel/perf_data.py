@@ -80,7 +80,10 @@ def process_history(recording: Recording, stacks: bool, context: LoadContext) ->
 
 
 def _stitch_options(options: LoadOptions, events: Sequence[Event]) -> StitchOptions:
-    """Return the stitcher's options, such as which columns keep samples apart; no ``events``: stacks are ignored."""
+    """Return the stitcher's options, such as which columns keep samples apart.
+
+    ``events`` are those of the recording; empty if stacks are ignored.
+    """
     from perf2x.base.abi import EventType, SampleType
     from perf2x.stitcher.stitch import StitchOptions
 
@@ -106,7 +109,7 @@ def _stitch_options(options: LoadOptions, events: Sequence[Event]) -> StitchOpti
 
 
 def _needed_columns(options: LoadOptions, stacks: bool) -> Want:
-    """Return the optional columns of samples to decode, apart from those that the unwinder needs."""
+    """Return the optional columns of samples that the options need; the unwinder and `SampleValues` may need more."""
     from perf2x.model.recording import Want
 
     want = Want.CHAIN if stacks else Want(0)

@@ -38,7 +38,7 @@ class _PartialResult(Frozen):
     counts: list[Count]
     stages: Stages
     finished_shards: list[int]
-    """Numbers of shards in the `ShardQueue`; empty if the order of samples must be kept."""
+    """Numbers of the shards of the `ShardQueue` that were processed; empty if fixed shares are used instead."""
 
 
 class SamplePass(Struct):

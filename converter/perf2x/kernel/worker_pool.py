@@ -43,7 +43,7 @@ MICROSECONDS_PER_PROCESS = 150_000
 
 _RECORDING_LENGTH = 1 << 40  # the length of a recording in the unit of ShardQueue.bounds
 _SHARDS_PER_PROCESS = 7
-"""The number of shards for each process; from one to the next, their size is halved."""
+"""The number of shards for each process. Each is half as large as the one before; the last two are equal."""
 _NUMBER_SIZE = 4
 """Bytes of a number in the pipe."""
 _MAX_QUEUED = 1024
@@ -125,7 +125,7 @@ class ShardQueue(Shard, eq=False, kw_only=True):
     pipe: int
     """File descriptor of the queue: the read end of a pipe with the numbers of the shards that nobody has taken."""
     taken: list[int]
-    """Numbers of this process's shards, ascending. It may not have reached the last one yet."""
+    """Numbers of the shards that this process took, ascending; it may not have reached the last one yet."""
 
     @classmethod
     def among(cls, processes: int) -> "ShardQueue":

@@ -55,7 +55,7 @@ class SingleSampleSettings(FeatureSettings):
     as_recorded: bool = False
     """Keep a reader of single samples (``View.single_samples``). Addresses stay those of the sample's process."""
     places: frozenset[str] = frozenset()
-    """Addresses outside stacks that are symbolized, too: ``branches``, ``data``."""
+    """Which addresses outside stacks to symbolize, too: those of ``branches``, those of accessed ``data``."""
 
 
 class OriginalSettings(FeatureSettings):

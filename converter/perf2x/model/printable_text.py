@@ -29,12 +29,12 @@ def as_recorded(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Make text printable, replace control characters by spaces, and remove spaces at both ends."""
+    """Make text printable, replace ASCII control characters by spaces, and remove spaces at both ends."""
     return without_controls(text).strip(" ")
 
 
 def without_controls(text: str) -> str:
-    """Make text printable, and replace control characters by spaces."""
+    """Make text printable (see ``printable``), and replace ASCII control characters by spaces."""
     return text if text.isascii() and text.isprintable() else _CONTROLS.sub(" ", printable(text))
 
 

@@ -11,7 +11,7 @@ LIMITS = {
     "lost": "of the samples were lost",
     "missing_user": "of the samples miss their user stack",
 }
-"""Shares that ``--fail-if`` limits: for each name the end of a sentence such as ``3.00 % of the samples were lost``."""
+"""Shares that ``--fail-if`` limits, with the end of a sentence about each: ``3.00 % of the samples were lost``."""
 
 
 def _read_stats(setting: str, stats: str) -> str:
@@ -62,7 +62,10 @@ def _read_limit(text: str) -> tuple[str, float]:
 
 
 def parse_percentage(option: str, text: str) -> float:
-    """Parse ``5`` or ``5%``. Raises OptionError for a value outside 0 to 100; its text begins with ``option``."""
+    """Parse ``5`` or ``5%``.
+
+    Raises OptionError, whose text begins with ``option``, unless the number is from 0 to 100.
+    """
     try:
         value = float(text.strip().removesuffix("%"))
     except ValueError:

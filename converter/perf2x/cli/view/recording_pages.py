@@ -19,7 +19,7 @@ from perf2x.model.printable_text import printable
 
 # Maximum number of recordings that get a page of their own, because each is read a second time for it.
 _MOST_PAGES = 20
-# the page's tag of the list of recordings, behind which the entries are inserted
+# the tag that opens the page's list of recordings; the entries are inserted after it
 _EMPTY_LIST = b'<select id="recording">'
 _TITLE_OF_ALL = "All together"
 

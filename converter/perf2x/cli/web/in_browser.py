@@ -49,7 +49,10 @@ def run(arguments: Sequence[str], listener: Progress) -> tuple[int, str]:
 
 
 def link_by_build_id(folder: str, cache: str) -> None:
-    """Link the ELF files in ``folder`` into ``cache``, a build-id cache as perf has it: their names do not matter."""
+    """Link the ELF files in ``folder`` into ``cache``, a build-id cache like perf's.
+
+    Objects are found there by build id, so the names of the files in ``folder`` do not matter.
+    """
     for path in sorted(Path(folder).iterdir()):
         with contextlib.suppress(ObjectError):
             file = open_object(path)

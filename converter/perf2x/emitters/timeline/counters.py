@@ -16,7 +16,7 @@ class Counter(Frozen):
     """Row of Profile.events."""
     pid: int
     name: str
-    """Name of the event; counts of perf stat on one CPU have the CPU, too."""
+    """Name of the event; for counts of perf stat on one CPU, also the CPU: ``cycles CPU 3``."""
 
 
 def counters_of(profile: Profile, rows: I64, pid: AnyArray, names: Sequence[str]) -> list[tuple[Counter, I64]]:
@@ -51,8 +51,8 @@ def running_steps(profile: Profile, origin: int, tick: int = 1) -> Steps:
     """Return how many threads ran at the same time (Profile.running); no rows if that is unknown.
 
     Times are in ticks of ``tick`` nanoseconds since ``origin``. If there are several steps before the origin, or within
-    one tick, only the last one counts. When one thread replaces another on a CPU, both are counted for a nanosecond,
-    which is ignored.
+    one tick, only the last one counts. When one thread replaces another on a CPU, both are counted for a nanosecond;
+    steps that short are left out.
     """
     running = profile.running
     if running is None:

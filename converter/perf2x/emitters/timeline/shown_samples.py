@@ -76,7 +76,7 @@ class Durations(Frozen):
     length: I64
     """Nanoseconds; 0 for a sample that is drawn as an instant."""
     is_wait: Bools
-    """Whether that time begins at the sample; otherwise it ends there."""
+    """True: the sample is drawn from its time on, as a wait is. False: it is drawn up to its time."""
 
 
 def durations_of(profile: Profile, drawn: I64, sample_tracks: I64 | None = None) -> Durations:
@@ -175,7 +175,8 @@ def origin_of(profile: Profile, durations: Durations | None = None) -> int:
     latest = np.uint64(min(int(time[0]) + int(length.max()), (1 << 64) - 1))
     early = slice(int(searchsorted(time, latest, "right")))
     length, time = as_uint64(length[early]), time[early]
-    # unsigned: how long before the clock's zero a box begins, and otherwise the earliest start
+    # Times are unsigned, so the start of a box before the clock's zero is found as a distance from zero. If no box
+    # begins before zero, the earliest start is a plain difference.
     before_zero = int((length - np.minimum(length, time)).max())
     first = -before_zero if before_zero else int((time - np.minimum(length, time)).min())
     switches = profile.switches

@@ -57,7 +57,9 @@ class _LinkedFunction(Frozen):
 
     code: ObjectCode
     start: int
-    """Displayed address of its first instruction; addresses in ``instructions`` are displayed ones, too (`ObjectCode`).
+    """Displayed address of its first instruction, as addresses in ``instructions`` are (see `ObjectCode`).
+
+    If the code cannot be read, the address in the object; 0 if unknown.
     """
     instructions: Sequence[Instruction]
     """Empty if its code cannot be read; then ``reason`` says why."""

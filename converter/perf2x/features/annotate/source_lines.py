@@ -53,8 +53,8 @@ class SourceLines:
     def _are_own_objects(self, locations: I64) -> bool:
         """Return whether the recording was made here, and all objects of ``locations`` are this machine's own.
 
-        With bundles (``archives``), the answer is always False. Each build id is symbolized only once, so an object in
-        a bundle may have named the source file for another recording, whose own object is not in the bundle.
+        With bundles (``archives``), the answer is always False. Each build id is symbolized only once. So even for an
+        object of this machine, the path may come from a bundle's object with the same build id, which is not trusted.
         """
         context = self._context
         if not context.recorded.made_here or context.options.archives:

@@ -48,7 +48,7 @@ class _CountedObject(Frozen):
 
 
 def _counted_object(history: ProcessHistory, profile: Profile, typed: str) -> _CountedObject:
-    """Find the object that the user means by ``typed``: a path, its last part, or the beginning of a build id.
+    """Find the object that the user means by ``typed`` (see `_is_meant`).
 
     "" means the object with the most samples; a runtime library such as libc is chosen only if no other object has
     samples. Raises OptionError if no object or several match.
@@ -65,7 +65,7 @@ def _counted_object(history: ProcessHistory, profile: Profile, typed: str) -> _C
 
 
 def _mapped_files(history: ProcessHistory) -> dict[tuple[str, str], list[int]]:
-    """Return, by (path, build id) of each mapped file, its rows of ``ProcessHistory.mmaps``; without the kernel's."""
+    """Return the rows of ``ProcessHistory.mmaps`` of each mapped file, by (path, build id); the kernel is left out."""
     mmap_rows: dict[tuple[str, str], list[int]] = {}
     for row in flatnonzero(~is_kernel_mapping(history.mmaps)).tolist():
         name = history.mmaps.filename[row]
@@ -87,7 +87,7 @@ def _samples_by_object(profile: Profile) -> Counter[tuple[str, str]]:
 
 
 def _is_meant(typed: str, path: str, build_id: str) -> bool:
-    """Return whether ``typed`` is the path, its last part, or the beginning of the build id.
+    """Return whether ``typed`` is the path, its last part, or at least the first six digits of the build id.
 
     The path may end in `` (deleted)``, which the kernel adds to deleted files; the user may leave that out.
     """
@@ -107,7 +107,8 @@ def count_code(
 ) -> CodeCounts:
     """Count branches and samples in the requested object, for events that have samples in ``profile``.
 
-    Raises OptionError if there is no such object, its file is not found, or nothing was counted in it.
+    Raises OptionError if there is no such object, if its file is not found, or, unless the option ``allow_empty`` is
+    set, if nothing was counted in it.
     """
     # diagnostics that nobody reads, because the first pass has counted the same problems
     history = build_process_history(recording.session, recording.sideband, Diagnostics())

@@ -70,8 +70,8 @@ def _state_changes(schedule: Schedule, sampled: ThreadTimes) -> tuple[ThreadTime
     """Return the times at which threads start or stop running, and (n,) True for each time from which a thread runs.
 
     A thread starts running at a switch in. A sample (``sampled``) shows that it runs, too. If switches out are samples
-    of sched_switch, both are used. If they are context-switch records, samples are used only for threads without any
-    such record.
+    of sched_switch, both are used. If they are context-switch records, samples are used only for threads that have no
+    record of a switch or of their exit.
     """
     if not schedule.switches_are_samples:
         switching = np.append(schedule.switches_in.tid, schedule.stops.tid)

@@ -1,11 +1,11 @@
-"""``--off-cpu``: waiting time by stack. A wait lasts from the time at which a thread leaves its CPU until it is back.
+"""``--off-cpu``: waiting time by stack. A wait lasts from when a thread leaves its CPU until it runs again.
 
 Waits come from the first of these sources that the recording has:
 
 - ``perf record --off-cpu``: samples of ``offcpu-time`` whose period is the waiting time (`_measured_waits`);
-- ``-e sched:sched_switch -g``: each sample is a switch out, with the thread's stack, and names the thread that gets the
-  CPU next (next_pid), which is back by that (`_scheduled_waits`). Context-switch records, if there are any, show this,
-  too. At its next sample or its exit, a thread must be back in any case;
+- ``-e sched:sched_switch -g``: each sample is a switch out, with the thread's stack, and begins a wait. It also names
+  the thread that gets the CPU next (next_pid), whose wait ends (`_scheduled_waits`). Context-switch records, if there
+  are any, also show when waits end. A wait ends at the latest at the thread's next sample, or at its exit;
 - ``--switch-events``: records of switches out and in, without stacks. A wait gets the stack of a sample shortly before
   the switch out (wait_stacks.py).
 """
@@ -90,10 +90,10 @@ def _with_waits(profile: Profile, waits: Waits, mode: str, sample_filter: Sample
     ``mode``:
 
     - ``apart``: keep only the waits, as the event off-cpu;
-    - ``beside``: keep the samples of all other events, too;
+    - ``beside``: keep the samples of all other events, too; the waits stay samples of offcpu-time if that was recorded;
     - ``merged``: add the waits to the clock event, call it wall-clock, and keep no other event.
 
-    Raises OptionError if there is no clock event to merge with.
+    Raises OptionError if there is no clock event to merge with, or no sample and no wait in the time ranges.
     """
     samples, events = profile.samples, list(profile.events)
     measuring_events = event_rows_named(events, _OFFCPU_TIME)

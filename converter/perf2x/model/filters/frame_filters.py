@@ -273,6 +273,6 @@ def _labels(
             for text in [*matches.values()][:1]:  # that of the first pattern, if any matches
                 label[row] = numbers.setdefault(text, len(numbers))
     for pattern in patterns:
-        # a preset is never reported: a program need not use the runtime
+        # a preset is never reported: the program need not use the runtime that the preset is for
         unmatched.record_pattern(pattern.text, pattern in patterns_with_match or pattern.is_preset)
     return label[frame_index], list(numbers)

@@ -1,7 +1,8 @@
 """Implements each filter, either on columns of samples or on the finished profile.
 
-A filter is a field of Filters with an entry in COLUMNS, ROWS or FILTERS; applied_filters.py applies them. Filters on
-profiles remove samples and frames only; drop_unused.py then removes rows of other tables that nothing refers to.
+A filter is a field of Filters with an entry in COLUMNS, ROWS or FILTERS; applied_filters.py applies them, and adds the
+time ranges, which have no entry. Filters on profiles remove samples and frames only; drop_unused.py then removes rows
+of other tables that nothing refers to.
 """
 
 import re
@@ -210,7 +211,7 @@ def _address_span(text: str) -> tuple[int, int] | None:
 
 
 def _nameless(profile: Profile, weight: I64) -> tuple[list[str], list[I64]]:
-    """Return the names that outputs give to code without symbols (``[libc.so.6]``), and the locations of each."""
+    """Return the names in outputs of sampled code without symbols (``[libc.so.6]``), and the locations of each."""
     locations = profile.locations
     is_nameless = (np.diff(locations.line_offsets) == 0) & ~locations.synthetic & (weight[:-1] > 0)
     locations_by_name: dict[str, list[I64]] = {}
@@ -255,9 +256,10 @@ def _heaviest_first(total: I64) -> I64:
 
 
 def _object_names(filename: str) -> list[str]:
-    """Return the names that match an object: ``libc.so.6`` and ``/lib/libc.so.6`` for the latter.
+    """Return the names by which a pattern can mean an object, the short one first.
 
-    For ``[kernel.kallsyms]_text``, these are ``[kernel.kallsyms]`` and the whole name.
+    For ``/lib/libc.so.6``, these are ``libc.so.6`` and the whole path; for ``[kernel.kallsyms]_text``, they are
+    ``[kernel.kallsyms]`` and the whole name.
     """
     path = filename.partition("]")[0] + "]" if filename.startswith("[") and "]" in filename else filename
     return list(dict.fromkeys([path.rpartition("/")[2] or path, path, filename]))

@@ -69,7 +69,7 @@ def _check_addresses(profile: ProfileTables) -> None:
     mapping = locations.mapping[mapped]
     limit = mappings.limit[mapping]
     for column in (locations.address[mapped], locations.lookup[mapped]):
-        is_inside = (column >= mappings.start[mapping]) & (column < limit) | (limit == 0)  # 0: no known addresses
+        is_inside = (column >= mappings.start[mapping]) & (column < limit) | (limit == 0)  # limit 0: unknown addresses
         _require(is_inside.all(), "an address is outside its mapping")
 
 

@@ -7,8 +7,8 @@ box, and a location with inlined functions is several boxes. There are two steps
     FrameRows  ── merge_stacks ──▶  FrameTree     rows with the same key under the same parent become one row
 
 A frame's key is what the caller distinguishes, for example the row of its name; frames of equal keys are merged. A tree
-may have groups, such as threads: stacks of different groups are never merged. All functions process one level of the
-tree at a time, in numpy; none loops over stacks.
+may have groups, such as threads: stacks of different groups are never merged. Python loops go over the levels of
+a tree, never over its rows or stacks.
 """
 
 from itertools import pairwise

@@ -1,9 +1,9 @@
 """`Profile`: all tables of a finished profile, and functions on them: finding events, placing waits, counting threads.
 
-With ``--off-cpu`` some rows of samples are waits, marked in ``Profile.samples.wait``. Their ``count`` is 1, ``value``
-is the length in nanoseconds. In a timeline, ``time`` is when the thread left the CPU, so a wait lasts from ``time`` to
-``time + value``. Waits of one thread never overlap, except ``UNPLACED`` ones, whose time is unknown. The other columns
-have the waiting thread, its stack, and the CPU that it left (−1: unknown).
+With ``--off-cpu`` some rows of samples are waits, marked in ``Profile.samples.wait``. Their ``count`` is 1, and
+their ``value`` is the length in nanoseconds. In a timeline, ``time`` is when the thread left the CPU, so a wait lasts
+from ``time`` to ``time + value``. Waits of one thread never overlap, except ``UNPLACED`` ones, whose time is unknown.
+The other columns have the waiting thread, its stack, and the CPU that it left (−1: unknown).
 """
 
 import re
@@ -166,7 +166,8 @@ def numbered_names(events: Sequence[ProfileEvent]) -> list[str]:
 def plain_names(events: Sequence[ProfileEvent]) -> list[str]:
     """Return the events' names without terms that only describe recording: ``cpu-clock`` for ``cpu-clock/freq=499/``.
 
-    For formats that append to the name: with terms, pprof's sample type would be ``cpu-clock/freq=499//nanoseconds``.
+    Formats that append a unit to the name use this: with terms, pprof's sample type would be
+    ``cpu-clock/freq=499//nanoseconds``.
     If two events would get the same name, both keep the recorded one.
     """
     short_names = [_without_terms(event.name) for event in events]
@@ -189,7 +190,8 @@ def count_threads(threads: Threads) -> int:
     """
     # (pid, tid) as one number
     ids, id_row = unique_inverse(as_int64(threads.pid) << 32 | as_int64(threads.tid) & 0xFFFFFFFF)
-    # a row sums how many threads began under its name; a thread that was renamed began under one of its names only
+    # Each row of ``threads`` says how many threads began under its name, and a renamed thread began under only one of
+    # its names. So the sum over all names of a (pid, tid) counts every thread once.
     starts = zeros(len(ids))
     np.add.at(starts, id_row, 0 if threads.starts is None else threads.starts)
     return sum_of(np.maximum(starts, 1))

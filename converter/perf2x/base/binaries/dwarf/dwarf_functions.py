@@ -41,15 +41,15 @@ class FunctionInstance(Frozen):
     decl_line: int
     """The line of the declaration, 0 if unknown."""
     call_file: int = 0
-    """For an inlined instance the file of the call, as a number in the unit's line table; else 0."""
+    """For an inlined instance, the file of the call, as a number in the unit's line table; else 0."""
     call_line: int = 0
-    """For an inlined instance the line of the call; else 0."""
+    """For an inlined instance, the line of the call; else 0."""
     call_discriminator: int = 0
-    """The discriminator of the call."""
+    """For an inlined instance, the discriminator of the call; else 0."""
     origin: Entry | None = None
-    """The last entry that references lead to: the declaration, or the abstract function that this is an instance of.
+    """The last entry that references were followed to: the abstract origin or the declaration of the function.
 
-    None if the function's entry refers to no other.
+    None if none was followed: the function's own entry is complete, or refers to no other entry.
     """
     decl_file: FileOfUnit | None = None
     """The file of the declaration; None if unknown."""

@@ -109,8 +109,8 @@ def frame_table(profile: Profile) -> FrameTable:
 def _names(profile: Profile, function: I64, mapping: I32) -> tuple[list[str], I32]:
     """Return the distinct names, and (frames,) the index of each frame's name.
 
-    ``function`` and ``mapping`` (frames,) are −1 where unknown. Only frames of functions without a name are called
-    after their mapping.
+    ``function`` and ``mapping`` (frames,) are −1 where unknown. A frame without a named function gets a name made from
+    its mapping, so such frames are grouped by function and mapping, all others by function alone.
     """
     is_named = np.append(profile.functions.name > 0, False)[function]
     first, group = group_rows([function, np.where(is_named, -1, mapping)])
@@ -120,7 +120,7 @@ def _names(profile: Profile, function: I64, mapping: I32) -> tuple[list[str], I3
 
 
 def _rel_pc(profile: Profile, locations: Locations) -> U64:
-    """Return (locations,) the offset of each in its file (see FrameTable); uint64 wraps around as in the kernel."""
+    """Return (locations,) the ``rel_pc`` of each location (see FrameTable); differences wrap around modulo 2**64."""
     mappings = profile.mappings
     file_offset = np.where(mappings.is_kernel, np.uint64(0), mappings.offset)
     base = np.append(mappings.start - file_offset, np.uint64(0))  # the last entry is for mapping −1
@@ -187,7 +187,10 @@ def intern_by_frequency(values: AnyArray) -> tuple[I64, I32]:
 
 
 def used_frames(paths: StackPaths, leaves: I64) -> tuple[I64, I32]:
-    """Return the frames of these stacks, most used first, and (frames,) the interning id of each, 0 if unused."""
+    """Return the frames of these stacks, most used first, and the interning id of every frame, 0 if unused.
+
+    Frames are rows of ``paths.frames``, and so are the ids: (frames,).
+    """
     uses = zeros(len(paths.frames.name))
     for rows in paths.frame_lists(leaves):
         uses += bincount(rows.values, len(uses))

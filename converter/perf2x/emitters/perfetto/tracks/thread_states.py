@@ -57,7 +57,10 @@ _STATES_BY_BITS = (
 They are those of TASK_REPORT, and 0x80 for idle kernel threads.
 """
 _NOT_RUNNABLE = 0x2FF
-"""Mask of states that are not runnable; higher bits mean that the thread was preempted."""
+"""Bits of prev_state that mean that the thread does not want to run; if none of them is set, it was preempted.
+
+Preemption itself is marked by another bit: 0x100 since Linux 4.14, before that 0x400 or a higher one.
+"""
 
 
 class _CpuSwitches(Frozen):
@@ -188,7 +191,7 @@ def _task_states(switches: _CpuSwitches, ids: ThreadIds) -> _TaskStates:
     order = known_rows[argsort_rows([column[known_rows] for column in columns])]
     switches, tid = take_rows_of(switches, order), tid[order]
     switches = _without_early_ends(switches, tid)
-    # the row before is of the same thread; the CPU of the row before
+    # for each row: whether the row before is of the same thread, and the CPU of the row before
     continues_thread, cpu_before = ~begins_run(switches.thread), of_previous(switches.cpu, -1)
     is_repeated = continues_thread & ~begins_run(switches.is_out)
     lacks_out = is_repeated & ~switches.is_out & (switches.cpu != cpu_before)
