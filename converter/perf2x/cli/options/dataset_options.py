@@ -81,7 +81,7 @@ class LabelFlags(Frozen):
     start_time: Annotated[
         str,
         Setting(
-            "Start of recordings without a date: the date of the file, or in its name ('{host}-%Y%m%d-%H%M.data').",
+            "Start of recordings without a date: the file's date, or the time in its name ('{host}-%Y%m%d-%H%M.data').",
             metavar="file|NAME",
         ),
     ] = ""

@@ -249,7 +249,7 @@ def has_schedule(recording: Recording) -> bool:
 
 
 def has_only_sampled_switches(recording: Recording) -> bool:
-    """Return whether a recording has only some of its context switches, because of ``-F`` or ``-c``."""
+    """Return whether a recording has only samples of some context switches, because of ``-F`` or ``-c``."""
     switch_events = _switch_events(recording)
     return not (len(recording.sideband.switches) or all(map(_takes_every_switch, switch_events)))
 
