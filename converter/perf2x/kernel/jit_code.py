@@ -50,9 +50,9 @@ def provide_images(announced: Sequence[AnnouncedDump], session: Session, finder:
     finder knows objects only by name.
     """
     paths_by_name: dict[str, set[str]] = {}
-    for each in announced:
-        paths_by_name.setdefault(each.name, set()).add(each.dump.name)
-    for name, dump in {each.name: each.dump for each in announced}.items():
+    for announcement in announced:
+        paths_by_name.setdefault(announcement.name, set()).add(announcement.dump.name)
+    for name, dump in {announcement.name: announcement.dump for announcement in announced}.items():
         image = _image(dump, session) if len(paths_by_name[name]) == 1 else None
         if image is not None:
             finder.provide(name, image)

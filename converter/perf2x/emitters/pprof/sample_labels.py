@@ -195,10 +195,10 @@ def _cgroup(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
 
 def _memory_label(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
     """Label samples with one part of data_src; samples without that part get no label."""
-    source, word = profile.samples.data_src, MEMORY_LABELS[key]
+    source, describe = profile.samples.data_src, MEMORY_LABELS[key]
     if source is None:
         return None
-    return LabelColumn(key, map_distinct(source, lambda bits: intern(word(bits) if bits else "")))
+    return LabelColumn(key, map_distinct(source, lambda bits: intern(describe(bits) if bits else "")))
 
 
 def _mode(key: str, profile: Profile, intern: Intern) -> LabelColumn:

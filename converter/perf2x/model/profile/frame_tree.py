@@ -109,8 +109,8 @@ def folded(rows: FrameRows, key_of_frame: I64) -> FrameRows:
     first_above, count = -1, 0  # the first merged row of the level above, and the number of merged rows so far
     for level in _levels(rows.depth):
         parent = merged_row[parent_position[level]]
-        first, place = group_pairs(parent - first_above, key[level], len(parents[-1]), bits)
-        merged_row[level] = place + count
+        first, index_in_level = group_pairs(parent - first_above, key[level], len(parents[-1]), bits)
+        merged_row[level] = index_in_level + count
         parents.append(parent[first])
         kept_positions.append(first + level.start)
         first_above, count = count, count + len(first)
@@ -136,11 +136,11 @@ def merge_stacks(
     groups = int(group.max()) + 1 if len(group) else 0
     # look up equal pairs once; a pair is one number, group · stacks_per_group + stack + 1
     stacks_per_group = int(stack.max(initial=-1)) + 2
-    distinct, place = unique_inverse(group * stacks_per_group + stack + 1)
+    distinct, pair_index = unique_inverse(group * stacks_per_group + stack + 1)
     group, stack = distinct // stacks_per_group, distinct % stacks_per_group - 1
     merge = _merge_in_one_group if groups == 1 else _merge_in_groups
     tree, tree_row = merge(rows, key_of_frame, group, stack)
-    return tree, tree_row[place]
+    return tree, tree_row[pair_index]
 
 
 def weighed_tree(rows: FrameRows, key_of_frame: I64, stack: AnyArray, weight: I64) -> tuple[FrameTree, I64, I64]:
@@ -192,8 +192,8 @@ def _merge_in_groups(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64)
         parent = np.where(row_above >= 0, 0, pairs // stride)  # an outermost frame's parent is its group
         inner = flatnonzero(row_above >= 0)
         parent[inner] = tree_rows_above[searchsorted(pairs_above, pairs[inner] - row[inner] + row_above[inner])]
-        merged, place = unique_inverse(parent * width + key_of_frame[rows.frame[row]])
-        tree_rows_above, pairs_above = place + sum(level_sizes), pairs
+        merged, index_in_level = unique_inverse(parent * width + key_of_frame[rows.frame[row]])
+        tree_rows_above, pairs_above = index_in_level + sum(level_sizes), pairs
         tree_rows_of_levels.append((pairs, tree_rows_above))
         parents.append(merged // width)
         keys.append(merged % width)

@@ -210,7 +210,7 @@ class _FunctionChains:
             indexes = range(bisect_left(self._addresses, low), bisect_left(self._addresses, high))
             self._budget -= len(indexes)
             if self._budget < 0:
-                raise ObjectError(f"{unit.file.name}: debug info has too many functions at one address")
+                raise ObjectError(f"{unit.file.name}: debug info has too many functions at the addresses of one unit")
             for index in indexes:
                 function = function or self._instance(entry)
                 chain = self.chains[index]

@@ -81,10 +81,10 @@ def _all_switches(profile: Profile, ids: ThreadIds) -> _CpuSwitches:
     switches = profile.switches
     if switches is None:
         return no_rows(_CpuSwitches)
-    without_state = np.where(
+    inferred_state = np.where(
         switches.is_preempted, TaskState.TASK_STATE_RUNNABLE, TaskState.TASK_STATE_INTERRUPTIBLE_SLEEP
     )
-    state_after_out = np.where(switches.state >= 0, states_of(switches.state), without_state)
+    state_after_out = np.where(switches.state >= 0, states_of(switches.state), inferred_state)
     state = np.where(switches.is_out, state_after_out, TaskState.TASK_STATE_RUNNING).astype(np.uint8)
     thread = as_int64(ids.row_of_thread[switches.thread])
     return _CpuSwitches(switches.time, thread, switches.is_out, switches.cpu, state)
@@ -196,7 +196,7 @@ def _task_states(switches: _CpuSwitches, ids: ThreadIds) -> _TaskStates:
     is_repeated = continues_thread & ~begins_run(switches.is_out)
     lacks_out = is_repeated & ~switches.is_out & (switches.cpu != cpu_before)
     lacks_in = is_repeated & switches.is_out & begins_run(switches.time)
-    is_empty = _are_of_empty_runs(switches, continues_thread)
+    is_empty = _in_empty_runs(switches, continues_thread)
     kept = flatnonzero((~is_repeated | lacks_out | lacks_in) & ~is_empty)
     add_out, add_in = flatnonzero(lacks_out & ~is_empty), flatnonzero(lacks_in & ~is_empty)
     added_states = (TaskState.TASK_STATE_RUNNABLE, TaskState.TASK_STATE_RUNNING)
@@ -236,7 +236,7 @@ def _without_early_ends(switches: _CpuSwitches, tid: I64) -> _CpuSwitches:
     return replace(switches, state=state)
 
 
-def _are_of_empty_runs(switches: _CpuSwitches, continues_thread: Bools) -> Bools:
+def _in_empty_runs(switches: _CpuSwitches, continues_thread: Bools) -> Bools:
     """Return (rows,) whether a switch begins or ends a run of zero length.
 
     ``continues_thread`` (rows,): the row before is of the same thread.
