@@ -49,7 +49,8 @@ class FunctionInstance(Frozen):
     origin: Entry | None = None
     """The last entry that references were followed to: the abstract origin or the declaration of the function.
 
-    None if none was followed: the function's own entry is complete, or refers to no other entry.
+    None if none was followed: the function's own entry is complete, or refers to no other entry, or only to one in a
+    missing file.
     """
     decl_file: FileOfUnit | None = None
     """The file of the declaration; None if unknown."""
