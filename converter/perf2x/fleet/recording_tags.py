@@ -176,12 +176,16 @@ def _tags_in_csv(name: str) -> Mapping[str, Tags]:
 
 
 def _tags_in_json(name: str) -> Tags:
-    """Return the tags in the JSON file ``name``, which is next to a recording; none if a local one does not exist."""
+    """Return the tags in the JSON file ``name``, which is next to a recording; none if it does not exist."""
     try:
         with local_copy(name) as path:
             values = json.decode(read_file(path, _MAX_FILE_SIZE), type=dict[str, str | int | float | bool | None])
     except FileNotFoundError:
         return {}
+    except FormatError as error:
+        if isinstance(error.__context__, FileNotFoundError):  # a URL; see as_format_errors
+            return {}
+        raise
     except (DecodeError, UnicodeDecodeError) as error:
         raise FormatError(f"{name}: {error}") from None
     return {key: str(value) for key, value in values.items() if value is not None and value != ""}

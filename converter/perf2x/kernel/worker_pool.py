@@ -34,20 +34,20 @@ With fewer, the first process, which alone looks up names and writes the output,
 is the same for user stack dumps, although unwinding takes time: nearly all their stacks are distinct, so names and
 output take longer in the same proportion.
 """
+# Fewest samples for which several processes are used. If equal samples are summed, two then take 3/4 of the time.
 _MIN_SAMPLES_TO_FORK = 5_000_000
-"""Fewest samples for which several processes are used. If equal samples are summed, two then take 3/4 of the time."""
+# Fewest processes that are worthwhile if threads are kept separate, which makes sums and output larger.
 _MIN_PROCESSES_BY_THREAD = 4
-"""Fewest processes that are worthwhile if threads are kept separate, which makes sums and output larger."""
+# Estimated cost of tasks, in microseconds, for which one more process is worthwhile.
 MICROSECONDS_PER_PROCESS = 150_000
-"""Estimated cost of tasks, in microseconds, for which one more process is worthwhile."""
 
 _RECORDING_LENGTH = 1 << 40  # the length of a recording in the unit of ShardQueue.bounds
+# The number of shards for each process. Each is half as large as the one before; the last two are equal.
 _SHARDS_PER_PROCESS = 7
-"""The number of shards for each process. Each is half as large as the one before; the last two are equal."""
+# Bytes of a number in the pipe.
 _NUMBER_SIZE = 4
-"""Bytes of a number in the pipe."""
+# How many numbers fit into any pipe: the kernel limits pipes to one page if the user has too many of them.
 _MAX_QUEUED = 1024
-"""How many numbers fit into any pipe: the kernel limits pipes to one page if the user has too many of them."""
 
 
 def processes_for_samples(samples: int, options: LoadOptions) -> int:

@@ -64,6 +64,16 @@ def test_tables_and_files_beside(tmp_path: Path) -> None:
         tags_of_variables([str(tmp_path / "none.csv")])
 
 
+def test_a_recording_at_a_url_may_lack_a_file_of_tags() -> None:
+    memory = fsspec.filesystem("memory")
+    memory.pipe_file("/tags/a.data.json", b'{"service": "shop"}')
+    memory.pipe_file("/tags/b.data.json", b"[]")
+    assert tags_of("memory://tags/a.data", [".json"]) == ({"service": "shop"}, False)
+    assert tags_of("memory://tags/c.data", [".json"]) == ({}, True)
+    with pytest.raises(FormatError, match=r"b\.data\.json: Expected"):
+        tags_of("memory://tags/b.data", [".json"])
+
+
 def test_a_variable_is_that_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "service.name=web, zone=a%20b")
     assert tags_of_variables(["env:OTEL_RESOURCE_ATTRIBUTES", "cgroup"]) == {"service.name": "web", "zone": "a b"}

@@ -16,20 +16,20 @@ from typing import IO
 from perf2x.base.files.operating_system import path_of_open_file, temporary_file
 from perf2x.errors import FormatError, SettingError
 
+# Bytes that any input may unpack to on disk, in addition to _RATIO times its size: that few bytes are harmless.
 FLOOR = 256 << 20
-"""Bytes that any input may unpack to on disk, in addition to _RATIO times its size: that few bytes are harmless."""
+# Bytes that each byte of input may unpack to.
 _RATIO = 200
-"""Bytes that each byte of input may unpack to."""
+# Bytes that any input may unpack to on disk, however large it is.
 MOST = 64 << 30
-"""Bytes that any input may unpack to on disk, however large it is."""
+# Like MOST, for what is unpacked in memory: a section, a member of an archive, or a compressed object file.
 MOST_IN_MEMORY = 8 << 30
-"""Like MOST, for what is unpacked in memory: a section, a member of an archive, or a compressed object file."""
+# Like FLOOR, for what is unpacked in memory.
 FLOOR_IN_MEMORY = 64 << 20
-"""Like FLOOR, for what is unpacked in memory."""
+# Number of records that any input may have, in addition to one record for each of its bytes on disk.
 RECORDS = 500_000
-"""Number of records that any input may have, in addition to one record for each of its bytes on disk."""
+# Bytes of a disk to leave free; on a disk of less than 20 GiB, a twentieth of it.
 _RESERVE = 1 << 30
-"""Bytes of a disk to leave free; on a disk of less than 20 GiB, a twentieth of it."""
 _BYTES_PER_CHECK = 64 << 20  # bytes to write between two measurements of free space
 
 _max_unpacked: contextvars.ContextVar[int | None] = contextvars.ContextVar("max_unpacked", default=None)

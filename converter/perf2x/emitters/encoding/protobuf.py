@@ -41,8 +41,8 @@ from perf2x.base.columnar import (
 )
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, without_nulls
 
+# Wire types: a varint; eight bytes; length-delimited bytes.
 _VARINT, _FIXED64, _LENGTH = 0, 1, 2
-"""Wire types: a varint; eight bytes; length-delimited bytes."""
 
 
 @lru_cache(1 << 12)
@@ -94,12 +94,12 @@ def message_chunks(field: int, payload: Iterable[bytes]) -> list[bytes]:
 
 
 _WORD_BYTES = 8
+# Words with 01 in each of their first bytes, by number of bytes: 0, 01, 0101 …
 _USED_BYTES = np.array([(1 << 8 * size) // 255 for size in range(_WORD_BYTES + 1)], "<u8")
-"""Words with 01 in each of their first bytes, by number of bytes: 0, 01, 0101 …"""
+# The smallest values whose varints need 2, 3, … 10 bytes.
 _LIMITS = as_uint64([1 << (7 * size) for size in range(1, 10)])
-"""The smallest values whose varints need 2, 3, … 10 bytes."""
+# Words with the top bit set in each of their first bytes, by number of bytes.
 _CONTINUATION_BITS = _USED_BYTES << np.uint64(7)
-"""Words with the top bit set in each of their first bytes, by number of bytes."""
 
 
 class WordColumn(Frozen):
@@ -317,8 +317,8 @@ class EncodedValues(Frozen):
     lengths: I64
 
 
+# Part of many messages: distinct values, and (messages,) the index of each message's value.
 SharedColumn = tuple[EncodedValues, I64]
-"""Part of many messages: distinct values, and (messages,) the index of each message's value."""
 
 
 def encoded_values(rows: ListArray) -> EncodedValues:

@@ -36,16 +36,16 @@ from perf2x.base.columnar import (
     trues,
 )
 
+# A box may be pushed back by at most this many times its length.
 _MAX_PUSH = 4
-"""A box may be pushed back by at most this many times its length."""
+# How often each division into chains is laid out, at most.
 _ROUNDS = 16
-"""How often each division into chains is laid out, at most."""
+# Gaps of a track are closed, shortest first, until they add up to a 200th of the total length of its boxes.
 _CLOSED_SHARE = 200
-"""Gaps of a track are closed, shortest first, until they add up to a 200th of the total length of its boxes."""
+# Sums of lengths stay below this, so that they fit into int64 with a time added.
 _LIMIT = 1 << 62
-"""Sums of lengths stay below this, so that they fit into int64 with a time added."""
+# If chains have at least this many boxes on average, each chain gets a numpy call of its own.
 _LONG_CHAIN = 256
-"""If chains have at least this many boxes on average, each chain gets a numpy call of its own."""
 
 
 class BoxChains(Frozen):
