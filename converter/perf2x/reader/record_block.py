@@ -2,14 +2,15 @@
 
 The stream has all records of all sections, unpacked, without the trace data between them. The first walk
 (first_walk.py) divides it into blocks of a few MiB. It keeps a plan for each: where its bytes are, and the size of each
-record in one byte (two bytes in blocks with large records). Later walks yield the same blocks by these plans, without
-searching for boundaries. Unpacked records are not kept: each walk unpacks them from the compressed ones.
+record in one byte (in two bytes if a record of the block is large, or has no whole words). Later walks yield the same
+blocks by these plans, without searching for boundaries. Unpacked records are not kept: each walk unpacks them from the
+compressed ones.
 
 ::
 
     section   |rec|rec|COMPRESSED ……………|rec|AUXTRACE|blob …… |rec|      bytes of the file
     block     |rec|rec|rec rec rec rec|rec|AUXTRACE|rec|               bytes as yielded
-    position   0   ^offsets in the stream of yielded records
+    position  0   4   8                   …                            offsets in the stream of yielded records
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +30,7 @@ from perf2x.reader.record_framing import header_types
 Sizes = npt.NDArray[np.uint16]
 """(records,) bytes of each record, including the header."""
 CompactSizes = npt.NDArray[np.uint16] | U8
-"""(records,) sizes: uint8 in 64-bit words, if all are whole words and at most 255; otherwise uint16 in bytes."""
+"""(records,) sizes: uint8 counts of 64-bit words if all records have whole words, at most 255; else uint16 in bytes."""
 _WORD_SHIFT = np.uint16(3)
 
 
@@ -150,7 +151,7 @@ def _native_words(data: U8, order: ByteOrder) -> U64:
 
 
 def _align_records(data: U8, sizes: I64) -> tuple[U8, I64, I64]:
-    """Copy records to word boundaries, where some records have sizes that are not multiples of 8.
+    """Copy records to word boundaries, if some records have sizes that are not multiples of 8.
 
     Returns the bytes with padding, the word where each record starts, and each record's offset in ``data``::
 

@@ -40,9 +40,10 @@ SPECIAL: frozenset[int] = WIDE | frozenset(
         UserRecordType.COMPRESSED2,
     }
 )
-"""Types of records that must be handled before their successor can be found: framing stops after one of them.
+"""Types of records that must be handled before the next record can be found: framing stops there.
 
-It stops before those in WIDE. The others are followed by data that header.size does not include, or are compressed.
+It stops before a record whose type is in WIDE, and after any other. Those others are compressed, or followed by data
+that header.size does not include.
 """
 
 _RECORDS_PER_STEP = 32
@@ -50,7 +51,8 @@ _RECORDS_PER_STEP = 32
 _MIN_RUN = 8
 """Number of records in a run from which on another run is looked for at once.
 
-After a shorter one, sizes are followed one by one, so that payloads full of lookalikes do not take more time.
+After a shorter one, sizes are followed one by one, so that payloads full of words that look like headers do not
+take more time.
 """
 _LARGE_RECORD_WORDS = 128
 """Average words per record from which on following sizes one by one takes less time than examining every word."""
@@ -78,9 +80,8 @@ def frame_records(
 ) -> FramedRecords:
     """Return the records from the start of ``data`` to its end, to a special one, or to an impossible one (size < 8).
 
-    Both ways give the same result. ``careful`` follows sizes one by one, which takes less time if a special record
-    comes soon. Otherwise records are framed in runs up to the end, and what is after a special record was framed in
-    vain.
+    There are two ways, with the same result. ``careful`` follows sizes one by one, which takes less time if a special
+    record comes soon. Otherwise, records are framed in runs up to the end, and those after a special record in vain.
     """
     if careful:
         return _follow_carefully(data, order, specials)

@@ -285,8 +285,9 @@ def _pack_columns(columns: Sequence[AnyArray], count: int, free_bits: int) -> tu
     """Pack as much of each row as fits ``free_bits`` bits, the first column highest; also return what does not fit.
 
     Each column's least number is subtracted from it, so that it takes few bits. A column may be split: its upper bits
-    are packed, and its lower bits are among the columns that do not fit. So every round of `_break_ties`, which packs
-    the number of the run first, makes progress: that number and the row's index never fill a word.
+    are packed, and its lower bits are among the columns that do not fit. Each round of `_break_ties`
+    packs the number of the run first. That number and the row's index never fill a word, so every round packs at least
+    one bit of a column.
     """
     words = np.zeros(count, np.uint64)
     unpacked_columns: list[AnyArray] = []

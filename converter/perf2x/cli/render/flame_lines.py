@@ -16,7 +16,7 @@ from perf2x.model.profile import LocationFrames, Profile, location_frames
 from perf2x.model.totals.totals import weights
 from perf2x.tools.tables.top_rows import TopTable
 
-# Maximum number of boxes; narrower ones are left out.
+# Maximum number of boxes: the widest are kept.
 _MAX_BOXES = 100_000
 # Colours of user code, kernel code and code without a name: two shades each, which alternate so that neighbouring boxes
 # differ. The first of each pair is also a colour of the SVG.
@@ -27,7 +27,7 @@ def graph_lines(profile: Profile, table: TopTable, value: str, limit: int, scree
     """Yield a flame graph of the table's event, as wide as the screen, with the first ``limit`` levels (0: all).
 
     Each level of calls is one line; a caller is above the functions that it calls. Both ends of a box are rounded to
-    cells; a box whose ends are then equal is left out.
+    cells; a box is left out if its ends are then equal, or if it is narrower than half a cell.
     """
     yield from screen.sentence(f"{short(table.whole.event)}: {table.summary}", "bold")
     weighed = replace(profile, samples=replace(profile.samples, value=weights(profile, value)))

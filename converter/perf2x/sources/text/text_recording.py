@@ -70,7 +70,7 @@ class TextRecording(StitchedRecording):
         diagnostics: Diagnostics,
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        """Read all of the text; ``text_kind`` must recognize it. Raises FormatError if it cannot be read."""
+        """Read all of a text that ``text_kind`` (read_text.py) recognizes. Raises FormatError if it cannot be read."""
 
         def free_and_report(stop: int) -> None:
             file.forget(0, stop)
@@ -93,7 +93,7 @@ class TextRecording(StitchedRecording):
         no_code = (f"{input_name} has names, not addresses in files, so there is no code to show",)
         return {
             **dict.fromkeys(("files", "records", "trace"), missing),
-            "as_recorded": (f"{input_name} has no records, which would be printed",),
+            "as_recorded": (f"{input_name} has no records to print",),
             **dict.fromkeys(("listings", "code", "symbolize"), no_code),
         }
 
@@ -156,7 +156,7 @@ class TextRecording(StitchedRecording):
         """
         samples = profile.samples
         if options.needs_times and samples.time is None:
-            self.diagnostics.add("no_timestamps", "times shown are positions in the text")
+            self.diagnostics.add("no_timestamps", "times shown are positions in the text.")
             samples = replace(samples, time=as_uint64(cumsum(samples.count) - samples.count))
         if "cpu" in options.columns or options.needs_times:
             samples = replace(samples, cpu=samples.cpus)
@@ -166,6 +166,7 @@ class TextRecording(StitchedRecording):
 
     def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
         """Return the names in the text; nothing else could be looked up."""
+        # addresses are placeholders: rows of text.frames (see _text_profile)
         frames = [self._text.frames[row] for row in profile.locations.address.tolist()]
         # the functions of each location; the last one is the function into which the others are inlined
         shown = [functions if symbols.inline else functions[-1:] for _, _, functions in frames]
@@ -248,19 +249,19 @@ def _threads(text: Text, strings: StringTableBuilder) -> tuple[Threads, AnyArray
 
 
 def _mappings_and_locations(text: Text, strings: StringTableBuilder) -> tuple[Mappings, Locations]:
-    """Return a mapping per object, and a location per frame; frames with neither name nor object have no mapping."""
+    """Return a mapping per object, and a location per frame; frames with neither function nor object have none."""
     frames = text.frames
     objects = sorted({name for name, _, functions in frames if name or functions})
     kernels = {name for name, mode, _ in frames if mode == CpuMode.KERNEL} - {""}
     row_of_object = {name: row for row, name in enumerate(objects)}
     mapping = [row_of_object[name] if name or functions else -1 for name, _, functions in frames]
     count, placeholders = len(objects), np.arange(len(frames), dtype=np.uint64)
-    zero, no, none = np.zeros(count, np.uint64), falses(count), np.zeros(0, np.int32)
+    zero, false, none = np.zeros(count, np.uint64), falses(count), np.zeros(0, np.int32)
     mappings = Mappings(
         start=zero, limit=zero, offset=zero, filename=strings.add_all(objects),
         build_id=np.zeros(count, np.int32), pid=np.full(count, -1, np.int32),
         is_kernel=np.array([name in kernels for name in objects], np.bool_),
-        has_functions=no, has_filenames=no, has_line_numbers=no, has_inline_frames=no,
+        has_functions=false, has_filenames=false, has_line_numbers=false, has_inline_frames=false,
     )  # fmt: skip
     return mappings, Locations(
         address=placeholders, lookup=placeholders, mapping=as_int32(mapping),

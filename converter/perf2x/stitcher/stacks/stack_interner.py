@@ -49,7 +49,7 @@ class Renumbering(Frozen):
     thread: I32
 
     def renumber(self, rows: Rows) -> Rows:
-        """Return sample rows with this interner's numbers."""
+        """Return rows of the absorbed interner with the numbers of the absorbing one."""
         return replace(rows, thread=self.thread[rows.thread], stack=self.stack[rows.stack])
 
 
@@ -82,8 +82,8 @@ class StackInterner:
     def namesakes(self, thread: I32 | I64) -> I32:
         """Return (n,) the first thread with the same name; a thread without a name maps to itself.
 
-        Which thread is the first may differ between the processes that read a recording. That does no harm: if samples
-        are summed in this way, only the names of their threads are used.
+        It stands for all of them where samples are summed by the names of threads. Which thread is the first may differ
+        between the processes that read a recording, which does no harm: its pid and tid are not used.
         """
         count = len(self._namesake)
         new_names = enumerate(self._threads.columns()[2][count:].tolist(), count)
@@ -105,9 +105,8 @@ class StackInterner:
     ) -> Renumbering:
         """Add another interner's tables.
 
-        ``side_numbers``: the new row of each row in the side table of its frame keys, as ``FrameKeys.absorb`` returns.
-
-        Without ``by_thread``, samples of threads with the same name are summed.
+        ``side_numbers``: for each row of the other's side table (see `FrameKeys`), its row in ours. Without
+        ``by_thread``, all threads of one name get one number, so that their samples can be summed.
         """
         stack = np.empty(len(stacks), np.int32)
         for rows in row_batches(stacks.lengths, _WORDS_AT_ONCE):

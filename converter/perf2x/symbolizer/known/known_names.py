@@ -142,8 +142,8 @@ class PendingObjects:
         """Yield every object with the result for all its locations.
 
         ``found`` has the results of lookups by object number (index in ``objects``); each is removed from it, to free
-        memory. Objects of which the first store knew everything come first, grouped by their table of names, because
-        the results of a group share rows.
+        memory. Objects of which the first store knew everything come first. For all of them that have the same table of
+        names, one result is made and split, so that its lines and functions are stored once.
         """
         first_store = self._known_by_store[0] if self._known_by_store else []
         fully_known = {
@@ -202,14 +202,15 @@ def _cache_key(profile: Profile, mapped: MappedObject, context: Context) -> _Cac
     """Return what determines an object's names; None if they are valid in only one recording.
 
     The key of a file includes its lowest mapped offset: if only its debug file is found, addresses are computed from
-    this offset (see ``addresses_of``).
+    this offset (see ``addresses_of`` in mapped_objects.py).
     """
     key, mappings = mapped.key, profile.mappings
     if key.kind is DsoKind.FILE:
         is_lasting = bool(key.build_id) and not is_jitdump(key.name) and key.name not in context.session.recorded_files
         return (key, int(mappings.offset[mapped.mappings].min())) if is_lasting else None
     session = context.session
-    is_lasting = bool(context.kernel_build_id and context.kernel_reference[1]) and not (
+    _, recorded_address = context.kernel_reference
+    is_lasting = bool(context.kernel_build_id and recorded_address) and not (
         session.kcore_dir or session.recorded_files
     )
     if key.kind not in (DsoKind.KERNEL, DsoKind.MODULE) or not is_lasting:

@@ -240,7 +240,7 @@ class AbbreviationTable:
         return self._table.get(code)
 
     def _read(self, wanted_code: int) -> None:
-        """Read up to a code, or to the end for −1. An error is remembered and raised again at the next attempt."""
+        """Read up to ``wanted_code``, or to the end for −1. An error is kept, and raised again at the next attempt."""
         if self._error:
             raise ObjectError(self._error)
         start = self._next_offset
@@ -257,7 +257,7 @@ class AbbreviationTable:
             raise
 
     def _parse_up_to(self, wanted_code: int) -> None:
-        """Parse the next abbreviations, up to the one with a code, or to the end of the table (also for −1)."""
+        """Parse on, up to the abbreviation with ``wanted_code``, or to the end if there is none (as for −1)."""
         data, table, by_bytes, code = self._data, self._table, self._by_bytes, 0
         while code != wanted_code and not self._is_complete:
             code, begin = uleb128(data, self._next_offset)

@@ -110,7 +110,7 @@ def _names(profile: Profile, function: I64, mapping: I32) -> tuple[list[str], I3
     """Return the distinct names, and (frames,) the index of each frame's name.
 
     ``function`` and ``mapping`` (frames,) are −1 where unknown. A frame without a named function gets a name made from
-    its mapping, so such frames are grouped by function and mapping, all others by function alone.
+    its mapping; such frames are grouped by function and mapping, all others by function alone.
     """
     is_named = np.append(profile.functions.name > 0, False)[function]
     first, group = group_rows([function, np.where(is_named, -1, mapping)])
@@ -120,7 +120,7 @@ def _names(profile: Profile, function: I64, mapping: I32) -> tuple[list[str], I3
 
 
 def _rel_pc(profile: Profile, locations: Locations) -> U64:
-    """Return (locations,) the ``rel_pc`` of each location (see FrameTable); differences wrap around modulo 2**64."""
+    """Return (locations,) the ``rel_pc`` of each location (see FrameTable); modulo 2**64."""
     mappings = profile.mappings
     file_offset = np.where(mappings.is_kernel, np.uint64(0), mappings.offset)
     base = np.append(mappings.start - file_offset, np.uint64(0))  # the last entry is for mapping −1
@@ -129,7 +129,7 @@ def _rel_pc(profile: Profile, locations: Locations) -> U64:
 
 
 def _kinds(profile: Profile, function: I64, mapping: I32, owner: I64, is_python: Bools) -> U8:
-    """Return (frames,) the FrameKind of each frame; ``owner`` (frames,) is its location."""
+    """Return (frames,) the FrameKind of each frame; ``owner`` (frames,) is the location of each."""
     locations = profile.locations
     location_kind = np.where(np.isin(locations.mode, _KERNEL_MODES), FrameKind.KIND_KERNEL, FrameKind.KIND_NATIVE)
     location_kind[(locations.mode == CpuMode.UNKNOWN) | locations.synthetic] = FrameKind.KIND_UNKNOWN
