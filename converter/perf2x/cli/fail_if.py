@@ -1,4 +1,4 @@
-"""``--fail-if`` and ``--strict``: the command fails with exit code 3 if too much of a recording is lost or unnamed.
+"""``--fail-if`` and ``--strict``: the command fails with exit code 3 if too much of a recording is missing or unnamed.
 
 The output is written first. Messages have the format of the CI system that runs the command.
 """
@@ -46,8 +46,8 @@ def failed_gates(flags: GateFlags, loaded: "Loaded") -> Iterator[str]:
 def _replaced_programs(recordings: "Iterable[Loaded]", subject: str, option: str) -> Iterator[str]:
     """Yield a sentence for each recording whose programs were replaced on disk after they were recorded.
 
-    The functions of such programs have no names, so the limit of ``option`` cannot be checked. ``subject`` is what it
-    limits, for the sentence.
+    The functions of such programs have no names, so the limit of ``option`` cannot be checked. ``subject`` says in the
+    sentence what the option limits.
     """
     for loaded in recordings:
         count = loaded.diagnostics.counts.get("objects_replaced")
@@ -57,9 +57,9 @@ def _replaced_programs(recordings: "Iterable[Loaded]", subject: str, option: str
 
 
 def unchecked_growth(pair: "RecordingPair", limits: Sequence[object]) -> list[str]:
-    """Return sentences on why ``limits``, those of growth, cannot be checked for a pair of recordings.
+    """Return sentences on why the ``limits`` on growth cannot be checked for a pair of recordings.
 
-    Without limits, there are none.
+    The list is empty if they can be checked, and if ``limits`` is empty.
     """
     return [*_replaced_programs((pair.before, pair.after), "changes", "--fail-above")] if limits else []
 
@@ -105,8 +105,8 @@ def _is_github() -> bool:
 def _print_annotation(level: str, sentence: str) -> None:
     """Print a sentence on standard error, in the format of the CI system that runs the command.
 
-    In GitHub Actions, it is an annotation of the workflow run; in GitLab, errors are red. ``level`` is ``error`` or
-    ``warning``.
+    In GitHub Actions, the sentence becomes an annotation of the workflow run. In GitLab, errors are red, unless
+    NO_COLOR is set. ``level`` is ``error`` or ``warning``.
     """
     if _is_github():  # which decodes percent escapes
         print_message(f"::{level} title=perf2x::{safe_message(sentence).replace('%', '%25')}")

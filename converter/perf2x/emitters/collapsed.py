@@ -53,7 +53,7 @@ from perf2x.model.profile import (
 from perf2x.model.setting import Setting
 
 _ROWS_FOR_WRITER_THREAD = 1 << 16
-"""Rows of Profile.stacks from which on a second thread writes the file while this one formats."""
+"""If Profile.stacks has this many rows, a second thread writes the file while the first one makes the lines."""
 _WORDS_AT_ONCE = 1 << 19
 """Words whose indices are computed together."""
 _WORDS_PER_WRITE = 1 << 14
@@ -90,7 +90,7 @@ class Collapsed(Format):
 
     @property
     def needs(self) -> Needs:
-        """Sums by thread name are needed, unless lines show thread ids."""
+        """Sums by thread name are needed, unless lines show process or thread ids."""
         viewer = "open it: flamegraph.pl {0} > flame.svg, or drop it on speedscope.app"
         return Needs(threads=self.with_pid or self.with_tid, viewer=viewer)
 
@@ -118,7 +118,7 @@ class Collapsed(Format):
         return (f"numbers are {unit} of {event.name}{left_out}",)
 
     def lines(self, profile: Profile) -> Iterator[bytes]:
-        """Yield the output in pieces of many lines."""
+        """Yield the output in pieces, each usually many lines long; a piece may end within a line."""
         if not profile.events:
             return
         rows, weight = self._selected_samples(profile)
@@ -181,7 +181,7 @@ class Collapsed(Format):
 def _interned(texts: list[bytes]) -> tuple[list[bytes], I64]:
     """Return the distinct texts, and the index of each of ``texts`` among them.
 
-    They are in the bytewise order of the lines that begin with them: ``a-b;`` is before ``a;``.
+    The distinct texts are in the bytewise order of the lines that begin with them: ``a-b;`` is before ``a;``.
     """
     distinct = sorted(set(texts), key=lambda text: text + b";")
     index = {text: number for number, text in enumerate(distinct)}
@@ -200,7 +200,7 @@ def _with_no_stack(rows: FrameRows, frame: int) -> FrameRows:
 def _lines(
     tree: FrameRows, leaf_row: I64, frames: tuple[I64, list[bytes]], roots: tuple[I64, list[bytes]], value: I64
 ) -> Iterator[bytes]:
-    """Yield lines in pieces of many words.
+    """Yield lines in pieces of many words; a piece may end within a line.
 
     ``leaf_row`` and ``value`` (lines,) are the row of the tree at which each line ends, and its number. ``frames`` are
     the index of each tree row's text, and these texts; ``roots`` are the index of each line's root, and the texts of

@@ -86,7 +86,7 @@ class SymbolIndex:
         self._end = np.maximum(symbols.end[order], self._start)
 
     def find(self, address: U64) -> I64:
-        """Return (n,) the row in `SymbolColumns` of the symbol that contains each address, −1 for none."""
+        """Return (n,) the row in `SymbolColumns` of the symbol that each address belongs to, −1 for none."""
         result = minus_ones(len(address))
         has_group, groups, group_index = self._groups_of_addresses(address)
         if len(has_group):
@@ -94,9 +94,10 @@ class SymbolIndex:
         return result
 
     def extents(self, address: U64) -> tuple[U64, U64]:
-        """Return (n,) start and end of the symbol that `find` finds for each address; both are 0 where there is none.
+        """Return (n,) start and end of the symbol at each address; both are 0 where `find` finds none.
 
-        The end is one past the last byte.
+        The end is one past the last byte. If several best symbols of a group differ in their ends, it is the farthest
+        of these ends, whichever of the symbols `find` chooses by name.
         """
         start, end = np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
         has_group, groups, group_index = self._groups_of_addresses(address)
@@ -196,7 +197,7 @@ class SymbolIndex:
 
 
 class _Groups(Frozen):
-    """Some groups of symbols with the same start. ``symbol`` has the members of the first group, then of the next …"""
+    """Some of the groups. ``symbol`` has the members of the first group, then those of the second, and so on."""
 
     symbol: I64
     """(members,) symbols by position in the sorted order."""
@@ -275,7 +276,7 @@ def _inner_labels(symbols: SymbolColumns, order: I64) -> Bools | None:
 def _score(start: U64, end: U64, symbols: SymbolColumns, row: I64) -> I64:
     """Return (n,) how good symbols are by choose_best_symbol, names aside: the best has the highest score.
 
-    It compares four properties, the most important first: the symbol has a size, has a type, is not weak, is global.
+    Four properties count, the most important first: the symbol has a size, has a type, is not weak, is global.
     ``start`` and ``end`` (n,) are those of the symbols; ``row`` (n,) is their row in ``symbols``.
     """
     binding, kind = symbols.binding[row], symbols.type[row]

@@ -24,7 +24,7 @@ class Screen(Frozen):
     """The width of lines, and the colours that can be shown."""
 
     room: int | None = None
-    """Cells of a line; None for no limit."""
+    """Width of a line in cells; None for no limit."""
     colors: Optional["ColorSystem"] = None
     """None for plain text."""
 
@@ -57,7 +57,7 @@ def heat(part: float, total: float) -> str:
 
 
 def change_style(change: float, significant: bool) -> str:
-    """Return the style for a change: red for growth, green for reduction, dimmed if within sampling noise."""
+    """Return the style for a change: red for growth, green for reduction, dimmed if 0 or within sampling noise."""
     return "dim" if not change or not significant else "red" if change > 0 else "green"
 
 
@@ -75,7 +75,10 @@ def is_terminal() -> bool:
 
 
 def _colors() -> Optional["ColorSystem"]:
-    """Return the colours of the terminal; None if it cannot show escape sequences, or the characters of bars."""
+    """Return the colours of the terminal; None for plain text.
+
+    Text is plain if NO_COLOR is set, if the terminal has no colours, or if the output is not in a UTF encoding.
+    """
     if os.environ.get("NO_COLOR") or not (sys.stdout.encoding or "").lower().startswith("utf"):
         return None
     from rich.console import COLOR_SYSTEMS, Console
@@ -86,7 +89,7 @@ def _colors() -> Optional["ColorSystem"]:
 
 
 def line_width() -> int:
-    """Return the width of a line: ``COLUMNS``, the terminal's width, or 160 without a terminal."""
+    """Return the width of a line in cells: ``COLUMNS``, the terminal's width, or 160 without a terminal."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) > 0:
         return int(columns)

@@ -1,11 +1,13 @@
 """Decodes the fields of a sample that have a variable length: READ, RAW, BRANCH_STACK, REGS, STACK_USER, AUX.
 
-Each function expects the cursor at its field in every record, moves it past the field, and returns the field's columns,
-or None if the caller does not want to ``keep`` them. Source of truth: evsel__parse_sample in tools/perf/util/evsel.c.
+Each function with a cursor expects it at the function's field in every record, moves it past the field, and returns the
+field's columns; with ``keep`` False, it only moves the cursor, and returns None in place of the columns. Source of
+truth: evsel__parse_sample in tools/perf/util/evsel.c.
 
-PERF_SAMPLE_READ contains the counters of a group of events. perf makes one sample of each member of the group from such
-a sample, and so do we (deliver_sample_value in tools/perf/util/session.c). The period of each is what the member's
-counter grew by since the sample before; members whose counters did not grow get no sample::
+With PERF_FORMAT_GROUP, PERF_SAMPLE_READ contains the counters of a group of events. From a sample with such a field,
+perf makes one sample for each member of the group, and so do we (deliver_sample_value in tools/perf/util/session.c).
+The period of the new sample is what the member's counter grew by since the previous sample; members whose counters did
+not grow get no sample::
 
     sample          leader period 250000, group { cpu-clock: 1250000, page-faults: 12 }
     before          group { cpu-clock: 1000000, page-faults: 10 }
@@ -193,7 +195,7 @@ def read_values(cursor: FieldCursor, read_format: int) -> ReadValues:
 
 
 class DeliveredSamples(Frozen):
-    """The samples that were made of the group reads of one block, in file order.
+    """The samples that were made from the group reads of one block, in file order.
 
     All columns are (samples,); ``position`` is that of the recorded sample with the group read.
     """
@@ -218,10 +220,10 @@ class CounterReadings(ColumnTable):
 
 
 def delivered_samples(parts: Sequence[tuple[int, CounterReadings]], blocks: int) -> list[DeliveredSamples]:
-    """Return the samples made of the group reads of each of ``blocks`` blocks.
+    """Return the samples made from the group reads of each of ``blocks`` blocks.
 
-    ``parts`` are pairs of a block's number and the values in its samples of one layout. All blocks are needed at once:
-    in time order, a counter's previous value may be in any block.
+    ``parts`` are pairs: a block's number, and the readings in those of its samples that have one layout. All blocks are
+    needed at once: in time order, a counter's previous value may be in any block.
     """
     block_numbers = np.concatenate([np.full(len(part), block, np.int64) for block, part in parts])
     readings = join_tables([part for _, part in parts])

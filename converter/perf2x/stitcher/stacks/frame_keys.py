@@ -48,7 +48,7 @@ from perf2x.stitcher.history.profile_mappings import AddressLayout, MergedMappin
 
 _ROOT, _RETURN, _SIDE = np.uint64(1 << 63), np.uint64(1 << 59), np.uint64(1 << 58)
 _MODE_SHIFT, _MODE_MASK = np.uint64(60), np.uint64(7)
-# rows of a chunk in distinct_keys, and the most rows that it sorts at once
+# for distinct_keys: rows of a chunk, and the number of keys up to which they are always sorted
 _CHUNK_ROWS, _SORT_LIMIT = 1 << 18, 1 << 20
 _REPEATS = 4
 """Where each distinct key occurs fewer times than this on average, all keys are sorted instead of searched for."""
@@ -60,7 +60,7 @@ class DecodedFrames(Frozen):
     """Decoded frame keys, (n,) columns."""
 
     mapping: I64
-    """The group in `MergedMappings`, −1 if no mapping contains the address."""
+    """The group in `MergedMappings`, −1 if no mapping contains the address, and for root frames."""
     address: U64  # moved to the address of the group; 0 for root frames
     is_return: Bools
     mode: U8
@@ -97,8 +97,8 @@ def distinct_keys(keys: U64) -> tuple[U64, I32]:
 
     Up to a million keys are sorted with their rows. With more keys, that would take more memory than any other step of
     a conversion. So if they repeat, their indices are found chunk by chunk: most in a cache (a hash table of fixed
-    size), and those that lost their slot to another key by binary search. If more than a quarter are distinct, each
-    search would miss the CPU's cache at every step, so these are sorted after all.
+    size), and those that lost their slot to another key by binary search. If more than a quarter of the keys are
+    distinct, each search would miss the CPU's cache at every step, so all keys are sorted in spite of the memory.
     """
     if len(keys) <= _SORT_LIMIT:
         # As two columns, because group_rows packs them together with the row into one word, if offsets are small.
@@ -118,7 +118,10 @@ def distinct_keys(keys: U64) -> tuple[U64, I32]:
 
 
 def renumber_keys(keys: U64, side_numbers: U64) -> U64:
-    """Return (n,) keys of another `FrameKeys` as keys of this one; ``side_numbers`` is what ``absorb`` returned."""
+    """Convert keys (n,) of one `FrameKeys` to keys of another, which has absorbed the side table of the first.
+
+    ``side_numbers`` is what `FrameKeys.absorb` returned.
+    """
     keys = keys.copy()
     rows = flatnonzero(keys & (_SIDE | _ROOT) == _SIDE)
     keys[rows] = keys[rows] & ~_OFFSET_MASK | side_numbers[(keys[rows] & _OFFSET_MASK).view(np.int64)]

@@ -19,7 +19,7 @@ from perf2x.base.columnar import (
 )
 
 LEAF_FRAMES = 2
-"""A leaf function and its caller: registers reveal no more without a stack dump."""
+"""Number of frames that registers alone, without a stack dump, can reveal: a leaf function and its caller."""
 
 
 class End(IntEnum):
@@ -111,7 +111,7 @@ class MappingFinder(Frozen):
     def find(self, rows: I64, address: U64) -> tuple[I32, Bools]:
         """Return the mapping of each address as of its sample, and whether it stays until the end of the image.
 
-        Shapes: all (n,).
+        ``rows`` are the samples of the addresses. Shapes: all of equal length.
         """
         mapping = self.find_at_end(rows, address)
         made_later = flatnonzero(take(self.made_at, mapping) > take(self.sequence, rows))

@@ -78,7 +78,10 @@ class ElfSource(BuiltInSource):
 def symbols_of(
     context: Context, files: ObjectFiles, names: ElfNames, svma: U64, recorded_path: str = "", line_shift: int = 0
 ) -> Symbols:
-    """Return the functions at ``svma`` (n,), with lines and inlined functions if one of ``files`` has debug info.
+    """Return the functions at ``svma`` (n,), with lines and inlined functions if debug info was read.
+
+    Debug info is read if one of ``files`` has it, unless the user does not want lines (``context.options.lines``) and
+    there is a symbol table for the names.
 
     ``recorded_path``: path of the object as recorded; its ``.dwp`` may be next to that path. ``line_shift``: in debug
     info, each address is this many bytes higher than in the symbol table (V8's code, see ``V8_SHIFT``).
@@ -119,6 +122,7 @@ def with_go_start_lines(
 
 
 def _source_locations(context: Context, files: ObjectFiles, recorded_path: str, svma: U64) -> SourceLocations:
+    """Look addresses up in debug info; if it cannot be read, count that, and return no frames for any address."""
     from perf2x.symbolizer.sources.dwarf_units import locations_from_units  # most objects have no debug info
 
     with counting_broken(context.diagnostics):
@@ -212,7 +216,7 @@ def _merged_frames(symbol: I64, locations: SourceLocations, count: I64, inline: 
 
 
 def _function(names: ElfNames, functions: Sequence[DebugFunction], symbol: int, debug_function: int) -> Function:
-    """Return the function of a symbol (its row in ``names``) and an index into ``functions``; −1 means neither.
+    """Return the function of a symbol (its row in ``names``) and an index into ``functions``; −1 for none.
 
     The symbol's name wins; "??" is perf's name for a function without one.
     """

@@ -1,6 +1,7 @@
 """Formats records other than samples as names and values of fields, and events as ``perf evlist -v`` does.
 
-Fields have the names that perf2x's decoders give them. Records without a decoder are read by the table _STRUCTS.
+Fields have the names that perf2x's decoders give them. Records without a decoder are read by the table _STRUCTS, except
+HEADER_ATTR, which is shown as the attributes of its event.
 
 Source of truth for the structs: tools/lib/perf/include/perf/event.h and include/uapi/linux/perf_event.h.
 """
@@ -37,9 +38,8 @@ _ABSENT_VALUES = {"prot": -1, "flags": -1, "build_id": b""}
 def fields_text(fields: Mapping[str, Any]) -> str:
     """Format fields as ``name: value``.
 
-    Decoders call a time and an id that are fields of the record itself ``own_time`` and ``owner_id``, because the
-    sample_id trailer may have a time and an id, too. Both are shown as ``time`` and ``id``; if there are two of them,
-    only that of the trailer.
+    Decoders call a time and an event's id that are fields of the record itself ``own_time`` and ``owner_id``, because
+    the sample_id trailer may have a time and an id, too. They are shown as ``time`` and ``id``.
     """
     shown = (
         (name.removeprefix("own_").removeprefix("owner_"), value)
@@ -58,14 +58,14 @@ def _field_text(name: str, value: Any) -> str:
 
 
 def event_line(event: Event) -> str:
-    """Format an event's name, nonzero attributes and ids as one line."""
+    """Format an event's name, attributes and ids as one line; most attributes are left out if they are 0."""
     attributes = ", ".join(f"{name}: {value}" for name, value in _attribute_pairs(event))
     ids = f", id: {{ {', '.join(map(str, event.ids))} }}" if event.ids else ""
     return f"# {event.name}: {attributes}{ids}"
 
 
 def _attribute_pairs(event: Event) -> list[tuple[str, str]]:
-    """Return names and values of those attributes that Event has, as perf_event_attr__fprintf prints them."""
+    """Return names and values of the attributes that Event has, in the format of perf_event_attr__fprintf."""
     kinds = {int(kind): f" (PERF_TYPE_{kind.name})" for kind in EventType}
     pairs = [
         ("type", f"{event.type}{kinds.get(event.type, '')}"),

@@ -57,7 +57,7 @@ def _for_no_file(name: str) -> Iterator[Remedy]:
 
 
 def _for_missing(found: ObjectFiles, build_id: str, has_root: bool) -> Iterator[Remedy]:
-    """Advise on an object whose file was not found; ``has_root``: with ``--symfs``.
+    """Advise on an object whose file was not found; ``has_root``: perf2x runs with ``--symfs``.
 
     No package is proposed: this machine's packages belong to the installed version, which is not the recorded one.
     """

@@ -116,8 +116,8 @@ class DebugFile:
     def unit_of_id(self, dwo_id: int) -> "Unit | None":
         """Return the first unit with that id; None if there is none.
 
-        An id may be in the root entry, so units are read in file order, only as far as that unit. Raises ObjectError
-        when one of them, or the header of any unit, cannot be read.
+        In DWARF 4, the id is in the root entry. So root entries are read in file order, only as far as the unit that
+        is looked for. Raises ObjectError when one of these entries, or the header of any unit, cannot be read.
         """
         key = salted_key(dwo_id)
         self._unindexed = self._unindexed or iter(self.units)
@@ -135,7 +135,7 @@ class DebugFile:
 
     @cached_property
     def nesting_budget(self) -> ReadBudget:
-        """The budget for walks that look for the entries around functions; addresses of one unit may cause many."""
+        """The budget for walks that look for the entries around functions; one unit may need many such walks."""
         return ReadBudget("units", len(self.sections.info), times=4)
 
     def _read_units(self) -> "Iterator[Unit]":
@@ -153,7 +153,9 @@ class DebugFile:
 
 
 def _unit(file: DebugFile, start: int, offset: int, end: int, offset_size: int) -> "Unit | None":
-    """Read a unit's header; None for units that are skipped: type units, and unknown versions and address sizes.
+    """Read a unit's header; None for units that are skipped.
+
+    These are type units, units of unknown versions or address sizes, and units without entries.
 
     ``start`` is the offset of the header, ``offset`` that of the version in it::
 
@@ -222,7 +224,7 @@ class Unit(Struct, dict=True, eq=False):
 
     @property
     def dwo_name(self) -> str:
-        """Path of the ``.dwo`` file of a skeleton; "" for other units."""
+        """Path of the ``.dwo`` file that a skeleton names (and split units of some compilers); "" for other units."""
         return self.text(self.root, c.AT_DWO_NAME) or self.text(self.root, c.AT_GNU_DWO_NAME)
 
     @property
@@ -284,10 +286,10 @@ class Unit(Struct, dict=True, eq=False):
         return ""
 
     def _indexed_table(self, base_attribute: int, header_size: int) -> int:
-        """Return the offset in its section of the array that the unit's indexes refer to.
+        """Return the offset, in its section, of the array that the unit's indexes refer to.
 
-        A linked file states it in ``base_attribute`` of the root entry. A split file has one array, right after the
-        section's header of ``header_size`` bytes; sections of DWARF 4 have no header.
+        A linked file states this offset in ``base_attribute`` of the root entry. A split file has one array, right
+        after the section's header of ``header_size`` bytes; sections of DWARF 4 have no header.
         """
         is_split = self.file.sections.is_split
         default = header_size if is_split and self.encoding.version >= 5 else 0
@@ -296,7 +298,7 @@ class Unit(Struct, dict=True, eq=False):
     def address(self, form: int, value: int) -> int:
         """Return the address that an attribute states, looked up in ``.debug_addr`` if ``value`` is an index.
 
-        For split units this is the section of the skeleton's file.
+        A split unit uses the ``.debug_addr`` of its skeleton's file.
         """
         if form not in c.INDEXED_ADDRESSES:
             return value
@@ -332,7 +334,7 @@ class Unit(Struct, dict=True, eq=False):
         budget = file.tables.unit_range_budget if is_root else file.tables.range_budget
         lists = RangeLists(self.file.name, self.encoding, base_address, budget, partial(self.address, c.FORM_ADDRX))
         if self.encoding.version < 5:
-            # entries of GNU's split units count from DW_AT_GNU_ranges_base of the skeleton, the root entry does not
+            # offsets in a split unit of GNU's count from the skeleton's DW_AT_GNU_ranges_base, except the root entry's
             ranges_base = 0 if is_root else linked_unit.root.get(c.AT_GNU_RANGES_BASE, (0, 0))[1]
             return lists.debug_ranges(file.sections.ranges, value + ranges_base)
         data = file.sections.rnglists
