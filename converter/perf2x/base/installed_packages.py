@@ -100,8 +100,8 @@ def _text(path: str) -> str:
 def available(group: str) -> dict[str, EntryPoint]:
     """Return the entry points of a group by name, sorted by name; none of them is imported.
 
-    Raises OptionError if two packages use the same name, and if there are no entry points at all: perf2x itself has
-    some in every group, unless it was installed before the group existed.
+    Raises OptionError if two packages use one name for different objects, and if there are no entry points at all:
+    perf2x itself has some in every group, unless it was installed before the group existed.
     """
     found: dict[str, EntryPoint] = {}
     for point in sorted(entry_points(group), key=lambda point: (point.name, point.value)):

@@ -1,9 +1,10 @@
 """The index pass: reads every record once, decodes the side-band, and keeps each sample's event for the sample pass.
 
 It walks over the blocks of records. From each block, session records go to the session builder, other records except
-samples to the side-band decoder. Of samples, only the event is kept, by the id in the record; everything else in them
-is decoded in the sample pass. Group reads (PERF_SAMPLE_READ) are an exception: the period is what a counter grew by
-since the previous sample in time, which may be anywhere in the file, so all counter values are collected here.
+samples to the side-band decoder. Of a sample, only its event is kept, which is found by the id in the record; all other
+fields are decoded in the sample pass, with two exceptions. The times of samples are read if some side-band records have
+no time of their own. In group reads (PERF_SAMPLE_READ), the period is what a counter grew by since the previous sample
+in time, which may be anywhere in the file; so all counter values are collected here.
 """
 
 from collections import Counter
@@ -82,8 +83,8 @@ def run_index_pass(
     """Read all records once.
 
     Damage is added to ``diagnostics`` in file order. ``events`` are the ``late_events`` of an earlier index pass, if
-    there was one; otherwise events are those of the header so far. Raises FormatError for more records than a file of
-    this size can have.
+    there was one; without them, a sample's event is looked up among those defined so far, by the header or by records.
+    Raises FormatError for more records than a file of this size can have.
     """
     collector = _Collector(opened.builder, diagnostics, events)
     walk = FirstWalk(opened.sections, opened.builder.order, collector.note_damage)
@@ -121,7 +122,7 @@ class _Collector:
         self._builder = builder
         self._diagnostics = diagnostics
         self._events = events or builder.events
-        self._changes = self._events.changes  # as of the previous block
+        self._changes = self._events.changes  # EventTable.changes after the previous block
         self._has_late_events = False
         """Whether events changed after records that may belong to them."""
         self._owners: list[Owners] = []
@@ -158,7 +159,7 @@ class _Collector:
     def note_damage(self, *damage: Any) -> None:
         """Report damage of the stream; the arguments are those of Diagnostics.add.
 
-        Damage of the records before it is reported first.
+        Damage that the side-band decoder has found in earlier records is reported first.
         """
         self._sideband.note_damage()
         self._diagnostics.add(*damage)

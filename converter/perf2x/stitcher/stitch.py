@@ -162,7 +162,7 @@ class StitchOptions(Frozen):
     extra: tuple[str, ...] = ()
     """Columns by which samples stay separate, in addition to event, thread and stack.
 
-    They are ``cpu``, ``cgroup``, ``data_src`` and, for a timeline, ``position``.
+    Possible columns are ``cpu``, ``cgroup``, ``data_src`` and, for a timeline, ``position``.
     """
     per_process: bool = False
     """Keep each process's own addresses, as in a history built with ``per_process``; otherwise a file has one address.
@@ -278,7 +278,8 @@ class Stitcher:
     def _kernel_hidden_rows(self, samples: Samples, chain: ListArray, is_candidate: Bools) -> I64:
         """Return the rows of samples whose kernel part is hidden, because their events exclude the kernel.
 
-        Of the samples ``is_candidate`` (n,), these have address 0, and only context markers in their chains.
+        These are the samples for which ``is_candidate`` (n,) is True, the address is 0, and the chain has only context
+        markers.
         """
         rows = flatnonzero(is_candidate & (samples.ip == np.uint64(0)))
         rows = rows[np.isin(samples.event[rows], list(self._options.user_only))]

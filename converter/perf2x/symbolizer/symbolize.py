@@ -1,8 +1,8 @@
 """Symbolizes a profile: looks up functions and lines for the addresses of each object.
 
-Work is divided into units, which may run in several processes. Names that were found earlier (in a dataset, in a text,
-for another recording of the same command) are taken from there, not looked up again. Which kernel frames were
-interrupted shows only when functions have names, so their exact addresses are looked up in a second step
+Work is divided into units, which may run in several processes. Names that are known already (stored in a dataset or in
+a text, or found for another recording of the same command) are not looked up again. Which kernel frames were
+interrupted shows only when functions have names, so the exact addresses of these frames are looked up in a second step
 (interrupted_frames.py).
 """
 
@@ -209,7 +209,7 @@ def _units_of_work(objects: Sequence[MappedObject]) -> list[list[int]]:
 
 
 def _unmapped_row(profile: Profile, line_count: I64, weights: I64) -> ObjectReport:
-    """Return the report row for user frames outside all mappings, none of which has a name.
+    """Return the report row for frames of user space and of guests outside all mappings, none of which has a name.
 
     ``line_count`` (locations,): number of lines of each location; ``weights``: the result of ``location_weights``.
     Kernel frames outside all mappings belong to the kernel's own row.

@@ -14,7 +14,10 @@ class TraceKind(Frozen):
 
     name: str
     itrace: str = ""
-    """Value of perf inject's option --itrace that makes samples from this kind; "" if perf inject cannot."""
+    """Value of perf inject's option --itrace that makes samples from this kind.
+
+    "" if perf inject cannot make samples, or need not, because perf2x does so itself (`is_decoded`).
+    """
 
 
 KINDS = {
@@ -29,7 +32,8 @@ KINDS = {
 
 
 ARM_SPE = "Arm SPE"
-# our names of the words of one CPU after the magic number; ``parameters`` is the number of words after that word
+# Our names of the words of one CPU that follow its magic number. The word ``parameters`` is the number of words that
+# follow it.
 _PARAMETERS = ("cpu", "parameters", "midr", "pmu_type", "min_interval", "event_filter")
 
 

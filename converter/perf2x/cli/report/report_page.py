@@ -46,7 +46,7 @@ def recording_report(
 ) -> Report:
     """Return the report on a recording. Its page has at most ``flags.max_bytes``; the JSON is not limited.
 
-    ``changes`` are those since an earlier recording, ``verdict`` the outcome of limits, which comes first.
+    ``changes`` are those since an earlier recording; ``verdict`` is the outcome of limits, and comes first on the page.
     """
     tables = report_tables(loaded.profile, flags.value, flags.limit, flags.columns)
     max_bytes = flags.max_bytes or MAX_BYTES
@@ -88,7 +88,7 @@ def _parts(
     limit = tables.objects.limit or 0  # --limit of the report, which all tables have
     events = facts["events"]
     more_events = [f"… and {len(events) - limit:,} more events"] if len(events) > limit else []
-    # here, the command line is a fact of its own
+    # ``session_facts`` expects the command line among the session's facts; in a report it is beside them
     session = [f"{label}: {text}" for label, text in session_facts(facts["session"] | facts)]
     yield _Part("", [contents_line(loaded), *session, *event_lines(loaded, events[:limit]), *more_events])
     yield _Part("Look at next", steps)

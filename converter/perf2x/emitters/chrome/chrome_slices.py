@@ -52,7 +52,8 @@ from perf2x.model.profile import (
     paths_of_length,
 )
 
-# a batch of shown samples has about the first number of frames, but at least the second number of samples
+# A batch of shown samples has about the first number of frames, but at least the second number of samples (the last
+# batch of all may have fewer).
 _FRAMES_PER_BATCH, _MIN_SAMPLES_PER_BATCH = 1 << 18, 1 << 12
 _OFF_CPU = "off-cpu"
 _MODE_CATEGORIES: dict[int, str] = {
@@ -92,7 +93,10 @@ class Drawing(Frozen):
     """(tracks,) number of shown samples of each track."""
 
     def slice_bound(self) -> int:
-        """Return a cheap upper bound of the number of slices: as if each frame of each sample were a slice."""
+        """Return a cheap upper bound of the number of frames' slices: as if each frame of each sample were a slice.
+
+        The slices of groups (``min_depth`` 0) are not counted.
+        """
         return sum_of(self.tree.depth[self.node])
 
     def slice_count(self, min_duration_us: int) -> int:

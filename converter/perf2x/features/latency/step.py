@@ -42,6 +42,10 @@ class _Parallelism(FeatureSettings):
 
 
 def _count_threads(loaded: "Loaded", run: SessionRun) -> "Loaded":
+    """Add latencies, select samples and add the number of running threads, as the options say.
+
+    Without the options, only timelines get the number of running threads.
+    """
     parallelism, pids = run.options.of(_Parallelism), run.options.filters.pids
     profile: Profile = loaded.profile
     if parallelism != _Parallelism():
@@ -66,6 +70,7 @@ def _drop_unused(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _count_latency(loaded: "Loaded", run: SessionRun) -> "Loaded":
+    """Make the latencies the values of the samples, if the options say so."""
     if run.options.of(_Parallelism).latency != "value":
         return loaded
     from perf2x.features.latency.divide_values import latency_as_value

@@ -40,7 +40,7 @@ class FieldCursor:
         self._base = block.starts
         self._words_past_base = 1  # skips the header
         self._min_words = (int(block.sizes.min()) >> 3) - trailer_words if len(block.sizes) else _NO_RECORDS
-        """Number of words from ``_base`` to the end of the record where that is nearest; −1 if not computed yet."""
+        """The smallest number of words, over all records, from ``_base`` to the record's end; −1: not computed yet."""
         self.is_malformed: Bools = falses(len(self.start)) if self._min_words > 0 else self.end <= self.start
         self.is_unreadable: Bools | None = None
         """(n,) complete records whose remaining fields cannot be read (``skip_to_end``); None if there are none."""
@@ -71,7 +71,7 @@ class FieldCursor:
         return column
 
     def step_back(self, rows: Bools) -> None:
-        """Move back by one word in the records where ``rows`` (n,) holds, which will read that word a second time."""
+        """Move back by one word in the records where ``rows`` (n,) holds: their last word is read a second time."""
         self._base = self._base - rows
 
     def skip(self, count: int) -> None:
@@ -170,7 +170,7 @@ class FieldCursor:
 
     @property
     def is_complete(self) -> Bools:
-        """(n,) whether each record contains all fields read so far; those after an unreadable field count as such."""
+        """(n,) whether each record contains all fields read so far; unreadable fields count as contained."""
         return ~self.is_malformed if self.is_unreadable is None else ~self.is_malformed | self.is_unreadable
 
     def copy_arrays(self, first_word: I64, lengths: I64) -> ListArray:

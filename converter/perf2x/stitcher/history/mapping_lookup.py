@@ -1,9 +1,9 @@
 """Finds the mapping that contains an address, with a cache.
 
 The ends of all processes' mappings divide the address space into intervals; in each interval, a process has at most one
-mapping at a time. One search finds an address's interval, and whether any process maps the interval. That test alone
-decides about many words, because chains of programs without frame pointers contain many words that are not addresses.
-For the other words, mappings are cached by process image and interval.
+mapping at a time. One search finds an address's interval, and whether any process maps the interval. If none does, the
+address is done: this is common, because chains of programs without frame pointers contain many words that are not
+addresses. For addresses in mapped intervals, mappings are cached by process image and interval.
 
 Most frames of a system-wide recording are in the kernel's largest mapping, its text. If no other mapping ever overlaps
 that mapping, two comparisons tell whether an address is in it (`KernelText`); the mapping's existence depends on the
@@ -27,9 +27,12 @@ class KernelText(Frozen):
     start: np.uint64
     length: np.uint64
     mapping: int
-    """Row of the recorded mapping, −1 if it was removed before the end."""
+    """Row of the recorded mapping; −1 if it was removed before the recording's end, then the range is of no use."""
     exists: Bools
-    """(contexts,) whether the mapping exists in each lookup context; False for contexts of processes."""
+    """(contexts,) whether the mapping exists in each lookup context; False for contexts of processes.
+
+    Lookup contexts are the numbers that `lookup_contexts` returns.
+    """
 
     def holds(self, part: I64, context: I64, address: U64) -> Bools:
         """Return (n,) whether the range contains each address, and its mapping exists in the address's context.
@@ -42,7 +45,10 @@ class KernelText(Frozen):
 
 
 def kernel_text_of(spaces: AddressSpaces, mmaps: Mmaps) -> KernelText | None:
-    """Return the range of the kernel's longest mapping; None if others overlap it, or without kernel mappings."""
+    """Return the range of the kernel's longest mapping; None if others overlap it, or without kernel mappings.
+
+    If several mappings were made of this range one after another, the one in the kernel's last epoch counts.
+    """
     rows = flatnonzero(is_kernel_mapping(mmaps))
     if not len(rows):
         return None
@@ -54,7 +60,6 @@ def kernel_text_of(spaces: AddressSpaces, mmaps: Mmaps) -> KernelText | None:
     epochs = spaces.kernel_epochs
     through_exec = falses(len(epochs))
     mmap = spaces.find(epochs, repeat(first, len(epochs)), through_exec)  # the mapping in each epoch of the kernel
-    # the mapping of the text is that of the last epoch
     exists = falses(2 * spaces.epoch_count + 2)
     exists[lookup_contexts(epochs, through_exec)] = mmap == mmap[-1]
     return KernelText(first[0], limit[0] - first[0], int(mmap[-1]), exists)
@@ -63,7 +68,8 @@ def kernel_text_of(spaces: AddressSpaces, mmaps: Mmaps) -> KernelText | None:
 def lookup_contexts(epoch: I64, through_exec: Bools) -> I64:
     """Return (n,) int64: the arguments of AddressSpaces.find, apart from the address, packed into one number.
 
-    The number is (epoch + 1) * 2 + through_exec: at least 0, and small enough to index tables.
+    The number is (epoch + 1) * 2 + through_exec: at least 0, and small enough to index tables. ``through_exec`` (n,)
+    says whether to search also the program that the process ran before its exec.
     """
     return epoch + 1 << 1 | through_exec
 
@@ -92,8 +98,8 @@ class MappingLookup:
         """Return (n,) int64: row of the mapping that contains each address, −1 for none.
 
         ``context`` comes from ``lookup_contexts``, ``interval`` from ``AddressSpaces.ranges.intervals``. A mapping of
-        the image's last epoch is also the answer in every earlier epoch in which the mapping already existed; the other
-        epochs take a second lookup.
+        the image's last epoch is also the answer in every earlier epoch in which the mapping already existed, and so is
+        "no mapping" in all of them. Addresses whose mapping was made after their epoch began take a second lookup.
         """
         mmap = self._answers(take(self._last_key, context) + interval)
         made_later = flatnonzero(take(self._spaces.made_at, mmap) > take(self._sequence, context))

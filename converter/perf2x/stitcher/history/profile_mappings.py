@@ -51,7 +51,7 @@ _PRIVATE_NAMES = (
 
 
 class MergedMappings(Frozen):
-    """Groups of recorded mappings that are one mapping of the profile.
+    """Recorded mappings, divided into groups; each group becomes one mapping of the profile.
 
     Rows are those of ``mmaps``; arrays of mappings + 1 have a last row for no mapping.
     """
@@ -70,8 +70,8 @@ class MergedMappings(Frozen):
         """Return the profile's mappings, and (groups + 1,) each group's row among them, −1 for groups left out.
 
         Only groups with a recorded mapping that has frames are in the profile: ``is_hit`` (mappings + 1,) marks those.
-        They are sorted by kernel or not, name, build id, offset and address. The process of a mapping is the one with
-        the lowest pid.
+        The profile's mappings are sorted by kernel or not, name, build id, offset and address. The process of a mapping
+        is the one with the lowest pid among the recorded mappings with frames; −1 for kernel mappings and for data.
         """
         hit = flatnonzero(is_hit[:-1])
         first, row_of_hit = group_rows([self.group[hit]])  # groups are numbered in the order to sort by
@@ -82,7 +82,7 @@ class MergedMappings(Frozen):
         return self._mappings(hit[first], pid, strings), row_of_group
 
     def _mappings(self, rows: I64, pid: I32, strings: StringTableBuilder) -> Mappings:
-        """Return the profile's mappings: one for each of ``rows``, with its process."""
+        """Return the profile's mappings: one for each of ``rows``; ``pid`` (rows,) has their processes."""
         mmaps, is_kernel = self.mmaps, is_kernel_mapping(self.mmaps)[rows]
         start = mmaps.start[rows] + self.shift[rows]
         no_flags = falses(len(rows))
@@ -147,9 +147,9 @@ def _is_relative(name: str) -> bool:
 
 
 _LAYOUT_SIZE = 1 << 57
-"""Most bytes in the layout; mappings that do not fit are left out."""
+"""Maximum size of the layout in bytes; mappings that do not fit are left out."""
 _MAX_LENGTH = 1 << 48
-"""Bytes of the longest mapping in the layout; longer mappings are damaged, or span a whole address space."""
+"""The layout has mappings shorter than this, in bytes; longer ones are damaged, or span a whole address space."""
 
 
 class AddressLayout:
@@ -169,7 +169,8 @@ class AddressLayout:
         length, start = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
         length[group] = end_addresses(mmaps.start, mmaps.length) - mmaps.start
         start[group] = mmaps.start + merged.shift[:-1]
-        # no call ends at address 0, so addresses there need special care: see FrameKeys._side_keys
+        # A mapping at address 0 stays outside: no call ends at address 0, so this address cannot be a return address,
+        # and FrameKeys handles that only for addresses outside the layout (``_side_keys``).
         fits = (length < np.uint64(_MAX_LENGTH)) & (start != 0)
         size = np.where(fits, length, np.uint64(0))
         begin = np.append(np.uint64(0), np.cumsum(size, dtype=np.uint64))

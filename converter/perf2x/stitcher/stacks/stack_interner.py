@@ -82,8 +82,9 @@ class StackInterner:
     def namesakes(self, thread: I32 | I64) -> I32:
         """Return (n,) the first thread with the same name; a thread without a name maps to itself.
 
-        It stands for all of them where samples are summed by the names of threads. Which thread is the first may differ
-        between the processes that read a recording, which does no harm: its pid and tid are not used.
+        The first thread stands for all its namesakes where samples are summed by the names of threads. Which thread is
+        the first may differ between the processes that read a recording. This does no harm, because the pid and tid of
+        the first thread are not used.
         """
         count = len(self._namesake)
         new_names = enumerate(self._threads.columns()[2][count:].tolist(), count)

@@ -112,7 +112,7 @@ def _is_rust(name: str) -> bool:
 
 
 def _split_version(name: str) -> tuple[str, str, str]:
-    """Split ``memcpy@GLIBC_2.14`` or ``memcpy@plt`` at the ``@``: name, "@", rest; ("", "") if it has none.
+    """Split ``memcpy@GLIBC_2.14`` or ``memcpy@plt`` at the ``@``: name, "@", rest; without an ``@``: name, "", "".
 
     The ``@`` at the start of a Swift macro's name does not count.
     """
@@ -132,9 +132,10 @@ def _demangled_ocaml(name: str) -> str:
 
 
 def _with_abbreviated_shapes(name: str) -> str:
-    """Write the type arguments of a generic Go function as ``f[...]``, as in Go's own tables.
+    """Write the type arguments of a generic Go function as ``f[...]``, as in Go's own tables; change no other names.
 
-    Its symbol has shapes in place of types, ``f[go.shape.int]``: Go compiles a function once for all types of a shape.
+    The function's symbol has shapes in place of types, ``f[go.shape.int]``, because Go compiles a function once for all
+    types of a shape.
     """
     return _GO_TYPE_ARGUMENTS.sub("[...]", name) if "go.shape." in name else name
 

@@ -29,7 +29,7 @@ class VmlinuxSource(BuiltInSource):
     order = 5
 
     def covers(self, dso: Dso) -> bool:
-        """Return True for the kernel, unless the user named a kallsyms file and no vmlinux."""
+        """Return True for the kernel, but not for a guest's, nor if the user named a kallsyms file and no vmlinux."""
         options = self._context.options
         return (
             dso.kind is DsoKind.KERNEL
@@ -71,8 +71,9 @@ class VmlinuxSource(BuiltInSource):
     def _checked(self, path: Path, build_id: bytes, is_named: bool) -> ObjectFiles | None:
         """Open a vmlinux, and return None if it is of another build than ``build_id`` or cannot be read.
 
-        ``is_named``: the user named the file. Then another build is reported, and an unreadable file raises
-        SettingError; otherwise, both are ignored.
+        An empty ``build_id`` fits every file, and ``--allow-mismatch`` accepts other builds. ``is_named``: the user
+        named the file; then another build is reported, and an unreadable file raises SettingError. Without
+        ``is_named``, the file is skipped silently in both cases.
         """
         try:
             file = open_object(path)
@@ -109,7 +110,7 @@ def kernel_slide(vmlinux: ElfObject, reference: tuple[str, int]) -> int:
 class ModuleSource(BuiltInSource):
     """Names of kernel modules from their ``.ko`` files, for addresses that kallsyms did not name.
 
-    kallsyms cannot name them if it is of another boot, when the module was loaded elsewhere.
+    A kallsyms file of another boot cannot name them: at that boot, the module was loaded at another address.
     """
 
     order = 15

@@ -1,7 +1,7 @@
-"""Reduces an ELF file to its symbols and unwind tables; code, data and debug info become zeros.
+"""Reduces an ELF file to its symbols, notes and unwind tables; other code, data and debug info become zeros.
 
-All headers and offsets stay, so addresses map as before and the build id is the same. Zeros take hardly any space in a
-compressed bundle.
+The size, all offsets and, apart from the types of debug sections, all headers stay. So addresses map as before, and the
+build id is the same. Zeros take hardly any space in a compressed bundle.
 """
 
 import re
@@ -21,9 +21,9 @@ _SHF_EXECINSTR = 0x4
 
 
 def keep_symbols_only(elf: ElfObject, known_code: Sequence[re.Pattern[bytes]]) -> bytes:
-    """Return the file with zeros for everything but headers, symbols and unwind tables.
+    """Return the file with zeros for everything but headers, symbols, notes, PLTs and unwind tables.
 
-    The headers of debug sections then say that the file has no contents for them (SHT_NOBITS). Code that matches a
+    The headers of emptied debug sections say that the file has no contents for them (SHT_NOBITS). Code that matches a
     pattern in ``known_code`` is kept: the unwinder recognizes it by its bytes (signal trampolines, starts of
     coroutines). A file without section headers is returned unchanged, because its parts are unknown. Raises ObjectError
     if it cannot be read.
@@ -70,7 +70,7 @@ def _header_tables(elf: ElfObject, data: bytes) -> list[tuple[int, int]]:
 
 
 def _mark_debug_as_absent(elf: ElfObject, kept: bytearray) -> None:
-    """Set the type of debug sections to SHT_NOBITS in ``kept``, the new file."""
+    """Set the type of debug sections, except those that are kept, to SHT_NOBITS in ``kept``, the new file."""
     (_, _), (table, size) = _header_tables(elf, bytes(kept))
     header_size = size // len(elf.sections)
     for row, section in enumerate(elf.sections):

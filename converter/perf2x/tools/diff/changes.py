@@ -18,7 +18,8 @@ from perf2x.model.transforms.merge_profiles import merge_profiles
 
 # A change smaller than 1/2000 of the earlier recording's total is shown as 0.0 %.
 SMALLEST_SHOWN_PART = 2000
-# Recordings of the same program have at least this share of their costs in functions that both recordings contain.
+# Recordings of the same program are assumed to have at least this share of their costs in functions that both contain.
+# Functions of one recording alone are matched by similar names only if each has at least this share.
 _MIN_COMMON_SHARE = 0.1
 _COLUMNS = ("self", "total")
 # Confidence of the interval that `Comparison.joint_cost` returns.
@@ -117,7 +118,10 @@ class Comparison(Frozen, dict=True):
         ]
 
     def share_in_costs(self, rows: Iterable[Change], sort: str) -> float:
-        """Return the share of some lines in the costs of both recordings together; 1 for all lines.
+        """Return the share of some lines in the costs of both recordings together.
+
+        For all lines, the share in self costs is 1. That in total costs may be more than 1, because a sample belongs to
+        the total costs of every function in its stack.
 
         The error that a confidence allows is divided among the intervals in proportion to these shares (a weighted
         Bonferroni correction), so that small lines do not widen the intervals of large ones. A line's weight is the sum
@@ -158,7 +162,8 @@ class Comparison(Frozen, dict=True):
     def mismatch(self) -> str:
         """Return a sentence if hardly any cost is in functions of both recordings; else "".
 
-        A function of ``after`` with a name similar to one that vanished counts as one of both.
+        A function of ``after`` alone counts as one of both if its name is similar to that of a function which vanished,
+        and each of the two had at least ``_MIN_COMMON_SHARE`` of its recording's cost.
         """
         sums, rows = (self.before.cost, self.after.cost * self.scale), self.lines
         if not all(sums) or not rows:

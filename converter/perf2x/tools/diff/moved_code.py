@@ -4,7 +4,8 @@ Code may have moved from a function that now costs less to one that now costs mo
 
 - the first function vanished, or the second one appeared,
 - both have similar callers, or one called the other,
-- and their joint cost is unchanged within noise; if a function vanished, within a tenth.
+- and their joint cost is unchanged within noise; if all functions that cost less vanished, it may also have changed by
+  up to a tenth.
 
 A function's callers are the nearest ones that both recordings have. Code may have moved between several functions at
 once; then all functions that are connected in this way are one group.

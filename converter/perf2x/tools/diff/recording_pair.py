@@ -57,7 +57,7 @@ class RecordingPair:
         """period or samples."""
         self.normalize = pair_options.normalize
         self.work = pair_options.per
-        """The units of work; None: costs are compared as recorded, or as shares."""
+        """The units of work of both recordings; None: costs are compared as recorded, or as shares."""
         self.periods: RecordingPair | None = None
         """The same recordings compared by period, if values are latencies."""
         self.compared = cache(self._compare)
@@ -95,11 +95,11 @@ class RecordingPair:
 
     @property
     def factor(self) -> float:
-        """The factor that scales the second recording's costs to the work of the first."""
+        """The factor that scales the later recording's costs to the work of the earlier one."""
         return self.work[0] / self.work[1] if self.work else 1.0
 
     def scaled_after(self) -> Profile:
-        """The second recording's profile, scaled to the work of the first."""
+        """The later recording's profile, scaled to the work of the earlier one."""
         profile = self.after.profile
         return scaled(profile, [self.factor] * len(profile.events)) if self.work else profile
 

@@ -1,6 +1,7 @@
 """Formats samples and their callchains as dump_sample in tools/perf/util/session.c does.
 
-Fields that dump_sample does not print are on a line of their own (``... fields:``), with their names.
+One additional line (``... fields:``) has the names and values of all fields that are single numbers, because
+dump_sample prints only some of them.
 """
 
 from collections.abc import Iterator, Sequence

@@ -29,7 +29,7 @@ _RELEVANT = (
     ".symtab", ".dynsym", ".gnu_debugdata", ".gopclntab", ".debug_info", ".debug_line", ".eh_frame",
     ".debug_frame", ".sframe", ".gnu_debuglink", ".gnu_debugaltlink",
 )  # fmt: skip
-# End of the name of an ELF file that was unpacked from that section.
+# End of the name of an ELF file that was unpacked from the section .gnu_debugdata.
 _MINI_SUFFIX = ", .gnu_debugdata"
 # Maximum number of units whose ``.dwo`` files are searched.
 MAX_UNITS = 100
@@ -110,7 +110,7 @@ class _ExaminedObject:
         self._lacks_dwo = False
 
     def _own_files(self) -> Iterator[ElfObject]:
-        """Yield the object's file, the copy or debug files that were found by its name, and its mini debug info."""
+        """Yield the object's file, the files found by its name and build id, and its mini debug info."""
         yield self._file
         yield from (elf for elf in self._found.files if not elf.name.endswith(_MINI_SUFFIX))
         try:

@@ -48,7 +48,7 @@ class TopTable(ResultTable):
 
     @property
     def measured(self) -> str:
-        """Return the number of samples, their sum, ratios of the total, and how many rows are shown."""
+        """Return the number of samples, their sum, the duration, ratios of the total, and how many rows are shown."""
         ratios = "".join(
             f", {column.name} {cell_text(column.overall, None)}" for column in self.other_columns if column.is_ratio
         )
@@ -98,7 +98,7 @@ def _threads_shown(profile: Profile, other_columns: Sequence[EventColumn]) -> in
 
 
 def linked_functions(profile: Profile, value: str) -> tuple[int, dict[str, int]]:
-    """Return the self cost of inlined functions, and the three linked functions with the highest self cost.
+    """Return the self cost of inlined functions, and the three highest self costs of linked functions, by name.
 
     A linked function is a symbol of an object; its self cost includes that of functions inlined into it.
     """
