@@ -71,7 +71,10 @@ class _KernelCode:
 
     @cached_property
     def _vmlinux_and_slide(self) -> tuple[ElfObject, int] | None:
-        """Return the kernel's ELF file, and how many bytes above its linked address the kernel was loaded (KASLR)."""
+        """The kernel's ELF file, and how many bytes above its linked address the kernel was loaded (KASLR).
+
+        None if no such file with symbols was found.
+        """
         files = self._vmlinux.files if self._has_vmlinux else None
         if files is None or files.symbols is None:
             return None
@@ -139,8 +142,8 @@ class DumpedCode:
         It is 2**64 - 1 if no function, or more than one in the course of time, was loaded at the address.
 
         For each address, count the functions that begin, and those that end, at or below it. If one more begins than
-        ends, exactly one function contains the address. Then the sum over the functions that begin, minus the sum over
-        those that end, leaves that function's own value: the distance from its load address to its file offset.
+        ends, exactly one function contains the address. Its distance, file offset minus load address, is what is left
+        when the distances of the functions that end are subtracted from the distances of those that begin.
         """
         codes = self._pieces.codes
         load_address = as_uint64([code.load_address for code in codes])
@@ -185,6 +188,7 @@ class ObjectCode:
         self._context, self._resolver, self.mapped = context, resolver, mapped
         self._found = find_files(context, mapped)
         self._dso = dso_of(profile, mapped, self._found)
+        # every second one: ``addresses_of`` returns two for each location, that of its lookup address first
         self.address: U64 = addresses_of(profile, mapped, self._found)[::2]
         """(locations,) the lookup address of each of ``mapped.locations``."""
         self._kernel = None if mapped.key.kind in (*_IN_FILES, DsoKind.ANONYMOUS) else _KernelCode(context, self._dso)

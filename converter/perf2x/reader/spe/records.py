@@ -50,10 +50,13 @@ class OpClass(IntEnum):
 
 
 class TraceRecords(ColumnTable):
-    """One row for each complete record, all columns (n,); what is in a missing packet is 0, unless stated otherwise."""
+    """One row for each complete record, all columns (n,).
+
+    Where a record lacks a packet, the packet's value is 0, unless stated otherwise.
+    """
 
     begin: I64
-    """Offset of the record's first packet, in the bytes of trace."""
+    """Where the record before it ends, as an offset in the bytes of trace; padding may precede the first packet."""
     pc: U64
     target: U64  # of the branch
     data_address: U64
@@ -71,7 +74,7 @@ class TraceRecords(ColumnTable):
     ticks: U64
     """Time in ticks of the generic timer."""
     operation: U64
-    """OpClass, and the packet's payload byte with the subclass."""
+    """OpClass, and in the lowest byte the packet's payload, which has the subclass."""
 
     def has_event(self, bit: SampledEvent) -> Bools:
         """Return (n,) whether each operation has this event."""
@@ -89,16 +92,18 @@ class TraceRecords(ColumnTable):
 
 
 def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
-    """Return the complete records, the number of incomplete ones, and the offset after the last record's padding.
+    """Return the complete records, the number of incomplete ones, and the offset after the last record of either kind.
 
-    A record is complete if it has a program counter and no undefined packet.
+    A record is complete if it has a program counter and no undefined packet. Packets after the last end or timestamp
+    packet begin a record that the given packets do not end: it is not counted. Without such packets, the offset is that
+    after the padding that follows the last record.
     """
     ends_record = (packets.field == Field.END) | (packets.field == Field.TIMESTAMP)
     record_end = packets.end[ends_record]
     length = packets.length if ends_record[-1:].all() else int(record_end[-1]) if len(record_end) else 0
     number = cumsum(ends_record) - ends_record  # (packets,) the record of each packet, the ending one included
     count = len(record_end)
-    # the packets of each field; packets after the last end belong to a record that is not complete yet
+    # the packets of each field, without those of a last record that has not ended
     rows = {field: flatnonzero((packets.field == field) & (number < count)) for field in Field}
 
     def column(field: Field) -> U64:

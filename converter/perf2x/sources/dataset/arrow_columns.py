@@ -51,7 +51,7 @@ def null_if_negative(numbers: AnyArray) -> Any:
 def table_of(name: str, columns: Mapping[str, Any]) -> "pyarrow.Table":
     """Make rows of the table ``name`` from its columns; None stands for a column of nulls.
 
-    The schema has signed numbers only: unsigned ones of 64 bits keep their bits.
+    The schema has signed numbers only: unsigned numbers of 64 bits are stored as signed ones with the same bits.
     """
     pa, schema = arrow(), schema_of(name)
     count = len(columns[schema.names[0]])
@@ -78,7 +78,7 @@ def numbers(table: "pyarrow.Table", name: str, missing: int = 0) -> AnyArray:
 
 
 def is_known(table: "pyarrow.Table", name: str) -> AnyArray:
-    """Return (n,) whether a column has a value that is not null."""
+    """Return (n,) whether the column has a value, not null, in each row."""
     result: AnyArray = flat(table, name).is_valid().to_numpy(zero_copy_only=False)
     return result
 

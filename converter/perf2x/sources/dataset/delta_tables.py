@@ -221,14 +221,14 @@ class DeltaTables:
         return self._stored(address) if is_address(address) else fs.SubTreeFileSystem(address, fs.LocalFileSystem())
 
     def _stored(self, address: str) -> Any:
-        """Return the file system of the table's object store or folder, as deltalake writes it."""
+        """Return deltalake's file system for the object store or folder that a table is in."""
         handler = import_module("deltalake.fs").DeltaStorageHandler
         return import_module("pyarrow.fs").PyFileSystem(handler(address, self.options))
 
     def append(self, table: str, rows: "Mapping[PartitionValues, pyarrow.Table]", attempt: str) -> None:
-        """Add rows to a table by their partition values, in a new file for each, with one commit.
+        """Add rows to a table in one commit, with a new file for each partition.
 
-        Raises OutputError if that fails.
+        ``rows`` has the rows of each partition by its values. Raises OutputError if that fails.
         """
         module, parquet = _deltalake(), import_module("pyarrow.parquet")
         opened = self.require(table)
@@ -259,7 +259,7 @@ class DeltaTables:
     def change(self, table: str, act: Callable[[Any], Result]) -> Result:
         """Return the result of ``act``, which changes the open table that it gets.
 
-        After a conflict with another writer, it is called again, with the table's new state.
+        After a conflict with another writer, ``act`` is called again, with the table's new state.
 
         Raises OutputError if ``act`` fails, or after too many conflicts.
         """
@@ -372,7 +372,10 @@ def _storage_options(root: str) -> dict[str, str] | None:
 
 @contextlib.contextmanager
 def _errors_in_one_sentence(address: str, kind: type[OutputError] | type[FormatError] = FormatError) -> Iterator[None]:
-    """Convert errors of deltalake and pyarrow to a ``kind`` with one sentence, except commit conflicts."""
+    """Convert errors of deltalake and pyarrow to a ``kind`` with one sentence.
+
+    Conflicts of commits stay as they are; pyarrow's lack of memory becomes a MemoryError.
+    """
     module, pa = _deltalake(), arrow()
     try:
         yield

@@ -21,7 +21,7 @@ from perf2x.stitcher.unwind.unwound_chains import End
 _STARTS = frozenset({
     "runtime.goexit",  # newproc puts its address above the goroutine's first function
     "runtime.mstart",  # a thread's first function, on an empty stack
-    "runtime.clone",  # the new thread's side, on the same stack
+    "runtime.clone",  # in the new thread, where it calls mstart
     "runtime.rt0_go", "_rt0_amd64", "_rt0_amd64_linux", "_rt0_arm64_linux", "_rt0_386", "_rt0_386_linux",  # the entry
 })  # fmt: skip
 _SWITCHES = frozenset({
@@ -36,7 +36,7 @@ _ON_ANY_STACK = frozenset({"runtime.nanotime1", "runtime.walltime", "time.now"})
 _SAVES_STACK_POINTER, _RESTORES_STACK_POINTER = bytes.fromhex("4989e4"), bytes.fromhex("4c89e4")
 """mov %rsp, %r12, and the reverse."""
 _LONGEST_FUNCTION = 4096
-"""Most bytes of one of these functions to search; they have about two hundred."""
+"""How many bytes of such a function are searched at most; compiled, it has about two hundred."""
 _CALL_THROUGH_REGISTER = re.compile(rb"\xff[\xd0-\xd7]")
 _REFINABLE = np.array([End.COMPLETE, End.TRUNCATED, End.NO_UNWIND_INFO, End.BROKEN, End.NOT_MAPPED], np.uint8)
 _UNCHANGED = 255  # in place of an End

@@ -99,7 +99,7 @@ class CodeMap:
         self._call_sites: list[CallSites] = []
         """By object number."""
         self._object_of_mapping: I32 = np.full(len(mappings), _NOT_OPENED, np.int32)
-        """(mappings,) object number, −1 if there is no usable file"""
+        """(mappings,) object number, −1 if there is no usable file, _NOT_OPENED until it is needed"""
         self._opened: dict[tuple[str, bytes], int] = {}
         """Object number by file name and build id; −1 if there is no usable file."""
         self._to_file_offset: U64 = mappings.pgoff - mappings.start
@@ -137,11 +137,12 @@ class CodeMap:
         """Return (n,) rule numbers derived from the code alone, for addresses without unwind information.
 
         ``is_exact`` (n,): the address is that of an instruction; otherwise it is a return address. Where no rule is
-        found: NO_RULE, or −2 if at least the function is known to return to a caller.
+        found: NO_RULE if the function may be the outermost one, otherwise −2 (see `ObjectRules.by_code`).
         """
         result = np.full(len(address), NO_RULE, np.int32)
         # a return address belongs to the object that the byte before it is in
         for number, rows, svma in self._by_object(mapping, address - as_uint64(~is_exact)):
+            # a query is the svma, and in its lowest bit is_exact; ``by_code`` takes a return address itself as svma
             queries, index = unique_inverse(svma << np.uint64(1) | as_uint64(is_exact[rows]))
             by_code = self.objects[number].by_code
             answers = [by_code((query >> 1) + (~query & 1), is_exact=bool(query & 1)) for query in queries.tolist()]
@@ -170,13 +171,14 @@ class CodeMap:
 
     @property
     def has_go(self) -> bool:
-        """Whether an object is a Go program."""
+        """Whether any object opened so far is a Go program whose function table is not known to be damaged."""
         return bool(self._go_tables)
 
     def corrected_ends(self, mapping: I32, address: U64, end: U8) -> U8:
         """Return (n,) why chains end, corrected where the outermost function is one of Go's runtime.
 
-        ``address`` has the outermost frames, ``end`` (n,) the reasons by unwind rules alone.
+        ``address`` (n,) are the lookup addresses of the outermost frames, ``end`` (n,) the reasons by unwind rules
+        alone.
         """
         end = end.copy()
         for number, rows, svma in self._by_object(mapping, address):
@@ -186,7 +188,7 @@ class CodeMap:
         return end
 
     def _go_functions(self, number: int) -> GoFunctions | None:
-        """Return the function table of a Go program; a damaged one is reported once, and then None."""
+        """Return the function table of a Go program; if it is damaged, report that and return None."""
         if self._go_tables[number] is None:
             rules = self.objects[number]
             try:

@@ -112,21 +112,25 @@ class Unwinder(Struct):
 
 
 class _Guesses(Frozen):
-    """Counts, for each sample, frames that no unwind information covers; the columns of `UserChains`."""
+    """What was guessed for each sample, where no unwind information covers a frame.
+
+    These are the columns ``guessed``, ``guessed_in_jit`` and ``cut_in_jit`` of `UserChains`.
+    """
 
     frames: I64
     in_jit: I64
     cut_in_jit: Bools
 
     def reset(self, rows: I64) -> None:
-        """Set the counts of ``rows`` to zero."""
+        """Forget the guesses of ``rows``."""
         for column in (self.frames, self.in_jit, self.cut_in_jit):
             column[rows] = 0
 
     def add(self, rows: I64, is_jit: Bools, goes_on: Bools) -> None:
-        """Count one frame for each of ``rows`` (distinct).
+        """Record the result of one guess for each of ``rows`` (distinct).
 
-        ``goes_on``: a caller was guessed; otherwise the chain ends at this frame.
+        ``goes_on``: a caller was guessed, and the frame is counted. Otherwise the chain ends at this frame, which is
+        recorded only if the frame is JIT-compiled code (``is_jit``).
         """
         self.frames[rows[goes_on]] += 1
         self.in_jit[rows[goes_on & is_jit]] += 1
@@ -164,11 +168,12 @@ class _BatchUnwinder(Struct):
 
         - ``ready``: its next rule is probably cached, and simple or outermost;
         - ``uncached``: its next rule is not in the cache;
-        - ``unusual``: it needs a step by rules of any kind, a guess, or a mapping that does not stay.
+        - ``unusual``: it needs a step by a rule of another kind or a guess, or its rule cannot be cached because the
+          mapping does not stay until the end of the image.
 
         The cost of a step depends on the number of numpy calls, not of samples. So ``ready`` samples step as long as
-        they outnumber the others. Then the rules of all ``uncached`` samples are learned at once, because functions are
-        decoded by the hundred. ``unusual`` samples step when there is nothing to learn.
+        they outnumber the others. Then the rules of all ``uncached`` samples are learned at once, because many
+        functions are decoded together. ``unusual`` samples step when there is nothing to learn.
         """
         architecture = self.code.architecture
         frames = initial_registers(self.stacks, architecture)
@@ -299,8 +304,8 @@ class _BatchUnwinder(Struct):
     def _guess(self, view: SampleView, mapping: I32) -> U8:
         """Guess the callers of code without unwind information; return (n,) UNFINISHED or an ``End``.
 
-        The code's instructions are tried first, then the frame pointer, which a vDSO uses for other things. A guess is
-        rejected if no call precedes the return address.
+        The code's instructions are tried first, then the frame pointer, except in a vDSO, which uses that register for
+        other things. A guess is rejected if no call precedes the return address, or if the frame is impossible.
         """
         pc, is_exact, _ = _program_counters(view)
         rule = self.code.rules_by_code(mapping, pc, is_exact)
@@ -337,7 +342,11 @@ class _BatchUnwinder(Struct):
         return end
 
     def _may_return_to(self, rows: I64, address: U64) -> Bools:
-        """Return (n,) whether each address follows a call, or is one of a signal trampoline or similar."""
+        """Return (n,) whether each address may be a return address.
+
+        It may be if it is in code, and a call precedes it or may do so (the code cannot be read), or if the rule there
+        is that of a signal frame, such as a trampoline.
+        """
         lookup = address - np.uint64(1)
         mapping, _ = self._code_mapping(rows, lookup)
         may_return: Bools = mapping >= 0
@@ -362,7 +371,7 @@ def _bits(mask: int) -> set[int]:
 def _chains_of_entries(entries: list[U64], count: int) -> tuple[ListArray, Bools]:
     """Sort chain entries, each (2, m) from one step, into ``count`` chains; also return whether each address is exact.
 
-    An entry's index among all entries is its depth plus the index at which the chain of its row begins::
+    An entry's index in the result is its depth plus the index at which the chain of its row begins::
 
         entries    a0 b0 c0 a1 c1        of rows 0 1 2 0 2, at depths 0 0 0 1 1
         chains     a0 a1 b0 c0 c1        of rows 0 0 1 2 2

@@ -24,9 +24,10 @@ _MAX_EXTENDED_SIZE = 24
 def sequences_at(machine: Machine, program: bytes, address: U64) -> bytes:
     """Return the bytes of the sequences that may contain the addresses, in program order.
 
-    For each address these are the sequences with the highest start that is not above the address. Returns b"" if
-    sequences cannot be found: opcodes are not the usual ones, or a sequence does not set its address exactly once,
-    before its first row.
+    For each address these are the sequences with the highest start that is not above the address. Returns b"" if all
+    sequences start above all addresses. Also returns b"" if the sequences cannot be found: opcodes are not the usual
+    ones, an extended instruction is too long, or a sequence does not set its address exactly once, before its first
+    row.
     """
     base, size = machine.opcode_base, machine.address_size  # opcode_base is 10 in DWARF 2, 13 later
     is_standard = base in (10, 13) and size in (4, 8) and machine.operand_counts == _OPERAND_COUNTS[: base - 1]

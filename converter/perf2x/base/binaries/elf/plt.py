@@ -3,9 +3,11 @@
 There are up to three sections with such entries, pieces of code that jump to a function whose address is in the global
 offset table (GOT):
 
-- ``.plt``: a common header, then an entry per relocation in ``.rela.plt``, in the same order;
+- ``.plt``: a common header, which may be missing with ``-z now``, then an entry per relocation in ``.rela.plt`` or
+  ``.rel.plt``, in the same order (x86: in the order of the relocations' offsets);
 - ``.plt.sec`` (x86 with IBT): with this section, calls go to its entries, and the whole of ``.plt`` counts as header;
-- ``.plt.got`` (x86): entries without a relocation of their own; their names come from the GOT slots that they read.
+- ``.plt.got`` (x86): entries without a relocation in ``.rela.plt``. On x86-64, their names come from the GOT slots that
+  they read, which have relocations in ``.rela.dyn``.
 
 Source of truth: tools/perf/util/symbol-elf.c dso__synthesize_plt_symbols and get_plt_sizes.
 """
@@ -35,10 +37,11 @@ NameAt = Callable[[int], str]
 
 
 class LinkageTable:
-    """The entries of ``.plt``, ``.plt.sec`` and ``.plt.got`` as synthesized symbols; empty without ``.plt``.
+    """The entries of ``.plt``, ``.plt.sec`` and ``.plt.got`` as synthesized symbols.
 
-    Addresses are computed up front, names on demand: most recordings hit few entries. On x86, relocations are sorted by
-    offset before they are matched to entries, because those of ifuncs are out of order.
+    There are none without ``.plt``, or if the size of its entries is unknown. Addresses are computed up front, names on
+    demand: most recordings hit few entries. On x86, relocations are sorted by offset before they are matched to
+    entries, because those of ifuncs are out of order.
     """
 
     start: U64
@@ -126,9 +129,10 @@ class LinkageTable:
         return rows, symbols, strings
 
     def _relocated_name(self, row: int) -> str:
-        """Return the name of the function that the entry with a relocation jumps to; "" if unknown.
+        """Return the function's name for the entry that belongs to relocation ``row``; "" if unknown.
 
-        It is the relocation's symbol or, for R_X86_64_IRELATIVE, the function at its addend: the resolver of an ifunc.
+        It is the name of the relocation's symbol. R_X86_64_IRELATIVE has no symbol: there it is the name of the ifunc's
+        resolver, whose address is the relocation's addend.
         """
         if self._relocations_and_symbols is None:
             return ""

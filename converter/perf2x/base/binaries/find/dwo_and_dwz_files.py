@@ -27,10 +27,10 @@ def has_supplementary(file: ElfObject) -> bool:
 
 
 def supplementary_file(finder: Finder, file: ElfObject) -> ElfObject | None:
-    """Find the file that ``.gnu_debugaltlink`` of ``file`` names; None when it is missing.
+    """Find the supplementary file that ``.gnu_debugaltlink`` of ``file`` names; None when it is missing.
 
-    The section has a path and a build id, which the file must have. Raises ObjectError when the section cannot be read,
-    or names ``file`` itself.
+    The section has the path and the build id of the supplementary file; files with another build id are skipped. Raises
+    ObjectError when the section cannot be read, or names ``file`` itself.
     """
     section = file.section(".gnu_debugaltlink")
     data = file.data(section) if section is not None else b""
@@ -99,10 +99,11 @@ def dwo_paths(finder: Finder, file: ElfObject, comp_dir: str, name: str) -> Iter
 
 
 def _recorded_paths(finder: Finder, file: ElfObject, folder: str, name: str) -> Iterator[Path]:
-    """Yield where the file is that debug info of ``file`` calls ``folder``/``name``.
+    """Yield the paths that ``folder``/``name``, as written in the debug info of ``file``, may stand for.
 
-    The path is an absolute one of the recorded machine, or relative to the folder of ``file``. With a symfs, a relative
-    path is used only if ``file`` lies in the symfs, because elsewhere it could lead anywhere.
+    An absolute path is one of the recorded machine; a relative path starts at the folder of ``file``. With a symfs, a
+    relative path is used only if ``file`` lies in the symfs, because only then can the path be kept from leading out of
+    it.
     """
     path, symfs = posixpath.join(folder, name), finder.search_paths.symfs
     if path.startswith("/"):

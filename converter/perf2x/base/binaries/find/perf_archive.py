@@ -37,10 +37,10 @@ class Archive(Struct):
     _members: dict[tuple[str, str], tarfile.TarInfo] | None = None
 
     def member(self, build_id: bytes, kinds: Iterable[str]) -> tuple[str, bytes] | None:
-        """Return (name in messages, contents) of a member with a build id, of the first of ``kinds`` that is there.
+        """Return the member with this build id and one of these kinds, as (its name for messages, its contents).
 
-        Kinds are elf, debug, vdso and kallsyms. Returns None if there is no such member. Raises ObjectError when the
-        tarball cannot be read.
+        ``kinds`` are elf, debug, vdso or kallsyms: if there are several such members, the first of the kinds counts.
+        Returns None if there is no such member. Raises ObjectError when the tarball cannot be read.
         """
         try:
             members = self._index()
@@ -53,7 +53,7 @@ class Archive(Struct):
         return None
 
     def _index(self) -> dict[tuple[str, str], tarfile.TarInfo]:
-        """Return {(build id, kind): member}, leaving out links.
+        """Return {(build id, kind): member} of all regular files; links are left out.
 
         The build id and the kind are the last two parts of a member's name. In older caches, the last part is the build
         id, and the kind is ``elf``.
