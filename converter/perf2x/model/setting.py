@@ -54,7 +54,9 @@ class Setting(Frozen):
     rare: bool = False
     """True: only ``--help-all`` shows the option."""
     group: str = ""
-    """Group of options (`plugin_options.py`); formats without support for it refuse the option. Empty: none refuses it.
+    """Group of options (`plugin_options.py`); formats that do not support the group refuse the option.
+
+    Empty: no format refuses it.
     """
     asks: str = ""
     """What an input must have for the option to make sense; empty: nothing.
@@ -149,9 +151,9 @@ class FeatureSettings(Frozen):
     HIDES_NAMES = ""
     """Name of the setting with which the feature hides names, so that no output may show them; "" if it hides none."""
     LOOKS_UP_NAMES = True
-    """False: the feature does not need the profile's names, because it looks up names of code itself."""
+    """Whether the load looks up names for the profile; False if the feature looks up all names that it needs itself."""
     AS_RECORDED = False
-    """True: samples stay identifiable one by one, with their processes' addresses, as in one recording alone."""
+    """True: each sample keeps its identity and the addresses of its process, so only one recording can be loaded."""
 
 
 Settings = TypeVar("Settings", bound=FeatureSettings)

@@ -23,7 +23,7 @@ class RecordedBatch(Frozen):
     earliest_later: int
     """The earliest time in all later batches, or the earliest position if samples have no time.
 
-    Samples before it can be written in time order. NEVER in the last batch.
+    Samples before it can be written in time order. In the last batch, it is NEVER (recorded_samples.py).
     """
 
 
@@ -57,7 +57,8 @@ class SampleReader(Frozen):
     raw_texts: Callable[[Event, ListArray], tuple[list[str], I64]]
     """Formats a tracepoint's raw data (PERF_SAMPLE_RAW) with its print format.
 
-    Takes the event and the bytes of ``n`` samples; returns distinct texts, and (n,) the index of each sample's text.
+    Takes the event and the bytes of ``n`` samples; returns texts, one for each distinct data, and
+    (n,) the index of each sample's text.
     """
     places: Mapping[str, NamedPlaces]
     """Named addresses outside stacks: ``branches``, ``data``, or both, as requested (`SingleSampleSettings`)."""

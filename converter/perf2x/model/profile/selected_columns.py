@@ -12,7 +12,7 @@ _RATIOS = {
     "mpki": (("cache-misses", "LLC-load-misses"), ("instructions",), 1000),
     "mispredicts": (("branch-misses",), ("branches", "branch-instructions"), 1),
 }
-# Factor of ratios to an event in nanoseconds, such as task-clock, which become counts per second.
+# Ratios to an event in nanoseconds, such as task-clock, are multiplied by this, so that they are counts per second.
 _SECOND = 1_000_000_000
 
 
@@ -22,7 +22,7 @@ class SelectedColumn(Frozen):
     name: str
     """The name that the user typed, or the event's."""
     events: tuple[int, ...]
-    """Row in Profile.events of the event, or those of the ratio's dividend and divisor."""
+    """The event's row in Profile.events, or the rows of the ratio's dividend and divisor."""
     factor: int = 1
     """What the quotient is multiplied by."""
 
@@ -37,7 +37,7 @@ def selected_columns(profile: Profile, names: Sequence[str]) -> list[SelectedCol
 
 
 def offered_columns(profile: Profile) -> list[SelectedColumn]:
-    """Return every event with samples, and the named ratios of two events with samples."""
+    """Return every event with samples, and each unambiguous named ratio of two events with samples."""
     event_columns = list(_event_columns(profile))
     rows = {row for column in event_columns for row in column.events}
     ratios = (_matches(profile, name) for name in _RATIOS)

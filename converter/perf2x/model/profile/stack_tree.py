@@ -67,9 +67,9 @@ def depths(parent: AnyArray) -> I64:
 def path_sums(parent: AnyArray, own: I64) -> I64:
     """Return (rows,) the sum of ``own`` (rows,) over each row and all its ancestors.
 
-    A run is the longest sequence of rows whose parents all precede it; in a tree sorted by level, it is a level. Runs
-    are summed one after another, each in one pass. Rows after the first ``_RUNS`` runs are summed by pointer doubling,
-    in log(depth) passes::
+    Rows are divided into runs: each is as long as possible without a row whose parent is in the same run. In a tree
+    sorted by level, a run is a level. Runs are summed one after another, each in one pass. Rows after the first
+    ``_RUNS`` runs are summed by pointer doubling, in log(depth) passes::
 
         parent    -1 0 1 2 3
         own        1 1 1 1 1     each row's ancestor is its parent
@@ -112,9 +112,9 @@ def with_callers(parent: AnyArray, rows: AnyArray) -> Bools:
 def merged_tree(parent: I64, location: I32, depth: I64, is_used: Bools) -> tuple[Stacks, I32]:
     """Merge several concatenated trees into one: rows of one location under the same merged parent become one row.
 
-    ``depth`` is depths(parent). Rows whose ``is_used`` is False are left out. Returns the tree, sorted as by
-    `prefix_tree`, and (rows + 1,) the new row of each old row, −1 for those left out; the last entry, for row −1, is
-    −1, too.
+    ``depth`` is depths(parent). Rows whose ``is_used`` is False are left out; it must be True for all ancestors of a
+    row for which it is True. Returns the tree, sorted as by `prefix_tree`, and (rows + 1,) the new row of each old row,
+    −1 for those left out; the last entry, for row −1, is −1, too.
     """
     rows = flatnonzero(is_used)
     rows = rows[argsort_small(depth[rows])]
@@ -206,7 +206,7 @@ def kinds_in_stacks(
     spans of ``leaves``, to save memory. Yields for each span:
 
     - the slice of ``leaves``;
-    - (stacks of the span,) the kind of each stack's innermost frame, −1 for an empty stack;
+    - (stacks of the span,) the kind of each stack's innermost frame, −1 for a stack without frames;
     - (pairs,) and (pairs,): each distinct pair of a stack, numbered from the span's start, and a kind that it contains.
     """
     for span in row_slices(len(leaves) if count else 0, _LEAVES_AT_ONCE):
@@ -227,7 +227,7 @@ def costs_of_kinds(
     A kind's self cost sums the stacks whose innermost frame is of this kind, its total cost all stacks that contain it;
     a stack that contains it twice counts once. Shape of both costs: (count, …).
     """
-    # the last entry takes the stacks without a kind, whose number is −1
+    # the last entry takes the stacks without frames, whose kind is −1
     sums = [tuple(np.zeros((count + 1, *column.shape[1:]), column.dtype) for _ in range(2)) for column in columns]
     for span, innermost, stack, kind in kinds_in_stacks(profile, leaves, kinds, count):
         for (own, total), column in zip(sums, columns, strict=True):
@@ -237,10 +237,10 @@ def costs_of_kinds(
 
 
 def rewrite_stacks(profile: Profile, change: Callable[[ListArray], ListArray]) -> Profile:
-    """Change every stack that samples use; samples that become equal are summed.
+    """Change every stack that samples use; samples that become equal are summed, except in a timeline.
 
     ``change`` takes the distinct stacks, each a list of locations, outermost first, and returns a list for each of
-    them. Samples of a timeline are not summed: each keeps its row.
+    them.
     """
     leaves, place = used_stacks(profile)
     parent, location, new_leaf = prefix_tree(change(location_rows(profile, leaves)))
@@ -268,7 +268,10 @@ def sum_samples(profile: Profile) -> Profile:
 
 
 def sum_sample_rows(samples: ProfileSamples) -> ProfileSamples:
-    """Sum rows that are equal in all columns but those of ``_SUMMED``, and sort them by content; there are no times."""
+    """Sum rows that are equal in all columns but those of ``_SUMMED``, and sort them by content.
+
+    The samples must not have times.
+    """
     columns = {name: getattr(samples, name) for name in ProfileSamples.__struct_fields__ if name != "time"}
     present = {name: column for name, column in columns.items() if column is not None}
     keys = {name: column for name, column in present.items() if name not in _SUMMED}

@@ -59,8 +59,8 @@ def parse_branch_filter(text: str) -> tuple[str, ...]:
 def chosen_branches(flags: U64, words: Sequence[str]) -> Bools:
     """Return (n,) True for branches that a filter selects.
 
-    A word selects by type, speculation or privilege. Words of one of these are alternatives, so ``call,ret,user``
-    selects calls and returns in user mode.
+    A word selects by type, speculation or privilege. Words for the same property are alternatives; different properties
+    must all match. So ``call,ret,user`` selects calls and returns in user mode.
     """
     is_chosen = trues(len(flags))
     for table, numbers in _FIELDS:

@@ -124,7 +124,7 @@ class UserStacks(Frozen):
     words: U64
     """Memory of all user stack dumps in the batch, in native byte order."""
     start: I64
-    """(n,) first word of each row's dump in ``words``."""
+    """(n,) index in ``words`` of the first word of each sample's dump."""
     size: I64
     """(n,) bytes that the kernel copied (dyn_size); 0 without a dump."""
     requested: int
@@ -134,7 +134,7 @@ class UserStacks(Frozen):
         return replace(self, abi=self.abi[rows], regs=self.regs[rows], start=self.start[rows], size=self.size[rows])
 
     def empty(self, count: int) -> "UserStacks":
-        """Return ``count`` samples without registers."""
+        """Return the entries of ``count`` samples that have neither registers nor a dump."""
         none = zeros(count)
         return replace(
             self, abi=none.astype(np.uint8), regs=np.zeros((count, 0), np.uint64), mask=0, start=none, size=none
@@ -142,7 +142,7 @@ class UserStacks(Frozen):
 
     @classmethod
     def joined(cls, parts: "Sequence[UserStacks]") -> "UserStacks":
-        """Concatenate the stacks of events of one block, which share their ``words``.
+        """Concatenate the stacks of one block, given as a part for each event; all parts have the same ``words``.
 
         Events may have recorded different registers: the result has those of all, zeros where an event lacks one.
         """
@@ -261,7 +261,7 @@ class Samples(SampleColumns):
 
 
 class Want(Flag):
-    """Optional columns of Samples to decode; the fields of all others are skipped."""
+    """Optional columns of Samples to decode; the fields of all others are skipped. COUNTS and REREAD are no columns."""
 
     CHAIN = auto()
     """Callchains; without this flag, all rows of ``chain`` are empty (``info`` does not need them)."""
@@ -275,13 +275,16 @@ class Want(Flag):
     RAW = auto()
     EXTRA = auto()
     COUNTS = auto()
-    """Readings of perf stat, as samples without a stack whose period is the count since the previous reading."""
+    """Also yield the readings of perf stat as samples: the period is the count since the previous reading, no stack."""
     REREAD = auto()
     """Do not count damage, because another pass over the recording counts it."""
 
 
 class Shard(Frozen):
-    """A share of a recording's blocks, for one worker: ``count`` shards of equal size, of neighbouring blocks each."""
+    """A share of a recording's blocks, for one worker.
+
+    The blocks are divided into ``count`` shards of about equal size; each is a run of consecutive blocks.
+    """
 
     number: int = 0  # from 0 to ``count`` − 1
     count: int = 1
@@ -304,7 +307,7 @@ class Recording(Protocol):
 
     @property
     def sideband(self) -> Sideband:
-        """Tables of all records except samples."""
+        """Tables of the records other than samples."""
         ...
 
     @property

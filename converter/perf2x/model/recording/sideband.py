@@ -1,4 +1,4 @@
-"""Side-band tables: every record that is not a sample, one table for each kind of record.
+"""Side-band tables: records other than samples, one table for each kind of record that perf2x uses.
 
 Structs of equal-length arrays, one row per record in file order; −1 is "none" in integer columns. As in events.py,
 ``time`` is in nanoseconds of the recording's clock, ``position`` is the record's byte offset in the record stream.
@@ -228,7 +228,7 @@ class Sideband(Frozen):
     record_counts: Mapping[str, int]
     """Number of records by kernel name without prefix (``"MMAP2"``, ``"SAMPLE"``, ``"UNKNOWN_99"``)."""
     stream_end: int
-    """One past the last record's position."""
+    """Position at which the last record ends."""
 
 
 TABLES: dict[str, type[ColumnTable]] = {

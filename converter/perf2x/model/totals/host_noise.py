@@ -4,7 +4,8 @@ A side is the recordings before, or after, the change. The cost of a line (a fun
 hosts of a side, which are treated as a random sample of hosts. The error of this sum follows from how far each host is
 from its expected part of the line's cost (linearization of a ratio; Cochran, Sampling Techniques, 1977, chapter 6). If
 shares are compared, a host's part is its share of the total cost of its side; otherwise, all hosts have equal parts. A
-host that is on both sides is compared with itself: its deviations before and after are subtracted. For n hosts::
+host that is on both sides is compared with itself: its deviations before and after are subtracted. If n is the number
+of hosts of the side with fewer hosts::
 
     deviation(host) = cost of the line on the host − part of the host · cost of the line on all hosts
     d(host)         = deviation(host) after − deviation(host) before
@@ -104,8 +105,9 @@ def _errors(
     For each side, before and after: ``costs`` are keys, ``line · hosts + host``, and the cost of each; ``rows`` has the
     common number, below ``count``, of each of the side's lines; ``parts`` (hosts,) has the part of each host.
 
-    With the change of the cost on a host, d = change − Σ over the sides of (part · cost on all hosts). The square is
-    multiplied out, so that only hosts on which a line has costs are visited.
+    Costs before count as negative here, so the sum of both sides' costs on a host is the change on this host, and
+    d = change − Σ over the sides of (part · signed cost on all hosts). The square is multiplied out, so that only hosts
+    on which a line has costs are visited.
     """
     hosts = len(parts[0])
     signed_costs = [costs[0][1] * -1.0, costs[1][1] * scale]

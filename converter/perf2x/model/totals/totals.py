@@ -225,7 +225,7 @@ def _lines_of_locations(profile: Profile, by: str) -> tuple[list[tuple[str, str]
 
 
 def lines_of_frames(frames: LocationFrames, by: str) -> tuple[list[tuple[str, str]], I64]:
-    """Return (name, object) of every line, and (frames,) the line of each frame; ``by``: function or object."""
+    """Return (name, object) of every line, and (frames,) the line of each frame; ``by``: any but thread."""
     pairs = zip(frames.name, frames.object, strict=True)
     has_functions = by in ("function", "data-object")
     return number_keys((name, obj) if has_functions else (obj or "[unknown]", "") for name, obj in pairs)
