@@ -29,7 +29,7 @@ def load(
     Files of one session are stitched together. Independent recordings are loaded one after the other, and each profile
     is merged into the profile of those before it, so that memory grows with distinct stacks rather than with
     recordings. The time of each stage is added to ``stages``. Raises Perf2xError if a recording cannot be read,
-    OptionError if the files of a session have different tags.
+    OptionError if an option does not fit the inputs, or the files of a session have different tags.
     """
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.kernel.open_bundle import open_bundles
@@ -41,7 +41,7 @@ def load(
         limit_unpacking(options.max_unpacked),
         open_bundles(names, options.symbols) as (files, symbols),
     ):
-        options = replace(options, symbols=symbols)  # which also find objects in the bundles
+        options = replace(options, symbols=symbols)  # these find objects in the bundles, too
         for feature in features():
             if feature.check:
                 feature.check(options, files)

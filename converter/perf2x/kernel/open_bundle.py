@@ -44,7 +44,10 @@ SCHEMA = 1
 
 
 MAX_OPEN = 50
-"""Maximum number of members that are unpacked to unnamed files, each of which stays open; others get plain files."""
+"""After this many members of a bundle, files of JIT compilers are unpacked to plain files.
+
+Earlier members, and all of the recording, are unpacked to unnamed files, each of which stays open.
+"""
 RECORDED = re.compile(r"perf\.data(/data(\.\d{1,9})?|/kcore_dir/(kallsyms|modules))?")
 """Names of members that are the recording or, if it is a directory, its files; but not the kernel's code (kcore)."""
 _MAP = re.compile(rf"{MAPS}/perf-\d{{1,10}}\.map")
@@ -57,8 +60,9 @@ def open_bundles(
 ) -> Iterator[tuple[list[str], SymbolOptions | None]]:
     """Yield the paths of all inputs, with the unpacked recording in place of each bundle, and symbol options.
 
-    The symbol options are ``options`` with the bundles added as archives to search for objects; None stays None. The
-    unpacked files are removed at the end of the block. Raises FormatError if a bundle cannot be read.
+    The symbol options are ``options`` with the bundles added as archives to search for objects and, unless the user has
+    given one, the directory of the unpacked files of JIT compilers; None stays None. The unpacked files are removed at
+    the end of the block. Raises FormatError if a bundle cannot be read.
     """
     bundles = [name for name in names if name != "-" and is_bundle(Path(name))]
     if not bundles:
@@ -91,7 +95,7 @@ def is_bundle(path: Path) -> bool:
 
 
 def _looks_packed(path: Path) -> bool:
-    """Return whether the first bytes are those of a compressed file or a tarball; a plain recording has neither."""
+    """Return whether the first bytes are those of a compressed file or a tarball, not of a plain recording."""
     with path.open("rb") as stream:
         head = stream.read(512)
     return compression_of(head) != "" or head[257:262] == b"ustar"  # the magic of a tar header

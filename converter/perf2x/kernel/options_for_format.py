@@ -16,7 +16,7 @@ from perf2x.model.plugin_options import NAMES, SAMPLES, STACKS, Needs
 from perf2x.model.setting import changed_settings
 
 COMMAND_ONLY_SETTINGS = {"per_event": STACKS, "fail_if_unresolved": NAMES, "fail_if_missing_user": SAMPLES}
-"""The groups of settings that only the command line has, so that `LoadOptions` does not declare them."""
+"""The groups of the settings that only the command line has; `LoadOptions` does not declare these settings."""
 
 ONE_RECORDING = "samples are written as they were recorded: pass one recording at a time, and no dataset"
 
@@ -90,7 +90,7 @@ def refuse_lacking(options: LoadOptions, lacks: Lacks) -> None:
         for field in struct.__struct_fields__:
             if field in lacks and getattr(struct, field) != getattr(type(struct)(), field):
                 raise OptionError(*lacks[field])
-    # several options may need times or CPUs, even if the user has set none of them: a format does, for instance
+    # several options may need times or CPUs, even if the user has set none of them: a format may have set them
     by_cpu = options.grouping.root == "cpu"
     if "times" in lacks and (
         by_cpu or (not options.times_optional and (options.needs_times or "cpu" in options.columns))

@@ -68,8 +68,8 @@ def load_emitter(name: str) -> type[Emitter]:
 def _mentioned_in(word: str, formats: Mapping[str, EntryPoint]) -> str:
     """Suggest the formats whose suffix, or help up to its first colon, contains the word; "" if there are none.
 
-    The suggestion is the middle of a sentence. For "speedscope", whose format is called json, say, it would be
-    ``; did you mean json?``. Spaces and dashes make no difference.
+    The suggestion is the middle of a sentence, such as ``; did you mean json?`` for the word "speedscope", if the help
+    of a format json began with "speedscope". Dashes in the word, and spaces in suffix and help, are ignored.
     """
     emitters = {name: point.load() for name, point in formats.items()}
     texts = {name: f"{kind.suffix} {kind.__doc__}".partition(":")[0].lower() for name, kind in emitters.items()}

@@ -39,7 +39,7 @@ class RowFlags(Frozen):
     columns: Columns = ()
 
     def load_option_fields(self) -> dict[str, Any]:
-        """Return the fields of LoadOptions on which the contents of the table depend."""
+        """Return, by name, the values of the fields of LoadOptions on which the contents of the table depend."""
         from perf2x.model.transforms.weights_and_mispredicts import value_options
 
         return value_options(self.by, self.value) | {"keep_other_events": bool(self.columns)}

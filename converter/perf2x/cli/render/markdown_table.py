@@ -29,6 +29,7 @@ _MARKUP = re.compile(r""":(?=\S)|[!"#$&*+/<=>?@\[\\\]^_`{|}~]|\.(?=[^\W\d])""")
 _SIGN = re.compile(r"[+=](?=\d)")
 # A word, without the punctuation mark that may follow it.
 _WORD = re.compile(r"\S+?(?=[,.:;]?(?:\s|$))")
+# Any punctuation mark of ASCII.
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 
@@ -51,7 +52,10 @@ def markdown_document(
 
 
 def lines_as_markdown(heading: str, lines: Iterable[str]) -> Iterator[str]:
-    """Return a document that lists the lines, each in a code span, because they contain recorded names and paths."""
+    """Return the lines of a document that lists ``lines``.
+
+    Each is in a code span, because they contain recorded names and paths.
+    """
     items = (f"- {code(line.strip(), _LINE_WIDTH)}" for line in lines if line)
     return markdown_document(heading, [Section("\n".join(items), ())])
 
@@ -65,7 +69,8 @@ def code(name: str, room: int = _NAME_WIDTH) -> str:
     if not name:
         return "–"
     if "`" in name or "\\" in name:
-        # A code span cannot contain a backtick, and a backslash might meet an escaped pipe.
+        # A backtick would end a code span between single backticks, and a backslash before a pipe would undo the pipe's
+        # escape.
         return f"<code>{_PUNCTUATION.sub(lambda match: f'&#{ord(match.group())};', name)}</code>"
     return "`" + name.replace("|", "\\|") + "`"
 

@@ -1,8 +1,8 @@
 """Tables as lines of text that fit a terminal.
 
-A table has one or several *layouts*: lists of columns that show the same rows, the widest first. On a narrow terminal,
-a layout with fewer columns is used, and names are shortened in the middle, where they differ least. Numbers are never
-shortened.
+A table has one or several *layouts*, the widest first. A layout is a list of columns; all layouts show the same rows.
+On a narrow terminal, a layout with fewer columns is used, and names are shortened, usually in the middle, where they
+differ least. Numbers are never shortened.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,7 +46,7 @@ class Column(Frozen):
 
     @property
     def width(self) -> int:
-        """Width of the heading or the widest text, in cells."""
+        """Width of the heading or of the widest text, whichever is wider, in cells."""
         return max(map(cell_width, (self.head, *self.texts)))
 
     @property
