@@ -1,8 +1,8 @@
 """Replaces files atomically: a file appears under its name when it is complete, or not at all.
 
 Outputs, downloads and caches are written through this module. Where the system has files without a name (Linux,
-O_TMPFILE), a killed process leaves nothing behind; elsewhere the new file has a hidden name (``.NAME.xxxxxxxx.part``)
-until it is complete.
+O_TMPFILE), a killed process leaves nothing behind, unless it is killed in the instant in which it replaces an existing
+file; elsewhere the new file has a hidden name (``.NAME.xxxxxxxx.part``) until it is complete.
 
 The module also writes and reads files with a checksum, such as cached symbols, which perf2x can recreate if they are
 damaged. They end with a magic word and the CRC-32 of their contents, which detects every flipped bit and takes 0.4 ms
@@ -87,7 +87,7 @@ class AtomicFile:
     def discard(self) -> None:
         """Close and remove the new version, unless it was committed."""
         try:
-            with contextlib.suppress(OSError):  # the disk is full: buffered data cannot be written
+            with contextlib.suppress(OSError):  # buffered data cannot be written, if the disk is full for instance
                 self.file.close()
         finally:
             self._close()

@@ -54,7 +54,8 @@ class Unpacker:
     def unpack(self, record: U8, order: ByteOrder) -> tuple[U8, FramedRecords]:
         """Unpack one compressed record; return the inner records that end in it, as bytes and framed.
 
-        Raises ValueError if the record cannot be unpacked, or an earlier one could not.
+        Raises ValueError if the record cannot be unpacked, or an earlier one could not; FormatError if all records
+        together unpack to more than their limit.
         """
         if self._broken:
             raise ValueError(self._broken)
@@ -93,9 +94,9 @@ class Unpacker:
 def _zstd_payload(record: U8, order: ByteOrder) -> bytes:
     """Return the zstd bytes of a record.
 
-    In COMPRESSED, they fill the record. COMPRESSED2 begins with data_size, their number, because it is padded. perf
-    6.16 wrote data_size and padding only in the first record of a batch: if data_size is impossible, the bytes fill the
-    record, after the field.
+    In COMPRESSED, they fill the record. COMPRESSED2 is padded, so it begins with the field data_size, their number.
+    perf 6.16 filled in this field, and padded the record, only for the first record of a batch. So if data_size is
+    impossible, the record is taken to be unpadded: its zstd bytes are all those after the field.
     """
     kind, _, size = struct.unpack_from(order + "IHH", record.data)
     if kind == UserRecordType.COMPRESSED:
@@ -118,17 +119,17 @@ class _ZstdStream:
         self._decompressor: Any = None
 
     def feed(self, chunk: bytes, limit: int) -> bytes:
-        """Unpack a chunk, as far as it is complete.
+        """Return the bytes to which a chunk unpacks.
 
         Raises ValueError for bytes that are not zstd, and _TooLargeError for a chunk that unpacks to more than
         ``limit`` bytes.
         """
-        module = unpacker("zstd", FormatError)  # most recordings are not compressed
+        module = unpacker("zstd", FormatError)  # imported only here, because most recordings are not compressed
         self._decompressor = self._decompressor or module.ZstdDecompressor()
         parts: list[bytes] = []
         remaining = limit
         while chunk or not self._decompressor.needs_input:
-            if self._decompressor.eof:
+            if self._decompressor.eof:  # the stream ended nevertheless, and another one follows
                 self._decompressor = module.ZstdDecompressor()
             try:
                 part = self._decompressor.decompress(chunk, max_length=remaining + 1)

@@ -43,10 +43,10 @@ def cpu_topology(section: SectionReader) -> dict[str, Any]:
 def _cpus_before_dies(words: I64) -> int:
     """Return the least number of CPUs with which the list of dies fits exactly between the other arrays; 0 for none.
 
-    ``words`` (n,) are the u32 after the sibling lists. With c CPUs, they are 2c words of cores and sockets; a list of
-    dies, which is a count and that many strings; and c words of dies. A string is a length, then bytes that perf's
-    do_write_string pads to whole words. Which c is right shows only when the strings have been skipped: they must end
-    c words before the end.
+    ``words`` (n,) are the u32 after the sibling lists. With c CPUs, they are 2c words, the core and socket of each CPU;
+    a list of dies, which is a count and that many strings; and c words, the die of each CPU. A string is a length, then
+    bytes that perf's do_write_string pads to whole words. Which c is right shows only when the strings have been
+    skipped: they must end c words before the end.
 
     All c are tried at once by pointer doubling: ``following`` leads from the word where a string starts to the word
     after 1, 2, 4 … strings. So a crafted section takes n log n time, not as many reads as its counts suggest.

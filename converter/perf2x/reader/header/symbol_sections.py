@@ -1,6 +1,6 @@
-"""Decodes the sections in which simpleperf lists files with their symbols.
+"""Decodes the sections in which simpleperf lists files: those with their symbols, and those of debug unwinding.
 
-There are two encodings: FILE has structs, FILE2 has protobuf messages. Source of truth:
+Files with symbols have two encodings: FILE has structs, FILE2 has protobuf messages. Source of truth:
 simpleperf/record_file_writer.cpp, record_file_reader.cpp and record_file.proto.
 """
 
@@ -16,7 +16,7 @@ from perf2x.base.columnar import argsort, as_uint64
 from perf2x.model.recording import FileKind, RecordedFile, shown_path
 from perf2x.reader.header.section_reader import SectionError, SectionReader, text
 
-_MAX_U64 = 2**64 - 1  # simpleperf's offset of a file that is not known
+_MAX_U64 = 2**64 - 1  # what simpleperf writes for an unknown offset of a file
 _MAX_FILES, _MAX_SYMBOLS = 1 << 16, 1 << 19
 """Largest number of files in a section, and of symbols in a file, so that a hostile section cannot exhaust memory.
 
@@ -63,7 +63,7 @@ class _Draft(Struct):
 
 
 def read_files(number: int, section: SectionReader) -> Iterator[tuple[str, RecordedFile]]:
-    """Yield path and contents of each file that has symbols. Raises SectionError if the section is damaged.
+    """Yield path and description of each file that has symbols. Raises SectionError if the section is damaged.
 
     ``number`` is that of the section: HeaderFeature.SIMPLEPERF_FILE or SIMPLEPERF_FILE2. Layout: { u32 size; file } to
     the end; in FILE, a file is a struct; in FILE2, a protobuf message FileFeature.
@@ -79,7 +79,11 @@ def read_files(number: int, section: SectionReader) -> Iterator[tuple[str, Recor
 
 
 def _read_struct(file: SectionReader) -> _Draft:
-    """path NUL; u32 type; u64 min_vaddr; u32 nr; { u64 vaddr; u32 length; name NUL } [nr]; the rest by type."""
+    """path NUL; u32 type; u64 min_vaddr; u32 nr; { u64 vaddr; u32 length; name NUL } [nr]; u64 offset.
+
+    Only ELF files and kernel modules have the offset, unless simpleperf was too old to write it. Other fields that
+    depend on the type are ignored.
+    """
     draft = _Draft(file.terminated(), *file.numbers("IQ"))
     for _ in range(file.count(13)):  # a symbol takes at least 13 bytes: with an empty name
         start, length = file.numbers("QI")

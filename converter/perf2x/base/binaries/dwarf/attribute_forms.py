@@ -29,7 +29,7 @@ _LEB_FORMS = frozenset((c.FORM_SDATA, c.FORM_UDATA, c.FORM_REF_UDATA, c.FORM_STR
 _BLOCK_LENGTH_SIZES = {c.FORM_BLOCK1: 1, c.FORM_BLOCK2: 2, c.FORM_BLOCK4: 4}
 # steps that skip an attribute of variable size (see `UnitEncoding.skip`)
 _STEP_LEB, _STEP_STRING, _STEP_BLOCK = -1, -2, -3
-# a LEB128 number may have this many bytes after the first; numbers of 64 bits have nine
+# a LEB128 number may have this many bytes after the first; numbers of 64 bits need at most nine
 _MAX_LEB_CONTINUATION = 16
 # Above this number, abbreviation codes must be dense.
 #
@@ -41,7 +41,7 @@ _MAX_SPARSE_CODE = 1 << 16
 def uleb128(data: bytes, offset: int) -> tuple[int, int]:
     """Decode the unsigned LEB128 number at ``offset``: (value, offset of the next byte).
 
-    Raises IndexError if ``data`` ends within the number.
+    Raises IndexError if ``data`` ends within the number, ObjectError if the number is too long.
     """
     byte = data[offset]
     if byte < 0x80:
@@ -60,7 +60,7 @@ def uleb128(data: bytes, offset: int) -> tuple[int, int]:
 def sleb128(data: bytes, offset: int) -> tuple[int, int]:
     """Decode the signed LEB128 number at ``offset``: (value, offset of the next byte).
 
-    Raises IndexError if ``data`` ends within the number.
+    Raises IndexError if ``data`` ends within the number, ObjectError if the number is too long.
     """
     value, end = uleb128(data, offset)
     bits = 7 * (end - offset)
@@ -179,16 +179,16 @@ class Abbreviation(Frozen):
     sibling: tuple[int, int]
     """Where DW_AT_sibling is: (distance of its first byte from the end of the entry, its size in bytes).
 
-    (0, 0) if there is none, or if an attribute of variable size follows it. GCC puts it last, after attributes of any
-    size, hence the distance from the end.
+    (0, 0) if there is none, if it or an attribute after it has a variable size, or if it does not refer to an entry of
+    the same unit. GCC puts it last, after attributes of any size, hence the distance from the end.
     """
     may_have_code: bool
     """The entry may have addresses: DW_AT_low_pc or DW_AT_ranges."""
     pc_layout: tuple[int, ...]
     """(offset of DW_AT_low_pc, offset of DW_AT_high_pc, size of DW_AT_high_pc).
 
-    Offsets count from the first attribute. Empty unless both offsets are fixed and DW_AT_high_pc is a length, as
-    compilers write it. Also empty if DW_AT_ranges has a fixed offset.
+    Offsets count from the first attribute. Empty unless both offsets are fixed, DW_AT_low_pc is a DW_FORM_addr, and
+    DW_AT_high_pc is a length, as compilers write it. Also empty if DW_AT_ranges has a fixed offset.
     """
 
     leaf_size: int
@@ -197,17 +197,17 @@ class Abbreviation(Frozen):
     These entries have a one-byte code (assumed here), a fixed size, no children and no addresses.
     """
     sibling_jump: tuple[int, ...]
-    """(size of the whole entry, offset of the reference to the sibling) for types, and functions without addresses.
+    """(size of the whole entry, offset of DW_AT_sibling), for types, functions and inlined calls without addresses.
 
     A walk skips these entries with their children. Both numbers include the code, assumed to be one byte. Empty for
-    other tags, for entries that may have addresses or whose size varies, and unless the reference has four bytes.
+    other tags, for entries that may have addresses or whose size varies, and unless DW_AT_sibling has four bytes.
     """
 
 
 class AbbreviationTable:
     """One abbreviation table, parsed lazily up to the codes that are looked up.
 
-    Raises ObjectError when the table is cut off, has unknown forms or exceeds ``budget``.
+    Raises ObjectError when the table is cut off, has unknown forms or implausible codes, or exceeds ``budget``.
     """
 
     def __init__(
@@ -224,7 +224,8 @@ class AbbreviationTable:
         self.leaf_sizes = [0] * 256
         self.sibling_jumps: list[tuple[int, ...]] = [()] * 256
         self._is_complete = False  # whether the whole table was parsed
-        # the offset of the next abbreviation, and the end of the bytes read, which is further on only if parsing failed
+        # the offset of the next abbreviation; and the end of the bytes read, which differs only after an error, or
+        # after the zero code at the end of the table
         self._next_offset, self._read_end = offset, offset
         self._error = ""
 
@@ -307,7 +308,7 @@ def _abbreviation(
     sibling = _sibling_reference(attributes, steps)
     may_have_code = c.AT_LOW_PC in names or c.AT_RANGES in names
     is_fixed_without_code = size >= 0 and not may_have_code
-    # children of types and of functions without addresses need not be searched for code
+    # children of types, and of functions and inlined calls without addresses, need not be searched for code
     is_skippable = tag in c.TAG_TYPES or tag in c.TAGS_WITH_CODE
     return Abbreviation(
         tag, has_children,
