@@ -38,7 +38,7 @@ class TaskTotals(Struct):
     failed: int = 0
 
     def add(self, task: Self) -> None:
-        """Add the counts of a finished task to these; lists are appended."""
+        """Add the counts of a finished task to these; lists, which subclasses have, are appended."""
         for name in self.__struct_fields__:
             setattr(self, name, getattr(self, name) + getattr(task, name))
 

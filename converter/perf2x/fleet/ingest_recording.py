@@ -1,7 +1,8 @@
 """Reads, stitches and unwinds one recording for a dataset.
 
-Names of functions are looked up when the dataset is read, except those of code that can be named only where it was
-recorded (``only_where_recorded``).
+Most names of functions are looked up when the dataset is read. Names of code that can be named only where it was
+recorded (``only_where_recorded``) are looked up and stored here. So are all names if they, or the object files, came
+with the recording.
 """
 
 from msgspec import json
@@ -66,11 +67,11 @@ def _sample_labels(recording: Recording) -> tuple[str, ...]:
 
 
 def _location_names(stitched: Stitched, recording: Recording, context: LoadContext) -> LocationNames | None:
-    """Return the names to store: those in a text input, or of code that can be named only on this machine.
+    """Return the names to store; None for no names.
 
-    Returns None if names are not wanted (the option ``symbols`` is None).
-
-    If the files, or names, came with the recording (archives, simpleperf), all code is looked up.
+    If the input stores names itself, as text inputs do, these are the names. Otherwise there are none if the option
+    ``symbols`` is None. All code is looked up if object files, or symbols, came with the recording (archives,
+    simpleperf); if not, only code that can be named only on this machine.
     """
     symbols, profile = context.options.symbols, stitched.profile
     if stitched.stored_names:

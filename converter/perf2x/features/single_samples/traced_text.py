@@ -1,4 +1,4 @@
-"""Formats the data of tracepoint samples as text, by the print formats of the kernel's format files.
+"""Formats the data of tracepoint samples as text, with the print formats in the kernel's format files.
 
 perf record copies these files (``events/SYSTEM/NAME/format`` in tracefs) into the recording.
 """
@@ -29,9 +29,9 @@ class TracedText:
         self._printers: dict[int, Callable[[bytes], str]] = {}
 
     def texts(self, event: Event, raw: ListArray) -> tuple[list[str], I64]:
-        """Return distinct texts, and (n,) the index of each sample's text; ``raw`` has the data of n samples.
+        """Return texts, one for each distinct data, and (n,) the index of each sample's text.
 
-        All texts are "" if the recording does not have the event's format.
+        ``raw`` has the data of n samples. All texts are "" if the recording does not have the event's format.
         """
         format_entry = self._session.tracepoint_format(event)
         if format_entry is None:
