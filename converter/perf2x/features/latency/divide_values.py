@@ -1,8 +1,7 @@
 """``--value latency`` and ``--parallelism``: the cost of a sample in elapsed time, not in CPU time.
 
-A sample taken while four threads ran counts a quarter of its period: by at most that much, the program would finish
-earlier without the sampled code. Sums equal those of ``perf report --latency`` (machine__resolve in
-tools/perf/util/event.c).
+A sample taken while four threads ran counts a quarter of its period: the elapsed time is divided equally among the
+threads that ran. Sums equal those of ``perf report --latency`` (machine__resolve in tools/perf/util/event.c).
 """
 
 import numpy as np
@@ -103,7 +102,10 @@ def divide(value: I64, parallelism: I64) -> I64:
 
 
 def latency_as_value(profile: Profile) -> Profile:
-    """Replace values by latencies, and put ``latency:`` before the names of events; without latencies, do nothing."""
+    """Replace values by latencies, and put ``latency:`` before the names of events; without latencies, do nothing.
+
+    The period of the events becomes 0, because latencies are not multiples of it.
+    """
     if profile.samples.latency is None:
         return profile
     samples = replace(profile.samples, value=profile.samples.latency, latency=None)

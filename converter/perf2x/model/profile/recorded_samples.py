@@ -1,7 +1,8 @@
 """Thread and stack of every single sample, in file order, for formats that read the samples a second time.
 
 A pair of numbers is stored for each sample while it is stitched. Later steps renumber threads and stacks, by sorting,
-merging or filtering them. The stored numbers stay; instead, each run of them has a table from stored to current number.
+merging or filtering them. The stored numbers stay; instead, each run of samples (`RecordedPart`) has two tables, from
+stored to current thread and from stored to current stack.
 """
 
 from collections.abc import Sequence
@@ -34,7 +35,10 @@ class RecordedPart(Frozen):
     """The same for stacks."""
 
     def renumber(self, thread: I32 | None, stack: I32) -> "RecordedPart":
-        """Renumber threads and stacks: current number i becomes ``thread[i]`` or ``stack[i]``. None: threads stay."""
+        """Renumber threads and stacks: current number i becomes ``thread[i]`` or ``stack[i]``, −1 stays.
+
+        ``thread`` is None if threads keep their numbers.
+        """
         new_thread = self.thread if thread is None else _renumbered(self.thread, thread)
         return replace(self, thread=new_thread, stack=_renumbered(self.stack, stack))
 

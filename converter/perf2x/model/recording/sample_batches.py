@@ -10,7 +10,7 @@ from perf2x.base.columnar import I64, Bools, ListArray, argsort, flatnonzero
 from perf2x.base.columnar.list_array import join_columns
 from perf2x.model.recording.events import Samples
 
-# what samples without a column get where others have it; 0 in all other columns
+# what samples without a column get where others have it; in columns not listed here, 0 or an empty list
 _FILL = {"cpu": -1}
 
 
@@ -31,7 +31,10 @@ def _take_each(columns: Mapping[str, Any], rows: I64) -> dict[str, Any]:
 
 
 def join_batches(parts: Sequence[Samples]) -> Samples:
-    """Join batches into one, in file order. Samples of a batch without a column get 0 in it, −1 in ``cpu``."""
+    """Join batches into one, in file order.
+
+    Samples of a batch without a column get 0 in it, an empty list, or in ``cpu`` −1.
+    """
     if len(parts) == 1:
         return parts[0]
     counts = [len(part) for part in parts]
@@ -60,6 +63,7 @@ def _join_column(name: str, parts: Sequence[Any], counts: Sequence[int]) -> Any:
         _filler(name, example, count) if part is None else part for part, count in zip(parts, counts, strict=True)
     ]
     if isinstance(example, np.ndarray) and example.ndim == 2:
+        # batches may differ in the number of values per sample: add zeros up to the largest number
         width = max(part.shape[1] for part in filled)
         filled = [np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in filled]
     return join_columns(filled)
