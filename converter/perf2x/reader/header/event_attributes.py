@@ -1,7 +1,8 @@
-"""Parses struct perf_event_attr of any size to an Event.
+"""Parses a struct perf_event_attr of any size into an Event.
 
 Source of truth: include/uapi/linux/perf_event.h. The struct has grown over time. As in the kernel (perf_copy_attr in
-kernel/events/core.c), a smaller one is padded with zeros, and of a larger one only the part that we know is used.
+kernel/events/core.c), a smaller one is padded with zeros. Of a larger one, only the part that we know is used; the
+kernel refuses it unless the rest is zero, but here the rest is ignored.
 
 Events get the name that perf gives to events without a recorded name: evsel__name and evsel__add_modifiers in
 tools/perf/util/evsel.c.
@@ -23,7 +24,10 @@ _COPIED_FIELDS = (
 
 
 def parse_attr(data: bytes, order: ByteOrder, index: int, ids: tuple[int, ...] = ()) -> Event:
-    """Parse ``data``, a perf_event_attr, to the event with this index and these ids, named as perf does by default."""
+    """Parse ``data``, a perf_event_attr, into the event with this index and these ids.
+
+    Its name is the one that perf gives by default.
+    """
     attr = data[:ATTR_SIZE_NEWEST].ljust(ATTR_SIZE_NEWEST, b"\0")
     row = np.frombuffer(attr, attr_dtype(order), 1)[0]
     fields: dict[str, Any] = {key: int(row[key]) for key in row.dtype.names or ()}
@@ -43,7 +47,8 @@ def parse_attr(data: bytes, order: ByteOrder, index: int, ids: tuple[int, ...] =
 def _decode_flags(word: int, order: ByteOrder) -> tuple[frozenset[str], int]:
     """Return the names of the set bits, and the value of the two-bit field precise_ip.
 
-    Compilers for big-endian machines begin with the most significant bit: bit i of a little-endian file is bit 63 − i.
+    Compilers for big-endian machines place the first bit-field in the most significant bit: bit i of a little-endian
+    file is bit 63 − i of a big-endian one.
     """
     bits = word if order == "<" else int(f"{word:064b}"[::-1], 2)
     precise = bits >> _PRECISE_IP_BIT & 3

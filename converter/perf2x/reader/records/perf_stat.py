@@ -2,10 +2,11 @@
 
 perf stat reads its counters in rounds: a STAT record for each reading, then a STAT_ROUND with the round's time. In each
 round, we make a sample of each event, thread and CPU, whose period is what the counter grew by since the round before.
-If perf stat adds up the counts of all CPUs (aggr_mode AGGR_GLOBAL), the counters of all CPUs share a sample. A sample
-of value 0 at the beginning makes timelines start there. Totals are those of ``perf stat report``: if a counter had to
-share the hardware with others, its growth is extrapolated (perf_counts_values__scale in tools/lib/perf/evsel.c), and
-readings after the last round are left out. An example with AGGR_GLOBAL::
+If perf stat adds up the counts of all CPUs (aggr_mode AGGR_GLOBAL), the counters of all CPUs share a sample. Before the
+first round, each event, thread and CPU gets a sample of value 0, so that timelines start at the beginning. Totals are
+those of ``perf stat report``: if a counter had to share the hardware with others, its growth is extrapolated
+(perf_counts_values__scale in tools/lib/perf/evsel.c), and readings after the last round are left out. An example with
+AGGR_GLOBAL::
 
     records   STAT CPU 0 cycles: 500, STAT CPU 1 cycles: 900, STAT_ROUND 100 ms, STAT CPU 0 cycles: 700 …
     samples   cycles: 0 at 1 ns, cycles: 1400 at 100 ms …
@@ -45,7 +46,7 @@ _BEGIN_TIME = np.uint64(1)
 
 
 def with_thread_names(sideband: Sideband, session: Session) -> Sideband:
-    """Return the side-band with the names of the monitored threads, which perf stat records in THREAD_MAP alone."""
+    """Return the side-band with the names of the monitored threads, which perf stat records only in THREAD_MAP."""
     names = [(tid, comm or _ALL_THREADS) for tid, comm in session.thread_map if comm or tid < 0]
     tid = as_int32([tid for tid, _ in names])
     zeros = np.zeros(len(names), np.int64)
@@ -68,7 +69,10 @@ def note_counts(sideband: Sideband, session: Session, diagnostics: Diagnostics) 
 
 
 def delivered_readings(sideband: Sideband, session: Session) -> Samples:
-    """Return one sample per event, thread, CPU and round, and a sample of value 0 where each event's counter begins."""
+    """Return one sample per event, thread, CPU and round, and a first one of value 0 for each event, thread and CPU.
+
+    The rows of the samples of value 0 come before all others.
+    """
     readings, rounds = sideband.readings, sideband.rounds
     round_number = searchsorted(rounds.position, readings.position)  # the STAT_ROUND that follows a reading ends it
     is_known = (readings.event >= 0) & (readings.event < len(session.events))

@@ -55,7 +55,7 @@ class RecordedSpools:
         self._batches.extend(self._count, earliest, samples.position[:1], check_of(samples.position))
 
     def absorb(self, rows: RecordedRows) -> None:
-        """Add the rows of another process, renumbered for this one."""
+        """Add the rows of another process, whose threads and stacks the caller has renumbered for this one."""
         self._end_part()
         earliest = rows.batch_first.view(np.int64)
         self._batches.extend(rows.batch_end + self._count, earliest, rows.batch_position, rows.batch_check)

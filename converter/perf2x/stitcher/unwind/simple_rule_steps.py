@@ -134,7 +134,8 @@ def _simple_rules(columns: RuleColumns, architecture: Architecture, needed: int)
     callee_saved = [register for register in to_restore if register in architecture.preserved]
     registers, unrestored = [pc, *callee_saved], [register for register in to_restore if register not in callee_saved]
     kind, offset = columns.kind[registers], columns.value[registers]
-    # the field of each register in SampleStates; −1 for others, and in the last place for an expression (−1)
+    # the field of each register in SampleStates; −1 for others. The last element stands for no register and is −1, too;
+    # it is taken for a CFA given by an expression (cfa_register −1), or by a register with an unknown number
     field_of_register = minus_ones(architecture.register_count + 1)
     field_of_register[[sp, *registers]] = range(_SP, _SP + 1 + len(registers))
     cfa_field = field_of_register[np.clip(columns.cfa_register, -1, architecture.register_count)]
@@ -172,7 +173,10 @@ class SampleStates(Frozen):
 
     @classmethod
     def of(cls, view: SampleView, finder: MappingFinder, rules: SimpleRules) -> "SampleStates":
-        """Copy the states of the samples in a view."""
+        """Copy the states of the samples in a view.
+
+        A sample whose stack pointer is unknown gets a dump of 0 bytes, so that it takes no simple step.
+        """
         frames, memory, rows = view.frames, view.memory, view.rows
         sp, sp_is_known = view.register(view.architecture.stack_pointer)
         registers = [take(frames.registers[register], rows) for register in rules.registers]
