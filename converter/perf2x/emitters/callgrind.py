@@ -16,9 +16,9 @@ Source of truth: docs/cl-format.html of Valgrind, ``read_input_file`` of callgri
 Instruction addresses, if written, precede the lines. They are as objdump prints them, since KCachegrind runs objdump to
 show code.
 
-Readers take the sum of the calls of a function as its inclusive cost. So each stack counts only one call of a recursive
-function, that of its outermost frame; otherwise the stack's cost would be added several times. And each thread name is
-a function that calls the outermost frames, because these would have no inclusive cost without a caller.
+Readers take the sum of the calls to a function as its inclusive cost. So each stack counts only one call of a recursive
+function, the one that made its outermost frame; otherwise the stack's cost would be added several times. And each
+thread name is a function that calls the outermost frames, because these would have no inclusive cost without a caller.
 """
 
 import re
@@ -182,7 +182,8 @@ class _CallGraph:
             path = paths(tree.parent, tree.depth, node[batch], outermost_first=True)
             stack, position = row_numbers(path.lengths), tree.key[path.values]
             function = self._function[position]
-            # the outermost frame of each function in each stack is called by the frame before it
+            # callee: for each function in each stack, the row of its outermost frame in ``path.values``; the frame in
+            # the row before is its caller
             callee, _ = group_rows([stack, function])
             # frames without a caller are not called: thread names, and at depth 1 the roots that the user chose
             callee = callee[tree.depth[path.values[callee]] > own_roots]
@@ -243,7 +244,8 @@ class _CallGraph:
         path = strings[self._objects[function]]
         path = path if path.startswith("/") else base_name(path)
         names = (("ob", path, path), ("fl", file, strings[file]), ("fn", function, self._names[function]))
-        # names are new only when they are numbered first; the second time gives the numbers alone
+        # the first round also defines the names that are new, and is returned now; the second has the numbers alone,
+        # and is returned from the next call on
         numbered, self._written[function] = ([self._numbered_name(*name) for name in names] for _ in range(2))
         return numbered
 

@@ -15,7 +15,7 @@ _SIDES = ("before", "after")
 
 
 class ColumnChange(Frozen):
-    """A column of another event or ratio, in both recordings."""
+    """A column of an event or ratio other than the event that is compared, in both recordings."""
 
     before: EventColumn
     after: EventColumn
@@ -34,7 +34,10 @@ class ColumnChange(Frozen):
         return list(zip(self.before.cells(keys, sort), scaled, strict=True))
 
     def columns(self, keys: Sequence[Key], sort: str) -> dict[str, Sequence[object]]:
-        """Return the columns ``self_X_before`` and ``self_X_after``; for ratios also ``self_X_significant``."""
+        """Return the columns ``self_X_before`` and ``self_X_after``; for ratios also ``self_X_significant``.
+
+        X is the event's or ratio's name. If ``sort`` is ``total``, names begin with ``total_``.
+        """
         name, pairs = f"{sort}_{self.name}", self.pairs(keys, sort)
         found: dict[str, Sequence[object]] = {
             f"{name}_{side}": [number_of(pair[index]) for pair in pairs] for index, side in enumerate(_SIDES)
@@ -58,7 +61,7 @@ class ColumnChange(Frozen):
 
 
 def number_of(cell: Cell) -> float | None:
-    """Return a cost, or a ratio without its limits."""
+    """Return a cost, or a ratio without its confidence limits; None for a cell without a value."""
     return cell[0] if isinstance(cell, tuple) else cell
 
 
@@ -108,7 +111,7 @@ class DiffTable(ResultTable):
             for row in largest_first
             if selection.all or abs(row.change(selection.sort)) * SMALLEST_SHOWN_PART >= cost
         ]
-        """All changed rows, largest changes first, including those beyond the limit."""
+        """The rows to show before the limit cuts them: the changed ones, or all rows if ``selection.all``."""
         self.comparison = comparison
         self.whole = comparison.before
         self.no_rows_note = f"no {selection.by} changed"
@@ -116,7 +119,7 @@ class DiffTable(ResultTable):
         self.by = selection.by
         self.sort = selection.sort
         self.unchanged_count = len(largest_first) - len(self.changed)
-        """The number of unchanged rows, which are left out. Changes that would be shown as 0.0 % count as none."""
+        """The number of unchanged rows, which are left out. A row whose change would be shown as 0.0 % is unchanged."""
         self.sources = sources
         self.notes = notes
         """Sentences on events or objects that are compared under different names."""
@@ -125,7 +128,7 @@ class DiffTable(ResultTable):
         self.work = work
         """The units of work on both sides, if costs are compared per unit."""
         self.other_columns = other_columns
-        """Other events and ratios; for latencies, their periods."""
+        """Other events and ratios; where latencies are compared, the periods."""
 
     @property
     def measured(self) -> str:
@@ -180,7 +183,7 @@ def _compared_note(work: Sequence[float] | None, normalized: bool) -> str:
 
 
 def _may_be_noise(row: Change, column: str) -> bool:
-    """Return whether a row changed, but not by more than sampling noise explains; ``~`` marks such changes."""
+    """Return whether a row changed, but not by more than noise explains; ``~`` marks such changes."""
     return row.change(column) != 0 and not row.significant(column)
 
 

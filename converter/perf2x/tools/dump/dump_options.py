@@ -15,7 +15,7 @@ def _read_types(_: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _read_times(setting: str, text: str) -> Mapping[str, int | None]:
-    """Parse ``1.5,2``, seconds either of which may be empty, to the fields ``start_ns`` and ``stop_ns``."""
+    """Parse ``START,STOP`` in seconds, either of which may be empty, into the fields ``start_ns`` and ``stop_ns``."""
     start, comma, stop = text.partition(",")
     if not comma:
         raise SettingError("", setting, f" {text}: expected START,STOP, either of which may be empty")
@@ -52,9 +52,9 @@ class DumpOptions(Frozen):
         int | None,
         Setting("Only records from START to before STOP (seconds).", ("--time",), "START,STOP", read=_read_times),
     ] = None
-    """Omit records before this time, and those without a time."""
+    """Omit records before this time, and those without a time; None: omit none."""
     stop_ns: int | None = None
-    """Omit records from this time on, and those without a time."""
+    """Omit records from this time on, and those without a time; None: omit none."""
     limit: Annotated[int | None, Setting("Stop after this many records.", ("--limit", "-n"), "N", least=0)] = None
     """Number of records, each of which may take several lines; None for all."""
     raw: Annotated[bool, Setting("Show the bytes of each record too.", ("--raw", "-x"))] = False

@@ -1,4 +1,4 @@
-"""Tests that every emitter must pass, as a class to inherit from ``perf2x.testing``."""
+"""Tests that every emitter must pass, as a base class, which plugins import from ``perf2x.testing``."""
 
 import io
 from typing import Any, BinaryIO, cast
@@ -54,7 +54,7 @@ class EmitterContract:
         raise NotImplementedError("build the emitter to test")
 
     def total(self, output: bytes) -> int | None:
-        """Return the sum of all values in the output; None if the format does not have it."""
+        """Return the sum of all values in the output; None if the output does not contain it."""
         return None
 
     def output(self, profile: View) -> bytes:

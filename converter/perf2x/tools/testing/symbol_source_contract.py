@@ -1,4 +1,4 @@
-"""Tests that every symbol source must pass, as a class to inherit from ``perf2x.testing``."""
+"""Tests that every symbol source must pass, as a base class, which plugins import from ``perf2x.testing``."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -25,7 +25,9 @@ class SymbolSourceContract:
         raise NotImplementedError("return an object that the source knows")
 
     def ask(self, addresses: Sequence[int]) -> list[list[tuple[str, str, int]]]:
-        """Return, for every address, (name or mangled name, file, line) of its functions, innermost first.
+        """Return, for every address, (name, file, line) of its functions, innermost first.
+
+        The name is the one to display or, if the source gives none, the mangled one.
 
         Checks shapes and types of the result.
         """

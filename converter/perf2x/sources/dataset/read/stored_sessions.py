@@ -1,4 +1,7 @@
-"""Groups the recordings of datasets into sessions, which are read together: they have the same events and kernel."""
+"""Groups the recordings of datasets into sessions.
+
+A session has recordings of one dataset with the same events and the same kernel; they are read together.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,11 +16,11 @@ from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row
 from perf2x.sources.dataset.read.stored_part import StoredFacts, StoredPart, parse_facts
 
 _MAX_RECORDINGS = 2000
-"""Largest number of recordings in a session, because the memory for it grows with their stacks."""
+"""Largest number of recordings in a session. There is a limit because memory grows with the stacks of a session."""
 
 
 def stored_sessions(inputs: Sequence[Input], context: LoadContext) -> list[SessionInput]:
-    """Return the sessions of all datasets. Raises OptionError for a recording that is in two of them."""
+    """Return the sessions of all datasets. Raises OptionError if two of them share a recording."""
     stored, dataset_of = [], dict[str, str]()
     for dataset in inputs:
         for rows, session in _sessions_of(dataset, context):
@@ -31,7 +34,10 @@ def stored_sessions(inputs: Sequence[Input], context: LoadContext) -> list[Sessi
 
 
 def _sessions_of(dataset: Input, context: LoadContext) -> Iterator[tuple[Sequence[Row], SessionInput]]:
-    """Yield the rows of each session's recordings, and the session; report recordings that could not be read."""
+    """Yield the rows of each session's recordings, and the session; report recordings that could not be read.
+
+    Raises FormatError if none could be read.
+    """
     part = DatasetPart(parse_address(dataset.path))
     part.require()
     if "host" in context.options.keep:
@@ -74,7 +80,10 @@ def _session_key(row: Row, facts: StoredFacts) -> object:
 
 
 def _session(dataset: Input, recording: StoredPart, context: LoadContext) -> SessionInput:
-    """Return a session of one part, whose input has the tags that all recordings share, and those the user gave it."""
+    """Return a session of one part.
+
+    The part's input has the tags that all its recordings share, and those that the user gave the dataset.
+    """
     from perf2x.kernel.merge_reports import common_tags
 
     tags = common_tags([row.tags for row in recording.rows]) | dict(dataset.tags)

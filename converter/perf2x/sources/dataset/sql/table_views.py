@@ -90,7 +90,8 @@ FROM recordings WINDOW days AS (PARTITION BY host, tags::VARCHAR, start_ns // 86
 """
 """For each recording, the number by which to multiply its costs to estimate those of a whole day.
 
-It is a day divided by the durations of all recordings of the same host and tags that began on that day.
+It is a day divided by the sum of the durations of all recordings that began on the same day (UTC) with the same host
+and tags. It is 1 if the start or all of these durations are unknown or 0.
 """
 # the sampling frequency of each event of each recording; 0 for events that are sampled at fixed periods
 _RATES = """
@@ -174,8 +175,8 @@ def statements(partition: Iterable[str], tags: Iterable[str]) -> Iterator[str]:
     """Yield the statements that define the macros, tables and views.
 
     The connection must already have a table ``stored_…`` for each table of the dataset. ``stored_recordings`` must have
-    the selected recordings alone; the others may have more rows. ``partition`` are the dataset's partition columns,
-    ``tags`` the names of all tags of the recordings; both become columns.
+    only the selected recordings; the other tables may also have rows of further ones. ``partition`` are the dataset's
+    partition columns, ``tags`` the names of all tags of the recordings; both become columns.
     """
     partition_tags = [column for column in partition if column != DATE]
     tag_names = [tag for tag in dict.fromkeys([*partition_tags, *tags]) if tag not in {*COLUMNS["recordings"], DATE}]
@@ -184,7 +185,7 @@ def statements(partition: Iterable[str], tags: Iterable[str]) -> Iterator[str]:
     columns = ", ".join(map(_name, COLUMNS["recordings"]))
     yield _MACROS
     yield f"CREATE VIEW recordings AS SELECT {', '.join([columns, date_column, *tag_columns])} FROM stored_recordings"
-    for table in OF_RECORDINGS[:-1]:
+    for table in OF_RECORDINGS[:-1]:  # all but the last, "recordings"
         table_columns = ", ".join(map(_name, [*COLUMNS[table], *partition]))
         yield (
             f"CREATE VIEW {table} AS SELECT {table_columns} FROM stored_{table} "
