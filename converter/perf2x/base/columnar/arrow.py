@@ -71,7 +71,7 @@ def is_installed(module: str) -> bool:
 
 
 def _to_pyarrow(columns: Mapping[str, Numbers | Strings]) -> Any:
-    """Make a pyarrow.Table; numbers are not copied."""
+    """Make a pyarrow.Table; numbers are not copied, apart from booleans, of which Arrow packs eight into a byte."""
     pyarrow = import_module("pyarrow")
 
     def to_column(values: Numbers | Strings) -> Any:

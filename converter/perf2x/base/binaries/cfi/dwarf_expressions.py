@@ -3,7 +3,7 @@
 An expression is a program for a stack machine; here, each entry of its stack is an array with a value per sample.
 
 Linkers write one expression for the procedure linkage table, where the CFA depends on how far into an entry the program
-counter is; C libraries write one per register for signal frames; hand-written assembly has some for realigned stacks.
+counter is; C libraries write one per register for signal frames; functions that realign the stack have some, too.
 None of these has branches; an expression with a branch is rejected. Source: DWARF 5, section 2.5.
 """
 
@@ -64,7 +64,7 @@ _OPERANDS: dict[int, str] = {
     Operator.CONSTU: "u", Operator.CONSTS: "s",
     Operator.PICK: "B", Operator.PLUS_UCONST: "u", Operator.DEREF_SIZE: "B",
 }  # fmt: skip
-# Operators that push their operand; they have the lowest codes.
+# Operators that push their operand; among those with an operand, they have the lowest codes.
 _CONSTANTS = frozenset(code for code in _OPERANDS if code <= Operator.CONSTS)
 
 
@@ -137,7 +137,7 @@ _UNARY: dict[Operator, Callable[[U64], U64]] = {
     Operator.NOT: np.invert,
     Operator.NOP: lambda a: a,
 }
-# The number of stack entries that each operator that moves stack entries needs.
+# How many stack entries there must be, for each operator that only copies, drops or reorders entries.
 _ENTRIES_NEEDED = {Operator.DUP: 1, Operator.OVER: 2, Operator.SWAP: 2, Operator.ROT: 3, Operator.DROP: 1}
 # Operators without an operand.
 _WITHOUT_OPERAND = {Operator.DEREF, *_BINARY, *_UNARY, *_ENTRIES_NEEDED}

@@ -2,7 +2,7 @@
 
 There are two kinds of entries. An FDE (Frame Description Entry) has the instructions that make the unwind rules of one
 range of code. A CIE (Common Information Entry) has what many FDEs share: alignment factors, the encoding of pointers,
-and the instructions with which all their programs begin.
+and the first instructions of each of them.
 
 FDEs are found by address. .eh_frame_hdr has a table of them, sorted by the linker, which is used as it is. Without that
 table, as for .debug_frame and in old static objects, a Python loop walks over the entries once and collects their
@@ -87,7 +87,7 @@ class FrameSection(Struct):
     def header(self, offset: int) -> EntryHeader | None:
         """Decode the header of the entry at ``offset``; None at a terminator and outside the section.
 
-        Raises ObjectError if the entry extends past the section.
+        Raises ObjectError if the entry extends past the section, or ends inside its own header.
         """
         if not 0 <= offset < len(self.data):
             return None
@@ -203,7 +203,8 @@ class FrameIndex(Frozen):
 def index_from_header(section: FrameSection, header: bytes, header_address: int) -> FrameIndex | None:
     """Return the index that .eh_frame_hdr contains; ``header`` is its contents, ``header_address`` its svma.
 
-    The section has a table of (start of the function, address of its FDE), both relative to the start of the section.
+    .eh_frame_hdr has a table of (start of a function, address of its FDE), both relative to ``header_address``. The
+    FDEs are in ``section``, the .eh_frame.
     Returns None if there is no table, or one in an unsupported format. Raises ObjectError if the table is cut off.
     """
     cursor = FrameSection(header, header_address, True, section.byte_order, section.address_size).cursor(0, len(header))

@@ -75,7 +75,7 @@ class UnitLines:
         """
         starts, ends, unit_indexes = self._ranges
         range_row = searchsorted(starts, address, "right") - 1
-        # rows of the addresses that are in a unit: before the end of the last range that begins at or before them
+        # rows of the addresses that are in a unit: before the end of the last range that begins at the address or below
         in_unit = flatnonzero(range_row >= 0)
         in_unit = in_unit[address[in_unit] < ends[range_row[in_unit]]]
         by_index = rows_by(unit_indexes[range_row[in_unit]])
@@ -160,7 +160,8 @@ def _inline_frames(
 def unit_ranges(sections: DebugSections) -> dict[int, list[tuple[int, int]]]:
     """Read ``.debug_aranges``: {offset of a unit in ``.debug_info``: [(first address, one past the last)]}.
 
-    Damaged and empty tables are ignored. The section has a table per unit::
+    Empty tables and those of an unsupported format are ignored; a table with an impossible length ends the walk. The
+    section has a table per unit::
 
         unit_length | version 2 | debug_info_offset | address_size | segment_selector_size 0
         padding to a multiple of two addresses, counted from the start of the table
@@ -229,7 +230,7 @@ def _names_of_parents(unit: Unit, parents: Sequence[int]) -> tuple[str, str]:
             is_namespace = abbreviation is not None and abbreviation.tag == c.TAG_NAMESPACE
             name = unit.text(entry, c.AT_NAME) or ("(anonymous namespace)" if is_namespace else "")
             if not scope and (not name or name.startswith("<lambda")):
-                is_local = True  # this is the class of a lambda, which is named after its function alone
+                is_local = True  # the class of a lambda, or another nameless one: only the function around it is named
             else:
                 scope.append(name)
     return "::".join(filter(None, reversed(scope))), ""

@@ -65,8 +65,8 @@ class DwarfPackage:
         shared = {name: contribution for name, contribution in contributions.items() if name != "info"}
         is_same_dwo = shared == self._last_shared
         self._budget.spend(sum(size for name, (_, size) in contributions.items() if name == "info" or not is_same_dwo))
-        # Still valid are sections that the package does not divide, such as .debug_str and, if the unit is of the same
-        # .dwo file, what its units share.
+        # These sections are still valid: those that the package does not divide (such as .debug_str), and, if the unit
+        # is of the same .dwo file as the last one, the contributions that the units of that file share.
         contents = {
             name: data
             for name, data in self._last_file.sections.contents.items()

@@ -17,7 +17,8 @@ from perf2x.base.columnar import U64, AnyArray, arange, as_int64, as_uint64
 from perf2x.errors import ObjectError
 
 _SHF_EXECINSTR = 0x4
-# Base address for modules; a multiple of every alignment, and not 0, which means "discarded" in debug info.
+# Base address for modules; a multiple of every alignment that is respected below, and not 0, which means "discarded" in
+# debug info.
 MODULE_BASE = 1 << 16
 
 # {machine: {relocation type: bytes that it changes}} of types that store symbol + addend; debug info has no others.
