@@ -1,4 +1,4 @@
-"""Creates the object finder, which unwinder and symbolizer share, and the context that symbol sources get."""
+"""Creates the object finder, which the unwinder and the symbolizer share, and the context of symbol sources."""
 
 from collections.abc import Iterator, Sequence
 
@@ -88,8 +88,9 @@ def make_context(
 ) -> Context:
     """Collect what symbol sources need.
 
-    The kernel's build id and relocation reference are those of the profile's first kernel mapping. If there is none, or
-    if it lacks the build id, that comes from ``sideband``, or else from the recording's header (``session``).
+    The kernel's build id and relocation reference are those of the profile's first mapping of the kernel. Without that
+    mapping, there is no reference. A build id that the mapping lacks comes from the kernel's mapping in ``sideband`` or
+    else from the recording's table of build ids (``session``).
     """
     header_build_id = kernel_build_id(session, sideband.mmaps) if sideband else build_id_by_name(session, KERNEL)
     reference, build_id = ("", 0), header_build_id

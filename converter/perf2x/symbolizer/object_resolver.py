@@ -2,8 +2,8 @@
 
 A return address is the address after the call, which may already belong to the next function, so it is looked up one
 byte earlier. Not every address that looks like a return address is one: some are the first byte of a function that was
-never called. Only the functions found at both addresses, or the code before them, show which. So two addresses are
-looked up for each location: the *lookup address* and the *exact* address, which is the location's own.
+never called. So two addresses are looked up for each location: the *lookup address* and the *exact* address, which is
+the location's own. The functions found at the two, or the code before the exact address, show which one is right.
 
 Functions are named in the style that the user requested. Results can be sent between processes.
 """
@@ -51,7 +51,7 @@ _LINKER_MARK, _LINKER_PREFIX = "[linker]", "__dl_"
 """What simpleperf displays before functions of Android's linker, and what the linker's build puts before its symbols.
 """
 _LINKER_PATH = re.compile(r"/linker(?:64)?(?:_\w+)?$")
-"""Path of Android's linker. Functions of other libraries begin with its prefix for other reasons."""
+"""Path of Android's linker. In other files, names that begin with `_LINKER_PREFIX` have nothing to do with it."""
 
 
 def function_row(function: Function, style: NameStyle) -> FunctionRow:
@@ -104,7 +104,7 @@ class ResolveResult(Frozen):
     line: I32
     """(rows,) source line, 0 if unknown."""
     functions: list[FunctionRow]
-    """In order of first appearance; some may be equal."""
+    """Each is used by some row; some may be equal."""
     has_inlines: Bools
     """(locations,) whether any source that was asked about the object includes inlined functions."""
     reason: str
@@ -142,7 +142,8 @@ class ObjectResolver:
         with self._context.diagnostics.counted_apart() as diagnostic_counts:
             files = find_files(self._context, mapped)
             dso = dso_of(self._profile, mapped, files)
-            # (2 * locations,): lookup address and exact address of each location, as indices into distinct addresses
+            # address: distinct addresses; index (2 * locations,): rows of ``address``, in turn for the lookup address
+            # and the exact address of each location
             address, index = unique_inverse(addresses_of(self._profile, mapped, files))
             lookup, exact = index[::2], index[1::2]
             is_file = mapped.key.kind is DsoKind.FILE or is_vdso(mapped.key.name)

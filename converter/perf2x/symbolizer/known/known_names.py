@@ -142,8 +142,8 @@ class PendingObjects:
         """Yield every object with the result for all its locations.
 
         ``found`` has the results of lookups by object number (index in ``objects``); each is removed from it, to free
-        memory. Objects of which the first store knew everything come first. For all of them that have the same table of
-        names, one result is made and split, so that its lines and functions are stored once.
+        memory. Objects whose locations are all known to the first store come first. For all of them that have the same
+        table of names, one result is made and split, so that its lines and functions are stored once.
         """
         first_store = self._known_by_store[0] if self._known_by_store else []
         fully_known = {

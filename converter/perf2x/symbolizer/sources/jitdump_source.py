@@ -1,7 +1,8 @@
 """Names and lines of JIT-compiled code from jitdump files.
 
-jitdump_mappings.py adds a mapping of the dump for each function before stitching, so the addresses to look up here are
-offsets into the dump, at which it has the function's bytes.
+A dump contains the code of each function. Before stitching, jitdump_mappings.py adds a mapping for each function: it
+maps the part of the dump with the function's code to the function's address. So the addresses to look up here are
+offsets into the dump.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class JitdumpSource(BuiltInSource):
         self._code: dict[str, CodeByOffset] = {}  # by path of the dump
 
     def covers(self, dso: Dso) -> bool:
-        """Return True for a jitdump, which ``with_jitdump_mappings`` made mappings of."""
+        """Return True for a jitdump, the file of the mappings that ``with_jitdump_mappings`` adds."""
         return dso.kind is DsoKind.FILE and is_jitdump(dso.name)
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
@@ -47,7 +48,10 @@ class JitdumpSource(BuiltInSource):
 
 
 class CodeByOffset:
-    """The code in a dump, found by file offset. Code that was moved is in ``dump.codes`` repeatedly, here once."""
+    """The code in a dump, found by file offset.
+
+    Code that was moved is in ``dump.codes`` once for every address, each time with the same offset; here it is once.
+    """
 
     def __init__(self, dump: JitDump) -> None:
         by_offset = {code.offset: code for code in reversed(dump.codes)}

@@ -73,7 +73,7 @@ class JitDump(Frozen):
     lines_outside: int = 0
     """Number of line entries dropped because their addresses are outside their code."""
     damaged_runs: int = 0
-    """Number of runs of bytes that no record was found in."""
+    """Number of runs of bytes that are not records, and of records with other records inside."""
 
 
 class _JitdumpParser(Struct):
@@ -205,9 +205,9 @@ class _Records(Struct):
     """Finds the records of a dump, including those after bytes that belong to no record.
 
     A program that forks may write its buffer twice, or in part, so the size in a header alone proves nothing. A record
-    is *consistent* if the sizes of its fields add up to the size in its header, except for padding. Bytes that look
-    like the header of a record count as one if the record is consistent, or if a consistent record or the end of the
-    file comes directly after it.
+    is *consistent* if the sizes of its fields add up to the size in its header, except for padding. (A record of lines
+    is consistent if its lines can fit: their file names vary in length.) Bytes that look like the header of a record
+    count as one if the record is consistent, or if a consistent record or the end of the file comes directly after it.
 
     Positions (``start``, ``end`` …) are those of bytes in the file; a record starts with its header.
     """
@@ -256,7 +256,7 @@ class _Records(Struct):
         return len(self.data) - end < _RECORD_HEADER.size or (self._fits_file(end) and self._is_consistent(end))
 
     def _is_consistent(self, start: int, *, with_code: bool = False) -> bool:
-        """Return whether the sizes of a record's fields add up to the size in its header, except for padding.
+        """Return whether a record is consistent, as defined in the docstring of the class.
 
         ``with_code``: a load record must contain its code; otherwise, the code may be missing. A search requires the
         code, because bytes in the middle of a record sometimes look like a load record without code.

@@ -22,7 +22,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 class DsoKind(Enum):
-    """The kind of an object, derived from the name of its mappings; it says what a Dso's addresses count from."""
+    """The kind of an object, derived from the name of its mappings. The kind says what a Dso's addresses count from."""
 
     FILE = "file"
     """An object file. Addresses are svmas if a file is found, otherwise file offsets."""
