@@ -1,6 +1,6 @@
 """Calls that differ between operating systems: worker processes, locks, memory maps, unnamed files, the cache folder.
 
-All code that forks, locks, maps, renames or looks for the user's folders calls this module. Where the system lacks a
+All code that forks, locks, maps or looks for the user's folders calls this module. Where the system lacks a
 feature, the caller does without: it uses one process, no lock, or a hidden name instead of an unnamed file. Tests
 imitate other systems by replacing what this module examines: ``sys.platform``, names of ``os`` and ``mmap``, the module
 ``fcntl``, ``O_TMPFILE`` and ``PROC_FILES``.
