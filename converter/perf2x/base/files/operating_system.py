@@ -105,7 +105,7 @@ def address_space_left() -> int | None:
 
 @contextlib.contextmanager
 def cpu_time_limited(seconds: float, error: Exception) -> Iterator[None]:
-    """Raise ``error`` inside the block once this process has spent ``seconds`` of user CPU time since it was entered.
+    """Raise ``error`` inside the block once this process has used ``seconds`` of user CPU time in the block.
 
     This works in the main thread only, and neither on Windows nor in a browser; there, nothing is limited.
     """

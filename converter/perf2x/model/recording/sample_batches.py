@@ -33,7 +33,7 @@ def _take_each(columns: Mapping[str, Any], rows: I64) -> dict[str, Any]:
 def join_batches(parts: Sequence[Samples]) -> Samples:
     """Join batches into one, in file order.
 
-    Samples of a batch without a column get 0 in it, an empty list, or in ``cpu`` −1.
+    In a column that a batch lacks, its samples get 0 or an empty list; in ``cpu``, −1.
     """
     if len(parts) == 1:
         return parts[0]

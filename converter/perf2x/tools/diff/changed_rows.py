@@ -36,7 +36,7 @@ class ColumnChange(Frozen):
     def columns(self, keys: Sequence[Key], sort: str) -> dict[str, Sequence[object]]:
         """Return the columns ``self_X_before`` and ``self_X_after``; for ratios also ``self_X_significant``.
 
-        X is the event's or ratio's name. If ``sort`` is ``total``, names begin with ``total_``.
+        X is the event's or ratio's name. For ``sort`` ``total``, the names begin with ``total`` instead of ``self``.
         """
         name, pairs = f"{sort}_{self.name}", self.pairs(keys, sort)
         found: dict[str, Sequence[object]] = {
