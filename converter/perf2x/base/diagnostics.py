@@ -87,7 +87,7 @@ class Diagnostics(Struct):
 
     @property
     def lost(self) -> int:
-        """The number of samples that perf and the kernel reported as lost."""
+        """The number of samples, and of records of any type, that perf and the kernel reported as lost."""
         return self["lost_samples"] + self["lost_records"]
 
     def __getitem__(self, name: str) -> int:

@@ -29,9 +29,9 @@ _SIMILAR_OPTIONS = {
 
 @contextlib.contextmanager
 def report_usage_errors(context: Any) -> Iterator[None]:
-    """Run the body, which parses the arguments of ``context`` or runs its command.
+    """Run the body of the ``with`` statement, which parses the arguments of ``context`` or runs its command.
 
-    If it fails, print a sentence and raise SystemExit.
+    If the body fails, print a sentence and raise SystemExit.
     """
     with report_errors():
         try:
@@ -48,7 +48,7 @@ def _sentence(error: Any, context: Any) -> str:
     option = getattr(error, "option_name", "")
     if hasattr(error, "possibilities"):  # NoSuchOption
         text = f"there is no option {option}{_suggestion(option, context)}"
-    elif option:  # one that needs a value and has none, or a switch that has one
+    elif option:  # an option without the value that it needs, or a switch with a value
         how_to_turn_off = "".join(
             f"; {name} turns it off"
             for parameter in context.command.params

@@ -29,7 +29,7 @@ _MISPREDICTED = np.uint64(1)
 """Bit mispred of struct perf_branch_entry's flags."""
 _NOT_TAKEN = np.uint64(1 << 33)
 """Bit not_taken of struct branch_flags (tools/perf/util/branch.h), which perf sets in samples of Arm SPE."""
-_MANY_ROWS = 1 << 20  # rows that may be added before equal ones are summed
+_MANY_ROWS = 1 << 20  # rows that may be added, beyond the number of summed rows, before equal ones are summed
 
 
 class _MappedCode:
@@ -39,7 +39,8 @@ class _MappedCode:
         """``rows``: the object's rows of ``history.mmaps``."""
         mmaps = history.mmaps
         self._spaces, self._lookup = history.spaces, MappingLookup(history.spaces, len(mmaps))
-        # (mmaps + 1,) whether each mapping is the object's, and what to add to its addresses; last, none for no mapping
+        # Both arrays are (mmaps + 1,): whether each mapping is the object's, and what to add to an address in it to get
+        # the file offset. The last entries, False and 0, are for addresses outside mappings (row −1).
         self._is_in_object = falses(len(mmaps) + 1)
         self._is_in_object[rows] = True
         self._to_file_offset = np.append(mmaps.pgoff - mmaps.start, np.uint64(0))
@@ -88,7 +89,7 @@ class CodeCounter:
         is_in_object = (source != EXTERNAL) | (target != EXTERNAL)
         is_taken = branches.flags & _NOT_TAKEN == 0
         # A branch's next branch is searched for among these only. Left out are branches that were not taken, and those
-        # that the request steps over: into and out of the kernel, or entirely outside the object.
+        # that the request steps over: from, to or within the kernel; or entirely outside the object.
         paired = flatnonzero(is_taken & (is_user if self._request.steps_over == "kernel" else is_in_object))
         next_source = _next_sources(source[paired], target[paired], sample[paired])
         is_counted = is_in_object[paired]

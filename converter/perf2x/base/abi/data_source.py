@@ -6,7 +6,7 @@ Sources of truth: include/uapi/linux/perf_event.h for the bits, tools/perf/util/
 from collections.abc import Iterator, Sequence
 
 _HIT, _MISS = 1 << 1, 1 << 2  # bits of mem_lvl and of mem_dtlb
-# tuples have the names of a field's bits as perf prints them, from bit 0 up
+# _OPS, _LEVELS, _SNOOPS, _SNOOPX and _TLBS: what perf prints for each bit of a field, from bit 0 up
 _OPS = ("N/A", "LOAD", "STORE", "PFETCH", "EXEC")
 _LEVELS = (
     "N/A", "HIT", "MISS", "L1", "LFB/MAB", "L2", "L3", "Local RAM", "Remote RAM (1 hop)", "Remote RAM (2 hops)",
@@ -18,7 +18,7 @@ _LEVEL_NUMBERS = {
     10: "I/O", 11: "Any cache", 12: "LFB/MAB", 13: "RAM", 14: "PMEM",
 }  # fmt: skip
 _UNKNOWN_LEVEL = 15  # PERF_MEM_LVLNUM_NA
-# names of distances by the number mem_hops
+# what perf prints for each value of mem_hops
 _HOPS = ("", "core, same node", "node, same socket", "socket, same board", "board")
 _SNOOPS = ("N/A", "None", "Hit", "Miss", "HitM")
 _SNOOPX = ("Fwd", "Peer")
@@ -27,7 +27,7 @@ _NA = "N/A"
 
 
 def operation(word: int) -> str:
-    """Return the kind of the access: load, store, … (mem_op, bits 0 to 4)."""
+    """Return the kind of the access: LOAD, STORE, … (mem_op, bits 0 to 4); "No", as in perf, if no bit is set."""
     return next(_named(_OPS, word & 0x1F), "No")
 
 

@@ -66,7 +66,7 @@ class SimpleperfRecordType(IntEnum):
 
 
 class HeaderFeature(IntEnum):
-    """HEADER_*: the bits of adds_features; simpleperf's own begin at 128."""
+    """HEADER_*: numbers of the bits of adds_features; simpleperf's own begin at 128."""
 
     TRACING_DATA = 1
     BUILD_ID = 2

@@ -37,8 +37,9 @@ class DirectMappedCache:
         """Return (n,) int64: the answer for each row of the columns, whose values are its key.
 
         ``compute(rows)`` returns the answers for some rows, which are given as indices. It is called at most twice.
-        The first call gets one row for each slot of a key that is not cached. The second call gets the other rows of
-        that slot whose key is another one. Usually all rows of a slot have the same key, so few are left for this call.
+        Of the rows whose keys are not cached, the first call gets one row for each slot. The second call gets the rows
+        whose key differs from that of the row chosen for their slot. Usually all rows of a slot have the same key, so
+        few are left for the second call.
         """
         result, is_cached = self.cached(*columns)
         missed = flatnonzero(~is_cached)

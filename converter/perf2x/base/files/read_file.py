@@ -68,7 +68,8 @@ def _without_waiting(path: str, flags: int) -> int:
 def _read_pipe(pipe: int, path: Path, max_size: int) -> Iterator[bytes]:
     """Yield what a pipe sends, up to its end, or until there are more than ``max_size`` bytes.
 
-    ``pipe`` is its descriptor, ``path`` its name for the error.
+    ``pipe`` is the file descriptor, ``path`` the pipe's name in the error. Raises OSError if nothing comes for
+    PIPE_TIMEOUT.
     """
     import select  # hardly ever needed
 

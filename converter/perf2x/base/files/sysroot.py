@@ -4,8 +4,8 @@ The environment variable ``PERF2X_SYSROOT`` names a directory, the sysroot, to u
 ``/usr/lib/debug``, ``/boot``, ``/lib/modules``, ``/proc``, ``/sys`` and ``/tmp``. If that directory is empty, a
 conversion depends only on its arguments, the home directory and ``DEBUGINFOD_URLS``.
 
-A recording is untrusted data. So a recorded path is resolved below a root (the sysroot, or the root of a container) in
-the same way as a process would resolve it whose ``/`` is that root: neither ``..`` nor symbolic links lead out of it.
+A recording is untrusted data. So ``resolve_in_root`` resolves a recorded path below a root (the sysroot, or the root of
+a container) as a process whose ``/`` is that root would: neither ``..`` nor symbolic links lead out of it.
 """
 
 import os
@@ -39,7 +39,8 @@ def sysroot() -> Path | None:
 def host_path(path: str) -> Path:
     """Return where to find an absolute path on this machine: below the sysroot, or the path itself without a sysroot.
 
-    A path that already begins with the sysroot stays as it is.
+    A path that already begins with the sysroot stays as it is: ``..`` and symbolic links in it are not resolved here.
+    The same holds below the sysroot for a path with a loop of links.
     """
     root = sysroot()
     if root is None or Path(path).is_relative_to(root):

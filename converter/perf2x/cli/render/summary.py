@@ -97,7 +97,10 @@ def _completed_parts(loaded: Loaded) -> Iterator[str]:
 
 
 def quality_lines(loaded: Loaded, verbose: bool = False) -> Iterator[str]:
-    """Return lines on losses, on the share of named frames, and on how to record better; if ``verbose``, all lines."""
+    """Return lines on losses, on the share of named frames, and on how to record better.
+
+    If ``verbose``, return those of ``verbose_lines`` instead.
+    """
     if verbose:
         return verbose_lines(loaded)
     return chain(_trouble_lines(loaded), symbol_lines(loaded, _LISTED_OBJECTS), _advice_lines(loaded))
@@ -112,7 +115,10 @@ def warning_lines(loaded: Loaded, max_objects: int = 1) -> Iterator[str]:
 
 
 def contents_line(loaded: Loaded) -> str:
-    """Return a line with the numbers of samples, events and threads, and the time from the first to the last sample."""
+    """Return a line with the numbers of samples, events and threads, and the time from the first to the last sample.
+
+    For a recording of perf stat, readings are counted instead of samples.
+    """
     sampled = [event for event in loaded.events if event.rows]
     span = loaded.profile.meta.duration_ns
     time = f", {span / 1e9:.3f} s" if span else ""
@@ -198,7 +204,7 @@ def loss_line(diagnostics: Diagnostics) -> str:
 def symbol_lines(loaded: Loaded, max_objects: int) -> Iterator[str]:
     """Yield a line with the share of named frames, and at most ``max_objects`` objects that have unnamed frames.
 
-    There is no line if names were not looked up.
+    There is no line if names were not looked up, or if there are no frames.
     """
     report = loaded.symbols
     if report is None or not report.total:
@@ -215,13 +221,13 @@ def symbol_lines(loaded: Loaded, max_objects: int) -> Iterator[str]:
 
 
 def _reason_text(build_id: str, reason: str) -> str:
-    """Return in parentheses the build id of an object, and why it has no names, as far as both are known."""
+    """Return in parentheses an object's build id and the reason why it has no names; each is left out if unknown."""
     parts = [part for part in (f"build id {build_id[:12]}" if build_id else "", reason) if part]
     return f" ({': '.join(parts)})" if parts else ""
 
 
 def _detail_lines(loaded: Loaded) -> Iterator[str]:
-    """Yield the last lines of --verbose: the command that recorded, and every counter of damage, losses and guesses."""
+    """Yield the last lines of --verbose: the command that recorded, and every counter of the diagnostics."""
     session = loaded.recording.session
     if session.command_line:
         yield f"recorded with: {' '.join(session.command_line)}"

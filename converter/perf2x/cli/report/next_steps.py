@@ -1,7 +1,7 @@
 """Advice on what to look at next, in sentences that follow only from the data of a report.
 
-A sentence is given if a figure reaches a limit, for example if a function has a tenth of the total cost. The constants
-below are these limits.
+A sentence is given if a figure reaches a limit, for example if a function has a tenth of the total cost; or, for some
+figures, if it is below a limit. The constants below are these limits.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,8 +12,8 @@ from perf2x.model.number_format import format_change, format_percent
 
 # Limits in percent: of samples lost, of user stacks missing, of user stack dumps cut short.
 _LOST, _MISSING, _CUT = 1.0, 1.0, 5.0
-# Limits as shares of the total cost: of idle CPUs; of the kernel; of one function or path; of all functions in a table
-# (if their share is *below* this limit, the cost is called spread); of one thread.
+# Limits as shares of the total cost: of idle CPUs; of the kernel (share of the cost without idle CPUs); of one function
+# or path; of all functions in a table (if their share is *below* this limit, the cost is called spread); of one thread.
 _IDLE, _KERNEL, _HOT, _FLAT, _ONE_THREAD = 0.1, 0.3, 0.1, 0.3, 0.9
 # If fewer CPUs than this were in use on average, there is a sentence on waiting.
 _WAITING = 0.5
@@ -60,7 +60,10 @@ def _quality(percentages: Facts, unwound: Facts) -> Iterator[Advice]:
 
 
 def _change_advice(difference: Facts) -> Advice:
-    """Return a sentence on the change of the total, and on the function that changed most."""
+    """Return a sentence on the change of the total, and on the first function that changed by more than noise.
+
+    If the two totals were made equal (``normalized``), the sentence leaves out the change of the total.
+    """
     before = difference["before"]
     moved = f"{difference['moved_significantly']:,} of {difference['moved']:,}"
     text = f"{moved} functions that changed did so by more than noise"

@@ -1,9 +1,9 @@
 """OpenTelemetry profiles, for collectors and their backends, such as Pyroscope and Parca.
 
 Schema: proto/profiles_v1development.proto, which is alpha. A file is one ProfilesData message, as the collector's file
-receiver and exporter use it; the body of an export request has the same bytes. It has a Profile for each event of each
-resource (a recorded host or service), and a *dictionary*: tables of strings, attributes and stacks, to which the
-profiles refer by row numbers.
+receiver and exporter use it; the body of an export request has the same bytes. The message has a Profile for each event
+of each resource (a recorded host or service), and a *dictionary*: tables of strings, attributes, stacks and more, to
+which the profiles refer by row numbers.
 
 Users choose attributes of samples by the names of pprof's labels.
 """
@@ -43,13 +43,17 @@ _KEYS = {
     **ATTRIBUTES,
     "mode": "cpu.mode",
 }
-"""Keys in OpenTelemetry's semantic conventions. ``process`` is the name of the process's first thread."""
+"""{pprof's label: key of the attribute}; the keys follow OpenTelemetry's semantic conventions where these have one.
+
+``process`` is the name of the process's first thread.
+"""
 
 
 def _attribute_columns(profile: Profile, names: tuple[str, ...], dictionary: Dictionary) -> list[I64]:
-    """Return for each name that the profile has a column (samples,) of attribute indices; 0 for unknown values.
+    """Return a column for each label in ``names`` that the profile has: the index of each sample's attribute.
 
-    The values are those of pprof's labels; they are added to the dictionary.
+    Shape of a column: (samples,), 0 for unknown values. The values are those of pprof's labels; they are added to the
+    dictionary's table of attributes.
     """
     strings = StringTable(profile)
     columns = []
@@ -159,7 +163,7 @@ class Otlp(Format):
 
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "x86", "i586": "x86", "i686": "x86", "armv7l": "arm32"}
-"""``host.arch`` of the semantic conventions; others keep the kernel's name."""
+"""{uname -m: ``host.arch`` in the semantic conventions}; other architectures keep the name from uname."""
 
 
 def _host_attributes(meta: Meta) -> dict[str, str]:

@@ -33,7 +33,7 @@ class ProfilesDictionary:
 
 
 class ResourceProfiles:
-    """Profiles of one host, service …"""
+    """Profiles of one resource, such as a host or a service."""
 
     RESOURCE = 1
     SCOPE_PROFILES = 2
@@ -47,7 +47,7 @@ class ScopeProfiles:
 
 
 class Profile:
-    """All samples of one event."""
+    """All samples of one event of one resource."""
 
     SAMPLE_TYPE = 1
     SAMPLES = 2
@@ -125,7 +125,7 @@ class KeyValueAndUnit:
 
 
 class Resource:
-    """The host, service … that was recorded."""
+    """What was recorded, such as a host or a service."""
 
     ATTRIBUTES = 1
 

@@ -1,4 +1,4 @@
-"""Chooses the fields that are printed of each event's samples, as ``perf script -F`` does.
+"""Chooses which fields of each event's samples are printed, as ``perf script -F`` does.
 
 The argument of ``-F`` is a list of fields, or of changes to the default fields, perhaps for one type of event only:
 ``ip,sym``, ``+addr,-cpu``, ``trace:comm,time``. A field can be printed if the event's sample_type has the data for it.
@@ -24,10 +24,9 @@ REQUIRED_BITS = {
     "phys_addr": SampleType.PHYS_ADDR, "data_page_size": SampleType.DATA_PAGE_SIZE,
     "code_page_size": SampleType.CODE_PAGE_SIZE,
 }  # fmt: skip
-"""All fields, and the sample_type bits of which an event needs at least one to have the field; 0: every event has it.
-"""
+"""{field: bits of sample_type}: an event has the field if it has at least one of the bits, or if the bits are 0."""
 _REQUIRED_FIELD = {"symoff": "sym", "srcline": "ip"}
-"""Fields that can only be printed together with another one."""
+"""{field: another field, which must be printed, too}."""
 # default fields, by type of event
 _DEFAULT = ("comm", "tid", "cpu", "time", "period", "event", "ip", "sym", "symoff", "dso")
 _DEFAULT_OF_RAW = (
@@ -42,9 +41,10 @@ _TYPES = {
 
 
 def addresses_to_name(spec: str) -> frozenset[str]:
-    """Return which addresses besides those of stacks need names for these fields (Needs.places).
+    """Return the kinds of addresses, besides those of stacks, that these fields print by name: "branches", "data".
 
-    ``spec`` is the argument of ``-F``. A list without any field that shows names or objects prints bare addresses.
+    ``spec`` is the argument of ``-F``. Nothing is returned for a full list (without + or -) that has no field for names
+    or objects: then bare addresses are printed.
     """
     words = spec.rpartition(":")[2].split(",")
     fields = {word.removeprefix("+") for word in words}
@@ -56,8 +56,9 @@ def addresses_to_name(spec: str) -> frozenset[str]:
 def event_fields(events: Sequence[Event], spec: str, sampled: Container[int], *, chains: bool) -> list[frozenset[str]]:
     """Return the fields to print of each event's samples; ``spec`` is the argument of ``-F``.
 
-    ``chains``: call chains are printed. Raises SettingError for an unknown field, and for a requested field that
-    samples of a ``sampled`` event (index) lack.
+    ``sampled`` has the indices of the events that have samples. ``chains``: call chains are printed. Raises
+    SettingError for an unknown field, for a requested field that samples of these events lack, and for a field without
+    the field that it needs (_REQUIRED_FIELD).
     """
     event_type, colon, names = spec.rpartition(":")
     if colon and event_type not in _TYPES:
@@ -99,8 +100,8 @@ def _parsed(names: str) -> list[tuple[str, str]]:
 def _available(event: Event, fields: set[str], requested: set[str], spec: str) -> frozenset[str]:
     """Return those of the fields that samples of an event have.
 
-    Raises SettingError for a field in ``requested`` that they lack. Fields of raw data and of branches are exceptions:
-    they are left out silently.
+    Raises SettingError for a field in ``requested`` that the samples lack, except for fields of raw data and of
+    branches, which are left out silently; and for a field without the field that it needs (_REQUIRED_FIELD).
     """
     available = {name for name in fields if not REQUIRED_BITS[name] or event.sample_type & REQUIRED_BITS[name]}
     if event.type != EventType.TRACEPOINT:

@@ -30,7 +30,10 @@ _UNKNOWN_SYMBOL = b" [unknown]"
 _KERNEL_STARTS = (b" ([kernel", b" ([guest.kernel")
 _PERF_MAP_START = b" (/tmp/perf-"
 _ANONYMOUS = ("//anon", "/anon_hugepage", "/SYSV", "/dev/zero")
-"""How names of mappings begin whose code perf looks up in a perf map (is_anon_memory, is_no_dso_memory, map__new)."""
+"""Beginnings of the names of mappings whose symbols perf takes from a perf map, besides "[heap]" and "".
+
+Source: is_anon_memory, is_no_dso_memory and map__new in util/map.c.
+"""
 
 
 class PlaceText:
@@ -60,8 +63,8 @@ class FrameTexts:
     def chains(self, stack: AnyArray, fields: frozenset[str], *, unwound: bool) -> AnyArray:
         """Return (n,) the text of each stack: a newline, then a line for each frame, innermost first.
 
-        ``stack`` (n,) are rows of Profile.stacks. ``unwound``: callers were unwound from a stack dump; then perf prints
-        the address of their call, one byte before the return address (tools/perf/util/unwind-libdw.c).
+        ``stack`` (n,) are rows of Profile.stacks. ``unwound``: the user part was unwound from a stack dump; then perf
+        prints callers one byte before the return address, inside the call (tools/perf/util/unwind-libdw.c).
         """
         lines, stacks = self._lines(fields, unwound=unwound), self._profile.stacks
         rows, index = unique_inverse(stack)
@@ -131,9 +134,10 @@ class FrameTexts:
         ]
 
     def _source_lines(self, address: U64) -> AnyArray:
-        """Return (locations,) ``file:line``, or else the object and offset, each on a line of its own.
+        """Return (locations,) a text that begins a new line: ``file:line``, or else ``object[offset]``.
 
-        They are those of the innermost inlined function, to which the instruction belongs.
+        File and line are those of the innermost inlined function, to which the instruction belongs. The text is b"" if
+        the object is unknown, too.
         """
         files, strings = self._profile.functions.filename.tolist(), self._profile.strings
         locations = self._profile.locations
@@ -169,7 +173,7 @@ class FrameTexts:
     def _object_offset(self, address: U64) -> U64:
         """Return (locations,) the offset of each location's address in the mapped file.
 
-        For kernels, stacks, heaps and perf maps it is the address itself.
+        For kernels, stacks, heaps, perf maps and unknown objects, it is the address itself.
         """
         mappings, mapping = self._profile.mappings, self._profile.locations.mapping
         not_files = (*_KERNEL_STARTS, _PERF_MAP_START, b" ([stack", b" ([heap")
@@ -182,7 +186,7 @@ class FrameTexts:
 def _short_object_name(name: str, has_offsets: bool) -> str:
     """Return an object's name for an unknown source line.
 
-    An object whose names come from a perf map is called after its process there, as in perf (dso__load).
+    An object whose names come from a perf map is called ``[JIT] tid PID``, as in perf (dso__load).
     """
     if name.startswith(_PERF_MAP_START[2:].decode()) and not has_offsets:
         return f"[JIT] tid {name[len(_PERF_MAP_START) - 2 :].removesuffix('.map')}"

@@ -1,4 +1,7 @@
-"""Names and units of events, and the description of an event's counters for the sequence of its samples."""
+"""Encodes what the weights of samples count: names and units of events.
+
+The samples of an event are on a sequence of packets of their own, which begins with this description.
+"""
 
 from collections.abc import Sequence
 
@@ -16,7 +19,7 @@ from perf2x.model.profile import Profile, ProfileEvent, plain_names
 _SOURCE = "linux.perf"
 """The name under which readers fill perf's tables and label its tracks."""
 
-# units of events without modifiers; of all others it is a count
+# units by an event's name without modifiers; all events but these and clocks have UNIT_COUNT
 _UNITS = {
     "cycles": Unit.UNIT_CPU_CYCLES,
     "cpu-cycles": Unit.UNIT_CPU_CYCLES,

@@ -1,4 +1,4 @@
-"""Pids and tids as readers accept them, and the process tree, which has the names of processes and threads."""
+"""Pids and tids as readers of traces accept them, and the process tree, which names processes and threads."""
 
 import numpy as np
 
@@ -67,7 +67,7 @@ def _last_sampled(profile: Profile, ids: ThreadIds) -> I64:
 
 
 def _parent_pids(profile: Profile, ids: ThreadIds, last: I64) -> I64:
-    """Return (rows of ``ids``,) the pid of each thread's parent process, −1 if that is not in the profile."""
+    """Return (rows of ``ids``,) the pid of each thread's parent process, −1 if the parent is not in the profile."""
     if profile.parents is None:
         return minus_ones(len(last))
     parent = profile.parents[last]

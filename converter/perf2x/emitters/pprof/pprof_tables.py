@@ -44,7 +44,7 @@ from perf2x.model.profile import Functions, Locations, Mappings, Meta, Profile, 
 
 _LOCATIONS_PER_WRITE = 1 << 14
 OTHER_STACKS = "[other stacks]"
-"""The only frame of the sample that sums up all those beyond max_samples."""
+"""The only frame of the sample that sums up all samples beyond max_samples."""
 
 
 class StringTable:
@@ -150,7 +150,8 @@ def encode_locations(locations: Locations, mapping_order: I64) -> Iterator[bytes
     """Yield Profile.location (4), many at once; ``mapping_order`` is the order in which mappings are written.
 
     There is a row for each line, and one for a location without lines. The first row of a location begins its message:
-    id, mapping and address; each row then has its line as a nested message.
+    id, mapping and lookup address (pprof's convention for callers: return address − 1). Each row then has its line as a
+    nested message.
     """
     mapping_id = zeros(len(mapping_order) + 1)  # the last entry is for mapping -1
     mapping_id[mapping_order] = arange(1, len(mapping_order) + 1)

@@ -1,4 +1,4 @@
-"""Presents a text as a recording, whose stacks and names are those that the tool printed."""
+"""Presents the text that another tool printed as a recording, with the stacks and names in the text."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -196,8 +196,9 @@ _CLOCK = re.compile(r"(cpu|task)-clock\b.*")
 def _text_profile(text: Text, meta: Meta) -> Profile:
     """Make the profile, with a row for each sample, in the order of time if samples have times.
 
-    Frames have no addresses, so each gets its row in ``text.frames`` as a placeholder. The placeholders are removed
-    once the locations have names (``model/transforms/drop_unused.py``).
+    Without times, samples stay in the order of the text. Frames have no addresses, so each gets its row in
+    ``text.frames`` as a placeholder. The placeholders are removed once the locations have names
+    (``model/transforms/drop_unused.py``).
     """
     strings = StringTableBuilder()
     threads, thread = _threads(text, strings)
@@ -233,7 +234,8 @@ def _event(text: Text, row: int) -> ProfileEvent:
 def _threads(text: Text, strings: StringTableBuilder) -> tuple[Threads, AnyArray]:
     """Return threads, sorted by content, and (samples,) the thread of each sample.
 
-    A process has the name of its main thread; if the text does not have that thread, the name of the thread itself.
+    ``Threads.process`` is the name of a process's main thread. If the text does not have the main thread, each thread
+    of the process has its own name there.
     """
     rank = argsort(as_int64(sorted(range(len(text.comms)), key=text.comms.__getitem__)))
     rows = text.samples
@@ -249,7 +251,10 @@ def _threads(text: Text, strings: StringTableBuilder) -> tuple[Threads, AnyArray
 
 
 def _mappings_and_locations(text: Text, strings: StringTableBuilder) -> tuple[Mappings, Locations]:
-    """Return a mapping per object, and a location per frame; frames with neither function nor object have none."""
+    """Return a mapping per object, and a location per frame.
+
+    Frames with a function but no object share the mapping of the object "". Frames with neither have no mapping.
+    """
     frames = text.frames
     objects = sorted({name for name, _, functions in frames if name or functions})
     kernels = {name for name, mode, _ in frames if mode == CpuMode.KERNEL} - {""}

@@ -90,9 +90,9 @@ def _is_file(name: str) -> bool:
 
 
 def _as_parts(mmaps: Mmaps, rows: I64, source: I64) -> Mmaps:
-    """Return all mappings; each of ``rows`` (m,) becomes a part of the file that its ``source`` (m,) is a mapping of.
+    """Return all mappings, of which ``rows`` are turned into parts of files.
 
-    Addresses do not change.
+    Row ``rows[i]`` becomes a part of the file that row ``source[i]`` maps; shapes (m,). Addresses do not change.
     """
     pgoff: U64 = mmaps.pgoff.copy()
     pgoff[rows] = mmaps.pgoff[source] + (mmaps.start[rows] - mmaps.start[source])
@@ -189,7 +189,10 @@ class ProcessHistory(Frozen):
 
     sideband: Sideband
     mmaps: Mmaps
-    """The recorded mappings, and one for each kernel symbol; ``spaces`` returns rows of this table."""
+    """The recorded mappings, and one for each PERF_RECORD_KSYMBOL that registers a symbol.
+
+    ``spaces`` returns rows of this table.
+    """
     order: EventOrder
     spaces: AddressSpaces
     names: ThreadNames

@@ -10,7 +10,7 @@ import numpy as np
 from perf2x.base.columnar import I32, I64, U64, ColumnTable, GrowableColumns, sorted_runs, sum_runs
 
 _MIN_NEW_ROWS = 1 << 18
-"""Rows are summed when there are more new ones than this, and more than rows that were summed before."""
+"""Rows are summed when there are more new rows than this, and more new rows than rows already summed."""
 
 
 class SampleRows(ColumnTable):

@@ -10,7 +10,7 @@ From the words of a chain to the row of a sample taken in the kernel whose user 
     row                k0   k1   k2                           u0   u1               [stack not copied]
 
 The first address of a part is an instruction pointer (ip), the others are return addresses (ra). A user part in the
-sample's own chain is looked up as of the sample's time. Where it follows kernel frames, the sample may have been taken
+sample's own chain is looked up as of the sample's time. If the sample was taken in the kernel, it may have been taken
 inside execve, so that the user part still belongs to the previous program (``through_exec`` of AddressSpaces.find).
 """
 
@@ -124,6 +124,7 @@ class StackRowBuilder:
     def _encode(self, frames: ChainFrames, part: I64, context: I64, bits: U64) -> ListArray:
         """Return (chains,) keys of frames; ``part``, ``context`` and ``bits`` are as in `FrameKeys.encode`."""
         keys = self._keys.encode(part, context, bits, frames.address)
+        # the frames that are not return addresses
         exact = slice(None) if self._has_call_addresses else frames.parts.begins
         keys[exact] = without_return(keys[exact])
         return ListArray(frames.offsets, keys)

@@ -1,4 +1,4 @@
-"""Checks whether a call instruction precedes an address, so that it may be a return address.
+"""Checks whether an address may be a return address: whether a call instruction precedes it.
 
 Sources: Intel's Software Developer's Manual, volume 2, CALL and its ModR/M forms; Arm's Architecture Reference Manual,
 BL, BLR, BLRAA and similar instructions.
@@ -12,7 +12,7 @@ from perf2x.errors import ObjectError
 
 # the number of answers to cache
 MAX_ANSWERS = 1 << 16
-# Maximum bytes of a call instruction on x86, without prefixes.
+# Maximum size in bytes of a call instruction on x86, without prefixes; on AArch64 all instructions have 4.
 _MAX_CALL_SIZE = 7
 # opcodes of a direct call, and of a group of instructions to which indirect calls (/2) belong
 _CALL_REL32, _GROUP_5 = 0xE8, 0xFF

@@ -147,10 +147,11 @@ class RecordedFiles:
 
 
 def is_own(search_paths: SearchPaths, recorded_path: str, file: ElfObject) -> bool:
-    """Return whether ``file`` is this machine's own file at ``recorded_path``, or the debug file of that.
+    """Return whether ``file`` is this machine's own file at ``recorded_path``, or its debug file.
 
-    Files that were copied or fetched are not. Exception: perf's copy of an object in the build-id cache counts if it
-    equals the file at the recorded path. Equality is required because caches are also unpacked from archives.
+    For files that were copied or fetched, the answer is False. Exception: perf's copy of an object in the build-id
+    cache counts if it equals the file at the recorded path. Equality is required because caches are also unpacked from
+    archives.
     """
     path = file.path
     if path is None or search_paths.symfs is not None:

@@ -1,7 +1,8 @@
 """Counter and instant tracks: cumulative counts per process, tracepoints with their fields, lost records.
 
-Samples have weights, but readers do not draw curves of them. So the counts of each event and process are written a
-second time, as a counter track of running sums, whose slope viewers can show as a rate. Tracepoints are instants on the
+Samples have weights, but readers do not draw curves of them. So the counts of each process and event (not of all
+events, see ``counter_packets``) are written a second time, as a counter track of running sums, whose slope viewers can
+show as a rate. Tracepoints are instants on the
 tracks of their threads, losses on a track of their own.
 """
 
@@ -62,7 +63,7 @@ from perf2x.model.printable_text import printable
 from perf2x.model.profile import FieldColumn, Profile
 from perf2x.model.recording import is_tracepoint
 
-# counters have a value in at most this many steps of time, none shorter than the minimum
+# about how many steps a recording is divided into, and the least length of a step; a counter has one value per step
 _STEPS = 10_000
 _MIN_STEP_NS = 1_000_000
 
@@ -70,9 +71,9 @@ _MIN_STEP_NS = 1_000_000
 def counter_packets(profile: Profile) -> Iterator[bytes]:
     """Yield a counter track for each process and event.
 
-    Waits and tracepoints have none, and the default event only if it is a count of perf stat. Values rise from 0 at the
-    start of the recording. In each step of time (a ten-thousandth of the recording, at least a millisecond) only the
-    last sample of a track has a value.
+    Waits and tracepoints have no such track, and the default event has one only if it is a count of perf stat. Values
+    rise from 0 at the start of the recording. In each step of time (a ten-thousandth of the recording, at least a
+    millisecond) only the last sample of a track has a value.
     """
     time = profile.samples.time
     countable = [row for row, event in enumerate(profile.events) if not (event.is_wait or is_tracepoint(event.name))]
@@ -84,7 +85,7 @@ def counter_packets(profile: Profile) -> Iterator[bytes]:
     pid = ids.pid[ids.row_of_thread[profile.samples.thread[rows]]]
     counters = counters_of(profile, rows, pid, event_names(profile))
     yield from _counter_tracks(profile, ids, [counter for counter, _ in counters])
-    # rows of all counters, one counter after the other
+    # samples of all counters, one counter after the other, and (n,) which counter each belongs to
     rows, index = np.concatenate([own for _, own in counters]), row_numbers(as_int64([len(own) for _, own in counters]))
     time, total = time[rows], _running_totals(profile.samples.value[rows], index)
     step = (time - time.min()) // np.uint64(max(_MIN_STEP_NS, int(np.ptp(time)) // _STEPS))
@@ -95,7 +96,7 @@ def counter_packets(profile: Profile) -> Iterator[bytes]:
 
 
 def running_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield how many threads ran at the same time, from the start on, if context switches were recorded."""
+    """Yield a counter track of the number of threads that ran at each time, if context switches were recorded."""
     switches = profile.switches
     origin = profile.meta.start_ns
     if switches:
@@ -125,7 +126,7 @@ def _running_totals(value: I64, counter: I64) -> I64:
 
 
 def _counter_values(time: U64, track: I64, value: I64, first_track: int) -> Iterator[bytes]:
-    """Encode values of counters (n,); ``track`` is the id of each one's track, counted from ``first_track``."""
+    """Encode values of counters; ``first_track + track`` are the ids of the tracks of the values. Shapes: (n,)."""
     return packet_rows(
         TracePacket.TRACK_EVENT,
         time,
@@ -239,7 +240,7 @@ def loss_packets(profile: Profile) -> Iterator[bytes]:
 
 
 def _annotation(name_iid: int, field: DebugAnnotation, values: AnyArray) -> Cells:
-    """Encode an annotation in every row; ``field`` is the one for values of their type."""
+    """Encode an annotation in every row; ``field`` is DebugAnnotation's field for values of this type."""
     annotation = [constant(len(values), number(DebugAnnotation.NAME_IID, name_iid)), numbers(field, values)]
     return nested(TrackEvent.DEBUG_ANNOTATIONS, join_fields(annotation))
 

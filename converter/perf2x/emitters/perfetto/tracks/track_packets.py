@@ -38,7 +38,10 @@ Number = TypeVar("Number", int, I64)
 
 
 class TrackKind(IntEnum):
-    """Kinds of tracks that a thread may have; LOSSES and RUNNING, of which there is one each, use thread 0's ids."""
+    """Kinds of tracks that a thread may have, and two kinds of the whole recording: LOSSES and RUNNING.
+
+    There is one track of each of these two; they have the ids that row 0 of ThreadIds would have.
+    """
 
     THREAD = 0
     WAITS = 1
@@ -65,7 +68,7 @@ def thread_track(ids: ThreadIds, row: int) -> bytes:
 def named_track(track_id: int, name: str, parent_id: int = 0, unit: TrackUnit | None = None) -> bytes:
     """Describe a track with a name; a counter track if it has a unit.
 
-    ``parent_id`` is the track below which it is drawn; 0: it is one of the whole recording.
+    ``parent_id`` is the track below which this track is drawn; 0: this track belongs to the whole recording.
     """
     counter = b"" if unit is None else message(TrackDescriptor.COUNTER, number(TrackCounter.UNIT, unit))
     return _descriptor_packet(
@@ -80,7 +83,7 @@ def process_track(ids: ThreadIds, pid: int) -> bytes:
 
 
 def first_counter_track(ids: ThreadIds) -> int:
-    """Return the first id after those of all threads and processes."""
+    """Return the first id after those of all threads and processes; UNKNOWN_ID is the largest pid."""
     return process_track_id(ids, UNKNOWN_ID + 1)
 
 

@@ -1,7 +1,7 @@
 """Runs SQL on a dataset in DuckDB: an in-memory database, whose tables pyarrow reads from the dataset's files.
 
-The SQL may come from an untrusted user. It has no access to files, URLs, extensions and settings: DuckDB opens only its
-own temporary files.
+The SQL may come from an untrusted user. It cannot read files or URLs, load extensions or change settings: DuckDB opens
+only its own temporary files.
 
 Ctrl-C and other signals interrupt a running query at once, and exceptions from their handlers are not lost.
 """
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 _DEFAULT_MEMORY = 4 << 30
-"""Default memory limit of a query in bytes."""
+"""Largest default memory limit of a query, in bytes; on a small machine, half of its memory is less."""
 _ERROR = " Error: "  # in DuckDB's messages, after the kind of error
 _RESERVED_SPACE = 768 << 20
 """Bytes of address space that DuckDB and other libraries reserve before they read a row; they use little of it."""
@@ -59,8 +59,9 @@ def _duckdb() -> ModuleType:
 def engine(part: DatasetPart, query: str = "", limits: QueryLimits | None = None) -> Iterator[Any]:
     """Provide a connection with the tables and views of a part of a dataset, ready for the user's ``query``.
 
-    Errors of DuckDB in the ``with`` block are converted, too. Raises FormatError if the dataset is damaged, OptionError
-    if DuckDB rejects the SQL or is not installed.
+    Errors of DuckDB are converted as in ``query_errors``, also those in the ``with`` block. Raises FormatError if the
+    dataset is damaged, OptionError if DuckDB rejects the SQL or is not installed, Perf2xError if memory or disk space
+    is short.
     """
     if part.is_empty:
         part.require()  # raises the error
@@ -100,8 +101,8 @@ def arrow_table(relation: Any) -> "pyarrow.Table":
 def address_space(root: str) -> int | None:
     """Return the bytes that DuckDB may use if address space is limited (ulimit -v); None without a limit.
 
-    That is little more than half of what is left, because DuckDB, Arrow and the C library abort the process if an
-    allocation fails. Raises Perf2xError if there is too little space to start.
+    That is 64 MiB and half of what is left beyond _RESERVED_SPACE. It is not more, because DuckDB, Arrow and the C
+    library abort the process if an allocation fails. Raises Perf2xError if there is too little space to start.
     """
     available = address_space_left()
     if available is not None and available < _RESERVED_SPACE:
@@ -110,9 +111,9 @@ def address_space(root: str) -> int | None:
 
 
 def _memory(connection: Any, limits: QueryLimits) -> int:
-    """Return the memory limit of a query in bytes: half of the machine's memory, at most _DEFAULT_MEMORY, by default.
+    """Return the memory limit of a query in bytes: the user's, or else half of the memory, but at most _DEFAULT_MEMORY.
 
-    DuckDB's own default is four fifths of the memory; five eighths of that are the half.
+    DuckDB's own default is four fifths of the machine's memory; five eighths of that are half of the memory.
     """
     ((duckdb_default,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
     return limits.memory_limit or min(_DEFAULT_MEMORY, parse_size(duckdb_default) * 5 // 8)
@@ -120,7 +121,7 @@ def _memory(connection: Any, limits: QueryLimits) -> int:
 
 @contextlib.contextmanager
 def query_errors(root: str) -> Iterator[None]:
-    """Convert errors of DuckDB in the block to errors with one sentence.
+    """Convert errors of DuckDB in the block to perf2x's errors, whose messages are one sentence.
 
     Raises FormatError if the dataset's files are damaged, OptionError if the SQL is wrong, Perf2xError if memory or
     disk space is short.
@@ -142,7 +143,7 @@ def query_errors(root: str) -> Iterator[None]:
         message = _sentence(error)
         if (
             _ERROR not in str(error) or message.startswith(DAMAGED) or "registered as 'stored_" in message
-        ):  # in the dataset's files
+        ):  # from reading the dataset's files, not from the SQL
             raise FormatError(f"{root}: damaged: {message.removeprefix(DAMAGED)}") from None
         raise OptionError(f"SQL: {message}") from None
 
@@ -213,7 +214,10 @@ def _watched(connection: Any, arrived: list[int]) -> Iterator[None]:
 
 
 def _restore_wakeup(own: int, previous: int) -> None:
-    """Restore the ``previous`` wakeup descriptor, unless another block has set its own since: they end in any order."""
+    """Restore the ``previous`` wakeup descriptor, unless ``own`` is no longer set.
+
+    Blocks may end in any order: if another block has set its own descriptor since, that one stays.
+    """
     current = signal.set_wakeup_fd(-1)
-    with contextlib.suppress(OSError, ValueError):  # the block of that descriptor has ended
+    with contextlib.suppress(OSError, ValueError):  # that descriptor is closed: its block has ended
         signal.set_wakeup_fd(previous if current == own else current)

@@ -3,13 +3,17 @@
 The same code must have the same place in all recordings, so that its name is stored once. Objects are therefore
 identified by their build id, or by their path if they do not have one. Offsets count from the object's ``base``, its
 address in the recording: programs, modules and (by KASLR) kernels are at other addresses on every host and after every
-boot. All other code is private ("local") to its recording, whose id is part of the object's id::
+boot. Memory that cannot be identified in this way is private ("local") to its recording, whose id is part of the
+object's id. Addresses outside mappings, and synthetic frames, belong to objects that stand for them::
 
-    object                 identified by                     base
-    file, vDSO             build id, or path of a file       start of the mapping − its offset in the file
-    module                 build id                          start of the mapping
-    kernel                 build id, name                    recorded address of its reference symbol (_text)
-    all other memory       the recording, name, process      0
+    object                       identified by                     base
+    file, vDSO                   build id, or path of a file       start of the mapping − its offset in the file
+    module                       build id                          start of the mapping
+    kernel                       build id, name                    recorded address of its reference symbol (_text)
+    all other mappings           the recording, name, process      0 (private)
+    kernel code, not mapped      the recording                     0 (private)
+    user code, not mapped        nothing: one for all recordings   0
+    synthetic frame              name                              0
 """
 
 from collections.abc import Sequence
@@ -48,7 +52,7 @@ class CodeObjects(Frozen):
     is_local: Bools
     """(mappings,) whether the object is private to its recording."""
     variant: I64
-    """(mappings,) number that distinguishes overlapping mappings of one object; 0 for a mapping without overlaps.
+    """(mappings,) number that distinguishes overlapping mappings of one object: 0 for the first, and without overlaps.
 
     In terms of offsets in the object, mappings overlap if code was mapped in parts, or if copies of one build have two
     names.
@@ -76,9 +80,9 @@ def _code_object(mappings: Mappings, strings: Sequence[str], row: int, recording
 
 
 def _shared_object(name: str, build_id: str, is_kernel: bool, start: int, offset: int) -> tuple[bytes, int] | None:
-    """Return id and base of an object that other recordings may have, too; None for one private to its recording."""
+    """Return id and base of an object that other recordings may have, too; None if it is private to its recording."""
     if is_kernel:
-        # perf names the kernel's mapping after its reference symbol, [kernel.kallsyms]_text; its offset is the address
+        # perf names this mapping after the reference symbol, [kernel.kallsyms]_text, whose address is ``offset``
         if build_id and name.startswith(KERNEL) and name != KERNEL and offset:
             return text_id("kernel", build_id, name), offset
         is_module = name.startswith(("/", "[")) and not name.startswith(("[kernel", "[guest"))

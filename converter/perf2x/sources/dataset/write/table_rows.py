@@ -49,8 +49,9 @@ from perf2x.sources.dataset.write.recording_to_store import StoredRecording
 if TYPE_CHECKING:
     import pyarrow
 
-# Frames in the stacks that are written together (about), and the largest number in all stacks of a recording. In the
-# table, each stack has all its frames: a caller that many stacks share counts once for each of these stacks.
+# _FRAMES_PER_PART: about how many frames are in the stacks that are written together. _MAX_FRAMES: how many frames all
+# stacks of a recording may have together. In the table, each stack has all its frames: a caller that many stacks share
+# counts once for each of these stacks.
 _FRAMES_PER_PART, _MAX_FRAMES = 1 << 22, 1 << 28
 
 
@@ -68,7 +69,8 @@ def recording_tables(stored: StoredRecording, attempt: str) -> "Iterator[tuple[s
         yield "stacks", rows
     yield "places", _places(profile, places, stored.names or no_rows(PlaceNames), attempt_key)
     yield "mappings", _mappings(stored, objects, attempt_key)
-    # stacks are numbered without the leaf −1, which comes first; it is that of samples without a stack, which get −1
+    # Samples without a stack have the leaf −1, which comes first in ``leaves`` but is not a row of the table of stacks.
+    # So if it is there, all indices of leaves are one too high: then samples without a stack get −1.
     stack_number = stack - (1 if len(leaves) and leaves[0] < 0 else 0)
     yield "samples", _samples(profile, stack_number, attempt_key)
     yield "recordings", _recording_table(stored, attempt)
@@ -81,7 +83,10 @@ def _attempt_columns(attempt_key: tuple[str, str], count: int) -> dict[str, Any]
 
 
 def _stacks(profile: Profile, leaves: I64, attempt_key: tuple[str, str], source: str) -> "Iterator[pyarrow.Table]":
-    """Yield rows of the stacks that end in these rows of the stack tree; a stack's number is its row in ``leaves``."""
+    """Yield the table of the stacks whose innermost frames are the rows ``leaves`` of the stack tree.
+
+    A stack's number is its index in ``leaves``.
+    """
     length = depths(profile.stacks.parent)[leaves] + 1
     if sum_of(length) > _MAX_FRAMES:
         raise FormatError(f"{source}: its stacks have {sum_of(length):,} frames, too many for a dataset")
@@ -144,7 +149,7 @@ def _name_columns(table: str, names: PlaceNames, count: int) -> dict[str, Any]:
 
     A place without names has null instead of a list of lines if the table allows null, otherwise an empty list.
     """
-    row = minus_ones(count)  # of each place in ``names``
+    row = minus_ones(count)  # the row of each place in ``names``, −1 for a place without names
     row[names.place] = arange(len(names.place))
     is_named = row >= 0
     lines = ListArray(offsets_of(names.count), arange(len(names.line)))[row[is_named]]
@@ -197,7 +202,9 @@ _SAME_NAMES = ("samples", "lost", "deferred_missing", "kernel_build_id", "facts"
 
 
 def _recording_table(stored: StoredRecording, attempt: str) -> "pyarrow.Table":
-    """Return the recording's row of the table of recordings; unknown numbers are null, unknown texts empty.
+    """Return the recording's row of the table of recordings.
+
+    An unknown start or number of missing bytes, and a missing session or error, is null; other unknown texts are empty.
 
     Raises FormatError for a number that is too large for its column.
     """
