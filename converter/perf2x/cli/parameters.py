@@ -1,4 +1,4 @@
-"""Makes a command of a function: its parameters' annotations declare the options, and it gets the typed values.
+"""Makes a command from a function, whose parameters declare options by their annotations and receive the values.
 
 ::
 
@@ -106,7 +106,8 @@ def make_struct(kind: type[OptionStruct], typed: Mapping[str, Any]) -> OptionStr
     """Make a struct of options, and the structs nested in it, from typed values by name. Raises SettingError.
 
     The value None means that an option was not typed. A nested struct becomes None if its ``--no-`` switch was typed.
-    A nested struct without such a switch keeps its default in ``kind`` unless one of its options was typed.
+    A nested struct without such a switch keeps its default in ``kind`` unless a value other than its option's default
+    was typed.
     """
     values: dict[str, Any] = {}
     settings, hints = settings_in(kind), hints_of(kind)
@@ -131,7 +132,7 @@ def _settings_of_struct(kind: type[Struct]) -> Iterator[Setting]:
         setting, nested = settings.get(field), struct_in(hints[field])
         for nested_kind in feature_settings() if field == "features" else (nested,) if nested else ():
             yield from _settings_of_struct(nested_kind)
-        # no option have settings without help, and settings of a format without names, which --set sets
+        # settings without help have no option, nor do a format's settings without names, which --set sets
         if setting is not None and setting.help and (setting.names or not issubclass(kind, Format)):
             setting = replace(setting, panel=setting.panel or panel)
             # the setting of a nested struct is a switch that turns the whole struct off, such as --no-symbols

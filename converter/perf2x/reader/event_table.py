@@ -82,9 +82,10 @@ class EventTable(Struct):
         return self._owners_at(block, from_end, block.starts + ((block.sizes >> 3) - from_end))
 
     def _owners_at(self, block: Block, position: int, words: I64) -> I32:
-        """Return (n,) owners by the ids at the block's words ``words`` (n,); −1 if such a word is outside its record.
+        """Return (n,) owners of the block's records; −1 for unknown ids, and if the id would be outside its record.
 
-        All records belong to the first event if there are no others, or if they have no ids (``position`` is −1).
+        ``words`` (n,) are the indices in ``block.words`` of the records' ids. All records belong to the first event if
+        there are no other events, or if records have no ids (``position`` is −1).
         """
         if len(self.events) <= 1 or position < 0:
             return np.zeros(len(block.starts), np.int32)

@@ -1,7 +1,8 @@
 """Constants of the kernel's perf ABI, copied deliberately from include/uapi/linux/perf_event.h (Linux 7.2).
 
-Names are exactly the kernel's, so that searching the kernel's source tree finds them. Bits are members of an IntEnum
-rather than of an IntFlag, because ``&`` of an IntFlag creates an object and takes six times as long.
+Names are the kernel's without their prefixes: ``SampleType.IP`` is PERF_SAMPLE_IP. Clocks are from time.h. Bits are
+members of an IntEnum rather than of an IntFlag, because ``&`` of an IntFlag creates an object and takes six times as
+long.
 """
 
 from enum import IntEnum
@@ -101,7 +102,10 @@ MODE_NAMES = tuple(mode.name.lower().replace("_", " ") for mode in CpuMode)
 
 
 class RegsAbi(IntEnum):
-    """enum perf_sample_regs_abi: 0, 1 or 2; kernels that can sample vector registers use it as a bit field."""
+    """enum perf_sample_regs_abi: 0, 1 or 2; kernels that can sample vector registers use it as a bit field.
+
+    GENERAL is our name for both bits of the general registers.
+    """
 
     ABI_32 = 1 << 0
     ABI_64 = 1 << 1
@@ -141,7 +145,10 @@ ATTR_FLAGS = (
     "ksymbol", "bpf_event", "aux_output", "cgroup", "text_poke", "build_id", "inherit_thread", "remove_on_exec",
     "sigtrap", "defer_callchain", "defer_output",
 )  # fmt: skip
-"""Bit fields of struct perf_event_attr after ``read_format``, from bit 0 up; ``precise_ip`` is two bits wide."""
+"""Bit fields of struct perf_event_attr after ``read_format``, from bit 0 up.
+
+``precise_ip`` is two bits wide; the upper one is called ``precise_ip_hi`` here.
+"""
 
 
 class AuxFlag(IntEnum):

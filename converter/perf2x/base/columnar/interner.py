@@ -39,9 +39,10 @@ _MIN_RATIO = 4
 class HashIndex:
     """Numbers distinct rows by their hash; exact, because the caller compares rows whose hashes are equal.
 
-    The index consists of 64-bit words. The upper half of a word is the upper half of a hash, the lower half is the
-    number of the first row with that hash. Words are sorted, in a few runs: the words of a batch become a new run, and
-    runs of similar length are merged, so that a word is moved only a few times. With "hash·number" for a word::
+    The index consists of 64-bit words. The upper half of a word is the upper half of a hash, which alone is compared
+    and called the hash below; the lower half is the number of the first row with that hash. Words are sorted, in a few
+    runs: the words of a batch become a new run, and runs of similar length are merged, so that a word is moved only a
+    few times. With "hash·number" for a word::
 
         runs    | 1·0  4·2  7·1 |   | 3·3 |        a row with hash 4 is row 2, if the two are equal
                                                    a row with hash 5 is new
@@ -184,8 +185,8 @@ class RowInterner:
 class ListInterner:
     """Numbers distinct lists of words, such as callchains, from 0 in the order of arrival.
 
-    ``columns`` is a number of int64 columns: a row consists of its list and its values in these columns, and two rows
-    are equal if both are equal.
+    ``columns`` is the number of further int64 columns: a row consists of a list and a value in each of these columns.
+    Two rows are equal if their lists and all these values are equal.
     """
 
     def __init__(self, dtype: npt.DTypeLike = np.uint64, columns: int = 0) -> None:

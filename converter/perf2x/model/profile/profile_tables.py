@@ -55,7 +55,7 @@ class Mappings(ColumnTable):
 
     start: U64
     limit: U64
-    """First address past the mapping; 0 if it is unknown where the file was mapped, and locations have no addresses."""
+    """First address past the mapping; 0 if the address of the file is unknown; then its locations have none, either."""
     offset: U64
     """File offset of ``start``."""
     filename: I32
@@ -86,7 +86,7 @@ class Functions(ColumnTable):
 
 
 class Locations(ColumnTable):
-    """Unique (mapping, address, lookup, mode).
+    """Unique (mapping, address, lookup, mode), apart from synthetic frames, which differ in their functions.
 
     - ``address``: the recorded virtual address;
     - ``lookup``: the address to look up: ``address``, or one less for return addresses, so that it is inside the call;
@@ -236,16 +236,16 @@ class ProfileTables(Frozen):
     stacks: Stacks
     samples: ProfileSamples
     meta: Meta = field(default_factory=Meta)
+    # None in aggregated profiles and in merged ones, as losses
     switches: ThreadSwitches | None = None
     running: RunningThreads | None = None
     """None in aggregated profiles, and without recorded context switches."""
     losses: Losses | None = None
-    """None in aggregated profiles and in merged ones, because the clocks of the merged profiles may differ.
-
-    ``switches`` is None in the same cases.
-    """
+    """None in aggregated profiles, and in merged ones, because the clocks of the merged profiles may differ."""
     parents: I32 | None = None
-    """(threads,) the first row of the process that forked each thread's process, −1 if it has none; only in timelines.
+    """(threads,) the parent process of each thread's process: its first row in ``threads``, −1 if it has no samples.
+
+    Only timelines have this column.
     """
     recorded: RecordedRows | None = None
     """Thread and stack of every single sample; None unless requested."""

@@ -70,7 +70,7 @@ def share_interval(
 ) -> Interval:
     """Return the limits of ``after`` − ``before``, two parts of totals that were scaled to be equal.
 
-    A part then grows at the expense of the rest of its total, which has no noise itself.
+    Because of the scaling, the totals themselves have no noise: a part grows at the expense of the rest of its total.
     """
     limits_before = _share_limits(before, before_whole, deviations)
     limits_after = _share_limits(after, after_whole, deviations)
@@ -108,9 +108,10 @@ def _share_limits(part: Measured, whole: Measured, deviations: float) -> Interva
     """Return the limits of a part of a total that has no noise itself.
 
     The limits of the part follow from those of the rest, and the other way round. Limits are computed for the smaller
-    of the two: Poisson limits, which ignore that the total is fixed, are too wide, and the less so the smaller the
-    share. The larger of two variances is used: that of the smaller one alone, and that of its share, which includes
-    the noise of the other one, and is larger if the other one's samples have larger weights.
+    of the two. Poisson limits ignore that the total is fixed, which makes them too wide; the smaller the share, the
+    smaller this error. The larger of two variances is used: that of the smaller one alone, and that of its share, which
+    includes the noise of the larger one. The latter is larger only if the samples of the larger one have much larger
+    weights, at least twice those of the smaller one.
     """
     rest = Measured(whole.value - part.value, whole.squares - part.squares, whole.typical_weight)
     share = part.value / whole.value if whole.value else 0.0

@@ -36,7 +36,7 @@ class StackMemory(Frozen):
     word_count: U64
     """Whole words in each dump, at most as many as are left in ``words``."""
     is_complete: Bools
-    """All requested bytes were copied, so the stack may continue after them."""
+    """All requested bytes were copied, so the stack may continue after them; False if the kernel stopped early."""
 
     def load(self, rows: I64, address: U64) -> tuple[U64, Bools]:
         """Return the 64-bit word at an address of each sample, and whether it was copied; 0 where it was not.
@@ -161,7 +161,7 @@ class SampleView(Frozen):
         return take(self.frames.registers[number], self.rows), known != 0
 
     def register_of_each(self, number: I64) -> tuple[U64, Bools]:
-        """Return (n,) values of register ``number[i]`` of each sample i, and which are known."""
+        """Return (n,) the value of register ``number[i]`` for each sample i of the view, and which values are known."""
         is_tracked = number < self.architecture.register_count
         if not is_tracked.all():
             number = np.where(is_tracked, number, 0)
@@ -181,7 +181,7 @@ class SampleView(Frozen):
         self.frames.registers[restored.register, restored.rows] = restored.value
         known = take(self.frames.known, restored.rows) | bit
         if not restored.is_known.all():
-            known[~restored.is_known] ^= bit
+            known[~restored.is_known] ^= bit  # clear the bit, which was set for all rows
         self.frames.known[restored.rows] = known
 
     def set_register(self, number: int, value: U64) -> None:

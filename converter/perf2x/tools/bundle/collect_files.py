@@ -145,7 +145,11 @@ class _ContentsCollector:
         self.contents.objects.append(BundledObject(name, build_id.hex(), tuple(member_contents)))
 
     def _add_kernel(self, name: str) -> None:
-        """Add vmlinux, if there is one, and kallsyms. The host does not have the symbols of a guest."""
+        """Add vmlinux, if there is one, and kallsyms.
+
+        With ``--kallsyms`` and without ``--vmlinux``, no vmlinux is added. A recording with a ``kcore_dir`` has its own
+        kallsyms. A guest's kernel is left out, because the host does not have its symbols.
+        """
         context, build_id = self._context, self._context.kernel_build_id
         if name.startswith("[guest"):
             self.contents.left_out[name] = "a guest's kernel"

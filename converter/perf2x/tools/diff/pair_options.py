@@ -17,7 +17,10 @@ Work = tuple[float, float]
 
 
 def read_object_names(setting: str, texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Parse ``OLD=NEW`` texts to pairs of object names (after, before). Raises SettingError for any other text."""
+    """Parse ``OLD=NEW`` texts to pairs of object names (after, before).
+
+    Raises SettingError for any other text, and for an object NEW with two names OLD.
+    """
     names: dict[str, str] = {}
     for text in texts:
         old, equals, new = text.partition("=")
@@ -89,7 +92,10 @@ class PairOptions(Frozen):
             raise _no_work("per", ",".join(f"{units:.15g}" for units in self.per))
 
     def to_load(self, options: LoadOptions) -> LoadOptions:
-        """Return options that also read the event that counts the work (``per_value``)."""
+        """Return options that also read the event that counts the work (``per_value``).
+
+        Raises SettingError if another value replaces the periods, which ``per_value`` adds up.
+        """
         if self.per_value and options.value:
             replaces = f" {options.value} replaces; give "
             raise SettingError("", "per_value", " adds up periods, which ", "value", replaces, "per", " the counts")

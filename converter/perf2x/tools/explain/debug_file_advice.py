@@ -18,7 +18,7 @@ class Remedy(Frozen):
 
 
 def for_debug_file(lacking: str, package: str, build_id: str, found: ObjectFiles) -> Iterator[Remedy]:
-    """Yield ways to get what an object lacks; ``lacking``: ``names``, ``lines`` or ``names and lines``.
+    """Yield ways to get what an object lacks; ``lacking`` says what: ``names``, ``lines`` or ``names and lines``.
 
     ``package``: the package with the object's debug symbols; "" if unknown. ``found``: the files that were found so
     far, and where perf2x looked.
@@ -32,7 +32,9 @@ def for_debug_file(lacking: str, package: str, build_id: str, found: ObjectFiles
         yield Remedy(f"for {lacking}, ask a server, as perf2x does with --debuginfod URL", command)
 
 
+# The directory of dpkg with a file list for each installed package, such as ``libc6:amd64.list``.
 _DATABASE = "/var/lib/dpkg/info"
+# Maximum number of file lists to read.
 _MAX_LISTS = 20_000
 # Bytes of a package's file list; larger ones are not read.
 LARGEST_LIST = 1 << 25
@@ -62,9 +64,10 @@ def _owning_package(folder: Path, recorded: str) -> str:
 
 @lru_cache(maxsize=1)
 def _file_lists(folder: Path) -> list[tuple[Path, bytes]]:
-    """Return path and contents of all packages' file lists; they are kept for the next object.
+    """Return path and contents of the packages' file lists; they are kept for the next object.
 
-    A newline is added on both sides, so that every listed path stands between newlines.
+    Lists that cannot be read, or are larger than ``LARGEST_LIST``, are left out. A newline is added on both sides, so
+    that every listed path stands between newlines.
     """
     found = []
     for path in islice(sorted(folder.glob("*.list")), _MAX_LISTS):

@@ -26,7 +26,7 @@ class SampleTable(TypedDict):
     function: npt.NDArray[np.object_]
     """Innermost function, which may be inlined; ``[libc.so.6]`` for code without a name; "" without a stack."""
     object: npt.NDArray[np.object_]
-    """Base name of the innermost function's file; "" if none."""
+    """Base name of the object file that the innermost function is in; "" if there is none."""
     stack: npt.NDArray[np.object_]
     """All functions, outermost first, joined by semicolons."""
     value: npt.NDArray[np.int64]

@@ -1,7 +1,8 @@
-"""Finds the places of a dataset that do not have names yet: by object, and each once for all recordings.
+"""Finds the places of a dataset that do not have names yet: by object, and each place once for all recordings.
 
-Three temporary tables in DuckDB hold what is needed: ``unnamed`` the places; ``owners`` one recording of each object,
-in whose addresses it will be looked up; ``mapped`` the mappings of that recording.
+Three temporary tables in DuckDB hold what is needed. ``unnamed`` has the places. ``owners`` has one recording of each
+object: the object's places are looked up at the addresses that they have in this recording. ``mapped`` has, for each
+object, its mappings in this recording, and those of the kernel.
 """
 
 from collections.abc import Collection, Iterator
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     import pyarrow
 
 _FACTS = ("recording", "arch", "kernel", "kernel_build_id", "host")
-# A return address of the kernel is looked up a second time, as the address of an instruction: only names show which of
-# them are interrupted instructions.
+# A return address of the kernel is looked up a second time, as the address of an instruction: only names show which
+# return addresses are in fact interrupted instructions.
 _UNNAMED = """
 CREATE TEMP TABLE unnamed AS
 WITH nameless AS (FROM places WHERE lines IS NULL AND NOT is_local AND file <> '')
@@ -35,7 +36,7 @@ CREATE TEMP TABLE owners AS
 SELECT object_id, min(recording) AS recording FROM mappings SEMI JOIN unnamed USING (object_id)
 WHERE $builds IS NULL OR list_contains($builds, rtrim(build_id, '0')) GROUP BY object_id
 """
-# the mappings of the object, and of the kernel, which a module needs
+# in its owner's recording: the mappings of the object, and those of the kernel, which a module needs
 _MAPPINGS = """
 CREATE TEMP TABLE mapped AS
 SELECT owners.object_id AS of_object, mappings.*, arch, kernel, kernel_build_id, host
@@ -55,9 +56,9 @@ class CodeObject(Frozen):
     id: str
     places: PlaceKeys
     mappings: "pyarrow.Table"
-    """Rows of the table of mappings: the object's own, and the kernel's if it is a module."""
+    """Rows of the table of mappings: the object's own, and the recorded kernel's, which modules need."""
     facts: dict[str, str]
-    """Id, host and kernel of that recording: the columns _FACTS of its row."""
+    """Id, architecture, kernel and host of that recording, by the names in _FACTS."""
 
 
 class Unnamed(Frozen):
