@@ -28,7 +28,7 @@ class Verdict(Frozen):
 
     outcome: str
     """``passed``, ``failed`` (something grew too much), ``unreliable`` (the recording exceeds a limit on quality),
-    ``too few samples to judge``, or ``no baseline`` (there is nothing to compare with).
+    ``too few samples to judge``, or ``no baseline`` (there is no earlier recording of the same program).
     """
     reasons: list[str]
     """At least one sentence."""

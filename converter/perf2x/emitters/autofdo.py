@@ -5,7 +5,7 @@ lines (relative to its declaration) and the functions inlined into it are writte
 
     name:total:entered
      line.discriminator: count callee:count callee:count
-     line: inlined function:total
+     line: inlinee:total
       line: count
 
 The hottest functions come first.
@@ -55,7 +55,10 @@ def by_weight(profile: View) -> list[FunctionCounts]:
 
 
 def _lines(function: FunctionCounts) -> Iterator[str]:
-    """Yield a function's lines, then the functions inlined into it, both by line."""
+    """Yield the text of a function: its first line, its source lines, then the functions inlined into it, likewise.
+
+    Source lines and inlined functions are sorted by their location.
+    """
     for depth, call_location, instance in function.tree():
         entered = "" if depth else f":{function.entered}"
         call_text = f"{' ' * depth}{_line_text(call_location)}: " if depth else ""

@@ -4,7 +4,7 @@ An entry is a function that the processor enters at an interrupt or exception. I
 between two instructions, but the caller's address looks like a return address there. Only names show which frames are
 entries. So when functions have names, the location of an interrupted frame gets a *twin*: a copy whose address is taken
 as that of an instruction, and which is symbolized as well. Interrupted frames then use the twin, frames that called
-their callee keep the original, and locations that no frame uses are dropped::
+their callee keep the original, and locations that no frame uses any more are dropped::
 
     before   schedule ─ mas_prev (return) ┬ asm_exc_page_fault     interrupted mas_prev
                                           └ mas_next               was called by mas_prev

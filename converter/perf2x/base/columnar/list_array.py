@@ -97,7 +97,7 @@ class ListArray(Frozen):
 
 
 class SharedRows(Frozen):
-    """``n`` rows, of which equal ones are stored once: row i is row ``indices[i]`` of ``table``."""
+    """``n`` rows, of which equal ones may be stored once: row i is row ``indices[i]`` of ``table``."""
 
     indices: I32
     """(n,) indices of rows in ``table``."""
@@ -108,7 +108,7 @@ class SharedRows(Frozen):
 
     @classmethod
     def joined(cls, parts: "Sequence[SharedRows]") -> "SharedRows":
-        """Return a column of the rows of every part, in order."""
+        """Concatenate the rows of all parts; equal rows of different parts stay stored separately."""
         begins = offsets_of(np.array([len(part.table) for part in parts], np.int64))[:-1]
         indices = [part.indices + begin for part, begin in zip(parts, begins, strict=True)]
         none = np.zeros(0, np.int32)

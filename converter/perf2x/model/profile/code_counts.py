@@ -88,7 +88,7 @@ EXTERNAL = np.uint64(2**64 - 1)
 NOT_RECORDED = np.uint64(2**64 - 2)
 # For formats made from these counts: the reason, in messages, why they support no options for stacks and names.
 COUNTS_CODE = "branches of one program are counted, not stacks"
-# The lowest kernel address; user code is always below.
+# The lowest kernel address on x86-64; user code is always below.
 KERNEL_HALF = np.uint64(0xFFFF_8000_0000_0000)
 
 
@@ -139,7 +139,7 @@ def describe_counts(code: CodeCounts, use: str = "") -> str:
 
 
 def merged_code(parts: Sequence[CodeCounts]) -> CodeCounts:
-    """Add the counts of several recordings. Raises OptionError if they are of different objects."""
+    """Add the counts of several recordings. Raises SettingError if they are of different objects."""
     for part in parts[1:]:
         if (part.filename, part.build_id) != (parts[0].filename, parts[0].build_id):
             names = " and ".join(f"{code.filename} {code.build_id}".strip() for code in (parts[0], part))

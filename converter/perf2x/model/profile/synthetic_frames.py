@@ -51,7 +51,7 @@ def named_functions(names: I32) -> Functions:
 
 
 class RootFrame(IntEnum):
-    """The root frame of a stack that ends before its outermost function: the reason. NONE: the stack is complete.
+    """Why a stack ends before its outermost function, which its root frame says. NONE: the stack is complete.
 
     ROOT_FRAME_NAMES has the names of the frames.
     """
@@ -87,7 +87,7 @@ def root_functions(root: I64, strings: StringTableBuilder) -> tuple[Functions, I
     """Return a function for each kind of root frame in ``root``, and the index of the function of each root frame.
 
     ``root`` (locations,) holds a RootFrame, or 0 for locations that are not root frames. The functions are ordered by
-    kind, their names are added to ``strings``. Shape of the index: (number of root frames,).
+    kind, and their names are added to ``strings``. Shape of the index: (number of root frames,).
     """
     kinds = unique(root[root > 0])
     names = strings.add_all(ROOT_FRAME_NAMES[RootFrame(kind)] for kind in kinds.tolist())

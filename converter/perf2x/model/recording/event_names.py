@@ -31,9 +31,12 @@ class EventName(Frozen):
     """A parsed event name."""
 
     event: str
-    """The event alone: ``cycles``, ``sched:sched_switch``; with its PMU if it is only a code."""
+    """The event alone: ``cycles``, ``sched:sched_switch``.
+
+    An event that is given by numbers instead of a name keeps its PMU and terms: ``cpu/event=0x3c,umask=0x1/``.
+    """
     pmu: str
-    """The PMU of the event, such as ``cpu_core``; empty if the name has none."""
+    """The PMU of the event, such as ``cpu_core``; empty if the name has none, or if ``event`` has it."""
     modes: frozenset[str]
     """The only modes in which the event is counted, out of u, k, h and G (user, kernel, hypervisor, guest).
 

@@ -12,14 +12,15 @@ from perf2x.base.columnar import I64, U64, Frozen, searchsorted
 
 
 class FileKind(IntEnum):
-    """DsoType in simpleperf's dso.h. Each comment says what the addresses of the file's symbols are."""
+    """DsoType in simpleperf's dso.h. The text below each kind says what the addresses of the file's symbols are."""
 
     KERNEL = 0
     """Recorded addresses."""
     MODULE = 1
     """Addresses in the file; ``RecordedFile.min_vaddr`` is ``offset`` bytes after the module's start."""
     ELF = 2
-    """Addresses in the ELF file, where ``min_vaddr`` is at file offset ``offset``; of JIT-compiled code, recorded ones.
+    """Addresses in the ELF file, where ``min_vaddr`` is at file offset ``offset``; for JIT-compiled code, recorded
+    addresses.
     """
     DEX = 3
     """File offsets."""

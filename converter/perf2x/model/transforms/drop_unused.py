@@ -37,10 +37,11 @@ def compact(profile: Profile) -> Profile:
 
 
 def without_placeholder_addresses(profile: Profile) -> Profile:
-    """Set the placeholders for addresses in a profile that was read from text to 0, and remove objects without a name.
+    """Set placeholders for addresses in a profile that was read from text to 0, and remove their unnamed mappings.
 
     Text has no addresses. A profile read from text has other numbers in their place, in mappings with the limit 0: they
-    keep locations apart until names are known.
+    keep locations apart until names are known. If there are such mappings, the numbers outside all mappings are
+    placeholders, too.
     """
     mappings, locations = profile.mappings, profile.locations
     has_placeholders = mappings.limit == 0

@@ -34,8 +34,8 @@ def with_joined_events(
 ) -> Profile:
     """Join events that are parts of one: the first part gets all samples, the other parts stay, without samples.
 
-    ``selected`` are the event names that the user typed: parts stay separate if none of these names matches all of
-    them. ``by_cgroup``: events of the same name are those of control groups.
+    ``selected`` are the event names that the user typed. If there are any, but none of them matches all parts of an
+    event, these parts stay separate. ``by_cgroup``: events of the same name are those of control groups.
     """
     names = numbered_names(profile.events)
     for rows in _same_events(profile):
@@ -79,7 +79,10 @@ def _joined(profile: Profile, rows: list[int]) -> Profile:
 
 
 def _joined_event(first: ProfileEvent, parts: list[ProfileEvent]) -> ProfileEvent:
-    """Return the joined event: without the PMU in its name if parts differ; period and frequency 0 if they differ."""
+    """Return the event that replaces the parts: a copy of the first, changed where the parts differ.
+
+    If the names of the parts differ, its name has no PMU. If their periods or frequencies differ, both are 0.
+    """
     name, parsed = first.name, event_name(first.name)
     if any(part.name != name for part in parts):
         name = parsed.event + (f":{''.join(sorted(parsed.modes))}" if parsed.modes else "")

@@ -2,8 +2,8 @@
 
 The attributes of a sample's event determine which fields it has, and so where each lies. Samples of all events
 whose layout is the same (a ``SampleLayout``) are decoded together: fields are read in the order in which the kernel
-writes them, each for all samples at once. The caller chooses which columns it needs (``Want``); other fields are
-only skipped.
+writes them, each for all samples at once. The caller chooses which of the larger or rarer columns it needs
+(``Want``); the fields of the others are skipped.
 
 Source of truth: evsel__parse_sample in tools/perf/util/evsel.c and perf_output_sample in kernel/events/core.c.
 """
@@ -62,10 +62,11 @@ def decode_samples(
 ) -> tuple[Samples, Bools, Bools | None]:
     """Decode the samples of a block that contains only samples of one layout.
 
-    ``event`` (n,) is the index of each sample's event. ``periods`` (events,) has the periods of samples that do not
-    record one. Returns three things: the samples; (n,) whether each is complete; and (n,) whether its registers have an
-    unknown layout, of a newer kernel, so that its later fields could not be read (None if that is so for no sample).
-    Unwanted fields are skipped, but their lengths are checked: ``want`` does not change which samples are complete.
+    ``event`` (n,) is the index of each sample's event. ``periods`` (events,) has each event's period, for samples that
+    do not record one. Returns three things: the samples; (n,) whether each is complete; and (n,) whether its registers
+    have an unknown layout, of a newer kernel, so that its later fields could not be read (None if that is so for no
+    sample). Unwanted fields are skipped, but their lengths are checked: ``want`` does not change which samples are
+    complete.
     """
     cursor = FieldCursor(block)
     columns: _Columns = {"time": None, "cpu": None, "addr": None, "extra": {}}

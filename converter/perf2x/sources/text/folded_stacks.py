@@ -26,7 +26,7 @@ class Folded(TextReader):
 
     kind = "folded stacks"
     block_ends = (b"\n",)
-    # a stack and its integer count, the fraction of which is dropped
+    # groups: the stack, and the integer part of its count; a fraction is dropped
     _line = re.compile(rb"^([^#\n].*(?<=\S)|[^#\s])[ \t]+(\d{1,18})(?:\.\d*)?[ \t]*$", re.MULTILINE)
 
     def __init__(self) -> None:
@@ -36,6 +36,7 @@ class Folded(TextReader):
     def is_kind(cls, lines: bytes) -> bool:
         """Return whether at least three of four lines are stacks with one count, and one of the stacks has a caller.
 
+        Blank lines and comments (``#``) are ignored.
         Lines with two counts do not match: they are differences between profiles, as difffolded.pl prints them.
         """
         stack_lines = [line for line in lines.split(b"\n") if line.strip() and not line.startswith(b"#")]
@@ -43,7 +44,7 @@ class Folded(TextReader):
         return any(b";" in line for line in matching) and 4 * len(matching) >= 3 * len(stack_lines)
 
     def read(self, block: bytes) -> TextSamples:
-        """Return the samples of some complete lines."""
+        """Return the samples of some complete lines, one for each distinct stack."""
         matches = self._line.findall(block)
         self.lines_not_read += len(_NOT_COMMENT.findall(block)) - len(matches)
         if not matches:

@@ -64,8 +64,8 @@ def _after_first_component(bits: int) -> int:
 class Gcc(Frozen):
     """GCC's discriminators: just one number or, since GCC 16, base, copies and copy number in 8, 7 and 11 bits.
 
-    What GCC reads from a profile depends on its version: GCC 12 ignores discriminators. Source of truth: gcc/input.h
-    and get_original_name in gcc/auto-profile.cc.
+    What GCC reads from a profile depends on its version: up to GCC 12, it ignores discriminators. Source of truth:
+    gcc/input.h and get_original_name in gcc/auto-profile.cc.
     """
 
     version: int

@@ -9,7 +9,9 @@ import re
 ABBREVIATED = "<…>"
 _MAX_DEPTH = 12  # of nested lists that the expression matches
 _MAX_LENGTH = 1 << 12
-"""Maximum length of a name for the expression: in an unbalanced name, it may run to the end from every ``<``."""
+"""Maximum length of a name for the expression: if brackets are unbalanced, it may try to match from every ``<`` to the
+end of the name, which takes quadratic time.
+"""
 _TOKEN = re.compile(
     r"\boperator\s*(?:\(\)|\[\]|<=>|<<=?(?!=)|>>=?|<=|>=|->\*?|<|>)|->|(?<!operator\(\))(?<=\))(?:<[<=]?|>>|>=)(?=\()|[<({\[]|[>)}\]]"
 )

@@ -37,7 +37,8 @@ def short_rust(readable: str) -> str:
     for _ in range(_MAX_PASSES if "<" in readable else 0):
         before, readable = readable, _ARGUMENTS.sub("<…>", readable)
         # Another pass is needed only for a list that was too deep, of which this pass abbreviated the innermost
-        # _MAX_DEPTH levels. That would have removed more characters, and left the brackets of the levels outside.
+        # levels. That would have removed at least _MAX_DEPTH characters, and left at least three "<": those of the
+        # levels outside and that of the abbreviation. (A single level outside is not abbreviated.)
         if len(before) - len(readable) < _MAX_DEPTH or readable.count("<") < 3:
             break
     return readable
@@ -52,10 +53,13 @@ _ESCAPED = {"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "R
 
 
 def rust_legacy(name: str) -> str:
-    """Demangle a legacy name: its path without the hash. Return "" for other names, and for unusual escapes."""
+    """Demangle a legacy name: return its path without the hash, then suffixes such as ``.llvm.123``.
+
+    Returns "" for other names, and for unusual escapes.
+    """
     match = _LEGACY_NAME.fullmatch(name)
     identifiers = _identifiers(match.group(1)) if match else []
-    # GNU leaves dots after the last escape unchanged; no compiler writes such names
+    # GNU's demangler leaves dots after the last escape unchanged; no compiler writes such names
     if match is None or any(".." in identifier.rpartition("$")[2] for identifier in identifiers):
         return ""
     # an identifier that would begin with an escape has an underscore before it

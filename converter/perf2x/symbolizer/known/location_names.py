@@ -1,6 +1,7 @@
 """Looks up the names that are stored with a profile (bundles, datasets), and finds them again when it is read.
 
-What can be named only where it was recorded must be named before it is stored; the rest is looked up when it is read.
+Code that can be named only where it was recorded must be named before the profile is stored; all other code is looked
+up when the profile is read.
 Stored names are not attached to the profile, so it is not yet known which kernel frames were interrupted
 (interrupted_frames.py). So names are stored for both addresses of each kernel return: its lookup address, and the exact
 address of its twin.
@@ -143,7 +144,11 @@ class StoredNames:
         self._next_row = len(self._table)
 
     def of(self, mapped: MappedObject) -> KnownLocations:
-        """Return what is known of an object: everything if it was looked up where it was recorded."""
+        """Return what is known of an object's locations.
+
+        If the object was looked up where it was recorded, locations without a stored name are known to have none;
+        otherwise they must be looked up.
+        """
         rows = self._row[mapped.locations]
         stored, mappings = self._stored, mapped.mappings
         looked_up = stored.looked_up[mappings].any() if len(mappings) else stored.kernel_looked_up

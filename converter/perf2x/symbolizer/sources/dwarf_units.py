@@ -29,8 +29,9 @@ from perf2x.symbolizer.sources.symbol_source import Context
 def locations_from_units(context: Context, files: ObjectFiles, recorded_path: str, svma: U64) -> SourceLocations:
     """Return functions and lines at ``svma`` (n,), from the debug file in ``files`` and the files that it refers to.
 
-    Locations are taken from the cache if they are there, and added to it if they are not. Unreadable units are counted
-    and skipped. Raises ObjectError if the whole file is unreadable.
+    Locations are taken from the cache if they are there. If they are not, they are added to it, unless damage was
+    counted or a ``.dwo`` file was read. Unreadable units are counted and skipped. Raises ObjectError if the whole file
+    is unreadable.
     """
     assert files.dwarf is not None
     reader = _UnitReader(context, files, files.dwarf, recorded_path)

@@ -96,7 +96,7 @@ class JitdumpFiles(Struct):
 
 _PROT_READ_EXEC = 5
 MAX_SHARED_CODE = 1 << 18
-"""Maximum number of mappings to add for all but the first process of each dump.
+"""Maximum number of mappings to add in all, apart from those for the first process of each dump.
 
 Forked workers share the dump of their parent, and a mapping is needed for each function in each process.
 """
@@ -122,7 +122,7 @@ class AnnouncedDump(Frozen):
 def with_jitdump_mappings(
     sideband: Sideband, session: Session, options: SymbolOptions, diagnostics: Diagnostics, finder: Finder
 ) -> tuple[Sideband, list[AnnouncedDump]]:
-    """Add a mapping for all code in all dumps that can be found; call this before stitching.
+    """Add a mapping for each function in all dumps that can be found; call this before stitching.
 
     Processes whose dumps ``perf inject --jit`` has converted already have mappings of their code, and are skipped.
 
@@ -145,7 +145,10 @@ def with_jitdump_mappings(
 
 
 def _markers(mmaps: Mmaps) -> list[int]:
-    """Return the row of the first mapping of each dump in each process that is not yet converted (see above)."""
+    """Return the row of the first mapping of each dump in each process.
+
+    Left out are processes whose dumps ``perf inject --jit`` has converted.
+    """
     names = mmaps.filename[mmaps.filename.which(_INJECTED.search)]
     converted_pids = {int(match.group(1)) for name in names if (match := _INJECTED.search(name))}
     first_rows: dict[tuple[int, str], int] = {}
@@ -227,8 +230,9 @@ def _replaced_count(codes: Sequence[JitCode]) -> int:
 
 
 def _anonymous_first(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
-    """Give the ``//anon`` mappings that contain JIT-compiled code the time of their dump's marker, if they are later.
+    """Move ``//anon`` mappings that contain JIT-compiled code to the time and position of their dump's marker.
 
+    This concerns only mappings that come after the marker.
     A compiler may map memory after it has written the record of the code; without this, the later mapping would hide
     the one made from the record. perf inject drops these mappings.
     """

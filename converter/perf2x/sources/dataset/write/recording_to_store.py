@@ -1,4 +1,4 @@
-"""What a dataset stores of a recording: its profile without names, and facts about the recording.
+"""What a dataset stores of a recording: its profile, the names that cannot be looked up later, and further facts.
 
 A recording that could not be read has an empty profile.
 """
@@ -53,7 +53,7 @@ class StoredRecording(Frozen):
 
 
 def empty_profile(source: str) -> Profile:
-    """Make a profile without events, samples and code."""
+    """Make a profile that has no events, no samples and no code."""
     return Profile(
         strings=("",),
         events=(),

@@ -90,9 +90,9 @@ def _partition_values(stored: StoredRecording, partition: Sequence[str]) -> Part
 def commit_recordings(tables: DeltaTables, rows: "pyarrow.Table", *, replace: bool = False) -> None:
     """Add recordings to a dataset by committing their rows in the table of recordings.
 
-    If the dataset already has a recording, the new row replaces the old one only if that is an error or an earlier
-    state of the recording; with ``replace``, it does so in any case. Raises OutputError if the dataset cannot be
-    written.
+    If the dataset already has a recording, the new row replaces the old one only if the old one is an error or an
+    earlier state of the recording; with ``replace``, also if both have the same content. Raises OutputError if the
+    dataset cannot be written.
     """
     condition = f"t.recording = s.recording OR {_REPLACES}" if replace else _REPLACES
     pending = rows.sort_by([("unfinished", "ascending"), ("samples", "descending"), ("recording", "ascending")])
