@@ -28,7 +28,7 @@ _NA = "N/A"
 
 def operation(word: int) -> str:
     """Return the kind of the access: LOAD, STORE, … (mem_op, bits 0 to 4); "No", as in perf, if no bit is set."""
-    return next(_named(_OPS, word & 0x1F), "No")
+    return next(_names_of_bits(_OPS, word & 0x1F), "No")
 
 
 def level(word: int) -> str:
@@ -37,11 +37,11 @@ def level(word: int) -> str:
     The level is mem_lvl_num (bits 33 to 36) if that is known, otherwise the bits of mem_lvl (5 to 18).
     """
     bits, number = word >> 5 & 0x3FFF, word >> 33 & 0xF
-    how = " hit" if bits & _HIT else " miss" if bits & _MISS else ""
+    hit_or_miss = " hit" if bits & _HIT else " miss" if bits & _MISS else ""
     if number and number != _UNKNOWN_LEVEL:
-        return f"{_distance(word)}{_LEVEL_NUMBERS[number]}{how}"
-    named = " or ".join(_named(_LEVELS, bits & ~(1 | _HIT | _MISS)))
-    return f"{named}{how}" if named else _NA
+        return f"{_distance(word)}{_LEVEL_NUMBERS[number]}{hit_or_miss}"
+    names = " or ".join(_names_of_bits(_LEVELS, bits & ~(1 | _HIT | _MISS)))
+    return f"{names}{hit_or_miss}" if names else _NA
 
 
 def _distance(word: int) -> str:
@@ -56,17 +56,17 @@ def _distance(word: int) -> str:
 
 def snoop(word: int) -> str:
     """Return the result of snooping other caches: mem_snoop (bits 19 to 23) and mem_snoopx (bits 38 and 39)."""
-    named = [*_named(_SNOOPS, word >> 19 & 0x1F), *_named(_SNOOPX, word >> 38 & 3)]
-    return " or ".join(named) or _NA
+    names = [*_names_of_bits(_SNOOPS, word >> 19 & 0x1F), *_names_of_bits(_SNOOPX, word >> 38 & 3)]
+    return " or ".join(names) or _NA
 
 
 def translation(word: int) -> str:
     """Return where the address was translated, and whether it was a hit or a miss: mem_dtlb (bits 26 to 32)."""
     bits = word >> 26 & 0x7F
-    how = (" hit" if bits & _HIT else "") + (" miss" if bits & _MISS else "")
-    return (" or ".join(_named(_TLBS, bits & ~(_HIT | _MISS))) or _NA) + how
+    hit_or_miss = (" hit" if bits & _HIT else "") + (" miss" if bits & _MISS else "")
+    return (" or ".join(_names_of_bits(_TLBS, bits & ~(_HIT | _MISS))) or _NA) + hit_or_miss
 
 
-def _named(names: Sequence[str], bits: int) -> Iterator[str]:
+def _names_of_bits(names: Sequence[str], bits: int) -> Iterator[str]:
     """Return the name of each bit that is set, the lowest bit first."""
     return (name for bit, name in enumerate(names) if bits >> bit & 1)

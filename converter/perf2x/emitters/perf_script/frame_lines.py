@@ -26,7 +26,7 @@ from perf2x.model.profile import (
 
 _FRAME_FIELDS = frozenset({"ip", "sym", "symoff", "dso", "dsoff", "srcline"})
 _UNKNOWN_SYMBOL = b" [unknown]"
-# how the texts of objects (FrameTexts._objects) begin: a kernel, and a perf map
+# how the texts of objects (FrameTexts._object_texts) begin: a kernel, and a perf map
 _KERNEL_STARTS = (b" ([kernel", b" ([guest.kernel")
 _PERF_MAP_START = b" (/tmp/perf-"
 _ANONYMOUS = ("//anon", "/anon_hugepage", "/SYSV", "/dev/zero")
@@ -56,7 +56,7 @@ class FrameTexts:
         self._frame_count = np.append(depths(profile.stacks.parent) + 1, 0)  # the last entry is for stack −1
         names = [_object_name(profile, row, objects_with_build_id) for row in range(len(profile.mappings))]
         # (mappings + 1,) the text of each object without its closing bracket; the last entry is for mapping −1
-        self._objects = chunk_array([f" ({name}".encode() for name in (*names, "[unknown]")])
+        self._object_texts = chunk_array([f" ({name}".encode() for name in (*names, "[unknown]")])
         self._lines_by_fields: dict[tuple[frozenset[str], bool], AnyArray] = {}
         self._names_by_fields: dict[frozenset[str], AnyArray] = {}
 
@@ -113,7 +113,7 @@ class FrameTexts:
                 offset = np.where(has_symbol, address - self._symbol_start, 0)
                 columns.append(np.where(has_symbol, shared_texts(offset, "+{:#x}".format), b""))
         if fields & {"dso", "dsoff"}:
-            columns.append(self._objects[locations.mapping])
+            columns.append(self._object_texts[locations.mapping])
             if "dsoff" in fields:
                 offsets = shared_texts(self._object_offset(address), "+{:#x}".format)
                 columns.append(np.where(self._has_offsets()[locations.mapping], offsets, b""))
@@ -145,7 +145,7 @@ class FrameTexts:
         number = np.append(locations.line_number, -1)[innermost]
         columns = functions_of(locations, innermost), number, locations.mapping, self._object_offset(address)
         has_offsets = self._has_offsets().tolist()
-        objects = enumerate(self._objects.tolist())
+        objects = enumerate(self._object_texts.tolist())
         object_names = [_short_object_name(name[2:].decode(), has_offsets[row]) for row, name in objects]
 
         def text(function: int, number: int, mapping: int, offset: int) -> str:
@@ -163,9 +163,9 @@ class FrameTexts:
         perf shows none if the object's names come from kallsyms or a perf map, because such an object is not a file.
         """
         locations = self._profile.locations
-        has_names = falses(len(self._objects))
+        has_names = falses(len(self._object_texts))
         has_names[locations.mapping[np.diff(locations.line_offsets) > 0]] = True
-        is_table = [name.startswith((*_KERNEL_STARTS, _PERF_MAP_START)) for name in self._objects.tolist()]
+        is_table = [name.startswith((*_KERNEL_STARTS, _PERF_MAP_START)) for name in self._object_texts.tolist()]
         has_offsets: Bools = ~(has_names & is_table)
         has_offsets[-1] = False
         return has_offsets
@@ -177,7 +177,7 @@ class FrameTexts:
         """
         mappings, mapping = self._profile.mappings, self._profile.locations.mapping
         not_files = (*_KERNEL_STARTS, _PERF_MAP_START, b" ([stack", b" ([heap")
-        is_not_file = [name.startswith(not_files) for name in self._objects.tolist()]
+        is_not_file = [name.startswith(not_files) for name in self._object_texts.tolist()]
         shift = as_uint64(np.append(np.where(is_not_file[:-1], 0, mappings.start - mappings.offset), 0))
         offset: U64 = address - shift[mapping]
         return offset

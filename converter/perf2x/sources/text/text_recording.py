@@ -214,10 +214,10 @@ def _text_profile(text: Text, meta: Meta) -> Profile:
     )  # fmt: skip
     known_times = rows.time[rows.time < LAST_TIME]
     first, last = (int(known_times.min()), int(known_times.max())) if len(known_times) else (0, 0)
-    none = np.zeros(0, np.int32)
+    empty = np.zeros(0, np.int32)
     return Profile(
         strings=strings.table(), events=tuple(_event(text, row) for row in range(len(text.events))),
-        threads=threads, mappings=mappings, functions=Functions(none, none, none, none), locations=locations,
+        threads=threads, mappings=mappings, functions=Functions(empty, empty, empty, empty), locations=locations,
         stacks=Stacks(parent, location), samples=samples,
         meta=replace(meta, start_ns=first, duration_ns=last - first),
         default_event=int(rows.event.min(initial=len(text.events) - 1)),
@@ -261,15 +261,15 @@ def _mappings_and_locations(text: Text, strings: StringTableBuilder) -> tuple[Ma
     row_of_object = {name: row for row, name in enumerate(objects)}
     mapping = [row_of_object[name] if name or functions else -1 for name, _, functions in frames]
     count, placeholders = len(objects), np.arange(len(frames), dtype=np.uint64)
-    zero, false, none = np.zeros(count, np.uint64), falses(count), np.zeros(0, np.int32)
+    all_zero, all_false, empty = np.zeros(count, np.uint64), falses(count), np.zeros(0, np.int32)
     mappings = Mappings(
-        start=zero, limit=zero, offset=zero, filename=strings.add_all(objects),
+        start=all_zero, limit=all_zero, offset=all_zero, filename=strings.add_all(objects),
         build_id=np.zeros(count, np.int32), pid=np.full(count, -1, np.int32),
         is_kernel=np.array([name in kernels for name in objects], np.bool_),
-        has_functions=false, has_filenames=false, has_line_numbers=false, has_inline_frames=false,
+        has_functions=all_false, has_filenames=all_false, has_line_numbers=all_false, has_inline_frames=all_false,
     )  # fmt: skip
     return mappings, Locations(
         address=placeholders, lookup=placeholders, mapping=as_int32(mapping),
         mode=np.array([mode for _, mode, _ in frames], np.uint8), synthetic=falses(len(frames)),
-        line_offsets=zeros(len(frames) + 1), line_function=none, line_number=none,
+        line_offsets=zeros(len(frames) + 1), line_function=empty, line_number=empty,
     )  # fmt: skip

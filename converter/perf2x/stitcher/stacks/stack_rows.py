@@ -38,7 +38,7 @@ from perf2x.stitcher.history.mapping_lookup import lookup_contexts
 from perf2x.stitcher.stacks.callchain import ChainFrames, ChainParts, decode_chains, decode_user_chains
 from perf2x.stitcher.stacks.frame_keys import FrameKeys, mode_bits, root_frame_keys, without_return
 
-_LOW_HALF = np.int64(0xFFFFFFFF)
+_LOW_32_BITS = np.int64(0xFFFFFFFF)
 _UPPER_HALF = np.uint64(1 << 63)
 
 
@@ -63,7 +63,7 @@ class StackInputs(ColumnTable):
         """
         return [
             self.user_epoch << 16 | as_int64(self.mode) << 8 | self.root,
-            self.kernel_epoch << 32 | self.deferred_epoch & _LOW_HALF,
+            self.kernel_epoch << 32 | self.deferred_epoch & _LOW_32_BITS,
             self.deferred_chain,
         ]
 
@@ -109,7 +109,7 @@ class StackRowBuilder:
         """
         is_joined = inputs.deferred_chain >= 0
         chain, epoch = inputs.deferred_chain[is_joined], inputs.deferred_epoch[is_joined]
-        pairs, index = unique_inverse(chain << 32 | epoch & _LOW_HALF)
+        pairs, index = unique_inverse(chain << 32 | epoch & _LOW_32_BITS)
         frames = decode_user_chains(self._deferred[pairs >> 32])
         parts = frames.parts
         epochs = (pairs << 32 >> 32)[parts.row]  # the low half, with its sign

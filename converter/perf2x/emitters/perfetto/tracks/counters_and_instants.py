@@ -152,14 +152,14 @@ def tracepoint_packets(profile: Profile) -> Iterator[bytes]:
     fields = profile.samples.fields
     if fields is None or not np.any(fields >= 0):
         return
-    with_fields = flatnonzero(fields >= 0)
+    field_samples = flatnonzero(fields >= 0)
     ids = thread_ids(profile)
     sample_threads = as_int64(ids.row_of_thread[profile.samples.thread])
-    for row in unique(sample_threads[with_fields]).tolist():
+    for row in unique(sample_threads[field_samples]).tolist():
         yield thread_track(ids, row)
     names, first_sequence = event_names(profile), COMMON_SEQUENCE + 1 + len(profile.events)
-    for event, rows in rows_by(profile.samples.event[with_fields]):
-        yield from _event_instants(profile, with_fields[rows], sample_threads, first_sequence + event, names[event])
+    for event, rows in rows_by(profile.samples.event[field_samples]):
+        yield from _event_instants(profile, field_samples[rows], sample_threads, first_sequence + event, names[event])
 
 
 def _event_instants(profile: Profile, rows: I64, sample_threads: I64, sequence: int, name: str) -> Iterator[bytes]:

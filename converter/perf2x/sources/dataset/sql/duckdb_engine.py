@@ -35,9 +35,9 @@ from perf2x.sources.dataset.sql.table_views import DAMAGED, statements
 if TYPE_CHECKING:
     import pyarrow
 
-_DEFAULT_MEMORY = 4 << 30
+_MAX_DEFAULT_MEMORY = 4 << 30
 """Largest default memory limit of a query, in bytes; on a small machine, half of its memory is less."""
-_ERROR = " Error: "  # in DuckDB's messages, after the kind of error
+_AFTER_KIND = " Error: "  # in DuckDB's messages, after the kind of error
 _RESERVED_SPACE = 768 << 20
 """Bytes of address space that DuckDB and other libraries reserve before they read a row; they use little of it."""
 _CALLS_STUDENT = re.compile("student", re.IGNORECASE)
@@ -81,7 +81,7 @@ def engine(part: DatasetPart, query: str = "", limits: QueryLimits | None = None
             settings["threads"] = "1"
         connection = module.connect(":memory:", config=settings)
         with contextlib.closing(connection), ended_by_signals(connection):
-            memory = _memory(connection, limits)
+            memory = _memory_limit(connection, limits)
             memory = memory if space_limit is None else min(memory, space_limit)
             connection.execute(f"SET memory_limit = '{memory}B'")
             connection.execute("SET enable_progress_bar = false")  # it would go to standard output, among the rows
@@ -110,13 +110,13 @@ def address_space(root: str) -> int | None:
     return None if available is None else (available - _RESERVED_SPACE) // 2 + (64 << 20)
 
 
-def _memory(connection: Any, limits: QueryLimits) -> int:
-    """Return the memory limit of a query in bytes: the user's, or else half of the memory, but at most _DEFAULT_MEMORY.
+def _memory_limit(connection: Any, limits: QueryLimits) -> int:
+    """Return the memory limit of a query in bytes: the user's, or else half of the memory, up to _MAX_DEFAULT_MEMORY.
 
     DuckDB's own default is four fifths of the machine's memory; five eighths of that are half of the memory.
     """
     ((duckdb_default,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
-    return limits.memory_limit or min(_DEFAULT_MEMORY, parse_size(duckdb_default) * 5 // 8)
+    return limits.memory_limit or min(_MAX_DEFAULT_MEMORY, parse_size(duckdb_default) * 5 // 8)
 
 
 @contextlib.contextmanager
@@ -142,7 +142,7 @@ def query_errors(root: str) -> Iterator[None]:
             raise _shortage_error(root) from None
         message = _sentence(error)
         if (
-            _ERROR not in str(error) or message.startswith(DAMAGED) or "registered as 'stored_" in message
+            _AFTER_KIND not in str(error) or message.startswith(DAMAGED) or "registered as 'stored_" in message
         ):  # from reading the dataset's files, not from the SQL
             raise FormatError(f"{root}: damaged: {message.removeprefix(DAMAGED)}") from None
         raise OptionError(f"SQL: {message}") from None
@@ -156,7 +156,7 @@ def _shortage_error(root: str) -> Perf2xError:
 def _sentence(error: Exception) -> str:
     """Return the message on one line, without its kind of error and the lines that point into the query."""
     text = str(error).partition("\n\nLINE")[0]
-    return " ".join((text.partition(_ERROR)[2] or text).split())
+    return " ".join((text.partition(_AFTER_KIND)[2] or text).split())
 
 
 def _define(connection: Any, part: DatasetPart, scans: Mapping[str, Callable[[], Any]], sql: str) -> None:
@@ -181,26 +181,26 @@ def ended_by_signals(connection: Any) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # only the main thread gets signals
         yield
         return
-    arrived: list[int] = []
+    signal_numbers: list[int] = []
     try:
-        with _watched(connection, arrived):
+        with _interrupted_by_signals(connection, signal_numbers):
             yield
     except Exception:
-        if arrived:  # the signal's handler raised, or would have; call it once more for its exception
-            signal.raise_signal(arrived[0])
+        if signal_numbers:  # the signal's handler raised, or would have; call it once more for its exception
+            signal.raise_signal(signal_numbers[0])
         raise
 
 
 @contextlib.contextmanager
-def _watched(connection: Any, arrived: list[int]) -> Iterator[None]:
-    """Interrupt a connection's query whenever a signal arrives, and add the signal's number to ``arrived``."""
+def _interrupted_by_signals(connection: Any, signal_numbers: list[int]) -> Iterator[None]:
+    """Interrupt a connection's query whenever a signal arrives, and add the signal's number to ``signal_numbers``."""
     receiver, sender = socket.socketpair()
     sender.setblocking(False)
 
     def watch() -> None:
         with receiver:
             while number := receiver.recv(1):
-                arrived.append(number[0])
+                signal_numbers.append(number[0])
                 connection.interrupt()
 
     thread = threading.Thread(target=watch, daemon=True)
