@@ -182,13 +182,13 @@ class _CallGraph:
             path = paths(tree.parent, tree.depth, node[batch], outermost_first=True)
             stack, position = row_numbers(path.lengths), tree.key[path.values]
             function = self._function[position]
-            # callee: for each function in each stack, the row of its outermost frame in ``path.values``; the frame in
-            # the row before is its caller
-            callee, _ = group_rows([stack, function])
+            # called_frame: for each function in each stack, the row of its outermost frame in ``path.values``; the row
+            # before has the caller
+            called_frame, _ = group_rows([stack, function])
             # frames without a caller are not called: thread names, and at depth 1 the roots that the user chose
-            callee = callee[tree.depth[path.values[callee]] > own_roots]
-            row = batch[stack[callee]]
-            calls = [position[callee - 1], function[callee], event[row]]
+            called_frame = called_frame[tree.depth[path.values[called_frame]] > own_roots]
+            row = batch[stack[called_frame]]
+            calls = [position[called_frame - 1], function[called_frame], event[row]]
             keys, sums = sum_rows(
                 [np.append(*pair) for pair in zip(keys, calls, strict=True)],
                 [np.append(total, column[row]) for total, column in zip(sums, values, strict=True)],

@@ -92,8 +92,8 @@ def make_context(
     mapping, there is no reference. A build id that the mapping lacks comes from the kernel's mapping in ``sideband`` or
     else from the recording's table of build ids (``session``).
     """
-    header_build_id = kernel_build_id(session, sideband.mmaps) if sideband else build_id_by_name(session, KERNEL)
-    reference, build_id = ("", 0), header_build_id
+    fallback_build_id = kernel_build_id(session, sideband.mmaps) if sideband else build_id_by_name(session, KERNEL)
+    reference, build_id = ("", 0), fallback_build_id
     for row in flatnonzero(profile.mappings.is_kernel):
         name = profile.strings[int(profile.mappings.filename[row])]
         if name.startswith(KERNEL):

@@ -181,9 +181,9 @@ def free_pages(mapping: mmap.mmap, start: int, stop: int) -> None:
     advice = getattr(mmap, "MADV_DONTNEED", None)
     if advice is None:
         return
-    first, last = start // mmap.PAGESIZE * mmap.PAGESIZE, stop // mmap.PAGESIZE * mmap.PAGESIZE
-    if first < last:
-        mapping.madvise(advice, first, last - first)
+    page_start, page_stop = start // mmap.PAGESIZE * mmap.PAGESIZE, stop // mmap.PAGESIZE * mmap.PAGESIZE
+    if page_start < page_stop:
+        mapping.madvise(advice, page_start, page_stop - page_start)
 
 
 def create_unnamed(directory: Path, mode: int) -> int:

@@ -73,9 +73,10 @@ class RecordedRows(Frozen):
         found, end = [np.zeros((2, 0), np.int32)], 0
         for part in self.parts:  # holds samples ``begin`` to ``end`` − 1
             begin, end = end, end + part.stop - part.start
-            first, last = max(start, begin), min(stop, end)
-            if first < last:
-                columns = self.spools[part.spool].read(first - begin + part.start, last - begin + part.start)
+            # the samples of the part that are requested: ``first`` to ``first_after`` − 1
+            first, first_after = max(start, begin), min(stop, end)
+            if first < first_after:
+                columns = self.spools[part.spool].read(first - begin + part.start, first_after - begin + part.start)
                 for column, current in zip(columns, (part.thread, part.stack), strict=True):
                     column[:] = column if current is None else np.append(current, np.int32(-1))[column]  # −1 stays −1
                 found.append(columns)

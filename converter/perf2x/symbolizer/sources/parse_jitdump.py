@@ -171,12 +171,12 @@ def read_jitdump(path: Path) -> JitDump:
 def parse_jitdump(data: bytes, name: str) -> JitDump:
     """Parse the contents of a dump; see ``read_jitdump``. ``name`` is the file's name, for errors."""
     order = _byte_order(data, name)
-    _, version, size, machine, _, pid, _, flags = struct.unpack_from(order + "IIIIIIQQ", data)
-    if version != 1 or not _FILE_HEADER.size <= size <= len(data):
-        raise ObjectError(f"{name}: unsupported jitdump version {version} with a header of {size} bytes")
+    _, version, header_size, machine, _, pid, _, flags = struct.unpack_from(order + "IIIIIIQQ", data)
+    if version != 1 or not _FILE_HEADER.size <= header_size <= len(data):
+        raise ObjectError(f"{name}: unsupported jitdump version {version} with a header of {header_size} bytes")
     parser = _JitdumpParser(data, order)
     records = _Records(data, order)
-    for kind, start, end, time in records.walk(size):
+    for kind, start, end, time in records.walk(header_size):
         parser.add_record(kind, start, end, time)
     codes, arch_timestamps = tuple(parser.codes), bool(flags & _ARCH_TIMESTAMP)
     return JitDump(pid, arch_timestamps, codes, machine, name, parser.lines_outside, records.damaged_runs)

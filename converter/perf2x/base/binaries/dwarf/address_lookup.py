@@ -181,7 +181,7 @@ def unit_ranges(sections: DebugSections) -> dict[int, list[tuple[int, int]]]:
         if version == 2 and size in (4, 8) and first_pair < end:
             count = (end - first_pair) // size
             pairs = np.frombuffer(data, f"{order}u{size}", count // 2 * 2, first_pair).reshape(-1, 2)
-            ranges = [(start, start + length) for start, length in pairs.tolist() if length]
+            ranges = [(start, start + size_of_range) for start, size_of_range in pairs.tolist() if size_of_range]
             # offsets are dictionary keys, and a hostile file could choose huge ones whose hashes are all the same
             if ranges and unit_offset < len(sections.info):
                 found.setdefault(unit_offset, []).extend(ranges)

@@ -113,7 +113,8 @@ def package_contributions(file: ElfObject) -> dict[bytes, Contributions]:
     offsets_and_sizes = struct.unpack_from(f"{order}{2 * columns * units}I", data, columns_offset + 4 * columns)
 
     def contributions(row: int) -> dict[str, tuple[int, int]]:
-        offsets, sizes = (row - 1) * columns, (row - 1 + units) * columns  # rows are numbered from 1
+        # where the unit's offsets and its sizes begin in ``offsets_and_sizes``; rows are numbered from 1
+        offsets, sizes = (row - 1) * columns, (row - 1 + units) * columns
         pairs = zip(
             offsets_and_sizes[offsets : offsets + columns], offsets_and_sizes[sizes : sizes + columns], strict=True
         )

@@ -31,7 +31,7 @@ recording_ids AS MATERIALIZED (
 numbered_symbols AS MATERIALIZED (
     SELECT row_number() OVER () AS name_source, {key}, lines FROM symbols
 ),
--- objects: their short name, which synthetic frames do not have, and the name of a function in them that is unknown
+-- objects: their short name ('' for synthetic frames), and what functions without a name are called in them
 files AS MATERIALIZED (
     SELECT row_number() OVER ()::INTEGER AS file_number, *,
         CASE WHEN file IN ({roots}) THEN '' ELSE base_name(file) END AS object, bracketed(base_name(file)) AS unnamed
