@@ -43,7 +43,7 @@ def parameters_of_format(command: Any, context: Any, arguments: Sequence[str]) -
     ]
     parameters = make_unparsed_command(name, lambda: None, signature).params
     for parameter in parameters:
-        # the value goes into ``typed_values`` instead of the arguments of the command's function
+        # the value, if one was typed, goes into ``typed_values`` instead of the arguments of the command's function
         parameter.expose_value = False
         parameter.callback = lambda _, option, value: typed_values.update({option.name: value} if value else {})
     return list(parameters)

@@ -70,6 +70,7 @@ class ElfSource(BuiltInSource):
         names = ElfNames(dso.found, self._context.diagnostics)
         if not is_injected(dso.name):
             return symbols_of(self._context, dso.found, names, address, dso.name)
+        # perf inject wrote the file from a jitdump; if the code is V8's, its lines are too high by V8_SHIFT
         symbols = unique_known(names.find(address))[0]
         line_shift = V8_SHIFT if any(is_v8(names.name(row)) for row in symbols.tolist()) else 0
         return injected_symbols(symbols_of(self._context, dso.found, names, address, dso.name, line_shift))

@@ -28,6 +28,7 @@ from perf2x.symbolizer.sources.perf_map_source import PerfMapSource
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind
 from perf2x.tools.bundle.keep_symbols import keep_symbols_only
 
+# Patterns of code that the unwinder recognizes by its bytes; a file without its other code keeps it.
 _KNOWN_CODE = [known.pattern for machine in (X86_64, I386, AARCH64) for known in machine.known_code]
 
 
@@ -82,6 +83,7 @@ class _ContentsCollector:
                     self._add_perf_map(mapped)
             elif kind is DsoKind.FILE and is_jitdump(name):
                 self._add_dump(mapped)
+            # BPF programs and trampolines (SYMBOL) have no file, and [vsyscall] needs none
             elif kind is not DsoKind.SYMBOL and name != "[vsyscall]":
                 self._add_files(mapped)
         except tarball_errors(ObjectError) as error:
@@ -156,6 +158,7 @@ class _ContentsCollector:
             return
         members: dict[str, Callable[[], bytes]] = {}
         source = VmlinuxSource(context)
+        # whether a conversion with these options would search for a vmlinux
         has_kernel = context.options.vmlinux is not None or context.options.kallsyms is None
         files = source.files if has_kernel else None
         if files is not None and files.files:

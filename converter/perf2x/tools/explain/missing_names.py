@@ -21,6 +21,7 @@ class UnnamedObject(Frozen):
     frames: int
     """The number of frames without a name."""
     why: str
+    # the paths where perf2x searched for the object's files, with the result for each
     looked_at: tuple[SearchedPath, ...]
     advice: tuple[Remedy, ...]
 

@@ -144,6 +144,7 @@ class DebugFile:
         while start + 12 <= len(data):  # twelve bytes have room for a length of either format
             length, version_offset, offset_size = initial_length(order, data, start)
             end = version_offset + length
+            # the shortest header has seven bytes after the length: version, debug_abbrev_offset, address_size
             if length < 7 or end > len(data):
                 raise ObjectError(f"{self.name}: a unit of debug info extends past its section")
             unit = _unit(self, start, version_offset, end, offset_size)
