@@ -115,7 +115,10 @@ class Drawing(Frozen):
             yield shown, *piles_of(shown, node, self.tree, name_key, self.min_depth, min_ticks)
 
     def _batches(self) -> Iterator[tuple[ShownSamples, AnyArray]]:
-        """Yield shown samples and their rows of the tree, cut where a track is empty: so no slice crosses a cut.
+        """Yield shown samples and their rows of the tree, in batches.
+
+        Batches are cut only where a sample does not end when the next one of its track begins, or where a track ends.
+        No slice crosses such a cut.
 
         Deeper stacks make smaller batches, because every frame may become a slice.
         """

@@ -1,8 +1,8 @@
 """Costs of source lines of listed functions.
 
-A cost has one number for each measure, that is, for each event and value (period or samples). ``own`` costs sum the
-samples taken in a line, ``total`` costs those that have the line anywhere in their stack. Both are arrays of shape
-(lines, measures).
+A cost has one number for each measure, that is, for each event and value (such as period or samples). ``own`` costs
+sum the samples taken in a line, ``total`` costs those that have the line anywhere in their stack. Both are arrays of
+shape (lines, measures).
 """
 
 import numpy as np

@@ -14,12 +14,12 @@ Costs = tuple[int, ...]
 
 
 class Measure(Frozen):
-    """What the numbers at one position of ``Costs`` sum: the periods of one event's samples, or their number."""
+    """What the numbers at one position of ``Costs`` sum: one kind of value of one event's samples, or their number."""
 
     event: int
     """Row of Profile.events."""
     value: str
-    """``period`` or ``samples``."""
+    """``period``, ``samples`` (their number), ``latency``, ``weight`` or ``mispredicts``."""
     unit: str
 
 

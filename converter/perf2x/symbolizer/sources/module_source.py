@@ -71,8 +71,8 @@ class VmlinuxSource(BuiltInSource):
     def _checked(self, path: Path, build_id: bytes, is_named: bool) -> ObjectFiles | None:
         """Open a vmlinux, and return None if it is of another build than ``build_id`` or cannot be read.
 
-        An empty ``build_id`` fits every file, and ``--allow-mismatch`` accepts other builds. ``is_named``: the user
-        named the file; then another build is reported, and an unreadable file raises SettingError. Without
+        An empty ``build_id`` fits every file, and ``--allow-build-id-mismatch`` accepts other builds. ``is_named``: the
+        user named the file; then another build is reported, and an unreadable file raises SettingError. Without
         ``is_named``, the file is skipped silently in both cases.
         """
         try:

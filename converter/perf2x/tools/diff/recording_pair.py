@@ -54,14 +54,17 @@ class RecordingPair:
         self.notes = [*renamed_events, *_object_notes(self.renamed_objects)]
         """Sentences on events or objects that are compared under different names."""
         self.value = value
-        """period or samples."""
+        """The value to sum: period, samples, weight or mispredicts.
+
+        For latencies, which `pair_of` makes the periods of samples, it is period.
+        """
         self.normalize = pair_options.normalize
         self.work = pair_options.per
         """The units of work of both recordings; None: costs are compared as recorded, or as shares."""
         self.periods: RecordingPair | None = None
         """The same recordings compared by period, if values are latencies."""
         self.compared = cache(self._compare)
-        """Return the comparison by ``function``, ``object``, ``thread``, or ``share`` (functions by their shares).
+        """Return the comparison by one kind of rows (row_kinds.py), or by ``share``: functions by their shares.
 
         Each comparison is made once.
         """

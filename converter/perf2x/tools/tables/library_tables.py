@@ -33,7 +33,7 @@ class ResultTable(ABC):
     rows: Sequence[Any]
     """Rows derived from Line (``model/totals/totals.py``)."""
     by: str
-    """The kind of the rows: function, object or thread."""
+    """The kind of the rows: function, object, thread or data-object."""
     sort: str
     """The column that rows are sorted by: ``self`` or ``total``."""
     other_columns: Sequence[Any] = ()
