@@ -166,8 +166,8 @@ def _settled_tree(tree: _Tree, before: Stacks) -> tuple[Stacks, I64]:
     count = len(before)
     changed = flatnonzero(tree.location != np.append(before.location, minus_ones(len(tree.split_from))))
     first_equal = equal_rows(tree.parent, tree.location, changed)
-    # put parents before children: if the old rows are sorted by level, a new row may directly follow the row that it
-    # was split from; otherwise, all rows are sorted by depth
+    # put parents before children: if the old rows are sorted by their parents (breadth first), a new row may directly
+    # follow the row that it was split from; otherwise, all rows are sorted by depth
     if (before.parent[1:] >= before.parent[:-1]).all():
         sort_key = np.append(2 * arange(count), 2 * tree.split_from + 1)
     else:

@@ -362,7 +362,7 @@ def _stats(rows: "pyarrow.Table") -> str:
 def _storage_options(root: str) -> dict[str, str] | None:
     """Return settings of an object store that its client does not read from the environment; None for a folder.
 
-    The only one allows an endpoint without TLS, such as a local MinIO.
+    The only such setting allows an endpoint without TLS, such as a local MinIO.
     """
     if not is_address(root):
         return None
