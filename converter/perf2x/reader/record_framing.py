@@ -49,13 +49,16 @@ that header.size does not include.
 _RECORDS_PER_STEP = 32
 """Number of records to follow one by one before a run is looked for."""
 _MIN_RUN = 8
-"""Number of records in a run from which on another run is looked for at once.
+"""After a run of at least this many records, another run is looked for at once.
 
-After a shorter one, sizes are followed one by one, so that payloads full of words that look like headers do not
-take more time.
+After a shorter run, sizes are followed one by one for a while, so that payloads full of words that look like headers do
+not take more time.
 """
 _LARGE_RECORD_WORDS = 128
-"""Average words per record from which on following sizes one by one takes less time than examining every word."""
+"""Records of this many words or more, on average, are only followed one by one, without looking for runs.
+
+That takes less time than examining every word.
+"""
 _FIRST_USER_TYPE = 64
 """PERF_RECORD_USER_TYPE_START: the perf tool's own record types begin here; lower ones are the kernel's."""
 
@@ -80,8 +83,9 @@ def frame_records(
 ) -> FramedRecords:
     """Return the records from the start of ``data`` to its end, to a special one, or to an impossible one (size < 8).
 
-    There are two ways, with the same result. ``careful`` follows sizes one by one, which takes less time if a special
-    record comes soon. Otherwise, records are framed in runs up to the end, and those after a special record in vain.
+    With ``careful``, sizes are followed one by one, which takes less time if a special record comes soon. Otherwise,
+    records are framed in runs up to the end of ``data``, even those after a special record, which are then dropped. The
+    result is the same.
     """
     if careful:
         return _follow_carefully(data, order, specials)
@@ -137,7 +141,7 @@ def _follow_words(words: U64, order: ByteOrder) -> U64:
 
 
 class _HeaderRuns:
-    """Runs of words that look like headers (lookalikes), of which each leads exactly to the next by its size.
+    """Runs of words that look like headers (lookalikes): the size in each word of a run leads exactly to the next word.
 
     Once the first word of a run is known to be a header, all of them are. A word of a payload may look like a header,
     too, and interrupts the run; sizes are then followed one by one up to the next run::

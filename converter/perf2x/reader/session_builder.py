@@ -2,7 +2,7 @@
 
 A pipe has no sections, so perf writes their contents as records (HEADER_ATTR, HEADER_FEATURE …); some of these records
 occur in files, too. Event names come from several sources: recorded names, simpleperf's list, format files of
-tracepoints, and perf's default names; the first of these that has a name for the event counts.
+tracepoints, and perf's default names. If several of these sources have a name for an event, the first one is used.
 """
 
 import re
@@ -64,6 +64,7 @@ class SessionBuilder(Struct):
     """What ``hardware_trace`` returns: kind and parameters of the hardware trace, from AUXTRACE_INFO."""
     clock: dict[str, int] = field(default_factory=dict)
     """How to convert ticks of the hardware trace's clock to nanoseconds: the fields of TIME_CONV."""
+    # thread id (−1 if there is none) and name of each entry of the record THREAD_MAP
     thread_map: list[tuple[int, str]] = field(default_factory=list)
     aggregation: int = -1  # enum aggr_mode of perf stat; −1 for other recordings
     recorded_files: dict[str, RecordedFile] = field(default_factory=dict)
@@ -193,9 +194,9 @@ class SessionBuilder(Struct):
     def _add_streamed_feature(self, number: int, data: bytes) -> None:
         """Add a feature section, unless it only marks the end of the sections.
 
-        At the end, perf writes an empty section, with the number after those that it knows (HEADER_LAST_FEATURE), which
-        is a real section's in a newer perf (perf_event__synthesize_features in header.c). BRANCH_STACK and STAT are
-        always empty.
+        At the end, perf writes an empty section, whose number is one more than the highest that it knows
+        (HEADER_LAST_FEATURE; perf_event__synthesize_features in header.c). In a newer perf, that is the number of a
+        real section. So empty sections are ignored, except BRANCH_STACK and STAT, which are always empty.
         """
         if data or number in (HeaderFeature.BRANCH_STACK, HeaderFeature.STAT):
             self.add_feature(number, data)
@@ -291,8 +292,8 @@ _TID_LIMIT = 1 << 31  # all thread ids are lower
 def _wall_clock_offset(clock: Mapping[str, int] | None, clock_id: int) -> int | None:
     """Return the nanoseconds from recorded times to times since the epoch; None if unknown.
 
-    ``clock`` is the section CLOCK_DATA, which has the times of both clocks at one moment. For CLOCK_REALTIME, the
-    offset is 0.
+    ``clock`` is the section CLOCK_DATA, which has the times of the recording's clock and of the wall clock at one
+    moment. For CLOCK_REALTIME, the offset is 0.
     """
     if clock_id == ClockId.REALTIME:
         return 0
@@ -306,7 +307,8 @@ def name_vdso_copies(build_ids: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return build ids by file name, with copies of vDSOs under the name that their mappings have, such as ``[vdso]``.
 
     perf and its perf-read-vdso32 copy the vDSO to a file in /tmp, and record the build id under that file's name.
-    Copies that have different build ids, but would get the same new name, keep their names.
+    Copies keep their names if they would get the same new name but have different build ids, or if there is a build id
+    under the new name already.
     """
     renamed = dict(build_ids)
     for kind in ("vdso", "vdso32", "vdsox32"):

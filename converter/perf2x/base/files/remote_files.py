@@ -28,9 +28,9 @@ def is_address(name: str) -> bool:
 
 
 def modified_ns(info: dict[str, Any]) -> int:
-    """Return a file's modification time in nanoseconds since the epoch, 0 if unknown.
+    """Return a file's modification time in nanoseconds since the epoch, rounded down to a second; 0 if unknown.
 
-    ``info`` is the result of fsspec's ``info`` for the file, in which each client uses another key for the time.
+    ``info`` is the result of fsspec's ``info`` for the file. The key of the time in it differs between clients.
     """
     for key in ("LastModified", "last_modified", "updated", "mtime", "created"):
         time = info.get(key)

@@ -20,7 +20,7 @@ _ROWS_AT_ONCE = 1000
 
 
 def _write_csv(result: QueryResult, out: BinaryIO) -> None:
-    """Write the headings and all rows; a cell that is a list or a mapping is written as JSON."""
+    """Write the headings and all rows; booleans, lists and mappings are written as JSON."""
     out.write(csv_text([result.schema.names]).encode())
     rows = result.rows()
     while chunk := list(islice(rows, _ROWS_AT_ONCE)):

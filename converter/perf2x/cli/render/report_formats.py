@@ -30,7 +30,7 @@ class Report(Frozen):
     rows: Callable[[], Iterable[Sequence[object]]] | None = None
     """Returns the rows for CSV, the first of which has the headings.
 
-    None: the CSV has a row with the path and the value of each value in the JSON.
+    None: the CSV has a row for each value in the JSON, with the value's path (heading ``key``) and the value.
     """
 
 
@@ -44,8 +44,8 @@ def table_report(
 ) -> Report:
     """Return the report of a command whose result is one table.
 
-    ``layouts`` and ``facts`` make the columns and the JSON of the table. ``title``, ``notes`` and ``lines_before``,
-    which precede the title, are Markdown and shown only there.
+    ``layouts`` and ``facts`` make the columns and the JSON of the table. The others are parts of the Markdown alone:
+    ``lines_before``, then ``title``, then ``notes``.
     """
 
     def rows() -> Iterator[Sequence[object]]:
@@ -84,7 +84,7 @@ def lines_on_screen(table: "ResultTable", layouts: Sequence[Layout], screen: Scr
 def markdown_section(table: "ResultTable", layouts: Sequence[Layout], notes: Iterable[str] = ()) -> Section:
     """Return a table in Markdown, in its widest layout, below a line with the event, its total and ``notes``.
 
-    ``notes`` are Markdown, too. A table without rows is replaced by its note on that.
+    ``notes`` are Markdown, too. If the table has no rows, its note on that follows the total.
     """
     heading = f"{code(table.whole.event, _EVENT_WIDTH)}: {escape_tildes(table.measured)}"
     remarks = [*([] if len(table) or not table.no_rows_note else [table.no_rows_note]), *notes]

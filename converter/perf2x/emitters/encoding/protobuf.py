@@ -1,8 +1,9 @@
 """Protobuf messages: single fields, and columns of fields with one numpy pass per field.
 
-Source of truth: the protobuf encoding guide (protobuf.dev/programming-guides/encoding). Functions are named after what
-they encode: singular names (``number``, ``message``) return the bytes of one field; plural ones, and those of columns,
-encode a field in every row, that is, in every message.
+Source of truth: the protobuf encoding guide (protobuf.dev/programming-guides/encoding). Functions that take
+single values or texts (``number``, ``message``, ``texts``) return the bytes of a field of one message. Functions that
+take arrays or columns (``numbers``, ``nested``, ``number_field``) encode a field in every row, that is, in every
+message.
 
 There are two kinds of columns. In `Cells`, which suit short fields, a row is a few 64-bit words, of which only the
 first bytes are used; all columns are joined in one pass. This is one row of two fields, each a tag and a number::
@@ -223,7 +224,7 @@ def varints(values: AnyArray, tag: bytes = b"") -> Cells:
     sizes = _varint_sizes(unsigned)
     width = int(sizes.max(initial=1))
     words = _CONTINUATION_BITS[np.minimum(sizes - 1, _WORD_BYTES)]
-    for byte in range(min(width, _WORD_BYTES)):  # each seven bits move up by one bit per byte below them
+    for byte in range(min(width, _WORD_BYTES)):  # each group of seven bits moves up by one bit per byte below it
         words |= (unsigned & np.uint64(0x7F << 7 * byte)) << np.uint64(byte)
     if len(tag) + width <= _WORD_BYTES:
         words <<= np.uint64(8 * len(tag))
@@ -232,7 +233,9 @@ def varints(values: AnyArray, tag: bytes = b"") -> Cells:
         return Cells((WordColumn(words, sizes, len(tag) + width),), sizes)
     columns = [WordColumn(words, np.minimum(sizes, _WORD_BYTES), min(width, _WORD_BYTES))]
     if width > _WORD_BYTES:
-        top = unsigned >> np.uint64(7 * _WORD_BYTES)  # eight bits, so at most two bytes
+        # the remaining eight bits: the highest is the only bit of the tenth byte, and stays as bit 7 of the ninth byte,
+        # which says that another byte follows
+        top = unsigned >> np.uint64(7 * _WORD_BYTES)
         top += (top >> np.uint64(7)) << np.uint64(8)
         columns.append(WordColumn(top, np.maximum(sizes - _WORD_BYTES, 0), width - _WORD_BYTES))
     cells = Cells(tuple(columns), sizes)
@@ -284,7 +287,7 @@ def number_field(field: int, values: AnyArray) -> ListArray:
 
 
 def number_fields(columns: Mapping[int, AnyArray]) -> ListArray:
-    """Encode messages of varint fields, in this order; value 0 is omitted."""
+    """Encode messages of varint fields, given by field number, in the order of ``columns``; value 0 is omitted."""
     return join_fields([numbers_but_0(field, values) for field, values in columns.items()]).rows()
 
 

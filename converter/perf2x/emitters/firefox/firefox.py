@@ -1,8 +1,9 @@
-"""Firefox Profiler's processed format: samples of one event by thread; other events as markers and counters.
+"""Firefox Profiler's processed format: samples of one event, or of a clock and waits; others as markers and counters.
 
 Source of truth: firefox-devtools/profiler, docs-developer/CHANGELOG-formats.md, src/types/profile.ts and the upgraders.
 Perfetto reads the format, too, if ``meta`` is the first key, samples have ``time`` (it does not read ``timeDeltas``)
-and no marker's ``endTime`` is null. ``meta`` describes the recording, and the units of all numbers.
+and no marker's ``endTime`` is null. ``meta`` describes the recording, and the units of the
+samples' numbers.
 """
 
 from typing import Annotated, BinaryIO
@@ -51,7 +52,10 @@ class Firefox(Format):
     ] = True
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
-        """Write one JSON object: ``meta`` first, then thread by thread (processes by pid, main threads first)."""
+        """Write one JSON object, thread by thread (processes by pid, main threads first).
+
+        ``meta`` is its first member; the tables that all threads share are the last one.
+        """
         if profile.samples.time is None:
             profile = keep_samples(profile, zeros(0))  # without times there is no timeline to show
         sample_events, marker_events = self._select_events(profile)
@@ -99,8 +103,8 @@ class Firefox(Format):
     def _select_events(self, profile: Profile) -> tuple[list[int], list[int]]:
         """Return the events (rows of Profile.events) that make the samples, and all other events with samples.
 
-        The first event of the samples is the selected one or, by default, a clock. By default, waits and a clock make
-        the samples together, because both measure time.
+        The first event of the samples is the one that the user selected or, by default, that of `_default_event`. By
+        default, waits and a clock make the samples together, because both measure time.
         """
         if not profile.events:
             return [], []
@@ -128,9 +132,9 @@ class Firefox(Format):
 
 
 def _default_event(profile: Profile, with_samples: list[int]) -> int:
-    """Return the profile's default event or, if that does not measure time, the first clock that has samples.
+    """Return the profile's default event or, if that does not measure time, the first clock that has samples, if any.
 
-    The viewer takes samples to stand for CPU time.
+    A clock is preferred because the viewer takes samples to stand for CPU time.
     """
     clocks = [
         row for row in with_samples if profile.events[row].unit == "nanoseconds" and not profile.events[row].is_wait

@@ -76,7 +76,7 @@ def _member_name(column: FieldColumn) -> str:
 
 
 def events_with_fields(profile: Profile) -> list[int]:
-    """Return the events (rows of Profile.events) of which some sample has tracepoint fields."""
+    """Return the events (rows of Profile.events) that have a sample with tracepoint fields."""
     if profile.samples.fields is None:
         return []
     return [int(row) for row in unique(profile.samples.event[profile.samples.fields >= 0])]
@@ -174,7 +174,7 @@ _NO_MARKERS = b'{"length":0,"name":[],"startTime":[],"endTime":[],"phase":[],"ca
 
 
 def marker_table(markers: Markers, rows: slice) -> bytes:
-    """Return a thread's ``markers`` table as JSON."""
+    """Return a thread's ``markers`` table as JSON; ``rows`` are those of the thread."""
     if rows.start == rows.stop:
         return _NO_MARKERS
     start, end = markers.start[rows], markers.end[rows]

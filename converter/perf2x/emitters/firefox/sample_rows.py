@@ -4,13 +4,14 @@ Threads are in the format's order: processes by pid, main threads first. A row o
 a weight, and the CPU time since the row before (``threadCPUDelta``). The viewer shows a stack until the thread's next
 row. It spreads the CPU time of a row evenly over the time since the row before, and takes a thread without
 ``threadCPUDelta`` to run all the time. perf records nothing while a thread sleeps, so the samples alone would look as
-if their stacks lasted through every sleep. Therefore *blank rows*, without stack and weight, are added where a thread
-starts and stops running. In this example, ``-`` is a blank row, and CPU times are in columns of the drawing::
+if their stacks lasted through every sleep. Therefore *blank rows*, without stack and weight, are added: where a thread
+starts and stops running, where a wait ends, and where a stack has been shown for the duration of its sample. In this
+example, ``-`` is a blank row, and CPU times are in columns of the drawing; C is a wait::
 
-    thread runs     |-------|         |-----|              |----|
-    samples             A   B      wait: C                      D
-    rows            -   A   B  -   C  -     -              -    D   -
-    CPU time        0   4   4  0   0  0     6              0    5   0
+    thread runs     |-------|          |-----|              |----|
+    samples             A   B       C                            D
+    rows            -   A   B   -   C  -     -              -    D    -
+    CPU time        0   4   4   0   0  0     6              0    5    0
 """
 
 from collections.abc import Iterator
@@ -144,7 +145,8 @@ class _UntimedRows(Frozen):
 class SamplesByTrack(Frozen):
     """The samples to write, sorted by track.
 
-    There are as many table rows as samples, and more. So `table_rows` makes those of a few tracks at a time.
+    The tables have more rows than there are samples. To save memory, `table_rows` makes the rows of a few tracks at a
+    time.
     """
 
     timeline: Timeline

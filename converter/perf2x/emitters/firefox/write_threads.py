@@ -1,6 +1,7 @@
 """Threads and counters of a Firefox profile as JSON; samples and markers are computed for many threads at once.
 
-Counter tracks show the events of each process that do not make the samples, and how many threads ran at the same time.
+Counter tracks show, for each process, the events that do not make the samples; one more track shows how many threads
+ran at the same time.
 """
 
 from collections.abc import Iterator
@@ -53,7 +54,7 @@ from perf2x.model.printable_text import one_line
 from perf2x.model.profile import LocationFrames, Profile, sampled
 from perf2x.model.recording import is_tracepoint
 
-# rows of samples tables above which they are written
+# Threads are collected until they have this many samples; then the rows of their tables are made and written.
 _ROWS_AT_ONCE = 1 << 17
 
 
@@ -86,7 +87,9 @@ class ThreadsToWrite(Frozen):
                 comma = b",\n"
 
     def _thread_batches(self) -> Iterator[list[ThreadLifetime]]:
-        """Yield the threads of one or several whole processes at a time, with about a hundred thousand samples.
+        """Yield the threads of one or several whole processes at a time, with _ROWS_AT_ONCE samples or more.
+
+        Only the last ones may have fewer.
 
         Threads and tracks are both in order of processes, and differ in order only within a process. So the threads of
         whole processes are contiguous tracks.
@@ -138,7 +141,8 @@ def threads_to_write(
 ) -> ThreadsToWrite:
     """Compute everything that is written of threads; markers are only made with ``with_markers``.
 
-    ``is_sample`` (samples,) selects the rows of Profile.samples for the samples tables; the others become markers.
+    ``is_sample`` (samples,) selects the rows of Profile.samples for the samples tables. Other samples become markers,
+    and so do samples with tracepoint fields; readings of perf stat do not.
     """
     timeline = timeline_of(profile)
     samples = samples_by_track(profile, timeline, flatnonzero(is_sample))
@@ -187,8 +191,8 @@ def _running_counter(steps: Steps, pid: int) -> JsonObject:
     """Return the counter of how many threads of all processes ran at the same time.
 
     A counter belongs to a thread: this one to the first thread, which is in the process ``pid``. The viewer
-    interpolates between rows linearly. So that the curve has steps, each change follows a row at the same time without
-    a change.
+    interpolates between rows linearly. So each row with a change comes after a row of the same time without a change:
+    this gives the curve steps.
     """
     changes = zeros(2 * len(steps))
     changes[1::2] = np.diff(steps.threads, prepend=0)
@@ -210,7 +214,8 @@ def _running_counter(steps: Steps, pid: int) -> JsonObject:
 def _counter(name: str, unit: str, colour: int, pid: int, main_thread: int) -> JsonObject:
     """Return the members of a counter except its rows.
 
-    ``colour`` is any number, taken modulo the number of colours; ``main_thread`` is an index of the written threads.
+    ``colour`` is any number, taken modulo the number of colours; ``main_thread`` is an index in the written list of
+    threads.
     """
     return {
         "name": name,

@@ -65,7 +65,10 @@ class DifferencePage(Frozen):
         yield b'"strings":' + json_bytes(list(strings)) + b"}"
 
     def _facts(self, before: Profile, after: Profile) -> list[str]:
-        """Return a sentence for each profile: its file, number of samples, losses and units of work."""
+        """Return a sentence for each profile, with its file, number of samples, losses and units of work.
+
+        If units of work are given, another sentence says that costs are scaled.
+        """
         texts = []
         for side, (word, profile) in enumerate((("before", before), ("after", after))):
             source = one_line(base_name(profile.meta.source))

@@ -1,8 +1,9 @@
 """A flame graph in one HTML file: no network, nothing to install, suitable as a CI artifact.
 
 The page itself is in page/ (plain HTML, CSS and JavaScript, no build step). This module writes its data as one JSON
-object of tables, each as columns: the events, threads and frames; ``nodes``, the merged tree of frames; ``rows``, the
-samples summed by thread, event and node; and the samples over time (page_samples.py).
+object. Events and threads are lists of objects. The large tables are written as columns: ``frames``; ``nodes``, the
+merged tree of frames; ``rows``, the samples summed by thread, event and node; and the samples over time
+(page_samples.py).
 """
 
 from collections.abc import Iterator, Sequence
@@ -64,7 +65,7 @@ class Html(Format):
 
     @property
     def needs(self) -> Needs:
-        """Times are needed, and all events if columns may show others."""
+        """Samples with times, CPUs and latency, as far as recorded; all events if ``--column`` is given."""
         return Needs(
             timeline=True,
             columns=frozenset({"cpu", "latency", *["events"] * bool(self.columns)}),
@@ -78,7 +79,7 @@ class Html(Format):
         write_page(self.title or heading(profile), self._data(profile), out, compress=self.compress)
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
-        """Report that stacks over time are not in the page."""
+        """Report if stacks over time are not in the page because there are too many samples."""
         return (_no_moments(profile, self.max_moments),) if len(profile.samples) > self.max_moments else ()
 
     def _data(self, profile: View) -> Iterator[bytes]:

@@ -2,8 +2,8 @@
 
 Four tables of the page's data are made here. ``rows`` are the sums. ``moments`` say from when to when a stack is drawn
 on a track, and ``bursts`` when each sample was taken and to which of the ``rows`` it belongs, from which the page sums
-a part of the time. If there are too many samples for these two, there is only ``lanes``: how long each thread ran and
-waited in each of up to 2,000 equal parts of the time. Columns are sorted or delta-encoded where that makes them
+a part of the time. If there are too many samples for these two, ``lanes`` takes their place: how long each thread ran
+and waited in each of up to 2,000 equal parts of the time. Columns are sorted or delta-encoded where that makes them
 compress better.
 """
 
@@ -98,15 +98,16 @@ def row_table(profile: Profile, sample_tracks: AnyArray, node: I64, summed: Summ
 
 
 _US = 1000  # nanoseconds in a microsecond
-# ``lanes``: sums of all tracks together; parts into which the time is divided: at most, and at least
+# ``lanes``: the number of sums of all tracks together is limited by dividing the time into fewer parts than _MAX_PARTS,
+# but not into fewer than _MIN_PARTS
 _MAX_SUMS, _MAX_PARTS, _MIN_PARTS = 400_000, 2000, 20
 
 
 def moment_table(profile: Profile, sample_tracks: AnyArray, node: I64) -> Iterator[bytes]:
     """Yield from when to when a stack is drawn, by track, then time: ``track``, ``start``, ``duration``, ``node``.
 
-    ``sample_tracks`` and ``node`` (samples,) are the track and the node of each row of Profile.samples. Neighbouring
-    time spans of one stack are one row. Times are in microseconds; ``start`` is delta-encoded. ``wait`` is a Wait,
+    ``sample_tracks`` and ``node`` (samples,) are the track and the node of each row of Profile.samples. Time spans
+    of one stack that meet are one row. Times are in microseconds; ``start`` is delta-encoded. ``wait`` is a Wait,
     omitted if no thread waited.
     """
     shown = in_ticks(shown_samples(profile, sample_tracks, arange(len(profile.samples))), _US)
@@ -121,7 +122,7 @@ def moment_table(profile: Profile, sample_tracks: AnyArray, node: I64) -> Iterat
 def lane_table(profile: Profile, sample_tracks: AnyArray) -> Iterator[bytes]:
     """Yield how long each track ``ran`` and ``waited`` in each part of the time, in microseconds, track by track.
 
-    The time is divided into ``parts`` parts of ``length`` microseconds; with more tracks, each has fewer parts.
+    The time is divided into ``parts`` parts of ``length`` microseconds: the more tracks there are, the fewer parts.
     ``origin`` is time 0, as in ``burst_table``. ``sample_tracks`` (samples,) is the track of each row of
     Profile.samples.
     """
@@ -151,6 +152,8 @@ def _time_until(shown: ShownSamples, is_counted: Bools, track_count: int, edges:
     total_before = np.concatenate([[0], cumsum(np.where(is_counted, shown.end - shown.start, 0))])
     axis_edges = arange(track_count)[:, None] * stride + edges
     row = searchsorted(track * stride + shown.start, axis_edges, "right")  # the first span after the edge
+    # (tracks, edges) the end of the span before that one; 0, where there is no such span (row - 1 is −1), and for spans
+    # that are not counted, an end that is not after the edge
     end_of_last = np.append(track * stride + np.where(is_counted, shown.end, 0), 0)[row - 1]
     # the last span that starts before the edge may extend beyond it
     time: I64 = total_before[row] - np.maximum(end_of_last - axis_edges, 0)
@@ -163,14 +166,14 @@ def burst_table(profile: Profile, sample_tracks: AnyArray, summed: SummedSamples
     - ``time`` is in whole microseconds, rounded down, and delta-encoded; 0 is ``origin`` (nanoseconds on the
       recording's clock, as text, because JavaScript's numbers are not exact enough).
     - ``row`` is delta-encoded.
-    - ``value`` is omitted if samples of a row have equal values, ``latency`` if the profile has none, ``cpu``
-      (delta-encoded) unless there are several CPUs.
+    - ``value`` is omitted if, in every row of ``rows``, all samples have the same value; ``latency`` is omitted if the
+      profile has none, ``cpu`` (delta-encoded) unless there are several CPUs.
     - ``lasts`` is how many microseconds a wait lasts that begins at ``time``, 0 for others; omitted if there are no
       waits.
 
     The page selects a part of the time as ``--time`` does. Of a wait, it keeps what lies in that part; but a sample of
-    the event ``offcpu-time`` is kept as a whole if its wait ends there. So the ``time`` of the latter is the end of the
-    wait, and they last 0. Waits whose time is unknown are omitted.
+    the event ``offcpu-time`` is kept as a whole if its wait ends there. So for samples of that event, ``time`` is the
+    end of the wait, and ``lasts`` is 0. Waits whose time is unknown are omitted.
     """
     origin = origin_of(profile)
     yield b'{"origin":"%d"' % origin

@@ -1,8 +1,9 @@
 """The page around the data: HTML, style and scripts of emitters/flame/page/ in one file.
 
-Both pages, of one profile (html.py) and of two (diff_page.py), are made of this template. Its ``{{NAME}}`` are replaced
-by the title, the style, the scripts and the profile's data. The last two are compressed with gzip and written in
-base64; page/unpack.js decompresses them in the browser.
+Both pages, of one profile (html.py) and of two (diff_page.py), are made from page/page.html. Its placeholders
+``{{NAME}}`` are replaced by the title, the style, the scripts and the data. Unless the user wants plain JSON, scripts
+and data are compressed with gzip and written in base64; page/unpack.js, a plain script, decompresses them in the
+browser.
 """
 
 import base64

@@ -55,10 +55,10 @@ class WaitSpans(ColumnTable):
 def wait_spans(schedule: Schedule, sampled: ThreadTimes) -> WaitSpans:
     """Return the wait after each switch out; waits of one thread do not overlap.
 
-    A wait ends when a record shows the thread's switch in. Without such a record, the end is a guess: the time at which
-    something shows that the thread is back. That is its next switch out or its exit or, if switches out are samples of
-    sched_switch, its next sample (``sampled``: all samples of all threads). If nothing shows that the thread was back,
-    it waits until the end of the recording.
+    A wait ends when a record shows the thread's switch in. Without such a record, the end is a guess: the first time at
+    which something else shows that the thread is back. That may be its next switch out, its exit or, if switches out
+    are samples of sched_switch, its next sample (``sampled``: all samples of all threads). If nothing shows that the
+    thread was back, it waits until the end of the recording.
 
     ::
 

@@ -50,7 +50,8 @@ def is_runtime(name: str, object_name: str) -> bool:
 _MOST_SECONDS = 20
 # Presets that match in kernel mode only, because a program may have functions of the same names.
 #
-# ``scheduler`` matches the functions of kernel/sched/core.c and kernel/time/{timer,sleep_timeout}.c in which waits end.
+# ``scheduler`` matches the innermost frames in stacks of threads that leave the CPU: functions of the kernel, most of
+# them in kernel/sched/core.c and kernel/time/{timer,sleep_timeout}.c.
 _KERNEL_PRESETS = frozenset({"scheduler"})
 
 
@@ -70,8 +71,9 @@ class Pattern(Frozen):
         """Match a frame, given as rows of functions and mappings (−1: none) and a CPU mode; return what matches.
 
         A preset is matched against the name of the function, and returned by its own name. Any other expression is
-        matched against the object's base name and path, then the names of the function and of its source file. Returns
-        the object's base name or, for the other two, the part that matches. Returns "" if nothing matches.
+        matched against the object's base name and path: if one of them matches, the base name is returned. Otherwise,
+        it is matched against the names of the function and of its source file, and the part that matches is returned.
+        Returns "" if nothing matches.
         """
         strings, name = profile.strings, frame_name(profile, function, mapping)
         if self.is_preset:

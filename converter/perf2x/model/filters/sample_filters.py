@@ -103,7 +103,7 @@ class SeenValues(Struct):
             unmatched.missed_with_error("time", sample_filter.times, lambda: OptionError(problem))
 
     def _check_numbers(self, column: str, numbers: tuple[int, ...], unmatched: UnmatchedFilters) -> None:
-        """Report each number that no sample had; CPUs, which may be typed as a range, only if no sample had any."""
+        """Report each number that no sample had; CPUs, which may be typed as a range, only if all were missing."""
         seen = self.numbers[column]
         if column == "cpu" and not seen.isdisjoint(numbers):
             numbers = tuple(number for number in numbers if number in seen)
@@ -134,5 +134,5 @@ def not_recorded(setting: str, column: str = "time") -> SettingError:
 
 
 def seconds(nanoseconds: int) -> str:
-    """Format a time as perf prints it: ``1234.567890123``."""
+    """Format a time as ``perf script --ns`` prints it: ``1234.567890123``."""
     return f"{nanoseconds // 10**9}.{nanoseconds % 10**9:09d}"

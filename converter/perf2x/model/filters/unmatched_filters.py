@@ -48,7 +48,8 @@ class UnmatchedFilters:
     def record(self, kind: str, typed: Hashable, matches: object, recorded: Sequence[str]) -> None:
         """Record whether a recording matched a filter: it did if ``matches`` is true, or not empty.
 
-        ``recorded``: all values of this kind in the recording, for the error message.
+        ``recorded``: all values of this kind in the recording, for the error message. Raises OptionError if the only
+        recording did not match.
         """
         if matches:
             self.matched(kind, typed)
@@ -62,7 +63,8 @@ class UnmatchedFilters:
     def missed(self, kind: str, typed: Hashable, recorded: Sequence[str]) -> None:
         """Record that a recording did not match a filter; ``recorded``: all values of this kind in the recording.
 
-        If no recording matches, the error lists the values of all of them.
+        Raises OptionError if there is only one recording. Otherwise, if no recording matches, `check` raises an error
+        that lists the values of all recordings.
         """
         values = self._recorded_values.setdefault((kind, typed), {})
         values.update(dict.fromkeys(recorded))
@@ -70,9 +72,9 @@ class UnmatchedFilters:
         self.missed_with_error(kind, typed, lambda: OptionError(no_such(kind, typed, list(values), whose)))
 
     def missed_with_error(self, kind: str, typed: Hashable, make_error: Callable[[], OptionError]) -> None:
-        """Do what `missed` does, with an error of the caller's own.
+        """Record that a recording did not match a filter; ``make_error`` makes the error, if one is raised.
 
-        The error is raised at once if there is only one recording, otherwise by `check`.
+        It is raised at once if there is only one recording, otherwise by `check` if no recording matches.
         """
         if self._recordings == 1:
             raise make_error()

@@ -2,8 +2,9 @@
 
 A BPF program measures how long threads were off the CPU, and writes long waits as samples of the bpf-output event
 ``offcpu-time``; perf adds the sums of shorter ones at the end. A sample's own fields describe the moment of writing;
-the measurement is in its field RAW, and overrides them. Source of truth: __set_offcpu_sample and evsel__is_offcpu_event
-in tools/perf/util/evsel.c. The data of RAW follow a u32 size, so that they start in the middle of a word::
+the measurement is in its field RAW, and overrides these fields. Source of truth: __set_offcpu_sample and
+evsel__is_offcpu_event in tools/perf/util/evsel.c. The data of RAW follow a u32 size, so they start in the middle of a
+word::
 
     { u32 pid, tid; u64 period; u64 nr; u64 ips[nr]; u64 cgroup; }      period: nanoseconds without a CPU
 """
@@ -20,7 +21,7 @@ from perf2x.reader.records.field_cursor import FieldCursor
 
 _NAME = "offcpu-time"
 _PLACEHOLDER_TIME = np.uint64(0xFFFFFFFF00000000)
-"""OFF_CPU_TIMESTAMP in tools/perf/util/off_cpu.h: the time that perf gives to sums of waits, from here on."""
+"""OFF_CPU_TIMESTAMP in tools/perf/util/off_cpu.h: this and all later times are placeholders, for sums of waits."""
 _MAX_RECORD_SIZE = 0xFFF8  # the largest multiple of 8 that fits in the 16 bits of header.size
 
 
@@ -34,8 +35,8 @@ def is_off_cpu(event: Event) -> bool:
 def override_off_cpu(samples: Samples, is_complete: Bools, want: Want, order: ByteOrder) -> tuple[Samples, Bools]:
     """Replace the samples' fields by those in RAW.
 
-    ``is_complete`` (n,): which samples have all fields. Returns the samples, and ``is_complete`` without the samples
-    whose RAW is malformed.
+    ``is_complete`` (n,): which samples have all fields. Returns the samples, and a copy of ``is_complete`` that is
+    False, too, for samples whose RAW is malformed.
     """
     if samples.raw is None:
         return samples, is_complete
@@ -68,8 +69,8 @@ def override_off_cpu(samples: Samples, is_complete: Bools, want: Want, order: By
 def _payload_cursor(raw: ListArray, order: ByteOrder) -> FieldCursor:
     """Return a cursor at the first word of the RAW data of every sample.
 
-    A cursor reads records, so the data are copied to a block of records: a header of zeros, then a sample's data, which
-    so begin at a word boundary, padded to whole words.
+    A cursor reads records, so the data are copied to a block of records. Each record has a header of zeros and a
+    sample's data, which thus begin at a word boundary, padded to whole words.
     """
     sizes = np.minimum(-(-raw.lengths // 8) * 8 + HEADER_SIZE, _MAX_RECORD_SIZE)
     copied = np.minimum(raw.lengths, sizes - HEADER_SIZE)

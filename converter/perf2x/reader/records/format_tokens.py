@@ -15,7 +15,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", '"': '"'}
 
 
 class PrintFormatError(Exception):
-    """A print format, of which the part in the message is not supported."""
+    """A print format is not supported; the message is the part that is the reason, or says what was expected."""
 
 
 class Tokens:

@@ -35,7 +35,7 @@ def read_trailer(cursor: FieldCursor, event: Event | None) -> Columns:
     """Return (n,) ``time``, ``pid``, ``tid`` and ``cpu`` from the trailers of records of one event.
 
     Missing times are 0; other missing numbers are −1. ``cursor`` must have been made with the length of the event's
-    trailer, so that ``cursor.end`` is where the trailer begins. None stands for records without a trailer.
+    trailer, so that ``cursor.end`` is where the trailer begins. ``event`` is None for records without a trailer.
     """
     none = np.full(len(cursor), -1, np.int32)
     columns: Columns = {"time": np.zeros(len(cursor), np.uint64), "pid": none, "tid": none, "cpu": none}
@@ -78,7 +78,7 @@ class Decoder(Frozen):
 
 
 def _mmap(cursor: FieldCursor, columns: Columns) -> Columns:
-    """Read char filename[]; add the columns that only MMAP2 has."""
+    """Read char filename[]; add the columns of the table that MMAP has no fields for, as unknown."""
     unknown = np.full(len(cursor), -1, np.int32)
     return {
         "prot": unknown, "flags": unknown, **dict.fromkeys(("file", "inode"), np.zeros(len(cursor), np.uint64)),
@@ -116,8 +116,8 @@ def _has_build_id_union(cursor: FieldCursor) -> Bools:
 
     The flag may be wrong: perf_event_mmap_output (kernel/events/core.c) sends the same record to all events that ask
     for mappings, one after the other. Once an event that wants build ids has set the flag, the kernel leaves it set for
-    the events after that one, but gives these device and inode. So the first 8 bytes must also look like the size and
-    first bytes of a build id, and not like device numbers.
+    later events, too, even if it writes device and inode for them. So the first 8 bytes must also look like the size
+    and the first bytes of a build id, and not like device numbers.
     """
     result = cursor.has_misc(uapi.MISC_MMAP_BUILD_ID)
     first_bytes = take(cursor.block.data.view("<u8"), cursor.word_index[result], mode="clip")

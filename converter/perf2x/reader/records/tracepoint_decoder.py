@@ -33,7 +33,7 @@ def parse_tracing_data(data: bytes, order: ByteOrder) -> dict[str, Any]:
     ``strings`` are the kernel's by address; ``formats`` are those of ``parse_format`` by the tracepoint's id. The keys
     of both are strings. Layout: magic, version NUL; u8 big endian, u8 long size; u32 page size; "header_page",
     "header_event" sections; ftrace's own formats; the formats of each system; /proc/kallsyms; printk strings; saved
-    command lines.
+    command lines (not read). Raises SectionError if the data is damaged.
     """
     prefix = SectionReader(data, order)
     if prefix.take(len(_MAGIC)) != _MAGIC:
@@ -119,7 +119,7 @@ def decode_fields(fields: list[Mapping[str, Any]], raw: bytes, order: ByteOrder)
 
 
 def field_bytes(field: Mapping[str, Any], raw: bytes, order: ByteOrder) -> bytes:
-    """Return a field's bytes in a sample's ``raw`` ones; for __data_loc and __rel_loc, those to which it points."""
+    """Return a field's bytes, which are part of ``raw``; for __data_loc and __rel_loc, those to which it points."""
     kind, start, size = field["type"], field["offset"], field["size"]
     data = raw[start : start + size]
     if not kind.startswith(_LOCATION_TYPES):

@@ -3,7 +3,8 @@
 docs/parquet.md describes what the tables hold. ``_VERSION`` changes when a column is added, removed, or changes its
 meaning. It is stored in the description of each table, which OPTIMIZE and other tools preserve.
 
-Types are named as in ``_type``: text, bool, i32, i64, and lists of these or of structs. A question mark allows null.
+Types are named as in ``_type``: text, bool, i32, i64, lists of these or of structs, and a map of tags. A question mark
+allows null.
 """
 
 import os
@@ -25,7 +26,7 @@ DATE = "date"
 LINE_FIELDS = ("function", "system_name", "file", "line", "start_line")
 """Fields of the structs in a list of lines: the functions at a place, the innermost inlined one first."""
 OF_ATTEMPT = ("recording", "attempt")
-"""Columns that identify a row's recording, and the attempt that added it."""
+"""Columns that identify a row's recording, and the attempt to add that recording in which the row was written."""
 _ATTEMPT_COLUMNS = dict.fromkeys(OF_ATTEMPT, "text")
 _NAME_COLUMNS = {"lines": "lines", "is_exact": "bool", "has_inlines": "bool"}
 # columns of the table of mappings with numbers, and the field of a profile's Mappings that each one stores
@@ -49,7 +50,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "places": {
         **_ATTEMPT_COLUMNS, "place": "i32", "mapping": "i32?", "object_id": "text", "build_id": "text", "file": "text",
         **_KEY_COLUMNS, "is_local": "bool", **_NAME_COLUMNS,
-        "lines": "lines?",  # object_id keeps its first position, not that in _KEY_COLUMNS
+        "lines": "lines?",  # may be null here; object_id (above) keeps its first position, not that in _KEY_COLUMNS
     },
     "mappings": {
         **_ATTEMPT_COLUMNS, "mapping": "i32", "object_id": "text", "base": "i64", "variant": "i32", "is_local": "bool",

@@ -17,7 +17,7 @@ Ranges = list[tuple[int, int]]
 _MAX_LIST_ENTRIES = 1 << 16
 # DW_RLE_end_of_list, base_addressx, startx_length, offset_pair, base_address, start_length
 _END, _BASE_INDEX, _START_LENGTH_INDEX, _OFFSETS, _BASE, _START_LENGTH = 0, 1, 3, 4, 5, 7
-# Operands of DW_RLE_*: ``x`` is the index of an address, ``a`` an address, ``n`` a number; indexes are LEB128, too.
+# Operands of DW_RLE_*: ``x`` is the index of an address, ``a`` an address, ``n`` a number; ``x`` and ``n`` are LEB128.
 _OPERANDS = {1: "x", 2: "xx", 3: "xn", 4: "nn", 5: "a", 6: "aa", 7: "an"}
 
 

@@ -13,10 +13,11 @@ from perf2x.errors import ObjectError
 _IDENT_SIZE = 16
 _CLASS_32, _CLASS_64 = 1, 2
 _LITTLE, _BIG = 1, 2
-# Value of ``e_shstrndx``, the number of the section with the sections' names, if the number does not fit there;
-# ``sh_link`` of section 0 then has it.
+# ``e_shstrndx`` is the number of the section with the sections' names. If the number does not fit, the field has this
+# value, and the number is in ``sh_link`` of section 0.
 _SHN_XINDEX = 0xFFFF
-# Value of ``e_phnum``, the number of segments, if the number does not fit there; ``sh_info`` of section 0 then has it.
+# ``e_phnum`` is the number of segments. If it does not fit, the field has this value, and the number is in ``sh_info``
+# of section 0.
 _PN_XNUM = 0xFFFF
 
 # Fields after e_ident as ``struct`` codes: type, machine, version, entry, phoff, shoff, flags, ehsize, phentsize,

@@ -34,7 +34,9 @@ from perf2x.errors import ObjectError
 
 # magic numbers, by the version of Go that introduced the layout
 _GO_12, _GO_116, _GO_118, _GO_120 = 0xFFFFFFFB, 0xFFFFFFFA, 0xFFFFFFF0, 0xFFFFFFF1
+# Maximum bytes of a function's name or a file's path; longer ones are taken for damage.
 _MAX_NAME_SIZE = 1 << 16
+# The highest number of a line; higher ones are taken for damage.
 MAX_LINE = 2**31 - 1
 # The index, among the pcdata offsets of a row, of the table that maps code to inlined calls; and, among its funcdata
 # offsets, of the inline tree.
@@ -124,7 +126,8 @@ class GoFunctions:
         if row_offset + entry_size + 36 > len(self._data):
             return None
         fields = struct.unpack_from(layout.order + "9I", self._data, row_offset + entry_size)
-        # the fields are nameOff, args, deferreturn, pcsp, pcfile, pcln, npcdata, cuOffset, startLine
+        # in Go 1.20, the fields are nameOff, args, deferreturn, pcsp, pcfile, pcln, npcdata, cuOffset and startLine;
+        # rows of older versions do not have startLine, and those of Go 1.2 do not have cuOffset either
         name_offset, _, _, _, file_table, line_table, _, first_file, start_line = fields
         name = self.name_at(name_offset)
         start_line = start_line if layout.version == _GO_120 else 0
@@ -136,7 +139,10 @@ class GoFunctions:
         return self._string(self._layout.funcnametab + offset)
 
     def inline_trees(self, rows: Sequence[int]) -> list[tuple[int, int]]:
-        """Return (offset, number of calls) of the inline tree of each function that has one (see find_pclntab.py)."""
+        """Return (offset, number of calls) of the inline tree of each of these functions that has one.
+
+        find_pclntab.py describes inline trees, and from where their offsets count.
+        """
         layout = self._layout
         if layout.version != _GO_120:
             return []
@@ -165,11 +171,13 @@ class GoFunctions:
         return [(tree, number + 1) for (_, tree), number in zip(offsets, highest.tolist(), strict=True) if number >= 0]
 
     def values(self, table_offset: I64, entry: U64, function: I64, svma: U64) -> I64:
-        """Return the line, or the number of the file, at each address; 0 or less if there is none.
+        """Return the line, or the number of the file, at each address.
 
-        ``table_offset`` is the ``line_table`` or ``file_table`` of each function, ``entry`` its start; ``function`` is
-        the index of each address's function in these two arrays. Shapes: ``table_offset`` and ``entry`` (functions,);
-        ``function``, ``svma`` and the result (addresses,).
+        If there is none, the result is 0 or less. No line has the number 0, but a file may have it.
+
+        ``table_offset`` is the ``line_table`` or ``file_table`` of each function, ``entry`` the svma of its start;
+        ``function`` is the index of each address's function in these two arrays. Shapes: ``table_offset`` and ``entry``
+        (functions,); ``function``, ``svma`` and the result (addresses,).
         """
         layout = self._layout
         with_table = flatnonzero(table_offset != 0)  # the functions that have a table
@@ -182,15 +190,16 @@ class GoFunctions:
         return result
 
     def filename(self, number: int, first_file: int) -> str:
-        """Return the path of a file, given its number, which `values` returns, and the `GoFunction.first_file`.
+        """Return the path of a file; "" if the table lacks the file.
 
-        Returns "" if the table lacks the file.
+        ``number`` is the file's number, as `values` returns it; ``first_file`` is that of the function
+        (`GoFunction.first_file`).
         """
         layout = self._layout
         if number < 0:
             return ""
-        # the offset of the path is in a row of cutab; in Go 1.2 it is in filetab itself, and counts from the start of
-        # the whole table
+        # ``row`` is where the path's offset is: in cutab or, in Go 1.2, in filetab itself; in Go 1.2, the path's offset
+        # counts from the start of the whole table
         row = layout.filetab if layout.version == _GO_12 else layout.cutab
         row += 4 * (number + first_file)
         if row + 4 > len(self._data):

@@ -68,7 +68,10 @@ class Rows(Frozen):
 
     @property
     def offsets(self) -> I64:
-        """(count + 1,) where each recording's rows begin, and their end; only if rows are sorted (``rows_of``, key)."""
+        """(count + 1,) where each recording's rows begin, and the number of all rows.
+
+        Requires that rows are sorted: ``rows_of`` sorts them if it is given a key.
+        """
         return searchsorted(self.recording, arange(self.count + 1))
 
 

@@ -59,7 +59,7 @@ def parse_facts(text: str, source: str) -> StoredFacts:
 
 
 class StoredPart(StitchedRecording):
-    """Recordings of a dataset as one ``model.recording.events.Recording``, without records and single samples."""
+    """Recordings of a dataset as one ``model.recording.events.Recording``, without records or single samples."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class StoredPart(StitchedRecording):
 
     @property
     def sideband(self) -> Sideband:
-        """No records except for their counts."""
+        """A side-band without records; it says how many records of each type the recordings had."""
         counts = Counter[str]()
         for facts in self._facts:
             counts.update(facts.record_counts)
