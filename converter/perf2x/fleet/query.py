@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 _BATCH_ROWS = 10_000
-"""Number of rows in a batch."""
+"""Number of rows to request for a batch."""
 
 Row = tuple[object, ...]
 """Values of one row: strings, numbers, booleans, None, and lists and dictionaries of these."""

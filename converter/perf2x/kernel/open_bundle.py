@@ -137,11 +137,12 @@ def _target(member: tarfile.TarInfo, recording: Path, maps: Path) -> Path | None
 def _copy(
     tar: Tarball, member: tarfile.TarInfo, target: Path, bytes_left: int, open_files: contextlib.ExitStack | None
 ) -> None:
-    """Copy a member to an unnamed file, and make ``target`` a link to it, so that a killed process leaves no data.
+    """Copy a member to ``target``: to an unnamed file to which ``target`` becomes a link, or to a plain file.
 
-    An unnamed file must stay open: ``open_files`` closes it when the bundle is no longer needed. If ``open_files`` is
-    None, ``target`` becomes a plain file, because a bundle may have more maps than a process may open files. It is also
-    a plain file on systems where an open file has no path (``/proc/self/fd``).
+    A killed process leaves no data in an unnamed file. But the file must stay open: ``open_files`` closes it when the
+    bundle is no longer needed. ``target`` is a plain file on systems where an open file has no path
+    (``/proc/self/fd``), and if ``open_files`` is None, because a bundle may have more maps than a process may open
+    files.
 
     Raises ValueError if ``target`` exists, FormatError if the member is larger than ``bytes_left``.
     """

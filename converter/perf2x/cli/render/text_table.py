@@ -73,10 +73,10 @@ Layout = Sequence[Column]
 
 
 def table_lines(layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
-    """Yield lines that fit the screen: the headings, then the rows.
+    """Yield lines that fit the screen, if any layout does: the headings, then the rows.
 
-    ``layouts`` show the same rows, widest first. The first layout that leaves enough space for names is used; layouts
-    with bars are not used if the screen has no colours.
+    ``layouts`` show the same rows, widest first. The first layout that leaves enough space for names is used, or the
+    last one if none does. Layouts with bars are not used if the screen has no colours.
     """
     room = screen.room
     if screen.colors is None:

@@ -31,7 +31,10 @@ _PAGE_FAULTS = (SoftwareConfig.PAGE_FAULTS, SoftwareConfig.PAGE_FAULTS_MIN, Soft
 
 
 def names_data(event: Event) -> bool:
-    """Return whether perf names the data address of an event's samples (sample_addr_correlates_sym in util/event.c)."""
+    """Return whether perf names the data address of an event's samples (sample_addr_correlates_sym in util/event.c).
+
+    There, perf also names the addresses of Intel BTS, which are branch targets rather than data.
+    """
     return event.type == EventType.SOFTWARE and event.config in _PAGE_FAULTS
 
 

@@ -80,5 +80,5 @@ def _matches(profile: Profile, name: str) -> list[SelectedColumn]:
 
 
 def _first_found(profile: Profile, names: Sequence[str]) -> list[int]:
-    """Return the events that match the first of ``names`` with any match."""
+    """Return the events that match the first of ``names`` that matches any event."""
     return next(filter(None, (events_called(profile, name) for name in names)), [])

@@ -257,11 +257,14 @@ class Samples(SampleColumns):
     raw: ListArray | None = None
     """uint8 bytes of PERF_SAMPLE_RAW, in the file's byte order."""
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """Columns that only ``dump`` shows: id, stream_id, read values, transaction, phys_addr, page sizes …"""
+    """Columns that only ``dump`` and perf-script show: id, stream_id, read values, transaction, phys_addr, …"""
 
 
 class Want(Flag):
-    """Optional columns of Samples to decode; the fields of all others are skipped. COUNTS and REREAD are no columns."""
+    """Optional columns of Samples to decode; the fields of all others are skipped.
+
+    COUNTS and REREAD are not columns, but change what is read and counted.
+    """
 
     CHAIN = auto()
     """Callchains; without this flag, all rows of ``chain`` are empty (``info`` does not need them)."""
@@ -275,7 +278,7 @@ class Want(Flag):
     RAW = auto()
     EXTRA = auto()
     COUNTS = auto()
-    """Also yield the readings of perf stat as samples: the period is the count since the previous reading, no stack."""
+    """Yield readings of perf stat, as samples without a stack; ``period`` is the count since the previous reading."""
     REREAD = auto()
     """Do not count damage, because another pass over the recording counts it."""
 

@@ -135,6 +135,7 @@ def _domain(section: SectionReader, version: int) -> dict[str, Any]:
     return {"domain": number, "name": name, "cpus": section.string()}
 
 
+# the first version of /proc/schedstat that has names of domains
 _SCHEDSTAT_WITH_NAMES = 17
 
 

@@ -83,7 +83,7 @@ def eh_frame_index(elf: ElfObject) -> FrameIndex | None:
 def debug_frame_index(elf: ElfObject) -> FrameIndex | None:
     """Build the index of .debug_frame; None if the file has no such section."""
     section = elf.section(".debug_frame")
-    # the section is not loaded, so it has no address, and its pointers are not relative to any
+    # the section is not loaded: it has no address to which its pointers could be relative
     return index_by_walking(_frame_section(elf, elf.data(section), 0, False)) if section is not None else None
 
 
