@@ -70,7 +70,7 @@ def takes_format(command: Any) -> bool:
 def _suggestion(option: str, context: Any) -> str:
     """Return the end of a sentence on an unknown option, with a suggestion; "" if there is none.
 
-    It suggests synonyms, otherwise formats that have the option, otherwise options with similar names.
+    The text suggests synonyms, otherwise formats that have the option, otherwise options with similar names.
     """
     from perf2x.cli.format_parameters import options_of_formats
 

@@ -42,7 +42,11 @@ def thread_ids(profile: Profile) -> ThreadIds:
 
 
 def process_tree(profile: Profile) -> bytes:
-    """Encode the names of all processes and threads: of a renamed one, the name with which it was sampled last."""
+    """Encode the names of all processes and threads.
+
+    A renamed thread has the name with which it was sampled last. A process has the name that it had when its thread
+    with the lowest tid was sampled last.
+    """
     ids = thread_ids(profile)
     last = _last_sampled(profile, ids)
     threads, strings = profile.threads, profile.strings

@@ -124,7 +124,7 @@ class StackRowBuilder:
     def _encode(self, frames: ChainFrames, part: I64, context: I64, bits: U64) -> ListArray:
         """Return (chains,) keys of frames; ``part``, ``context`` and ``bits`` are as in `FrameKeys.encode`."""
         keys = self._keys.encode(part, context, bits, frames.address)
-        # the frames that are not return addresses
+        # the frames that are not return addresses: all, or the first of each part
         exact = slice(None) if self._has_call_addresses else frames.parts.begins
         keys[exact] = without_return(keys[exact])
         return ListArray(frames.offsets, keys)

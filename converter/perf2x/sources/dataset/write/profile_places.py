@@ -12,7 +12,7 @@ object's id. Addresses outside mappings, and synthetic frames, belong to objects
     kernel                       build id, name                    recorded address of its reference symbol (_text)
     all other mappings           the recording, name, process      0 (private)
     kernel code, not mapped      the recording                     0 (private)
-    user code, not mapped        nothing: one for all recordings   0
+    other code, not mapped       nothing: one for all recordings   0
     synthetic frame              name                              0
 """
 
@@ -112,7 +112,7 @@ def _variants(ids: Sequence[str], first: Sequence[int], limit: Sequence[int]) ->
 
 
 _UNMAPPED_OBJECT = text_id("unmapped").hex()
-"""Id of the object that stands for all user addresses outside mappings."""
+"""Id of the object that stands for all addresses outside mappings but the kernel's: those of programs and guests."""
 
 
 def _unmapped_kernel_object(recording: bytes) -> str:
@@ -128,8 +128,8 @@ def synthetic_object(name: str) -> str:
 class ProfilePlaces(Frozen):
     """Places of a profile: one per location, then the twins of the kernel's return addresses.
 
-    Only names show which return addresses of the kernel are really interrupted instructions. So each of them is
-    included a second time, as the address of an instruction (its twin), and both places get names.
+    Only names show which return addresses of the kernel are really interrupted instructions. So each return address of
+    the kernel is included a second time, as the address of an instruction (its twin), and both places get names.
     """
 
     location: I32
