@@ -10,13 +10,13 @@ MAGIC = b"PERFILE2"
 MAGIC_SWAPPED = b"2ELIFREP"
 MAGIC_LEGACY = b"PERFFILE"
 
+# struct perf_pipe_file_header: magic, size.
 PIPE_HEADER_SIZE = 16
-"""struct perf_pipe_file_header: magic, size."""
+# struct perf_file_header: magic, size, attr_size, three sections, 256 feature bits.
 FILE_HEADER_SIZE = 104
-"""struct perf_file_header: magic, size, attr_size, three sections, 256 feature bits."""
 FILE_HEADER_SIZE_WITHOUT_FEATURES = 72
+# struct perf_file_section: u64 offset, u64 size.
 SECTION_SIZE = 16
-"""struct perf_file_section: u64 offset, u64 size."""
 
 
 class UserRecordType(IntEnum):
@@ -120,15 +120,15 @@ class EventUpdate(IntEnum):
     CPUS = 3
 
 
+# PERF_RECORD_MISC_LOST_SAMPLES_BPF: the samples were dropped by a BPF filter.
 MISC_LOST_SAMPLES_BPF = 1 << 15
-"""PERF_RECORD_MISC_LOST_SAMPLES_BPF: the samples were dropped by a BPF filter."""
+# PERF_RECORD_MISC_BUILD_ID_SIZE: the HEADER_BUILD_ID record states the size of its build id.
 MISC_BUILD_ID_SIZE = 1 << 15
-"""PERF_RECORD_MISC_BUILD_ID_SIZE: the HEADER_BUILD_ID record states the size of its build id."""
+# BUILD_ID_SIZE: bytes reserved for a build id in records and in the BUILD_ID feature.
 BUILD_ID_SIZE = 20
-"""BUILD_ID_SIZE: bytes reserved for a build id in records and in the BUILD_ID feature."""
 
+# Names of machines, as in ``uname -m``, by e_machine in the ELF header (elf.h).
 MACHINES = {
     3: "i686", 8: "mips", 20: "ppc", 21: "ppc64le", 22: "s390x", 40: "armv7l", 43: "sparc64", 62: "x86_64",
     183: "aarch64", 243: "riscv64", 258: "loongarch64",
 }  # fmt: skip
-"""Names of machines, as in ``uname -m``, by e_machine in the ELF header (elf.h)."""

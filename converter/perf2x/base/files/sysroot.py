@@ -39,12 +39,14 @@ def sysroot() -> Path | None:
 def host_path(path: str) -> Path:
     """Return where to find an absolute path on this machine: below the sysroot, or the path itself without a sysroot.
 
-    A path that already begins with the sysroot stays as it is: ``..`` and symbolic links in it are not resolved here.
-    The same holds below the sysroot for a path with a loop of links.
+    A path that already begins with the sysroot counts as one below it. ``..`` and links do not lead out of the sysroot,
+    except in a path with a loop of links, which is returned as it is.
     """
-    root = sysroot()
-    if root is None or Path(path).is_relative_to(root):
-        return Path(path)
+    root, below = sysroot(), Path(path)
+    if root is None:
+        return below
+    if below.is_relative_to(root):
+        path = below.relative_to(root).as_posix()
     return resolve_in_root(root, path) or root / path.lstrip("/")
 
 

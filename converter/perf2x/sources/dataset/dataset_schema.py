@@ -21,27 +21,27 @@ if TYPE_CHECKING:
     import pyarrow
 
 _VERSION = 4
+# The last partition column of tables, the day of the recording; the partition columns before it are tags.
 DATE = "date"
-"""The last partition column of tables, the day of the recording; the partition columns before it are tags."""
+# Fields of the structs in a list of lines: the functions at a place, the innermost inlined one first.
 LINE_FIELDS = ("function", "system_name", "file", "line", "start_line")
-"""Fields of the structs in a list of lines: the functions at a place, the innermost inlined one first."""
+# Columns that identify a row's recording, and the attempt to add that recording in which the row was written.
 OF_ATTEMPT = ("recording", "attempt")
-"""Columns that identify a row's recording, and the attempt to add that recording in which the row was written."""
 _ATTEMPT_COLUMNS = dict.fromkeys(OF_ATTEMPT, "text")
 _NAME_COLUMNS = {"lines": "lines", "is_exact": "bool", "has_inlines": "bool"}
 # columns of the table of mappings with numbers, and the field of a profile's Mappings that each one stores
 MAPPING_NUMBERS = {"start": "start", "limit": "limit", "file_offset": "offset", "pid": "pid", "is_kernel": "is_kernel"}
+# Columns of the table of mappings with texts, and the field of a profile's Mappings that each one stores.
 MAPPING_TEXTS = {"file": "filename", "build_id": "build_id"}
-"""Columns of the table of mappings with texts, and the field of a profile's Mappings that each one stores."""
+# Columns of the table of recordings, and the field of a profile's Meta that each one stores.
 META_FIELDS = {
     "source": "source", "host": "hostname", "start_ns": "wall_start_ns", "duration_ns": "duration_ns", "arch": "arch",
     "kernel": "os_release", "cmdline": "command_line", "perf_version": "perf_version", "cpus": "cpus",
     "clock_start_ns": "start_ns",
 }  # fmt: skip
-"""Columns of the table of recordings, and the field of a profile's Meta that each one stores."""
 _KEY_COLUMNS = {"object_id": "text", "file_offset": "i64", "mode": "text", "is_return": "bool", "variant": "i32"}
+# Columns that identify a place, whatever recordings it occurs in.
 KEY = tuple(_KEY_COLUMNS)
-"""Columns that identify a place, whatever recordings it occurs in."""
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     "symbols": {
         **_KEY_COLUMNS, **_NAME_COLUMNS, "reason": "text",
@@ -70,10 +70,10 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "session": "text?", "unfinished": "bool", "missing_bytes": "i64?",
     },
 }  # fmt: skip
+# Names of all tables in the order of writing: a table comes after those to which its rows refer, recordings last.
 TABLES = tuple(COLUMNS)
-"""Names of all tables in the order of writing: a table comes after those to which its rows refer, recordings last."""
+# Tables whose rows belong to one recording each; they are partitioned by tags and the day.
 OF_RECORDINGS = TABLES[1:]
-"""Tables whose rows belong to one recording each; they are partitioned by tags and the day."""
 
 
 def date_of(start_ns: int | None) -> str:

@@ -8,8 +8,8 @@ import re
 
 from perf2x.symbolizer.demangle.brackets import ABBREVIATED, abbreviate, close_bracket
 
+# Text inside parentheses, which may contain three further levels of parentheses.
 _INSIDE_PARENTHESES = r"(?:[^()]++|\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\))*+"
-"""Text inside parentheses, which may contain three further levels of parentheses."""
 _LAMBDA = re.compile(rf"\{{lambda\({_INSIDE_PARENTHESES}\)#(\d+)\}}")
 _CLANG_LAMBDA = re.compile(r"\$_(\d+)(?=::operator\(\))")
 # a lambda that is already shortened, and its call operator
@@ -19,21 +19,21 @@ _ENCLOSING_PARAMETERS = re.compile(
     rf"(?<!operator)\((?!anonymous namespace\)){_INSIDE_PARENTHESES}\)(?: const| volatile| &&?)*(?=::)"
 )
 _LLVM_LAMBDA = re.compile(rf"'lambda(\d*)'(?:<[^<>]*>)?\({_INSIDE_PARENTHESES}\)")
+# One part of a short name, between two ``::``: a namespace, class, function, operator or lambda.
 _PART = (
     r"(?:\(anonymous namespace\)|\{lambda[#$]\d+\}|"
     r"operator(?:\(\)|\[\]|->\*?|<=>|<<=|>>=?|>=?|<=|<<?(?!<)|[=!+*/%^&|~-]+| (?:new|delete)(?:\[\])?)|~?[A-Za-z_]\w*)"
     rf"(?: ?{ABBREVIATED})?"
 )
-"""One part of a short name, between two ``::``: a namespace, class, function, operator or lambda."""
+# Short names that are the same from both spellings: without conversions, unnamed types and ambiguous operators.
 _CERTAIN = re.compile(rf"(?:{_PART}::)*+{_PART}")
-"""Short names that are the same from both spellings: without conversions, unnamed types and ambiguous operators."""
 _WORD = rf"~?[A-Za-z_]\w*+(?:{ABBREVIATED})?"
+# A function that is not an operator, lambda or thunk: an optional return type, the name (group 1), parameters.
 _PLAIN_FUNCTION = re.compile(
     rf"(?:(?!to |for )[\w:&*,<…>]*+ )*+((?:{_WORD}::)*+{_WORD})\([^()\[\]{{}}']*+\)(?: const)?", re.ASCII
 )
-"""A function that is not an operator, lambda or thunk: an optional return type, the name (group 1), parameters."""
+# ``operator<`` or ``operator<<`` before template arguments, between which GNU's demangler puts a space.
 _LESS_OPERATOR = re.compile(r"\boperator(?:<<(?=<)|<(?=<[^<(=]))")
-"""``operator<`` or ``operator<<`` before template arguments, between which GNU's demangler puts a space."""
 _ABI_TAG = re.compile(r"\[abi:\w+\]")
 
 
@@ -91,12 +91,12 @@ _QUALIFIERS = re.compile(r"(?:\s*(?:const|volatile|noexcept|&&|&))+$")
 # What `_name_start` distinguishes: the name of an operator, or ``<<`` in an expression such as ``(a)<<(b)``, whose
 # characters are not brackets; a bracket; a space.
 _TOKEN = re.compile(r"(?<=\))<<(?=\()|\boperator\s*(?:\(\)|\[\]|<=>|<<=?|>>=?|<=|>=|->\*?|<|>)|[<({\[]|[>)}\]]| ")
+# What precedes the target in names of thunks, tables and data, such as ``vtable for``.
 _SPECIAL_PREFIX = re.compile(
     r"(?:(?:construction )?vtable|VTT|typeinfo(?: name| fn)?|guard variable|(?:non-virtual|virtual|covariant return) "
     r"thunk|reference temporary.*|TLS (?:init|wrapper) function|thread-local \w+ routine|transaction clone|"
     r"template parameter object|initializer) (?:for|to) "
 )
-"""What precedes the target in names of thunks, tables and data, such as ``vtable for``."""
 
 
 def without_parameters(readable: str) -> str:

@@ -46,6 +46,11 @@ def test_the_sysroot_is_prepended_once(root: Path) -> None:
     assert host_path(f"{root}/prog") == root / "prog"
 
 
+def test_no_path_leads_out_of_the_sysroot(root: Path) -> None:
+    for path in ("/../etc/passwd", f"{root}/../etc/passwd", f"{root}/a/../../../etc/passwd"):
+        assert host_path(path) == root / "etc/passwd"
+
+
 def test_recorded_paths_and_debug_files_come_from_the_sysroot(root: Path) -> None:
     program = put(root / "bin/prog", wrong_object(ID))
     debug = put(root / f"usr/lib/debug/.build-id/{ID.hex()[:2]}/{ID.hex()[2:]}.debug", wrong_object(ID))
