@@ -16,10 +16,10 @@ from perf2x.model.recording import Event
 from perf2x.reader.record_block import Block
 
 _BEFORE_ID = SampleType.IP | SampleType.TID | SampleType.TIME | SampleType.ADDR
+# Fields that the sample_id trailer of records other than samples may have, in order: one 64-bit word each.
 TRAILER_FIELDS = (
     SampleType.TID, SampleType.TIME, SampleType.ID, SampleType.STREAM_ID, SampleType.CPU, SampleType.IDENTIFIER,
 )  # fmt: skip
-"""Fields that the sample_id trailer of records other than samples may have, in order: one 64-bit word each."""
 
 
 class EventTable(Struct):

@@ -45,8 +45,8 @@ FEW_RECORDS = 24576
 
 Records with user stack dumps are large, and unwinding few samples takes as many steps as unwinding many.
 """
+# Bytes at which a block ends, however few records it has.
 LARGEST_BLOCK = 120 << 20
-"""Bytes at which a block ends, however few records it has."""
 _AUXTRACE_SIZE = HEADER_SIZE + 36  # bytes of struct perf_record_auxtrace up to its field cpu
 _LARGEST_RECORD = 1 << 16  # more than header.size can state
 
@@ -66,8 +66,8 @@ class TraceBlock(Frozen):
     cpu: int  # the traced one; −1 for a thread on all CPUs
 
 
+# Reports damage; takes the arguments of Diagnostics.add: name, advice, count, where.
 Note = Callable[[str, str, int, str], None]
-"""Reports damage; takes the arguments of Diagnostics.add: name, advice, count, where."""
 
 
 class _Findings(Struct):

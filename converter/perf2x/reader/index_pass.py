@@ -46,10 +46,10 @@ from perf2x.reader.records.variable_fields import CounterReadings, DeliveredSamp
 from perf2x.reader.session_builder import SessionBuilder
 from perf2x.reader.sideband_decoder import FileClock, SidebandDecoder
 
+# Takes the bytes read so far, and the bytes in total.
 Progress = Callable[[int, int], None]
-"""Takes the bytes read so far, and the bytes in total."""
+# (samples of a block,) index of the event to which each sample belongs, −1 for an unknown id.
 Owners = npt.NDArray[np.int16] | I32
-"""(samples of a block,) index of the event to which each sample belongs, −1 for an unknown id."""
 
 
 class RecordingIndex(Frozen, eq=False):

@@ -27,10 +27,10 @@ from perf2x.reader.containers.compressed_records import Unpacker
 from perf2x.reader.containers.input_file import InputFile
 from perf2x.reader.record_framing import header_types
 
+# (records,) bytes of each record, including the header.
 Sizes = npt.NDArray[np.uint16]
-"""(records,) bytes of each record, including the header."""
+# (records,) sizes: uint8 counts of 64-bit words if all records have whole words, at most 255; else uint16 in bytes.
 CompactSizes = npt.NDArray[np.uint16] | U8
-"""(records,) sizes: uint8 counts of 64-bit words if all records have whole words, at most 255; else uint16 in bytes."""
 _WORD_SHIFT = np.uint16(3)
 
 

@@ -46,8 +46,8 @@ It stops before a record whose type is in WIDE, and after any other. Those other
 that header.size does not include.
 """
 
+# Number of records to follow one by one before a run is looked for.
 _RECORDS_PER_STEP = 32
-"""Number of records to follow one by one before a run is looked for."""
 _MIN_RUN = 8
 """After a run of at least this many records, another run is looked for at once.
 
@@ -59,8 +59,8 @@ _LARGE_RECORD_WORDS = 128
 
 That takes less time than examining every word.
 """
+# PERF_RECORD_USER_TYPE_START: the perf tool's own record types begin here; lower ones are the kernel's.
 _FIRST_USER_TYPE = 64
-"""PERF_RECORD_USER_TYPE_START: the perf tool's own record types begin here; lower ones are the kernel's."""
 
 
 class FramedRecords(Frozen):

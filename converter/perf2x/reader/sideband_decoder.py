@@ -121,8 +121,8 @@ def in_order(table: ColumnTable) -> ColumnTable:
     return table if np.all(order[1:] > order[:-1]) else take_rows_of(table, order)
 
 
+# Smallest number of records to decode together; fewer are buffered, because each call has a fixed cost.
 _MIN_BATCH = 4096
-"""Smallest number of records to decode together; fewer are buffered, because each call has a fixed cost."""
 
 
 class SidebandDecoder(Struct):

@@ -25,10 +25,10 @@ from perf2x.model.recording import Branches, Samples
 from perf2x.stitcher.history.mapping_lookup import MappingLookup, lookup_contexts
 from perf2x.stitcher.history.process_history import ProcessHistory
 
+# Bit mispred of struct perf_branch_entry's flags.
 _MISPREDICTED = np.uint64(1)
-"""Bit mispred of struct perf_branch_entry's flags."""
+# Bit not_taken of struct branch_flags (tools/perf/util/branch.h), which perf sets in samples of Arm SPE.
 _NOT_TAKEN = np.uint64(1 << 33)
-"""Bit not_taken of struct branch_flags (tools/perf/util/branch.h), which perf sets in samples of Arm SPE."""
 _MANY_ROWS = 1 << 20  # rows that may be added, beyond the number of summed rows, before equal ones are summed
 
 

@@ -46,10 +46,11 @@ if TYPE_CHECKING:
     from perf2x.base.binaries.find.object_finder import Finder
     from perf2x.stitcher.unwind.unwinder import Unwinder
 
+# Advice on JIT-compiled code without call frame information.
 JIT_UNWIND_ADVICE = "JIT compilers write unwind info: python -X perf_jit, node --perf-prof --perf-prof-unwinding-info"
-"""Advice on JIT-compiled code without call frame information."""
+# Largest SIZE of ``--call-graph dwarf,SIZE`` (get_stack_size in tools/perf/util/callchain.c).
 _MAX_COPY = 65528
-"""Largest SIZE of ``--call-graph dwarf,SIZE`` (get_stack_size in tools/perf/util/callchain.c)."""
+# Root frame of stacks by how their unwound chains end; the ends that are not listed have none.
 _ROOTS = {
     End.TRUNCATED: RootFrame.STACK_TRUNCATED,
     End.NO_UNWIND_INFO: RootFrame.NO_UNWIND_INFO,
@@ -59,7 +60,6 @@ _ROOTS = {
     End.REGISTERS_MISSING: RootFrame.REGISTERS_MISSING,
     End.TOO_DEEP: RootFrame.TOO_DEEP,
 }
-"""Root frame of stacks by how their unwound chains end; the ends that are not listed have none."""
 
 
 class UnwindReport(Frozen):

@@ -53,10 +53,10 @@ from perf2x.stitcher.stacks.stack_interner import ThreadRows
 from perf2x.stitcher.stitch import SampleTotals, StitchResult
 from perf2x.stitcher.timeline_tables import losses, parents, thread_names, thread_switches
 
+# The id of samples without a cgroup.
 _NO_CGROUP = 2**64 - 1
-"""The id of samples without a cgroup."""
+# Maps ids of cgroups (n,) to their names (n,), as string indices.
 _CgroupNames = Callable[[I64], I64]
-"""Maps ids of cgroups (n,) to their names (n,), as string indices."""
 
 
 def build_profile(session: Session, history: ProcessHistory, result: StitchResult) -> Profile:

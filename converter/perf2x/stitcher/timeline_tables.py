@@ -28,8 +28,8 @@ from perf2x.model.profile import Losses, Threads, ThreadSwitches
 from perf2x.model.recording import Event, Losts, Switches, Tasks, final_counts
 from perf2x.stitcher.history.process_history import ProcessHistory
 
+# The bit of prev_state (include/linux/sched.h) for an exiting thread.
 _EXIT_DEAD = 0x10
-"""The bit of prev_state (include/linux/sched.h) for an exiting thread."""
 
 
 def thread_switches(history: ProcessHistory, threads: Threads, strings: StringTableBuilder) -> ThreadSwitches | None:

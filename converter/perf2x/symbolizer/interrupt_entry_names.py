@@ -23,8 +23,8 @@ import numpy as np
 
 from perf2x.base.columnar import I64, U8, Bools, Frozen, falses, flatnonzero, unique_inverse
 
+# Prefixes of symbols for the bytes before a kernel function (objtool --prefix; clang -fsanitize=kcfi).
 _PADDING = ("__pfx_", "__cfi_")
-"""Prefixes of symbols for the bytes before a kernel function (objtool --prefix; clang -fsanitize=kcfi)."""
 
 _ENTERED_AT_START = frozenset({
     "__restore_rt", "__restore", "__default_rt_sa_restorer", "__default_sa_restorer",  # C libraries
@@ -109,11 +109,11 @@ _MIPS_NAMES = """
     handle_ades tlb_do_page_fault_0 tlb_do_page_fault_1
 """
 _MIPS = _EntryNames(frozenset(_MIPS_NAMES.split()))
+# By the beginning of the architecture's name in ``uname -m``.
 _MACHINES = {
     "x86_64": _X86, "i386": _X86, "i486": _X86, "i586": _X86, "i686": _X86, "aarch64": _ARM64, "arm": _ARM,
     "riscv": _RISCV, "s390": _S390, "loongarch": _LOONGARCH, "mips": _MIPS,
 }  # fmt: skip
-"""By the beginning of the architecture's name in ``uname -m``."""
 # prefixes of functions that are CALLS_PARTS, and of those that are CALLS_ENTRIES
 _PART_CALLERS = ("asm_", "xen_asm_", "fred_")
 _ENTRY_CALLERS = ("vmx_do_", "asm_fred_entry_from_kvm")

@@ -39,8 +39,8 @@ from perf2x.base.columnar import (
 from perf2x.model.profile import Locations, Profile, Stacks, depths, equal_rows, sum_samples, take_locations
 from perf2x.symbolizer.interrupt_entry_names import EntryRole, entry_roles, is_interrupted
 
+# Columns of locations that a twin has in common with its location.
 _COPIED_COLUMNS = ("address", "mapping", "mode", "synthetic")
-"""Columns of locations that a twin has in common with its location."""
 
 
 def are_kernel_returns(locations: Locations) -> Bools:

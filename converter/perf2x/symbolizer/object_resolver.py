@@ -50,8 +50,8 @@ from perf2x.symbolizer.symbol_options import NameStyle
 _LINKER_MARK, _LINKER_PREFIX = "[linker]", "__dl_"
 """What simpleperf displays before functions of Android's linker, and what the linker's build puts before its symbols.
 """
+# Path of Android's linker. In other files, names that begin with `_LINKER_PREFIX` have nothing to do with it.
 _LINKER_PATH = re.compile(r"/linker(?:64)?(?:_\w+)?$")
-"""Path of Android's linker. In other files, names that begin with `_LINKER_PREFIX` have nothing to do with it."""
 
 
 def function_row(function: Function, style: NameStyle) -> FunctionRow:

@@ -13,8 +13,8 @@ from perf2x.model.setting import ON_BY_DEFAULT, Setting, read_directories, read_
 if TYPE_CHECKING:
     from perf2x.base.binaries.find.search_paths import SearchPaths
 
+# How a copy of kallsyms begins: with a line of it, or with the magic number of gzip, xz, zstd or bzip2.
 _KALLSYMS = re.compile(rb"[0-9a-f]{1,16} \w |\x1f\x8b|\xfd7zXZ|\x28\xb5\x2f\xfd|BZh")
-"""How a copy of kallsyms begins: with a line of it, or with the magic number of gzip, xz, zstd or bzip2."""
 
 
 # Functions named _read_… convert an option's text to its value. They raise SettingError if the text is unsuitable.

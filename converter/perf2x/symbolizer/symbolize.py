@@ -34,8 +34,8 @@ from perf2x.symbolizer.sources.symbol_source import Context, DsoKind, SymbolSour
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, location_weights, object_report, sorted_report
 
+# Estimated time to read debug info: for each KiB of .debug_info, and for each compilation unit.
 MICROSECONDS_PER_KIB, MICROSECONDS_PER_UNIT = 20, 5000
-"""Estimated time to read debug info: for each KiB of .debug_info, and for each compilation unit."""
 
 
 def symbolize(

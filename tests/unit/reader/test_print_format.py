@@ -5,7 +5,8 @@ import struct
 import pytest
 
 from perf2x.reader.records.format_tokens import PrintFormatError
-from perf2x.reader.records.print_format import BYTE_ORDER, FIELD_BYTES, compile_format
+from perf2x.reader.records.print_expressions import BYTE_ORDER, FIELD_BYTES
+from perf2x.reader.records.print_format import compile_format
 from perf2x.reader.records.tracepoint_decoder import parse_format, parse_tracing_data
 
 _FIELDS = {"ip": 0x7F2A, "size": 2**64 - 16, "zero": 0, "neg": -5, "name": "eth0"}

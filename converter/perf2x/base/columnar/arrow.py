@@ -31,8 +31,8 @@ Numbers = (
 )
 
 
+# A column of strings, which must be encodable as UTF-8.
 Strings = DictionaryColumn[str]
-"""A column of strings, which must be encodable as UTF-8."""
 
 
 class ArrowTable:

@@ -26,8 +26,8 @@ _MAX_PIECE_BITS = 7
 The second step takes one iteration per piece; the other two take one per byte of a piece, for all pieces at once. So
 pieces have about as many bytes as there are pieces, up to this limit.
 """
+# Bytes of the longest LEB128 number of 64 bits.
 _MAX_LEB128_BYTES = 10
-"""Bytes of the longest LEB128 number of 64 bits."""
 
 
 def instruction_starts(lengths: AnyArray) -> I64:

@@ -17,8 +17,8 @@ _FACTORS = tuple(np.uint64(odd) for odd in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB
 """A factor for each column of keys: an odd number without a pattern, so that every bit of a key affects the upper bits
 of the product (Fibonacci hashing); these select the slot.
 """
+# Marks an empty slot, in the first column of its key.
 _EMPTY = -2
-"""Marks an empty slot, in the first column of its key."""
 
 
 class DirectMappedCache:

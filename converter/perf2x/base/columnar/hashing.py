@@ -34,13 +34,13 @@ def numbers_from_keys(keys: Iterable[bytes]) -> U64:
 
 
 _GOLDEN_RATIO = 0x9E3779B97F4A7C15  # 2⁶⁴ divided by the golden ratio: an odd number whose bits have no pattern
+# Maximum number of words that `hash_rows` hashes together, unless a single row is longer.
 _WORDS_AT_ONCE = 1 << 18
-"""Maximum number of words that `hash_rows` hashes together, unless a single row is longer."""
+# Up to this many words, as in small recordings, a shorter table of powers is used, which takes no time to build.
 _FEW_WORDS = 1 << 14
-"""Up to this many words, as in small recordings, a shorter table of powers is used, which takes no time to build."""
 _HALF = np.uint64(32)
+# Number of random bytes from which weights are derived: three words of 8 bytes, and 32 for the key of `digests`.
 SECRET_BYTES = 56
-"""Number of random bytes from which weights are derived: three words of 8 bytes, and 32 for the key of `digests`."""
 
 
 class Weights(Frozen):

@@ -32,8 +32,8 @@ from perf2x.base.columnar.unique import group_pairs, group_rows
 
 _HALF = np.uint64(32)
 _LOW_HALF = np.uint64(0xFFFFFFFF)
+# A run of `HashIndex` is merged with the run after it unless it is at least this many times as long.
 _MIN_RATIO = 4
-"""A run of `HashIndex` is merged with the run after it unless it is at least this many times as long."""
 
 
 class HashIndex:

@@ -12,10 +12,10 @@ import numpy as np
 from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, arange, flatnonzero, searchsorted, take
 from perf2x.base.columnar.unique import argsort_rows, unique_inverse
 
+# A sentinel that is less than all packed numbers, including those of unknown keys.
 _LESS_THAN_ANY = -(1 << 62)
-"""A sentinel that is less than all packed numbers, including those of unknown keys."""
+# Lookups use a table if the keys span less than this, which is twice the kernel's largest pid (4,194,304).
 _DENSE_LIMIT = 1 << 23
-"""Lookups use a table if the keys span less than this, which is twice the kernel's largest pid (4,194,304)."""
 
 
 class KeyNumbers:
@@ -93,8 +93,8 @@ class KeyedValues:
         return take(values, searchsorted(packed, number << 32 | sequence, "right"))
 
 
+# Stands for a time that never comes.
 FOREVER = np.uint64(2**64 - 1)
-"""Stands for a time that never comes."""
 
 
 class KeyedTimes:

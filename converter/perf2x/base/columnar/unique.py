@@ -52,14 +52,14 @@ from perf2x.base.columnar.hashing import hash_columns
 
 Key = TypeVar("Key", bound=Hashable)
 
+# Up to this many rows, np.lexsort is faster than packing them into words: the overhead of numpy calls dominates.
 FEW_ROWS = 256
-"""Up to this many rows, np.lexsort is faster than packing them into words: the overhead of numpy calls dominates."""
 
 _WORD_BITS = 64
+# Rows to pack at a time, so few that intermediate results stay in the CPU cache and take hardly any memory.
 _ROWS_AT_ONCE = 1 << 15
-"""Rows to pack at a time, so few that intermediate results stay in the CPU cache and take hardly any memory."""
+# `unique_inverse` uses a table if the table has at most this many entries per value; otherwise it sorts.
 _MAX_SPARSENESS = 8
-"""`unique_inverse` uses a table if the table has at most this many entries per value; otherwise it sorts."""
 
 
 def unique(values: npt.NDArray[Number]) -> npt.NDArray[Number]:

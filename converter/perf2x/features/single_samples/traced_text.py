@@ -12,7 +12,8 @@ from perf2x.base.abi import ENDIAN, ByteOrder
 from perf2x.base.columnar import I64, ListArray, ListInterner, zeros
 from perf2x.model.recording import Event, Session
 from perf2x.reader.records.format_tokens import PrintFormatError
-from perf2x.reader.records.print_format import BYTE_ORDER, FIELD_BYTES, AddressFormatter, compile_format, field_text
+from perf2x.reader.records.print_expressions import BYTE_ORDER, FIELD_BYTES
+from perf2x.reader.records.print_format import AddressFormatter, compile_format, field_text
 from perf2x.reader.records.tracepoint_decoder import decode_fields, field_bytes
 
 

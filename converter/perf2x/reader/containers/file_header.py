@@ -39,8 +39,8 @@ _OTHER_KINDS = (
     (rb"Sampling at \d+ Hertz|Tracing [^\n]*Hit Ctrl-C", "output of a bcc tool; rerun the tool with -f to fold stacks"),
 )  # fmt: skip
 _OTHER_PATTERNS = [(re.compile(pattern, re.IGNORECASE | re.DOTALL), name) for pattern, name in _OTHER_KINDS]
+# Number of bytes at the start of a file by which its kind is recognized.
 _RECOGNIZED_BYTES = 1 << 12
-"""Number of bytes at the start of a file by which its kind is recognized."""
 
 
 def kind_of_file(head: bytes) -> str:

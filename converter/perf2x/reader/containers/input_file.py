@@ -26,10 +26,10 @@ from perf2x.errors import FormatError, is_out_of_memory
 from perf2x.reader.containers.file_header import kind_of_file
 
 CHUNK = 1 << 20  # bytes to read at once
+# Largest number of bytes at the start of an input by which its kind is recognized.
 HEAD_SIZE = 1 << 16
-"""Largest number of bytes at the start of an input by which its kind is recognized."""
+# Takes the first bytes of an input that is not a perf.data file; returns whether perf2x can read it all the same.
 IsOther = Callable[[bytes], bool]
-"""Takes the first bytes of an input that is not a perf.data file; returns whether perf2x can read it all the same."""
 MAGICS = (MAGIC, MAGIC_SWAPPED, MAGIC_LEGACY)
 
 

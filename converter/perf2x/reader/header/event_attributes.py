@@ -16,11 +16,11 @@ from perf2x.model.recording import Event
 import numpy as np  # isort: skip
 
 _PRECISE_IP_BIT = ATTR_FLAGS.index("precise_ip")
+# Fields that perf_event_attr and Event have under the same name.
 _COPIED_FIELDS = (
     "type", "config", "config1", "config2", "sample_period", "sample_type", "read_format", "branch_sample_type",
     "sample_regs_user", "sample_stack_user", "sample_regs_intr",
 )  # fmt: skip
-"""Fields that perf_event_attr and Event have under the same name."""
 
 
 def parse_attr(data: bytes, order: ByteOrder, index: int, ids: tuple[int, ...] = ()) -> Event:

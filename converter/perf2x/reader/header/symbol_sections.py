@@ -126,8 +126,8 @@ def debug_unwind_files(section: SectionReader) -> list[dict[str, object]]:
     return [{"path": text(_bytes(file.get(1, b""))), "size": _number(file.get(2, 0))} for file in files]
 
 
+# Bytes of a field's value by wire type (64-bit, 32-bit).
 _FIXED_SIZES = {1: 8, 5: 4}
-"""Bytes of a field's value by wire type (64-bit, 32-bit)."""
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:

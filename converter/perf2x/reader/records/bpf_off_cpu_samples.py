@@ -20,8 +20,8 @@ from perf2x.reader.record_block import make_block
 from perf2x.reader.records.field_cursor import FieldCursor
 
 _NAME = "offcpu-time"
+# OFF_CPU_TIMESTAMP in tools/perf/util/off_cpu.h: this and all later times are placeholders, for sums of waits.
 _PLACEHOLDER_TIME = np.uint64(0xFFFFFFFF00000000)
-"""OFF_CPU_TIMESTAMP in tools/perf/util/off_cpu.h: this and all later times are placeholders, for sums of waits."""
 _MAX_RECORD_SIZE = 0xFFF8  # the largest multiple of 8 that fits in the 16 bits of header.size
 
 

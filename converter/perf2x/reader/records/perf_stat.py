@@ -41,8 +41,8 @@ _AGGR_GLOBAL = 1
 
 Other modes are not distinguished, because their numbers differ between versions of perf.
 """
+# Counters begin with 0 at a time of 1 ns, because samples at time 0 count as samples without a time.
 _BEGIN_TIME = np.uint64(1)
-"""Counters begin with 0 at a time of 1 ns, because samples at time 0 count as samples without a time."""
 
 
 def with_thread_names(sideband: Sideband, session: Session) -> Sideband:

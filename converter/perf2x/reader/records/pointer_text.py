@@ -10,8 +10,8 @@ import re
 from typing import Literal
 
 Order = Literal["little", "big"]
+# The letters after ``%p`` that select a format: a function, a UUID, an IP or MAC address, a hex dump, a bitmap.
 SPECIAL = re.compile(r"[SsFf]|U[bBlL]?|[Ii](?:4[hnbl]?|6c?|Sp?c?[hnbl]?)|MF|[Mm]R?|h[CDN]?|bl?")
-"""The letters after ``%p`` that select a format: a function, a UUID, an IP or MAC address, a hex dump, a bitmap."""
 _AF_INET, _AF_INET6 = 2, 10
 # the index of each byte of a UUID in the order in which %pUl prints them: the first three fields are little-endian
 _GUID_ORDER = (3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15)

@@ -163,12 +163,12 @@ def _ksymbol(cursor: FieldCursor, columns: Columns) -> Columns:
     return {"length": length, "type": as_i32(kind), "unregister": unregister, "name": cursor.remaining_text()}
 
 
+# Bits that no prot has (mman-common.h; simpleperf sets 0x4000): if one is set, a file name lies where prot would.
 _NO_PROTECTION = 0xFF0000
-"""Bits that no prot has (mman-common.h; simpleperf sets 0x4000): if one is set, a file name lies where prot would."""
 _MAPPING = "pid/tid:i start:Q length:Q pgoff:Q"
 _TASK = f"pid/ppid:i tid/ptid:i is_exec:{uapi.MISC_FORK_EXEC} own_time:Q"
+# The thread that is switched in or out is the one in the trailer.
 _SWITCH = f"is_out:{uapi.MISC_SWITCH_OUT} preempted:{uapi.MISC_SWITCH_OUT | uapi.MISC_SWITCH_OUT_PREEMPT}"
-"""The thread that is switched in or out is the one in the trailer."""
 
 # sideband_decoder.py uses two columns that no table has: ``own_time``, a time in a field of the record, not in the
 # trailer; and ``owner_id``, the id of the event that the record is about.

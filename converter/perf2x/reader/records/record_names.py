@@ -2,11 +2,12 @@
 
 from perf2x.base.abi import RecordType, SimpleperfRecordType, UserRecordType
 
+# Record type → its name: that of the kernel's or perf's constant without PERF_RECORD_, or SIMPLEPERF_….
 RECORD_NAMES = {
     int(kind): kind.name for family in (RecordType, UserRecordType, SimpleperfRecordType) for kind in family
 }
-"""Record type → its name: that of the kernel's or perf's constant without PERF_RECORD_, or SIMPLEPERF_…."""
 
+# Records that describe the session: header sections, which a pipe has as records, and how the tool was set up.
 SESSION_RECORDS = frozenset(
     {
         UserRecordType.HEADER_ATTR,
@@ -21,4 +22,3 @@ SESSION_RECORDS = frozenset(
         SimpleperfRecordType.SIMPLEPERF_EVENT_ID,
     }
 )
-"""Records that describe the session: header sections, which a pipe has as records, and how the tool was set up."""

@@ -104,12 +104,12 @@ def _fixed_fields(cursor: FieldCursor, sample_type: int, want: Want, columns: _C
 
 
 _IDS = frozenset({"id", "stream_id"})
+# Bit in sample_type, and name, of the fields before READ, in the order of the record.
 _FIXED = (
     (SampleType.IDENTIFIER, "id"), (SampleType.IP, "ip"), (SampleType.TID, "tid"), (SampleType.TIME, "time"),
     (SampleType.ADDR, "addr"), (SampleType.ID, "id"), (SampleType.STREAM_ID, "stream_id"), (SampleType.CPU, "cpu"),
     (SampleType.PERIOD, "period"),
 )  # fmt: skip
-"""Bit in sample_type, and name, of the fields before READ, in the order of the record."""
 
 
 @cache

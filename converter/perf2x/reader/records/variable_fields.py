@@ -47,8 +47,8 @@ from perf2x.base.columnar import (
 from perf2x.model.recording import Branches, ReadValues, UserStacks
 from perf2x.reader.records.field_cursor import FieldCursor
 
+# 64-bit words of struct perf_branch_entry: from, to, flags.
 ENTRY_WORDS = 3
-"""64-bit words of struct perf_branch_entry: from, to, flags."""
 _BIG_ENDIAN_FLAGS = (
     (63, 1, 0), (62, 1, 1), (61, 1, 2), (60, 1, 3), (44, 16, 4), (40, 4, 20), (38, 2, 24), (34, 4, 26), (31, 3, 30),
 )  # fmt: skip

@@ -19,13 +19,13 @@ from perf2x.reader.spe.records import OpClass, SampledEvent, TraceRecords
 _HIT, _MISS = 2 << 5, 4 << 5
 _L1, _L2, _L3 = 8 << 5 | 1 << 33, 0x20 << 5 | 2 << 33, 0x40 << 5 | 3 << 33
 _LEVEL_NA, _SNOOP_NA = 1 << 5 | 15 << 33, 1 << 19  # "not available", unlike "none" below (no snoop took place)
+# Parts of the word by the names in the tables below: levels, then what snooping found, then "remote".
 _WORDS_BY_NAME = {
     "L1": _L1 | _HIT, "L2": _L2 | _HIT, "L3": _L3 | _HIT, "RAM": (0x80 << 5 | 13 << 33) | _HIT,
     "cluster": 0x400 << 5 | _HIT | 3 << 33, "socket": 0x800 << 5 | 11 << 33, "distant": 0x100 << 5 | _HIT | 13 << 33,
     "device": 0x1000 << 5 | _HIT | 10 << 33, "unknown": _LEVEL_NA,
     "none": 2 << 19, "hit": 4 << 19, "hitm": 16 << 19, "peer": 2 << 38, "remote": 1 << 37,
 }  # fmt: skip
-"""Parts of the word by the names in the tables below: levels, then what snooping found, then "remote"."""
 
 
 def _parse_sources(text: str) -> dict[int, int]:
@@ -63,15 +63,15 @@ _HIP12 = _parse_sources("""0 L2 peer
 16 L2 none
 17 L2 hitm
 18 L1 none""")
+# Neoverse N1, N2, V1, V2, V3 and Cortex-X1, X1C, X3, X4, X925, A78C, A715, A720, A720AE, A725.
 _ARM_PARTS = (0xD0C, 0xD40, 0xD44, 0xD49, 0xD4B, 0xD4C, 0xD4D, 0xD4E, 0xD4F, 0xD81, 0xD82, 0xD84, 0xD85, 0xD87, 0xD89)
-"""Neoverse N1, N2, V1, V2, V3 and Cortex-X1, X1C, X3, X4, X925, A78C, A715, A720, A720AE, A725."""
+# For each CPU, by (implementer, part number) as in its MIDR_EL1: the words by code.
 _SOURCES_BY_CPU = {
     **dict.fromkeys(((0x41, part) for part in _ARM_PARTS), _NEOVERSE),
     (0x4E, 0x010): _NEOVERSE,  # NVIDIA Olympus
     (0xC0, 0xAC4): _AMPEREONE,
     (0x48, 0xD06): _HIP12,  # HiSilicon
 }
-"""For each CPU, by (implementer, part number) as in its MIDR_EL1: the words by code."""
 _CODE_COUNT = 20  # rows of a table by code; the last row stays 0, for all codes from 19 on, which no CPU's table has
 _CACHES = (  # the innermost first: events of an access and of a miss, and the cache's level
     (SampledEvent.L1D_ACCESS, SampledEvent.L1D_MISS, _L1),

@@ -97,8 +97,8 @@ _EVENT_BITS = {
     "remote-access": SampledEvent.REMOTE,
 }  # fmt: skip
 _KERNEL_HALF = np.uint64(1 << 63)  # the kernel's addresses begin here
+# (4, 2) PERF_BR_* by form (unknown, call, return, other) and by whether the branch is conditional.
 _BRANCH_TYPES = as_uint64([[0, 1], [4, 9], [6, 10], [2, 1]])
-"""(4, 2) PERF_BR_* by form (unknown, call, return, other) and by whether the branch is conditional."""
 
 
 class RecordFacts(Frozen):

@@ -43,22 +43,22 @@ class Field(IntEnum):
     EXTENDED = 16  # first byte of an extended header; the second byte decides what the packet contains
 
 
+# All valid headers of one byte, and the first bytes of extended headers.
 _HEADERS = {
     Field.NONE: "00 99 9a 9b 9c 9d 9e 9f b5 b6 b7", Field.END: "01", Field.TIMESTAMP: "71", Field.EVENTS: "42 52 62 72",
     Field.SOURCE: "43 53 63 73", Field.CONTEXT: "64 65 66 67", Field.PC: "b0", Field.TARGET: "b1", Field.DATA: "b2",
     Field.PHYSICAL: "b3", Field.PREVIOUS: "b4", Field.LATENCY: "98", Field.OTHER: "48", Field.ACCESS: "49",
     Field.BRANCH: "4a", Field.EXTENDED: "20 21 22 23",
 }  # fmt: skip
-"""All valid headers of one byte, and the first bytes of extended headers."""
 _FIELDS = np.zeros(256, np.uint8)
 for _field, _bytes in _HEADERS.items():
     _FIELDS[list(bytes.fromhex(_bytes))] = _field
+# (256,) bytes of payload by header.
 _SIZES = np.where(_FIELDS != Field.BAD, 1 << (arange(256) >> 4 & 3), 0).astype(np.uint8)
-"""(256,) bytes of payload by header."""
 _SIZES[[0x00, 0x01, *range(0x20, 0x24)]] = 0
 _SIZES[0x4B] = 1  # an operation of an undefined class
+# (9,) masks of the lowest 0 to 8 bytes of a word.
 _LOW_BYTES = as_uint64([(1 << 8 * size) - 1 for size in range(9)])
-"""(9,) masks of the lowest 0 to 8 bytes of a word."""
 
 
 class Packets(Frozen):

@@ -44,8 +44,8 @@ from perf2x.reader.spe.make_samples import RecordFacts, SampleKinds, kinds_of, m
 from perf2x.reader.spe.packets import find_packets
 from perf2x.reader.spe.records import TraceRecords, read_records
 
+# Bytes of trace after which a chunk ends: few, so that what its decoding allocates stays in the CPU cache.
 SPAN = 1 << 17
-"""Bytes of trace after which a chunk ends: few, so that what its decoding allocates stays in the CPU cache."""
 
 
 class _TraceChunk(Frozen):
@@ -168,8 +168,8 @@ class _TraceThreads:
         return searchsorted(self._times, time, "right")
 
 
+# Largest number of bytes of trace in the fingerprint.
 _FINGERPRINT_BYTES = 4096
-"""Largest number of bytes of trace in the fingerprint."""
 
 
 class SpeRecording:

@@ -104,8 +104,8 @@ def _count_ancestors(parent: I64) -> I64:
     return count[:-1]
 
 
+# Stands for the kernel where the key is a process; −1 already means "no process".
 KERNEL = -2
-"""Stands for the kernel where the key is a process; −1 already means "no process"."""
 _TOMBSTONE = -2  # in place of a mapping: none, and ancestors are not searched
 _GENERATIONS = 16
 """How many generations of ancestors are searched for each query alone, before equal queries are merged.

@@ -7,8 +7,8 @@ from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import U64, Bools, flatnonzero
 from perf2x.model.recording import Ksymbols, Mmaps, further_mappings
 
+# KERNEL_IMAGE_SIZE of x86 (arch/x86/include/asm/page_64_types.h).
 _KERNEL_IMAGE_SIZE = np.uint64(1 << 30)
-"""KERNEL_IMAGE_SIZE of x86 (arch/x86/include/asm/page_64_types.h)."""
 
 
 def is_kernel_mapping(mmaps: Mmaps) -> Bools:

@@ -54,8 +54,8 @@ from perf2x.stitcher.history.address_spaces import MAX_FORK_DEPTH, AddressSpaces
 from perf2x.stitcher.history.kernel_mappings import append_ksymbols, end_addresses, extend_kernel_text
 from perf2x.stitcher.history.profile_mappings import AddressLayout, MergedMappings, may_hold_code, merge_mappings
 
+# Bytes of a huge page, which is also its alignment; the same value is used for all processors.
 _HUGE_PAGE = np.uint64(2 << 20)
-"""Bytes of a huge page, which is also its alignment; the same value is used for all processors."""
 
 
 def _with_copied_text(mmaps: Mmaps, mmap_sequence: I64, spaces: AddressSpaces) -> Mmaps:

@@ -34,8 +34,9 @@ from perf2x.model.profile import Mappings
 from perf2x.model.recording import Mmaps, Session, build_id_by_name
 from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_mapping
 
+# Bit of Mmaps.prot (include/uapi/asm-generic/mman-common.h).
 _PROT_EXEC = 4
-"""Bit of Mmaps.prot (include/uapi/asm-generic/mman-common.h)."""
+# Prefixes of names that have no meaning outside their process.
 _PRIVATE_NAMES = (
     "//anon",
     "[heap]",
@@ -47,7 +48,6 @@ _PRIVATE_NAMES = (
     "[anon",
     "/anon_hugepage",
 )
-"""Prefixes of names that have no meaning outside their process."""
 
 
 class MergedMappings(Frozen):
@@ -146,10 +146,10 @@ def _is_relative(name: str) -> bool:
     return name.startswith("[vdso") or (is_real_path(without_deleted(name)) and not is_jitdump(name))
 
 
+# Maximum size of the layout in bytes; mappings that do not fit are left out.
 _LAYOUT_SIZE = 1 << 57
-"""Maximum size of the layout in bytes; mappings that do not fit are left out."""
+# The layout has mappings shorter than this, in bytes; longer ones are damaged, or span a whole address space.
 _MAX_LENGTH = 1 << 48
-"""The layout has mappings shorter than this, in bytes; longer ones are damaged, or span a whole address space."""
 
 
 class AddressLayout:

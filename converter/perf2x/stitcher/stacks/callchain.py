@@ -39,8 +39,8 @@ _MARKER_MODES = {
     CallchainContext.GUEST_USER: CpuMode.GUEST_USER,
 }
 _LAST = 2**64 - 1
+# (possible markers,) the mode that a marker announces, by its distance from the last word; UNKNOWN (0) for others.
 _MODES_FROM_LAST = np.zeros(_LAST - CALLCHAIN_CONTEXT_MAX + 1, np.uint8)
-"""(possible markers,) the mode that a marker announces, by its distance from the last word; UNKNOWN (0) for others."""
 _MODES_FROM_LAST[[_LAST - context for context in _MARKER_MODES]] = list(_MARKER_MODES.values())
 
 

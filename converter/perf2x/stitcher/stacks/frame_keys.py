@@ -50,8 +50,8 @@ _ROOT, _RETURN, _SIDE = np.uint64(1 << 63), np.uint64(1 << 59), np.uint64(1 << 5
 _MODE_SHIFT, _MODE_MASK = np.uint64(60), np.uint64(7)
 # for distinct_keys: rows of a chunk, and the number of keys up to which they are always sorted
 _CHUNK_ROWS, _SORT_LIMIT = 1 << 18, 1 << 20
+# Where each distinct key occurs fewer times than this on average, all keys are sorted instead of searched for.
 _REPEATS = 4
-"""Where each distinct key occurs fewer times than this on average, all keys are sorted instead of searched for."""
 _FLAGS_SHIFT, _OFFSET_MASK = np.uint64(58), np.uint64((1 << 58) - 1)
 _KERNEL_RETURN = np.uint64(CpuMode.KERNEL) << _MODE_SHIFT | _RETURN
 

@@ -46,8 +46,8 @@ _UPPER_HALF = np.uint64(1 << 63)
 """Start of the kernel's addresses. The ip of a sample whose chain has only a user part can be in the kernel, if an
 interrupt delayed the sample; it must not replace the innermost user address.
 """
+# Maximum number of calls added to one sample: a stack that seems to grow forever must not exhaust memory.
 _MAX_STITCHED = 1024
-"""Maximum number of calls added to one sample: a stack that seems to grow forever must not exhaust memory."""
 
 
 class LbrState(Frozen):

@@ -17,8 +17,8 @@ _MAX_WORDS = 1 << 21
 """A table with more rows, or more words in them, is emptied. A larger one would have hardly more hits: programs start
 and exit, and are loaded at random addresses.
 """
+# A table with more rows than this is emptied if it had fewer samples per row than this: a small one finds as many.
 _EARLY_ROWS, _EARLY_USES = 1 << 15, 2.0
-"""A table with more rows than this is emptied if it had fewer samples per row than this: a small one finds as many."""
 
 
 class RawStackCache:

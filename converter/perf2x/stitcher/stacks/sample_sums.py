@@ -9,8 +9,8 @@ import numpy as np
 
 from perf2x.base.columnar import I32, I64, U64, ColumnTable, GrowableColumns, sorted_runs, sum_runs
 
+# Rows are summed when there are more new rows than this, and more new rows than rows already summed.
 _MIN_NEW_ROWS = 1 << 18
-"""Rows are summed when there are more new rows than this, and more new rows than rows already summed."""
 
 
 class SampleRows(ColumnTable):

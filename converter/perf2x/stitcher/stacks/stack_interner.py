@@ -22,8 +22,8 @@ from perf2x.stitcher.stacks.frame_keys import renumber_keys
 from perf2x.stitcher.stacks.sample_sums import SampleRows, TimedRows
 
 _NEVER = np.iinfo(np.int64).max
+# Frame keys of a worker's stacks to renumber at once.
 _WORDS_AT_ONCE = 1 << 18
-"""Frame keys of a worker's stacks to renumber at once."""
 
 
 class ThreadRows(Frozen):

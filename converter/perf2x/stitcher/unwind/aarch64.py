@@ -11,12 +11,12 @@ from perf2x.stitcher.unwind.architecture import Architecture, KnownCode
 
 FRAME_POINTER, LINK_REGISTER, STACK_POINTER, PROGRAM_COUNTER = 29, 30, 31, 32
 
+# Offset of the ucontext in struct rt_sigframe, after the siginfo_t.
 _UCONTEXT = 128
-"""Offset of the ucontext in struct rt_sigframe, after the siginfo_t."""
+# Offset of uc_mcontext, after flags, link, the alternate stack and 128 bytes of signal mask, aligned to 16 bytes.
 _MCONTEXT = _UCONTEXT + 176
-"""Offset of uc_mcontext, after flags, link, the alternate stack and 128 bytes of signal mask, aligned to 16 bytes."""
+# Offset of x0 in struct sigcontext, after fault_address; x1 to x30, sp and pc follow.
 _REGISTERS = _MCONTEXT + 8
-"""Offset of x0 in struct sigcontext, after fault_address; x1 to x30, sp and pc follow."""
 
 _SIGNAL_RETURN = Rule(
     STACK_POINTER, 0, PROGRAM_COUNTER, True,
@@ -27,8 +27,8 @@ _SIGNAL_RETURN = Rule(
 So the link register of an interrupted leaf function is known, too.
 """
 
+# Rule of code that nothing called: makecontext puts its address into the link register of a coroutine's function.
 _OUTERMOST = Rule(STACK_POINTER, 0, PROGRAM_COUNTER, True, ((PROGRAM_COUNTER, RegisterRule(RuleKind.UNDEFINED, 0)),))
-"""Rule of code that nothing called: makecontext puts its address into the link register of a coroutine's function."""
 
 AARCH64 = Architecture(
     name="aarch64",

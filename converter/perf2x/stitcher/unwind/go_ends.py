@@ -28,15 +28,15 @@ _SWITCHES = frozenset({
     "runtime.systemstack", "runtime.mcall", "runtime.morestack", "runtime.asmcgocall",  # to the thread's own stack
     "runtime.nanotime1", "runtime.walltime", "time.now",  # likewise, for the vDSO
 })  # fmt: skip
+# They call through a register, and only after switching stacks.
 _CALLED_AFTER_SWITCH = frozenset({"runtime.systemstack", "runtime.mcall"})
-"""They call through a register, and only after switching stacks."""
 _ON_ANY_STACK = frozenset({"runtime.nanotime1", "runtime.walltime", "time.now"})
 """They switch stacks unless they already are on the thread's own; rbp still points to their frame on the old stack.
 """
+# mov %rsp, %r12, and the reverse.
 _SAVES_STACK_POINTER, _RESTORES_STACK_POINTER = bytes.fromhex("4989e4"), bytes.fromhex("4c89e4")
-"""mov %rsp, %r12, and the reverse."""
+# How many bytes of such a function are searched at most; compiled, it has about two hundred.
 _LONGEST_FUNCTION = 4096
-"""How many bytes of such a function are searched at most; compiled, it has about two hundred."""
 _CALL_THROUGH_REGISTER = re.compile(rb"\xff[\xd0-\xd7]")
 _REFINABLE = np.array([End.COMPLETE, End.TRUNCATED, End.NO_UNWIND_INFO, End.BROKEN, End.NOT_MAPPED], np.uint8)
 _UNCHANGED = 255  # in place of an End

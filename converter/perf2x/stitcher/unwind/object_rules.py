@@ -21,10 +21,10 @@ from perf2x.stitcher.unwind.architecture import Architecture
 if TYPE_CHECKING:
     from perf2x.base.binaries.elf.x86_code import X86Code
 
+# Instead of a rule number: no rule is known, but the function returns to a caller.
 _RETURNS = -2
-"""Instead of a rule number: no rule is known, but the function returns to a caller."""
+# Maximum size of a program's first function (_start), which nothing called: an assumption.
 _START_SIZE = 64
-"""Maximum size of a program's first function (_start), which nothing called: an assumption."""
 _PLT_ENTRY = 16
 """Bytes of an entry of a lazy .plt on x86: an indirect jump of 6, a push of 5, and a jump of 5 to the first entry.
 

@@ -20,8 +20,8 @@ _RECORD_LIMIT = 60_000
 Records have at most 64 KiB, so the kernel cuts requests to what remains of that (perf_sample_ustack_size).
 """
 _PAGE = 4096
+# Largest distance of a frame from the stack pointer of the same stack: 64 MiB, eight times the usual limit.
 MAX_STACK_DISTANCE = 1 << 26
-"""Largest distance of a frame from the stack pointer of the same stack: 64 MiB, eight times the usual limit."""
 
 
 class StackMemory(Frozen):
@@ -103,8 +103,8 @@ def stack_memory(stacks: UserStacks, stack_pointer: U64) -> StackMemory:
     return StackMemory(stacks.words, stacks.start, stack_pointer, word_count.view(np.uint64), is_complete)
 
 
+# In a column of ends: the chain continues.
 UNFINISHED = 255
-"""In a column of ends: the chain continues."""
 
 
 class RegisterFile(Frozen):

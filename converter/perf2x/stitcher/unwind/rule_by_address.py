@@ -74,8 +74,8 @@ class RuleCache:
         self._cache.learn(answer, address[with_rule].view(np.int64), take(finder.image, rows[with_rule]))
 
 
+# Maps (recorded file name, build id) to the object with the code and its separate debug file; each may be None.
 FindObject = Callable[[str, bytes], tuple[ElfObject | None, ElfObject | None]]
-"""Maps (recorded file name, build id) to the object with the code and its separate debug file; each may be None."""
 
 
 class CodeMap:

@@ -51,19 +51,19 @@ from perf2x.stitcher.unwind.unwound_chains import MappingFinder
 
 _WORD = 8
 _MISALIGNED = np.uint64(_WORD - 1)  # the bits that are zero in a multiple of a word
+# Right shift from bytes to words.
 _WORD_SHIFT = np.uint64(3)
-"""Right shift from bytes to words."""
+# Distance from the CFA that leads to no byte of any stack dump.
 _OUTSIDE_DUMP = np.uint64(1 << 63)
-"""Distance from the CFA that leads to no byte of any stack dump."""
 
+# Fields of `SampleStates`, explained above; the further registers follow _PC.
 _CHAIN_SLOT, _FRAME_PC, _KNOWN, _IMAGE, _SEQUENCE, _DUMP_START, _DUMP_SIZE, _FIRST_WORD, _SP, _PC = range(10)
-"""Fields of `SampleStates`, explained above; the further registers follow _PC."""
 ENTRY_FIELDS = 2  # a chain entry is the first two fields of a state: where in the chains it belongs, and its address
 # A chain slot is row << 32 | depth << 1 | is_return; see pack_chain_slots.
 _ROW_SHIFT, _DEPTH_SHIFT, _RETURN_FLAG, _ONE_DEEPER, _LOW_HALF = map(np.uint64, (32, 1, 1, 2, (1 << 32) - 1))
 _NO_ROWS = zeros(0)
+# Fields of `SimpleRules`, explained above; from _SAVED_AT on, one per register, the program counter first.
 _CFA_FIELD, _CFA_OFFSET, _RESTORED, _SAVED_AT = range(4)
-"""Fields of `SimpleRules`, explained above; from _SAVED_AT on, one per register, the program counter first."""
 
 
 def pack_chain_slots(rows: I64, depth: I64, is_return: Bools) -> U64:

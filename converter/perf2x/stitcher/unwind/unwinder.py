@@ -47,13 +47,13 @@ from perf2x.stitcher.unwind.simple_rule_steps import (
 from perf2x.stitcher.unwind.unwound_chains import End, MappingFinder, UserChains, UserMappings
 from perf2x.stitcher.unwind.x86_64 import I386, X86_64
 
+# By uname -m of the recording machine and PERF_SAMPLE_REGS_ABI_* of the sample.
 _BY_ABI: dict[str, dict[int, Architecture]] = {
     "x86_64": {1: I386, 2: X86_64},
     "i386": {1: I386},
     "i686": {1: I386},
     "aarch64": {2: AARCH64},
 }
-"""By uname -m of the recording machine and PERF_SAMPLE_REGS_ABI_* of the sample."""
 
 
 class Unwinder(Struct):

@@ -18,8 +18,8 @@ from perf2x.base.columnar import (
     trues,
 )
 
+# Number of frames that registers alone, without a stack dump, can reveal: a leaf function and its caller.
 LEAF_FRAMES = 2
-"""Number of frames that registers alone, without a stack dump, can reveal: a leaf function and its caller."""
 
 
 class End(IntEnum):

@@ -11,26 +11,26 @@ from perf2x.stitcher.unwind.architecture import Architecture, KnownCode
 
 _RAX, _RDX, _RCX, _RBX, _RSI, _RDI, _RBP, _RSP, _R8, _RA = 0, 1, 2, 3, 4, 5, 6, 7, 8, 16
 
+# Offset of uc_mcontext in struct ucontext, after flags, link and the 24 bytes of the alternate stack.
 _MCONTEXT = 40
-"""Offset of uc_mcontext in struct ucontext, after flags, link and the 24 bytes of the alternate stack."""
+# struct sigcontext_64: the registers in the order in which they are saved.
 _SIGCONTEXT = (8, 9, 10, 11, 12, 13, 14, 15, _RDI, _RSI, _RBP, _RBX, _RDX, _RAX, _RCX, _RSP, _RA)
-"""struct sigcontext_64: the registers in the order in which they are saved."""
 
+# Rule at a signal trampoline: the handler's ``ret`` popped its address, so rsp points to the struct ucontext.
 _SIGNAL_RETURN = Rule(
     _RSP, 0, _RA, True,
     tuple((register, RegisterRule(RuleKind.OFFSET, _MCONTEXT + 8 * slot)) for slot, register in enumerate(_SIGCONTEXT)),
 )  # fmt: skip
-"""Rule at a signal trampoline: the handler's ``ret`` popped its address, so rsp points to the struct ucontext."""
 
 _OUTERMOST = Rule(_RSP, 0, _RA, True, ((_RA, RegisterRule(RuleKind.UNDEFINED, 0)),))
 """Rule of code that nothing called: makecontext and similar functions put its address on the stack of a new coroutine,
 as the return address of the coroutine's function.
 """
 
+# Rule of a function with a frame pointer: rbp and the return address are saved where rbp points.
 _FRAMED = Rule(
     _RBP, 16, _RA, False, ((_RA, RegisterRule(RuleKind.OFFSET, -8)), (_RBP, RegisterRule(RuleKind.OFFSET, -16)))
 )  # fmt: skip
-"""Rule of a function with a frame pointer: rbp and the return address are saved where rbp points."""
 
 
 def _rule_after_call(pushed: int) -> Rule:

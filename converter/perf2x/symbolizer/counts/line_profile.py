@@ -247,8 +247,8 @@ def _names_by_entry(functions: list[Subprogram], symbols: dict[int, set[str]]) -
 
 
 _MAX_MISSING = 0.2  # share of counts that may be without a line before this is reported
+# The name of a variable in programs with LLVM's flow-sensitive discriminators, as it is in the string table.
 _FLOW_SENSITIVE = b"\0__llvm_fs_discriminator__\0"
-"""The name of a variable in programs with LLVM's flow-sensitive discriminators, as it is in the string table."""
 
 
 def count_lines(context: Context, files: ObjectFiles, counts: CodeCounts, gcc: int) -> CodeCounts:

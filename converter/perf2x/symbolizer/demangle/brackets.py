@@ -12,12 +12,12 @@ _MAX_LENGTH = 1 << 12
 """Maximum length of a name for the expression: if brackets are unbalanced, it may try to match from every ``<`` to the
 end of the name, which takes quadratic time.
 """
+# Brackets, and operators that look like brackets.
 _TOKEN = re.compile(
     r"\boperator\s*(?:\(\)|\[\]|<=>|<<=?(?!=)|>>=?|<=|>=|->\*?|<|>)|->|(?<!operator\(\))(?<=\))(?:<[<=]?|>>|>=)(?=\()|[<({\[]|[>)}\]]"
 )
-"""Brackets, and operators that look like brackets."""
+# The operator in a comparison of two expressions, ``((a)>(b))``.
 _COMPARISON = re.compile(r"\)[<>]")
-"""The operator in a comparison of two expressions, ``((a)>(b))``."""
 _OPENING = {">": "<", ")": "(", "}": "{", "]": "["}
 
 

@@ -169,8 +169,8 @@ class PendingObjects:
                 yield mapped, result
 
 
+# Everything that determines the names of an object's addresses.
 _CacheKey = tuple[object, ...]
-"""Everything that determines the names of an object's addresses."""
 
 
 class KnownNames:

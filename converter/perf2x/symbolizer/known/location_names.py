@@ -33,8 +33,8 @@ from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects
 from perf2x.symbolizer.object_resolver import ObjectResolver
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind, SymbolSource
 
+# Number of locations of the kernel to look up at once, which limits memory.
 _BATCH_SIZE = 1 << 16
-"""Number of locations of the kernel to look up at once, which limits memory."""
 
 
 class LocationNames(Frozen):

@@ -51,8 +51,8 @@ from perf2x.symbolizer.sources.symbol_source import (
     symbols_from_names,
 )
 
+# Type arguments of a generic Go function, which the runtime's table of functions writes as ``[...]``.
 _TYPE_ARGUMENTS = re.compile(r"\[.*\]")
-"""Type arguments of a generic Go function, which the runtime's table of functions writes as ``[...]``."""
 STRIPPED = "stripped: it has no symbol table, and no debug file was found"
 
 

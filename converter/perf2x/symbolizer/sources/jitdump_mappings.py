@@ -100,8 +100,8 @@ MAX_SHARED_CODE = 1 << 18
 
 Forked workers share the dump of their parent, and a mapping is needed for each function in each process.
 """
+# Name of an ELF file that ``perf inject --jit`` wrote for one function; the group is the process id.
 _INJECTED = re.compile(r"(?:^|/)jitted-(\d+)-\d+\.so$")
-"""Name of an ELF file that ``perf inject --jit`` wrote for one function; the group is the process id."""
 
 
 class _CodeMapping(Frozen):

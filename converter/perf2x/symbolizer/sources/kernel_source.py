@@ -35,8 +35,8 @@ from perf2x.symbolizer.sources.symbol_source import (
 )
 from perf2x.symbolizer.symbols_by_address import SymbolIndex
 
+# A file of this machine, or the name and contents of a copy in a recording or an archive.
 _KallsymsFile = Path | tuple[str, bytes]
-"""A file of this machine, or the name and contents of a copy in a recording or an archive."""
 
 
 class _KernelTable(Frozen):

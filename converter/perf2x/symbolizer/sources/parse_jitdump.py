@@ -24,10 +24,10 @@ from perf2x.symbolizer.sources.jit_functions import V8_SHIFT, is_v8
 
 _MAGIC = 0x4A695444  # "JiTD"
 _CODE_LOAD, _CODE_MOVE, _DEBUG_INFO, _CLOSE, _UNWINDING_INFO = range(5)
+# Bytes of the fixed fields at the start of each kind's body.
 _FIXED_SIZES = {_CODE_LOAD: 40, _CODE_MOVE: 48, _DEBUG_INFO: 16, _CLOSE: 0, _UNWINDING_INFO: 24}
-"""Bytes of the fixed fields at the start of each kind's body."""
+# Bytes of a line entry before its file name.
 _LINE_SIZE = 16
-"""Bytes of a line entry before its file name."""
 _ARCH_TIMESTAMP = 1 << 0
 _FILE_HEADER, _RECORD_HEADER = struct.Struct("IIIIIIQQ"), struct.Struct("IIQ")
 _MAX_SIZE = 1 << 32  # of a dump, in bytes
@@ -192,8 +192,8 @@ def _byte_order(data: bytes, name: str) -> str:
     raise ObjectError(f"{name}: not a jitdump: it begins with {data[:4].hex()}")
 
 
+# The padding at the end of a record is shorter than this: writers pad records to a multiple of 8 or 16 bytes.
 _MAX_PADDING = 16
-"""The padding at the end of a record is shorter than this: writers pad records to a multiple of 8 or 16 bytes."""
 _HEADER_START = {"<": re.compile(rb"(?=[\0-\4]\0{3}(?!\0{4}))"), ">": re.compile(rb"(?=\0{3}[\0-\4](?!\0{4}))")}
 """Where a record may begin, by byte order: a known kind, and a size that is not 0.
 

@@ -36,13 +36,13 @@ from perf2x.errors import ObjectError
 from perf2x.symbolizer.symbols_by_address import PAGE, SymbolColumns, SymbolIndex
 
 _NEWLINE, _SPACE, _TAB = 0x0A, 0x20, 0x09
+# (256,) True for the type letters that perf keeps (symbol_type__filter): code, data, bss and weak symbols.
 _IS_SYMBOL = np.array([letter in b"TWDBtwdb" for letter in range(256)], np.bool_)
-"""(256,) True for the type letters that perf keeps (symbol_type__filter): code, data, bss and weak symbols."""
 _LIVEPATCH = b".klp.sym."
 """Prefix of the names by which a livepatch module refers to functions of other objects, at these functions' addresses.
 """
+# Size limit of a file in bytes; a kernel with all modules loaded needs a tenth of it.
 _MAX_SIZE = 1 << 28
-"""Size limit of a file in bytes; a kernel with all modules loaded needs a tenth of it."""
 
 
 class Kallsyms(Frozen):

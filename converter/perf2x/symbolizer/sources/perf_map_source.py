@@ -46,12 +46,12 @@ from perf2x.symbolizer.sources.symbol_source import (
     symbols_from_functions,
 )
 
+# Indices of namespaces in PERF_RECORD_NAMESPACES: include/uapi/linux/perf_event.h PID_NS_INDEX, MNT_NS_INDEX.
 _PID_NAMESPACE, _MOUNT_NAMESPACE = 3, 5
-"""Indices of namespaces in PERF_RECORD_NAMESPACES: include/uapi/linux/perf_event.h PID_NS_INDEX, MNT_NS_INDEX."""
+# Inode number of the initial PID namespace, on every machine: include/linux/proc_ns.h PROC_PID_INIT_INO.
 FIRST_PID_NAMESPACE = 0xEFFFFFFC
-"""Inode number of the initial PID namespace, on every machine: include/linux/proc_ns.h PROC_PID_INIT_INO."""
+# Number of maps to try in a directory, newest first; /tmp may contain years of maps.
 _MAX_MAPS_TRIED = 64
-"""Number of maps to try in a directory, newest first; /tmp may contain years of maps."""
 
 
 class ProcessNamespaces:

@@ -20,10 +20,10 @@ from perf2x.base.files.atomic import read_checksummed, write_checksummed
 from perf2x.base.files.operating_system import user_cache_dir
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
+# Version of the format of cache files. Raise it as well if the same debug info begins to give other locations.
 FORMAT = 1
-"""Version of the format of cache files. Raise it as well if the same debug info begins to give other locations."""
+# Maximum number of addresses in a cache file; once an object has more, its file is no longer updated.
 _MAX_ADDRESSES = 1 << 20
-"""Maximum number of addresses in a cache file; once an object has more, its file is no longer updated."""
 
 
 class CachedLines(Frozen):

@@ -10,8 +10,8 @@ import numpy as np
 from perf2x.base.columnar import U64, as_int64
 from perf2x.symbolizer.sources.symbol_source import BuiltInSource, Dso, DsoKind, Symbols, symbols_from_names
 
+# Functions of the page in order; each begins 1024 bytes after the one before.
 _VSYSCALLS = ("vgettimeofday", "vtime", "vgetcpu")
-"""Functions of the page in order; each begins 1024 bytes after the one before."""
 
 
 class VsyscallSource(BuiltInSource):

@@ -137,7 +137,7 @@ _UNARY: dict[Operator, Callable[[U64], U64]] = {
     Operator.NOT: np.invert,
     Operator.NOP: lambda a: a,
 }
-# How many stack entries there must be, for each operator that only copies, drops or reorders entries.
+# Required number of stack entries of each operator that only copies, drops or reorders entries.
 _ENTRIES_NEEDED = {Operator.DUP: 1, Operator.OVER: 2, Operator.SWAP: 2, Operator.ROT: 3, Operator.DROP: 1}
 # Operators without an operand.
 _WITHOUT_OPERAND = {Operator.DEREF, *_BINARY, *_UNARY, *_ENTRIES_NEEDED}

@@ -24,7 +24,7 @@ from perf2x.errors import ObjectError
 
 
 class EntryHeader(NamedTuple):
-    """What the first two fields of an entry, its length and CIE pointer, state; offsets are those in the section."""
+    """The first two fields of an entry, its length and CIE pointer, decoded; offsets are those in the section."""
 
     body: int
     """Offset of the first byte after the header."""

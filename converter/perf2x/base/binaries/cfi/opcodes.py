@@ -31,7 +31,7 @@ class Effect(IntEnum):
 
 
 class Opcode(Frozen):
-    """What an instruction with one opcode does, and the operands that follow it."""
+    """The effect of instructions with one opcode, and the operands that follow it."""
 
     effect: Effect
     operands: str = ""

@@ -21,7 +21,7 @@ CFA_BY_EXPRESSION = -1
 
 
 class RuleKind(IntEnum):
-    """Where the caller's value of a register is, given ``value`` of the `RegisterRule` (DWARF 5, section 6.4.1)."""
+    """Location of the caller's value of a register, given ``value`` of the `RegisterRule` (DWARF 5, section 6.4.1)."""
 
     SAME = 0
     """Still in the register; also for registers that a rule does not mention, as in libdw and libunwind."""

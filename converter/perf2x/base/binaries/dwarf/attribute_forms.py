@@ -175,9 +175,9 @@ class Abbreviation(Frozen):
     size: int
     """Bytes of an entry after its code; −1 when that varies."""
     steps: tuple[int, ...]
-    """How `UnitEncoding.skip` skips the attributes."""
+    """Steps by which `UnitEncoding.skip` skips the attributes."""
     sibling: tuple[int, int]
-    """Where DW_AT_sibling is: (distance of its first byte from the end of the entry, its size in bytes).
+    """Position of DW_AT_sibling: (distance of its first byte from the end of the entry, its size in bytes).
 
     (0, 0) if there is none, if it or an attribute after it has a variable size, or if it does not refer to an entry of
     the same unit. GCC puts it last, after attributes of any size, hence the distance from the end.

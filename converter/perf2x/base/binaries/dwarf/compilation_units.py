@@ -38,7 +38,7 @@ Attributes = dict[int, tuple[int, int]]
 
 
 class SharedTables(Struct, dict=True):
-    """What the units of a file share: abbreviation tables, and budgets for reading these and range lists."""
+    """Abbreviation tables that the units of a file share, and budgets for reading these and range lists."""
 
     _sections: DebugSections
     _tables: dict[tuple[int, UnitEncoding], AbbreviationTable] = {}

@@ -67,7 +67,7 @@ class Machine(Frozen):
     opcode_base: int
     """The first special opcode."""
     operand_counts: bytes
-    """How many operands each opcode below opcode_base has, from opcode 1 on."""
+    """Number of operands of each opcode below opcode_base, from opcode 1 on."""
 
 
 class LineRows(Frozen):
