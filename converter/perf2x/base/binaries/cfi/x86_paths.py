@@ -2,10 +2,9 @@
 
 No code is run: values are symbolic, in terms of the unknown values at the beginning of the path. ``push %rbx``
 makes the stack pointer (rsp, −8), and the word there (rbx, 0). Only words of 64 (or 32) bits, and additions of
-constants, are followed; a register that an instruction names as the target of any other computation is unknown
-afterwards. Overlooked are targets that are implied (rax and rdx of mul and div, registers of string instructions),
-those of vector instructions, and what other instructions than push and mov of a register write to memory. Registers
-have the numbers of machine code: rax 0, rcx 1, rdx 2, rbx 3, rsp 4, rbp 5, …
+constants, are followed; a register that any other instruction writes is unknown afterwards. Overlooked are targets of
+vector instructions, and what instructions other than push and mov of a register write to memory. Registers have the
+numbers of machine code: rax 0, rcx 1, rdx 2, rbx 3, rsp 4, rbp 5, …
 """
 
 from collections.abc import Iterator
@@ -33,6 +32,14 @@ _WRITES_REGISTER = opcodes(
 )
 # The opcodes of both sets that write a byte: for them, the registers 4 to 7 may be ah, ch, dh and bh, not rsp to rdi.
 _WRITES_BYTE = opcodes("80 82 86 88 8a b0-b7 c0 c6 d0 d2 f6 fe 190-19f 1b0 1c0").union(range(0, 0x38, 2))
+# Opcodes that write rax, rcx, rdx, rbx, …, rdi (in this order) without naming it: operations on the accumulator, string
+# instructions, in, cdq, cmpxchg, syscall, cpuid, rdtsc, rdtscp. mul and div, which share their opcodes with test, not
+# and neg, are not among them.
+_IMPLIED_TARGETS = tuple(map(opcodes, (
+    "04 05 0c 0d 14 15 1c 1d 24 25 2c 2d 34 35 98 a0 a1 ac ad d7 e4 e5 ec ed 101 105 131 1a2 1b0 1b1 1c7",
+    "6c-6f a4-a7 aa-af 101 105 1a2", "99 101 131 1a2 1c7", "1a2",
+    "", "", "6e 6f a4-a7 ac ad", "6c 6d a4-a7 aa ab ae af",
+)))  # fmt: skip
 # Operations of opcodes 80 to 83, as ModR/M's reg field encodes them; 0 is add, 5 is sub.
 _AND, _COMPARE = 4, 7
 
@@ -127,7 +134,7 @@ def path_ends(code: X86Code, begin: int, extent: tuple[int, int], until: int = -
             if instruction is None or instruction.opcode in _DEAD_ENDS:
                 break
             if instruction.opcode in (0xC2, 0xC3) or (  # ret, with and without further bytes to pop
-                _is_indirect_jump(instruction) and instruction.is_memory and instruction.operand == FIXED
+                _is_indirect_jump(instruction) and instruction.operand == FIXED
             ):
                 yield PathEnd(state, word_size + (instruction.immediate & 0xFFFF if instruction.opcode == 0xC2 else 0))
                 break
@@ -215,12 +222,10 @@ def _compute(instruction: X86Instruction, state: PathState) -> None:
     opcode, registers = instruction.opcode, state.registers
     if opcode in (0x80, 0x81, 0x83) and instruction.register == _COMPARE:
         return
-    if opcode in (0x81, 0x83) and not instruction.is_memory and instruction.register == _AND:
-        registers[instruction.operand] = ("aligned", 0)
-        return
-    if opcode in (0x81, 0x83) and not instruction.is_memory and instruction.register in (0, 5):
-        registers[instruction.operand] = state.address(
-            instruction.operand, -instruction.immediate if instruction.register else instruction.immediate
+    if opcode in (0x81, 0x83) and not instruction.is_memory and instruction.register in (0, _AND, 5):
+        distance = -instruction.immediate if instruction.register else instruction.immediate
+        registers[instruction.operand] = (
+            ("aligned", 0) if instruction.register == _AND else state.address(instruction.operand, distance)
         )
         return
     # In opcodes F6, F7, FE and FF, the reg field selects an operation on one operand, such as inc. Operations 4 and
@@ -228,6 +233,11 @@ def _compute(instruction: X86Instruction, state: PathState) -> None:
     writes_operand = opcode in _WRITES_OPERAND or (opcode in (0xF6, 0xF7, 0xFE, 0xFF) and instruction.register < 4)
     written_registers = [instruction.register] if opcode in _WRITES_REGISTER else []
     written_registers += [instruction.operand] if writes_operand and not instruction.is_memory else []
+    if opcode in (0xF6, 0xF7) and not writes_operand:  # mul, div
+        registers[RESULT] = registers[2] = None
+    for register, implied in enumerate(_IMPLIED_TARGETS):
+        if opcode in implied:
+            registers[register] = None
     for register in written_registers:
         if opcode not in _WRITES_BYTE or register not in range(4, 8):
             registers[register] = None

@@ -108,7 +108,8 @@ def _decode(code: bytes, is_64: bool) -> X86Instruction | None:
     elif (is_64 and opcode in _INVALID_IN_64_BITS) or (opcode == 0x8F and code[start + 1] & 0x38):  # XOP
         return None
     else:
-        immediate_size = _immediate_size(code, start, rex, 0x66 in prefixes, is_64)
+        # REX.W means operands of 64 bits, whether the prefix 66 stands before it or not
+        immediate_size = _immediate_size(code, start, rex, not rex & 8 and 0x66 in prefixes, is_64)
         instruction = _with_operands(code, start, opcode, opcode in _MODRM, immediate_size, rex)
     return instruction._replace(is_narrow=True) if 0x66 in prefixes else instruction
 

@@ -132,6 +132,32 @@ def test_a_function_that_overwrote_its_return_address_has_no_rule(code, cfa) -> 
     assert (None if rule is None else (rule.cfa_register, rule.cfa_value)) == cfa
 
 
+@pytest.mark.parametrize(
+    ("between", "is_lost"),
+    [
+        ("0fa2", True),  # cpuid writes ebx
+        ("f3ab", True),  # rep stosd advances edi
+        ("a5", True),  # movsd advances esi and edi
+        ("f7f1", False),  # div ecx writes eax and edx only
+        ("85db", False),  # test ebx, ebx writes nothing
+    ],
+)
+def test_registers_that_instructions_write_without_naming_them_have_lost_their_values(between, is_lost) -> None:
+    """No path returns after the instruction and a call of exit, so the rule comes from the path from the start."""
+    text = bytes.fromhex(between + "e800100000")
+    symbols = symbol_sections([TinySymbol("f", TEXT, len(text))], 2, is_64=False)
+    image = tiny_elf([TinySection(".text", text, TEXT, flags=6), *symbols], is_64=False, machine=3)
+    x86, table = X86Code(open_elf(image), None), RuleTable(9)
+    rule = rule_by_code(x86, TEXT + len(text), table, is_exact=False)
+    assert rule is not None and (RegisterRule(RuleKind.UNDEFINED, 0) in dict(rule.registers).values()) == is_lost
+
+
+def test_frames_relative_to_a_register_that_div_overwrites() -> None:
+    # mov eax, esp; div ecx; mov esp, eax; ret: eax is no longer the stack pointer
+    assert cfas("89e0f7f189c4c3", [0], is_64=False) == [None]
+    assert cfas("89e0f7d989c4c3", [0], is_64=False) == [(4, 4)]  # neg ecx leaves eax alone
+
+
 def test_code_behind_a_threads_function_exits() -> None:
     # mov edi, eax; xor eax, eax; mov al, 60; syscall; hlt
     for text, found in (("89c731c0b03c0f05f4", True), ("89c731c0b03cc3", False), ("06", False)):

@@ -14,6 +14,7 @@ f6c301 test bl|f7c301000000 test ebx|f7d3 not ebx|66f7c30100 test bx|c8100000 en
 660f3800c1 pshufb|660f3a0fc101 palignr|f30f1efa endbr64|f3a4 rep movsb|f00fb10f lock cmpxchg
 c5f877 vzeroupper|c5fd6f06 vmovdqu|c5f970c0ff vpshufd|c4e27d5806 vpbroadcastd|c4e37d0601aa vperm2f128
 c4e2f8f2c1 andn|62f17c48100402 vmovups|62f3fd4839c101 vextracti64x4|48ff2500000000 jmp [rip]|ff24c500000000 jmp
+664881c400010000 data16 add rsp,256
 """
 PREFIXES = {0x26, 0x2E, 0x36, 0x3E, *range(0x40, 0x50), 0x64, 0x65, 0x66, 0x67, 0xF0, 0xF2, 0xF3}
 LINES = [line.split(maxsplit=1) for text in SAMPLES.strip().splitlines() for line in text.split("|")]
