@@ -23,6 +23,11 @@ def test_queries_agree_with_a_loop(seed: int) -> None:
         assert between[row] == any(begin <= t <= end for t in times)
 
 
+def test_no_time_comes_after_the_last_of_64_bits() -> None:
+    table = KeyedTimes(np.zeros(2, np.int32), np.array([5, 9], np.uint64))
+    assert table.after(np.zeros(2, np.int32), np.array([LAST, 5], np.uint64)).tolist() == [LAST, 9]
+
+
 def test_without_times_there_is_no_later_one() -> None:
     assert KeyedTimes(np.zeros(0, np.int32), np.zeros(0, np.uint64)).after(
         np.zeros(2, np.int32), np.array([0, 7], np.uint64)
