@@ -63,7 +63,7 @@ class Tarball(Struct):
 
     def members(self) -> Iterator[tarfile.TarInfo]:
         """Yield each member in order. Raises ValueError if there are more than MOST_MEMBERS."""
-        for _ in range(MOST_MEMBERS):
+        for _ in range(MOST_MEMBERS + 1):
             self._bounded.begin_headers()
             member = self._tar.next()
             if member is None:

@@ -89,6 +89,12 @@ def test_a_bomb_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
     assert not list(temporary.iterdir()) and not (tmp_path / "out.folded").exists()
 
 
+def test_a_bundle_may_have_as_many_members_as_the_limit(tmp_path: Path) -> None:
+    for more, code in ((99, 0), (100, 1)):
+        path = bombs.write(tmp_path / f"{more}.tar.gz", bombs.gz(bombs.many_members(more), 0))
+        assert perf2x("info", path).code == code
+
+
 @pytest.mark.parametrize("name", ["perf.gz", "tiny.data", "comm.data", "comm.gz", "packed.data"])
 def test_max_unpacked_raises_the_limit(name: str, tmp_path: Path) -> None:
     path = bombs.write(tmp_path / name, BOMBS[name][0]())
