@@ -52,6 +52,7 @@ def _text(form: str, order: str = "little") -> str:
         ('"%llx", (((u64)(REC)->ip << 32) | (REC)->zero)', "7f2a00000000"),
         ('"%d", __builtin_expect(!!(REC->ip), 0)', "1"),
         ('"%llx", ((struct page *)vmemmap_base) + (REC->ip)', "7f2a"),
+        ('"%d %d", (long unsigned int)REC->neg > 0, (long int)REC->neg > 0', "1 0"),
         ('"%lu %lu", sizeof(u64), sizeof(unsigned char)', "8 1"),
         ('"%llu.%09llu", __print_ns_to_secs(5000000007), __print_ns_without_secs(5000000007)', "5.000000007"),
         ('"%c", __get_str(name)[1]', "t"),

@@ -139,7 +139,7 @@ def _size_and_sign(words: list[str]) -> tuple[int, bool]:
     """Return the size of a C type in bytes, 0 for pointers and unknown types, and whether the type is signed."""
     # without the words that do not change the size; "unsigned" alone is an int
     names = [word.strip("_") for word in words if word not in ("unsigned", "signed", "int")] or ["int"]
-    return _SIZES.get(names[-1], 0), not (words[0] == "unsigned" or names[-1].startswith("u") or names == ["size_t"])
+    return _SIZES.get(names[-1], 0), not ("unsigned" in words or names[-1].startswith("u") or names == ["size_t"])
 
 
 # the last word of a type's name → the type's size in bytes
