@@ -93,11 +93,8 @@ class Drawing(Frozen):
     """(tracks,) number of shown samples of each track."""
 
     def slice_bound(self) -> int:
-        """Return a cheap upper bound of the number of frames' slices: as if each frame of each sample were a slice.
-
-        The slices of groups (``min_depth`` 0) are not counted.
-        """
-        return sum_of(self.tree.depth[self.node])
+        """Return a cheap upper bound of the number of slices: as if each frame of each sample were one."""
+        return sum_of(self.tree.depth[self.node] + (1 - self.min_depth))
 
     def slice_count(self, min_duration_us: int) -> int:
         """Return the number of slices that are at least this many microseconds long."""

@@ -178,6 +178,14 @@ def test_a_warning_about_many_slices_counts_those_that_were_written(builder, mon
     assert Chrome(min_duration=1200).notes(builder.build(timeline=True)) == ()
 
 
+def test_the_bound_of_slices_counts_the_threads_on_the_tracks_of_cpus(builder) -> None:
+    for time in (1, 3, 5):
+        builder.sample([builder.function("f")], time=time * MS, cpu=0, thread=builder.thread(tid=time))
+    profile = builder.build(timeline=True)
+    for drawing in drawings_of(profile, np.arange(3), per_cpu=True, with_arguments=False):
+        assert drawing.slice_bound() >= drawing.slice_count(0) > 0
+
+
 def test_events_are_the_same_however_many_are_written_together(builder, monkeypatch) -> None:
     for time in (1, 2, 3, 9, 10, 20, 21, 30):
         builder.sample([builder.function(f"f{time % 3}")], time=time * MS)
