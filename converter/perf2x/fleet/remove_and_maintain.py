@@ -89,7 +89,7 @@ def maintain(root: str, before_ns: int | None, now_ns: int, *, dry_run: bool = F
     """
     part = DatasetPart(DatasetAddress(root, {}))
     tables, report = part.tables, MaintenanceReport(total=len(part.rows))
-    if part.is_empty:  # the first command may have been killed before all tables existed
+    if part.is_empty and not dry_run:  # the first command may have been killed before all tables existed
         tables.make(())
     if before_ns is not None:
         old = [row for row in part.rows if int(row.values["start_ns"] or written_ns(row.values["attempt"])) < before_ns]

@@ -246,6 +246,9 @@ def test_what_was_killed_before_a_first_recording_has_none_yet(tmp_path: Path, l
         ("fleet", "rm", data, "x"),
     ):
         assert f"{data}: no recordings yet" in perf2x(*words).err
+    files = sorted(data.rglob("*"))
+    assert perf2x("fleet", "maintain", data, "--dry-run").code == (left != "stacks")
+    assert sorted(data.rglob("*")) == files
     assert perf2x("fleet", "maintain", data).code == (left != "stacks")
 
 
