@@ -78,7 +78,8 @@ def open_bundles(
             _unpack(name, recording, maps, open_files)
         if options is not None:
             archives = (*options.archives, *(Path(name) for name in bundles))
-            options = replace(options, archives=archives, perf_map_dir=options.perf_map_dir or _unless_empty(maps))
+            perf_maps = options.perf_map_dir or (maps if any(maps.iterdir()) else None)
+            options = replace(options, archives=archives, perf_map_dir=perf_maps)
         yield [str(recordings.get(name, name)) for name in names], options
 
 
@@ -99,11 +100,6 @@ def _looks_packed(path: Path) -> bool:
     with path.open("rb") as stream:
         head = stream.read(512)
     return compression_of(head) != "" or head[257:262] == b"ustar"  # the magic of a tar header
-
-
-def _unless_empty(directory: Path) -> Path | None:
-    """Return the directory, None if it is empty."""
-    return directory if any(directory.iterdir()) else None
 
 
 def _unpack(name: str, recording: Path, maps: Path, open_files: contextlib.ExitStack) -> None:

@@ -119,11 +119,9 @@ class KeyedTimes:
 
     def after(self, key: I32, time: U64) -> U64:
         """Return (n,) uint64: each key's first time after ``time``, FOREVER if the key has none."""
-        # the maximum, because 1 more than the last time of 64 bits is 0
-        begin, end = self._rows_between(
-            key, np.maximum(time, time + np.uint64(1)), np.full(len(time), FOREVER, np.uint64)
-        )
         first_after = np.full(len(key), FOREVER, np.uint64)
+        # the maximum, because 1 more than the last time of 64 bits is 0; all of first_after is still FOREVER
+        begin, end = self._rows_between(key, np.maximum(time, time + np.uint64(1)), first_after)
         has_any = flatnonzero(end > begin)
         first_after[has_any] = self._times[self._packed[begin[has_any]] % (len(self._times) + 1)]
         return first_after

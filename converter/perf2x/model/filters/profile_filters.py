@@ -71,7 +71,7 @@ class Names(Frozen):
         rows: set[int] = set()
         rows_by_spelling: dict[str, set[int]] = {}
         for row in range(len(self.names)):
-            for text in self._spellings(row):
+            for text in (self.names[row], *(self.aliases[row] if self.aliases else ())):
                 rows_by_spelling.setdefault(text, set()).add(row)
         for pattern in patterns:
             found = set(rows_by_spelling.get(pattern, ()))
@@ -82,9 +82,6 @@ class Names(Frozen):
             unmatched.record(self.kind, pattern, found, self.names)
             rows |= found
         return rows
-
-    def _spellings(self, row: int) -> tuple[str, ...]:
-        return (self.names[row], *(self.aliases[row] if self.aliases else ()))
 
 
 def keep_events(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:

@@ -207,15 +207,11 @@ class _StackTable:
             [number] if number >= 0 else joined_frames.row(-2 - number).tolist() for number in numbers.tolist()
         )
         frame_of_number = [_frame([lines[line] for line in line_list]) for line_list in line_lists]
-        frames = sorted(set(frame_of_number), key=_sort_key)
+        # frames with neither object nor name come first, the others by object
+        frames = sorted(set(frame_of_number), key=lambda frame: (bool(frame[0] or frame[2]), frame))
         row_of_frame = {frame: row for row, frame in enumerate(frames)}
         rows = as_int64([row_of_frame[frame] for frame in frame_of_number])
         return frames, ListArray(stacks.offsets, rows[inverse])
-
-
-def _sort_key(frame: Frame) -> tuple[bool, Frame]:
-    """Return the sort key of a frame: frames with neither object nor name come first, the others by object."""
-    return bool(frame[0] or frame[2]), frame
 
 
 def _frame(lines: Sequence[TextFrame]) -> Frame:

@@ -115,11 +115,6 @@ _UNMAPPED_OBJECT = text_id("unmapped").hex()
 """Id of the object that stands for all addresses outside mappings but the kernel's: those of programs and guests."""
 
 
-def _unmapped_kernel_object(recording: bytes) -> str:
-    """Return the id of the object that stands for kernel addresses outside mappings, which are valid for one boot."""
-    return text_id("own", recording, "", "kernel").hex()
-
-
 def synthetic_object(name: str) -> str:
     """Return the id of the object that stands for a synthetic frame, such as ``[truncated stack]``."""
     return text_id("made up", name).hex()
@@ -154,7 +149,8 @@ def profile_places(locations: Locations, objects: CodeObjects, recording: bytes)
     location = np.append(np.arange(len(locations), dtype=np.int32), as_int32(twins))
     is_return = np.append(returns, falses(len(twins)))
     mapping, in_kernel = locations.mapping[location], is_kernel[location]
-    object_ids = [*objects.ids, _unmapped_kernel_object(recording), _UNMAPPED_OBJECT]
+    # kernel addresses outside mappings are valid for one boot, so their object belongs to the recording
+    object_ids = [*objects.ids, text_id("own", recording, "", "kernel").hex(), _UNMAPPED_OBJECT]
     # outside mappings: the last row of object_ids, or in the kernel the one before it
     object_row = np.where(mapping < 0, len(object_ids) - np.where(in_kernel, 2, 1), mapping)
     object_row[locations.synthetic[location]] = -1
