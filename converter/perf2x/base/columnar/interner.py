@@ -71,7 +71,8 @@ class HashIndex:
 
         The caller has the rows, and refers to them by their index in the batch. ``equal(rows, numbers)`` returns
         whether each row equals the stored row with that number. ``add(rows)`` stores new rows, which get the next
-        numbers in the given order. ``contents(rows)`` returns bytes that identify each row.
+        numbers in the given order: the batch's order, but rows whose hashes collide come last. ``contents(rows)``
+        returns bytes that identify each row.
         """
         upper_halves = hashes >> _HALF
         first, group = group_rows([upper_halves])  # the first row with each hash; the group of each row
@@ -157,7 +158,10 @@ def _span_bytes(words: AnyArray, starts: I64, lengths: I64, columns: Sequence[I6
 
 
 class RowInterner:
-    """Numbers distinct rows of int64 columns that arrive batch by batch, from 0 in the order of arrival."""
+    """Numbers distinct rows of int64 columns that arrive batch by batch, from 0.
+
+    Later batches do not change a number. Within a batch, the order depends on hashes, which differ between processes.
+    """
 
     def __init__(self, columns: int) -> None:
         self._rows = GrowableColumns(np.int64, columns)
@@ -183,7 +187,7 @@ class RowInterner:
 
 
 class ListInterner:
-    """Numbers distinct lists of words, such as callchains, from 0 in the order of arrival.
+    """Numbers distinct lists of words, such as callchains, from 0; like `RowInterner`, in no certain order.
 
     ``columns`` is the number of further int64 columns: a row consists of a list and a value in each of these columns.
     Two rows are equal if their lists and all these values are equal.
