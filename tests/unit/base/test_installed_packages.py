@@ -51,6 +51,13 @@ def test_the_first_package_of_a_name_counts(about: str, tmp_path: Path, monkeypa
     assert ours == theirs == [("one", "pack.age : Class.inner [extra]"), ("two", "other")]
 
 
+def test_lines_before_the_first_group_belong_to_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package(tmp_path / "a", "a-1.dist-info", "[perf2x.emitters]\none = a:b\n")
+    package(tmp_path / "b", "b-1.dist-info", "two = b:c\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "a"), str(tmp_path / "b")])
+    assert [one.name for one in entry_points("perf2x.emitters")] == ["one"]
+
+
 def test_packages_in_archives_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package(tmp_path / "a", "some_pack-1.2.dist-info")
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:

@@ -133,7 +133,7 @@ def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
     ``Queue::push``.
     """
     rows = totals(profile, None, "function", options.value or "period").sorted_by("self")
-    # names in brackets stand for code without a name, which is listed only if the user names it
+    # names in brackets are placeholders for code without a name; without ``options.function`` they are no candidates
     candidates = [row for row in rows if not row.name.startswith("[") or options.function]
     if not options.function:
         return [row.key for row in candidates if row.self][: options.hottest]
@@ -142,13 +142,13 @@ def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
     matching_rows = sorted(Names("function", [row.name for row in candidates]).matching([options.function]))
     if len(matching_rows) > MAX_FUNCTIONS:
         raise OptionError(f"{options.function}: it matches {len(matching_rows):,} functions, more than {MAX_FUNCTIONS}")
-    row_by_name = {
-        candidates[row].name: candidates[row] for row in sorted(matching_rows, key=lambda row: -candidates[row].total)
-    }
-    if len(row_by_name) > 1 and not any(fnmatchcase(name, options.function) for name in row_by_name):
-        total = sum(row.self for row in rows)
-        share_by_name = {name: format_percent(row.total, total) for name, row in row_by_name.items()}
-        raise SeveralFunctionsError(options.function, share_by_name)
+    if not any(fnmatchcase(candidates[row].name, options.function) for row in matching_rows):
+        total, share_by_name = sum(row.self for row in rows), dict[str, str]()
+        for row in sorted((candidates[row] for row in matching_rows), key=lambda row: -row.total):
+            # functions with the same name may be in several objects: the highest share counts
+            share_by_name.setdefault(row.name, format_percent(row.total, total))
+        if len(share_by_name) > 1:
+            raise SeveralFunctionsError(options.function, share_by_name)
     chosen_keys = {candidates[row].key for row in matching_rows}
     return [row.key for row in rows if row.key in chosen_keys]
 
