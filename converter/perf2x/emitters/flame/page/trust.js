@@ -10,7 +10,7 @@ const CUTS = {
   "[no unwind info]": "the object does not say how to find its callers. --symfs, --debug-dir or --debuginfod find debug files; perf inject --jit helps for code compiled at run time.",
   "[stack not copied]": "the callers are on another stack, or beyond a page that nobody had touched.",
   "[unknown caller]": "the return address is not in code.",
-  "[corrupt stack]": "the return address is not in code.",
+  "[corrupt stack]": "the caller's frame would be where no stack can be.",
   "[stack too deep]": "it has more frames than a record holds.",
   "[registers not recorded]": "record without --user-regs.",
 };
