@@ -90,7 +90,10 @@ class Comparison(Frozen, dict=True):
     factor: float = 1.0
     """Work of ``before`` divided by that of ``after``; also applied to the total of ``after``."""
     same_command: bool = False
-    """Whether both recordings were made with the same command line of perf, apart from the name of its output."""
+    """Whether both recordings were made with the same arguments of perf, apart from the name of its output.
+
+    False if they are unknown.
+    """
     hosts: HostSpread | None = None
     """Standard errors estimated from the differences between hosts; None unless both sides have several hosts."""
 

@@ -148,11 +148,13 @@ class RecordingPair:
             text = f"{self.sources[1]}: {error}; "
             raise SettingError(text, "events", " NAME selects one that both have") from None
         normalize = self.normalize or by == "share"
-        commands = [
-            _OUTPUT_OPTION.sub("", " ".join(loaded.profile.meta.command_line)) for loaded in (self.before, self.after)
-        ]
-        is_same = commands[0] == commands[1] != ""
-        comparison = Comparison(before, after, normalize, 1.0 if normalize else self.factor, is_same)
+        # without the first word, perf itself: perf 7.2 writes nothing else, which tells nothing
+        old_command, new_command = (
+            _OUTPUT_OPTION.sub("", " ".join(loaded.profile.meta.command_line[1:]))
+            for loaded in (self.before, self.after)
+        )
+        factor = 1.0 if normalize else self.factor
+        comparison = Comparison(before, after, normalize, factor, old_command == new_command != "")
         old, new = self._hosts
         if old is None or new is None:
             return comparison
