@@ -96,7 +96,7 @@ class Callgrind(Format):
     @property
     def needs(self) -> Needs:
         """Sums by thread name are needed, and the objects' code if instructions are written."""
-        listing = ListingOptions(hottest=0, instructions=True) if self.instructions else None
+        listing = ListingOptions(hottest=0, instruction_addresses=True) if self.instructions else None
         return Needs(threads=False, features=(ListingSettings(listing),), viewer="open it: kcachegrind {0}")
 
     def emit(self, profile: View, out: BinaryIO) -> None:
@@ -157,8 +157,8 @@ class _CallGraph:
         frame = frames.of_location.values
         line = np.append(self._profile.locations.line_number, 0)[lines_outermost_first(self._profile.locations)[0]]
         address = np.zeros(len(self._profile.locations), np.uint64)
-        if profile.listings is not None and profile.listings.instructions is not None:
-            address[: len(profile.locations)] = profile.listings.instructions
+        if profile.listings is not None and profile.listings.instruction_addresses is not None:
+            address[: len(profile.locations)] = profile.listings.instruction_addresses
         instruction = repeat(address, frames.of_location.lengths)
         first, position = group_rows([function[frame], file[frame], line, instruction])
         self._function, self._file, self._line = function[frame][first], file[frame][first], line[first]

@@ -48,8 +48,8 @@ class ListingOptions(Frozen):
         ),
     ] = False
     """Show costs of instructions."""
-    instructions: bool = False
-    """Whether to return the address of the instruction at each location (``Listings.instructions``)."""
+    instruction_addresses: bool = False
+    """Whether to return the address of the instruction at each location, too."""
     source: Annotated[bool, Setting(group=LISTINGS)] = False
     """Show costs of source lines, as pages always do.
 

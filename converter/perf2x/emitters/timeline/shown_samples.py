@@ -6,18 +6,20 @@ this time span is the *box* of the sample.
 
 How long a box is:
 
-- A sample of a clock event stands for its period: the CPU time since the sample before.
+- If a drawn event is a clock, its samples stand for their periods: the CPU time since the sample before. Samples of all
+  other events, including further clocks, have no duration.
 - If no drawn event is a clock, each sample stands for the typical interval between two samples.
-- If a drawn event is a clock, it alone determines how long a thread ran: samples of other events have no duration.
 
 Where a box is:
 
-- If the thread's context switches were recorded, it ran from each switch in to the next switch out, and only then. The
-  first stack of such a *run* is drawn from the switch in, the last one to the switch out. A run without a sample is
-  drawn with the next stack if the period of its sample reaches back to the run.
-- Otherwise boxes are placed before their samples, pushed back in time if they would overlap (box_layout.py). If samples
-  have CPUs, boxes of one CPU do not overlap either: another thread's sample ends a box, and at most as many threads run
-  at the same time as there are CPUs (running_spans.py).
+- If the thread's context switches were recorded, it ran from each switch-in to the next switch-out, and only then. The
+  first stack of such a *run* is drawn from the switch-in, the last one to the switch-out. A run without a sample is
+  drawn with the next stack. But no stack is drawn more than two periods of running time before its sample, and that of
+  a thread's last sample at most one period after it.
+- Otherwise boxes are placed before their samples, and moved to earlier times where they would overlap (box_layout.py).
+  If samples have CPUs, boxes of one CPU do not overlap either: a box ends, at the latest, where the box of another
+  thread's later sample begins. Without CPUs, at most as many threads run at the same time as there are CPUs
+  (running_spans.py).
 - A wait begins at its sample and lasts for its value. No box of its thread overlaps it.
 
 So the boxes of a track add up to the periods of the clock event or, without a clock, to the number of samples times the
@@ -130,14 +132,14 @@ def _steps(profile: Profile, sample_tracks: I64, rows: I64) -> I64:
 
 
 _MAX_PERIODS = 2
-"""Number of periods before a sample that may be drawn with its stack, if switches show that its thread ran."""
+"""At most this many periods of running time before a sample are drawn with its stack, if switches are recorded."""
 
 
 class ShownSamples(ColumnTable):
     """The time spans in which samples are drawn, by track, then start; spans of a track never overlap.
 
-    A sample has several rows if its period began before a wait, and none if it has no duration. Times are nanoseconds
-    since ``origin_of(profile)``, unless they are converted to ticks (``in_ticks``).
+    A sample has several rows if a wait or a time off CPU divides its box, and none if it has no duration. Times are
+    nanoseconds since ``origin_of(profile)``, unless they are converted to ticks (``in_ticks``).
     """
 
     track: AnyArray
@@ -201,8 +203,8 @@ def shown_samples(profile: Profile, sample_tracks: AnyArray, drawn: AnyArray) ->
     parts = []
     if len(runs):
         has_runs = np.isin(boxes.track, runs.track)
-        idle = union_of(gaps_between(runs.spans()), take_rows_of(waiting, np.isin(waiting.track, runs.track)))
-        parts.append(_in_runs(take_rows_of(boxes, has_runs), idle))
+        holes = union_of(gaps_between(runs.spans()), take_rows_of(waiting, np.isin(waiting.track, runs.track)))
+        parts.append(_in_runs(take_rows_of(boxes, has_runs), holes))
         boxes = take_rows_of(boxes, ~has_runs)
     parts.append((waits, waiting))
     parts.append(pieces_without_switches(profile, boxes, waiting, runs))
@@ -253,18 +255,19 @@ def _shortened_waits(waiting: Spans, boxes: Boxes) -> Spans:
     return replace(waiting, end=np.maximum(waiting.end - box_length, waiting.start))
 
 
-def _in_runs(boxes: Boxes, idle: Spans) -> tuple[AnyArray, Spans]:
-    """Fill each run with the stacks of its thread's samples, for threads whose runs are known: all time not ``idle``.
+def _in_runs(boxes: Boxes, holes: Spans) -> tuple[AnyArray, Spans]:
+    """Fill each run with the stacks of its thread's samples; threads ran between ``holes``, and only then.
 
-    Returns the sample of each piece, and the pieces. ::
+    Returns the sample of each piece of a box, and the pieces. ::
 
         runs       |-----------|      |--|     |----------|
         samples       A    B                      C   D
-        boxes       AAABBBBBBBBB       CC       CCCCDDDDDDD
+        boxes       AAABBBBBBBB        CC       CCCDDDDDDD
 
-    Runs after a thread's last sample show its stack for at most a period.
+    After a thread's last sample, its stack is drawn for at most a period.
     """
-    clock = RunningTime.without(idle)
+    # all times below are running time, in which a hole has no length; a stretch between two holes is a run
+    clock = RunningTime.without(holes)
     track, time = boxes.track, clock.from_wall(boxes.track, boxes.time)
     run, run_end = clock.stretch(track, boxes.time)
     is_last = ends_run(track)

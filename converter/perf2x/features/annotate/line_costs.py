@@ -113,14 +113,14 @@ def frames_of_listed(profile: Profile, frames: LocationFrames, listed: I64) -> F
 def line_sums(profile: Profile, frames: FunctionFrames, stacks: StackWeights) -> LineSums:
     """Return self and total costs of each line; a stack that has a line twice counts once in the line's total."""
     first, kind = group_rows([frames.function, frames.file, frames.line])
-    own, total = sums_by_kind(profile, frames, stacks, kind, len(first))
+    own, total = self_and_total_by_kind(profile, frames, stacks, kind, len(first))
     return LineSums(frames.function[first], frames.file[first], frames.line[first], own, total)
 
 
-def sums_by_kind(
+def self_and_total_by_kind(
     profile: Profile, frames: FunctionFrames, stacks: StackWeights, kind: I64, count: int
 ) -> tuple[I64, I64]:
-    """Return self and total costs of each kind of frame, for instance of each function: (count, measures) both.
+    """Return self and total costs of each kind of frame, such as each function or line: (count, measures) both.
 
     ``kind`` (n,): the kind of each of the n rows of ``frames``, from 0 to ``count`` − 1.
     """

@@ -13,8 +13,8 @@ from perf2x.features.annotate.line_costs import (
     LineSums,
     frames_of_listed,
     line_sums,
+    self_and_total_by_kind,
     stack_weights,
-    sums_by_kind,
 )
 from perf2x.features.annotate.source_lines import SourceLines
 from perf2x.model.annotate_options import ListingOptions
@@ -42,13 +42,13 @@ def make_listings(
 ) -> Listings:
     """List lines and instructions of the functions that ``options`` select, with their costs.
 
-    Raises OptionError for an unknown function, and for instructions without capstone.
+    Raises OptionError if no function has the name, or if instructions are requested but capstone is not installed.
     """
     measures = (*measures_of(profile, options.value), *column_measures(profile, options.columns))
     functions = choose_functions(profile, options)
     all_frames, stacks = location_frames(profile), stack_weights(profile, measures)
     frames = frames_of_listed(profile, all_frames, function_of_frame(all_frames, functions))
-    own, total = sums_by_kind(profile, frames, stacks, frames.function, len(functions))
+    own, total = self_and_total_by_kind(profile, frames, stacks, frames.function, len(functions))
     listings = [
         FunctionListing(name, object_name, _costs(own[row]), _costs(total[row]))
         for row, (name, object_name) in enumerate(functions)
@@ -64,18 +64,18 @@ def make_listings(
         from perf2x.features.annotate.instruction_costs import with_instructions  # capstone is an optional dependency
 
         listings = with_instructions(listings, profile, context, symbol_sources, frames, stacks, source_lines, options)
-    instructions = None
-    if options.instructions:
+    addresses = None
+    if options.instruction_addresses:
         from perf2x.features.annotate.instruction_costs import instruction_addresses
 
-        instructions = instruction_addresses(profile, context, symbol_sources)
-    return Listings(measures, tuple(listings), instructions)
+        addresses = instruction_addresses(profile, context, symbol_sources)
+    return Listings(measures, tuple(listings), addresses)
 
 
 def _sources(
     profile: Profile, sums: LineSums, function: int, source_lines: SourceLines, frames: "FunctionFrames"
 ) -> tuple[SourceListing, ...]:
-    """Return the files in which a listed function (by index) has lines, highest cost first."""
+    """Return the files in which a listed function (by index) has lines, highest self cost first."""
     rows = flatnonzero(sums.function == function)
     files = [
         _source(profile, sums, rows[sums.file[rows] == file], source_lines, frames)
@@ -126,7 +126,7 @@ def measures_of(profile: Profile, value: str) -> tuple[Measure, ...]:
 
 
 def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
-    """Return the functions that ``options`` select by name or glob; without one, the hottest. Highest cost comes first.
+    """Return the functions that ``options`` select by name or glob; without one, the hottest. Highest self cost first.
 
     Raises OptionError if no function matches, or more than MAX_FUNCTIONS. Raises SeveralFunctionsError if
     ``options.function`` is only a part of several functions' names, such as ``push`` for ``Stack::push`` and

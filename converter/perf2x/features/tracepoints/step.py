@@ -22,7 +22,7 @@ def _add_fields(loaded: "Loaded", run: SessionRun) -> "Loaded":
     """Add the fields of tracepoint samples to a timeline, if its format requested them."""
     if loaded.profile.samples.position is None:  # positions are kept only for formats that requested fields
         return loaded
-    from perf2x.features.tracepoints.traced_samples import with_fields
+    from perf2x.features.tracepoints.decode_fields import with_fields
 
     return with_profile(loaded, with_fields(loaded.profile, run.recording))
 

@@ -2,8 +2,8 @@
 
 A sample shows that one thread leaves a CPU, and that another (next_pid) gets it. Recordings of whole CPUs
 (``perf record -a``) have a sample for every switch. They can be recognized: the thread that gets a CPU is also the
-thread that leaves it in the CPU's next sample. In recordings of selected threads, most switches in are missing, so
-nothing is derived from these.
+thread that leaves it in the CPU's next sample. Recordings of selected threads lack the switches of all other threads,
+so nothing is derived from them.
 """
 
 import numpy as np
@@ -15,6 +15,7 @@ from perf2x.base.columnar import (
     argsort_rows,
     as_int32,
     as_int64,
+    falses,
     flatnonzero,
     group_rows,
     minus_ones,
@@ -32,8 +33,8 @@ from perf2x.features.schedule.schedule import (
 from perf2x.model.profile import Profile, Threads, ThreadSwitches, Wait
 from perf2x.model.recording import Recording
 
-# At least this share of samples must show the thread leave that got the CPU in the CPU's previous sample. It is not 1,
-# because a few samples may be lost.
+# In at least this share of samples, the thread that leaves must be the one that got the CPU in the CPU's previous
+# sample. The share is not 1, because a few samples may be lost.
 _MIN_SHARE = 0.9
 
 
@@ -47,28 +48,27 @@ def with_traced_switches(profile: Profile, recording: Recording) -> Profile:
 def traced_switches(samples: SwitchSamples, threads: Threads) -> ThreadSwitches | None:
     """Return the switches in order of time; None if the samples do not show every switch (`_departing_tids`).
 
-    Each sample is a switch out and a switch in::
+    Each sample is a switch-out and a switch-in::
 
         samples of a CPU    A → B    B → A    A → idle
         switches            A out    B out    A out
                             B in     A in
     """
     samples = take_rows_of(samples, samples.rows_by_cpu)
-    tid, leaves_next = _departing_tids(samples)
-    if not leaves_next.any():
+    tid, leaves_in_next = _departing_tids(samples)
+    if not leaves_in_next.any():
         return None
     departing = _thread_rows(threads, as_int64(samples.pid), tid)
     arriving = np.where(
-        leaves_next, np.append(departing[1:], -1), _thread_rows(threads, minus_ones(len(tid)), samples.next_tid)
+        leaves_in_next, np.append(departing[1:], -1), _thread_rows(threads, minus_ones(len(tid)), samples.next_tid)
     )
-    unknown = minus_ones(len(tid))  # a switch in has no state
     switches = ThreadSwitches(
         time=np.tile(samples.time, 2),
         thread=as_int32(np.append(departing, arriving)),
         is_out=repeat([True, False], len(tid)),
         cpu=np.tile(samples.cpu, 2),
-        is_preempted=np.append(waits_of_states(samples.state) == Wait.PREEMPTED, unknown > 0),
-        state=np.append(samples.state, unknown),
+        is_preempted=np.append(waits_of_states(samples.state) == Wait.PREEMPTED, falses(len(tid))),
+        state=np.append(samples.state, minus_ones(len(tid))),  # a switch-in has no state
     )
     kept = flatnonzero(switches.thread >= 0)
     return take_rows_of(
@@ -79,7 +79,7 @@ def traced_switches(samples: SwitchSamples, threads: Threads) -> ThreadSwitches 
 def _departing_tids(samples: SwitchSamples) -> tuple[I64, Bools]:
     """Return the tid of the thread that leaves, and whether the thread that gets the CPU leaves it in the next sample.
 
-    A thread that exits has lost its tid (−1); it gets the tid of the thread that got the CPU in the previous sample. If
+    The kernel reports the tid −1 for a thread that exits; it is replaced by the ``next_tid`` of the previous sample. If
     too few threads that get a CPU leave it in the CPU's next sample (`_MIN_SHARE`), the second result is all False.
 
     Shapes: ``samples`` is sorted by CPU and time; returns (samples,) and (samples,).
@@ -88,9 +88,9 @@ def _departing_tids(samples: SwitchSamples) -> tuple[I64, Bools]:
     has_next = same_cpu & (samples.next_tid[:-1] >= 0)
     tid = samples.tid.copy()
     tid[1:] = np.where(has_next & (tid[1:] < 0), samples.next_tid[:-1], tid[1:])
-    is_next_to_leave = has_next & (tid[1:] == samples.next_tid[:-1])
-    is_complete = sum_of(is_next_to_leave) >= _MIN_SHARE * sum_of(same_cpu)
-    return tid, np.append(is_next_to_leave & is_complete, False)[: len(tid)]
+    leaves_in_next = has_next & (tid[1:] == samples.next_tid[:-1])
+    is_complete = sum_of(leaves_in_next) >= _MIN_SHARE * sum_of(same_cpu)
+    return tid, np.append(leaves_in_next & is_complete, False)[: len(tid)]
 
 
 def _thread_rows(threads: Threads, pid: I64, tid: I64) -> I64:

@@ -111,7 +111,7 @@ class Listings(Frozen):
 
     measures: tuple[Measure, ...]
     functions: tuple[FunctionListing, ...]
-    instructions: U64 | None = None
+    instruction_addresses: U64 | None = None
     """(locations,) address, in the object, of the first byte of the instruction at each location; 0 if unknown.
 
     For a return address, this is the call instruction. None unless requested.

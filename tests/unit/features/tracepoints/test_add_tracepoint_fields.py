@@ -8,7 +8,7 @@ import pytest
 
 from perf2x.base.columnar import hashing
 from perf2x.base.columnar.list_array import ListArray, offsets_of
-from perf2x.features.tracepoints.traced_samples import decode_columns
+from perf2x.features.tracepoints.decode_fields import decode_columns
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions, load_options
 from perf2x.model.filters.filter_options import Filters

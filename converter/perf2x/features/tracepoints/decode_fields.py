@@ -65,12 +65,12 @@ def _raw_samples(recording: Recording, events: set[int]) -> dict[int, _RawSample
     return {event: join_tables(tables) for event, tables in sorted(parts.items())}
 
 
-def _numbers_at(raw: ListArray, offset: int, size: int, signed: bool, order: str) -> AnyArray:
+def _numbers_at(raw: ListArray, offset: int, size: int, signed: bool, byte_order: str) -> AnyArray:
     """Decode the number at byte ``offset`` of each row, as int64 or uint64 (n,); bytes beyond a row's end are zeros.
 
-    ``size``: 1, 2, 4 or 8 bytes; ``order``: byte order, ``<`` or ``>``.
+    ``size``: 1, 2, 4 or 8 bytes; ``byte_order``: ``<`` or ``>``.
     """
-    values = raw.numbers_at(offset, f"{order}{'i' if signed else 'u'}{size}")
+    values = raw.numbers_at(offset, f"{byte_order}{'i' if signed else 'u'}{size}")
     return values.astype(np.int64 if signed else np.uint64)
 
 
@@ -85,48 +85,49 @@ def with_fields(profile: Profile, recording: Recording) -> Profile:
     samples, formats = profile.samples, _tracepoint_formats(recording)
     if samples.position is None:
         return profile
-    # The rows of all tables are numbered consecutively; ``fields`` has the number of each sample's row. ``first_row``
-    # is the number of the first row of the next table.
-    fields, tables, first_row = np.full(len(samples), -1, np.int32), list[TracepointFields](), 0
+    # The rows of all tables are numbered consecutively: ``field_row`` has the number of each sample's row, and
+    # ``first_row`` is that of the next table's first row.
+    field_row, tables, first_row = np.full(len(samples), -1, np.int32), list[TracepointFields](), 0
     for event, raw_samples in _raw_samples(recording, set(formats)).items():
-        order = argsort(raw_samples.position)
-        index = searchsorted(raw_samples.position[order], samples.position)
-        raw_row = order[np.minimum(index, len(raw_samples) - 1)]
-        fields = as_int32(np.where(raw_samples.position[raw_row] == samples.position, first_row + raw_row, fields))
+        by_position = argsort(raw_samples.position)
+        index = searchsorted(raw_samples.position[by_position], samples.position)
+        raw_row = by_position[np.minimum(index, len(raw_samples) - 1)]
+        is_found = raw_samples.position[raw_row] == samples.position
+        field_row = as_int32(np.where(is_found, first_row + raw_row, field_row))
         tables.append(decode_columns(formats[event], raw_samples.raw, recording.session.byte_order))
         first_row += len(raw_samples)
-    samples = replace(samples, position=None, fields=fields if formats else None)
+    samples = replace(samples, position=None, fields=field_row if formats else None)
     return replace(profile, samples=samples, fields=tuple(tables))
 
 
-def decode_columns(fields: list[Mapping[str, Any]], raw: ListArray, order: str) -> TracepointFields:
-    """Decode the fields of all rows of ``raw``, as columns; bytes beyond a row's end count as zeros."""
-    columns = [column for field in fields for column in _columns(field, raw, order)]
+def decode_columns(formats: list[Mapping[str, Any]], raw: ListArray, byte_order: str) -> TracepointFields:
+    """Decode the fields with these formats in all rows of ``raw``; bytes beyond a row's end count as zeros."""
+    columns = [column for field in formats for column in _columns(field, raw, byte_order)]
     return TracepointFields(len(raw), tuple(columns))
 
 
-def _columns(field: Mapping[str, Any], raw: ListArray, order: str) -> list[FieldColumn]:
+def _columns(field: Mapping[str, Any], raw: ListArray, byte_order: str) -> list[FieldColumn]:
     """Return the column of a field, or one column for each element of a short array of numbers."""
     field_type, name, offset, size = field["type"], field["name"], field["offset"], field["size"]
     if field_type.startswith(("__data_loc", "__rel_loc")):
         # The field only locates its data: bits 0–15 are the offset, bits 16–31 the length. The offset counts from the
         # beginning of the raw data, or for __rel_loc from the end of this field.
-        location = as_int64(_numbers_at(raw, offset, 4, False, order))
+        location = as_int64(_numbers_at(raw, offset, 4, False, byte_order))
         start = (location & 0xFFFF) + (offset + size if field_type.startswith("__rel_loc") else 0)
-        return [_text_column(name, raw, start, location >> 16, "char" in field_type)]
+        return [_string_column(name, raw, start, location >> 16, "char" in field_type)]
     if "[" in field_type and "char" not in field_type and (element_size := _element_size(field)):
         return [
             _number_column(
                 f"{name}[{element_offset // element_size}]",
                 field_type,
-                _numbers_at(raw, offset + element_offset, element_size, field["signed"], order),
+                _numbers_at(raw, offset + element_offset, element_size, field["signed"], byte_order),
             )
             for element_offset in range(0, size, element_size)
         ]
     if size in _NUMBER_SIZES and "[" not in field_type:
-        return [_number_column(name, field_type, _numbers_at(raw, offset, size, field["signed"], order))]
+        return [_number_column(name, field_type, _numbers_at(raw, offset, size, field["signed"], byte_order))]
     return [
-        _text_column(
+        _string_column(
             name, raw, np.full(len(raw), offset, np.int64), np.full(len(raw), size, np.int64), "char" in field_type
         )
     ]
@@ -149,22 +150,22 @@ def _number_column(name: str, field_type: str, values: AnyArray) -> FieldColumn:
     return FieldColumn(name, "integer", as_int64(values))
 
 
-def _text_column(name: str, raw: ListArray, begin: I64, length: I64, is_text: bool) -> FieldColumn:
+def _string_column(name: str, raw: ListArray, begin: I64, length: I64, is_string: bool) -> FieldColumn:
     """Return a column of strings, each made from ``length`` bytes of a row, which start at ``begin``.
 
-    ``is_text``: the characters up to the first NUL; otherwise all bytes as hexadecimal digits. Shapes: ``begin`` and
+    ``is_string``: the characters up to the first NUL; otherwise all bytes as hexadecimal digits. Shapes: ``begin`` and
     ``length`` (n,), in bytes; what lies beyond a row's end is cut off.
     """
     begin = np.minimum(begin, raw.lengths)
     length = np.minimum(length, raw.lengths - begin)
     distinct = ListInterner(np.uint8)
     row = distinct.number_spans(raw.values, raw.offsets[:-1] + begin, length)
-    texts = [_text(entry.tobytes(), is_text) for entry in distinct.table().rows()]
-    # Sort the texts by first appearance, because an interner's numbers depend on hashes, which differ from run to run.
+    strings = [_string(entry.tobytes(), is_string) for entry in distinct.table().rows()]
+    # Sort the strings by first appearance: an interner's numbers may depend on hashes, which differ from run to run.
     first, _ = group_rows([row])
     order = argsort(first)
-    return FieldColumn(name, "text", argsort(order)[row], [texts[number] for number in order.tolist()])
+    return FieldColumn(name, "text", argsort(order)[row], [strings[number] for number in order.tolist()])
 
 
-def _text(octets: bytes, is_text: bool) -> str:
-    return octets.split(b"\0", 1)[0].decode("utf-8", "surrogateescape") if is_text else octets.hex()
+def _string(octets: bytes, is_string: bool) -> str:
+    return octets.split(b"\0", 1)[0].decode("utf-8", "surrogateescape") if is_string else octets.hex()
