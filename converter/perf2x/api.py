@@ -74,9 +74,9 @@ from perf2x.kernel.load_result import EventCount, Loaded
 from perf2x.kernel.registry import Emitter, build_emitter
 from perf2x.library_types import FormatName, ReadOptions, TableOptions
 from perf2x.model.filters.filter_options import Filters, Grouping
-from perf2x.model.profile import Profile, View, view_of
+from perf2x.model.profile import Profile, View, profile_as_view
 from perf2x.model.totals.row_kinds import By, Sort, Value
-from perf2x.model.transforms.weights_and_mispredicts import value_options
+from perf2x.model.transforms.weights_and_mispredicts import table_load_options
 from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.tools.diff.changed_rows import DiffTable, RowSelection
@@ -189,7 +189,7 @@ def write(
         # a format that does not show waits (off-CPU time) leaves them out, so they must not be summed with samples
         leaves_out_waits = WAITS not in emitter.needs.honours
         profile = without_times(profile, keep_cpu="cpu" in emitter.needs.columns, keep_wait=leaves_out_waits)
-    write_file(emitter, profile if isinstance(profile, View) else view_of(profile), target, ())
+    write_file(emitter, profile if isinstance(profile, View) else profile_as_view(profile), target, ())
 
 
 def sample_table(profile: Profile) -> SampleTable:
@@ -246,7 +246,7 @@ def top(
       columns: name, object, self, total
     """
     _check_limit(limit)
-    request = _load_options(symbols, options).but(**value_options(by, value), keep_other_events=bool(columns))
+    request = _load_options(symbols, options).but(**table_load_options(by, value), keep_other_events=bool(columns))
     return TopTable(_read(inputs, request).profile, by, sort, value, limit, columns)
 
 
@@ -287,7 +287,7 @@ def diff(
     pair_options = PairOptions(
         normalize, per, per_value, read_object_names("map", [f"{old}={new}" for old, new in (map or {}).items()])
     )
-    request = _load_options(symbols, options).but(**value_options(by, value), keep_other_events=bool(columns))
+    request = _load_options(symbols, options).but(**table_load_options(by, value), keep_other_events=bool(columns))
     loaded = [_read(side, pair_options.to_load(request)) for side in (before, after)]
     names = [side.recording.session.source if isinstance(side, Loaded) else fspath(side) for side in (before, after)]
     pair = pair_of((names[0], names[1]), (loaded[0], loaded[1]), value, pair_options, () if columns else request.events)

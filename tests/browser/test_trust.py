@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 ADVICE = (
     Advice("unnamed", "Half of it has no name."),
     Advice("cut_stacks", "41 % of the user stacks end early."),
-    Advice("undated", "When was that?", for_dates=True),
+    Advice("undated", "When was that?", concerns_dates=True),
 )
 NARROW = {"size": {"width": 390, "height": 844}}
 IN_SIGHT = """[...document.querySelectorAll('#trust button')].filter((one) => {

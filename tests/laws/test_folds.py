@@ -26,7 +26,7 @@ from perf2x.kernel.registry import build_emitter
 from perf2x.model.profile.profile import Profile
 from perf2x.model.transforms import incremental_merge
 from perf2x.model.transforms.drop_unused import STRING_COLUMNS
-from perf2x.model.transforms.incremental_merge import ProfileFold
+from perf2x.model.transforms.incremental_merge import IncrementalMerge
 from perf2x.model.transforms.merge_profiles import merge_profiles, with_tags
 from perf2x.reader import PerfRecording
 from perf2x.symbolizer.known.known_names import KnownNames
@@ -141,7 +141,7 @@ def test_a_merge_keeps_samples_and_has_no_row_twice() -> None:
 @pytest.mark.parametrize("least", [0, 300, 10**9])
 def test_a_fold_is_one_merge_of_all(least: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(incremental_merge, "LEAST_ROWS", least)
-    fold = ProfileFold()
+    fold = IncrementalMerge()
     for part in profiles(False):
         fold.add(part)
     assert facts(fold.finish()) == facts(merge_profiles(profiles(False)))

@@ -12,7 +12,7 @@ from perf2x.base.abi.uapi import CpuMode
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.stack_tree import location_rows
+from perf2x.model.profile.stack_tree import stack_locations
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support.perf_script import Block, read_blocks
 from tests.support.profile_builder import name_of
@@ -29,7 +29,7 @@ CASES += [
 
 def our_stacks(profile: Profile) -> Counter[Stack]:
     locations, found = profile.locations, Counter[Stack]()
-    rows = location_rows(profile, profile.samples.stack.astype("i8"))
+    rows = stack_locations(profile, profile.samples.stack.astype("i8"))
     names = {row: name_of(profile, row) or "[unknown]" for row in set(rows.values.tolist())}
     for at, count in enumerate(profile.samples.count.tolist()):
         row = rows.values[rows.offsets[at] : rows.offsets[at + 1]].tolist()

@@ -68,8 +68,8 @@ class Hidden(FieldMark):
 def parameter_of(setting: Setting) -> inspect.Parameter:
     """Return the function parameter from which typer makes the option (or argument) of a setting."""
     # the type for typer, which only needs to know how many values the option takes
-    kind: Any = bool if setting.kind is bool else list[str] if setting.is_many else str
-    is_choice = setting.values and not setting.is_many
+    kind: Any = bool if setting.kind is bool else list[str] if setting.is_repeatable else str
+    is_choice = setting.values and not setting.is_repeatable
     default = setting.default if setting.typed_default is ... else setting.typed_default
     common: dict[str, Any] = {
         "metavar": setting.metavar or (None if is_choice else setting.name.upper()),
@@ -99,7 +99,7 @@ def _field_values(setting: Setting, value: Any) -> Mapping[str, Any]:
     """
     if value is None and setting.variable:
         value = os.environ.get(setting.variable, "").split() or None
-    return {} if value is None else setting.values_of(value)
+    return {} if value is None else setting.field_values(value)
 
 
 def make_struct(kind: type[OptionStruct], typed: Mapping[str, Any]) -> OptionStruct:
@@ -170,7 +170,7 @@ def _pop_typed(setting: Setting, typed: dict[str, Any]) -> Any:
     Raises OptionError if an argument that takes one value has several, by position and by name together.
     """
     value, named = typed.pop(setting.name), typed.pop(f"{setting.name}_by_name", ())
-    if setting.is_many or not named:
+    if setting.is_repeatable or not named:
         return (*(value or ()), *named) if named else value
     values = [value, *named] if value != setting.default else [*named]
     if len(values) > 1:

@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from perf2x.model.format_features import CodeObject, CodeRequest, CodeSettings
 from perf2x.model.plugin_options import Format, Needs
-from perf2x.model.profile import COUNTS_CODE, FunctionCounts, LineLocation, View, describe_counts
+from perf2x.model.profile import COUNTS_NOT_STACKS, FunctionCounts, LineLocation, View, describe_counts
 
 
 class Autofdo(Format):
@@ -32,7 +32,7 @@ class Autofdo(Format):
         return Needs(
             features=(CodeSettings(CodeRequest(self.object, "external", lines=True)),),
             honours=frozenset(),
-            why=COUNTS_CODE,
+            why=COUNTS_NOT_STACKS,
         )
 
     def emit(self, profile: View, out: BinaryIO) -> None:

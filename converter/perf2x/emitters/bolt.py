@@ -20,7 +20,15 @@ import numpy as np
 from perf2x.base.columnar import I64, U64, Bools, flatnonzero, row_slices, sum_rows
 from perf2x.model.format_features import CodeObject, CodeRequest, CodeSettings
 from perf2x.model.plugin_options import Format, Needs
-from perf2x.model.profile import COUNTS_CODE, EXTERNAL, NOT_RECORDED, BranchCounts, CodeCounts, View, describe_counts
+from perf2x.model.profile import (
+    COUNTS_NOT_STACKS,
+    EXTERNAL,
+    NOT_RECORDED,
+    BranchCounts,
+    CodeCounts,
+    View,
+    describe_counts,
+)
 from perf2x.model.setting import Setting
 
 _LINES_PER_WRITE = 16_384
@@ -41,7 +49,9 @@ class Bolt(Format):
     @property
     def needs(self) -> Needs:
         """Only counts of the program's code are needed."""
-        return Needs(features=(CodeSettings(CodeRequest(self.object, "kernel")),), honours=frozenset(), why=COUNTS_CODE)
+        return Needs(
+            features=(CodeSettings(CodeRequest(self.object, "kernel")),), honours=frozenset(), why=COUNTS_NOT_STACKS
+        )
 
     def emit(self, profile: View, out: BinaryIO) -> None:
         """Write lines by kind and address; for a recording without branches, its samples."""

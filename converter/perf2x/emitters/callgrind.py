@@ -130,8 +130,9 @@ def _header(profile: Profile, events: list[int], positions: str) -> str:
 class _CallGraph:
     """The call graph between the positions of a profile: a position is a function, file, line and instruction.
 
-    Threads of the same name are one function, the root of their stacks. If the user chose roots (``own_roots``), stacks
-    have these instead, and the function of a thread name has only the samples without a stack.
+    Threads of the same name are one function, the root of their stacks. If the profile's root frames are
+    final (``has_final_roots``), stacks have these instead, and the function of a thread name has only the samples
+    without a stack.
     """
 
     def __init__(self, profile: View, position_format: str) -> None:
@@ -171,7 +172,7 @@ class _CallGraph:
 
     def _costs(self) -> list[I64]:
         """Return columns: position, called function (−1 for own cost), event, summed value, number of samples."""
-        samples, own_roots = self._profile.samples, self._profile.own_roots
+        samples, has_final_roots = self._profile.samples, self._profile.has_final_roots
         stacks = expand(self._profile.stacks, self._location_positions)
         # the keys of the tree are positions; its groups (key -1) are thread names
         tree, node = merge_stacks(stacks, arange(len(self._line)), samples.stack, self._thread_roots[samples.thread])
@@ -186,7 +187,7 @@ class _CallGraph:
             # before has the caller
             called_frame, _ = group_rows([stack, function])
             # frames without a caller are not called: thread names, and at depth 1 the roots that the user chose
-            called_frame = called_frame[tree.depth[path.values[called_frame]] > own_roots]
+            called_frame = called_frame[tree.depth[path.values[called_frame]] > has_final_roots]
             row = batch[stack[called_frame]]
             calls = [position[called_frame - 1], function[called_frame], event[row]]
             keys, sums = sum_rows(

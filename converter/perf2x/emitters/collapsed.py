@@ -4,7 +4,7 @@ Rules follow stackcollapse-perf.pl: ``;`` in names becomes ``:``, spaces in the 
 sorted bytewise. Unlike that script, perf2x never guesses: kernel frames are recognized by CPU mode, and counts of
 several events are never mixed.
 
-Lines are sorted without being made: `reading_order` finds the position of each line in the tree of frames. Then lines
+Lines are sorted without being made: `line_positions` finds the position of each line in the tree of frames. Then lines
 are written in that order as *words*: a frame with the separator after it, or a number with its newline. Each distinct
 word is made once, and a line is a sequence of indices of words.
 """
@@ -46,9 +46,9 @@ from perf2x.model.profile import (
     expand,
     find_event,
     folded,
+    line_positions,
     location_frames,
     paths_of_length,
-    reading_order,
 )
 from perf2x.model.setting import Setting
 
@@ -124,7 +124,7 @@ class Collapsed(Format):
         rows, weight = self._selected_samples(profile)
         frames = location_frames(profile)
         frame_texts, frame_keys = _interned([*self._frame_texts(profile, frames), NO_STACK.encode()])
-        has_roots = self.root and not profile.own_roots
+        has_roots = self.root and not profile.has_final_roots
         root_texts, thread_roots = _interned(
             [self._root_text(profile, row) if has_roots else b"" for row in range(len(profile.threads))]
         )
@@ -137,7 +137,7 @@ class Collapsed(Format):
         is_line = falses(tree_rows)
         is_line[line % tree_rows] = True
         rank_of_inner, rank_of_leaf = _ranks(frame_texts)
-        position = reading_order(tree, rank_of_inner[text_index], rank_of_leaf[text_index], is_line)
+        position = line_positions(tree, rank_of_inner[text_index], rank_of_leaf[text_index], is_line)
         order = argsort_rows([line // tree_rows, position[line % tree_rows]])
         root, leaf_row = np.divmod(line[order], tree_rows)
         yield from _lines(

@@ -27,7 +27,7 @@ from perf2x.base.columnar import StringInterner, StringTableBuilder, sum_of
 from perf2x.emitters.autofdo import Autofdo, by_weight
 from perf2x.model.format_features import CodeRequest, CodeSettings
 from perf2x.model.plugin_options import Needs
-from perf2x.model.profile import COUNTS_CODE, FunctionCounts, LineLocation, View
+from perf2x.model.profile import COUNTS_NOT_STACKS, FunctionCounts, LineLocation, View
 from perf2x.model.setting import Setting
 
 _MAGIC = 0x67636461
@@ -60,7 +60,7 @@ class Gcov(Autofdo):
     def needs(self) -> Needs:
         """Only counts of the program's code are needed."""
         code = CodeRequest(self.object, "external", lines=True, gcc=int(self.gcc))
-        return Needs(features=(CodeSettings(code),), honours=frozenset(), why=COUNTS_CODE)
+        return Needs(features=(CodeSettings(code),), honours=frozenset(), why=COUNTS_NOT_STACKS)
 
     def emit(self, profile: View, out: BinaryIO) -> None:
         """Write functions by descending total, then by name."""

@@ -26,7 +26,7 @@ from perf2x.model.profile import (
     find_event,
     location_frames,
     paths,
-    used_stacks,
+    used_leaves,
 )
 from perf2x.model.setting import Setting
 
@@ -73,7 +73,7 @@ class Speedscope(Format):
         tracks, sample_tracks = tracks_of(profile)
         names = track_names(profile, tracks)
         events = _events_to_write(profile, self.event)
-        stacks, stack_index = used_stacks(profile)
+        stacks, stack_index = used_leaves(profile)
         texts = _stack_texts(expand(profile.stacks, frames.of_location), stacks)
         rows_by_event = dict(rows_by(samples.event))
         for event in events:

@@ -15,7 +15,7 @@ from perf2x.kernel.load_result import Loaded, event_counts
 from perf2x.kernel.open_sessions import Input, SessionInput, SessionPart, find_sessions
 from perf2x.kernel.options_for_format import ONE_RECORDING
 from perf2x.kernel.stage_timer import Stages
-from perf2x.model.profile import view_of
+from perf2x.model.profile import profile_as_view
 
 
 def load(
@@ -117,7 +117,7 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     )
     stitched = source.stitched(filters, context)
     loaded = Loaded(
-        profile=view_of(stitched.profile),
+        profile=profile_as_view(stitched.profile),
         recording=recording,
         recorded_samples=recording.sample_count,
         events=(),

@@ -8,7 +8,7 @@ from perf2x.base.abi import ReadFormat
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.frozen_struct import Frozen
 from perf2x.model.advice import Advice
-from perf2x.model.number_format import first_of, format_amount, plural
+from perf2x.model.number_format import format_amount, plural, shortened_list
 from perf2x.model.printable_text import short
 from perf2x.model.profile import Profile, View
 from perf2x.model.recording import Recording
@@ -86,7 +86,7 @@ class Loaded(Frozen):
             if event.samples
         ]
         kept = f"{self.samples:,} of {plural(self.recorded_samples, 'sample')}"
-        return f"Loaded: {source}, {kept}\n  events: {first_of(counts, 3) or 'none'}\n  profile: {self.profile!r}"
+        return f"Loaded: {source}, {kept}\n  events: {shortened_list(counts, 3) or 'none'}\n  profile: {self.profile!r}"
 
 
 def event_counts(profile: Profile) -> tuple[EventCount, ...]:

@@ -11,9 +11,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.kernel.load_result import Loaded, event_counts
-from perf2x.model.profile import CodeCounts, Profile, merged_code, view_of
+from perf2x.model.profile import CodeCounts, Profile, merge_code_counts, profile_as_view
 from perf2x.model.step_report import StepReport
-from perf2x.model.transforms.incremental_merge import ProfileFold
+from perf2x.model.transforms.incremental_merge import IncrementalMerge
 from perf2x.model.transforms.merge_profiles import with_tags
 from perf2x.model.value_limits import check_total
 from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, sorted_report
@@ -39,7 +39,7 @@ class ResultFold:
         self._differing_tags = iter(
             [{key: value for key, value in own.items() if key not in self._common_tags} for own in tags]
         )
-        self._profiles = ProfileFold()
+        self._profiles = IncrementalMerge()
         self._code_counts: list[CodeCounts] = []
         self._total = 0.0  # the sum of the values of all samples so far
         # the first result, with the reports of all results so far; its profile is only that of the latest
@@ -56,8 +56,8 @@ class ResultFold:
         """Return the merged result; at least one result must have been added."""
         if self._merged is None:
             raise ValueError("nothing was added")
-        code = merged_code(self._code_counts) if self._code_counts else None
-        profile = view_of(replace(self._profiles.finish(), labels=self._common_tags), code)
+        code = merge_code_counts(self._code_counts) if self._code_counts else None
+        profile = profile_as_view(replace(self._profiles.finish(), labels=self._common_tags), code)
         return replace(self._merged, profile=profile, events=event_counts(profile))
 
 

@@ -91,7 +91,7 @@ def build_emitter(name: str, options: Mapping[str, object] | None = None) -> Emi
             its_options = f"it has {', '.join(sorted(settings))}" if settings else "it has none"
             suggestion = did_you_mean(option, settings, min_similarity=0.8) or ";"
             raise SettingError(f"{name} has no option ", option, f"{suggestion} {its_options}")
-        values |= setting.values_of(value)
+        values |= setting.field_values(value)
     return emitter_class(**values)
 
 

@@ -11,7 +11,7 @@ class Advice(Frozen):
     about: str  # a key, by which programs can tell advice apart
     text: str
     names: tuple[str, ...] = ()
-    for_dates: bool = False
+    concerns_dates: bool = False
     """Whether it matters only to outputs that show the time of day."""
 
     command: str = ""

@@ -34,6 +34,6 @@ def cgroup_part(part: str, path: str) -> str:
     return found[-1].replace("_", "-") if found else ""
 
 
-def columns_of(names: Iterable[str]) -> frozenset[str]:
+def needed_columns(names: Iterable[str]) -> frozenset[str]:
     """Return which of the optional columns ``cpu`` and ``cgroup`` the labels or root frames ``names`` need."""
     return frozenset("cgroup" if name in CGROUP_PARTS else name for name in names) & {"cpu", "cgroup"}

@@ -14,7 +14,7 @@ from perf2x.base.frozen_struct import Frozen
 from perf2x.model.printable_text import base_name
 
 
-class CompiledName(Frozen):
+class JitName(Frozen):
     """What the name of a function in a perf map or jitdump tells."""
 
     language: str
@@ -120,12 +120,12 @@ _FORMS: tuple[tuple[str, str, Callable[[re.Match[str]], str] | None], ...] = (
 )
 
 
-def read_compiled_name(name: str) -> CompiledName:
+def parse_jit_name(name: str) -> JitName:
     """Parse the name of JIT-compiled code; a name of unknown form is shown unchanged, as native code."""
     for language, form, display_name in _FORMS:
         if found := re.match(form, name):
             parts = found.groupdict()
             shown = display_name(found) if display_name else parts.get("name") or ""
             # lines of profiles are int32
-            return CompiledName(language, shown, parts.get("file") or "", min(int(parts.get("line") or 0), 2**31 - 1))
-    return CompiledName("native")
+            return JitName(language, shown, parts.get("file") or "", min(int(parts.get("line") or 0), 2**31 - 1))
+    return JitName("native")

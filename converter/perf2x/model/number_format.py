@@ -39,7 +39,7 @@ def format_factor(before: int, after: int) -> str:
     return f"×{after / before:,.{2 * (after < 100 * before)}f}"  # two decimals below 100
 
 
-def counted_as(events: Iterable[str]) -> str:
+def count_noun(events: Iterable[str]) -> str:
     """Return what to call the number of samples of these events: ``samples``, or ``units of weight``."""
     return "units of weight" if {*events} == {WEIGHT} else "samples"
 
@@ -49,7 +49,7 @@ def plural(number: int, word: str) -> str:
     return f"{number:,} {word}" + ("" if number == 1 else "s")
 
 
-def first_of(names: Sequence[str], most: int) -> str:
+def shortened_list(names: Sequence[str], most: int) -> str:
     """Return the first ``most`` of the names, and how many there are beyond: ``a, b and 3 more``."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

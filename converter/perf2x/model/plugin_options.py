@@ -13,7 +13,7 @@ TAGS, START_TIME, LISTINGS = "tags", "start_time", "listings"
 # Groups of options that concern a finished profile; a format that shows whole profiles supports all of them.
 FINISHED = frozenset({SAMPLES, FRAMES, STACKS, WAITS, NAMES, INLINE})
 # All groups of options that a format may support.
-HONOURABLE = FINISHED | {TAGS, START_TIME, LISTINGS}
+ALL_GROUPS = FINISHED | {TAGS, START_TIME, LISTINGS}
 
 
 class Needs(Frozen):

@@ -21,7 +21,7 @@ def printable(text: str) -> str:
     return _SURROGATES.sub(lambda found: f"\\x{ord(found.group()) & 0xFF:02x}", text)
 
 
-def as_recorded(text: str) -> str:
+def undo_printable(text: str) -> str:
     r"""Undo ``printable``: ``\x80`` to ``\xff`` become undecodable bytes again."""
     if "\\x" not in text:
         return text

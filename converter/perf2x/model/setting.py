@@ -89,11 +89,11 @@ class Setting(Frozen):
         return self.choices or tuple(choice for choice in get_args(self.kind) if choice and isinstance(choice, str))
 
     @property
-    def is_many(self) -> bool:
+    def is_repeatable(self) -> bool:
         """Whether the field holds several values (``tuple[X, ...]``), so that the option may be repeated."""
         return get_args(self.kind)[-1:] == (Ellipsis,)
 
-    def values_of(self, value: Any) -> Mapping[str, Any]:
+    def field_values(self, value: Any) -> Mapping[str, Any]:
         """Convert what the user typed to values of fields: usually this field alone, or those that ``read`` returns.
 
         ``value`` is a typed text, several texts if the option is repeated, or a value that needs no conversion. Raises
@@ -102,7 +102,7 @@ class Setting(Frozen):
         if self.read is not None:
             value = self.read(self.name, value)
             return value if isinstance(value, Mapping) else {self.name: value}
-        if self.is_many:
+        if self.is_repeatable:
             value = self._read_many(value)
         elif isinstance(value, str) and self.kind in _EXPECTED:
             try:
@@ -121,7 +121,7 @@ class Setting(Frozen):
 
     def check(self, value: Any) -> None:
         """Raise SettingError for a value that is not among the choices, and for a number out of range."""
-        for single in value if self.is_many else (value,) if value != self.default else ():
+        for single in value if self.is_repeatable else (value,) if value != self.default else ():
             problem = ""
             if self.values and single not in self.values:
                 problem = f"choose from {', '.join(self.values)}{did_you_mean(single, self.values)}"

@@ -20,10 +20,10 @@ def check_total(source: str, values: I64, total_so_far: float = 0.0) -> float:
     """
     total = total_so_far + float(values.sum(dtype=np.float64))
     if total >= MOST_VALUE:
-        raise too_much(source)
+        raise periods_error(source)
     return total
 
 
-def too_much(source: str) -> FormatError:
+def periods_error(source: str) -> FormatError:
     """Return the error for an input whose samples have such large values that it must be damaged."""
     return FormatError(f"{source}: damaged: the periods of its samples add up to 2⁶² or more")

@@ -8,7 +8,7 @@ import numpy as np
 from perf2x.base.abi import AuxFlag, UserRecordType, is_decoded
 from perf2x.base.columnar import I32, U64, rows_by, sum_of
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.model.recording import Event, Losts, Session, Sideband, counted_losses
+from perf2x.model.recording import Event, Losts, Session, Sideband, losses_to_count
 
 _TRACE_FLAGS = {
     AuxFlag.TRUNCATED: "record with a larger buffer for hardware trace (-m ,16M) or a longer period",
@@ -22,7 +22,7 @@ def note_lost_samples(events: Sequence[Event], losts: Losts, diagnostics: Diagno
 
     The kernel and perf may state the same loss; it is counted once.
     """
-    losts = counted_losses(events, losts)
+    losts = losses_to_count(events, losts)
     for name, rows in (("lost_records", ~losts.samples_only), ("lost_samples", losts.samples_only)):
         count, where = sum_of(losts.lost[rows]), _sums_by_event(events, losts.event[rows], losts.lost[rows])
         diagnostics.add(name, "record with a larger buffer (-m) or a lower rate (-F)", count, where)

@@ -45,7 +45,7 @@ from perf2x.model.profile import (
     sum_sample_rows,
 )
 from perf2x.model.recording import Cgroups, Event, Session
-from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD, MOST_VALUE, too_much
+from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD, MOST_VALUE, periods_error
 from perf2x.stitcher.history.process_history import ProcessHistory
 from perf2x.stitcher.stacks.frame_keys import decode_keys, distinct_keys
 from perf2x.stitcher.stacks.sample_sums import SampleRows, TimedRows
@@ -65,7 +65,7 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
     Raises FormatError if the periods add up to MOST_VALUE or more.
     """
     if result.totals.period >= MOST_VALUE:
-        raise too_much(session.source)
+        raise periods_error(session.source)
     strings = StringTableBuilder()
     threads, row_of_thread = _sorted_threads(history, result.threads, strings)
     mappings, locations, functions, stacks, node_of_stack = _resolve_stacks(history, result, strings)

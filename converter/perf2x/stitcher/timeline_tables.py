@@ -25,7 +25,7 @@ from perf2x.base.columnar import (
     unique_inverse,
 )
 from perf2x.model.profile import Losses, Threads, ThreadSwitches
-from perf2x.model.recording import Event, Losts, Switches, Tasks, final_counts
+from perf2x.model.recording import Event, Losts, Switches, Tasks, are_final_totals
 from perf2x.stitcher.history.process_history import ProcessHistory
 
 # The bit of prev_state (include/linux/sched.h) for an exiting thread.
@@ -91,7 +91,7 @@ def losses(events: Sequence[Event], losts: Losts) -> Losses:
     kernel's reports are kept, and one more row, at the time of the totals, has the losses that only the totals have.
     """
     table = Losses(losts.time, as_int32(losts.cpu), losts.lost, losts.samples_only)
-    is_final = final_counts(events, losts)
+    is_final = are_final_totals(events, losts)
     if is_final.any():
         excess = max(sum_of(losts.lost[is_final]) - sum_of(losts.lost[~losts.samples_only]), 0)
         excess_row = replace(take_rows_of(table, flatnonzero(is_final)[:1]), lost=as_uint64([excess]))

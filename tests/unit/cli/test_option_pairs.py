@@ -15,7 +15,7 @@ from perf2x.errors import OptionError
 from perf2x.kernel.options_for_format import COMMAND_ONLY_SETTINGS
 from perf2x.kernel.registry import EMITTERS, load_emitter
 from perf2x.model.filters.filter_options import Filters, Grouping
-from perf2x.model.filters.profile_filters import FILTERS
+from perf2x.model.filters.profile_filters import PROFILE_FILTERS
 from perf2x.model.setting import settings_in
 from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
@@ -74,7 +74,7 @@ IN_THE_LIBRARY = {
     "value": {"value": "weight"},
     **{
         f"filters.{name}": {"filters": Filters(**{name: GIVEN[getattr(Filters(), name)]})}
-        for name in FILTERS
+        for name in PROFILE_FILTERS
     },
 }  # fmt: skip
 

@@ -166,7 +166,7 @@ def test_stacks_with_roots_of_their_own_get_no_other() -> None:
     builder.thread("prog")
     builder.sample([builder.function("process 7"), builder.function("main")], value=5)
     builder.sample([], value=2)
-    found = read(replace(builder.build(), own_roots=True))
+    found = read(replace(builder.build(), has_final_roots=True))
     assert {function[0]: costs for function, costs in found.inclusive().items()} == {
         "process 7": (5,), "main": (5,), "[thread prog]": (2,),
     }  # fmt: skip

@@ -10,7 +10,7 @@ from perf2x.emitters.autofdo import Autofdo
 from perf2x.emitters.gcov import Gcov
 from perf2x.errors import OptionError
 from perf2x.model.format_features import CodeRequest, CodeSettings
-from perf2x.model.profile.code_counts import AddressCounts, CodeCounts, FunctionCounts, LineCount, merged_code
+from perf2x.model.profile.code_counts import AddressCounts, CodeCounts, FunctionCounts, LineCount, merge_code_counts
 from perf2x.model.profile.profile import Profile
 from perf2x.testing import EmitterContract, ProfileBuilder
 from tests.support.gcov_files import GcovFile, read_gcov
@@ -89,7 +89,7 @@ def test_files_tell_functions_apart_where_they_are_known() -> None:
 
 def test_files_of_two_recordings_are_those_of_both() -> None:
     parts = [replace(counted(), files=files) for files in ({"run": {"a.c"}, "odd": {"a.c"}}, {"run": {"b.c"}})]
-    assert merged_code(parts).files == {"run": {"a.c", "b.c"}, "odd": {"a.c"}}
+    assert merge_code_counts(parts).files == {"run": {"a.c", "b.c"}, "odd": {"a.c"}}
 
 
 def test_undecodable_names_are_bytes() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.model.jit_display_names import CompiledName, read_compiled_name
+from perf2x.model.jit_display_names import JitName, parse_jit_name
 
 WRITTEN = [
     ("JS:~work /tmp/w.js:2:14", "v8js", "work w.js:2", "/tmp/w.js", 2),
@@ -86,7 +86,7 @@ WRITTEN = [
 
 @pytest.mark.parametrize("row", WRITTEN, ids=lambda row: row[0])
 def test_names_are_read(row) -> None:
-    assert read_compiled_name(row[0]) == CompiledName(*row[1:])
+    assert parse_jit_name(row[0]) == JitName(*row[1:])
 
 
 def test_the_documentation_shows_the_same() -> None:
@@ -97,8 +97,8 @@ def test_the_documentation_shows_the_same() -> None:
     for _, written, shown in rows:
         shorts = set(re.findall(r"``?(.+?)``?(?=[, ]|$)", shown))
         for name in re.findall(r"``?(.+?)``?(?=, |$)", written):
-            assert (read_compiled_name(name).shown or name) in shorts | {name} and (
-                read_compiled_name(name).shown or "as written" in shown
+            assert (parse_jit_name(name).shown or name) in shorts | {name} and (
+                parse_jit_name(name).shown or "as written" in shown
             ), name
             checked += 1
     assert checked > 30
@@ -116,5 +116,5 @@ LONG = [
 @pytest.mark.parametrize("name", LONG, ids=lambda name: name[:12])
 def test_long_names_take_linear_time(name) -> None:
     started = time.process_time()
-    read_compiled_name(name)
+    parse_jit_name(name)
     assert time.process_time() - started < 0.5

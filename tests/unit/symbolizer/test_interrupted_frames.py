@@ -13,7 +13,7 @@ from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.kernel.registry import load_symbol_sources
 from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.stack_tree import equal_rows, location_rows, rewrite_stacks
+from perf2x.model.profile.stack_tree import equal_rows, rewrite_stacks, stack_locations
 from perf2x.symbolizer.interrupted_frames import are_kernel_returns, settle_interrupted, with_exact_twins
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize
@@ -73,7 +73,7 @@ class Kernel:
 def stacks_of(profile: Profile) -> Counter:
     """{((address, whether it is exact, name), …), outermost first: samples}"""
     locations, found = profile.locations, Counter()
-    rows = location_rows(profile, profile.samples.stack.astype(np.int64))
+    rows = stack_locations(profile, profile.samples.stack.astype(np.int64))
     for at, count in enumerate(profile.samples.count.tolist()):
         row = rows.values[rows.offsets[at] : rows.offsets[at + 1]].tolist()
         found[
@@ -211,7 +211,7 @@ def settled_stacks(profile: Profile) -> Counter:
     settled = settle_interrupted(named_alike(with_twins, twin), twin, "x86_64", has_exact=True)
     settled.check()
     locations, found = settled.locations, Counter()
-    rows = location_rows(settled, settled.samples.stack.astype(np.int64))
+    rows = stack_locations(settled, settled.samples.stack.astype(np.int64))
     for at, count in enumerate(settled.samples.count.tolist()):
         row = rows.values[rows.offsets[at] : rows.offsets[at + 1]].tolist()
         frames = ((int(locations.address[n]) // 16 - 1, bool(locations.address[n] != locations.lookup[n])) for n in row)

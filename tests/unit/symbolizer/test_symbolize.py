@@ -10,7 +10,7 @@ from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.kernel.registry import load_symbol_sources
 from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.shown_frames import in_memory
+from perf2x.model.profile.shown_frames import are_in_memory
 from perf2x.symbolizer.make_object_finder import make_context, make_finder
 from perf2x.symbolizer.sources.remembered_lines import cache_path_of
 from perf2x.symbolizer.symbol_options import SymbolOptions
@@ -155,7 +155,7 @@ def test_a_library_that_was_loaded_from_memory_is_found_by_its_build_id(symfs, w
     result, report, _ = run(profile, symfs=symfs, perf_map_dir=place.parent)
     assert [name_of(result, row) for row in range(2)] == ["ns::second", "compiled"]
     assert {row.name for row in report.objects} == {name, "//anon of process 7"}
-    assert in_memory(result).tolist() == [False, True, False]
+    assert are_in_memory(result).tolist() == [False, True, False]
 
 
 @pytest.mark.parametrize("name", ["//anon", "[heap]"])

@@ -19,7 +19,7 @@ from perf2x.errors import OptionError
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.annotate_options import ListingOptions
 from perf2x.model.format_features import ListingSettings
-from perf2x.model.plugin_options import HONOURABLE
+from perf2x.model.plugin_options import ALL_GROUPS
 from perf2x.model.setting import Setting
 
 ProfileStages = Annotated[bool, Setting("Print on standard error how long each stage took.", rare=True)]
@@ -30,7 +30,7 @@ def convert(
     inputs: Inputs = (),
     *,
     output_flags: OutputFlags,
-    load_options: Annotated[LoadOptions, Honouring(*HONOURABLE), Hidden(ListingOptions)],
+    load_options: Annotated[LoadOptions, Honouring(*ALL_GROUPS), Hidden(ListingOptions)],
     format_flags: FormatFlags,
     gate_flags: GateFlags,
     profile_stages: ProfileStages = False,

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import OptionError
-from perf2x.model.filters.unmatched_filters import no_such
-from perf2x.model.number_format import first_of, format_change, format_percent
+from perf2x.model.filters.unmatched_filters import no_such_message
+from perf2x.model.number_format import format_change, format_percent, shortened_list
 
 if TYPE_CHECKING:
     from perf2x.cli.options.diff_options import ComparisonFlags, GrowthLimit
@@ -133,8 +133,8 @@ class DiffGate(Frozen):
                 within_noise.append(name)
         if within_noise:
             verdict.notes.append(
-                f"{first_of(within_noise, _MAX_NAMED)} grew by more than {check.limit.percent:g} %, which is within "
-                "sampling noise (--fail-above); record longer to be sure"
+                f"{shortened_list(within_noise, _MAX_NAMED)} grew by more than {check.limit.percent:g} %, which is "
+                "within sampling noise (--fail-above); record longer to be sure"
             )
 
     def _costlier(
@@ -144,7 +144,9 @@ class DiffGate(Frozen):
         costs = functions.with_intervals(shares, self.flags.confidence, (limited_share, limited_share))
         costlier = {row.key for row in costs if self._is_growth(row)}
         if not_costlier := [row.name for row in shares if row.key not in costlier]:
-            verdict.notes.append(f"shares that grew only because others shrank: {first_of(not_costlier, _MAX_NAMED)}")
+            verdict.notes.append(
+                f"shares that grew only because others shrank: {shortened_list(not_costlier, _MAX_NAMED)}"
+            )
         return [row for row in shares if row.key in costlier]
 
     def _not_moved(
@@ -253,7 +255,7 @@ class _Check(Frozen):
         unknown = ""
         if not matching and limit.pattern != "*":
             row_kind = "function" if limit.kind == "share" else limit.kind
-            unmatched = no_such(row_kind, limit.pattern, [row.name for row in changes], "the recordings have")
+            unmatched = no_such_message(row_kind, limit.pattern, [row.name for row in changes], "the recordings have")
             unknown = f"--fail-above: {unmatched}"
         with_total = limit.kind in ("", "total") and not comparison.normalize
         return replace(check, rows=matching, with_total=with_total, unknown=unknown)

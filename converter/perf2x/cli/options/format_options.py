@@ -41,10 +41,10 @@ class FormatFlags(Frozen):
 
         Latencies replace the values, unless the format shows both: then they are a separate column.
         """
-        from perf2x.model.transforms.weights_and_mispredicts import value_option
+        from perf2x.model.transforms.weights_and_mispredicts import load_value
 
         latency = "beside" if "latency" in needs.columns else "value"
-        return {"value": value_option(self.value), "latency": latency if self.value == "latency" else ""}
+        return {"value": load_value(self.value), "latency": latency if self.value == "latency" else ""}
 
     def build(self, name: str, values_of_set: Mapping[str, object], typed: Mapping[str, object]) -> "Emitter":
         """Create the format ``name`` from typed values by field: those of ``--set``, and those of its own options.

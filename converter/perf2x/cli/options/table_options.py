@@ -40,9 +40,9 @@ class RowFlags(Frozen):
 
     def load_option_fields(self) -> dict[str, Any]:
         """Return, by name, the values of the fields of LoadOptions on which the contents of the table depend."""
-        from perf2x.model.transforms.weights_and_mispredicts import value_options
+        from perf2x.model.transforms.weights_and_mispredicts import table_load_options
 
-        return value_options(self.by, self.value) | {"keep_other_events": bool(self.columns)}
+        return table_load_options(self.by, self.value) | {"keep_other_events": bool(self.columns)}
 
 
 class GraphFlags(RowFlags):

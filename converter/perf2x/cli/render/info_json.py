@@ -13,7 +13,7 @@ from perf2x.cli.render.hints import advice_with_typed_options
 from perf2x.cli.render.stats_json import advice_facts, symbol_facts, unwound_facts
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.profile import count_threads, numbered_names
-from perf2x.model.recording import counted_losses
+from perf2x.model.recording import losses_to_count
 
 
 def info_facts(loaded: Loaded) -> dict[str, Any]:
@@ -51,12 +51,12 @@ def info_facts(loaded: Loaded) -> dict[str, Any]:
 def _lost_facts(loaded: Loaded) -> dict[str, Any]:
     """Return the numbers of lost records and lost samples by event, and how often the kernel throttled an event.
 
-    The kernel and perf may report the same loss; ``counted_losses`` keeps only one of the two reports. Losses of an
+    The kernel and perf may report the same loss; ``losses_to_count`` keeps only one of the two reports. Losses of an
     unknown event have the name "".
     """
     names = [event.name for event in loaded.recording.session.events]
     throttles = loaded.recording.sideband.throttles
-    losts = counted_losses(loaded.recording.session.events, loaded.recording.sideband.losts)
+    losts = losses_to_count(loaded.recording.session.events, loaded.recording.sideband.losts)
     records: dict[str, int] = {}
     samples: dict[str, int] = {}
     for event, count, is_samples in zip(

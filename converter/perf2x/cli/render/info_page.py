@@ -13,7 +13,7 @@ from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.screen import Screen
 from perf2x.cli.render.summary import deferred_line, symbol_lines, unwound_line
 from perf2x.kernel.load_result import Loaded
-from perf2x.model.number_format import counted_as, plural
+from perf2x.model.number_format import count_noun, plural
 from perf2x.model.printable_text import escaped
 from perf2x.symbolizer.symbol_report import ObjectReport
 
@@ -46,7 +46,7 @@ def _info_lines(loaded: Loaded, facts: dict[str, Any], explained: "Sequence[Unna
     """Yield all lines of the report; most of its values are those in the JSON, ``facts``."""
     for label, text in _header_facts(loaded, facts):
         yield f"{label}: {text}"
-    yield f"{counted_as(event['name'] for event in facts['events'])}: {facts['samples']:,}"
+    yield f"{count_noun(event['name'] for event in facts['events'])}: {facts['samples']:,}"
     yield from (f"  {line}" for line in event_lines(loaded, facts["events"]))
     yield f"threads: {facts['threads']:,}"
     yield f"duration: {facts['duration_ns'] / 1e9:.6f} s"

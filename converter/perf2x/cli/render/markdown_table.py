@@ -12,7 +12,7 @@ from itertools import chain
 from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.render.fit_text import first_lines, shorten
 from perf2x.cli.render.text_table import Layout
-from perf2x.model.number_format import first_of
+from perf2x.model.number_format import shortened_list
 from perf2x.model.printable_text import escaped
 
 MAX_BYTES = 60_000
@@ -102,7 +102,7 @@ def escape_tildes(text: str) -> str:
 
 def name_list(names: Sequence[str]) -> str:
     """Return the names of recordings for a heading, as Markdown: the first name, and the number of others."""
-    return first_of([*map(code, names)], 1)
+    return shortened_list([*map(code, names)], 1)
 
 
 def _document_lines(heading: str, sections: Iterable[Section]) -> Iterator[str]:

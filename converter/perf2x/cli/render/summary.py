@@ -12,7 +12,7 @@ from perf2x.base.mapping_names import VDSO_32
 from perf2x.cli.render.hints import advice_with_typed_options
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.format_features import CodeSettings
-from perf2x.model.number_format import counted_as, first_of, plural
+from perf2x.model.number_format import count_noun, plural, shortened_list
 from perf2x.model.plugin_options import START_TIME, Needs
 from perf2x.model.printable_text import short
 from perf2x.model.profile import count_threads
@@ -73,7 +73,7 @@ def _advice_lines(loaded: Loaded, needs: Needs = _NEEDS_OF_TABLE) -> Iterator[st
     """
     is_dated, has_stacks = START_TIME in needs.honours and needs.dated, needs.of(CodeSettings).code is None
     for advice in advice_with_typed_options(loaded):
-        if is_dated if advice.for_dates else has_stacks:
+        if is_dated if advice.concerns_dates else has_stacks:
             yield f"hint: {advice.sentence()}"
 
 
@@ -125,11 +125,11 @@ def contents_line(loaded: Loaded) -> str:
     event_count = plural(len(sampled), "event")
     kept, recorded = loaded.samples, loaded.recorded_samples
     samples = f"{kept:,} of {recorded:,}" if kept < recorded else f"{kept:,}"
-    samples += f" {counted_as(event.name for event in sampled)}"
+    samples += f" {count_noun(event.name for event in sampled)}"
     if loaded.recording.session.is_perf_stat:
         samples = plural(sum(event.readings for event in sampled), "reading")
     events = [f"{short(event.name)} {event.rows:,}" for event in sampled]
-    listed = f" ({first_of(events, 4)})" if events else ""
+    listed = f" ({shortened_list(events, 4)})" if events else ""
     return f"{samples} of {event_count}{listed}, {plural(count_threads(loaded.profile.threads), 'thread')}{time}"
 
 

@@ -52,7 +52,7 @@ def recording_report(
     max_bytes = flags.max_bytes or MAX_BYTES
     facts = report_facts(loaded, tables, sources, changes, verdict)
     # without advice on times of day, which the page does not show
-    recording_advice = [advice for advice in advice_with_typed_options(loaded) if not advice.for_dates]
+    recording_advice = [advice for advice in advice_with_typed_options(loaded) if not advice.concerns_dates]
     steps = [*next_steps(facts, recording_advice)]
     facts["next"] = advice_facts(steps)
 

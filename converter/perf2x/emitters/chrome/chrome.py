@@ -25,7 +25,7 @@ from perf2x.emitters.timeline.shown_samples import origin_of
 from perf2x.emitters.timeline.tracks import knows_cpus
 from perf2x.errors import SettingError
 from perf2x.model.plugin_options import Format, Needs
-from perf2x.model.profile import Profile, find_event, sampled
+from perf2x.model.profile import Profile, are_samples, find_event
 from perf2x.model.setting import Setting
 
 _SLOW_SLICES = 1_000_000
@@ -125,7 +125,7 @@ class Chrome(Format, dict=True):
 
     def _drawn_samples(self, profile: Profile) -> I64:
         """Return the rows of Profile.samples to draw."""
-        is_drawn = sampled(profile)
+        is_drawn = are_samples(profile)
         if self.event is not None and profile.events:
             is_drawn &= profile.samples.event == find_event(profile, self.event)
         return flatnonzero(is_drawn)

@@ -35,7 +35,7 @@ from perf2x.emitters.timeline.running_time import since
 from perf2x.emitters.timeline.shown_samples import durations_of, thread_runs
 from perf2x.emitters.timeline.tracks import CPUS_ID, Tracks, track_names, tracks_of
 from perf2x.model.printable_text import base_name, one_line, printable
-from perf2x.model.profile import Profile, Wait, sampled
+from perf2x.model.profile import Profile, Wait, are_samples
 
 
 def track_metadata(profile: Profile, tracks: Tracks, sample_counts: I64, first_sort_index: int) -> Iterator[bytes]:
@@ -144,7 +144,7 @@ def counter_events(profile: Profile, tracks: Tracks, origin: int, *, with_sample
     of several empty steps gets a 0, so that the curve drops where nothing happened. A count of perf stat is shown from
     the reading before it on: the time between two readings is one step.
     """
-    samples, is_sample = profile.samples, sampled(profile)
+    samples, is_sample = profile.samples, are_samples(profile)
     counted = flatnonzero(~is_sample | (with_samples & (samples.event != profile.default_event)))
     if samples.time is None or not len(counted):
         return

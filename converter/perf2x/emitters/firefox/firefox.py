@@ -18,7 +18,7 @@ from perf2x.emitters.firefox.write_threads import threads_to_write
 from perf2x.emitters.flame.picture_title import heading
 from perf2x.model.plugin_options import FINISHED, START_TIME, Format, Needs
 from perf2x.model.printable_text import one_line
-from perf2x.model.profile import Profile, ProfileEvent, find_event, keep_samples, location_frames, sampled
+from perf2x.model.profile import Profile, ProfileEvent, are_samples, find_event, keep_samples, location_frames
 from perf2x.model.setting import Setting
 
 _VERSION = 65
@@ -108,7 +108,7 @@ class Firefox(Format):
         """
         if not profile.events:
             return [], []
-        with_samples = unique(profile.samples.event[sampled(profile)]).tolist()
+        with_samples = unique(profile.samples.event[are_samples(profile)]).tolist()
         first = find_event(profile, self.event) if self.event is not None else _default_event(profile, with_samples)
         joined = [
             row

@@ -31,7 +31,7 @@ from perf2x.emitters.timeline.field_rows import field_tables
 from perf2x.emitters.timeline.running_time import Spans, since
 from perf2x.emitters.timeline.tracks import switch_tracks
 from perf2x.model.printable_text import one_line, printable
-from perf2x.model.profile import FieldColumn, Profile, TracepointFields, placed_waits
+from perf2x.model.profile import FieldColumn, Profile, TracepointFields, are_placed_waits
 
 _RESERVED = frozenset({"type", "cause", "stack", "category", "innerWindowID"})
 """Members of a payload that the viewer interprets itself; a field of that name gets a ``_`` appended."""
@@ -135,7 +135,7 @@ def event_markers(
         event_names[row], heads[row] = texts[name], b'{"type":%b' % json_bytes(name)
     event = samples.event[marked]
     start = timeline.times(marked)
-    duration = np.where(placed_waits(samples)[marked], samples.value[marked], 0)
+    duration = np.where(are_placed_waits(samples)[marked], samples.value[marked], 0)
     data = _payloads(heads[event], _field_chunks(profile, marked), start, sample_stacks[marked])
     track = timeline.sample_tracks[marked]
     return Markers(track, start, start + duration, event_names[event], event_categories[event], data)

@@ -49,7 +49,7 @@ from perf2x.emitters.timeline.running_time import rows_until, since
 from perf2x.emitters.timeline.shown_samples import ShownSamples, origin_of, shown_samples
 from perf2x.emitters.timeline.tracks import Tracks, tracks_of
 from perf2x.model.printable_text import one_line
-from perf2x.model.profile import Profile, placed_waits
+from perf2x.model.profile import Profile, are_placed_waits
 
 
 class Timeline(Frozen):
@@ -185,7 +185,9 @@ def samples_by_track(profile: Profile, timeline: Timeline, samples: I64) -> Samp
     track = timeline.sample_tracks[samples]
     offsets = offsets_of(bincount(track, len(timeline.tracks)))
     by_track = samples[argsort_small(track)]
-    return SamplesByTrack(timeline, by_track, offsets, shown, length, np.append(placed_waits(profile.samples), False))
+    return SamplesByTrack(
+        timeline, by_track, offsets, shown, length, np.append(are_placed_waits(profile.samples), False)
+    )
 
 
 def rows_between(track: AnyArray, first_track: int, end_track: int) -> slice:

@@ -27,7 +27,7 @@ from perf2x.base.columnar import (
 from perf2x.emitters.encoding.json_encoder import JsonObject
 from perf2x.model.printable_text import base_name, one_line
 from perf2x.model.profile import LocationFrames, Profile, ProfileEvent, Wait, are_jit, expand, folded
-from perf2x.model.recording import event_name, is_tracepoint
+from perf2x.model.recording import is_tracepoint, parse_event_name
 
 _BIG_ENDIAN = frozenset({"s390", "s390x", "ppc", "ppc64", "sparc", "sparc64", "mips", "mips64", "m68k", "parisc"})
 """Machines that we take to be big-endian, by the names that uname prints.
@@ -120,7 +120,7 @@ def category_list(events: Sequence[ProfileEvent]) -> tuple[list[JsonObject], I64
 
     Tracepoints of one subsystem share a category; other events have one each.
     """
-    names = [one_line(event_name(event.name).event) for event in events]
+    names = [one_line(parse_event_name(event.name).event) for event in events]
     category_names = [
         name.split(":")[0] if is_tracepoint(event.name) else name for name, event in zip(names, events, strict=True)
     ]

@@ -51,7 +51,7 @@ from perf2x.emitters.firefox.shared_tables import SharedStacks, category_list, s
 from perf2x.emitters.timeline.counters import TITLE, Steps, counters_of, running_steps
 from perf2x.emitters.timeline.tracks import track_names
 from perf2x.model.printable_text import one_line
-from perf2x.model.profile import LocationFrames, Profile, sampled
+from perf2x.model.profile import LocationFrames, Profile, are_samples
 from perf2x.model.recording import is_tracepoint
 
 # Threads are collected until they have this many samples; then the rows of their tables are made and written.
@@ -148,7 +148,7 @@ def threads_to_write(
     samples = samples_by_track(profile, timeline, flatnonzero(is_sample))
     stacks = shared_stacks(profile, frames)
     has_fields = False if profile.samples.fields is None else profile.samples.fields >= 0  # only markers show fields
-    marked = flatnonzero((~is_sample | has_fields) & sampled(profile))
+    marked = flatnonzero((~is_sample | has_fields) & are_samples(profile))
     markers = no_rows(Markers)
     if with_markers:
         event_categories = category_list(profile.events)[1]

@@ -93,7 +93,9 @@ class Html(Format):
         strings: dict[str, int] = {}  # index of each text in the page's table of strings
         yield b"{" + field("facts", facts(profile))
         yield field("elapsed", profile.meta.duration_ns) + field("losses", losses_in_comments(profile.meta.comments))
-        advice = [(advice.about, one_line(advice.sentence())) for advice in profile.meta.advice if not advice.for_dates]
+        advice = [
+            (advice.about, one_line(advice.sentence())) for advice in profile.meta.advice if not advice.concerns_dates
+        ]
         yield field("advice", advice)
         yield (
             field("runtimes", RUNTIMES)

@@ -35,7 +35,7 @@ from perf2x.base.columnar import (
 from perf2x.emitters.encoding.json_encoder import json_member, json_table
 from perf2x.emitters.timeline.running_time import since
 from perf2x.emitters.timeline.shown_samples import ShownSamples, in_ticks, origin_of, shown_samples
-from perf2x.model.profile import Profile, Wait, placed_waits, wait_ends
+from perf2x.model.profile import Profile, Wait, are_placed_waits, wait_ends
 
 
 class SummedSamples(Frozen):
@@ -210,4 +210,4 @@ def _selection_times(profile: Profile) -> tuple[U64, I64]:
     samples = profile.samples
     if any(event.is_wait and event.name.split(":")[0] == "offcpu-time" for event in profile.events):
         return wait_ends(samples), zeros(len(samples))
-    return samples.times, np.where(placed_waits(samples), samples.value // _US, 0)
+    return samples.times, np.where(are_placed_waits(samples), samples.value // _US, 0)

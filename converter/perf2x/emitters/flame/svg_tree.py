@@ -13,7 +13,7 @@ from perf2x.base.columnar import (
     sum_of,
     zeros,
 )
-from perf2x.model.profile import FrameTree, LocationFrames, Profile, expand, weighed_tree
+from perf2x.model.profile import FrameTree, LocationFrames, Profile, expand, weighted_tree
 
 
 class Rectangles(Frozen):
@@ -37,7 +37,7 @@ def boxes_of(profile: Profile, frames: LocationFrames, event: int, min_share: fl
     """Return an event's boxes of at least this share (0 to 1) of the total: all, or the ``max_boxes`` widest."""
     samples, stacks = profile.samples, expand(profile.stacks, frames.of_location)
     event_samples = flatnonzero(samples.event == event)
-    tree, _, total = weighed_tree(
+    tree, _, total = weighted_tree(
         stacks, arange(len(frames)), samples.stack[event_samples], samples.value[event_samples]
     )
     start = _positions(tree, total, _name_ranks(frames))

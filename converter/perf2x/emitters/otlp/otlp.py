@@ -28,7 +28,7 @@ from perf2x.emitters.otlp.otlp_tables import Dictionary, StackTables, Value, key
 from perf2x.emitters.pprof.pprof_tables import StringTable
 from perf2x.emitters.pprof.sample_labels import LABELS
 from perf2x.errors import OptionError
-from perf2x.model.cgroup_parts import ATTRIBUTES, columns_of
+from perf2x.model.cgroup_parts import ATTRIBUTES, needed_columns
 from perf2x.model.format_features import OriginalSettings
 from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, Format, Needs
 from perf2x.model.profile import Meta, Profile, View
@@ -61,7 +61,7 @@ def _attribute_columns(profile: Profile, names: tuple[str, ...], dictionary: Dic
         label = LABELS[name](name, profile, strings.add) if name in names else None
         if label is None:
             continue
-        distinct, index = unique_inverse(label.sample_values(profile))
+        distinct, index = unique_inverse(label.value_replacements(profile))
         if label.unit:
             values: list[Value | None] = [number if number >= 0 else None for number in distinct.tolist()]
         else:
@@ -116,7 +116,7 @@ class Otlp(Format):
         return Needs(
             timeline=self.timestamps,
             times=self.timestamps,
-            columns=columns_of(self.label),
+            columns=needed_columns(self.label),
             features=(OriginalSettings(self.original_payload << 20),),
             honours=FINISHED | {TAGS, START_TIME},
             binary=True,

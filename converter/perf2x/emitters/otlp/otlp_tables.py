@@ -57,16 +57,16 @@ from perf2x.emitters.otlp.otlp_schema import (
     Stack,
 )
 from perf2x.emitters.pprof.pprof_tables import StringTable, with_placeholders
-from perf2x.model.jit_display_names import read_compiled_name
+from perf2x.model.jit_display_names import parse_jit_name
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import (
     Profile,
+    are_in_memory,
+    are_on_paths,
     depths,
-    in_memory,
     outermost_functions,
     paths_of_length,
     take_locations,
-    with_callers,
 )
 
 
@@ -188,7 +188,7 @@ class StackTables:
         self._strings, locations, functions = StringTable(profile), profile.locations, profile.functions
         if placeholders:
             locations, functions = with_placeholders(profile, self._strings)
-        used = profile.stacks.location[with_callers(profile.stacks.parent, leaves)]
+        used = profile.stacks.location[are_on_paths(profile.stacks.parent, leaves)]
         self._used_locations = used_rows(used, len(locations))
         self._locations = take_locations(locations, self._used_locations.rows)
         self._used_mappings = used_rows(self._locations.mapping, len(profile.mappings))
@@ -289,7 +289,7 @@ def _frame_types(profile: Profile) -> I64:
     """
     locations = profile.locations
     outermost = outermost_functions(locations)
-    is_jit_code = in_memory(profile)[locations.mapping]
+    is_jit_code = are_in_memory(profile)[locations.mapping]
     # (functions + 1,) types if the function is JIT-compiled, and if it is in a file; the last entry is for no function
     jit_types, file_types = (as_int64([*_languages(profile, is_jit), _NATIVE]) for is_jit in (True, False))
     types = np.where(is_jit_code, jit_types[outermost], file_types[outermost])
@@ -303,7 +303,7 @@ def _languages(profile: Profile, is_jit: bool) -> list[int]:
     strings, functions = profile.strings, profile.functions
     names = (strings[row] for row in functions.system_name.tolist())
     if is_jit:
-        return [_FRAME_TYPES.index(read_compiled_name(name).language) for name in names]
+        return [_FRAME_TYPES.index(parse_jit_name(name).language) for name in names]
     sources = (strings[row] for row in functions.filename.tolist())
     return [_language(name, source) for name, source in zip(names, sources, strict=True)]
 

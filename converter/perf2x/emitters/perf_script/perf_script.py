@@ -30,7 +30,7 @@ from perf2x.errors import SettingError
 from perf2x.model.format_features import SingleSampleSettings
 from perf2x.model.plugin_options import FRAMES, INLINE, SAMPLES, Format, Needs
 from perf2x.model.printable_text import without_controls
-from perf2x.model.profile import NEVER, Profile, RecordedBatch, SampleReader, View, names_data
+from perf2x.model.profile import NEVER, Profile, RecordedBatch, SampleReader, View, perf_names_data
 from perf2x.model.recording import Samples, Want, take_rows
 from perf2x.model.recording.branch_types import filter_branches, parse_branch_filter
 from perf2x.model.setting import Setting
@@ -115,7 +115,7 @@ class _Writer:
         for batch in self._reader.read(self._want):
             samples = batch.samples
             time = as_uint64(samples.position) if samples.time is None else samples.time
-            yield order.add(time, samples.position, self._lines(batch), batch.earliest_later)
+            yield order.add(time, samples.position, self._lines(batch), batch.earliest_in_later_batches)
 
     def _lines(self, batch: RecordedBatch) -> AnyArray:
         """Return (samples, columns) the texts of each sample."""
@@ -135,7 +135,7 @@ class _Writer:
         has_chain = attributes.sample_type & SampleType.CALLCHAIN and not self._options.hide_call_graph
         prints_chain = bool(has_chain) and "ip" in fields
         yield from self._start.of_samples(samples, thread, fields, align_comm=not prints_chain)
-        data = self._places.get("data") if names_data(attributes) else None
+        data = self._places.get("data") if perf_names_data(attributes) else None
         yield from value_columns(samples, fields, self._event_names[event], self._memory, self._cgroup_paths, data)
         if "trace" in fields and samples.raw is not None:
             texts, index = self._reader.raw_texts(attributes, samples.raw)
@@ -175,11 +175,11 @@ class TimeOrder:
         self._position: I64 = zeros(0)
         self._lines: AnyArray = np.zeros((0, 1), np.object_)
 
-    def add(self, time: U64, position: I64, lines: AnyArray, earliest_later: int) -> bytes:
-        """Add the lines of a batch; return the text of all lines before ``earliest_later``, in time order.
+    def add(self, time: U64, position: I64, lines: AnyArray, earliest_in_later_batches: int) -> bytes:
+        """Add the lines of a batch; return the text of all lines before ``earliest_in_later_batches``, in time order.
 
-        ``earliest_later`` is the earliest time of all later batches, NEVER after the last one. Shapes: ``time`` and
-        ``position`` (n,), ``lines`` (n, columns).
+        ``earliest_in_later_batches`` is NEVER after the last batch. Shapes: ``time`` and ``position`` (n,), ``lines``
+        (n, columns).
         """
         count = len(self._time)
         time, position = np.append(self._time, time), np.append(self._position, position)
@@ -187,8 +187,8 @@ class TimeOrder:
         order = lexsort((position, time))
         ready_count = (
             len(time)
-            if earliest_later == NEVER
-            else int(np.searchsorted(time[order], np.uint64(earliest_later), "left"))
+            if earliest_in_later_batches == NEVER
+            else int(np.searchsorted(time[order], np.uint64(earliest_in_later_batches), "left"))
         )
         held_back = order[ready_count:]
         self._time, self._position, self._lines = time[held_back], position[held_back], lines[held_back]

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import flatnonzero
-from perf2x.model.filters.profile_filters import innermost, keep_frames
+from perf2x.model.filters.profile_filters import keep_frames, keep_innermost
 from perf2x.model.profile import Meta, Profile, Threads, Wait, keep_samples
 from perf2x.model.transforms.drop_unused import compact
 
@@ -29,7 +29,7 @@ def for_go_pgo(profile: Profile) -> Profile:
     no_name, no_id = np.zeros(1, np.int32), np.full(1, -1, np.int32)
     samples = replace(user.samples, thread=np.zeros_like(user.samples.thread))
     reduced = replace(user, samples=samples, threads=Threads(no_id, no_id, no_name, no_name), meta=meta, labels={})
-    return compact(innermost(reduced, _LOCATIONS))
+    return compact(keep_innermost(reduced, _LOCATIONS))
 
 
 def _default_event(profile: Profile) -> Profile:

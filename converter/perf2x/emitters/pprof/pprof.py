@@ -48,7 +48,7 @@ from perf2x.emitters.pprof.pprof_tables import (
 )
 from perf2x.emitters.pprof.sample_labels import LABELS, MEMORY_LABELS, EncodedLabels, labels_of
 from perf2x.emitters.pprof.sample_types import ValueKind, fixed_period, heaviest, in_style, summed_values, value_kinds
-from perf2x.model.cgroup_parts import columns_of
+from perf2x.model.cgroup_parts import needed_columns
 from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, WAITS, Format, Needs
 from perf2x.model.profile import Profile, depths, named_functions, paths_of_length, plain_names
 from perf2x.model.setting import Setting
@@ -104,7 +104,7 @@ class Pprof(Format):
         return Needs(
             timeline="time" in labels,
             times="time" in labels,
-            columns=columns_of(labels) | memory,
+            columns=needed_columns(labels) | memory,
             threads=bool({"pid", "tid", "process", "thread"} & labels),
             honours=(FINISHED | {TAGS, START_TIME}) - ({WAITS} if is_for_go else set()),
             why="go build -pgo counts calls of code that ran" if is_for_go else "",

@@ -51,7 +51,7 @@ class LabelColumn(Frozen):
     unit: str = ""
     by_thread: bool = False
 
-    def sample_values(self, profile: Profile, rows: I64 | slice = slice(None)) -> I64:
+    def value_replacements(self, profile: Profile, rows: I64 | slice = slice(None)) -> I64:
         """Return (rows,) the label's values of these rows of Profile.samples."""
         return self.values[profile.samples.thread[rows] if self.by_thread else rows]
 
@@ -87,7 +87,7 @@ class Labels:
         intern = self._intern
         fixed = [(intern(key), intern(value)) for key, value in self._profile_labels]
         parts = [
-            _encoded_label(intern(column.key), column.sample_values(self._profile, rows), intern(column.unit))
+            _encoded_label(intern(column.key), column.value_replacements(self._profile, rows), intern(column.unit))
             for column in self._columns
         ]
         parts += [_encoded_label(key, np.full(len(rows), value, np.int64), 0) for key, value in fixed]

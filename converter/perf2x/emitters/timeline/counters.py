@@ -6,7 +6,7 @@ import numpy as np
 
 from perf2x.base.columnar import I64, AnyArray, ColumnTable, Frozen, as_int64, group_rows, no_rows, rows_by
 from perf2x.emitters.timeline.running_time import since
-from perf2x.model.profile import Profile, sampled
+from perf2x.model.profile import Profile, are_samples
 
 
 class Counter(Frozen):
@@ -25,7 +25,7 @@ def counters_of(profile: Profile, rows: I64, pid: AnyArray, names: Sequence[str]
     Samples are divided by event and process; counts of perf stat by CPU, too. ``pid`` (rows,) is each sample's process,
     ``names`` (events,) are the names of the events.
     """
-    cpu = np.where(sampled(profile)[rows], -1, profile.samples.cpus[rows])
+    cpu = np.where(are_samples(profile)[rows], -1, profile.samples.cpus[rows])
     columns = (profile.samples.event[rows], pid, cpu)
     first, group = group_rows(columns)
     keys = zip(*(column[first].tolist() for column in columns), strict=True)

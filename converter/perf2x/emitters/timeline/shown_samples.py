@@ -64,7 +64,7 @@ from perf2x.emitters.timeline.running_time import (
     until_next,
 )
 from perf2x.emitters.timeline.tracks import cpu_tracks_of, tracks_of
-from perf2x.model.profile import Profile, Wait, placed_waits, sampled
+from perf2x.model.profile import Profile, Wait, are_placed_waits, are_samples
 
 _MAX_TYPICAL_NS = 10_000_000
 _MIN_TYPICAL_NS = 1000
@@ -89,8 +89,8 @@ def durations_of(profile: Profile, drawn: I64, sample_tracks: I64 | None = None)
     """
     samples, rows = profile.samples, slice(None) if len(drawn) == len(profile.samples) else drawn
     event, value = samples.event[rows], np.maximum(samples.value[rows], 0)
-    is_wait = placed_waits(samples)[rows]
-    ran = (samples.waits[rows] == Wait.RAN) & sampled(profile)[rows]
+    is_wait = are_placed_waits(samples)[rows]
+    ran = (samples.waits[rows] == Wait.RAN) & are_samples(profile)[rows]
     clock = _clock(profile, flatnonzero(bincount(event[ran])).tolist())
     if clock is not None:
         return Durations(np.where(is_wait | (ran & (event == clock)), value, 0), is_wait)

@@ -26,7 +26,7 @@ from perf2x.base.columnar import (
     unique_inverse,
 )
 from perf2x.model.profile import Meta, Profile
-from perf2x.model.recording import event_name, is_tracepoint
+from perf2x.model.recording import is_tracepoint, parse_event_name
 
 # Names of mappings that are the same on every machine.
 _PUBLIC = re.compile(
@@ -122,7 +122,7 @@ def _is_user_defined(name: str) -> bool:
     """
     if not is_tracepoint(name) or "::" in name or name.startswith("mem:0x"):
         return False
-    return event_name(name).event.partition(":")[0] not in _KERNEL_SYSTEMS
+    return parse_event_name(name).event.partition(":")[0] not in _KERNEL_SYSTEMS
 
 
 def _renumbered(ids: I32) -> I32:

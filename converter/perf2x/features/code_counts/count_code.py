@@ -19,7 +19,7 @@ from perf2x.errors import OptionError, SettingError
 from perf2x.kernel.load_options import LoadContext
 from perf2x.model.filters.applied_filters import AppliedFilters
 from perf2x.model.filters.frame_presets import is_runtime
-from perf2x.model.filters.unmatched_filters import no_such
+from perf2x.model.filters.unmatched_filters import no_such_message
 from perf2x.model.format_features import CodeRequest
 from perf2x.model.profile import (
     EXTERNAL,
@@ -58,7 +58,7 @@ def _counted_object(history: ProcessHistory, profile: Profile, typed: str) -> _C
     objects = sorted(mmap_rows, key=lambda key: (not samples[key] or is_runtime("", key[0]), -samples[key], key))
     matching = [key for key in objects if _is_meant(typed, *key)] if typed else objects[:1]
     if not matching:
-        raise OptionError(no_such("object", typed, [name for name, _ in objects]))
+        raise OptionError(no_such_message("object", typed, [name for name, _ in objects]))
     if len(matching) > 1:
         raise OptionError(f"{typed!r} means several objects: {', '.join(map(_name_and_build_id, matching))}")
     return _CountedObject(*matching[0], as_int64(mmap_rows[matching[0]]))
@@ -118,7 +118,7 @@ def count_code(
     with context.stages.stage("count"):
         events = unique(profile.samples.event)
         for batch in recording.samples(Want.BRANCHES | Want.REREAD):
-            counter.add(select_rows(batch, filters.passing.passing(batch) & np.isin(batch.event, events)))
+            counter.add(select_rows(batch, filters.sample_filter.passes(batch) & np.isin(batch.event, events)))
     branches, samples = counter.result()
     if not (len(branches) or len(samples) or context.options.allow_empty):
         raise SettingError(

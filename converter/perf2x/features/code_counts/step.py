@@ -31,9 +31,9 @@ def _check(options: "LoadOptions", files: Sequence[str]) -> None:
     code = options.of(CodeSettings).code
     if code is not None:
         from perf2x.kernel.options_for_format import refuse_unhonoured
-        from perf2x.model.profile import COUNTS_CODE
+        from perf2x.model.profile import COUNTS_NOT_STACKS
 
-        refuse_unhonoured(options, "code", Needs(honours=frozenset(), why=COUNTS_CODE))
+        refuse_unhonoured(options, "code", Needs(honours=frozenset(), why=COUNTS_NOT_STACKS))
         if code.lines and options.symbols is None:
             raise SettingError("functions are counted by the names that ", "symbols", " leaves out")
 

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar import I32, I64, as_int64, cumsum, flatnonzero, rows_by, unique
 from perf2x.errors import SettingError
-from perf2x.features.latency.running_threads import cpus_of, parallelism_at, running_threads
+from perf2x.features.latency.running_threads import cpu_count, parallelism_at, running_threads
 from perf2x.features.schedule.schedule import has_only_sampled_switches, has_schedule
-from perf2x.model.filters.sample_filters import check_timed
+from perf2x.model.filters.sample_filters import check_has_times
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters
 from perf2x.model.profile import Profile, keep_samples
 from perf2x.model.recording import Recording
@@ -41,7 +41,7 @@ def with_latency(
     """
     _check_is_recorded(profile, recording, "latency" if mode else "parallelism")
     running = running_threads(profile, recording, pids)
-    parallelism = parallelism_at(running, profile.samples.times, cpus_of(recording))
+    parallelism = parallelism_at(running, profile.samples.times, cpu_count(recording))
     profile = replace(profile, running=running)
     if levels:
         rows = _rows_at_levels(parallelism, levels, unmatched)
@@ -53,7 +53,7 @@ def _check_is_recorded(profile: Profile, recording: Recording, setting: str) -> 
     """Raise OptionError, which names the ``setting``, if the number of running threads is unknown."""
     if profile.samples.wait is not None:
         raise SettingError("", setting, ": it only concerns running threads; leave out ", "off_cpu")
-    check_timed(setting, profile, recording)
+    check_has_times(setting, profile, recording)
     reason = ""
     if not has_schedule(recording):
         reason = " does not show how many threads ran; record with: perf record --switch-events"

@@ -1,7 +1,7 @@
 """The number of running threads over time, from a recording's context switches.
 
-``perf report --latency`` (machine->parallelism in tools/perf/util/machine.c) counts them: a switch in adds one, a
-switch out or exit removes one. Here threads are tracked individually, so that a lost record does not shift the count
+``perf report --latency`` (machine->parallelism in tools/perf/util/machine.c) counts them: a switch-in adds one, a
+switch-out or exit removes one. Here threads are tracked individually, so that a lost record does not shift the count
 for the rest of the recording, and the idle task does not count.
 """
 
@@ -44,10 +44,10 @@ def running_threads(profile: Profile, recording: Recording, pids: tuple[int, ...
     if pids:
         keep = np.isin(times.tid, _tids_of_processes(profile, recording, schedule, pids))
         times, is_running = times.where(keep), is_running[keep]
-    return _limited_to_cpus(cpus_of(recording), count_running(times, is_running, schedule.forks))
+    return _limited_to_cpus(cpu_count(recording), count_running(times, is_running, schedule.forks))
 
 
-def cpus_of(recording: Recording) -> int:
+def cpu_count(recording: Recording) -> int:
     """Return the recorded number of CPUs; 0 if unknown."""
     counts: Any = recording.session.features.get("nrcpus") or {}
     return int(counts.get("available") or 0)
@@ -69,22 +69,22 @@ def _where_changed(time: U64, threads: AnyArray) -> RunningThreads:
 def _state_changes(schedule: Schedule, sampled: ThreadTimes) -> tuple[ThreadTimes, Bools]:
     """Return the times at which threads start or stop running, and (n,) True for each time from which a thread runs.
 
-    A thread starts running at a switch in. A sample (``sampled``) shows that it runs, too. If switches out are samples
+    A thread starts running at a switch-in. A sample (``sampled``) shows that it runs, too. If switch-outs are samples
     of sched_switch, both are used. If they are context-switch records, samples are used only for threads that have no
     record of a switch or of their exit.
     """
     if not schedule.switches_are_samples:
-        switching = np.append(schedule.switches_in.tid, schedule.stops.tid)
+        switching = np.append(schedule.switch_ins.tid, schedule.stops.tid)
         sampled = sampled.where(~np.isin(sampled.tid, switching))
-    starts = join_tables([schedule.switches_in, sampled])
-    # a sample at the time of its thread's switch out was taken while it ran
+    starts = join_tables([schedule.switch_ins, sampled])
+    # a sample at the time of its thread's switch-out was taken while it ran
     stops = ThreadTimes(schedule.stops.tid, schedule.stops.time + np.uint64(1))
     return join_tables([starts, stops]), arange(len(starts) + len(stops)) < len(starts)
 
 
 def _tids_of_processes(profile: Profile, recording: Recording, schedule: Schedule, pids: tuple[int, ...]) -> I64:
     """Return the tids of all known threads of the processes ``pids``."""
-    tables: list[Any] = [schedule.switches_out, recording.sideband.switches, recording.sideband.exits, profile.threads]
+    tables: list[Any] = [schedule.switch_outs, recording.sideband.switches, recording.sideband.exits, profile.threads]
     return unique(np.concatenate([as_int64(table.tid[np.isin(table.pid, pids)]) for table in tables]))
 
 

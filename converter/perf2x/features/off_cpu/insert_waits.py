@@ -1,6 +1,6 @@
 """Computes from when to when threads waited, adds these waits to a profile as samples, and sums them up.
 
-A wait lasts from a thread's switch out until it is back on a CPU.
+A wait lasts from a thread's switch-out until it is back on a CPU.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class WaitSpans(ColumnTable):
     """One row per wait, which lasts from ``since`` to ``until`` (ns)."""
 
     switch_out: I64
-    """The switch out with which the wait begins: a row of ``Schedule.switches_out``."""
+    """The switch-out with which the wait begins: a row of ``Schedule.switch_outs``."""
     since: U64
     until: U64
     is_guessed: Bools
@@ -53,34 +53,34 @@ class WaitSpans(ColumnTable):
 
 
 def wait_spans(schedule: Schedule, sampled: ThreadTimes) -> WaitSpans:
-    """Return the wait after each switch out; waits of one thread do not overlap.
+    """Return the wait after each switch-out; waits of one thread do not overlap.
 
-    A wait ends when a record shows the thread's switch in. Without such a record, the end is a guess: the first time at
-    which something else shows that the thread is back. That may be its next switch out, its exit or, if switches out
+    A wait ends when a record shows the thread's switch-in. Without such a record, the end is a guess: the first time at
+    which something else shows that the thread is back. That may be its next switch-out, its exit or, if switch-outs
     are samples of sched_switch, its next sample (``sampled``: all samples of all threads). If nothing shows that the
     thread was back, it waits until the end of the recording.
 
     ::
 
-        switches out   ●───────────┐        ●────────┐       ●──────────
-        records                    switch in         exit               end of the recording
+        switch-outs   ●───────────┐        ●────────┐       ●──────────
+        records                    switch-in         exit               end of the recording
     """
-    switches_out = schedule.switches_out
-    # if a thread has several switches out at the same time, the first one counts
-    first_rows = np.sort(group_rows([switches_out.tid, as_int64(switches_out.time)])[0])
-    start = ThreadTimes(switches_out.tid[first_rows], switches_out.time[first_rows])
+    switch_outs = schedule.switch_outs
+    # if a thread has several switch-outs at the same time, the first one counts
+    first_rows = np.sort(group_rows([switch_outs.tid, as_int64(switch_outs.time)])[0])
+    start = ThreadTimes(switch_outs.tid[first_rows], switch_outs.time[first_rows])
     just_after = ThreadTimes(start.tid, start.time + np.uint64(1))
-    time_in = next_time(start, schedule.switches_in)
+    time_in = next_time(start, schedule.switch_ins)
     guessed_time = np.minimum(next_time(just_after, start), next_time(start, schedule.exits))
     if schedule.switches_are_samples:
         guessed_time = np.minimum(guessed_time, next_time(just_after, sampled))
     end = np.maximum(start.time, np.uint64(schedule.end))
     until = np.minimum(np.minimum(time_in, guessed_time), end)
     is_open = (time_in > end) & (guessed_time > end)
-    # Threads whose switches in are never recorded, because only selected threads were recorded: their last wait may
+    # Threads whose switch-ins are never recorded, because only selected threads were recorded: their last wait may
     # have ended before the recording did.
     never_enters = np.full(len(first_rows), schedule.switches_are_samples, np.bool_) & ~np.isin(
-        start.tid, schedule.switches_in.tid
+        start.tid, schedule.switch_ins.tid
     )
     is_guessed = np.where(is_open, never_enters, guessed_time < time_in)
     spans = WaitSpans(first_rows, start.time, until, is_guessed, is_open)

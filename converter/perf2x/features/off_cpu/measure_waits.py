@@ -3,11 +3,11 @@
 Waits come from the first of these sources that the recording has:
 
 - ``perf record --off-cpu``: samples of ``offcpu-time`` whose period is the waiting time (`_measured_waits`);
-- ``-e sched:sched_switch -g``: each sample is a switch out, with the thread's stack, and begins a wait. It also names
+- ``-e sched:sched_switch -g``: each sample is a switch-out, with the thread's stack, and begins a wait. It also names
   the thread that gets the CPU next (next_pid), whose wait ends (`_scheduled_waits`). Context-switch records, if there
   are any, also show when waits end. A wait ends at the latest at the thread's next sample, or at its exit;
-- ``--switch-events``: records of switches out and in, without stacks. A wait gets the stack of a sample shortly before
-  the switch out (wait_stacks.py).
+- ``--switch-events``: records of switch-outs and switch-ins, without stacks. A wait gets the stack of a sample shortly
+  before the switch-out (wait_stacks.py).
 """
 
 from collections.abc import Sequence
@@ -31,14 +31,14 @@ from perf2x.features.off_cpu.wait_report import WaitReport
 from perf2x.features.off_cpu.wait_stacks import BLOCKED_SHARE, StackSources, nearby_stack_sources
 from perf2x.features.schedule.schedule import (
     SCHED_SWITCH,
-    SwitchesOut,
+    SwitchOuts,
     event_rows_named,
     has_schedule,
     sampling_intervals,
     schedule_of,
 )
 from perf2x.features.schedule.thread_times import ThreadTimes, last_at_or_before, sample_times
-from perf2x.model.filters.sample_filters import SampleFilter, check_timed, within
+from perf2x.model.filters.sample_filters import SampleFilter, check_has_times, within
 from perf2x.model.filters.time_ranges import Range
 from perf2x.model.profile import Profile, ProfileEvent, ProfileSamples, Wait
 from perf2x.model.recording import Recording
@@ -74,7 +74,7 @@ def off_cpu(
 
 def _check_is_recorded(profile: Profile, recording: Recording) -> None:
     """Raise OptionError if the recording has no context switches, or no times."""
-    check_timed("off_cpu", profile, recording)
+    check_has_times("off_cpu", profile, recording)
     if not has_schedule(recording):
         raise SettingError(
             "",
@@ -164,33 +164,33 @@ def _scheduled_waits(
     """
     schedule = schedule_of(recording)
     spans = cut_to_ranges(wait_spans(schedule, sample_times(profile)), sample_filter.times)
-    spans = take_rows_of(spans, sample_filter.passing_numbers(take_rows_of(schedule.switches_out, spans.switch_out)))
-    switches_out, interval = take_rows_of(schedule.switches_out, spans.switch_out), 0
+    spans = take_rows_of(spans, sample_filter.passes_numbers(take_rows_of(schedule.switch_outs, spans.switch_out)))
+    switch_outs, interval = take_rows_of(schedule.switch_outs, spans.switch_out), 0
     if schedule.switches_are_samples:
-        stack_sources = _stack_sources_of_samples(profile, switches_out)
-        kept = stack_sources.sample >= 0  # the samples of the other switches out were dropped by a filter
+        stack_sources = _stack_sources_of_samples(profile, switch_outs)
+        kept = stack_sources.sample >= 0  # the samples of the other switch-outs were dropped by a filter
         spans, stack_sources = take_rows_of(spans, kept), take_rows_of(stack_sources, kept)
     else:
-        profile, stack_sources = nearby_stack_sources(profile, switches_out, recording.sideband)
+        profile, stack_sources = nearby_stack_sources(profile, switch_outs, recording.sideband)
         interval = int(sampling_intervals(profile).max(initial=0))
         _note_stacks(interval, stack_sources, diagnostics)
     _note_ends(spans, diagnostics)
     diagnostics.add("switches_not_sampled", _SAMPLED_SWITCHES, schedule.unsampled)
-    switches_out = take_rows_of(schedule.switches_out, spans.switch_out)
+    switch_outs = take_rows_of(schedule.switch_outs, spans.switch_out)
     stack = as_int32(np.append(profile.samples.stack, -1)[stack_sources.sample])
-    waits = Waits(stack_sources.sample, stack_sources.thread, stack, switches_out.cpu, spans.since, spans.duration,
-                  switches_out.kind)  # fmt: skip
+    waits = Waits(stack_sources.sample, stack_sources.thread, stack, switch_outs.cpu, spans.since, spans.duration,
+                  switch_outs.kind)  # fmt: skip
     return profile, waits, summarize_waits(waits, interval // BLOCKED_SHARE, sum_of(spans.duration[spans.is_open]))
 
 
-def _stack_sources_of_samples(profile: Profile, switches_out: SwitchesOut) -> StackSources:
-    """Return, for each switch out, its sample of sched_switch and that sample's thread; −1 if a filter dropped it."""
+def _stack_sources_of_samples(profile: Profile, switch_outs: SwitchOuts) -> StackSources:
+    """Return, for each switch-out, its sample of sched_switch and that sample's thread; −1 if a filter dropped it."""
     switch_events = event_rows_named(profile.events, SCHED_SWITCH)
     rows = flatnonzero(np.isin(profile.samples.event, switch_events))
     times = sample_times(profile)
     switches = ThreadTimes(times.tid[rows], times.time[rows])
-    switch_row = last_at_or_before(switches_out.times, switches)
-    is_recorded = (switch_row >= 0) & (np.append(switches.time, np.uint64(0))[switch_row] == switches_out.time)
+    switch_row = last_at_or_before(switch_outs.times, switches)
+    is_recorded = (switch_row >= 0) & (np.append(switches.time, np.uint64(0))[switch_row] == switch_outs.time)
     sample = np.where(is_recorded, np.append(rows, -1)[switch_row], -1)
     return StackSources(sample, as_int32(np.append(profile.samples.thread, -1)[sample]))
 

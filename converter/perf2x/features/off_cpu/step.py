@@ -38,7 +38,7 @@ def _add_waits(loaded: "Loaded", run: SessionRun) -> "Loaded":
     from perf2x.features.off_cpu.measure_waits import off_cpu
     from perf2x.model.value_limits import check_total
 
-    profile, report = off_cpu(loaded.profile, run.recording, mode, run.context.diagnostics, run.filters.passing)
+    profile, report = off_cpu(loaded.profile, run.recording, mode, run.context.diagnostics, run.filters.sample_filter)
     check_total(run.recording.session.source, profile.samples.value)
     return replace(loaded, profile=profile, reports=(*loaded.reports, report))
 

@@ -1,6 +1,6 @@
 """Finds stacks and threads for waits that come from context-switch records, which have no stack of their own.
 
-A wait gets the stack of its thread's last sample before the switch out, if that sample is recent. How old it may be
+A wait gets the stack of its thread's last sample before the switch-out, if that sample is recent. How old it may be
 depends on the sampling interval of the sample's event:
 
 - A thread that blocked called the kernel after the sample was taken, possibly from another function. The limit is a
@@ -28,9 +28,9 @@ from perf2x.base.columnar import (
     minus_ones,
     take_rows_of,
 )
-from perf2x.features.schedule.schedule import SwitchesOut, sampling_intervals
+from perf2x.features.schedule.schedule import SwitchOuts, sampling_intervals
 from perf2x.features.schedule.thread_times import ThreadTimes, first_at_or_after, last_at_or_before, sample_times
-from perf2x.model.filters.frame_filters import all_match
+from perf2x.model.filters.frame_filters import all_frames_match
 from perf2x.model.profile import Profile, Threads, Wait, sum_samples
 from perf2x.model.recording import Sideband
 
@@ -41,7 +41,7 @@ def without_scheduler_frames(profile: Profile) -> Profile:
     In a profile without times, no later step needs the column ``wait``, so it is removed.
     """
     samples, parent = profile.samples, as_int64(profile.stacks.parent)
-    is_scheduler = all_match(profile, "scheduler")[profile.stacks.location] & (parent >= 0)
+    is_scheduler = all_frames_match(profile, "scheduler")[profile.stacks.location] & (parent >= 0)
     stack = as_int64(samples.stack)
     rows = flatnonzero((samples.waits != Wait.RAN) & (stack >= 0))
     while len(rows := rows[is_scheduler[stack[rows]]]):
@@ -63,55 +63,51 @@ class StackSources(Frozen):
     """(waits,) row of Profile.threads."""
 
 
-def nearby_stack_sources(
-    profile: Profile, switches_out: SwitchesOut, sideband: Sideband
-) -> tuple[Profile, StackSources]:
-    """Return, for each switch out, the recent sample of its thread whose stack it gets, and the thread's row.
+def nearby_stack_sources(profile: Profile, switch_outs: SwitchOuts, sideband: Sideband) -> tuple[Profile, StackSources]:
+    """Return, for each switch-out, the recent sample of its thread whose stack it gets, and the thread's row.
 
     The row of the thread comes from any of the thread's samples, earlier or later. A thread without samples is added to
     the profile, which is returned, too.
     """
     samples = sample_times(profile)
-    # (switches out,) the last sample before each switch out, and the first one after it; −1: none
-    before = _of_same_process(profile, switches_out, last_at_or_before(switches_out.times, samples))
-    after = _of_same_process(profile, switches_out, first_at_or_after(switches_out.times, samples))
+    # (switch-outs,) the last sample before each switch-out, and the first one after it; −1: none
+    before = _of_same_process(profile, switch_outs, last_at_or_before(switch_outs.times, samples))
+    after = _of_same_process(profile, switch_outs, first_at_or_after(switch_outs.times, samples))
     thread = as_int32(np.append(profile.samples.thread, -1)[np.where(before >= 0, before, after)])
     is_recent = before >= 0
-    age = switches_out.time[is_recent] - samples.time[before[is_recent]]
-    is_recent[is_recent] = age <= as_uint64(_max_age(profile, switches_out, before)[is_recent])
-    with_all_threads, thread = _with_threads(profile, switches_out, thread, sideband)
+    age = switch_outs.time[is_recent] - samples.time[before[is_recent]]
+    is_recent[is_recent] = age <= as_uint64(_max_age(profile, switch_outs, before)[is_recent])
+    with_all_threads, thread = _with_threads(profile, switch_outs, thread, sideband)
     return with_all_threads, StackSources(np.where(is_recent, before, -1), thread)
 
 
-def _of_same_process(profile: Profile, switches_out: SwitchesOut, sample: I64) -> I64:
-    """Return ``sample`` (switches out,) with −1 where the sample is of another process, which had the same tid.
+def _of_same_process(profile: Profile, switch_outs: SwitchOuts, sample: I64) -> I64:
+    """Return ``sample`` (switch-outs,) with −1 where the sample is of another process, which had the same tid.
 
-    ``sample``: a row of Profile.samples for each switch out, or −1.
+    ``sample``: a row of Profile.samples for each switch-out, or −1.
     """
-    pid = (
-        profile.threads.pid[np.append(profile.samples.thread, 0)[sample]] if len(profile.threads) else switches_out.pid
-    )
-    return np.where((sample >= 0) & ((pid == switches_out.pid) | (switches_out.pid < 0)), sample, -1)
+    pid = profile.threads.pid[np.append(profile.samples.thread, 0)[sample]] if len(profile.threads) else switch_outs.pid
+    return np.where((sample >= 0) & ((pid == switch_outs.pid) | (switch_outs.pid < 0)), sample, -1)
 
 
-def _max_age(profile: Profile, switches_out: SwitchesOut, before: I64) -> I64:
-    """Return how old, in nanoseconds, the last sample before each switch out may be to give the switch its stack.
+def _max_age(profile: Profile, switch_outs: SwitchOuts, before: I64) -> I64:
+    """Return how old, in nanoseconds, the last sample before each switch-out may be to give the switch its stack.
 
-    ``before``: the rows of these samples, −1 for none. Shapes: ``before`` (switches out,); returns (switches out,).
+    ``before``: the rows of these samples, −1 for none. Shapes: ``before`` (switch-outs,); returns (switch-outs,).
     """
     interval = np.append(sampling_intervals(profile), 0)[np.append(profile.samples.event, -1)[before]]
-    max_age: I64 = np.where(switches_out.kind == Wait.PREEMPTED, interval, interval // BLOCKED_SHARE)
+    max_age: I64 = np.where(switch_outs.kind == Wait.PREEMPTED, interval, interval // BLOCKED_SHARE)
     return max_age
 
 
-def _with_threads(profile: Profile, switches_out: SwitchesOut, thread: I32, sideband: Sideband) -> tuple[Profile, I32]:
-    """Add a thread to the profile for each (pid, tid) of switches out without a thread; return every switch's thread.
+def _with_threads(profile: Profile, switch_outs: SwitchOuts, thread: I32, sideband: Sideband) -> tuple[Profile, I32]:
+    """Add a thread to the profile for each (pid, tid) of switch-outs without a thread; return every switch's thread.
 
-    ``thread`` (switches out,): row of Profile.threads, −1 if the thread is not in the profile yet.
+    ``thread`` (switch-outs,): row of Profile.threads, −1 if the thread is not in the profile yet.
     """
     rows_without = flatnonzero(thread < 0)
-    first, group = group_rows([as_int64(switches_out.pid[rows_without]), switches_out.tid[rows_without]])
-    new = take_rows_of(switches_out, rows_without[first])  # the first switch out of each new thread
+    first, group = group_rows([as_int64(switch_outs.pid[rows_without]), switch_outs.tid[rows_without]])
+    new = take_rows_of(switch_outs, rows_without[first])  # the first switch-out of each new thread
     strings = StringInterner({text: row for row, text in enumerate(profile.strings)})
     comms = names_of_threads(sideband, ThreadTimes(new.tid, new.time))
     leaders = names_of_threads(sideband, ThreadTimes(as_int64(new.pid), new.time))

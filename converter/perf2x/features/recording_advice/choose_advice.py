@@ -170,7 +170,7 @@ def _on_samples(profile: Profile) -> Iterator[Advice]:
 
 def _on_dates(profile: Profile) -> Iterator[Advice]:
     if len(profile.samples) and not profile.meta.wall_start_ns:
-        yield Advice("undated", f"This recording has no wall-clock time. {RECORD_DATES}.", for_dates=True)
+        yield Advice("undated", f"This recording has no wall-clock time. {RECORD_DATES}.", concerns_dates=True)
 
 
 def _lacks_stack(event: Event, session: Session) -> bool:

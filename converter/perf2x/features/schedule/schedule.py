@@ -7,7 +7,7 @@ Context switches come from two kinds of records:
   in the recording has the offsets of the fields;
 - context-switch records (``--switch-events``): a thread leaves its CPU, preempted or not, or gets one.
 
-If a recording has both, switches out come from the samples, and switches in from both. But if perf sampled only some of
+If a recording has both, switch-outs come from the samples, and switch-ins from both. But if perf sampled only some of
 the switches (``-F``, ``-c``), only the context-switch records count.
 
 The idle task, thread 0, is ignored: an idle CPU is not a thread that waits or runs. `sampling_intervals` estimates how
@@ -70,7 +70,7 @@ class SwitchSamples(ColumnTable):
         return rows[argsort_rows([self.cpu[rows], self.time[rows], rows])]
 
     @property
-    def switches_in(self) -> ThreadTimes:
+    def switch_ins(self) -> ThreadTimes:
         """Return the threads that got a CPU, and when; samples without next_pid are left out."""
         return ThreadTimes(self.next_tid, self.time).where(self.next_tid >= 0)
 
@@ -106,16 +106,16 @@ def read_switch_samples(recording: Recording) -> tuple[SwitchSamples, int, int]:
     return join_tables(parts), latest, unsampled
 
 
-def unseen_switches_out(samples: SwitchSamples, switches: ThreadTimes) -> ThreadTimes:
-    """Infer switches out whose sample is missing, because it was lost or because only selected threads were recorded.
+def unseen_switch_outs(samples: SwitchSamples, switches: ThreadTimes) -> ThreadTimes:
+    """Infer switch-outs whose sample is missing, because it was lost or because only selected threads were recorded.
 
     If a sample shows that a thread gets a CPU, but the CPU's next sample shows another thread leave, then the first
-    thread must have left in between. The time of the next sample is taken for that switch out::
+    thread must have left in between. The time of the next sample is taken for that switch-out::
 
         samples of a CPU    A → B    B → C                 A → D
-        switches out        A        B       C (inferred)  A
+        switch-outs        A        B       C (inferred)  A
 
-    Nothing is inferred if ``switches``, the recorded switches out and in, contains a switch of the thread between these
+    Nothing is inferred if ``switches`` (recorded switch-outs and switch-ins) has a switch of the thread between these
     samples.
     """
     # each sample, and the next one in order of CPU and time
@@ -207,7 +207,7 @@ _EXIT_STATES = 0x30
 _SLEEPING_STATES = 0x2FF
 
 
-class SwitchesOut(ColumnTable):
+class SwitchOuts(ColumnTable):
     """Switches out: a thread leaves its CPU. In order of time."""
 
     tid: I64
@@ -228,17 +228,17 @@ class SwitchesOut(ColumnTable):
 class Schedule(Frozen):
     """The schedule of all threads of a recording, without filters and without the idle task."""
 
-    switches_out: SwitchesOut
-    """Without the last switch out of each thread that exits, because it never comes back."""
+    switch_outs: SwitchOuts
+    """Without the last switch-out of each thread that exits, because it never comes back."""
     stops: ThreadTimes
-    """All times at which threads stopped running: exits, and switches out, last and inferred ones included."""
-    switches_in: ThreadTimes
+    """All times at which threads stopped running: exits, and switch-outs, last and inferred ones included."""
+    switch_ins: ThreadTimes
     exits: ThreadTimes
     forks: ThreadTimes
     end: int
     """Time of the recording's last record (ns)."""
     switches_are_samples: bool
-    """Whether switches out are samples of sched_switch, with stacks; otherwise they are context-switch records."""
+    """Whether switch-outs are samples of sched_switch, with stacks; otherwise they are context-switch records."""
     unsampled: int = 0
     """Number of context switches that sched_switch counted without taking a sample; 0 if they are not from samples."""
 
@@ -265,7 +265,7 @@ def _takes_every_switch(event: Event) -> bool:
 
 
 def _uses_samples(recording: Recording) -> bool:
-    """Return whether to take switches out from samples of sched_switch: if they are complete, or the only source."""
+    """Return whether to take switch-outs from samples of sched_switch: if they are complete, or the only source."""
     switch_events = _switch_events(recording)
     is_complete = all(map(_takes_every_switch, switch_events))
     return bool(switch_events) and (is_complete or not len(recording.sideband.switches))
@@ -277,21 +277,21 @@ def schedule_of(recording: Recording) -> Schedule:
     exits, forks = ThreadTimes.of(sideband.exits), ThreadTimes.of(sideband.forks)
     switches_are_samples, unsampled = _uses_samples(recording), 0
     switches = sideband.switches
-    switches_in = [_without_idle(ThreadTimes.of(switches).where(~switches.is_out))]
+    switch_ins = [_without_idle(ThreadTimes.of(switches).where(~switches.is_out))]
     if switches_are_samples:
         samples, latest, unsampled = read_switch_samples(recording)
-        switches_in.append(_without_idle(samples.switches_in))
-        switches_out = _switches_out_of_samples(samples)
+        switch_ins.append(_without_idle(samples.switch_ins))
+        switch_outs = _switch_outs_of_samples(samples)
         stops = ThreadTimes.of(samples)
-        stops = join_tables([stops, unseen_switches_out(samples, join_tables([stops, *switches_in]))])
+        stops = join_tables([stops, unseen_switch_outs(samples, join_tables([stops, *switch_ins]))])
     else:
-        switches_out, latest = _switches_out_of_records(switches, recording.session), 0
-        stops = switches_out.times
-    comes_back = (switches_out.tid > 0) & ~has_ended(switches_out.times, exits, forks)
+        switch_outs, latest = _switch_outs_of_records(switches, recording.session), 0
+        stops = switch_outs.times
+    comes_back = (switch_outs.tid > 0) & ~has_ended(switch_outs.times, exits, forks)
     return Schedule(
-        switches_out=take_rows_of(switches_out, flatnonzero(comes_back)),
+        switch_outs=take_rows_of(switch_outs, flatnonzero(comes_back)),
         stops=_without_idle(join_tables([stops, exits])),
-        switches_in=join_tables(switches_in),
+        switch_ins=join_tables(switch_ins),
         exits=exits,
         forks=forks,
         end=max(latest, _time_of_last_record(recording)),
@@ -300,8 +300,8 @@ def schedule_of(recording: Recording) -> Schedule:
     )
 
 
-def _switches_out_of_records(switches: Switches, session: Session) -> SwitchesOut:
-    """Return the switches out of context-switch records."""
+def _switch_outs_of_records(switches: Switches, session: Session) -> SwitchOuts:
+    """Return the switch-outs of context-switch records."""
     rows = flatnonzero(switches.is_out)
     rows = rows[argsort(switches.time[rows])]
     preempted = switches.preempted[rows]
@@ -309,7 +309,7 @@ def _switches_out_of_records(switches: Switches, session: Session) -> SwitchesOu
     # switch is marked, the kernel marks them.
     unmarked = Wait.BLOCKED if preempted.any() or _marks_preempted(session.os_release) else Wait.UNKNOWN
     kind = np.where(preempted, Wait.PREEMPTED, unmarked).astype(np.uint8)
-    return SwitchesOut(as_int64(switches.tid[rows]), switches.time[rows], kind, switches.cpu[rows],
+    return SwitchOuts(as_int64(switches.tid[rows]), switches.time[rows], kind, switches.cpu[rows],
                       switches.pid[rows])  # fmt: skip
 
 
@@ -320,13 +320,13 @@ def _marks_preempted(release: str) -> bool:
     return numbers >= [4, 17]
 
 
-def _switches_out_of_samples(samples: SwitchSamples) -> SwitchesOut:
-    """Return the switches out of samples of sched_switch, without those of threads that exit."""
+def _switch_outs_of_samples(samples: SwitchSamples) -> SwitchOuts:
+    """Return the switch-outs of samples of sched_switch, without those of threads that exit."""
     kind = waits_of_states(samples.state)
     comes_back = (samples.state < 0) | (samples.state & _EXIT_STATES == 0)
     rows = flatnonzero(comes_back)
     rows = rows[argsort(samples.time[rows])]
-    return SwitchesOut(samples.tid[rows], samples.time[rows], kind[rows], samples.cpu[rows], samples.pid[rows])
+    return SwitchOuts(samples.tid[rows], samples.time[rows], kind[rows], samples.cpu[rows], samples.pid[rows])
 
 
 def waits_of_states(state: I64) -> U8:

@@ -21,8 +21,8 @@ from perf2x.model.profile import (
     RecordedPart,
     RecordedRows,
     SampleReader,
-    check_of,
-    names_data,
+    perf_names_data,
+    position_checksum,
 )
 from perf2x.model.recording import Event, Recording, Samples, Want, take_rows
 
@@ -49,15 +49,15 @@ def sample_reader(
     def read_batches(want: Want) -> Iterator[RecordedBatch]:
         for samples in filters.batches(recording.samples(want | Want.REREAD)):
             if len(samples):
-                thread, stack, earliest_later = rows_by_position.find(samples.position)
+                thread, stack, earliest_in_later_batches = rows_by_position.find(samples.position)
                 # thread −1: a filter dropped the sample together with its stack
                 kept = flatnonzero(is_kept_thread[samples.event, thread] & is_kept_stack[stack] & (thread >= 0))
-                yield RecordedBatch(take_rows(samples, kept), thread[kept], stack[kept], earliest_later)
+                yield RecordedBatch(take_rows(samples, kept), thread[kept], stack[kept], earliest_in_later_batches)
 
-    from perf2x.features.single_samples.traced_text import TracedText
+    from perf2x.features.single_samples.tracepoint_text import TracepointText
 
     symbol_start = _symbol_start_of_locations(profile, recording, context)
-    raw_texts = TracedText(recording.session, _kernel_address_formatter(profile, recording, context)).texts
+    raw_texts = TracepointText(recording.session, _kernel_address_formatter(profile, recording, context)).texts
     places = {
         kind: _named_places(read_batches, recording, context, kind)
         for kind in sorted(context.options.of(SingleSampleSettings).places)
@@ -75,11 +75,11 @@ class _RowsByPosition:
     def __init__(self, rows: RecordedRows, source: str) -> None:
         self._rows, self._source = rows, source
         order = argsort(rows.batch_position)
-        self._first_position, self._check = rows.batch_position[order], rows.batch_check[order]
+        self._first_position, self._check = rows.batch_position[order], rows.batch_checksum[order]
         self._end = rows.batch_end[order]
         self._begin = np.append(0, rows.batch_end)[order]
         # (batches + 1,) the earliest time in batch i and all later ones; NEVER after the last batch
-        earliest = np.append(rows.batch_first[order], np.uint64(NEVER))
+        earliest = np.append(rows.batch_earliest[order], np.uint64(NEVER))
         self._earliest_from = np.minimum.accumulate(earliest[::-1])[::-1]
 
     def find(self, position: I64) -> tuple[I32, I32, int]:
@@ -93,7 +93,7 @@ class _RowsByPosition:
         checked = 0  # number of positions that belong to batches of the first pass
         while checked < len(position):
             count = int(self._end[batch] - self._begin[batch]) if batch < len(self._first_position) else 0
-            if not count or check_of(position[checked : checked + count]) != self._check[batch]:
+            if not count or position_checksum(position[checked : checked + count]) != self._check[batch]:
                 raise FormatError(f"{self._source}: it changed while it was being read; convert it again")
             checked, batch = checked + count, batch + 1
         # one worker split the batch, so it stored the rows of its parts one after another
@@ -116,9 +116,9 @@ def _branches(_: Event, samples: Samples) -> tuple[I64, U64]:
 def _data(event: Event, samples: Samples) -> tuple[I64, U64]:
     """Return the row of each sample, and the address of the data that it accessed.
 
-    Shapes: (samples,) both; (0,) both if perf does not name the data addresses of this event (`names_data`).
+    Shapes: (samples,) both; (0,) both if perf does not name the data addresses of this event (`perf_names_data`).
     """
-    address = samples.addr if names_data(event) else None
+    address = samples.addr if perf_names_data(event) else None
     address = np.zeros(0, np.uint64) if address is None else address
     return np.arange(len(address), dtype=np.int64), address
 

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from perf2x.base.abi import SampleType
 from perf2x.errors import SettingError
-from perf2x.model.cgroup_parts import columns_of
+from perf2x.model.cgroup_parts import needed_columns
 from perf2x.model.filters.filter_options import Filters
-from perf2x.model.filters.profile_filters import BEFORE_SYMBOLS, COLUMNS, FILTERS, ROWS
+from perf2x.model.filters.profile_filters import BEFORE_SYMBOLS, NUMBER_COLUMNS, PROFILE_FILTERS, SAMPLE_CONDITIONS
 from perf2x.model.filters.sample_filters import SampleFilter, SeenValues, not_recorded
 from perf2x.model.filters.time_ranges import Range, parse_times, parse_wall_times
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters
@@ -24,9 +24,9 @@ from perf2x.model.recording import Recording, Samples, Want, select_rows
 class AppliedFilters:
     """The filters of one run, applied to one recording; call the methods in the order of their definition.
 
-    ``passing`` is the filter of samples, including time ranges. With ``late_times``, `batches` leaves the time ranges
-    out: features that need the whole recording apply them later. ``seen`` collects the values that samples have in the
-    filtered columns, ``unmatched`` the filters that match no sample.
+    ``sample_filter`` has all conditions on columns of samples, time ranges included. With ``late_times``, `batches`
+    leaves the time ranges out: features that need the whole recording apply them later. ``seen`` collects the values
+    that samples have in the filtered columns, ``unmatched`` the filters that match no sample.
     """
 
     def __init__(
@@ -39,9 +39,13 @@ class AppliedFilters:
     ) -> None:
         self._filters, self.unmatched = filters, unmatched or UnmatchedFilters(1, recording.diagnostics)
         ranges = _ranges(filters, recording)
-        values = {name: value for name, value in filters.set_fields().items() if name in COLUMNS or name in ROWS}
-        self.passing = SampleFilter(values, ranges)
-        self._batch_filter = replace(self.passing, times=()) if late_times else self.passing
+        values = {
+            name: value
+            for name, value in filters.active_values().items()
+            if name in NUMBER_COLUMNS or name in SAMPLE_CONDITIONS
+        }
+        self.sample_filter = SampleFilter(values, ranges)
+        self._batch_filter = replace(self.sample_filter, times=()) if late_times else self.sample_filter
         self.seen = SeenValues()
 
     def batches(self, samples: Iterator[Samples]) -> Iterator[Samples]:
@@ -66,13 +70,13 @@ class AppliedFilters:
             return profile
         from perf2x.model.transforms.drop_unused import compact
 
-        profile = self._filtered(profile, FILTERS.keys() - BEFORE_SYMBOLS)
+        profile = self._filtered(profile, PROFILE_FILTERS.keys() - BEFORE_SYMBOLS)
         return compact(profile) if profile.recorded is None else profile  # ``recorded`` may refer to unused rows
 
     def _filtered(self, profile: Profile, names: Set[str]) -> Profile:
-        """Apply those of the filters ``names`` that are set, in the order of FILTERS."""
-        settings = self._filters.set_fields()
-        for name, apply_filter in FILTERS.items():
+        """Apply those of the filters ``names`` that are set, in the order of PROFILE_FILTERS."""
+        settings = self._filters.active_values()
+        for name, apply_filter in PROFILE_FILTERS.items():
             if name in settings and name in names:
                 profile = apply_filter(profile, settings[name], self.unmatched)
         return profile
@@ -80,7 +84,7 @@ class AppliedFilters:
 
 def check_root(root: str, recording: Recording) -> None:
     """Raise OptionError if ``--root`` groups samples by a column, CPU or cgroup, that was not recorded."""
-    for column in columns_of([root]):
+    for column in needed_columns([root]):
         if not any(event.sample_type & SampleType[column.upper()] for event in recording.session.events):
             raise not_recorded("root", column)
 

@@ -89,19 +89,19 @@ class Filters(Frozen):
         """Raise SettingError for an invalid regular expression."""
         if not self.rename and not any(getattr(self, name) for name in _PATTERNS):
             return
-        from perf2x.model.filters.frame_presets import patterns_of, renames_of
+        from perf2x.model.filters.frame_presets import compile_patterns, compile_renames
 
         for name in _PATTERNS:
-            patterns_of(name, getattr(self, name))
-        renames_of("rename", self.rename)
+            compile_patterns(name, getattr(self, name))
+        compile_renames("rename", self.rename)
 
-    def set_fields(self) -> dict[str, object]:
+    def active_values(self) -> dict[str, object]:
         """Return the values of the filters that are set, by field name."""
         values = {name: getattr(self, name) for name in self.__struct_fields__}
         return {name: value for name, value in values.items() if value not in ((), None, "") and value is not False}
 
     def __bool__(self) -> bool:
-        return bool(self.set_fields())
+        return bool(self.active_values())
 
 
 class Grouping(Frozen):

@@ -2,7 +2,8 @@
 
 A stack is a list of locations, and a location has one or more frames, if functions were inlined there. A pattern is
 matched once per distinct frame. Then a filter changes the frames of locations (`_with_lines`), the lists of locations
-(`rewrite_stacks`), or both, all stacks at once. Filters are applied in the order of FILTERS in profile_filters.py.
+(`rewrite_stacks`), or both, all stacks at once. Filters are applied in the order of PROFILE_FILTERS
+(profile_filters.py).
 """
 
 import numpy as np
@@ -33,7 +34,7 @@ from perf2x.base.columnar import (
     sum_of,
     take_rows_of,
 )
-from perf2x.model.filters.frame_presets import Pattern, match_time_limited, patterns_of, renames_of
+from perf2x.model.filters.frame_presets import Pattern, compile_patterns, compile_renames, match_time_limited
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters
 from perf2x.model.printable_text import bracketed
 from perf2x.model.profile import (
@@ -159,7 +160,7 @@ def collapse(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters) 
 
 def rename(profile: Profile, replacements: Patterns, unmatched: UnmatchedFilters) -> Profile:
     r"""Replace matches of ``RE=NAME`` in function names, and in object names that stand for code without a name."""
-    lines, renames = _lines_of(profile), renames_of("rename", replacements)
+    lines, renames = _lines_of(profile), compile_renames("rename", replacements)
     mapping = as_int64(np.where(lines.function < 0, profile.locations.mapping[lines.location], -1))
     # a kind of frame is a function, or a mapping in which functions are unknown
     first, kind = group_rows([lines.function, mapping])
@@ -208,7 +209,7 @@ def _with_lines(profile: Profile, lines: _FrameLines, origin: I64) -> Profile:
     return replace(profile, locations=locations)
 
 
-def all_match(profile: Profile, pattern: str) -> Bools:
+def all_frames_match(profile: Profile, pattern: str) -> Bools:
     """Return (locations,) True where all frames of a location match a pattern of ``--hide``."""
     lines, is_match = _matching_lines(profile, "hide", (pattern,), UnmatchedFilters())
     return ~_locations_with(profile, lines, ~is_match)
@@ -265,7 +266,7 @@ def _labels(
     numbers: dict[str, int] = {}  # by text
     label = minus_ones(len(first))
     patterns_with_match: set[Pattern] = set()
-    patterns = patterns_of(setting, typed)
+    patterns = compile_patterns(setting, typed)
     with match_time_limited(setting, typed):
         for row, frame in enumerate(zip(*columns_of_distinct, strict=True)):
             matches = {pattern: text for pattern in patterns if (text := pattern.matched_text(profile, *frame))}

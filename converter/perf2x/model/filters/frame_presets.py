@@ -89,12 +89,12 @@ class Pattern(Frozen):
         return next((match.group() or name for match in matches if match), "")
 
 
-def patterns_of(setting: str, texts: Sequence[str]) -> tuple[Pattern, ...]:
+def compile_patterns(setting: str, texts: Sequence[str]) -> tuple[Pattern, ...]:
     """Compile typed expressions and presets. Raises SettingError for an invalid expression."""
     return tuple(Pattern(text, _compiled(setting, text, _PRESETS.get(text, text))) for text in texts)
 
 
-def renames_of(setting: str, texts: Sequence[str]) -> tuple[tuple[Pattern, str], ...]:
+def compile_renames(setting: str, texts: Sequence[str]) -> tuple[tuple[Pattern, str], ...]:
     r"""Compile each ``RE=NAME`` to a pattern and NAME, which may refer to groups (``\1``) as in ``re.sub``.
 
     Raises SettingError for an invalid one.

@@ -1,8 +1,8 @@
 """Implements each filter, either on columns of samples or on the finished profile.
 
-A filter is a field of Filters with an entry in COLUMNS, ROWS or FILTERS; applied_filters.py applies them, and adds the
-time ranges, which have no entry. Filters on profiles remove samples and frames only; drop_unused.py then removes rows
-of other tables that nothing refers to.
+A filter is a field of Filters with an entry in NUMBER_COLUMNS, SAMPLE_CONDITIONS or PROFILE_FILTERS. Time ranges have
+no entry: applied_filters.py adds them, and applies all filters. Filters on profiles change samples, stacks and names;
+drop_unused.py then removes rows of other tables that nothing refers to.
 """
 
 import re
@@ -31,7 +31,7 @@ from perf2x.errors import OptionError, SettingError
 from perf2x.model.filters import frame_filters
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters, means_function
 from perf2x.model.profile import Profile, keep_samples, numbered_names, rewrite_stacks, select_entries
-from perf2x.model.recording import Samples, means
+from perf2x.model.recording import Samples, matches_event_name
 
 _GLOB = re.compile(r"[*?[]")
 # Terms and modifiers that perf appends to an event's name (tools/perf/util/parse-events.l).
@@ -46,9 +46,9 @@ _REMOVED_MODES = {"user": _KERNEL_MODES, "kernel": _USER_MODES}
 
 
 # Filters by number: the column of samples that they compare before anything is looked up.
-COLUMNS = {"pids": "pid", "tids": "tid", "cpus": "cpu"}
+NUMBER_COLUMNS = {"pids": "pid", "tids": "tid", "cpus": "cpu"}
 # Other filters on columns of samples. Each takes the samples and the filter's value; returns (n,) which samples pass.
-ROWS: dict[str, Callable[[Samples, object], Bools]] = {"no_idle": lambda samples, _: samples.pid != 0}
+SAMPLE_CONDITIONS: dict[str, Callable[[Samples, object], Bools]] = {"no_idle": lambda samples, _: samples.pid != 0}
 
 
 class Names(Frozen):
@@ -96,7 +96,7 @@ def keep_events(profile: Profile, patterns: tuple[str, ...], unmatched: Unmatche
     """
     unmatched, rows, names = unmatched or UnmatchedFilters(), set[int](), numbered_names(profile.events)
     for pattern in patterns:
-        found = {row for row, name in enumerate(names) if names_event(pattern, name)}
+        found = {row for row, name in enumerate(names) if matches_event_pattern(pattern, name)}
         unmatched.record("event", pattern, found, names)
         rows |= found
     kept = keep_samples(profile, flatnonzero(np.isin(profile.samples.event, sorted(rows))))
@@ -104,12 +104,12 @@ def keep_events(profile: Profile, patterns: tuple[str, ...], unmatched: Unmatche
     return replace(kept, default_event=first)
 
 
-def names_event(pattern: str, name: str) -> bool:
+def matches_event_pattern(pattern: str, name: str) -> bool:
     """Return whether a pattern of `keep_events` matches an event's numbered name, such as ``cpu-clock#2``."""
     unnumbered = name.partition("#")[0]
     if pattern in (name, _DECORATION.sub("", unnumbered)):
         return True
-    return means(pattern, unnumbered) or fnmatchcase(unnumbered, pattern)
+    return matches_event_name(pattern, unnumbered) or fnmatchcase(unnumbered, pattern)
 
 
 def keep_comms(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:
@@ -231,7 +231,7 @@ def keep_frames(profile: Profile, kind: str, _: UnmatchedFilters | None = None) 
     return keep_samples(remaining, flatnonzero(remaining.samples.stack >= 0))
 
 
-def innermost(profile: Profile, frames: int) -> Profile:
+def keep_innermost(profile: Profile, frames: int) -> Profile:
     """Keep the ``frames`` innermost frames of every stack; 0 leaves empty stacks."""
 
     def last_entries(rows: ListArray) -> ListArray:
@@ -265,7 +265,7 @@ def _object_names(filename: str) -> list[str]:
 # Filters on the finished profile by field, in the order in which they are applied.
 #
 # Each is called with the profile, the field's value, and the UnmatchedFilters that collect patterns without a match.
-FILTERS: dict[str, Callable[..., Profile]] = {
+PROFILE_FILTERS: dict[str, Callable[..., Profile]] = {
     "comms": keep_comms,
     "frames": keep_frames,
     "dsos": keep_objects,
@@ -277,7 +277,7 @@ FILTERS: dict[str, Callable[..., Profile]] = {
     "keep": frame_filters.keep,
     "collapse": frame_filters.collapse,
     "rename": frame_filters.rename,
-    "max_stack": lambda profile, frames, _: innermost(profile, frames),
+    "max_stack": lambda profile, frames, _: keep_innermost(profile, frames),
 }
 # Filters that need no function names.
 BEFORE_SYMBOLS = frozenset({"comms", "frames", "dsos"})

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from perf2x.base.abi import SampleType
 from perf2x.base.columnar import U64, AnyArray, Bools, Frozen, sum_of, trues, unique
 from perf2x.errors import OptionError, SettingError
-from perf2x.model.filters.profile_filters import COLUMNS, ROWS
+from perf2x.model.filters.profile_filters import NUMBER_COLUMNS, SAMPLE_CONDITIONS
 from perf2x.model.filters.time_ranges import Range
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters
 from perf2x.model.profile import Profile
@@ -20,20 +20,20 @@ class SampleFilter(Frozen):
     """Conditions on columns of samples; a sample passes if it meets all of them."""
 
     values: dict[str, Any] = field(default_factory=dict)
-    """Values of the filters in COLUMNS and ROWS that are set, by field of Filters."""
+    """Values of the filters in NUMBER_COLUMNS and SAMPLE_CONDITIONS that are set, by field of Filters."""
     times: tuple[Range, ...] = ()
     """A sample's time must be in one of these ranges; empty: any time."""
 
-    def passing(self, samples: Samples) -> Bools:
+    def passes(self, samples: Samples) -> Bools:
         """Return (n,) whether each sample meets all conditions. Raises OptionError if a needed column is missing."""
-        passes = self.passing_numbers(samples)
+        passes = self.passes_numbers(samples)
         if self.times:
             passes &= within(column_of(samples, "time"), self.times)
-        for name in self.values.keys() & ROWS:
-            passes &= ROWS[name](samples, self.values[name])
+        for name in self.values.keys() & SAMPLE_CONDITIONS:
+            passes &= SAMPLE_CONDITIONS[name](samples, self.values[name])
         return passes
 
-    def passing_numbers(self, table: Any) -> Bools:
+    def passes_numbers(self, table: Any) -> Bools:
         """Return (n,) whether each row passes the filters by pid, tid and CPU, ignoring the others.
 
         ``table`` is a batch of samples, or another table that has these columns.
@@ -45,7 +45,7 @@ class SampleFilter(Frozen):
 
     def numbers(self) -> list[tuple[str, tuple[int, ...]]]:
         """Return each column that is filtered by number (pid, tid, cpu), with the numbers that pass."""
-        return [(COLUMNS[name], value) for name, value in self.values.items() if name in COLUMNS]
+        return [(NUMBER_COLUMNS[name], value) for name, value in self.values.items() if name in NUMBER_COLUMNS]
 
 
 def within(time: U64, ranges: Sequence[Range]) -> Bools:
@@ -68,7 +68,7 @@ class SeenValues(Struct):
 
     def add(self, samples: Samples, sample_filter: SampleFilter) -> Bools:
         """Record the values of a batch, and return (n,) which of its samples pass the filter."""
-        passes = sample_filter.passing(samples)
+        passes = sample_filter.passes(samples)
         self.samples += len(samples)
         self.passed += sum_of(passes)
         for column, _ in sample_filter.numbers():
@@ -119,7 +119,7 @@ def column_of(samples: Samples, name: str) -> AnyArray:
     return column
 
 
-def check_timed(setting: str, profile: Profile, recording: Recording) -> None:
+def check_has_times(setting: str, profile: Profile, recording: Recording) -> None:
     """Raise SettingError, which names the ``setting`` that needs times, if samples have none."""
     has_times = any(event.sample_type & SampleType.TIME for event in recording.session.events)
     if profile.samples.time is None or not has_times:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.did_you_mean import close_names
 from perf2x.errors import OptionError
-from perf2x.model.number_format import first_of
+from perf2x.model.number_format import shortened_list
 
 # Maximum number of recorded names that an error message lists.
 _MOST_LISTED = 8
@@ -69,7 +69,7 @@ class UnmatchedFilters:
         values = self._recorded_values.setdefault((kind, typed), {})
         values.update(dict.fromkeys(recorded))
         whose = "the file has" if self._recordings == 1 else f"the {self._recordings:,} recordings have"
-        self.missed_with_error(kind, typed, lambda: OptionError(no_such(kind, typed, list(values), whose)))
+        self.missed_with_error(kind, typed, lambda: OptionError(no_such_message(kind, typed, list(values), whose)))
 
     def missed_with_error(self, kind: str, typed: Hashable, make_error: Callable[[], OptionError]) -> None:
         """Record that a recording did not match a filter; ``make_error`` makes the error, if one is raised.
@@ -96,7 +96,7 @@ class UnmatchedFilters:
                 raise make_error()
 
 
-def no_such(kind: str, typed: object, recorded: Sequence[str], whose: str = "the file has") -> str:
+def no_such_message(kind: str, typed: object, recorded: Sequence[str], whose: str = "the file has") -> str:
     """Return ``no event 'cycle'; did you mean cycles:P? The file has: cycles:P, page-faults``.
 
     ``recorded`` are the names to suggest and to list; ``whose``, here "the file has", introduces the list.
@@ -105,7 +105,7 @@ def no_such(kind: str, typed: object, recorded: Sequence[str], whose: str = "the
     close = {names_by_part[part]: None for part in close_names(_last_part(str(typed)), names_by_part)}  # distinct
     suggestion = f"did you mean {' or '.join(close)}? {whose[0].upper()}{whose[1:]}" if close else whose
     quoted = repr(typed) if isinstance(typed, str) else str(typed)
-    return f"no {kind} {quoted}; {suggestion}: {first_of(list(dict.fromkeys(recorded)), _MOST_LISTED) or 'none'}"
+    return f"no {kind} {quoted}; {suggestion}: {shortened_list(list(dict.fromkeys(recorded)), _MOST_LISTED) or 'none'}"
 
 
 def means_function(typed: str, name: str) -> bool:

@@ -1,7 +1,7 @@
 """The profile in pprof's terms: tables, stacks, frames and listings."""
 
 from perf2x.model.profile.code_counts import (
-    COUNTS_CODE,
+    COUNTS_NOT_STACKS,
     EXTERNAL,
     KERNEL_HALF,
     NOT_RECORDED,
@@ -11,7 +11,7 @@ from perf2x.model.profile.code_counts import (
     FunctionCounts,
     LineLocation,
     describe_counts,
-    merged_code,
+    merge_code_counts,
     sum_addresses,
     sum_branches,
 )
@@ -20,9 +20,9 @@ from perf2x.model.profile.frame_tree import (
     FrameTree,
     expand,
     folded,
+    line_positions,
     merge_stacks,
-    reading_order,
-    weighed_tree,
+    weighted_tree,
 )
 from perf2x.model.profile.listings import (
     CodeListing,
@@ -49,50 +49,57 @@ from perf2x.model.profile.profile import (
     Threads,
     ThreadSwitches,
     Wait,
+    are_placed_waits,
+    are_samples,
     count_threads,
     find_event,
     join_locations,
     numbered_names,
-    placed_waits,
     plain_names,
-    sampled,
-    sampled_events,
+    sampled_event_names,
     take_locations,
     wait_ends,
 )
-from perf2x.model.profile.profile_view import NamedPlaces, RecordedBatch, SampleReader, View, names_data, view_of
-from perf2x.model.profile.recorded_samples import NEVER, RecordedPart, RecordedRows, check_of
+from perf2x.model.profile.profile_view import (
+    NamedPlaces,
+    RecordedBatch,
+    SampleReader,
+    View,
+    perf_names_data,
+    profile_as_view,
+)
+from perf2x.model.profile.recorded_samples import NEVER, RecordedPart, RecordedRows, position_checksum
 from perf2x.model.profile.shown_frames import (
     NO_STACK,
     LocationFrames,
+    are_in_memory,
     are_jit,
     frame_name,
     full_names,
     functions_of,
-    in_memory,
     lines_outermost_first,
     location_frames,
     outermost_functions,
 )
 from perf2x.model.profile.stack_tree import (
     ancestors,
+    are_on_paths,
     costs_of_kinds,
     depths,
     equal_rows,
     keep_samples,
     kinds_in_stacks,
-    location_rows,
     merged_tree,
     path_sums,
     paths,
     paths_of_length,
     rewrite_stacks,
     select_entries,
+    stack_locations,
     stack_weights,
     sum_sample_rows,
     sum_samples,
-    used_stacks,
-    with_callers,
+    used_leaves,
     without_times,
 )
 from perf2x.model.profile.synthetic_frames import (

@@ -87,7 +87,7 @@ EXTERNAL = np.uint64(2**64 - 1)
 # Takes the place of an address that was not recorded.
 NOT_RECORDED = np.uint64(2**64 - 2)
 # For formats made from these counts: the reason, in messages, why they support no options for stacks and names.
-COUNTS_CODE = "branches of one program are counted, not stacks"
+COUNTS_NOT_STACKS = "branches of one program are counted, not stacks"
 # The lowest kernel address on x86-64; user code is always below.
 KERNEL_HALF = np.uint64(0xFFFF_8000_0000_0000)
 
@@ -138,7 +138,7 @@ def describe_counts(code: CodeCounts, use: str = "") -> str:
     return f"{sum_of(code.samples.count):,} samples{use}, as no branches were recorded (perf record -b)"
 
 
-def merged_code(parts: Sequence[CodeCounts]) -> CodeCounts:
+def merge_code_counts(parts: Sequence[CodeCounts]) -> CodeCounts:
     """Add the counts of several recordings. Raises SettingError if they are of different objects."""
     for part in parts[1:]:
         if (part.filename, part.build_id) != (parts[0].filename, parts[0].build_id):

@@ -143,7 +143,7 @@ def merge_stacks(
     return tree, tree_row[pair_index]
 
 
-def weighed_tree(rows: FrameRows, key_of_frame: I64, stack: AnyArray, weight: I64) -> tuple[FrameTree, I64, I64]:
+def weighted_tree(rows: FrameRows, key_of_frame: I64, stack: AnyArray, weight: I64) -> tuple[FrameTree, I64, I64]:
     """Merge stacks as ``merge_stacks`` does, in one group; ``weight`` (n,) is the weight of each of ``stack`` (n,).
 
     Returns the tree, and (rows of the tree,) twice: the weight of the stacks that end at each row, and that of the
@@ -253,7 +253,7 @@ def _levels(depth: I64) -> list[slice]:
     return [slice(begin, end) for begin, end in pairwise([0, *ends])]
 
 
-def reading_order(rows: FrameRows, rank_of_inner: I64, rank_of_leaf: I64, is_line: Bools) -> I64:
+def line_positions(rows: FrameRows, rank_of_inner: I64, rank_of_leaf: I64, is_line: Bools) -> I64:
     """Return (rows,) the position of the line that ends on each row when all lines are sorted as text.
 
     Lines are collapsed stacks, such as ``main;f 42``. ``is_line`` (rows,) is True where a stack ends; other rows get a

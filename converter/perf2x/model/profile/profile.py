@@ -47,7 +47,7 @@ from perf2x.model.profile.profile_tables import (
     Threads,
     ThreadSwitches,
 )
-from perf2x.model.recording import RECORDING_TERMS, means
+from perf2x.model.recording import RECORDING_TERMS, matches_event_name
 
 __all__ = [
     "Functions",
@@ -94,7 +94,7 @@ class Wait(IntEnum):
     """A sum of waits, or a wait whose start is unknown: it has no place in a timeline, and ``time`` is meaningless."""
 
 
-def placed_waits(samples: ProfileSamples) -> Bools:
+def are_placed_waits(samples: ProfileSamples) -> Bools:
     """Return (samples,) True for waits whose start and end are known, so that a timeline can draw them."""
     if samples.wait is None or samples.time is None:
         return falses(len(samples))
@@ -107,10 +107,10 @@ def wait_ends(samples: ProfileSamples) -> U64:
 
     Zeros in aggregated profiles, which have no times.
     """
-    return samples.times + as_uint64(np.where(placed_waits(samples), samples.value, 0))
+    return samples.times + as_uint64(np.where(are_placed_waits(samples), samples.value, 0))
 
 
-def sampled(profile: Profile) -> Bools:
+def are_samples(profile: Profile) -> Bools:
     """Return (samples,) True for rows that are samples, False for readings of perf stat."""
     is_sampled_event = np.array([not event.is_count for event in profile.events], np.bool_)
     event = profile.samples.event
@@ -125,30 +125,32 @@ def find_event(profile: Profile, name: str | None) -> int:
     """
     if name is None:
         return profile.default_event
-    found = events_called(profile, name)
+    found = event_rows_called(profile, name)
     if len(found) == 1:
         return found[0]
     what = "is not in this recording" if not found else "names several events"
     raise OptionError(f"event {name!r} {what}; it has {', '.join(numbered_names(profile.events)) or 'none'}")
 
 
-def events_called(profile: Profile, name: str) -> list[int]:
+def event_rows_called(profile: Profile, name: str) -> list[int]:
     """Return the rows in profile.events that a name matches.
 
     An event has several spellings: its recorded name, its plain name (`plain_names`), its numbered name
-    (`numbered_names`), its name up to the first colon or slash, and aliases (`means`). They are tried in this order.
-    The first spelling that matches any event decides. If several events match, those without samples are left out,
-    unless none of them has samples.
+    (`numbered_names`), its name up to the first colon or slash, and others that `matches_event_name` knows. They are
+    tried in this order. The first spelling that matches any event decides. If several events match, those without
+    samples are left out, unless none of them has samples.
     """
     recorded_names = [event.name for event in profile.events]
     bases = [re.split("[:/]", recorded)[0] for recorded in recorded_names]
     spellings = recorded_names, plain_names(profile.events), numbered_names(profile.events), bases
     matches = ([row for row, spelled in enumerate(names) if spelled == name] for names in spellings)
-    found = next(filter(None, matches), []) or [row for row, text in enumerate(recorded_names) if means(name, text)]
+    found = next(filter(None, matches), []) or [
+        row for row, text in enumerate(recorded_names) if matches_event_name(name, text)
+    ]
     return [row for row in found if row in profile.samples.event] or found if len(found) > 1 else found
 
 
-def sampled_events(profile: Profile) -> list[str]:
+def sampled_event_names(profile: Profile) -> list[str]:
     """Return the names of events with samples, in the order of events."""
     return [profile.events[row].name for row in unique(profile.samples.event).tolist()]
 

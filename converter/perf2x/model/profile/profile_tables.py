@@ -258,7 +258,7 @@ class ProfileTables(Frozen):
     """
     fields: tuple[TracepointFields, ...] = ()
     """Tables of tracepoints' fields, to which ``samples.fields`` refers."""
-    own_roots: bool = False
-    """Whether the user chose the root frames (``--root``), so that formats add none."""
+    has_final_roots: bool = False
+    """Whether formats must not add root frames: the user chose them (``--root``), or threads have no names and ids."""
     full_names: Mapping[str, str] = field(default_factory=dict)
     """Full names by system name, for functions whose ``name`` is shortened; empty unless requested."""

@@ -20,7 +20,7 @@ class RecordedBatch(Frozen):
     """(samples,) row in Profile.threads."""
     stack: I32
     """(samples,) leaf row in Stacks, −1 for an empty stack."""
-    earliest_later: int
+    earliest_in_later_batches: int
     """The earliest time in all later batches, or the earliest position if samples have no time.
 
     Samples before it can be written in time order. In the last batch, it is NEVER (recorded_samples.py).
@@ -30,7 +30,7 @@ class RecordedBatch(Frozen):
 _PAGE_FAULTS = (SoftwareConfig.PAGE_FAULTS, SoftwareConfig.PAGE_FAULTS_MIN, SoftwareConfig.PAGE_FAULTS_MAJ)
 
 
-def names_data(event: Event) -> bool:
+def perf_names_data(event: Event) -> bool:
     """Return whether perf names the data address of an event's samples (sample_addr_correlates_sym in util/event.c).
 
     There, perf also names the addresses of Intel BTS, which are branch targets rather than data.
@@ -84,6 +84,6 @@ class View(Profile):
     """The recording itself, uncompressed."""
 
 
-def view_of(profile: Profile, code: CodeCounts | None = None) -> View:
+def profile_as_view(profile: Profile, code: CodeCounts | None = None) -> View:
     """Return a view without additional data except, if given, counts of code."""
     return View(**{**asdict(profile), "code": code})

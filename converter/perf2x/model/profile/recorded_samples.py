@@ -52,12 +52,12 @@ class RecordedRows(Frozen):
     parts: list[RecordedPart]
     batch_end: I64
     """(batches,) one past the last row of each stitched batch."""
-    batch_first: U64
+    batch_earliest: U64
     """(batches,) the earliest time of each batch, or the first position if samples have no times."""
     batch_position: I64
     """(batches,) position of each batch's first sample."""
-    batch_check: I64
-    """(batches,) checksum (``check_of``) of the positions of each batch's samples."""
+    batch_checksum: I64
+    """(batches,) checksum (``position_checksum``) of the positions of each batch's samples."""
     spools: Sequence[RowSpool] = ()
     """Each stores two rows of int32, thread and stack."""
 
@@ -84,7 +84,7 @@ class RecordedRows(Frozen):
         return np.where(stack == DROPPED, np.int32(-1), thread), stack
 
 
-def check_of(position: I64) -> int:
+def position_checksum(position: I64) -> int:
     """Return a checksum of positions, to check that a second reading sees the same samples."""
     return crc32(position.tobytes())
 

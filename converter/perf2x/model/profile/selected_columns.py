@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from perf2x.base.columnar import Frozen, bincount, flatnonzero
 from perf2x.errors import SettingError
-from perf2x.model.profile.profile import Profile, events_called, plain_names
+from perf2x.model.profile.profile import Profile, event_rows_called, plain_names
 
 # Named ratios: possible names of the dividend, of the divisor, and what the quotient is multiplied by.
 _RATIOS = {
@@ -71,7 +71,7 @@ def _matches(profile: Profile, name: str) -> list[SelectedColumn]:
     ratios = [_RATIOS[name]] if name in _RATIOS else [
         ((name[:index],), (name[index + 1 :],), 1) for index, character in enumerate(name) if character == "/"
     ]  # fmt: skip
-    return [SelectedColumn(name, (row,)) for row in events_called(profile, name)] or [
+    return [SelectedColumn(name, (row,)) for row in event_rows_called(profile, name)] or [
         SelectedColumn(name, (dividend, divisor), _SECOND if profile.events[divisor].unit == "nanoseconds" else factor)
         for dividends, divisors, factor in ratios
         for dividend in _first_found(profile, dividends)
@@ -81,4 +81,4 @@ def _matches(profile: Profile, name: str) -> list[SelectedColumn]:
 
 def _first_found(profile: Profile, names: Sequence[str]) -> list[int]:
     """Return the events that match the first of ``names`` that matches any event."""
-    return next(filter(None, (events_called(profile, name) for name in names)), [])
+    return next(filter(None, (event_rows_called(profile, name) for name in names)), [])

@@ -119,10 +119,10 @@ def _first_alike(functions: Functions) -> I64:
 
 def are_jit(profile: Profile, frames: LocationFrames) -> Bools:
     """Return (frames,) True for JIT-compiled functions whose names are known."""
-    return in_memory(profile)[frames.mapping] & (frames.function >= 0)
+    return are_in_memory(profile)[frames.mapping] & (frames.function >= 0)
 
 
-def in_memory(profile: Profile) -> Bools:
+def are_in_memory(profile: Profile) -> Bools:
     """Return (mappings + 1,) True for code that is in no file, such as a JIT compiler's; the last entry is for −1.
 
     A memfd with a build id is an ELF file, such as a library that was unpacked into memory.

@@ -95,7 +95,7 @@ def path_sums(parent: AnyArray, own: I64) -> I64:
     return total[:-1]
 
 
-def with_callers(parent: AnyArray, rows: AnyArray) -> Bools:
+def are_on_paths(parent: AnyArray, rows: AnyArray) -> Bools:
     """Return (rows of the tree,) True for the given rows and all their ancestors; −1 is ignored.
 
     Each pass goes up one step for all rows.
@@ -181,7 +181,7 @@ def stack_weights(samples: ProfileSamples, rows: int, is_counted: Bools | None =
     return as_int64(np.bincount(as_intp(samples.stack) + 1, count, rows + 1)[1:])
 
 
-def used_stacks(profile: Profile) -> tuple[I64, I64]:
+def used_leaves(profile: Profile) -> tuple[I64, I64]:
     """Return the distinct leaves of the samples, ascending, which may include −1, and the index of each sample's leaf.
 
     Shape of the index: (samples,).
@@ -190,7 +190,7 @@ def used_stacks(profile: Profile) -> tuple[I64, I64]:
     return leaves - 1, place
 
 
-def location_rows(profile: Profile, leaves: I64) -> ListArray:
+def stack_locations(profile: Profile, leaves: I64) -> ListArray:
     """Return a list for each leaf: the locations of its stack, outermost first; empty for −1."""
     parent = as_int64(profile.stacks.parent)
     path = paths(parent, depths(parent), leaves, outermost_first=True)
@@ -210,7 +210,7 @@ def kinds_in_stacks(
     - (pairs,) and (pairs,): each distinct pair of a stack, numbered from the span's start, and a kind that it contains.
     """
     for span in row_slices(len(leaves) if count else 0, _LEAVES_AT_ONCE):
-        rows = location_rows(profile, leaves[span])
+        rows = stack_locations(profile, leaves[span])
         found = kinds[rows.values]  # a list for each location of each stack
         ends = found.offsets[rows.offsets]  # where in found.values each stack begins, and the last one ends
         stack, kind = np.divmod(unique(row_numbers(np.diff(ends)) * count + found.values), count)
@@ -242,8 +242,8 @@ def rewrite_stacks(profile: Profile, change: Callable[[ListArray], ListArray]) -
     ``change`` takes the distinct stacks, each a list of locations, outermost first, and returns a list for each of
     them.
     """
-    leaves, place = used_stacks(profile)
-    parent, location, new_leaf = prefix_tree(change(location_rows(profile, leaves)))
+    leaves, place = used_leaves(profile)
+    parent, location, new_leaf = prefix_tree(change(stack_locations(profile, leaves)))
     stack = new_leaf[place] if len(leaves) else profile.samples.stack
     samples = replace(profile.samples, stack=as_int32(stack))
     recorded = profile.recorded

@@ -63,7 +63,7 @@ class EventName(Frozen):
         return self.canonical == other.canonical and (self.pmu in ("", other.pmu) or not other.pmu or both_cores)
 
 
-def event_name(text: str) -> EventName:
+def parse_event_name(text: str) -> EventName:
     """Parse a name as perf writes it."""
     if parts := _WITH_SLASHES.fullmatch(text):
         head, all_terms, modifiers = parts.groups()
@@ -78,21 +78,21 @@ def event_name(text: str) -> EventName:
     return EventName(text, "", frozenset())
 
 
-def means(typed_name: str, recorded_name: str) -> bool:
+def matches_event_name(typed_name: str, recorded_name: str) -> bool:
     """Return whether a name that a user typed matches a recorded one.
 
     A typed name without a PMU, or with ``cpu``, matches all PMUs; one without modes matches all modes.
     """
     if typed_name == recorded_name:
         return True
-    typed, recorded = event_name(typed_name), event_name(recorded_name)
+    typed, recorded = parse_event_name(typed_name), parse_event_name(recorded_name)
     is_same_event = typed.canonical == recorded.canonical and typed.pmu in ("", "cpu", recorded.pmu)
     return is_same_event and (not typed.modes or typed.modes == recorded.modes)
 
 
 def is_tracepoint(name: str) -> bool:
     """Return whether an event is a tracepoint (``sched:sched_switch``), not a counter with modifiers (``cycles:u``)."""
-    return ":" in event_name(name).event and "/" not in name
+    return ":" in parse_event_name(name).event and "/" not in name
 
 
 def _modes(modifiers: str) -> frozenset[str]:

@@ -19,13 +19,13 @@ from perf2x.model.recording.events import Event
 from perf2x.model.recording.sideband import Losts
 
 
-def final_counts(events: Sequence[Event], losts: Losts) -> Bools:
+def are_final_totals(events: Sequence[Event], losts: Losts) -> Bools:
     """Return (losts,) True for rows that are an event's total, written by perf record when it ended."""
     has_total = as_int64([event.read_format & ReadFormat.LOST for event in events] + [0])  # the last entry: event −1
     is_total: Bools = losts.samples_only & (losts.time == 0) & (losts.lost > 0) & (has_total[losts.event] > 0)
     return is_total
 
 
-def counted_losses(events: Sequence[Event], losts: Losts) -> Losts:
+def losses_to_count(events: Sequence[Event], losts: Losts) -> Losts:
     """Return the rows to add up for the recording's losses: without LOST records if there are totals of events."""
-    return take_rows_of(losts, losts.samples_only) if final_counts(events, losts).any() else losts
+    return take_rows_of(losts, losts.samples_only) if are_final_totals(events, losts).any() else losts

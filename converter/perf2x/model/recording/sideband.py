@@ -64,7 +64,7 @@ class Mmaps(_OfThread):
     """0 if ``file`` is 0."""
 
 
-def further_mappings(mmaps: Mmaps, *, prot: int, mode: int, **columns: Any) -> Mmaps:
+def append_mappings(mmaps: Mmaps, *, prot: int, mode: int, **columns: Any) -> Mmaps:
     """Append mappings that no record describes, such as those of the kernel or of JIT-compiled code.
 
     All of them have the protection ``prot`` and the cpumode ``mode``. ``columns`` are their remaining columns: time,

@@ -13,7 +13,7 @@ from perf2x.errors import SettingError
 from perf2x.model.number_format import format_percent
 from perf2x.model.profile import Costs, Measure, Profile
 from perf2x.model.profile.selected_columns import SelectedColumn, selected_columns
-from perf2x.model.totals.sampling_noise import Measured, quantile, ratio_interval
+from perf2x.model.totals.sampling_noise import SampledSum, quantile, ratio_interval
 from perf2x.model.totals.totals import Key, Total, Totals, totals
 
 _CONFIDENCE = 0.95
@@ -52,7 +52,7 @@ class EventColumn(SelectedColumn):
             return costs[0][0]
         # the weight of a typical sample: squares / sum, the mean weight, in which larger samples count more
         dividend, divisor = (
-            Measured(*cost, table.squares / (table.cost or 1)) for cost, table in zip(costs, self.tables, strict=True)
+            SampledSum(*cost, table.squares / (table.cost or 1)) for cost, table in zip(costs, self.tables, strict=True)
         )
         return _ratio(dividend, divisor, self.factor)
 
@@ -130,7 +130,7 @@ def with_rows_of(table: Totals, columns: Sequence[EventColumn]) -> Totals:
     return replace(table, rows=[*table.rows, *(Total(*key, 0, 0) for key in sorted(others))])
 
 
-def _ratio(dividend: Measured, divisor: Measured, factor: int) -> Estimate | None:
+def _ratio(dividend: SampledSum, divisor: SampledSum, factor: int) -> Estimate | None:
     """Return a ratio and its limits, to six digits, because further digits may differ between machines."""
     if divisor.value <= 0:
         return None

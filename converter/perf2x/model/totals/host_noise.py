@@ -78,7 +78,7 @@ def host_spread(
         number = as_int64([names.index(name) for name in hosts.names])
         sides.append(group_costs(hosts.profile, number[hosts.of_sample], len(names), event, by, value))
     parts = [
-        side.wholes / max(sum_of(side.wholes), 1) if are_shares
+        side.group_totals / max(sum_of(side.group_totals), 1) if are_shares
         else np.isin(names, hosts.names) / len(hosts.names) for side, hosts in zip(sides, (before, after), strict=True)
     ]  # fmt: skip
     # number the lines of both sides together
@@ -91,7 +91,7 @@ def host_spread(
         for kind in ("own", "total")
     )
     # the cost of all samples is that of a single line, number 0
-    whole_costs = [(arange(len(names)), side.wholes) for side in sides]
+    whole_costs = [(arange(len(names)), side.group_totals) for side in sides]
     (whole_error,) = factor * _errors(whole_costs, [zeros(1)] * 2, parts, scale, 1)
     errors = dict(zip(lines, zip(own.tolist(), total.tolist(), strict=True), strict=True))
     return HostSpread(errors, float(whole_error), host_count - 1)

@@ -16,7 +16,7 @@ from perf2x.base.frozen_struct import Frozen
 Interval = tuple[float, float]
 
 
-class Measured(Frozen):
+class SampledSum(Frozen):
     """A sum of the weights of samples, in the event's unit, with what is needed to estimate its noise."""
 
     value: float
@@ -25,9 +25,9 @@ class Measured(Frozen):
     typical_weight: float
     """Weight of a typical sample of the recording; it stands in for the samples that a value of 0 does not have."""
 
-    def scaled(self, factor: float) -> "Measured":
+    def scaled(self, factor: float) -> "SampledSum":
         """Return the same sum with every weight multiplied by ``factor``."""
-        return Measured(self.value * factor, self.squares * factor * factor, self.typical_weight * factor)
+        return SampledSum(self.value * factor, self.squares * factor * factor, self.typical_weight * factor)
 
 
 def quantile(confidence: float, comparisons: float = 1) -> float:
@@ -37,12 +37,12 @@ def quantile(confidence: float, comparisons: float = 1) -> float:
     return -NormalDist().inv_cdf((1 - confidence) / (2 * max(comparisons, 1)))
 
 
-def interval(before: Measured, after: Measured, deviations: float) -> Interval:
+def interval(before: SampledSum, after: SampledSum, deviations: float) -> Interval:
     """Return the limits of ``after`` − ``before``."""
     return difference_limits(before.value, after.value, limits(before, deviations), limits(after, deviations))
 
 
-def ratio_interval(part: Measured, whole: Measured, deviations: float) -> Interval | None:
+def ratio_interval(part: SampledSum, whole: SampledSum, deviations: float) -> Interval | None:
     """Return the limits of ``part`` / ``whole``, sampled separately (MOVER-R of Donner and Zou, 2012).
 
     With the values a and b, the limits l₁ and u₁ of a, l₂ and u₂ of b::
@@ -66,7 +66,7 @@ def ratio_interval(part: Measured, whole: Measured, deviations: float) -> Interv
 
 
 def share_interval(
-    before: Measured, before_whole: Measured, after: Measured, after_whole: Measured, deviations: float
+    before: SampledSum, before_whole: SampledSum, after: SampledSum, after_whole: SampledSum, deviations: float
 ) -> Interval:
     """Return the limits of ``after`` − ``before``, two parts of totals that were scaled to be equal.
 
@@ -86,7 +86,7 @@ def difference_limits(before: float, after: float, limits_before: Interval, limi
     )
 
 
-def limits(measured: Measured, deviations: float) -> Interval:
+def limits(measured: SampledSum, deviations: float) -> Interval:
     """Return the confidence limits of the true value: the mean over many such recordings."""
     if measured.value <= 0 or measured.squares <= 0:
         return 0.0, count_limits(0.0, deviations)[1] * measured.typical_weight
@@ -104,7 +104,7 @@ def count_limits(count: float, deviations: float) -> Interval:
     return count * _cubed(max(1 - 1 / (9 * count) - deviations / (3 * math.sqrt(count)), 0.0)), high
 
 
-def _share_limits(part: Measured, whole: Measured, deviations: float) -> Interval:
+def _share_limits(part: SampledSum, whole: SampledSum, deviations: float) -> Interval:
     """Return the limits of a part of a total that has no noise itself.
 
     The limits of the part follow from those of the rest, and the other way round. Limits are computed for the smaller
@@ -113,11 +113,11 @@ def _share_limits(part: Measured, whole: Measured, deviations: float) -> Interva
     includes the noise of the larger one. The latter is larger only if the samples of the larger one have much larger
     weights, at least twice those of the smaller one.
     """
-    rest = Measured(whole.value - part.value, whole.squares - part.squares, whole.typical_weight)
+    rest = SampledSum(whole.value - part.value, whole.squares - part.squares, whole.typical_weight)
     share = part.value / whole.value if whole.value else 0.0
     variance = (1 - share) ** 2 * part.squares + share**2 * rest.squares
     smaller = min(part, rest, key=lambda measured: measured.value)
-    low, high = limits(Measured(smaller.value, max(smaller.squares, variance), whole.typical_weight), deviations)
+    low, high = limits(SampledSum(smaller.value, max(smaller.squares, variance), whole.typical_weight), deviations)
     return (whole.value - high, whole.value - low) if smaller is rest else (low, high)
 
 

@@ -173,7 +173,7 @@ class GroupCosts(Frozen):
 
     names: Sequence[tuple[str, str]]
     """Name and object of each line, as in Total."""
-    wholes: I64
+    group_totals: I64
     """(groups,) cost of all samples of each group."""
     own: tuple[I64, I64]
     """(n,) combinations of line and group, as ``line · groups + group``, and (n,) the self cost of each."""
@@ -185,11 +185,11 @@ def group_costs(profile: Profile, group: I64, groups: int, event: str | None, by
     """Do what `totals` does, for each group of samples; ``group`` (samples,) has numbers below ``groups``."""
     rows = flatnonzero(profile.samples.event == find_event(profile, event))
     weight, group = weights(profile, value)[rows], group[rows]
-    wholes = sum_at(group, weight, groups)
+    group_totals = sum_at(group, weight, groups)
     if by == "thread":
         thread_and_group = profile.samples.thread[rows] * np.int64(groups) + group
         costs = _sums([thread_and_group], [weight])
-        return GroupCosts([(name, "") for name in _thread_names(profile)], wholes, costs, costs)
+        return GroupCosts([(name, "") for name in _thread_names(profile)], group_totals, costs, costs)
     names, lines_of_location = _lines_of_locations(profile, by)
     has_stack = flatnonzero(profile.samples.stack[rows] >= 0)
     leaves, leaf_index = unique_inverse(profile.samples.stack[rows[has_stack]])
@@ -208,7 +208,7 @@ def group_costs(profile: Profile, group: I64, groups: int, event: str | None, by
             sums = _sums([repeat(lines, count[stacks]) * groups + pair_group[pairs]], [pair_cost[pairs]])
             keys[kind].append(sums[0])
             costs_of_keys[kind].append(sums[1])
-    return GroupCosts(names, wholes, _sums(keys[0], costs_of_keys[0]), _sums(keys[1], costs_of_keys[1]))
+    return GroupCosts(names, group_totals, _sums(keys[0], costs_of_keys[0]), _sums(keys[1], costs_of_keys[1]))
 
 
 def _sums(keys: Sequence[I64], values: Sequence[I64]) -> tuple[I64, I64]:

@@ -7,7 +7,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import AnyArray, Bools, falses, flatnonzero, new_row_numbers, take_rows_of
-from perf2x.model.profile import Profile, take_locations, with_callers
+from perf2x.model.profile import Profile, are_on_paths, take_locations
 
 # By table: the columns whose values are string indices.
 STRING_COLUMNS = {
@@ -23,7 +23,7 @@ def compact(profile: Profile) -> Profile:
     Switches of threads without samples are dropped, too.
     """
     # from samples to what they refer to: each table is reduced before its references are followed
-    is_used = with_callers(profile.stacks.parent, profile.samples.stack)
+    is_used = are_on_paths(profile.stacks.parent, profile.samples.stack)
     profile = _renumbered(profile, is_used, {"stacks": ("parent",), "samples": ("stack",)})
     profile = replace(profile, stacks=take_rows_of(profile.stacks, is_used))
     is_used = _used_rows(len(profile.locations), profile.stacks.location)

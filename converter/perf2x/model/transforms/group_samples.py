@@ -26,11 +26,11 @@ from perf2x.model.filters.filter_options import Grouping
 from perf2x.model.profile import (
     Profile,
     Threads,
-    location_rows,
     rewrite_stacks,
     select_entries,
+    stack_locations,
     sum_samples,
-    used_stacks,
+    used_leaves,
     with_synthetic_frames,
 )
 from perf2x.model.transforms.drop_unused import compact
@@ -47,7 +47,7 @@ def grouped(profile: Profile, grouping: Grouping) -> Profile:
     threads = profile.threads
     # if threads have neither names nor ids, the root frames that formats add would all be called the same: add none
     are_nameless = len(threads) > 0 and not (threads.comm.any() or (threads.pid >= 0).any())
-    return replace(profile, own_roots=grouping.root != "" or are_nameless)
+    return replace(profile, has_final_roots=grouping.root != "" or are_nameless)
 
 
 def _fold_recursion(profile: Profile) -> Profile:
@@ -122,11 +122,11 @@ _ROOT_NAMES: dict[str, Callable[[Profile, int], str]] = {
 
 def _with_root_locations(profile: Profile, root: I64) -> Profile:
     """Put every sample's stack under the location ``root`` (samples,)."""
-    leaves, leaf_index = used_stacks(profile)
+    leaves, leaf_index = used_leaves(profile)
     # each distinct pair of root and stack becomes one stack
     first, pair = group_rows([root, leaf_index])
     # without samples there are no lists to choose from
-    rows = location_rows(profile, leaves)[leaf_index[first]] if len(leaves) else location_rows(profile, leaves)
+    rows = stack_locations(profile, leaves)[leaf_index[first]] if len(leaves) else stack_locations(profile, leaves)
     roots = ListArray(arange(len(first) + 1), root[first])  # lists of one location each
     parent, location, leaf = prefix_tree(side_by_side([roots, rows]))
     stacks = replace(profile.stacks, parent=parent, location=location)

@@ -9,7 +9,7 @@ from perf2x.model.transforms.merge_profiles import merge_profiles
 LEAST_ROWS = 1 << 15
 
 
-class ProfileFold:
+class IncrementalMerge:
     """The merged profile so far, and profiles waiting to be merged into it.
 
     Waiting profiles are merged once they are together as large as the merged profile, so that the work is at most twice

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar import bincount, flatnonzero, sum_of
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.model.filters.profile_filters import names_event
+from perf2x.model.filters.profile_filters import matches_event_pattern
 from perf2x.model.profile import Profile, ProfileEvent, numbered_names, sum_samples
-from perf2x.model.recording import event_name
+from perf2x.model.recording import parse_event_name
 
 # -G and --cgroup, as perf record's options are written: ``-agGa,b`` has flags before G, and its value after it.
 _CGROUP_OPTION = re.compile(r"-[abdginqsvBNPRTW]*G|--(for-each-)?cgroup(=|$)")
@@ -40,8 +40,10 @@ def with_joined_events(
     names = numbered_names(profile.events)
     for rows in _same_events(profile):
         events = [profile.events[row] for row in rows]
-        user_separates = selected and not any(all(names_event(text, names[row]) for row in rows) for text in selected)
-        are_parts = by_cgroup or len({event_name(event.name).pmu for event in events}) == len(events)
+        user_separates = selected and not any(
+            all(matches_event_pattern(text, names[row]) for row in rows) for text in selected
+        )
+        are_parts = by_cgroup or len({parse_event_name(event.name).pmu for event in events}) == len(events)
         if are_parts and not user_separates:
             profile = _joined(profile, rows)
             name_list = ", ".join(names[row] for row in rows)
@@ -58,7 +60,7 @@ def _same_events(profile: Profile) -> Iterator[list[int]]:
     groups: dict[object, list[int]] = {}
     for row in flatnonzero(bincount(profile.samples.event, len(profile.events))).tolist():
         event = profile.events[row]
-        parsed = event_name(event.name)
+        parsed = parse_event_name(event.name)
         if event.is_wait or event.is_count:
             continue
         key = (parsed.canonical, parsed.modes) if parsed.is_core_pmu else event.name
@@ -83,7 +85,7 @@ def _joined_event(first: ProfileEvent, parts: list[ProfileEvent]) -> ProfileEven
 
     If the names of the parts differ, its name has no PMU. If their periods or frequencies differ, both are 0.
     """
-    name, parsed = first.name, event_name(first.name)
+    name, parsed = first.name, parse_event_name(first.name)
     if any(part.name != name for part in parts):
         name = parsed.event + (f":{''.join(sorted(parsed.modes))}" if parsed.modes else "")
     is_same = all((part.period, part.frequency) == (first.period, first.frequency) for part in parts)

@@ -39,12 +39,12 @@ from perf2x.model.profile import (
     ProfileSamples,
     Stacks,
     Threads,
+    are_on_paths,
     depths,
     join_locations,
     merged_tree,
     sum_samples,
     take_locations,
-    with_callers,
 )
 from perf2x.model.transforms.drop_unused import STRING_COLUMNS
 from perf2x.model.value_limits import LAST_TIME
@@ -88,7 +88,8 @@ def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = No
         strings=strings.table(), events=events, threads=threads, mappings=mappings, functions=functions,
         locations=locations, stacks=stacks, samples=samples, meta=merged_meta([profile.meta for profile in profiles]),
         default_event=min(_default_events(profiles, event_of), default=0),
-        labels=_common_labels(profiles), tag_sets=tag_sets, own_roots=any(profile.own_roots for profile in profiles),
+        labels=_common_labels(profiles), tag_sets=tag_sets,
+        has_final_roots=any(profile.has_final_roots for profile in profiles),
         fields=tuple(table for profile in profiles for table in profile.fields),
         full_names={name: full for each in profiles for name, full in each.full_names.items()},
     )  # fmt: skip
@@ -252,7 +253,7 @@ def _merged_stacks(profiles: Sequence[Profile], location_of: list[I32]) -> tuple
     )
     parent = np.concatenate(parents)
     location = np.concatenate([new_row[tree.location] for new_row, tree in zip(location_of, trees, strict=True)])
-    is_used = with_callers(parent, np.concatenate(leaves))
+    is_used = are_on_paths(parent, np.concatenate(leaves))
     stacks, new_row = merged_tree(parent, location, np.concatenate([depths(tree.parent) for tree in trees]), is_used)
     return stacks, [new_row[leaf] for leaf in leaves]
 

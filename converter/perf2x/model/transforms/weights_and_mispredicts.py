@@ -43,18 +43,18 @@ _FIELDS = {
 }
 
 
-def value_option(value: str | None) -> str:
+def load_value(value: str | None) -> str:
     """Return ``LoadOptions.value`` for the value that a table or format shows; "" for values that all samples have."""
     return value if value in _VALUES else ""
 
 
-def value_options(by: str, value: str) -> dict[str, Any]:
+def table_load_options(by: str, value: str) -> dict[str, Any]:
     """Return the fields of LoadOptions that a table with these rows and values (row_kinds.py) needs."""
     latency = "beside" if value == "latency" else ""
-    return {"value": value_option(value), "latency": latency, "data_objects": by == "data-object"}
+    return {"value": load_value(value), "latency": latency, "data_objects": by == "data-object"}
 
 
-class SampleValues:
+class ValueReplacement:
     """One kind of replacement, ``weight``, ``mispredicts`` or ``data``, for the samples of one recording."""
 
     def __init__(self, kind: str, recording: Recording) -> None:
@@ -114,7 +114,7 @@ def samples_at(samples: Samples, row: I64, address: U64) -> Samples:
     return replace(moved, ip=address, cpumode=mode)
 
 
-def sample_values(value: str, data_objects: bool, recording: Recording) -> tuple[SampleValues, ...]:
+def value_replacements(value: str, data_objects: bool, recording: Recording) -> tuple[ValueReplacement, ...]:
     """Return the requested replacements. Raises OptionError if the recording lacks their fields.
 
     ``value`` is ``weight``, ``mispredicts`` or "" for none; ``data_objects``: whether samples move to accessed data.
@@ -122,4 +122,4 @@ def sample_values(value: str, data_objects: bool, recording: Recording) -> tuple
     if value == _MISPREDICTS and data_objects:
         raise SettingError("", "data_objects", ": mispredicted branches access no data; choose another ", "value")
     kinds = ((value,) if value else ()) + ((_DATA,) if data_objects else ())
-    return tuple(SampleValues(kind, recording) for kind in kinds)
+    return tuple(ValueReplacement(kind, recording) for kind in kinds)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perf2x.base.columnar import I64, AnyArray, as_int32, as_int64, unique_known
-from perf2x.model.printable_text import as_recorded, printable
+from perf2x.model.printable_text import printable, undo_printable
 from perf2x.sources.dataset.dataset_schema import arrow, schema_of
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def encode_texts(column: Any) -> tuple[AnyArray, list[str]]:
         encoded.indices.fill_null(-1) if encoded.null_count else encoded.indices
     )  # fill_null with a scalar imports pandas
     codes: AnyArray = indices.to_numpy(zero_copy_only=False)
-    return as_int64(codes), [as_recorded(text) for text in encoded.dictionary.to_pylist()]
+    return as_int64(codes), [undo_printable(text) for text in encoded.dictionary.to_pylist()]
 
 
 def rows_of_table(table: "pyarrow.Table", rows: I64) -> "pyarrow.Table":

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import U64, Bools, flatnonzero
-from perf2x.model.recording import Ksymbols, Mmaps, further_mappings
+from perf2x.model.recording import Ksymbols, Mmaps, append_mappings
 
 # KERNEL_IMAGE_SIZE of x86 (arch/x86/include/asm/page_64_types.h).
 _KERNEL_IMAGE_SIZE = np.uint64(1 << 30)
@@ -48,7 +48,7 @@ def append_ksymbols(mmaps: Mmaps, ksymbols: Ksymbols) -> Mmaps:
     if not len(rows):
         return mmaps
     no_id, start = np.full(len(rows), -1, np.int32), ksymbols.start[rows]
-    return further_mappings(
+    return append_mappings(
         mmaps, prot=-1, mode=CpuMode.KERNEL, time=ksymbols.time[rows], position=ksymbols.position[rows], pid=no_id,
         tid=no_id, start=start, length=ksymbols.length[rows], pgoff=start, filename=ksymbols.name[rows],
     )  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 
 from perf2x.base.columnar import I32, I64, GrowableColumns
 from perf2x.base.files.row_spool import RowSpool
-from perf2x.model.profile import RecordedPart, RecordedRows, check_of
+from perf2x.model.profile import RecordedPart, RecordedRows, position_checksum
 from perf2x.model.recording import Samples
 
 
@@ -52,13 +52,13 @@ class RecordedSpools:
         self._spools[self._spool_index].extend(*rows)
         self._count += len(samples)
         earliest = samples.position[:1] if samples.time is None else samples.time.min(keepdims=True).view(np.int64)
-        self._batches.extend(self._count, earliest, samples.position[:1], check_of(samples.position))
+        self._batches.extend(self._count, earliest, samples.position[:1], position_checksum(samples.position))
 
     def absorb(self, rows: RecordedRows) -> None:
         """Add the rows of another process, whose threads and stacks the caller has renumbered for this one."""
         self._end_part()
-        earliest = rows.batch_first.view(np.int64)
-        self._batches.extend(rows.batch_end + self._count, earliest, rows.batch_position, rows.batch_check)
+        earliest = rows.batch_earliest.view(np.int64)
+        self._batches.extend(rows.batch_end + self._count, earliest, rows.batch_position, rows.batch_checksum)
         self._parts += rows.parts
         self._count += sum(part.stop - part.start for part in rows.parts)
 

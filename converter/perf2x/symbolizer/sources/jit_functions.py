@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from perf2x.model.jit_display_names import read_compiled_name
+from perf2x.model.jit_display_names import parse_jit_name
 from perf2x.symbolizer.sources.symbol_source import Function, Symbols
 
 V8_SHIFT = 64
@@ -15,13 +15,13 @@ symbols, in the ELF files that perf inject writes.
 
 def jit_function(name: str) -> Function:
     """Convert a name in a perf map or jitdump to a function, with display name, file and line if the name has them."""
-    compiled = read_compiled_name(name)
+    compiled = parse_jit_name(name)
     return Function(name, compiled.shown, compiled.file, compiled.line)
 
 
 def is_v8(name: str) -> bool:
     """Return whether a name has the form that V8 uses for functions of scripts, which includes their line."""
-    compiled = read_compiled_name(name)
+    compiled = parse_jit_name(name)
     return compiled.language == "v8js" and compiled.line > 0
 
 

@@ -27,7 +27,7 @@ from perf2x.base.columnar.hashing import salted_key
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.base.mapping_names import is_jitdump
-from perf2x.model.recording import Mmaps, Session, Sideband, further_mappings
+from perf2x.model.recording import Mmaps, Session, Sideband, append_mappings
 from perf2x.symbolizer.sources.elf_symbols import counting_broken
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
@@ -256,7 +256,7 @@ def _append(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
     marker = as_int64([mapping.marker for mapping in added])
     rows = [(mapping.time, mapping.code.address, mapping.code.size, mapping.code.offset) for mapping in added]
     time, start, length, pgoff = as_uint64(rows).T.copy()
-    return further_mappings(
+    return append_mappings(
         mmaps, prot=_PROT_READ_EXEC, mode=CpuMode.USER, time=time, position=mmaps.position[marker],
         pid=mmaps.pid[marker], tid=mmaps.tid[marker], start=start, length=length, pgoff=pgoff,
         filename=mmaps.filename[marker],

@@ -12,7 +12,7 @@ from perf2x.base.did_you_mean import close_names
 from perf2x.base.students_t import student
 from perf2x.model.profile import Profile
 from perf2x.model.totals.host_noise import HostSpread
-from perf2x.model.totals.sampling_noise import Interval, Measured, interval, quantile, share_interval
+from perf2x.model.totals.sampling_noise import Interval, SampledSum, interval, quantile, share_interval
 from perf2x.model.totals.totals import Key, Line, Total, Totals, weights
 from perf2x.model.transforms.merge_profiles import merge_profiles
 
@@ -206,7 +206,7 @@ class Comparison(Frozen, dict=True):
         return max(self.before.cost + self.after.cost * self.scale, 1)
 
     @cached_property
-    def _sums(self) -> tuple[Measured, Measured]:
+    def _sums(self) -> tuple[SampledSum, SampledSum]:
         """The sums of all samples before and after, as recorded.
 
         If a side has no samples, the typical weight of its samples is taken from the other side.
@@ -214,8 +214,8 @@ class Comparison(Frozen, dict=True):
         typical = [table.squares / table.cost if table.cost else 0.0 for table in (self.before, self.after)]
         old_typical, new_typical = typical[0] or typical[1], typical[1] or typical[0]
         return (
-            Measured(self.before.cost, self.before.squares, old_typical),
-            Measured(self.after.cost, self.after.squares, new_typical),
+            SampledSum(self.before.cost, self.before.squares, old_typical),
+            SampledSum(self.after.cost, self.after.squares, new_typical),
         )
 
     @cached_property
@@ -229,8 +229,8 @@ class Comparison(Frozen, dict=True):
     def _interval(self, old: tuple[int, float], new: tuple[int, float], deviations: float) -> Interval:
         """Return the limits of the change from ``old`` to ``new``: pairs of cost and sum of squared weights."""
         old_sum, new_sum = self._sums
-        before = Measured(*old, old_sum.typical_weight)
-        after = Measured(*new, new_sum.typical_weight).scaled(self.scale)
+        before = SampledSum(*old, old_sum.typical_weight)
+        after = SampledSum(*new, new_sum.typical_weight).scaled(self.scale)
         if self.normalize:
             return share_interval(before, old_sum, after, new_sum.scaled(self.scale), deviations)
         return interval(before, after, deviations)

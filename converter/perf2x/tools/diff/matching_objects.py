@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar import I32, sum_at, unique
 from perf2x.errors import OptionError
-from perf2x.model.filters.unmatched_filters import no_such
+from perf2x.model.filters.unmatched_filters import no_such_message
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile import Profile
-from perf2x.model.recording import event_name
+from perf2x.model.recording import parse_event_name
 from perf2x.model.totals.totals import totals
 
 
@@ -44,7 +44,7 @@ def _candidates(
     The sort key of the most similar pair is the smallest: its entries are differences (True: differs), then the order
     among equally similar pairs.
     """
-    olds, news = ([event_name(event.name) for event in profile.events] for profile in (before, after))
+    olds, news = ([parse_event_name(event.name) for event in profile.events] for profile in (before, after))
     old_samples, new_samples = _samples_by_event(before), _samples_by_event(after)
     for old_row, old in enumerate(olds):
         for new_row, new in enumerate(news):
@@ -80,11 +80,11 @@ def _notes_on_default_event(before: Profile, after: Profile, pairs: dict[int, in
     possible = [(row, other) for _, row, other in _candidates(before, after) if sampled[0][row] and sampled[1][other]]
     others = [before.events[row].name for row, other in possible if other == new_row and row != old_row]
     others += [after.events[other].name for row, other in possible if row == old_row and other != new_row]
-    if {event_name(name).canonical for name in (old, new)} == _CLOCKS:
+    if {parse_event_name(name).canonical for name in (old, new)} == _CLOCKS:
         yield f"comparing {old} with {new}: both measure CPU time"
     if old != new and others:
         yield f"comparing {old} with {new}; {', '.join(others)} could be meant, too (select with --event)"
-    modes = [event_name(name).modes for name in (old, new)]
+    modes = [parse_event_name(name).modes for name in (old, new)]
     if modes[0] != modes[1]:
         yield f"comparing {old} with {new}, which count in different modes; record both alike to compare totals"
 
@@ -116,7 +116,7 @@ def match_objects(before: Profile, after: Profile, typed: dict[str, str]) -> tup
     for side, existing, names in (("before", olds, typed.values()), ("after", news, typed)):
         for name in names:
             if name not in (olds | news if typed.get(name) == name else existing):
-                raise OptionError(no_such("object", name, sorted(existing), f"the recording {side} has"))
+                raise OptionError(no_such_message("object", name, sorted(existing), f"the recording {side} has"))
     unpaired = (olds - news - {*typed.values()}, news - olds - typed.keys())
     similar = dict(_similar_pairs(before, after, unpaired)) if all(unpaired) else {}
     names = {new: old for new, old in (typed | similar).items() if new != old}

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Literal
 
 from perf2x.base.frozen_struct import Frozen
-from perf2x.model.number_format import first_of, format_percent
+from perf2x.model.number_format import format_percent, shortened_list
 from perf2x.model.totals.totals import Key
 from perf2x.tools.diff.changes import Change, Comparison
 
@@ -133,7 +133,7 @@ def _connected(
 
 def _sentence(grown_group: Sequence[Change], shrunk_group: Sequence[Change]) -> str:
     """Return ``renamed: old → new``, or the same with ``split``, ``inlined`` or ``moved``."""
-    names = (first_of([row.name for row in rows], _MAX_NAMES) for rows in (shrunk_group, grown_group))
+    names = (shortened_list([row.name for row in rows], _MAX_NAMES) for rows in (shrunk_group, grown_group))
     appeared = not any(row.total_before for row in grown_group)
     vanished = not any(row.total_after for row in shrunk_group)
     move = "inlined" if vanished and not appeared else "split" if appeared and len(shrunk_group) == 1 else "moved"

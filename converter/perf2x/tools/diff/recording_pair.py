@@ -11,8 +11,8 @@ from perf2x.base.columnar import flatnonzero, sum_of, sum_rows
 from perf2x.errors import OptionError, SettingError
 from perf2x.kernel.load_options import LoadOptions, Progress
 from perf2x.kernel.load_result import Loaded
-from perf2x.model.number_format import first_of
-from perf2x.model.profile import Profile, find_event, sampled_events
+from perf2x.model.number_format import shortened_list
+from perf2x.model.profile import Profile, find_event, sampled_event_names
 from perf2x.model.totals.event_columns import EventColumn, event_columns
 from perf2x.model.totals.host_noise import host_spread, split_hosts
 from perf2x.model.totals.totals import Key, totals
@@ -120,7 +120,7 @@ class RecordingPair:
         profile = self.before.profile
         shown = {event.name for event in profile.events[profile.default_event :][:1]}  # empty without any event
         shown |= {part.event for column in other_columns for part in column.before.tables}
-        events = [event for loaded in (self.before, self.after) for event in sampled_events(loaded.profile)]
+        events = [event for loaded in (self.before, self.after) for event in sampled_event_names(loaded.profile)]
         others = [name for name in dict.fromkeys(events) if name not in shown]
         if others:
             yield f"other events: {', '.join(others)} (select with --event)"
@@ -165,7 +165,7 @@ class RecordingPair:
 def _object_notes(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Yield a sentence about renamed objects, if there are any; ``pairs``: names before and after."""
     if pairs:
-        named = first_of([f"{new} as the renamed {old}" for old, new in pairs], _MAX_NAMES)
+        named = shortened_list([f"{new} as the renamed {old}" for old, new in pairs], _MAX_NAMES)
         yield f"treating {named}; use --map OLD=NEW to override"
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import I64, Frozen, as_int64, falses, flatnonzero, lexsort, sum_at, sum_of, unique_inverse
 from perf2x.model.filters.frame_presets import is_runtime
-from perf2x.model.profile import FrameTree, Profile, expand, location_frames, path_sums, paths, weighed_tree
+from perf2x.model.profile import FrameTree, Profile, expand, location_frames, path_sums, paths, weighted_tree
 from perf2x.model.totals.totals import Key, Line, lines_of_frames, weights
 from perf2x.tools.tables.top_rows import TopTable
 
@@ -98,7 +98,7 @@ def call_tree(profile: Profile, value: str = "period") -> CallTree:
     frames = location_frames(profile)
     names, line_of_frame = lines_of_frames(frames, "function")
     stacks = expand(profile.stacks, frames.of_location)
-    return CallTree(names, *weighed_tree(stacks, line_of_frame, profile.samples.stack, _costs(profile, value)))
+    return CallTree(names, *weighted_tree(stacks, line_of_frame, profile.samples.stack, _costs(profile, value)))
 
 
 def _costs(profile: Profile, value: str) -> I64:

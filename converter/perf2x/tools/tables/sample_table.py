@@ -9,7 +9,7 @@ import numpy.typing as npt
 from perf2x.base.columnar import I32, I64, DictionaryColumn, ListArray, as_int32, number_keys, unique_inverse
 from perf2x.base.columnar.arrow import Numbers, Strings
 from perf2x.model.printable_text import printable
-from perf2x.model.profile import Profile, location_frames, location_rows, used_stacks
+from perf2x.model.profile import Profile, location_frames, stack_locations, used_leaves
 
 
 class SampleTable(TypedDict):
@@ -45,7 +45,7 @@ def sample_columns(profile: Profile) -> dict[str, Numbers | Strings]:
     shown as ``\xNN``.
     """
     samples, threads, strings = profile.samples, profile.threads, profile.strings
-    leaves, stack_row = used_stacks(profile)
+    leaves, stack_row = used_leaves(profile)
     function, file, stack = _describe_stacks(profile, leaves)
     timed: dict[str, Numbers | Strings] = {} if samples.time is None else {"time": samples.time}
     table: dict[str, Numbers | Strings] = {
@@ -79,7 +79,7 @@ def _describe_stacks(profile: Profile, leaves: I64) -> tuple[list[str], list[str
     All functions are joined by semicolons, outermost first. ``leaves``: rows of Profile.stacks; −1 is an empty stack.
     """
     frames = location_frames(profile)
-    rows = location_rows(profile, leaves)
+    rows = stack_locations(profile, leaves)
     expanded = frames.of_location[rows.values]
     # replace each location of a stack by its frames, of which there are several if functions were inlined
     frames_of_stack = ListArray(expanded.offsets[rows.offsets], expanded.values)

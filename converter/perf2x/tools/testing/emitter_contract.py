@@ -6,7 +6,7 @@ from typing import Any, BinaryIO, cast
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import sum_of
 from perf2x.kernel.registry import Emitter, notes
-from perf2x.model.plugin_options import HONOURABLE
+from perf2x.model.plugin_options import ALL_GROUPS
 from perf2x.model.profile import View
 from perf2x.tools.testing.hand_made_profiles import ProfileBuilder
 
@@ -81,7 +81,7 @@ class EmitterContract:
         assert self.emitter().suffix.startswith(".")
 
     def test_honours_known_groups(self) -> None:
-        assert self.emitter().needs.honours <= HONOURABLE
+        assert self.emitter().needs.honours <= ALL_GROUPS
 
     def test_empty_profile(self) -> None:
         self._check(ProfileBuilder())

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar.dictionary_column import DictionaryColumn
 from perf2x.features.off_cpu.wait_stacks import names_of_threads, nearby_stack_sources
-from perf2x.features.schedule.schedule import SwitchesOut, has_ended
+from perf2x.features.schedule.schedule import SwitchOuts, has_ended
 from perf2x.features.schedule.thread_times import ThreadTimes
 from perf2x.model.profile.profile import Wait
 from perf2x.model.recording.sideband import Sideband
@@ -96,8 +96,8 @@ def test_the_sample_of_a_departure(samples: list[tuple[int, int, int]], left: li
         builder.sample([builder.function(f"f{tid}{pid}")], thread=builder.thread("t", pid, tid), time=time)
     tids, at, pids, kinds = (np.array(column) for column in zip(*left, strict=True))
     none = np.full(len(left), -1, np.int32)
-    switches_out = SwitchesOut(tids, at.astype(np.uint64), kinds.astype(np.uint8), none, pids.astype(np.int32))
-    profile, stack_sources = nearby_stack_sources(builder.build(timeline=True), switches_out, no_sideband())
+    switch_outs = SwitchOuts(tids, at.astype(np.uint64), kinds.astype(np.uint8), none, pids.astype(np.int32))
+    profile, stack_sources = nearby_stack_sources(builder.build(timeline=True), switch_outs, no_sideband())
     profile.check()
     threads = profile.threads
     for row, (tid, time, pid, kind) in enumerate(left):

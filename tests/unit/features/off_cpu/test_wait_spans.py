@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.features.off_cpu.insert_waits import cut_to_ranges, wait_spans
-from perf2x.features.schedule.schedule import Schedule, SwitchesOut, waits_of_states
+from perf2x.features.schedule.schedule import Schedule, SwitchOuts, waits_of_states
 from perf2x.features.schedule.thread_times import ThreadTimes
 from perf2x.model.profile.profile import Wait
 
@@ -24,9 +24,9 @@ def times(moments: Moments) -> ThreadTimes:
 def schedule(left: Moments, entered: Moments, exits: Moments, is_traced: bool) -> Schedule:
     at = times(sorted(left, key=lambda moment: moment[1]))
     unknown = np.full(len(at), -1, np.int32)
-    switches_out = SwitchesOut(at.tid, at.time, np.full(len(at), Wait.BLOCKED, np.uint8), unknown, unknown)
+    switch_outs = SwitchOuts(at.tid, at.time, np.full(len(at), Wait.BLOCKED, np.uint8), unknown, unknown)
     none = times([])
-    return Schedule(switches_out, none, times(entered), times(exits), none, END, is_traced)
+    return Schedule(switch_outs, none, times(entered), times(exits), none, END, is_traced)
 
 
 def one_after_the_other(left: Moments, entered: Moments, exits: Moments, seen: Moments) -> list[Wanted]:
@@ -48,7 +48,7 @@ def one_after_the_other(left: Moments, entered: Moments, exits: Moments, seen: M
 @given(MOMENTS, MOMENTS, MOMENTS)
 def test_records_against_a_loop(left: Moments, entered: Moments, exits: Moments) -> None:
     spans = wait_spans(schedule(left, entered, exits, is_traced=False), times([]))
-    recorded = schedule(left, entered, exits, is_traced=False).switches_out
+    recorded = schedule(left, entered, exits, is_traced=False).switch_outs
     columns = (recorded.tid[spans.switch_out], spans.since, spans.until, spans.is_guessed, spans.is_open)
     assert sorted(zip(*(c.tolist() for c in columns), strict=True)) == one_after_the_other(left, entered, exits, [])
 
@@ -58,7 +58,7 @@ def test_traced_departures_against_a_loop(left: Moments, entered: Moments, exits
     """A thread that no record ever brings back may have come back unseen before the end."""
     traced = schedule(left, entered, exits, is_traced=True)
     spans = wait_spans(traced, times(seen))
-    columns = (traced.switches_out.tid[spans.switch_out], spans.since, spans.until, spans.is_guessed, spans.is_open)
+    columns = (traced.switch_outs.tid[spans.switch_out], spans.since, spans.until, spans.is_guessed, spans.is_open)
     watched = {tid for tid, _ in entered}
     wanted = [
         (tid, since, until, (is_open and tid not in watched) or guessed, is_open)
@@ -71,7 +71,7 @@ def test_traced_departures_against_a_loop(left: Moments, entered: Moments, exits
 def test_waits_of_a_thread_never_overlap(left: Moments, entered: Moments, exits: Moments, is_traced: bool) -> None:
     planned = schedule(left, entered, exits, is_traced)
     spans = wait_spans(planned, times([]))
-    tid = planned.switches_out.tid[spans.switch_out]
+    tid = planned.switch_outs.tid[spans.switch_out]
     order = np.lexsort((spans.since, tid))
     together = tid[order][1:] == tid[order][:-1]
     assert (spans.until[order][:-1][together] <= spans.since[order][1:][together]).all()

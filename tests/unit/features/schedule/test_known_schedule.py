@@ -8,7 +8,7 @@ import pytest
 
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import load_options
-from perf2x.model.profile.profile import Profile, Wait, placed_waits, wait_ends
+from perf2x.model.profile.profile import Profile, Wait, are_placed_waits, wait_ends
 
 DATA = Path(__file__).parents[2] / "cli" / "data"
 Spans = list[tuple[int, int]]
@@ -38,7 +38,7 @@ def waits_of(tid: int, kind: Wait) -> Spans:
     samples = found.samples
     assert samples.time is not None
     assert samples.wait is not None
-    rows = placed_waits(samples) & (found.threads.tid[samples.thread] == tid) & (samples.wait == kind)
+    rows = are_placed_waits(samples) & (found.threads.tid[samples.thread] == tid) & (samples.wait == kind)
     return list(zip(samples.time[rows].tolist(), wait_ends(samples)[rows].tolist(), strict=True))
 
 

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from perf2x.base.columnar.arrays import take_rows_of
-from perf2x.features.schedule.schedule import SwitchSamples, unseen_switches_out
+from perf2x.features.schedule.schedule import SwitchSamples, unseen_switch_outs
 from perf2x.features.schedule.thread_times import ThreadTimes
 from perf2x.features.tracepoints.traced_switches import traced_switches
 from perf2x.kernel.load import load
@@ -99,7 +99,7 @@ def test_who_left_unseen_had_left_when_another_did(drawn, lost: set[int], told: 
             if came and came != left and not any(tid == came and one < time <= other for tid, time in told):
                 expected.append((came, other))
     moments = ThreadTimes(np.array([tid for tid, _ in told], np.int64), np.array([at for _, at in told], np.uint64))
-    found = unseen_switches_out(take_rows_of(whole, np.array(kept, np.int64)), moments)
+    found = unseen_switch_outs(take_rows_of(whole, np.array(kept, np.int64)), moments)
     assert sorted(zip(found.tid.tolist(), found.time.tolist(), strict=True)) == sorted(expected)
 
 

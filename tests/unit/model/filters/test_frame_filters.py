@@ -15,7 +15,7 @@ from perf2x.base.diagnostics import Diagnostics
 from perf2x.errors import OptionError
 from perf2x.model.filters import frame_presets
 from perf2x.model.filters.filter_options import Filters
-from perf2x.model.filters.profile_filters import FILTERS
+from perf2x.model.filters.profile_filters import PROFILE_FILTERS
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters
 from perf2x.model.profile.profile import Profile
 from perf2x.model.transforms.drop_unused import compact
@@ -65,10 +65,10 @@ def profile_of(places: Sequence[tuple[int, list[tuple[str, str, int]]]], rows: S
 
 def applied(profile: Profile, filters: Filters, diagnostics: Diagnostics | None = None) -> Profile:
     unmatched = UnmatchedFilters(1, diagnostics)
-    assert filters.set_fields().keys() <= FILTERS.keys()
-    for name, keep in FILTERS.items():
-        if name in filters.set_fields():
-            profile = keep(profile, filters.set_fields()[name], unmatched)
+    assert filters.active_values().keys() <= PROFILE_FILTERS.keys()
+    for name, keep in PROFILE_FILTERS.items():
+        if name in filters.active_values():
+            profile = keep(profile, filters.active_values()[name], unmatched)
     profile = compact(profile)
     profile.check()
     return profile
@@ -135,9 +135,9 @@ def test_a_pattern_that_no_frame_matches_is_told_once_none_of_the_recordings_has
     for recordings, found in ((1, 1), (2, 0)):
         diagnostics = Diagnostics()
         unmatched = UnmatchedFilters(recordings, diagnostics)
-        FILTERS["hide"](profile, ("man",), unmatched)
+        PROFILE_FILTERS["hide"](profile, ("man",), unmatched)
         assert diagnostics["patterns_without_frame"] == found
-    FILTERS["hide"](profile, ("man",), unmatched)
+    PROFILE_FILTERS["hide"](profile, ("man",), unmatched)
     assert diagnostics.counts["patterns_without_frame"].first == "'man'"
 
 

@@ -7,16 +7,16 @@ import pytest
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.errors import OptionError
 from perf2x.model.filters.profile_filters import (
-    innermost,
     keep_comms,
     keep_events,
     keep_frames,
     keep_functions,
+    keep_innermost,
     keep_objects,
-    names_event,
+    matches_event_pattern,
 )
 from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.stack_tree import location_rows
+from perf2x.model.profile.stack_tree import stack_locations
 from perf2x.testing import ProfileBuilder
 
 
@@ -33,7 +33,7 @@ from perf2x.testing import ProfileBuilder
     ],
 )
 def test_event_patterns(name: str, pattern: str, expected: bool) -> None:
-    assert names_event(pattern, name) is expected
+    assert matches_event_pattern(pattern, name) is expected
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_the_first_event_that_is_left_is_the_default(profile: Profile) -> None:
 def frames(profile: Profile) -> dict[int, list[int]]:
     """Value of each sample to the addresses of its stack, outermost first."""
     held = profile.samples.stack >= 0
-    rows = location_rows(profile, profile.samples.stack[held].astype("int64"))
+    rows = stack_locations(profile, profile.samples.stack[held].astype("int64"))
     stacks = [profile.locations.address[row].tolist() for row in rows.rows()]
     return dict(zip(profile.samples.value[held].tolist(), stacks, strict=True))
 
@@ -162,7 +162,7 @@ def test_frames_of_one_mode_leave_the_others(profile: Profile) -> None:
     ("depth", "stack"), [(1, [0xFFFF0010]), (2, [0x7F0010, 0xFFFF0010]), (9, [0x400010, 0x7F0010, 0xFFFF0010])]
 )
 def test_innermost_frames(profile: Profile, depth: int, stack: list[int]) -> None:
-    cut = innermost(profile, depth)
+    cut = keep_innermost(profile, depth)
     assert kept(cut) == 127
     assert frames(cut)[16] == stack
     assert frames(cut)[1] == [0x400010]

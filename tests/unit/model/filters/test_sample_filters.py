@@ -9,7 +9,7 @@ import pytest
 from perf2x.errors import OptionError
 from perf2x.model.filters.filter_options import Filters
 from perf2x.model.filters.sample_filters import SampleFilter, SeenValues, column_of, seconds
-from perf2x.model.filters.unmatched_filters import UnmatchedFilters, no_such
+from perf2x.model.filters.unmatched_filters import UnmatchedFilters, no_such_message
 
 
 class Batch(SimpleNamespace):
@@ -46,7 +46,7 @@ def batch(**other: Any) -> Any:
 )
 def test_who_passes(wanted: SampleFilter, passes: list[int]) -> None:
     """Both ends of a range count; of one kind any value may hold, all kinds must."""
-    assert wanted.passing(batch()).tolist() == [bool(one) for one in passes]
+    assert wanted.passes(batch()).tolist() == [bool(one) for one in passes]
     seen = SeenValues()
     assert seen.add(batch(), wanted).tolist() == [bool(one) for one in passes]
     assert (seen.samples, seen.passed) == (3, sum(passes))
@@ -111,12 +111,12 @@ def test_seconds(nanoseconds: int, text: str) -> None:
 
 
 def test_eight_names_are_shown_behind_close_ones() -> None:
-    assert no_such("event", "x", []) == "no event 'x'; the file has: none"
-    assert no_such("cpu", 3, ["1", "1", "2"]) == "no cpu 3; the file has: 1, 2"
+    assert no_such_message("event", "x", []) == "no event 'x'; the file has: none"
+    assert no_such_message("cpu", 3, ["1", "1", "2"]) == "no cpu 3; the file has: 1, 2"
     names = [f"name{at}" for at in range(8)]
-    assert no_such("thread", "x", names) == f"no thread 'x'; the file has: {', '.join(names)}"
+    assert no_such_message("thread", "x", names) == f"no thread 'x'; the file has: {', '.join(names)}"
     nine = [*names, "cycles"]
-    assert no_such("event", "cycle", nine) == (
+    assert no_such_message("event", "cycle", nine) == (
         f"no event 'cycle'; did you mean cycles? The file has: {', '.join(names)} and 1 more"
     )
 

@@ -6,7 +6,7 @@ import pytest
 
 from perf2x.errors import OptionError
 from perf2x.model.filters.profile_filters import Names
-from perf2x.model.filters.unmatched_filters import means_function, no_such
+from perf2x.model.filters.unmatched_filters import means_function, no_such_message
 
 FOUND = "text::SlowTable::find_or_insert"
 OPERATORS = ("operator==", "operator<", "operator<<", "operator->", "operator<=>", "operator()", "operator[]")
@@ -78,11 +78,14 @@ def test_no_name_takes_long(name: str) -> None:
 
 def test_close_names_come_with_what_there_is() -> None:
     known = ["memcpy", FOUND, "other::find_or_insert", *(f"f{number}" for number in range(9))]
-    assert no_such("function", "find_or_insrt", known).startswith(
+    assert no_such_message("function", "find_or_insrt", known).startswith(
         f"no function 'find_or_insrt'; did you mean {FOUND} or other::find_or_insert? The file has: memcpy, {FOUND}, "
     )
-    assert no_such("event", "cycle", ["cycles:P"]) == "no event 'cycle'; did you mean cycles:P? The file has: cycles:P"
-    assert no_such("object", "lic", ["/lib/libc.so.6"], "the recording OLD has") == (
+    assert (
+        no_such_message("event", "cycle", ["cycles:P"])
+        == "no event 'cycle'; did you mean cycles:P? The file has: cycles:P"
+    )
+    assert no_such_message("object", "lic", ["/lib/libc.so.6"], "the recording OLD has") == (
         "no object 'lic'; the recording OLD has: /lib/libc.so.6"
     )
-    assert no_such("pid", 5, []) == "no pid 5; the file has: none"
+    assert no_such_message("pid", 5, []) == "no pid 5; the file has: none"

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.errors import OptionError
-from perf2x.model.profile.profile import Profile, find_event, plain_names, sampled
+from perf2x.model.profile.profile import Profile, are_samples, find_event, plain_names
 from perf2x.testing import ProfileBuilder
 
 
@@ -55,5 +55,5 @@ def test_what_perf_stat_read_is_no_sample() -> None:
     profile = builder.build()
     cycles, instructions = profile.events
     mixed = replace(profile, events=(cycles, replace(instructions, is_count=True)))
-    assert (sampled(profile).tolist(), sampled(mixed).tolist()) == ([True, True], [True, False])
-    assert sampled(profile_of("cycles")).tolist() == []
+    assert (are_samples(profile).tolist(), are_samples(mixed).tolist()) == ([True, True], [True, False])
+    assert are_samples(profile_of("cycles")).tolist() == []

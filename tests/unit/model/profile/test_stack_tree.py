@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from perf2x.base.columnar.interner import prefix_tree
 from perf2x.base.columnar.list_array import ListArray, offsets_of
-from perf2x.model.profile.stack_tree import costs_of_kinds, depths, merged_tree, with_callers
+from perf2x.model.profile.stack_tree import are_on_paths, costs_of_kinds, depths, merged_tree
 from perf2x.testing import ProfileBuilder
 
 PARENTS = st.lists(st.integers(0, 9), min_size=1, max_size=12)
@@ -21,7 +21,7 @@ def test_leaves_are_found_with_their_callers(drawn: list[int], leaves: list[int]
         while row >= 0:
             expected.add(row)
             row = parent[row]
-    found = with_callers(np.array(parent, np.int32), np.array(leaves, np.int32))
+    found = are_on_paths(np.array(parent, np.int32), np.array(leaves, np.int32))
     assert np.flatnonzero(found).tolist() == sorted(expected)
 
 
@@ -45,7 +45,7 @@ def test_a_tree_of_several_is_that_of_their_stacks(drawn: list[list[int]], data:
         np.array([row for stack in stacks for row in stack], np.int64),
     )
     above = np.array(parent, np.int64)
-    used = with_callers(above, np.array(leaves, np.int64))
+    used = are_on_paths(above, np.array(leaves, np.int64))
     tree, number = merged_tree(above, np.array(location, np.int32), depths(above), used)
     expected = prefix_tree(rows)
     for mine, theirs in zip((tree.parent, tree.location, number[leaves or []]), expected, strict=True):

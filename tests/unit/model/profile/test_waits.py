@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from perf2x.model.profile.profile import Profile, ProfileSamples, Wait, placed_waits, wait_ends
+from perf2x.model.profile.profile import Profile, ProfileSamples, Wait, are_placed_waits, wait_ends
 from perf2x.model.profile.stack_tree import without_times
 from perf2x.testing import ProfileBuilder
 
@@ -24,7 +24,7 @@ def waiting() -> Profile:
 
 
 def test_waits_end_after_their_length(waiting: Profile) -> None:
-    assert placed_waits(waiting.samples).tolist() == [False, True, True, False]
+    assert are_placed_waits(waiting.samples).tolist() == [False, True, True, False]
     assert wait_ends(waiting.samples).tolist() == [10, 25, 37, 40]
 
 
@@ -32,7 +32,7 @@ def test_sums_have_no_places(waiting: Profile) -> None:
     summed = without_times(waiting, keep_cpu=False)
     summed.check()
     assert summed.samples.wait is None
-    assert not placed_waits(summed.samples).any()
+    assert not are_placed_waits(summed.samples).any()
     assert wait_ends(summed.samples).tolist() == [0, 0]
 
 

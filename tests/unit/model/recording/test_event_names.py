@@ -2,7 +2,7 @@
 
 import pytest
 
-from perf2x.model.recording.event_names import EventName, event_name
+from perf2x.model.recording.event_names import EventName, parse_event_name
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from perf2x.model.recording.event_names import EventName, event_name
     ],
 )
 def test_a_name_is_split_into_event_pmu_and_modes(text: str, event: str, pmu: str, modes: str) -> None:
-    assert event_name(text) == EventName(event, pmu, frozenset(modes))
+    assert parse_event_name(text) == EventName(event, pmu, frozenset(modes))
 
 
 @pytest.mark.parametrize(
@@ -47,5 +47,5 @@ def test_a_name_is_split_into_event_pmu_and_modes(text: str, event: str, pmu: st
     ],
 )
 def test_names_of_one_event_count_alike(first: str, second: str, alike: bool) -> None:
-    assert event_name(first).counts_like(event_name(second)) == alike
-    assert event_name(second).counts_like(event_name(first)) == alike
+    assert parse_event_name(first).counts_like(parse_event_name(second)) == alike
+    assert parse_event_name(second).counts_like(parse_event_name(first)) == alike

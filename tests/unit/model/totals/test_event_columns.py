@@ -8,7 +8,7 @@ import pytest
 from perf2x.errors import SettingError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.totals.event_columns import Cell, cell_text, event_columns, selected_columns
-from perf2x.model.totals.sampling_noise import Measured, quantile, ratio_interval
+from perf2x.model.totals.sampling_noise import SampledSum, quantile, ratio_interval
 from perf2x.model.totals.totals import totals
 from perf2x.testing import ProfileBuilder
 from perf2x.tools.tables.top_rows import TopTable
@@ -71,7 +71,7 @@ def test_few_samples_tell_no_ratio() -> None:
     """Seven samples have limits that reach beyond twice their number; eight do not."""
     deviations = quantile(0.95)
     for number, is_told in ((0, False), (1, False), (7, False), (8, True), (9, True)):
-        part, whole = (Measured(count, count, 1.0) for count in (20, number))
+        part, whole = (SampledSum(count, count, 1.0) for count in (20, number))
         assert (ratio_interval(part, whole, deviations) is not None) == is_told
     assert cell_of("ipc", "rare") is cell_of("mpki", "cold") is None
     assert cell_text(None, None) == "–"
@@ -91,7 +91,7 @@ def test_limits_hold() -> None:
         pairs = zip(draw.poisson(mean_part, 1000).tolist(), draw.poisson(mean_whole, 1000).tolist(), strict=True)
         truth, missed = mean_part / mean_whole, 0
         for part, whole in pairs:
-            limits = ratio_interval(Measured(part, part, 1), Measured(whole, whole, 1), quantile(0.95))
+            limits = ratio_interval(SampledSum(part, part, 1), SampledSum(whole, whole, 1), quantile(0.95))
             assert limits is not None and 0 <= limits[0] <= part / whole <= limits[1] < math.inf
             missed += not limits[0] <= truth <= limits[1]
         assert 20 <= missed <= 65

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from perf2x.model.totals.sampling_noise import Measured, count_limits, interval, limits, quantile, share_interval
+from perf2x.model.totals.sampling_noise import SampledSum, count_limits, interval, limits, quantile, share_interval
 
 
 def poisson(mean: float, upto: int) -> list[float]:
@@ -29,8 +29,8 @@ def exact_limits(count: int, error: float) -> tuple[float, float]:
     return lower, upper
 
 
-def samples(count: float, weight: float = 1.0) -> Measured:
-    return Measured(count * weight, count * weight * weight, weight)
+def samples(count: float, weight: float = 1.0) -> SampledSum:
+    return SampledSum(count * weight, count * weight * weight, weight)
 
 
 @pytest.mark.parametrize(
@@ -53,16 +53,16 @@ def test_limits_of_counts(count: int, error: float) -> None:
 def test_few_heavy_samples_are_as_uncertain_as_few() -> None:
     """A value of 1000 is ten samples of 100, or nine of 1 and one of 991."""
     assert limits(samples(10, 100), 2) == pytest.approx([100 * limit for limit in count_limits(10, 2)])
-    mixed = Measured(1000, 9 + 991**2, 1)
+    mixed = SampledSum(1000, 9 + 991**2, 1)
     low, high = limits(mixed, 2)
     assert low < 20 and high > 5000
 
 
 def test_what_was_not_met_has_limits_of_its_own() -> None:
     """As those of no sample that would have had the typical weight, whichever of value and squares is missing."""
-    for nothing in (Measured(0, 0, 10), Measured(0, 5, 10), Measured(5, 0, 10)):
+    for nothing in (SampledSum(0, 0, 10), SampledSum(0, 5, 10), SampledSum(5, 0, 10)):
         assert limits(nothing, 2) == (0.0, count_limits(0, 2)[1] * 10)
-    assert limits(Measured(0.5, 0.25, 1), 2) == pytest.approx([0.5 * limit for limit in count_limits(1, 2)])
+    assert limits(SampledSum(0.5, 0.25, 1), 2) == pytest.approx([0.5 * limit for limit in count_limits(1, 2)])
 
 
 def chance(count: int, both: int) -> float:
@@ -121,7 +121,7 @@ def test_shares() -> None:
 
 def test_a_share_is_as_uncertain_as_what_it_is_a_share_of() -> None:
     """A hundred samples of 1 are steady, their share is not: one sample of 900 beside them comes and goes."""
-    part, whole = samples(100), Measured(1000, 100 + 900**2, 810)
+    part, whole = samples(100), SampledSum(1000, 100 + 900**2, 810)
     assert share_interval(part, whole, part, whole, 2)[1] > 100
 
 

@@ -39,7 +39,7 @@ def test_a_shard_of_a_dead_worker_lies_behind_those_before_it() -> None:
     first.add(batch(8, 9), np.array([1]), numbers(2), numbers(2))
     whole = first.rows()
     assert whole.batch_end.tolist() == [2, 3, 4, 6]
-    assert whole.batch_first.tolist() == [4, 7, 7, 8]
+    assert whole.batch_earliest.tolist() == [4, 7, 7, 8]
     thread, stack = whole.rows(0, 6)
     assert (thread.tolist(), stack.tolist()) == ([0, 1, 9, 9, -1, 2], [0, 1, 4, 5, -1, 2])
     assert [column.tolist() for column in whole.rows(1, 3)] == [[1, 9], [1, 4]]

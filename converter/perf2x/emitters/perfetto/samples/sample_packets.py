@@ -68,7 +68,7 @@ from perf2x.emitters.perfetto.trace_schema import (
 )
 from perf2x.emitters.perfetto.tracks.track_packets import TrackKind, thread_slices
 from perf2x.model.printable_text import printable
-from perf2x.model.profile import Profile, Wait, placed_waits, wait_ends
+from perf2x.model.profile import Profile, Wait, are_placed_waits, wait_ends
 
 _ROWS_AT_ONCE = 1 << 16
 
@@ -220,7 +220,7 @@ def _wait_packets(profile: Profile, rows: I64, callstack_iids: I32, ids: ThreadI
     ``callstack_iids`` (rows,) are interning ids of this sequence.
     """
     samples = profile.samples
-    waits = flatnonzero(placed_waits(samples)[rows])
+    waits = flatnonzero(are_placed_waits(samples)[rows])
     if samples.wait is None or not len(waits):
         return
     rows = rows[waits]

@@ -51,14 +51,14 @@ def sample_sequences(profile: Profile) -> Iterator[SampleSequence]:
             yield SampleSequence(events, rows_by_event[leader], (profile.samples.value[rows_by_event[leader]],))
 
 
-def _leader(profile: Profile, event: int, sampled_events: Container[int]) -> int:
+def _leader(profile: Profile, event: int, sampled_event_names: Container[int]) -> int:
     """Return the event on whose sequence an event is written: its leader, or itself.
 
     It is written on its own sequence if its leader has no samples, and in profiles without times, in which rows of one
     sample cannot be found.
     """
     leader = profile.events[event].leader
-    return leader if leader in sampled_events and profile.samples.time is not None else event
+    return leader if leader in sampled_event_names and profile.samples.time is not None else event
 
 
 def _group_sequence(samples: ProfileSamples, events: tuple[int, ...], rows: I64) -> SampleSequence:

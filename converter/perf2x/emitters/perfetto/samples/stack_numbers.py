@@ -40,10 +40,10 @@ from perf2x.model.profile import (
     Locations,
     Profile,
     Stacks,
+    are_in_memory,
     depths,
     frame_name,
     functions_of,
-    in_memory,
     lines_outermost_first,
     paths_of_length,
 )
@@ -134,7 +134,7 @@ def _kinds(profile: Profile, function: I64, mapping: I32, owner: I64, is_python:
     location_kind = np.where(np.isin(locations.mode, _KERNEL_MODES), FrameKind.KIND_KERNEL, FrameKind.KIND_NATIVE)
     location_kind[(locations.mode == CpuMode.UNKNOWN) | locations.synthetic] = FrameKind.KIND_UNKNOWN
     kind = location_kind.astype(np.uint8)[owner]
-    is_jit = in_memory(profile)[mapping] & (function >= 0)
+    is_jit = are_in_memory(profile)[mapping] & (function >= 0)
     kind[is_jit] = FrameKind.KIND_JIT
     kind[is_jit & is_python] = FrameKind.KIND_INTERPRETED
     return kind

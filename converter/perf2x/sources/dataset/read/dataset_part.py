@@ -23,7 +23,7 @@ from perf2x.base.columnar import (
     searchsorted,
 )
 from perf2x.errors import FormatError
-from perf2x.model.printable_text import as_recorded
+from perf2x.model.printable_text import undo_printable
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.sources.dataset.arrow_columns import numbers, rows_of_table, texts, with_texts
 from perf2x.sources.dataset.dataset_address import DatasetAddress
@@ -90,7 +90,7 @@ class DatasetPart:
         self._table = self.tables.read("recordings", table, files)
         for index, values in enumerate(self._table.to_pylist()):
             _check_row(values, self.tables.address("recordings"))
-            tags = dict(with_texts(values["tags"] or (), as_recorded))
+            tags = dict(with_texts(values["tags"] or (), undo_printable))
             examined.append(Row(values, tuple(values[key] for key in columns), tags, index))
         self.is_empty = not all_files
         self.count = len(examined)

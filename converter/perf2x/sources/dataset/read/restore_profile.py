@@ -30,7 +30,7 @@ from perf2x.base.columnar import (
     take,
 )
 from perf2x.errors import FormatError
-from perf2x.model.printable_text import as_recorded
+from perf2x.model.printable_text import undo_printable
 from perf2x.model.profile import (
     ROOT_FRAME_NAMES,
     Functions,
@@ -263,7 +263,7 @@ def _sorted_codes(table: "pyarrow.Table", name: str) -> tuple[I64, list[str]]:
 
 def restore_events(row: Row) -> tuple[ProfileEvent, ...]:
     """Return the events of a recording in recorded order."""
-    return tuple(ProfileEvent(**event) for event in with_texts(row.values["events"], as_recorded))
+    return tuple(ProfileEvent(**event) for event in with_texts(row.values["events"], undo_printable))
 
 
 def _column_or_none(table: "pyarrow.Table", name: str, dtype: type) -> AnyArray | None:
@@ -279,6 +279,8 @@ def _cgroups(table: "pyarrow.Table", strings: StringTableBuilder) -> I32 | None:
 
 def restore_meta(row: Row, comments: tuple[str, ...], clock_id: int) -> Meta:
     """Return the Meta of a recording's profile: what its row says, with these comments and this clock id."""
-    facts: dict[str, Any] = {name: with_texts(row.values[column], as_recorded) for column, name in META_FIELDS.items()}
+    facts: dict[str, Any] = {
+        name: with_texts(row.values[column], undo_printable) for column, name in META_FIELDS.items()
+    }
     facts["wall_start_ns"] = facts["wall_start_ns"] or 0
     return Meta(**facts, comments=comments, clock_id=clock_id)

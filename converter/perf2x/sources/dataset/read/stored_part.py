@@ -18,7 +18,7 @@ from perf2x.kernel.input_source import Lacks
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.kernel.merge_reports import sum_reports
 from perf2x.kernel.options_for_format import ONE_RECORDING
-from perf2x.model.printable_text import as_recorded
+from perf2x.model.printable_text import undo_printable
 from perf2x.model.profile import Meta, Profile
 from perf2x.model.recording import ALL_BLOCKS, KERNEL, NO_RECORDS, Samples, Session, Shard, Sideband, Want
 from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row
@@ -96,12 +96,12 @@ class StoredPart(StitchedRecording):
     @property
     def source(self) -> str:
         """The name of the input from which the first recording was added."""
-        return as_recorded(self._first["source"])
+        return undo_printable(self._first["source"])
 
     @property
     def sources(self) -> tuple[str, ...]:
         """The names of the inputs from which the recordings were added."""
-        return tuple(as_recorded(row.values["source"]) for row in self.rows)
+        return tuple(undo_printable(row.values["source"]) for row in self.rows)
 
     @property
     def has_events(self) -> bool:

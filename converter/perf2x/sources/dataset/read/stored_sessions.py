@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from perf2x.errors import FormatError, OptionError
 from perf2x.kernel.load_options import LoadContext
 from perf2x.kernel.open_sessions import Input, SessionInput, SessionPart
-from perf2x.model.printable_text import as_recorded
+from perf2x.model.printable_text import undo_printable
 from perf2x.sources.dataset.dataset_address import parse_address
 from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row
 from perf2x.sources.dataset.read.stored_part import StoredFacts, StoredPart, parse_facts
@@ -43,7 +43,7 @@ def _sessions_of(dataset: Input, context: LoadContext) -> Iterator[tuple[Sequenc
     if "host" in context.options.keep:
         from perf2x.model.totals.host_noise import HOST
 
-        part.rows = [replace(row, tags={**row.tags, HOST: as_recorded(row.values["host"])}) for row in part.rows]
+        part.rows = [replace(row, tags={**row.tags, HOST: undo_printable(row.values["host"])}) for row in part.rows]
     failed = [row for row in part.rows if row.values["error"] is not None]
     context.diagnostics.add(
         "recordings_failed",

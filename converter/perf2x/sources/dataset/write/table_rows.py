@@ -24,7 +24,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.errors import FormatError
 from perf2x.model.printable_text import printable
-from perf2x.model.profile import PlaceNames, Profile, depths, location_rows, used_stacks
+from perf2x.model.profile import PlaceNames, Profile, depths, stack_locations, used_leaves
 from perf2x.sources.dataset.arrow_columns import list_column, null_if_negative, table_of, text_column, with_texts
 from perf2x.sources.dataset.dataset_schema import (
     LINE_FIELDS,
@@ -64,7 +64,7 @@ def recording_tables(stored: StoredRecording, attempt: str) -> "Iterator[tuple[s
     profile, attempt_key = stored.profile, (stored.recording.hex(), attempt)
     objects = code_objects(profile.mappings, profile.strings, stored.recording)
     places = profile_places(profile.locations, objects, stored.recording)
-    leaves, stack = used_stacks(profile)
+    leaves, stack = used_leaves(profile)
     for rows in _stacks(profile, leaves[leaves >= 0], attempt_key, profile.meta.source):
         yield "stacks", rows
     yield "places", _places(profile, places, stored.names or no_rows(PlaceNames), attempt_key)
@@ -91,7 +91,7 @@ def _stacks(profile: Profile, leaves: I64, attempt_key: tuple[str, str], source:
     if sum_of(length) > _MAX_FRAMES:
         raise FormatError(f"{source}: its stacks have {sum_of(length):,} frames, too many for a dataset")
     for stack in row_batches(length, _FRAMES_PER_PART):
-        locations = location_rows(profile, leaves[stack])
+        locations = stack_locations(profile, leaves[stack])
         yield table_of("stacks", {
             **_attempt_columns(attempt_key, len(stack)),
             "stack": stack,

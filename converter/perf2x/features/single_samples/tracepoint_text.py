@@ -17,7 +17,7 @@ from perf2x.reader.records.print_format import AddressFormatter, compile_format,
 from perf2x.reader.records.tracepoint_decoder import decode_fields, field_bytes
 
 
-class TracedText:
+class TracepointText:
     """Formats the raw data of tracepoint samples (PERF_SAMPLE_RAW); equal data in a batch is formatted once."""
 
     def __init__(self, session: Session, format_address: AddressFormatter) -> None:
