@@ -12,7 +12,7 @@ from typing import Annotated, BinaryIO
 import numpy as np
 
 from perf2x.base.columnar import I64, AnyArray, row_slices, rows_by, sum_of, unique, zeros
-from perf2x.emitters.encoding.decimal_text import chunk_array, without_nulls
+from perf2x.emitters.encoding.decimal_text import chunk_array, without_nuls
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_member
 from perf2x.emitters.flame.picture_title import heading
 from perf2x.emitters.timeline.tracks import Tracks, track_names, tracks_of
@@ -114,7 +114,7 @@ def _stack_texts(rows: FrameRows, stacks: I64) -> AnyArray:
         cell, has_frames = rows.frame[path.values], path.lengths > 0
         cell[path.offsets[:-1][has_frames]] += count
         cell[path.offsets[1:][has_frames] - 1] += 2 * count
-        arrays = iter(without_nulls(cells[cell]).split(b"]"))
+        arrays = iter(without_nuls(cells[cell]).split(b"]"))
         result += [next(arrays) if not_empty else b"[" for not_empty in has_frames.tolist()]
     return chunk_array(result)
 

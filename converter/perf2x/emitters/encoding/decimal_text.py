@@ -75,7 +75,7 @@ def million_cells(values: I64, before: bytes) -> U32:
     return np.column_stack([cells, take(first_texts, first_three), take(last_texts, last_three)])
 
 
-def without_nulls(cells: AnyArray) -> bytes:
+def without_nuls(cells: AnyArray) -> bytes:
     """Return the text of all cells in order, without NULs."""
     return cells.tobytes().translate(None, b"\0")
 
@@ -145,7 +145,7 @@ def number_chunks(values: AnyArray, end: bytes = b"", between: U32 | None = None
     cells = [decimal_cells(values, _SEPARATOR), np.broadcast_to(end_words, (len(values), len(end_words)))]
     if between is not None:
         cells.insert(1, between[:, None])
-    return chunk_array(without_nulls(np.hstack(cells)).split(_SEPARATOR)[1:])
+    return chunk_array(without_nuls(np.hstack(cells)).split(_SEPARATOR)[1:])
 
 
 def shared_texts(values: AnyArray, text: Callable[[int], str]) -> AnyArray:

@@ -12,7 +12,7 @@ from perf2x.emitters.encoding.decimal_text import (
     decimal_cells,
     million_cells,
     nullable_cells,
-    without_nulls,
+    without_nuls,
 )
 
 JsonObject = dict[str, object]
@@ -32,14 +32,14 @@ def json_numbers(values: AnyArray) -> bytes:
     """Encode whole numbers, comma-separated, without brackets."""
     if len(values) <= _FEW:
         return repr(values.tolist()).encode().translate(None, b" ")[1:-1]
-    return without_nulls(decimal_cells(values, b","))[1:]
+    return without_nuls(decimal_cells(values, b","))[1:]
 
 
 def json_nullable(values: I64) -> bytes:
     """Encode row numbers, comma-separated, without brackets; −1 is ``null``."""
     if len(values) <= _FEW:
         return json_numbers(values).replace(b"-1", b"null")
-    return without_nulls(nullable_cells(values, b","))[1:]
+    return without_nuls(nullable_cells(values, b","))[1:]
 
 
 def json_milliseconds(nanoseconds: I64) -> bytes:
@@ -47,7 +47,7 @@ def json_milliseconds(nanoseconds: I64) -> bytes:
     are_few = len(nanoseconds) <= _FEW
     if are_few or nanoseconds.max() >= MAX_MILLIONTHS or np.any((nanoseconds < MIN_MILLIONTHS) & (nanoseconds != 0)):
         return repr((nanoseconds / 1e6).tolist()).encode().translate(None, b" ")[1:-1]
-    return without_nulls(million_cells(nanoseconds, b","))[1:]
+    return without_nuls(million_cells(nanoseconds, b","))[1:]
 
 
 def _json_column(values: AnyArray, encode: Callable[[AnyArray], bytes] = json_numbers) -> Iterator[bytes]:

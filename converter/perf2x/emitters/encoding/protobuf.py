@@ -1,19 +1,19 @@
 """Protobuf messages: single fields, and columns of fields with one numpy pass per field.
 
-Source of truth: the protobuf encoding guide (protobuf.dev/programming-guides/encoding). Functions that take
-single values or texts (``number``, ``message``, ``texts``) return the bytes of a field of one message. Functions that
-take arrays or columns (``numbers``, ``nested``, ``number_field``) encode a field in every row, that is, in every
-message.
+Source of truth: the protobuf encoding guide (protobuf.dev/programming-guides/encoding). Functions that take single
+values (``number``, ``message``, ``string``) return the bytes of a field of one message. Functions whose names end in
+``_cells`` or ``_field`` take arrays, and encode a field of many messages: one message per row.
 
-There are two kinds of columns. In `Cells`, which suit short fields, a row is a few 64-bit words, of which only the
+Those that end in ``_cells`` return `Cells`, which suit short fields: a row is a few 64-bit words, of which only the
 first bytes are used; all columns are joined in one pass. This is one row of two fields, each a tag and a number::
 
     words    08 97 01 00 ·· | 10 05 00 ··      sizes   3 2
     merged   08 97 01 10 05 00 ··                      5        if all rows of both columns fit into one word
     bytes    08 97 01 10 05
 
-Rows of any length are a ListArray of uint8, one row per message. They are joined by list_array.side_by_side, which is
-several times slower for short fields.
+Those that end in ``_field`` return a ListArray of uint8, whose rows have any length. They are joined by
+list_array.side_by_side, which is several times slower for short fields. Where many messages share few long values, a
+`SharedColumn` has each value once.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ from perf2x.base.columnar import (
     side_by_side,
     unique_inverse,
 )
-from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, without_nulls
+from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, without_nuls
 
 # Wire types: a varint; eight bytes; length-delimited bytes.
 _VARINT, _FIXED64, _LENGTH = 0, 1, 2
@@ -63,12 +63,12 @@ def number(field: int, value: int) -> bytes:
     return varint(field << 3 | _VARINT) + varint(value)
 
 
-def number_but_0(field: int, value: int) -> bytes:
+def nonzero_number(field: int, value: int) -> bytes:
     """Encode a varint field; nothing for 0, as in proto3."""
     return number(field, value) if value else b""
 
 
-def fixed64_but_0(field: int, value: int) -> bytes:
+def nonzero_fixed64(field: int, value: int) -> bytes:
     """Encode a fixed64 field, little-endian; nothing for 0."""
     return varint(field << 3 | _FIXED64) + value.to_bytes(8, "little") if value else b""
 
@@ -78,13 +78,13 @@ def message(field: int, payload: bytes) -> bytes:
     return varint(field << 3 | _LENGTH) + varint(len(payload)) + payload
 
 
-def text(field: int, value: str) -> bytes:
-    """Encode a field of text, which must be printable; nothing for an empty text."""
+def string(field: int, value: str) -> bytes:
+    """Encode a string field; nothing for "". ``value`` must be encodable as UTF-8 (`printable`)."""
     return message(field, value.encode()) if value else b""
 
 
-def texts(field: int, values: Iterable[str]) -> bytes:
-    """Encode a repeated field of texts, including empty ones."""
+def repeated_string(field: int, values: Iterable[str]) -> bytes:
+    """Encode a repeated string field, including empty strings."""
     return b"".join(message(field, value.encode()) for value in values)
 
 
@@ -119,10 +119,11 @@ class WordColumn(Frozen):
 
 
 class Cells(Frozen):
-    """Columns side by side, and the number of bytes used in each row."""
+    """The encoded fields of many messages, side by side; a row is the bytes of one message."""
 
     columns: tuple[WordColumn, ...]
     sizes: I64
+    """(rows,) bytes of each row, in all columns together."""
 
     def without(self, is_left_out: Bools) -> "Cells":
         """Return these cells, without any bytes in rows that are left out."""
@@ -146,7 +147,7 @@ class Cells(Frozen):
         """Return the used bytes of all rows, row by row."""
         columns = list(_merged(self.columns))
         dtype = "<u4" if len(columns) == 1 and columns[0].width <= _WORD_BYTES // 2 else "<u8"
-        # (rows, columns) words, and words of equal size in which each byte says whether that of the word is used
+        # (rows, columns) words; in words of ``is_used``, a byte is 1 if the same byte of the data word is used
         words, is_used = (np.empty((len(self.sizes), len(columns)), dtype) for _ in range(2))
         for index, column in enumerate(columns):
             words[:, index], is_used[:, index] = column.words, _USED_BYTES[column.sizes]
@@ -166,34 +167,34 @@ def _merged(columns: Sequence[WordColumn]) -> Iterator[WordColumn]:
     yield merged
 
 
-def constant(count: int, text: bytes) -> Cells:
+def constant_cells(count: int, data: bytes) -> Cells:
     """Return the same bytes in each of ``count`` rows."""
-    parts = [text[start : start + _WORD_BYTES] for start in range(0, len(text), _WORD_BYTES)]
+    parts = [data[start : start + _WORD_BYTES] for start in range(0, len(data), _WORD_BYTES)]
     columns = (
         WordColumn(
             np.full(count, int.from_bytes(part, "little"), np.uint64), np.full(count, len(part), np.int64), len(part)
         )
         for part in parts
     )
-    return Cells(tuple(columns), np.full(count, len(text), np.int64))
+    return Cells(tuple(columns), np.full(count, len(data), np.int64))
 
 
-def numbers(field: int, values: AnyArray) -> Cells:
+def number_cells(field: int, values: AnyArray) -> Cells:
     """Encode a varint field in every row, including rows with 0."""
     return varints(values, varint(field << 3 | _VARINT))
 
 
-def numbers_but_0(field: int, values: AnyArray) -> Cells:
+def nonzero_cells(field: int, values: AnyArray) -> Cells:
     """Encode a varint field in every row; nothing for 0, as in proto3."""
-    return numbers(field, values).without(values == 0)
+    return number_cells(field, values).without(values == 0)
 
 
-def packed(field: int, columns: Sequence[AnyArray]) -> Cells:
+def packed_cells(field: int, columns: Sequence[AnyArray]) -> Cells:
     """Encode a packed field with one number per column."""
-    return nested(field, join_fields([varints(column) for column in columns]))
+    return message_cells(field, join_fields([varints(column) for column in columns]))
 
 
-def nested(field: int, message: Cells, bytes_after: I64 | int = 0) -> Cells:
+def message_cells(field: int, message: Cells, bytes_after: I64 | int = 0) -> Cells:
     """Encode every row as a nested message.
 
     Its length includes ``bytes_after``, the number of bytes of the message that the caller adds after the row.
@@ -239,7 +240,7 @@ def varints(values: AnyArray, tag: bytes = b"") -> Cells:
         top += (top >> np.uint64(7)) << np.uint64(8)
         columns.append(WordColumn(top, np.maximum(sizes - _WORD_BYTES, 0), width - _WORD_BYTES))
     cells = Cells(tuple(columns), sizes)
-    return join_fields([constant(len(unsigned), tag), cells]) if tag else cells
+    return join_fields([constant_cells(len(unsigned), tag), cells]) if tag else cells
 
 
 def _varint_sizes(values: U64) -> I64:
@@ -266,15 +267,15 @@ class EncodedIds:
 
     def rows(self, rows: ListArray) -> ListArray:
         """Encode the ids of every row; the numbers in ``rows`` count from 0, ids from 1."""
-        data = without_nulls(self._column.words[rows.values])
+        data = without_nuls(self._column.words[rows.values])
         return ListArray(self._byte_offsets(rows), np.frombuffer(data, np.uint8))
 
-    def packed(self, field: int, rows: ListArray) -> ListArray:
-        """Encode the ids of every row as `packed_field` does; tag and length are one more word before them."""
+    def packed_field(self, field: int, rows: ListArray) -> ListArray:
+        """Encode the ids of every row, packed, as the function does; tag and length are one more word before them."""
         sizes = np.diff(self._byte_offsets(rows))
         (head,) = _lengths(field, sizes).without(sizes == 0).columns
         words = np.insert(self._column.words[rows.values], as_intp(rows.offsets[:-1]), head.words)
-        return ListArray(offsets_of(sizes + head.sizes), np.frombuffer(without_nulls(words), np.uint8))
+        return ListArray(offsets_of(sizes + head.sizes), np.frombuffer(without_nuls(words), np.uint8))
 
     def _byte_offsets(self, rows: ListArray) -> I64:
         """Return (rows + 1,) the offsets of each row's encoded ids."""
@@ -283,12 +284,12 @@ class EncodedIds:
 
 def number_field(field: int, values: AnyArray) -> ListArray:
     """Encode a varint field of every message; value 0 is omitted, as in proto3."""
-    return numbers_but_0(field, values).rows()
+    return nonzero_cells(field, values).rows()
 
 
 def number_fields(columns: Mapping[int, AnyArray]) -> ListArray:
     """Encode messages of varint fields, given by field number, in the order of ``columns``; value 0 is omitted."""
-    return join_fields([numbers_but_0(field, values) for field, values in columns.items()]).rows()
+    return join_fields([nonzero_cells(field, values) for field, values in columns.items()]).rows()
 
 
 def packed_field(field: int, rows: ListArray) -> ListArray:
@@ -313,19 +314,19 @@ def top_level(field: int, messages: ListArray) -> bytes:
 
 
 class EncodedValues(Frozen):
-    """Distinct encoded values as Python objects, for messages that share them."""
+    """Encoded values as Python objects, each for any number of messages."""
 
     chunks: AnyArray
     """(values,) bytes objects."""
     lengths: I64
 
 
-# Part of many messages: distinct values, and (messages,) the index of each message's value.
+# A field of many messages: values, and (messages,) the index of each message's value.
 SharedColumn = tuple[EncodedValues, I64]
 
 
 def encoded_values(rows: ListArray) -> EncodedValues:
-    """Return every row of bytes as an object."""
+    """Return each row of bytes as a value."""
     data = rows.values.tobytes()
     return EncodedValues(chunk_array([data[start:end] for start, end in pairwise(rows.offsets.tolist())]), rows.lengths)
 

@@ -13,7 +13,7 @@ from typing import Annotated, BinaryIO, Literal
 
 from perf2x.base.abi import MODE_NAMES, CpuMode
 from perf2x.base.columnar import I64, as_int64, unique, unique_inverse, zeros
-from perf2x.emitters.encoding.protobuf import message_chunks, text
+from perf2x.emitters.encoding.protobuf import message_chunks, string
 from perf2x.emitters.otlp.otlp_profiles import ProfileEncoder, SampleGroups, event_types, group_samples, utc_times
 from perf2x.emitters.otlp.otlp_schema import (
     VERSION,
@@ -145,7 +145,7 @@ class Otlp(Format):
             attributes = {**_host_attributes(profile.meta), **profile.labels, **tags}
             strings = dictionary.strings if self.references else None
             resource = message_chunks(ResourceProfiles.RESOURCE, key_values(Resource.ATTRIBUTES, attributes, strings))
-            scope = message_chunks(ScopeProfiles.SCOPE, [text(InstrumentationScope.NAME, "perf2x")])
+            scope = message_chunks(ScopeProfiles.SCOPE, [string(InstrumentationScope.NAME, "perf2x")])
             scope_profiles = message_chunks(ResourceProfiles.SCOPE_PROFILES, [*scope, *profiles.of_resource(tag_set)])
             resources += message_chunks(ProfilesData.RESOURCE_PROFILES, [*resource, *scope_profiles])
         tables = StackTables(profile, leaves.rows, self.placeholders).encoded(dictionary)

@@ -29,14 +29,14 @@ from perf2x.base.columnar import (
     unique,
 )
 from perf2x.emitters.encoding.protobuf import (
-    fixed64_but_0,
     message,
     message_chunks,
     message_field,
-    number_but_0,
+    nonzero_fixed64,
+    nonzero_number,
     number_field,
     packed_field,
-    text,
+    string,
     top_level,
     varint,
 )
@@ -217,10 +217,10 @@ class ProfileEncoder:
         return [
             *self._value_type(ProfileFields.SAMPLE_TYPE, event_type.name, event_type.unit),
             *samples,
-            fixed64_but_0(ProfileFields.TIME_UNIX_NANO, start),
-            number_but_0(ProfileFields.DURATION_NANO, duration),
+            nonzero_fixed64(ProfileFields.TIME_UNIX_NANO, start),
+            nonzero_number(ProfileFields.DURATION_NANO, duration),
             *(period if event_type.period_name else []),
-            number_but_0(ProfileFields.PERIOD, event_type.period),
+            nonzero_number(ProfileFields.PERIOD, event_type.period),
             *self._payload(),
             *(message(ProfileFields.ATTRIBUTE_INDICES, varint(index)) for index in self._attributes),
         ]
@@ -230,13 +230,13 @@ class ProfileEncoder:
         original, self._original = self._original, b""
         if not original:
             return []
-        format_name = text(ProfileFields.ORIGINAL_PAYLOAD_FORMAT, _ORIGINAL_FORMAT)
+        format_name = string(ProfileFields.ORIGINAL_PAYLOAD_FORMAT, _ORIGINAL_FORMAT)
         return [format_name, *message_chunks(ProfileFields.ORIGINAL_PAYLOAD, [original])]
 
     def _value_type(self, field: int, name: str, unit: str) -> Chunks:
         add = self._dictionary.strings.add
         fields = ((ValueType.TYPE_STRINDEX, name), (ValueType.UNIT_STRINDEX, unit))
-        return message_chunks(field, [number_but_0(index, add(string)) for index, string in fields])
+        return message_chunks(field, [nonzero_number(index, add(string)) for index, string in fields])
 
 
 def _interval(meta: Meta, groups: SampleGroups, messages: slice) -> tuple[int, int]:

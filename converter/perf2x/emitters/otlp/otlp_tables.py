@@ -34,15 +34,15 @@ from perf2x.base.columnar import (
 from perf2x.emitters.encoding.protobuf import (
     message,
     nested_field,
+    nonzero_number,
     number,
-    number_but_0,
     number_field,
     number_fields,
     packed_field,
-    text,
+    repeated_string,
+    string,
     top_level,
 )
-from perf2x.emitters.encoding.protobuf import texts as text_entries
 from perf2x.emitters.otlp.otlp_schema import (
     AnyValue,
     ArrayValue,
@@ -94,18 +94,18 @@ def key_values(field: int, attributes: dict[str, str], strings: DictionaryString
     items = sorted(attributes.items())
     if strings is None:
         for key, value in items:
-            yield message(field, text(KeyValue.KEY, printable(key)) + _any_value(KeyValue.VALUE, value))
+            yield message(field, string(KeyValue.KEY, printable(key)) + _any_value(KeyValue.VALUE, value))
         return
     key_rows, value_rows = ([strings.add(item[part]) for item in items] for part in (0, 1))
     for key_row, value_row in zip(key_rows, value_rows, strict=True):
-        any_value = message(KeyValue.VALUE, number_but_0(AnyValue.STRING_VALUE_STRINDEX, value_row))
-        yield message(field, any_value + number_but_0(KeyValue.KEY_STRINDEX, key_row))
+        any_value = message(KeyValue.VALUE, nonzero_number(AnyValue.STRING_VALUE_STRINDEX, value_row))
+        yield message(field, any_value + nonzero_number(KeyValue.KEY_STRINDEX, key_row))
 
 
 def _any_value(field: int, value: Value) -> bytes:
     """Encode an AnyValue; an empty text is an empty message."""
     if isinstance(value, str):
-        return message(field, text(AnyValue.STRING_VALUE, printable(value)))
+        return message(field, string(AnyValue.STRING_VALUE, printable(value)))
     if isinstance(value, tuple):
         items = (_any_value(ArrayValue.VALUES, item) for item in value)
         return message(field, message(AnyValue.ARRAY_VALUE, b"".join(items)))
@@ -147,7 +147,7 @@ class Dictionary:
     def own_tables(self) -> Chunks:
         """Yield the tables of links, strings and attributes; nothing may be added afterwards."""
         yield message(ProfilesDictionary.LINK_TABLE, b"")
-        yield text_entries(ProfilesDictionary.STRING_TABLE, self.strings)
+        yield repeated_string(ProfilesDictionary.STRING_TABLE, self.strings)
         yield message(ProfilesDictionary.ATTRIBUTE_TABLE, b"")
         for key, _, value in self._attributes:
             fields = number(KeyValueAndUnit.KEY_STRINDEX, key) + _any_value(KeyValueAndUnit.VALUE, value)
@@ -210,7 +210,7 @@ class StackTables:
     def _encoded_mappings(self, dictionary: Dictionary) -> Iterator[ListArray]:
         mappings, rows = self._profile.mappings, self._used_mappings.rows
         name = dictionary.strings.add_rows(self._strings.texts, mappings.filename[rows])
-        build_ids = [text or None for text in self._strings.texts]
+        build_ids = [build_id or None for build_id in self._strings.texts]
         add = dictionary.add_column
         columns = [add(_BUILD_ID, build_ids, as_int64(mappings.build_id[rows]))]
         for flag in ("has_functions", "has_filenames", "has_line_numbers", "has_inline_frames"):

@@ -5,7 +5,7 @@ The samples of an event are on a sequence of packets of their own, which begins 
 
 from collections.abc import Sequence
 
-from perf2x.emitters.encoding.protobuf import message, number, text
+from perf2x.emitters.encoding.protobuf import message, number, string
 from perf2x.emitters.perfetto.trace_schema import (
     CounterDescriptor,
     Scope,
@@ -47,7 +47,7 @@ def stack_sample_defaults(events: Sequence[tuple[ProfileEvent, str]]) -> bytes:
     ``events`` are pairs of event and name: the event that takes the samples, then those that are read with it.
     """
     primary, *followers = (_descriptor(event, name) for event, name in events)
-    defaults = text(StackSampleDefaults.SOURCE, _SOURCE) + message(StackSampleDefaults.PRIMARY_DESCRIPTOR, primary)
+    defaults = string(StackSampleDefaults.SOURCE, _SOURCE) + message(StackSampleDefaults.PRIMARY_DESCRIPTOR, primary)
     defaults += b"".join(message(StackSampleDefaults.FOLLOWER_DESCRIPTORS, follower) for follower in followers)
     return message(TracePacketDefaults.STACK_SAMPLE_DEFAULTS, defaults)
 
@@ -57,7 +57,7 @@ def _descriptor(event: ProfileEvent, name: str) -> bytes:
 
     In counters per CPU, samples without a CPU would have no weight.
     """
-    descriptor = text(CounterDescriptor.NAME, name) + number(CounterDescriptor.UNIT, _unit(event))
+    descriptor = string(CounterDescriptor.NAME, name) + number(CounterDescriptor.UNIT, _unit(event))
     return descriptor + number(CounterDescriptor.SCOPE, Scope.SCOPE_GLOBAL)
 
 

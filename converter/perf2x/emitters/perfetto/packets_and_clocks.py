@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from perf2x.base.abi import ClockId
 from perf2x.base.columnar import U64, row_slices
-from perf2x.emitters.encoding.protobuf import Cells, constant, join_fields, message, nested, number, numbers
+from perf2x.emitters.encoding.protobuf import (
+    Cells,
+    constant_cells,
+    join_fields,
+    message,
+    message_cells,
+    number,
+    number_cells,
+)
 from perf2x.emitters.perfetto.trace_schema import (
     TRACE_PACKET,
     BuiltinClock,
@@ -44,9 +52,13 @@ def packet_rows(
     Each has a message of this ``kind``; ``fields`` encodes the fields of these messages for a slice of rows.
     """
     for rows in row_slices(len(time), _ROWS_AT_ONCE):
-        sequence_fields = constant(rows.stop - rows.start, _sequence_fields(sequence, flags))
-        parts = [numbers(TracePacket.TIMESTAMP, time[rows]), sequence_fields, nested(kind, join_fields(fields(rows)))]
-        yield nested(TRACE_PACKET, join_fields(parts)).tobytes()
+        sequence_fields = constant_cells(rows.stop - rows.start, _sequence_fields(sequence, flags))
+        parts = [
+            number_cells(TracePacket.TIMESTAMP, time[rows]),
+            sequence_fields,
+            message_cells(kind, join_fields(fields(rows))),
+        ]
+        yield message_cells(TRACE_PACKET, join_fields(parts)).tobytes()
 
 
 def packet(payload: bytes, sequence: int = COMMON_SEQUENCE, flags: int = 0) -> bytes:

@@ -14,7 +14,7 @@ Source of truth: protos/perfetto/trace and the importers in src/trace_processor 
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from perf2x.emitters.encoding.protobuf import message, number, text
+from perf2x.emitters.encoding.protobuf import message, number, string
 from perf2x.emitters.perfetto.packets_and_clocks import clock_snapshot, packet, sequence_start
 from perf2x.emitters.perfetto.samples.sample_packets import sample_packets
 from perf2x.emitters.perfetto.thread_ids import process_tree
@@ -67,7 +67,7 @@ def _system_info(meta: Meta) -> bytes:
     """Encode kernel version and architecture as uname calls them; nothing if the recording has neither."""
     if not meta.os_release and not meta.arch:
         return b""
-    names = text(Utsname.SYSNAME, "Linux") + text(Utsname.RELEASE, printable(meta.os_release))
-    names += text(Utsname.MACHINE, printable(meta.arch))
+    names = string(Utsname.SYSNAME, "Linux") + string(Utsname.RELEASE, printable(meta.os_release))
+    names += string(Utsname.MACHINE, printable(meta.arch))
     time = number(TracePacket.TIMESTAMP, meta.start_ns)
     return packet(time + message(TracePacket.SYSTEM_INFO, message(SystemInfo.UTSNAME, names)))

@@ -14,7 +14,7 @@ from perf2x.base.columnar import (
     unique_inverse,
     zeros,
 )
-from perf2x.emitters.encoding.protobuf import message, number, text
+from perf2x.emitters.encoding.protobuf import message, number, string
 from perf2x.emitters.perfetto.packets_and_clocks import packet
 from perf2x.emitters.perfetto.trace_schema import Process, ProcessTree, Thread, TracePacket
 from perf2x.emitters.timeline.tracks import shown_ids
@@ -80,9 +80,9 @@ def _parent_pids(profile: Profile, ids: ThreadIds, last: I64) -> I64:
 
 def _process(pid: int, parent_pid: int, name: str) -> bytes:
     fields = number(Process.PID, pid) + (number(Process.PPID, parent_pid) if parent_pid >= 0 else b"")
-    fields += text(Process.CMDLINE, name) + number(Process.CMDLINE_IS_COMM, 1)
+    fields += string(Process.CMDLINE, name) + number(Process.CMDLINE_IS_COMM, 1)
     return message(ProcessTree.PROCESSES, fields)
 
 
 def _thread(pid: int, tid: int, name: str) -> bytes:
-    return message(ProcessTree.THREADS, number(Thread.TID, tid) + text(Thread.NAME, name) + number(Thread.TGID, pid))
+    return message(ProcessTree.THREADS, number(Thread.TID, tid) + string(Thread.NAME, name) + number(Thread.TGID, pid))

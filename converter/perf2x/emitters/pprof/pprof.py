@@ -30,7 +30,7 @@ from perf2x.emitters.encoding.protobuf import (
     message,
     messages_of_columns,
     packed_field,
-    texts,
+    repeated_string,
     varint,
 )
 from perf2x.emitters.pprof.pprof_tables import (
@@ -179,7 +179,7 @@ class Pprof(Format):
         del locations
         yield encode_functions(functions)
         yield from self._samples(profile, kinds, strings, written_locations)
-        yield texts(6, strings.texts)  # Profile.string_table
+        yield repeated_string(6, strings.texts)  # Profile.string_table
 
     def _samples(
         self, profile: Profile, kinds: list[ValueKind], strings: StringTable, written_locations: ListArray | None
@@ -244,7 +244,7 @@ class _StackIds:
         if self._written is not None:
             written = self._written[as_int64(locations.values)]
             locations = ListArray(written.offsets[path.offsets], written.values)
-        return encoded_values(self._ids.packed(1, locations)), leaf_index
+        return encoded_values(self._ids.packed_field(1, locations)), leaf_index
 
 
 def _encoded_other_stacks(values: I64, location_id: int) -> bytes:

@@ -32,11 +32,11 @@ from perf2x.base.mapping_names import is_real_path, without_deleted
 from perf2x.emitters.encoding.protobuf import (
     join_fields,
     message,
-    nested,
+    message_cells,
+    nonzero_cells,
     number,
+    number_cells,
     number_fields,
-    numbers,
-    numbers_but_0,
     top_level,
 )
 from perf2x.model.printable_text import bracketed, printable
@@ -165,13 +165,15 @@ def encode_locations(locations: Locations, mapping_order: I64) -> Iterator[bytes
         function[has_line] = locations.line_function[lines] + 1
         line_number[has_line] = np.maximum(locations.line_number[lines], 0)
         # Location.line (4): function_id 1, line 2
-        line = nested(4, join_fields([numbers_but_0(1, function), numbers_but_0(2, line_number)])).without(~has_line)
+        line = message_cells(4, join_fields([nonzero_cells(1, function), nonzero_cells(2, line_number)])).without(
+            ~has_line
+        )
         # bytes of each location's lines, which the length of its message includes
         size_of_lines = np.add.reduceat(line.sizes, as_intp(flatnonzero(is_first)))
         mapping, lookup = mapping_id[locations.mapping[location]], locations.lookup[location]
         # Location: id 1, mapping_id 2, address 3
-        fields = join_fields([numbers(1, location + 1), numbers_but_0(2, mapping), numbers_but_0(3, lookup)])
-        head = nested(4, fields, size_of_lines[location - rows.start]).without(~is_first)
+        fields = join_fields([number_cells(1, location + 1), nonzero_cells(2, mapping), nonzero_cells(3, lookup)])
+        head = message_cells(4, fields, size_of_lines[location - rows.start]).without(~is_first)
         yield join_fields([head, line]).tobytes()
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.emitters.encoding import json_encoder
-from perf2x.emitters.encoding.decimal_text import decimal_cells, number_chunks, without_nulls
+from perf2x.emitters.encoding.decimal_text import decimal_cells, number_chunks, without_nuls
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_milliseconds, json_nullable, json_numbers
 
 TYPES = [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64]
@@ -17,13 +17,13 @@ def test_numbers_as_texts(data, dtype, before) -> None:
         st.lists(st.integers(max(limits.min, -300), 300 & limits.max) | st.integers(limits.min, limits.max))
     )
     wanted = b"".join(before + b"%d" % value for value in values)
-    assert without_nulls(decimal_cells(np.array(values, dtype), before)) == wanted
+    assert without_nuls(decimal_cells(np.array(values, dtype), before)) == wanted
 
 
 @pytest.mark.parametrize("digits", range(19))
 def test_numbers_of_every_length(digits) -> None:
     values = [10**digits - 1, 10**digits, -(10**digits), 0]
-    assert without_nulls(decimal_cells(np.array(values), b" ")) == b"".join(b" %d" % value for value in values)
+    assert without_nuls(decimal_cells(np.array(values), b" ")) == b"".join(b" %d" % value for value in values)
 
 
 @pytest.mark.parametrize("few", [0, 1000])

@@ -47,13 +47,13 @@ def test_ids_are_varints_of_what_they_count(drawn) -> None:
     ids, numbers = protobuf.EncodedIds(40_001), ragged_of(drawn, np.int64)
     assert rows(ids.rows(numbers)) == [b"".join(varint(number + 1) for number in row) for row in drawn]
     packed = protobuf.packed_field(7, ListArray(numbers.offsets, numbers.values + 1))
-    assert rows(ids.packed(7, numbers)) == rows(packed)
+    assert rows(ids.packed_field(7, numbers)) == rows(packed)
 
 
 def test_rows_of_many_ids_are_packed_behind_their_length() -> None:
     numbers = ListArray(np.array([0, 0, 300, 301]), np.arange(301))
     packed = protobuf.packed_field(1, ListArray(numbers.offsets, numbers.values + 1))
-    assert rows(protobuf.EncodedIds(301).packed(1, numbers)) == rows(packed)
+    assert rows(protobuf.EncodedIds(301).packed_field(1, numbers)) == rows(packed)
 
 
 SAMPLES = st.lists(
@@ -90,4 +90,4 @@ def test_samples_parse_to_what_went_in(samples) -> None:
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=200)))
 def test_texts_parse_to_what_went_in(texts) -> None:
-    assert list(profile_pb2.Profile.FromString(protobuf.texts(6, texts)).string_table) == texts
+    assert list(profile_pb2.Profile.FromString(protobuf.repeated_string(6, texts)).string_table) == texts

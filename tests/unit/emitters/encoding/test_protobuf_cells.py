@@ -12,10 +12,10 @@ U64 = st.integers(0, 2**64 - 1) | st.integers(0, 300)
 def test_rows_are_messages(rows) -> None:
     columns = [np.array(column, np.uint64) for column in zip(*rows, strict=True)] or [np.zeros(0, np.uint64)] * 5
     fields = [
-        cells.numbers(8, columns[0]),
-        cells.constant(len(rows), b"\x50\x02"),
-        cells.numbers(300, columns[2]).without(columns[1].astype(np.bool_)),
-        cells.packed(14, columns[3:]),
+        cells.number_cells(8, columns[0]),
+        cells.constant_cells(len(rows), b"\x50\x02"),
+        cells.number_cells(300, columns[2]).without(columns[1].astype(np.bool_)),
+        cells.packed_cells(14, columns[3:]),
     ]
     expected = [
         message(
@@ -26,7 +26,7 @@ def test_rows_are_messages(rows) -> None:
         )
         for first, is_out, second, third, fourth in rows
     ]  # fmt: skip
-    got = cells.nested(135, cells.join_fields(fields))
+    got = cells.message_cells(135, cells.join_fields(fields))
     assert got.tobytes() == b"".join(expected)
     assert got.sizes.tolist() == [len(row) for row in expected]
 
@@ -35,9 +35,9 @@ def test_rows_are_messages(rows) -> None:
 def test_narrow_fields_share_a_word(rows) -> None:
     first, is_out, second = (np.array(column) for column in zip(*rows, strict=True))
     fields = [
-        cells.numbers(1, first).without(is_out),
-        cells.constant(len(rows), b"\x50\x02"),
-        cells.numbers(2, second),
+        cells.number_cells(1, first).without(is_out),
+        cells.constant_cells(len(rows), b"\x50\x02"),
+        cells.number_cells(2, second),
     ]
     expected = [
         (b"" if none else varint(1 << 3) + varint(one)) + b"\x50\x02" + varint(2 << 3) + varint(other)

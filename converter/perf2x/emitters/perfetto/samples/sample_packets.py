@@ -27,12 +27,12 @@ from perf2x.emitters.encoding.protobuf import (
     EncodedIds,
     join_fields,
     message,
-    nested,
+    message_cells,
+    nonzero_cells,
     number,
+    number_cells,
     number_field,
-    numbers,
-    numbers_but_0,
-    packed,
+    packed_cells,
     top_level,
 )
 from perf2x.emitters.perfetto.event_descriptions import event_names, stack_sample_defaults
@@ -104,15 +104,15 @@ def _frame_tables(profile: Profile, frames: FrameTable, used: I64) -> Iterator[b
     for rows in row_slices(len(used), _ROWS_AT_ONCE):
         batch = used[rows]
         fields = [
-            numbers_but_0(Frame.IID, arange(rows.start, rows.stop) + 1),
-            numbers_but_0(Frame.FUNCTION_NAME_ID, name_index[rows] + 1),
-            numbers_but_0(Frame.MAPPING_ID, mapping_index[rows] + 1),
-            numbers_but_0(Frame.REL_PC, frames.rel_pc[batch]),
-            numbers_but_0(Frame.SOURCE_PATH_IID, source_index[rows] + 1),
-            numbers_but_0(Frame.LINE_NUMBER, frames.line[batch]),
-            numbers_but_0(Frame.KIND, frames.kind[batch]),
+            nonzero_cells(Frame.IID, arange(rows.start, rows.stop) + 1),
+            nonzero_cells(Frame.FUNCTION_NAME_ID, name_index[rows] + 1),
+            nonzero_cells(Frame.MAPPING_ID, mapping_index[rows] + 1),
+            nonzero_cells(Frame.REL_PC, frames.rel_pc[batch]),
+            nonzero_cells(Frame.SOURCE_PATH_IID, source_index[rows] + 1),
+            nonzero_cells(Frame.LINE_NUMBER, frames.line[batch]),
+            nonzero_cells(Frame.KIND, frames.kind[batch]),
         ]
-        yield nested(InternedData.FRAMES, join_fields(fields)).tobytes()
+        yield message_cells(InternedData.FRAMES, join_fields(fields)).tobytes()
 
 
 def _mappings(profile: Profile, rows: Sequence[int]) -> bytes:
@@ -177,13 +177,13 @@ def _stack_samples(
 
     def fields(rows: slice) -> list[Cells]:
         cells = [
-            numbers(StackSample.TASK_CONTEXT_IID, task_iids[rows]),
-            numbers(StackSample.EXECUTION_CONTEXT_IID, context_iids[rows]),
-            numbers(StackSample.CALLSTACK_IID, callstack_iids[rows]),
-            numbers(StackSample.PRIMARY_WEIGHT, packets.weights[0][rows]),
+            number_cells(StackSample.TASK_CONTEXT_IID, task_iids[rows]),
+            number_cells(StackSample.EXECUTION_CONTEXT_IID, context_iids[rows]),
+            number_cells(StackSample.CALLSTACK_IID, callstack_iids[rows]),
+            number_cells(StackSample.PRIMARY_WEIGHT, packets.weights[0][rows]),
         ]
         if len(packets.weights) > 1:
-            cells.append(packed(StackSample.FOLLOWER_WEIGHTS, [weights[rows] for weights in packets.weights[1:]]))
+            cells.append(packed_cells(StackSample.FOLLOWER_WEIGHTS, [weights[rows] for weights in packets.weights[1:]]))
         return cells
 
     yield from packet_rows(TracePacket.STACK_SAMPLE, samples.times[sample_rows], fields, sequence, CONTINUES_SEQUENCE)
@@ -195,18 +195,18 @@ def _contexts(ids: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> bytes
     ``tasks`` are rows of ``ids``; ``contexts`` are (CPU + 1) · number of modes + mode.
     """
     task_fields = [
-        numbers(TaskContext.IID, arange(1, len(tasks) + 1)),
-        numbers(TaskContext.PID, ids.pid[tasks]),
-        numbers(TaskContext.TID, ids.tid[tasks]),
+        number_cells(TaskContext.IID, arange(1, len(tasks) + 1)),
+        number_cells(TaskContext.PID, ids.pid[tasks]),
+        number_cells(TaskContext.TID, ids.tid[tasks]),
     ]
     cpu, mode = contexts // _MODE_COUNT - 1, contexts % _MODE_COUNT
     context_fields = [
-        numbers(ExecutionContext.IID, arange(1, len(contexts) + 1)),
-        numbers(ExecutionContext.CPU, np.maximum(cpu, 0)).without(cpu < 0),
-        numbers_but_0(ExecutionContext.MODE, _MODES[mode]),
+        number_cells(ExecutionContext.IID, arange(1, len(contexts) + 1)),
+        number_cells(ExecutionContext.CPU, np.maximum(cpu, 0)).without(cpu < 0),
+        nonzero_cells(ExecutionContext.MODE, _MODES[mode]),
     ]
-    tables = nested(InternedData.STACK_SAMPLE_TASK_CONTEXTS, join_fields(task_fields)).tobytes()
-    tables += nested(InternedData.STACK_SAMPLE_EXECUTION_CONTEXTS, join_fields(context_fields)).tobytes()
+    tables = message_cells(InternedData.STACK_SAMPLE_TASK_CONTEXTS, join_fields(task_fields)).tobytes()
+    tables += message_cells(InternedData.STACK_SAMPLE_EXECUTION_CONTEXTS, join_fields(context_fields)).tobytes()
     return interned_packet(tables, sequence)
 
 

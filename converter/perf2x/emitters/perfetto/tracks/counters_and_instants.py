@@ -29,7 +29,7 @@ from perf2x.base.columnar import (
     unique_inverse,
     zeros,
 )
-from perf2x.emitters.encoding.protobuf import Cells, constant, join_fields, nested, number, numbers
+from perf2x.emitters.encoding.protobuf import Cells, constant_cells, join_fields, message_cells, number, number_cells
 from perf2x.emitters.perfetto.event_descriptions import event_names
 from perf2x.emitters.perfetto.packets_and_clocks import (
     COMMON_SEQUENCE,
@@ -131,9 +131,9 @@ def _counter_values(time: U64, track: I64, value: I64, first_track: int) -> Iter
         TracePacket.TRACK_EVENT,
         time,
         lambda rows: [
-            constant(len(time[rows]), number(TrackEvent.TYPE, TrackEventType.TYPE_COUNTER)),
-            numbers(TrackEvent.TRACK_UUID, first_track + track[rows]),
-            numbers(TrackEvent.COUNTER_VALUE, value[rows]),
+            constant_cells(len(time[rows]), number(TrackEvent.TYPE, TrackEventType.TYPE_COUNTER)),
+            number_cells(TrackEvent.TRACK_UUID, first_track + track[rows]),
+            number_cells(TrackEvent.COUNTER_VALUE, value[rows]),
         ],
     )
 
@@ -213,7 +213,7 @@ def _instants_with_annotations(
     """Encode the fields of TrackEvents: category 1, name 1, and annotations, whose names are numbered from 1 on."""
     ones = np.ones(len(track[rows]), np.int64)
     cells = [_annotation(name_iid, field, values[rows]) for name_iid, (field, values) in enumerate(annotations, 1)]
-    return [numbers(TrackEvent.CATEGORY_IIDS, ones), *cells, *_instant(track[rows], ones)]
+    return [number_cells(TrackEvent.CATEGORY_IIDS, ones), *cells, *_instant(track[rows], ones)]
 
 
 def loss_packets(profile: Profile) -> Iterator[bytes]:
@@ -241,14 +241,14 @@ def loss_packets(profile: Profile) -> Iterator[bytes]:
 
 def _annotation(name_iid: int, field: DebugAnnotation, values: AnyArray) -> Cells:
     """Encode an annotation in every row; ``field`` is DebugAnnotation's field for values of this type."""
-    annotation = [constant(len(values), number(DebugAnnotation.NAME_IID, name_iid)), numbers(field, values)]
-    return nested(TrackEvent.DEBUG_ANNOTATIONS, join_fields(annotation))
+    annotation = [constant_cells(len(values), number(DebugAnnotation.NAME_IID, name_iid)), number_cells(field, values)]
+    return message_cells(TrackEvent.DEBUG_ANNOTATIONS, join_fields(annotation))
 
 
 def _instant(track: I64, name_iids: I64) -> list[Cells]:
     """Encode type, name and track of instants; ``track`` (n,) are ids of tracks."""
     return [
-        constant(len(track), number(TrackEvent.TYPE, TrackEventType.TYPE_INSTANT)),
-        numbers(TrackEvent.NAME_IID, name_iids),
-        numbers(TrackEvent.TRACK_UUID, track),
+        constant_cells(len(track), number(TrackEvent.TYPE, TrackEventType.TYPE_INSTANT)),
+        number_cells(TrackEvent.NAME_IID, name_iids),
+        number_cells(TrackEvent.TRACK_UUID, track),
     ]

@@ -38,7 +38,7 @@ from perf2x.base.columnar import (
     unique_inverse,
     zeros,
 )
-from perf2x.emitters.encoding.protobuf import numbers
+from perf2x.emitters.encoding.protobuf import number_cells
 from perf2x.emitters.perfetto.packets_and_clocks import packet_rows, sequence_start
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
 from perf2x.emitters.perfetto.trace_schema import GenericKernelTaskStateEvent, TaskState, TracePacket
@@ -168,9 +168,9 @@ def task_state_packets(profile: Profile) -> Iterator[bytes]:
         TracePacket.GENERIC_KERNEL_TASK_STATE_EVENT,
         states.time,
         lambda rows: [
-            numbers(GenericKernelTaskStateEvent.CPU, states.cpu[rows]),
-            numbers(GenericKernelTaskStateEvent.TID, states.tid[rows]),
-            numbers(GenericKernelTaskStateEvent.STATE, states.state[rows]),
+            number_cells(GenericKernelTaskStateEvent.CPU, states.cpu[rows]),
+            number_cells(GenericKernelTaskStateEvent.TID, states.tid[rows]),
+            number_cells(GenericKernelTaskStateEvent.STATE, states.state[rows]),
         ],
     )
 

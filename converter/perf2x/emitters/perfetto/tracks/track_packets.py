@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from perf2x.base.columnar import I32, I64, U64, arange, unique
-from perf2x.emitters.encoding.protobuf import Cells, message, number, number_but_0, numbers, text
+from perf2x.emitters.encoding.protobuf import Cells, message, nonzero_number, number, number_cells, string
 from perf2x.emitters.perfetto.packets_and_clocks import (
     COMMON_SEQUENCE,
     CONTINUES_SEQUENCE,
@@ -72,7 +72,7 @@ def named_track(track_id: int, name: str, parent_id: int = 0, unit: TrackUnit | 
     """
     counter = b"" if unit is None else message(TrackDescriptor.COUNTER, number(TrackCounter.UNIT, unit))
     return _descriptor_packet(
-        track_id, text(TrackDescriptor.NAME, name) + number_but_0(TrackDescriptor.PARENT_UUID, parent_id) + counter
+        track_id, string(TrackDescriptor.NAME, name) + nonzero_number(TrackDescriptor.PARENT_UUID, parent_id) + counter
     )
 
 
@@ -124,13 +124,15 @@ def thread_slices(
         row, remainder = np.divmod(arange(rows.start, rows.stop), 2)
         is_end = remainder > 0
         cells = [
-            numbers(TrackEvent.CATEGORY_IIDS, np.ones_like(row)).without(is_end),
-            numbers(TrackEvent.TYPE, np.where(is_end, TrackEventType.TYPE_SLICE_END, TrackEventType.TYPE_SLICE_BEGIN)),
-            numbers(TrackEvent.NAME_IID, name_iids[row]).without(is_end),
-            numbers(TrackEvent.TRACK_UUID, track[row]),
+            number_cells(TrackEvent.CATEGORY_IIDS, np.ones_like(row)).without(is_end),
+            number_cells(
+                TrackEvent.TYPE, np.where(is_end, TrackEventType.TYPE_SLICE_END, TrackEventType.TYPE_SLICE_BEGIN)
+            ),
+            number_cells(TrackEvent.NAME_IID, name_iids[row]).without(is_end),
+            number_cells(TrackEvent.TRACK_UUID, track[row]),
         ]
         if callstack_iids is not None:
-            cells.append(numbers(TrackEvent.CALLSTACK_IID, callstack_iids[row]).without(is_end))
+            cells.append(number_cells(TrackEvent.CALLSTACK_IID, callstack_iids[row]).without(is_end))
         return cells
 
     yield from packet_rows(TracePacket.TRACK_EVENT, bounds.reshape(-1), fields, sequence, CONTINUES_SEQUENCE)
