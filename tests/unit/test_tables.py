@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import perf2x
-from perf2x.tools.tables import library_tables
+from perf2x.tools.tables import result_table
 from tests.support.command import perf2x as run
 from tests.support.command import recording
 from tests.unit.cli.diff_inputs import QUICK, forged
@@ -130,8 +130,8 @@ class Cells(HTMLParser):
         self.cells.append(data)
 
 
-class Evil(library_tables.ResultTable):
-    measured = EVIL  # type: ignore[assignment]
+class Evil(result_table.ResultTable):
+    totals_note = EVIL  # type: ignore[assignment]
     heading = EVIL  # type: ignore[assignment]
     columns = {"name": [EVIL] * 30}  # type: ignore[assignment]  # noqa: RUF012
     display_cells = {EVIL: [EVIL] * 30}  # type: ignore[assignment]  # noqa: RUF012
@@ -171,7 +171,7 @@ def test_names_that_are_no_text_are_escaped_for_arrow() -> None:
 
 def test_a_missing_package_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        library_tables, "is_installed", lambda module: module != "pandas" and find_spec(module) is not None
+        result_table, "is_installed", lambda module: module != "pandas" and find_spec(module) is not None
     )
     with pytest.raises(ImportError, match=r"^to_pandas needs pandas, which is not installed: pip install pandas$"):
         perf2x.top(CALLS, symbols=None).to_pandas()

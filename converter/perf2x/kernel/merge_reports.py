@@ -20,14 +20,15 @@ from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, sorted_r
 
 Report = TypeVar("Report", bound=Struct)
 
-# fields of reports that are limits: the size of stack dumps, and how old a sample may be to give a wait its stack
+# Fields of reports that are limits: UnwindReport.requested, the size of stack dumps in bytes; WaitReport.near_ns, the
+# maximum age of a sample whose stack is used for a wait.
 _MAXIMA = ("requested", "near_ns")
 
 
 class ResultFold:
     """Merges the results of independent recordings one by one.
 
-    The merged result has the ``recording`` of the first one; the objects of the other recordings are freed.
+    The merged result has the ``recording`` of the first one; the other recordings are freed.
     """
 
     def __init__(self, tags: Sequence[Mapping[str, str]]) -> None:
@@ -42,11 +43,11 @@ class ResultFold:
         self._profiles = IncrementalMerge()
         self._code_counts: list[CodeCounts] = []
         self._total = 0.0  # the sum of the values of all samples so far
-        # the first result, with the reports of all results so far; its profile is only that of the latest
+        # the first result, with the reports of all results so far, and the profile of the latest (see _add_reports)
         self._merged: Loaded | None = None
 
     def add(self, result: Loaded) -> None:
-        """Add the result of the next recording. Raises FormatError if the summed values do not fit into 64 bits."""
+        """Add the result of the next recording. Raises FormatError if its values make the sum too large."""
         self._total = check_total("all these recordings", result.profile.samples.value, self._total)
         self._profiles.add(_labelled(result.profile, next(self._differing_tags)))
         self._code_counts += [] if result.profile.code is None else [result.profile.code]

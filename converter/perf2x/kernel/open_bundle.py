@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from perf2x.base.files.tarball import Tarball, open_tarball, tarball_errors
-from perf2x.base.files.temporary import call_copy, private_directory, shown_name
+from perf2x.base.files.temporary import private_directory, set_shown_name, shown_name
 from perf2x.base.files.unpack_limit import Spool, link_or_copy, unpacked_limit
 from perf2x.base.files.unpackers import compression_of
 from perf2x.base.mapping_names import is_jitdump
@@ -74,7 +74,7 @@ def open_bundles(
         maps = directory / MAPS
         maps.mkdir()
         for name, recording in recordings.items():
-            call_copy(recording, f"{name}, {RECORDING}")  # its name in messages
+            set_shown_name(recording, f"{name}, {RECORDING}")
             _unpack(name, recording, maps, open_files)
         if options is not None:
             archives = (*options.archives, *(Path(name) for name in bundles))
@@ -112,7 +112,7 @@ def _unpack(name: str, recording: Path, maps: Path, open_files: contextlib.ExitS
                 target = _target(member, recording, maps)
                 if target is not None:
                     is_plain_file = target.parent == maps and unpacked_members >= MAX_OPEN
-                    call_copy(target, f"{name}, {member.name}")
+                    set_shown_name(target, f"{name}, {member.name}")
                     _copy(tar, member, target, bytes_left, None if is_plain_file else open_files)
                     bytes_left -= member.size
                     unpacked_members += 1

@@ -1,4 +1,4 @@
-"""The base class of inputs whose samples already have stacks: datasets and texts.
+"""The base class of inputs whose samples already have stacks: datasets, and the output of other tools.
 
 Such an input takes the place of a recording, but skips the stitcher: it supplies a finished profile, to whose samples
 the user's filters are applied.
@@ -39,10 +39,7 @@ class StitchedRecording:
         raise NotImplementedError
 
     def completed(self, profile: Profile, options: LoadOptions) -> Profile:
-        """Return the profile with the columns that ``options`` ask for.
-
-        If they do not need times, or there are none, equal samples are summed.
-        """
+        """Add the columns that ``options`` need; without need for times, drop those, and sum equal samples."""
         samples = profile.samples
         if "cgroup" in options.columns and samples.cgroup is None:
             profile = replace(profile, samples=replace(samples, cgroup=np.zeros(len(samples), np.int32)))
@@ -50,13 +47,13 @@ class StitchedRecording:
         return profile if keeps_times else without_times(profile, keep_cpu="cpu" in options.columns)
 
     @property
-    def sources(self) -> tuple[str, ...]:
+    def recordings(self) -> tuple[str, ...]:
         """Names of the recordings of which the input consists; empty if the input is a single recording."""
         return ()
 
     @property
     def reports(self) -> tuple[DeferredReport, UnwindReport]:
-        """Return the reports on deferred stacks and on unwinding, as the stitcher would."""
+        """Return the reports that the stitcher would make, on deferred callchains and on unwinding."""
         raise NotImplementedError
 
     def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
@@ -73,7 +70,7 @@ class StitchedRecording:
             kept = np.concatenate([zeros(0), *rows])
             if len(kept) < len(batch):
                 profile = compact(keep_samples(profile, kept))
-            return Stitched(self.completed(profile, context.options), *self.reports, self.names, self.sources)
+            return Stitched(self.completed(profile, context.options), *self.reports, self.names, self.recordings)
 
 
 def events_of(events: Iterable[ProfileEvent], sample_type: int) -> tuple[Event, ...]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.base.binaries.elf.elf_file import open_elf
-from perf2x.tools.bundle.keep_symbols import keep_symbols_only
+from perf2x.tools.bundle.keep_symbols import without_code_and_data
 from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, write_file
 from tests.support.command import perf2x, recording
 from tests.support.recordings import CORPUS, corpus_cases
@@ -155,7 +155,7 @@ def test_a_skeleton_keeps_every_header(order: str, is_64: bool) -> None:
     symbols = symbol_sections([TinySymbol("main", 0x1000, 4)], 3, is_64, order)
     sections = [TinySection(".text", b"\x90" * 64, 0x1000, flags=6), TinySection(".debug_info", b"secret" * 9)]
     whole = tiny_elf([*sections, *symbols], is_64=is_64, byte_order=order)
-    before, after = open_elf(whole), open_elf(keep_symbols_only(open_elf(whole), ()))
+    before, after = open_elf(whole), open_elf(without_code_and_data(open_elf(whole), ()))
     assert after.size == before.size
     assert after.segments == before.segments
     changed = [(a.name, b.type) for a, b in zip(before.sections, after.sections, strict=True) if a != b]

@@ -15,14 +15,14 @@ _name_by_copy: dict[str, str] = {}
 """Names to show in messages, by the paths of copies in temporary directories."""
 
 
-def call_copy(copy: Path, name: str) -> Path:
-    """Make messages about ``copy``, a file in a private directory, show ``name`` as its path; return ``copy``."""
+def set_shown_name(copy: Path, name: str) -> Path:
+    """Show ``name`` instead of the path of ``copy``, a file in a private directory, in messages; return ``copy``."""
     _name_by_copy[str(copy)] = name
     return copy
 
 
 def shown_name(path: Path | str) -> str:
-    """Return the name of a file for messages: the name given to ``call_copy``, or for any other file the path."""
+    """Return the name of a file for messages: the one given to `set_shown_name`, or for any other file the path."""
     return _name_by_copy.get(str(path), str(path))
 
 
@@ -58,7 +58,9 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
         return
     with (folder / f"new-{_LOCK}").open("wb") as file:
-        with contextlib.suppress(OSError):  # then no file is named _LOCK, and the folder is never considered stale
+        with contextlib.suppress(
+            OSError
+        ):  # if it fails, no file is named _LOCK, and the folder is never considered stale
             lock(file, wait=True)
             (folder / f"new-{_LOCK}").replace(folder / _LOCK)
         yield

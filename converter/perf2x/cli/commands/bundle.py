@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-from perf2x.base.files.temporary import call_copy, private_directory
+from perf2x.base.files.temporary import private_directory, set_shown_name
 from perf2x.base.files.unpack_limit import Spool, limit_unpacking, link_or_copy
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.input_options import DEFAULT_INPUT, Input, Quiet, existing_inputs
@@ -100,4 +100,4 @@ def _as_file(source: str) -> Iterator[Path]:
                     spooled.write(chunk)
         except OSError as error:
             raise FormatError(f"{name}: {error.strerror or error}") from None
-        yield link_or_copy(spooled.done(), call_copy(folder / "perf.data", name))
+        yield link_or_copy(spooled.done(), set_shown_name(folder / "perf.data", name))

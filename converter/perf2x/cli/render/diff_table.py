@@ -11,7 +11,7 @@ from perf2x.cli.render.screen import change_style
 from perf2x.cli.render.text_table import Column, Layout
 from perf2x.model.number_format import format_amount
 from perf2x.tools.diff.changed_rows import DiffTable, number_of, rounded
-from perf2x.tools.tables.library_tables import COLUMNS
+from perf2x.tools.tables.result_table import COSTS
 
 
 def diff_report(table: DiffTable, confidence: float, verdict: Verdict | None = None) -> Report:
@@ -46,7 +46,7 @@ def change_layouts(table: DiffTable) -> list[Layout]:
     5. the changes of both costs
     """
     column_groups, changes = [], []  # of self, and of total
-    for column in COLUMNS:
+    for column in COSTS:
         styles = [change_style(row.change(column), row.significant(column)) for row in table.rows]
         factor, change = (
             Column(head, table.display_cells[head], styles) for head in (f"{column} ×", f"{column} change")
@@ -88,8 +88,8 @@ def difference_facts(table: DiffTable, confidence: float) -> dict[str, Any]:
                 "object": row.object,
                 "self": [row.self_before, row.self_after],
                 "total": [row.total_before, row.total_after],
-                "interval": {column: rounded(row.interval(column)) for column in COLUMNS},
-                "significant": {column: row.significant(column) for column in COLUMNS},
+                "interval": {column: rounded(row.interval(column)) for column in COSTS},
+                "significant": {column: row.significant(column) for column in COSTS},
             }
             | other_events
             for row, other_events in zip(table.rows, _other_event_facts(table), strict=True)
@@ -108,7 +108,7 @@ def _other_event_facts(table: DiffTable) -> list[dict[str, list[float | None]]]:
     pairs_by_name = {
         f"{column}_{change.name}": change.pairs(table.keys, column)
         for change in table.other_columns
-        for column in COLUMNS
+        for column in COSTS
     }
     return [
         {name: [*map(number_of, pairs[index])] for name, pairs in pairs_by_name.items()}

@@ -12,7 +12,7 @@ from perf2x.cli.render.text_table import MAX_HEADING, Column, Layout, name_colum
 from perf2x.model.printable_text import short
 
 if TYPE_CHECKING:
-    from perf2x.tools.tables.library_tables import ResultTable
+    from perf2x.tools.tables.result_table import ResultTable
 
 # Maximum number of characters of an event's name in a heading.
 _EVENT_WIDTH = 60
@@ -66,7 +66,7 @@ def side_columns(table: Any) -> tuple[list[Column], list[Column], Column]:
 
     They are: columns of other events and ratios; one of objects, or none if rows have no object; one of names.
     """
-    other_events = [Column(short(head, MAX_HEADING), texts) for head, texts in table.other_column_texts.items()]
+    other_events = [Column(short(head, MAX_HEADING), texts) for head, texts in table.other_column_cells.items()]
     has_objects = table.by in ("function", "data-object")
     objects = [name_column("object", [row.object or "–" for row in table.rows], "dim")] if has_objects else []
     return other_events, objects, name_column(table.by, [row.name for row in table.rows])
@@ -77,7 +77,7 @@ def lines_on_screen(table: "ResultTable", layouts: Sequence[Layout], screen: Scr
 
     ``layouts`` are sorted from wide to narrow.
     """
-    yield from screen.sentence(f"{short(table.whole.event, _EVENT_WIDTH)}: {table.measured}", "bold")
+    yield from screen.sentence(f"{short(table.whole.event, _EVENT_WIDTH)}: {table.totals_note}", "bold")
     yield from table_lines(layouts, screen) if len(table) or not table.no_rows_note else [table.no_rows_note]
 
 
@@ -86,7 +86,7 @@ def markdown_section(table: "ResultTable", layouts: Sequence[Layout], notes: Ite
 
     ``notes`` are Markdown, too. If the table has no rows, its note on that follows the total.
     """
-    heading = f"{code(table.whole.event, _EVENT_WIDTH)}: {escape_tildes(table.measured)}"
+    heading = f"{code(table.whole.event, _EVENT_WIDTH)}: {escape_tildes(table.totals_note)}"
     remarks = [*([] if len(table) or not table.no_rows_note else [table.no_rows_note]), *notes]
     layout = [column if column.head else column.with_head("share") for column in without_bars(layouts)[0]]
     return Section("; ".join([heading, *remarks]), layout)

@@ -27,8 +27,8 @@ from perf2x.kernel.load_result import Loaded
 from perf2x.model.advice import Advice
 from perf2x.model.number_format import format_percent
 from perf2x.model.printable_text import short
-from perf2x.tools.tables.library_tables import ResultTable
 from perf2x.tools.tables.report_tables import Caller, HotPath, ReportTables, report_tables
+from perf2x.tools.tables.result_table import ResultTable
 from perf2x.tools.tables.top_rows import TopTable
 
 # Maximum number of characters of a sentence, and of a caller's name.

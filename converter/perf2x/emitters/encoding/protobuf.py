@@ -2,16 +2,16 @@
 
 Source of truth: the protobuf encoding guide (protobuf.dev/programming-guides/encoding). Functions that take single
 values (``number``, ``message``, ``string``) return the bytes of a field of one message. Functions whose names end in
-``_cells`` or ``_field`` take arrays, and encode a field of many messages: one message per row.
+_cells or _field take arrays, and encode a field of many messages: one message per row.
 
-Those that end in ``_cells`` return `Cells`, which suit short fields: a row is a few 64-bit words, of which only the
+Those that end in _cells return `Cells`, which suit short fields: a row is a few 64-bit words, of which only the
 first bytes are used; all columns are joined in one pass. This is one row of two fields, each a tag and a number::
 
     words    08 97 01 00 ·· | 10 05 00 ··      sizes   3 2
     merged   08 97 01 10 05 00 ··                      5        if all rows of both columns fit into one word
     bytes    08 97 01 10 05
 
-Those that end in ``_field`` return a ListArray of uint8, whose rows have any length. They are joined by
+Those that end in _field return a ListArray of uint8, whose rows have any length. They are joined by
 list_array.side_by_side, which is several times slower for short fields. Where many messages share few long values, a
 `SharedColumn` has each value once.
 """

@@ -26,7 +26,7 @@ from perf2x.symbolizer.sources.kernel_source import KernelSource
 from perf2x.symbolizer.sources.module_source import ModuleSource, VmlinuxSource
 from perf2x.symbolizer.sources.perf_map_source import PerfMapSource
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind
-from perf2x.tools.bundle.keep_symbols import keep_symbols_only
+from perf2x.tools.bundle.keep_symbols import without_code_and_data
 
 # Patterns of code that the unwinder recognizes by its bytes; a file without its other code keeps it.
 _KNOWN_CODE = [known.pattern for machine in (X86_64, I386, AARCH64) for known in machine.known_code]
@@ -137,7 +137,7 @@ class _ContentsCollector:
         on_disk = _size_on_disk(file)
         if file.size > (limit := memory_limit(on_disk)):
             raise ObjectError(*too_large(f"{file.name}: ", on_disk, limit))
-        return lambda: keep_symbols_only(file, _KNOWN_CODE) if self._only_symbols else file.read(0, file.size)
+        return lambda: without_code_and_data(file, _KNOWN_CODE) if self._only_symbols else file.read(0, file.size)
 
     def _add_members(self, name: str, build_id: bytes, members: dict[str, Callable[[], bytes]]) -> None:
         """Add an object, in a folder of its own; ``members``: functions that read its files, by their names there."""

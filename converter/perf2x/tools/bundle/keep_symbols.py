@@ -1,4 +1,4 @@
-"""Reduces an ELF file to its symbols, notes and unwind tables; other code, data and debug info become zeros.
+"""Reduces an ELF file to what names and stacks need; nearly all code, all data and debug info become zeros.
 
 The size, all offsets and, apart from the types of debug sections, all headers stay. So addresses map as before, and the
 build id is the same. Zeros take hardly any space in a compressed bundle.
@@ -20,8 +20,10 @@ _SHT_NOBITS = 8
 _SHF_EXECINSTR = 0x4
 
 
-def keep_symbols_only(elf: ElfObject, known_code: Sequence[re.Pattern[bytes]]) -> bytes:
-    """Return the file with zeros for everything but headers, symbols, notes, PLTs and unwind tables.
+def without_code_and_data(elf: ElfObject, known_code: Sequence[re.Pattern[bytes]]) -> bytes:
+    """Return the file with zeros for everything but headers and `_KEPT_SECTIONS`.
+
+    These are symbols, notes, unwind tables, PLTs and their relocations, Go's tables, and links to debug files.
 
     The headers of emptied debug sections say that the file has no contents for them (SHT_NOBITS). Code that matches a
     pattern in ``known_code`` is kept: the unwinder recognizes it by its bytes (signal trampolines, starts of
@@ -31,16 +33,16 @@ def keep_symbols_only(elf: ElfObject, known_code: Sequence[re.Pattern[bytes]]) -
     data = elf.read(0, elf.size)
     if not elf.sections:
         return data
-    kept = bytearray(elf.size)
+    new_file = bytearray(elf.size)
     is_go_program = is_go(elf)
     # offset and size of everything to keep; the first 64 bytes contain the ELF header
     ranges = [(0, 64), *_header_tables(elf, data)]
     ranges += [(s.offset, s.size) for s in elf.sections if s.type != "SHT_NOBITS" and _is_kept(s, is_go_program)]
     ranges += [span for pattern in known_code for span in _find_code(elf, data, pattern)]
     for start, size in ranges:
-        kept[start : start + size] = data[start : start + size]
-    _mark_debug_as_absent(elf, kept)
-    return bytes(kept)
+        new_file[start : start + size] = data[start : start + size]
+    _mark_debug_as_absent(elf, new_file)
+    return bytes(new_file)
 
 
 def _is_kept(section: ElfSection, is_go_program: bool) -> bool:
@@ -69,11 +71,11 @@ def _header_tables(elf: ElfObject, data: bytes) -> list[tuple[int, int]]:
     return [(programs, program_size * count), (sections, section_size * len(elf.sections))]
 
 
-def _mark_debug_as_absent(elf: ElfObject, kept: bytearray) -> None:
-    """Set the type of debug sections, except those that are kept, to SHT_NOBITS in ``kept``, the new file."""
-    (_, _), (table, size) = _header_tables(elf, bytes(kept))
+def _mark_debug_as_absent(elf: ElfObject, new_file: bytearray) -> None:
+    """Set the type of all debug sections but .debug_frame to SHT_NOBITS in ``new_file``."""
+    (_, _), (table, size) = _header_tables(elf, bytes(new_file))
     header_size = size // len(elf.sections)
     for row, section in enumerate(elf.sections):
         if _DEBUG_SECTIONS.match(section.name) and not _is_kept(section, False):
             # sh_type is at byte 4 of a section header
-            struct.pack_into(elf.byte_order + "I", kept, table + row * header_size + 4, _SHT_NOBITS)
+            struct.pack_into(elf.byte_order + "I", new_file, table + row * header_size + 4, _SHT_NOBITS)

@@ -9,7 +9,7 @@ from perf2x.model.totals.sampling_noise import difference_limits
 from perf2x.model.totals.totals import Key
 from perf2x.tools.diff.changes import SMALLEST_SHOWN_PART, Change, Comparison, excludes_zero
 from perf2x.tools.diff.pair_options import Work
-from perf2x.tools.tables.library_tables import COLUMNS, ResultTable
+from perf2x.tools.tables.result_table import COSTS, ResultTable
 
 _SIDES = ("before", "after")
 
@@ -131,11 +131,11 @@ class DiffTable(ResultTable):
         """Other events and ratios; where latencies are compared, the periods."""
 
     @property
-    def measured(self) -> str:
+    def totals_note(self) -> str:
         """Both totals, how costs were scaled, and what ``~`` means."""
         before, after = self.comparison.before, self.comparison.cost_after
         totals = f"{format_amount(before.cost, before.unit)} before, {format_amount(after, before.unit)} after"
-        marked = any(_may_be_noise(row, column) for row in self.rows for column in COLUMNS)
+        marked = any(_may_be_noise(row, column) for row in self.rows for column in COSTS)
         hosts = self.comparison.hosts
         notes = _compared_note(self.work, self.comparison.normalize) + ("; ~ may be noise" if marked else "")
         notes += f", of samples or among {hosts.freedom + 1} hosts" if marked and hosts else ""
@@ -154,24 +154,24 @@ class DiffTable(ResultTable):
         ``_after``, ``_change_low``, ``_change_high``, ``_significant``; then those of other events and ratios, such as
         ``self_X_before``; for latencies ``self_period_before`` …
         """
-        found = self.names_and_objects
-        for column in COLUMNS:
+        found = self.name_columns
+        for column in COSTS:
             found |= {f"{column}_{side}": [getattr(row, f"{column}_{side}") for row in self.rows] for side in _SIDES}
             for index, end in enumerate(("low", "high")):
                 found[f"{column}_change_{end}"] = [rounded(row.interval(column))[index] for row in self.rows]
             found[f"{column}_significant"] = [row.significant(column) for row in self.rows]
-        return found | self.other_column_values
+        return found | self.other_columns_by_name
 
     @property
     def display_cells(self) -> Mapping[str, Sequence[str]]:
         """Factors, and changes in percent of the total before, marked with ``~`` if noise explains them; then names."""
         total_before, changes = self.comparison.before.cost, {}
-        for column in COLUMNS:
+        for column in COSTS:
             changes[f"{column} ×"] = [format_factor(*row.before_and_after(column)) for row in self.rows]
             changes[f"{column} change"] = [
                 "~" * _may_be_noise(row, column) + format_change(row.change(column), total_before) for row in self.rows
             ]
-        return changes | self.other_column_texts | self.objects_and_names
+        return changes | self.other_column_cells | self.name_cells
 
 
 def _compared_note(work: Sequence[float] | None, normalized: bool) -> str:

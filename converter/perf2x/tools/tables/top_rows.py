@@ -10,7 +10,7 @@ from perf2x.model.number_format import WEIGHT, format_amount, format_percent, pl
 from perf2x.model.profile import Profile, count_threads
 from perf2x.model.totals.event_columns import EventColumn, cell_text, event_columns, with_rows_of
 from perf2x.model.totals.totals import Total, totals, weights
-from perf2x.tools.tables.library_tables import ResultTable
+from perf2x.tools.tables.result_table import ResultTable
 
 
 class TopTable(ResultTable):
@@ -47,7 +47,7 @@ class TopTable(ResultTable):
         self.rows: list[Total] = self.whole.sorted_by(sort)[: self.limit]
 
     @property
-    def measured(self) -> str:
+    def totals_note(self) -> str:
         """Return the number of samples, their sum, the duration, ratios of the total, and how many rows are shown."""
         ratios = "".join(
             f", {column.name} {cell_text(column.overall, None)}" for column in self.other_columns if column.is_ratio
@@ -76,14 +76,14 @@ class TopTable(ResultTable):
         Ratios also have ``self_X_low``, ``self_X_high`` …, which are None without enough samples. Latencies have
         ``period``.
         """
-        return self.names_and_objects | self._costs | self.other_column_values
+        return self.name_columns | self._costs | self.other_columns_by_name
 
     @property
     def display_cells(self) -> Mapping[str, Sequence[str]]:
         """Shares of the total, objects and names."""
         total = self.whole.cost
         shares = {column: [format_percent(cost, total) for cost in costs] for column, costs in self._costs.items()}
-        return shares | self.other_column_texts | self.objects_and_names
+        return shares | self.other_column_cells | self.name_cells
 
     @property
     def _costs(self) -> dict[str, Sequence[int]]:

@@ -9,7 +9,7 @@ import pytest
 
 from perf2x.base.files import read_file as module
 from perf2x.base.files.read_file import open_regular, read_file, read_object_file
-from perf2x.base.files.temporary import call_copy, private_directory, shown_name
+from perf2x.base.files.temporary import private_directory, set_shown_name, shown_name
 from perf2x.errors import ObjectError
 
 needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
@@ -84,7 +84,7 @@ def test_a_device_is_no_file() -> None:
 
 def test_a_copy_goes_by_the_name_of_its_original_as_long_as_it_is_there() -> None:
     with private_directory() as folder:
-        copy = call_copy(folder / "0-perf.data", "bundle.tar, perf.data")
+        copy = set_shown_name(folder / "0-perf.data", "bundle.tar, perf.data")
         assert shown_name(copy) == shown_name(str(copy)) == "bundle.tar, perf.data"
         assert shown_name(folder) == str(folder)
     assert shown_name(copy) == str(copy)

@@ -32,7 +32,7 @@ from perf2x.errors import ObjectError
 
 # An entry's names come from at most this many enclosing namespaces, classes and functions; outer ones are ignored.
 MAX_NESTING = 16
-_SCOPE_TAGS = frozenset((c.TAG_SUBPROGRAM, c.TAG_NAMESPACE)) | c.TAG_TYPES
+_SCOPE_TAGS = frozenset((c.TAG_SUBPROGRAM, c.TAG_NAMESPACE)) | c.TYPE_TAGS
 # The number of units whose line programs are decoded together.
 _UNITS_PER_PASS = 64
 # Maps a skeleton unit to its split unit, which has the entries; returns None when the split unit's file is missing.

@@ -309,7 +309,7 @@ def _abbreviation(
     may_have_code = c.AT_LOW_PC in names or c.AT_RANGES in names
     is_fixed_without_code = size >= 0 and not may_have_code
     # children of types, and of functions and inlined calls without addresses, need not be searched for code
-    is_skippable = tag in c.TAG_TYPES or tag in c.TAGS_WITH_CODE
+    is_skippable = tag in c.TYPE_TAGS or tag in c.CODE_TAGS
     return Abbreviation(
         tag, has_children,
         tuple((*attribute, max(step, 0)) for attribute, step in zip(attributes, steps, strict=True)), size,

@@ -155,10 +155,10 @@ def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool], *, everything:
             offset = offset + abbreviation.size if abbreviation.size >= 0 else skip(data, offset, abbreviation.steps)
             if skipped_depth:
                 is_entered = False
-            elif abbreviation.tag in c.TAGS_WITH_CODE:
+            elif abbreviation.tag in c.CODE_TAGS:
                 is_entered = (abbreviation.may_have_code and enter(body, abbreviation)) or everything
             else:
-                is_entered = abbreviation.tag not in c.TAG_TYPES
+                is_entered = abbreviation.tag not in c.TYPE_TAGS
             if abbreviation.has_children:
                 distance, size = abbreviation.sibling
                 if size and not is_entered:

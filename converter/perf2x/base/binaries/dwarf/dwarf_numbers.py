@@ -3,10 +3,10 @@
 TAG_SUBPROGRAM = 0x2E
 TAG_INLINED_SUBROUTINE = 0x1D
 TAG_NAMESPACE = 0x39
-TAGS_WITH_CODE = frozenset((TAG_SUBPROGRAM, TAG_INLINED_SUBROUTINE))
+CODE_TAGS = frozenset((TAG_SUBPROGRAM, TAG_INLINED_SUBROUTINE))
 # class, enumeration, structure, subroutine, union, interface and array types: entries inside them are not searched
 # for code.
-TAG_TYPES = frozenset((0x02, 0x04, 0x13, 0x15, 0x17, 0x38, 0x01))
+TYPE_TAGS = frozenset((0x02, 0x04, 0x13, 0x15, 0x17, 0x38, 0x01))
 
 AT_SIBLING = 0x01
 AT_NAME = 0x03

@@ -99,7 +99,7 @@ class StoredPart(StitchedRecording):
         return undo_printable(self._first["source"])
 
     @property
-    def sources(self) -> tuple[str, ...]:
+    def recordings(self) -> tuple[str, ...]:
         """The names of the inputs from which the recordings were added."""
         return tuple(undo_printable(row.values["source"]) for row in self.rows)
 

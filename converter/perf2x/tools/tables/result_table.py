@@ -1,4 +1,4 @@
-"""The common base of the library's result tables: columns for pandas, Arrow and notebooks."""
+"""The common base of the tables that the Python API returns: their columns for pandas, Arrow and notebooks."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from perf2x.tools.tables.sample_table import strings_of
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-COLUMNS = ("self", "total")
+COSTS = ("self", "total")
 _STRING_COLUMNS = ("name", "object")
 # Types of columns by name, or by the last part of the name; ratios are float64, other columns int64.
 _DTYPES = {**dict.fromkeys(_STRING_COLUMNS, np.object_), "low": np.float64, "high": np.float64, "significant": np.bool_}
@@ -29,7 +29,7 @@ class ResultTable(ABC):
     """The rows of a result, as a table. ``repr`` shows the first three rows, notebooks the first twenty."""
 
     whole: Totals
-    """The event, and the total that shares refer to."""
+    """The event, its total, to which shares refer, and all rows, unsorted; ``rows`` may be fewer."""
     rows: Sequence[Any]
     """Rows derived from Line (``model/totals/totals.py``)."""
     by: str
@@ -43,8 +43,8 @@ class ResultTable(ABC):
 
     @property
     @abstractmethod
-    def measured(self) -> str:
-        """Describe the total."""
+    def totals_note(self) -> str:
+        """The sentence after the event's name: the total, and what limits or scales it."""
 
     @property
     @abstractmethod
@@ -62,33 +62,33 @@ class ResultTable(ABC):
         return [row.key for row in self.rows]
 
     @property
-    def names_and_objects(self) -> dict[str, Sequence[object]]:
-        """Return the columns ``name`` and ``object``, which come first."""
+    def name_columns(self) -> dict[str, Sequence[object]]:
+        """Return the columns ``name`` and ``object``, which come first in ``columns``."""
         return {"name": [row.name for row in self.rows], "object": [row.object for row in self.rows]}
 
     @property
-    def objects_and_names(self) -> dict[str, list[str]]:
-        """Return the headings and cells of objects and names, which come last."""
+    def name_cells(self) -> dict[str, list[str]]:
+        """Return the headings and cells of objects and names, which come last in ``display_cells``."""
         return {"object": [row.object for row in self.rows], self.by: [row.name for row in self.rows]}
 
     @property
-    def other_column_values(self) -> dict[str, Sequence[object]]:
-        """Return columns of other events and ratios."""
+    def other_columns_by_name(self) -> dict[str, Sequence[object]]:
+        """Return self and total costs of other events and ratios, by name of the column."""
         columns: dict[str, Sequence[object]] = {}
         for other in self.other_columns:
-            for sort in COLUMNS:
-                columns |= other.columns(self.keys, sort)
+            for cost in COSTS:
+                columns |= other.columns(self.keys, cost)
         return columns
 
     @property
-    def other_column_texts(self) -> dict[str, list[str]]:
-        """Return headings and cells of other events and ratios, for the sort column."""
+    def other_column_cells(self) -> dict[str, list[str]]:
+        """Return the headings and cells of other events and ratios: the costs by which rows are sorted."""
         return {f"{self.sort} {other.name}": other.texts(self.keys, self.sort) for other in self.other_columns}
 
     @property
     def heading(self) -> str:
-        """Return the event, and a description of the total."""
-        return f"{self.whole.event}: {self.measured}"
+        """Return the event and its total."""
+        return f"{self.whole.event}: {self.totals_note}"
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
