@@ -52,7 +52,7 @@ def _reduce_garbage_collection() -> None:
 def _disable_blas_threads() -> None:
     """Keep numpy's BLAS from starting a thread per core, each with its own memory: perf2x never calls BLAS.
 
-    OpenBLAS reads the variable when numpy is imported, so this must come first.
+    OpenBLAS reads the variable when numpy is imported, so this function must be called before that.
     """
     import os
 

@@ -1,8 +1,8 @@
 """The typer application. It knows the names of all commands, and imports a command only when it is used.
 
 A command is a function that an entry point of the group ``perf2x.commands`` refers to. The annotations of the
-function's parameters declare the command's options (cli/parameters.py), its docstring is the help. Names of entry
-points should not contain spaces, so the one of ``perf2x fleet query`` has a dot: ``fleet.query``.
+function's parameters declare the command's options (cli/parameters.py); the function's docstring is the help. Names of
+entry points should not contain spaces, so the entry point of ``perf2x fleet query`` is called ``fleet.query``.
 """
 
 import functools
@@ -17,7 +17,7 @@ from perf2x import __version__
 from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.installed_packages import EntryPoint, available
 from perf2x.cli.error_handling import EXIT_USAGE
-from perf2x.cli.help import CONTEXT_SETTINGS, PlainHelp, show_all
+from perf2x.cli.help import CONTEXT_SETTINGS, PlainHelp, print_full_help
 from perf2x.cli.plain_parameters import leave_as_typed
 from perf2x.cli.usage_errors import report_usage_errors
 from perf2x.errors import OptionError
@@ -43,27 +43,29 @@ HELP_LINES = {
     "mcp": "Answer questions about recordings over the Model Context Protocol on standard input and output.",
     "formats": "List the output formats, plugins included.",
 }
-"""One line of help for each of perf2x's own commands, in the order of ``perf2x --help``.
+"""The line of help for each built-in command, in the order of ``perf2x --help``.
 
-A command of a plugin is described by the first line of its docstring.
+These lines are copied here so that ``perf2x --help`` need not import the commands. For a command of a plugin, the line
+is the first line of its docstring.
 """
 
 
 @functools.cache
-def commands() -> dict[str, EntryPoint]:
-    """Return all installed commands by name, such as ``fleet query``."""
+def entry_points() -> dict[str, EntryPoint]:
+    """Return the entry points of all installed commands by the command's name, such as ``fleet query``."""
     return {name.replace(".", " "): entry_point for name, entry_point in available("perf2x.commands").items()}
 
 
 @functools.cache
 def _help_lines() -> dict[str, str]:
-    """Return a line of help for each installed command: perf2x's own commands, then those of plugins.
+    """Return a line of help for each installed command: built-in commands, then those of plugins.
 
     The commands of plugins are imported, because the line is in their docstring.
     """
-    installed = commands()
-    own = {name: line for name, line in HELP_LINES.items() if name in installed}
-    return own | {name: _docstring_line(entry_point) for name, entry_point in installed.items() if name not in own}
+    installed = entry_points()
+    built_in = {name: line for name, line in HELP_LINES.items() if name in installed}
+    of_plugins = {name: _docstring_line(point) for name, point in installed.items() if name not in built_in}
+    return built_in | of_plugins
 
 
 def _docstring_line(entry_point: EntryPoint) -> str:
@@ -77,8 +79,8 @@ def _docstring_line(entry_point: EntryPoint) -> str:
 class LazyGroup(PlainHelp, TyperGroup):
     """A group of commands that are imported on use, because importing all takes longer than a small conversion.
 
-    ``perf2x`` itself is such a group, the top level. Commands of two words with the same first word are a family, which
-    is a group, too: ``perf2x fleet``. ``family`` is the first word and a space (``"fleet "``); "" for the top level.
+    There are two kinds of groups: the top level, ``perf2x`` itself; and families, such as ``perf2x fleet``, of commands
+    of two words with the same first word. ``family`` is that word and a space (``"fleet "``); "" for the top level.
     """
 
     def __init__(self, *, family: str = "", **settings: Any) -> None:
@@ -125,14 +127,14 @@ class LazyGroup(PlainHelp, TyperGroup):
         """
         typed, *arguments = args
         name = self._family + typed
-        if name in commands():
+        if name in entry_points():
             return typed, command(name), arguments
-        if any(command_name.startswith(f"{name} ") for command_name in commands()):
-            text = f"For details: perf2x {name} COMMAND --help"
+        if any(command_name.startswith(f"{name} ") for command_name in entry_points()):
+            help_text = f"For details: perf2x {name} COMMAND --help"
             # of the options that precede the command, a family has --help-all, but not --version
             options = [parameter for parameter in self.params if parameter.name == "help_all"]
             settings = {"params": options, "context_settings": CONTEXT_SETTINGS, "rich_markup_mode": None}
-            return typed, LazyGroup(name=typed, family=f"{name} ", help=text, **settings), arguments
+            return typed, LazyGroup(name=typed, family=f"{name} ", help=help_text, **settings), arguments
         if ctx.resilient_parsing:  # for shell completion, which must not fail
             return None, None, arguments
         if name == "record":
@@ -141,7 +143,7 @@ class LazyGroup(PlainHelp, TyperGroup):
             )
         if not self._family and (Path(typed).exists() or "." in typed):
             raise OptionError(f"there is no command {typed}; to convert a recording: perf2x convert {typed}")
-        raise OptionError(f"there is no command {name}{did_you_mean(name, commands())} (perf2x --help)")
+        raise OptionError(f"there is no command {name}{did_you_mean(name, entry_points())} (perf2x --help)")
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; report a failure, including typer's usage errors, in one sentence, and exit."""
@@ -154,7 +156,7 @@ def command(name: str) -> Any:
     """Import a command by its name (``fleet query``) and make a typer command of it."""
     from perf2x.cli.parameters import make_command
 
-    return make_command(name, commands()[name].load())
+    return make_command(name, entry_points()[name].load())
 
 
 app = typer.Typer(
@@ -180,6 +182,6 @@ def _options_before_commands(
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version.")
     ] = False,
-    help_all: Annotated[bool, typer.Option("--help-all", is_eager=True, hidden=True, callback=show_all)] = False,
+    help_all: Annotated[bool, typer.Option("--help-all", is_eager=True, hidden=True, callback=print_full_help)] = False,
 ) -> None:
     """Declare the options that precede a command. Their callbacks do the work."""

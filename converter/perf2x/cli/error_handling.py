@@ -24,9 +24,9 @@ _EXIT_INTERRUPTED = 130
 _EXIT_TERMINATED = 143
 
 _NO_MEMORY = "not enough memory; use fewer processes (--jobs 1), or a part of the recording (--time, --pid)"
-# Numbers of the errors after which output is incomplete: full disk, quota, file size limit (ulimit -f), failing device,
-# closed stream. 0, which is not an error, stands for those that this operating system lacks.
-_UNWRITABLE = frozenset(getattr(errno, name, 0) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "EBADF"))
+# Values of errno after a failed write: full disk, quota, file size limit (ulimit -f), failing device, closed stream.
+# 0, which is not an error, stands for an error that this operating system lacks.
+_UNWRITABLE_ERRNOS = frozenset(getattr(errno, name, 0) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "EBADF"))
 
 
 @contextlib.contextmanager
@@ -42,9 +42,9 @@ def report_errors() -> Iterator[None]:
     except Perf2xError as error:
         _exit(EXIT_USAGE if isinstance(error, OptionError) else EXIT_FAILURE, str(error))
     except KeyboardInterrupt:
-        _exit(_EXIT_INTERRUPTED, "interrupted; nothing was written")
+        _exit(_EXIT_INTERRUPTED, "interrupted")
     except _Terminated:
-        _exit(_EXIT_TERMINATED, "terminated; nothing was written")
+        _exit(_EXIT_TERMINATED, "terminated")
     except BrokenPipeError:
         _redirect_to_null(sys.stdout)  # the program that reads our output (head, less) has ended
         _exit(_EXIT_OK)
@@ -87,7 +87,7 @@ def _exit(code: int, sentence: str = "") -> NoReturn:
 
 
 def _clear_frames(error: BaseException) -> None:
-    """Free the local variables of the functions that failed, because printing the sentence needs memory."""
+    """Free the local variables of the functions in the traceback, because printing the sentence needs memory."""
     trace = error.__traceback__
     while trace is not None:
         with contextlib.suppress(RuntimeError):  # a frame that is still executing cannot be cleared
@@ -109,7 +109,7 @@ def _os_error_sentence(error: OSError) -> str:
     reason = error.strerror or str(error)
     if error.filename:
         return f"{error.filename}: {reason}"
-    return f"cannot write to standard output: {reason}" if error.errno in _UNWRITABLE else reason
+    return f"cannot write to standard output: {reason}" if error.errno in _UNWRITABLE_ERRNOS else reason
 
 
 def ignore_unwritable_stderr() -> None:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from perf2x.tools.diff.recording_pair import RecordingPair
 
 
-def check_gates(flags: GateFlags, has_symbols: bool) -> None:
+def refuse_uncheckable_gates(flags: GateFlags, looks_up_names: bool) -> None:
     """Raise OptionError for a limit that the command cannot check, before any work is done."""
-    if "unresolved" in dict(flags.fail_if) and not has_symbols:
+    if "unresolved" in dict(flags.fail_if) and not looks_up_names:
         raise OptionError("--fail-if unresolved needs names, so it excludes --no-symbols")
 
 
@@ -38,16 +38,16 @@ def failed_gates(flags: GateFlags, loaded: "Loaded") -> Iterator[str]:
     if missing_ends and limits.get("lost", 100) < 100:
         yield f"{missing_ends}: an unknown number of samples is missing (--fail-if lost)"
     if limits.get("unresolved", 100) < 100:
-        yield from _replaced_programs([loaded], "unresolved names", "--fail-if unresolved")
+        yield from _sentences_on_replaced_programs([loaded], "unresolved names", "--fail-if unresolved")
     for count in loaded.diagnostics.losses if flags.strict else ():
         yield f"{count.text} (--strict); {count.advice}"
 
 
-def _replaced_programs(recordings: "Iterable[Loaded]", subject: str, option: str) -> Iterator[str]:
+def _sentences_on_replaced_programs(recordings: "Iterable[Loaded]", subject: str, option: str) -> Iterator[str]:
     """Yield a sentence for each recording whose programs were replaced on disk after they were recorded.
 
-    The functions of such programs have no names, so the limit of ``option`` cannot be checked. ``subject`` says in the
-    sentence what the option limits.
+    The functions of such programs have no names, so the limit of ``option`` cannot be checked. ``subject`` names what
+    cannot be judged: ``perf.data: …, so unresolved names cannot be judged (--fail-if unresolved)``.
     """
     for loaded in recordings:
         count = loaded.diagnostics.counts.get("objects_replaced")
@@ -61,7 +61,8 @@ def unchecked_growth(pair: "RecordingPair", limits: Sequence[object]) -> list[st
 
     The list is empty if they can be checked, and if ``limits`` is empty.
     """
-    return [*_replaced_programs((pair.before, pair.after), "changes", "--fail-above")] if limits else []
+    recordings = (pair.before, pair.after)
+    return [*_sentences_on_replaced_programs(recordings, "changes", "--fail-above")] if limits else []
 
 
 def quality_percentages(loaded: "Loaded") -> dict[str, float]:
@@ -94,10 +95,10 @@ def warn(sentences: Iterable[str]) -> None:
 
 def warn_of_losses(loaded: "Loaded") -> None:
     """In GitHub Actions, annotate the workflow run with a warning for every loss; do nothing elsewhere."""
-    warn(count.text_with_advice for count in loaded.diagnostics.losses if _is_github())
+    warn(count.text_with_advice for count in loaded.diagnostics.losses if _in_github_actions())
 
 
-def _is_github() -> bool:
+def _in_github_actions() -> bool:
     """Return whether the command runs in GitHub Actions."""
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
@@ -108,7 +109,7 @@ def _print_annotation(level: str, sentence: str) -> None:
     In GitHub Actions, the sentence becomes an annotation of the workflow run. In GitLab, errors are red, unless
     NO_COLOR is set. ``level`` is ``error`` or ``warning``.
     """
-    if _is_github():  # which decodes percent escapes
+    if _in_github_actions():  # GitHub decodes percent escapes
         print_message(f"::{level} title=perf2x::{safe_message(sentence).replace('%', '%25')}")
     elif level == "error" and os.environ.get("GITLAB_CI") == "true" and not os.environ.get("NO_COLOR"):
         typer.echo(f"\x1b[1;31mperf2x: {safe_message(sentence)}\x1b[0m", err=True, color=True)

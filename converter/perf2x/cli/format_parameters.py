@@ -20,8 +20,8 @@ _TYPED_VALUES = "perf2x.format_options"  # key in Context.meta: typed values by 
 def parameters_of_format(command: Any, context: Any, arguments: Sequence[str]) -> list[Any]:
     """Return the options of the output format that a command's arguments choose, as parameters for the command.
 
-    There are none if the format does not exist, and none for options that the command has itself. The command's
-    function does not receive their values as arguments: it gets them from ``typed_format_options``.
+    The list is empty if the arguments do not choose a format that exists. It leaves out options that the command has
+    itself. The command's function does not receive the values as arguments: it gets them from ``typed_format_options``.
     """
     from perf2x.kernel.registry import load_emitter
 
@@ -41,6 +41,7 @@ def parameters_of_format(command: Any, context: Any, arguments: Sequence[str]) -
         for setting in settings
         if setting.names and option_names.isdisjoint(setting.names)
     ]
+    # typer makes its parameters only for a command, so this command exists only for its parameters
     parameters = make_unparsed_command(name, lambda: None, signature).params
     for parameter in parameters:
         # the value, if one was typed, goes into ``typed_values`` instead of the arguments of the command's function
@@ -56,9 +57,9 @@ def typed_format_options(context: Any) -> dict[str, object]:
 
 
 def options_of_formats() -> dict[str, tuple[str, list[str]]]:
-    """Return for each option of a format how it is typed, and the names of the formats that have it.
+    """Return for each option of any format how it is typed, and the names of the formats that have it.
 
-    Keys are options such as ``--width``. A field without an option of its own is typed as ``--set width=…``.
+    Keys are options such as ``--width``, even for a field that is typed as ``--set width=…``.
     """
     from perf2x.base.installed_packages import available
     from perf2x.kernel.registry import EMITTERS

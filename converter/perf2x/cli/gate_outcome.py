@@ -1,6 +1,8 @@
 """The verdict of ``report`` and ``diff`` for a CI job: whether limits on a recording's quality and on growth are met.
 
-The verdict comes first in the output: the outcome in a few words, such as passed or failed, then the reasons.
+A verdict is the outcome in a few words, such as passed or failed, then the reasons. Markdown output begins with it, and
+so does the page of ``report`` on a terminal. ``diff`` on a terminal prints only its table, and failures on standard
+error.
 """
 
 from collections.abc import Iterator
@@ -13,13 +15,13 @@ from perf2x.model.number_format import format_change, plural
 from perf2x.model.printable_text import escaped
 
 if TYPE_CHECKING:
-    from perf2x.cli.diff.fail_above import GateVerdict
-    from perf2x.cli.options.diff_options import ComparisonFlags
+    from perf2x.cli.diff.fail_above import GrowthVerdict
+    from perf2x.cli.options.diff_options import GrowthFlags
     from perf2x.cli.render.screen import Screen
     from perf2x.tools.diff.changes import Comparison
 
 _TOO_FEW = "too few samples to judge"
-# A comparison needs this many samples on each side: they distinguish growth of the total by 31 % from noise.
+# Minimum number of samples of each recording, with which growth of the total by 31 % can be told from noise.
 _MIN_SAMPLES = 100
 
 
@@ -27,29 +29,30 @@ class Verdict(Frozen):
     """Whether a command's limits are met, and why."""
 
     outcome: str
-    """``passed``, ``failed`` (something grew too much), ``unreliable`` (the recording exceeds a limit on quality),
-    ``too few samples to judge``, or ``no baseline`` (there is no earlier recording of the same program).
+    """``passed``, ``failed`` (something grew too much), ``unreliable`` (the recording exceeds a limit on quality, or a
+    limit cannot be checked), ``too few samples to judge``, or ``no baseline`` (there is no earlier recording of the
+    same program).
     """
     reasons: list[str]
     """At least one sentence."""
     notes: list[str]
-    """Sentences on limits for names that neither recording has, and on changes within noise."""
+    """Sentences on what did not fail, as in GrowthVerdict."""
 
     @classmethod
     def combine(
-        cls, flags: "ComparisonFlags", quality: list[str], growth: "GateVerdict | None", comparison: "Comparison"
+        cls, flags: "GrowthFlags", quality_failures: list[str], growth: "GrowthVerdict | None", comparison: "Comparison"
     ) -> "Verdict":
         """Return the verdict on both kinds of limits: those on quality and those on growth (``flags``).
 
-        ``quality`` has a sentence for each limit on quality that the recording exceeds; ``growth`` is the outcome of
-        ``--fail-above``. Without an earlier recording, ``growth`` is None, and ``comparison`` compares the recording
-        with itself.
+        ``quality_failures`` has a sentence for each limit on quality that the recording exceeds, and for each limit
+        that cannot be checked; ``growth`` is the outcome of ``--fail-above``. Without an earlier recording, ``growth``
+        is None, and ``comparison`` compares the recording with itself.
         """
         limits = flags.fail_above
-        failed = [*quality, *(filter(None, (*growth.failures.values(), growth.cause)) if growth else ())]
+        failures = [*quality_failures, *(filter(None, (*growth.failures.values(), growth.cause)) if growth else ())]
         notes = growth.notes if growth else []
-        if failed:
-            return cls("unreliable" if quality else "failed", failed, notes)
+        if failures:
+            return cls("unreliable" if quality_failures else "failed", failures, notes)
         if limits and not flags.any_change and (shortage := [*_sample_shortage(comparison)]):
             return cls(_TOO_FEW, shortage, notes)
         if limits and (growth is None or growth.other_program):

@@ -9,20 +9,24 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from perf2x.cli.option_names import option_of, options_in_errors
 from perf2x.cli.plain_parameters import leave_as_typed
-from perf2x.cli.typed_options import as_typed, option_of
 from perf2x.cli.usage_errors import UsageError, report_usage_errors, takes_format
 
 CONTEXT_SETTINGS = {"help_option_names": ["--help", "-h"], "max_content_width": 100}
-# Keys of ``Context.meta``, typer's store for the parsing of one command line. In this order, their values are: whether
-# ``--help-all`` was typed; the parameters of the output format, once added; the typed arguments, until these are added.
-_ALL, _OF_FORMAT, _ARGUMENTS = "perf2x.help_all", "perf2x.of_format", "perf2x.arguments"
+# Keys of ``Context.meta``, typer's store for the parsing of one command line:
+# True if ``--help-all`` was typed
+_SHOW_ALL = "perf2x.help_all"
+# the parameters of the output format, once they were added to the command's parameters
+_FORMAT_PARAMETERS = "perf2x.format_parameters"
+# the typed arguments, until the parameters of the output format were added
+_ARGUMENTS = "perf2x.arguments"
 
 
 class PlainHelp:
     """Help as plain text, because rich, which typer uses, takes longer to import than everything else."""
 
-    rare: Set[str] = frozenset()
+    rare_parameters: Set[str] = frozenset()
     """Names of parameters that only ``--help-all`` shows."""
 
     def help_lines(self) -> Mapping[str, str]:
@@ -34,7 +38,7 @@ class PlainHelp:
         panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
         for parameter in self.get_params(ctx):
             row = parameter.get_help_record(ctx)
-            if row and (parameter.name not in self.rare or ctx.meta.get(_ALL)):
+            if row and (parameter.name not in self.rare_parameters or ctx.meta.get(_SHOW_ALL)):
                 heading = parameter.rich_help_panel or f"{parameter.param_type_name.capitalize()}s"
                 text = row[1].replace(r"\[", "[")  # parameter_of escaped brackets for completions
                 panels.setdefault(heading, []).append((row[0], text))
@@ -52,17 +56,17 @@ def _emphasized(heading: str) -> str:
 
 
 class HelpfulCommand(PlainHelp, TyperCommand):
-    """A command whose ``--help`` omits its rare options."""
+    """A command that takes the options of its output format, and whose ``--help`` omits rare options."""
 
     def get_params(self, ctx: Any) -> Any:
         """Return the command's parameters, including ``--help`` and, once added, those of the output format."""
-        return [*leave_as_typed(super().get_params(ctx)), *ctx.meta.get(_OF_FORMAT, ())]
+        return [*leave_as_typed(super().get_params(ctx)), *ctx.meta.get(_FORMAT_PARAMETERS, ())]
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Parse the command's arguments.
 
-        Adding the options of the output format (``--to``) takes an import of the format. So they are added only if the
-        arguments cannot be parsed without them, or if ``--help-all`` shows them.
+        To add the options of the output format (``--to``), the format must be imported, which takes time. So they are
+        added only if the arguments cannot be parsed without them, or if ``--help-all`` shows them.
         """
         with report_usage_errors(ctx):
             if takes_format(self):
@@ -78,16 +82,16 @@ class HelpfulCommand(PlainHelp, TyperCommand):
         from perf2x.cli.format_parameters import parameters_of_format
 
         if _ARGUMENTS in ctx.meta:
-            ctx.meta[_OF_FORMAT] = parameters_of_format(self, ctx, ctx.meta.pop(_ARGUMENTS))
+            ctx.meta[_FORMAT_PARAMETERS] = parameters_of_format(self, ctx, ctx.meta.pop(_ARGUMENTS))
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. Where an error names a setting of the library, replace it by the option that was typed."""
+        """Run the command. Where an error names a setting of the library, replace the setting by its option."""
 
         def option_name(setting: str) -> str:
             self._add_options_of_format(ctx)
             return option_of(self.get_params(ctx), setting)
 
-        with as_typed(option_name):
+        with options_in_errors(option_name):
             return super().invoke(ctx)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
@@ -97,15 +101,15 @@ class HelpfulCommand(PlainHelp, TyperCommand):
                 formatter.write(indent(f"{self.epilog}\n", "  "))
 
 
-def show_all(context: typer.Context, is_set: bool) -> None:
+def print_full_help(context: typer.Context, is_set: bool) -> None:
     """Print the help with all options, and exit."""
     if is_set and not context.resilient_parsing:
-        context.meta[_ALL] = True
+        context.meta[_SHOW_ALL] = True
         typer.echo(context.get_help())
         raise typer.Exit
 
 
 HelpAll = Annotated[
     bool,
-    typer.Option("--help-all", is_eager=True, expose_value=False, callback=show_all, help="Show all options."),
+    typer.Option("--help-all", is_eager=True, expose_value=False, callback=print_full_help, help="Show all options."),
 ]

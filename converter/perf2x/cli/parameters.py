@@ -41,7 +41,7 @@ class FieldMark:
     """
 
     def __init__(self, *selected: str | type[Struct]) -> None:
-        self.fields = {
+        self.names = {
             name for item in selected for name in ((item,) if isinstance(item, str) else item.__struct_fields__)
         }
 
@@ -55,9 +55,10 @@ class Only(FieldMark):
 
 
 class Honouring(FieldMark):
-    """The command has options of these groups (``Setting.group``), and those without a group.
+    """The command has the options of these groups (``Setting.group``), and options without a group.
 
-    This mark takes names of groups instead of fields. Without it, the groups are those in ``FINISHED``.
+    This mark takes names of groups instead of fields. Commands without it have the options of the groups in
+    ``FINISHED``.
     """
 
 
@@ -67,8 +68,8 @@ class Hidden(FieldMark):
 
 def parameter_of(setting: Setting) -> inspect.Parameter:
     """Return the function parameter from which typer makes the option (or argument) of a setting."""
-    # the type for typer, which only needs to know how many values the option takes
-    kind: Any = bool if setting.kind is bool else list[str] if setting.is_repeatable else str
+    # typer only needs to know how many values the option takes
+    typer_type: Any = bool if setting.kind is bool else list[str] if setting.is_repeatable else str
     is_choice = setting.values and not setting.is_repeatable
     default = setting.default if setting.typed_default is ... else setting.typed_default
     common: dict[str, Any] = {
@@ -86,75 +87,75 @@ def parameter_of(setting: Setting) -> inspect.Parameter:
         setting.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=None if default in ("", ()) else default,
-        annotation=Annotated[Literal[setting.values] if is_choice else kind, declaration],
+        annotation=Annotated[Literal[setting.values] if is_choice else typer_type, declaration],
     )
 
 
 def _field_values(setting: Setting, value: Any) -> Mapping[str, Any]:
     """Parse a typed value; return values by field name: usually of one field, but ``Setting.read`` may yield several.
 
-    ``value`` is what was typed: a text, several texts of a repeatable option, or True or False for a switch. None
-    means that the option was not typed. Then the words in its environment variable are the value; without a variable,
-    the result is empty. Raises SettingError.
+    ``value`` is what was typed: a string, several strings for a repeatable option, or a bool for a switch. None means
+    that the option was not typed. Then the words in its environment variable are the value; without a variable, the
+    result is empty. Raises SettingError.
     """
     if value is None and setting.variable:
         value = os.environ.get(setting.variable, "").split() or None
     return {} if value is None else setting.field_values(value)
 
 
-def make_struct(kind: type[OptionStruct], typed: Mapping[str, Any]) -> OptionStruct:
+def make_struct(struct_type: type[OptionStruct], typed: Mapping[str, Any]) -> OptionStruct:
     """Make a struct of options, and the structs nested in it, from typed values by name. Raises SettingError.
 
     The value None means that an option was not typed. A nested struct becomes None if its ``--no-`` switch was typed.
-    A nested struct without such a switch keeps its default in ``kind`` unless a value other than its option's default
-    was typed.
+    A nested struct without such a switch keeps its default in ``struct_type`` unless a value other than its option's
+    default was typed.
     """
     values: dict[str, Any] = {}
-    settings, hints = settings_in(kind), hints_of(kind)
-    for field in kind.__struct_fields__:
+    settings, hints = settings_in(struct_type), hints_of(struct_type)
+    for field in struct_type.__struct_fields__:
         setting, nested = settings.get(field), struct_in(hints[field])
         if field == "features":
             # the settings of every feature; a feature whose settings are all defaults is off, and left out
-            features = (make_struct(feature_kind, typed) for feature_kind in feature_settings())
+            features = (make_struct(settings_type, typed) for settings_type in feature_settings())
             values[field] = tuple(feature for feature in features if feature != type(feature)())
         elif nested is not None and any(name in typed for name in nested.__struct_fields__):
             value = None if typed.get(f"no_{field}") else make_struct(nested, typed)
             values |= {field: value} if setting is not None or value != nested() else {}
         elif nested is None and field in typed and setting is not None and setting.help:
             values |= _field_values(setting, typed[field])
-    return kind(**values)
+    return struct_type(**values)
 
 
-def _settings_of_struct(kind: type[Struct]) -> Iterator[Setting]:
+def _settings_of_struct(struct_type: type[Struct]) -> Iterator[Setting]:
     """Yield the settings of a struct, and of the structs nested in it, that have an option on the command line."""
-    settings, hints, panel = settings_in(kind), hints_of(kind), getattr(kind, "PANEL", "")
-    for field in kind.__struct_fields__:
+    settings, hints, panel = settings_in(struct_type), hints_of(struct_type), getattr(struct_type, "PANEL", "")
+    for field in struct_type.__struct_fields__:
         setting, nested = settings.get(field), struct_in(hints[field])
-        for nested_kind in feature_settings() if field == "features" else (nested,) if nested else ():
-            yield from _settings_of_struct(nested_kind)
+        for nested_type in feature_settings() if field == "features" else (nested,) if nested else ():
+            yield from _settings_of_struct(nested_type)
         # settings without help have no option, nor do a format's settings without names, which --set sets
-        if setting is not None and setting.help and (setting.names or not issubclass(kind, Format)):
+        if setting is not None and setting.help and (setting.names or not issubclass(struct_type, Format)):
             setting = replace(setting, panel=setting.panel or panel)
             # the setting of a nested struct is a switch that turns the whole struct off, such as --no-symbols
             yield replace(setting, name=f"no_{field}", kind=bool, default=False) if nested else setting
 
 
 def _settings_of_parameter(parameter: inspect.Parameter) -> Iterator[Setting]:
-    """Yield the setting of a parameter, or those of its struct, without what the marks in its annotation exclude."""
+    """Yield the setting of a parameter, or those settings of its struct that the marks in its annotation leave."""
     hint, marks = parameter.annotation, getattr(parameter.annotation, "__metadata__", ())
     single, struct = setting_of(hint, parameter.name, parameter.default), struct_in(hint)
-    left_out, hidden, only, honoured = (
-        {field for mark in marks if isinstance(mark, kind) for field in mark.fields}
-        for kind in (Without, Hidden, Only, Honouring)
+    excluded, hidden, included, groups = (
+        {name for mark in marks if isinstance(mark, mark_type) for name in mark.names}
+        for mark_type in (Without, Hidden, Only, Honouring)
     )
     for setting in [single] if single else _settings_of_struct(struct) if struct else ():
-        is_supported = setting.group in {"", *(honoured or FINISHED)}
-        if is_supported and setting.name not in left_out and (not only or setting.name in only):
+        is_supported = setting.group in {"", *(groups or FINISHED)}
+        if is_supported and setting.name not in excluded and (not included or setting.name in included):
             yield replace(setting, rare=True) if setting.name in hidden else setting
 
 
 def _option_for_argument(argument: Setting) -> inspect.Parameter:
-    """Return a hidden, repeatable option by which an argument can also be given: ``--input``, as in perf."""
+    """Return a hidden, repeatable option that gives the value of an argument: ``--input``, as in perf."""
     option = typer.Option(*argument.names, hidden=True)
     return inspect.Parameter(
         f"{argument.name}_by_name",
@@ -210,8 +211,10 @@ def make_command(name: str, function: Callable[..., None]) -> Any:
     # each paragraph becomes one line, which typer wraps
     help_text = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
     command = make_unparsed_command(name, run, parameters, cls=HelpfulCommand, help=help_text, epilog=dedent(examples))
-    command.rare = {setting.name for _, settings in declared.values() for setting in settings if setting.rare}
-    command.params[-1].hidden = not command.rare  # hide --help-all if --help shows everything
+    command.rare_parameters = {
+        setting.name for _, settings in declared.values() for setting in settings if setting.rare
+    }
+    command.params[-1].hidden = not command.rare_parameters  # hide --help-all if --help shows everything
     return command
 
 

@@ -13,14 +13,14 @@ from perf2x.errors import OptionError
 def leave_as_typed(parameters: list[Any]) -> list[Any]:
     """Patch typer's parameters so that their values stay as typed; return the same list.
 
-    A value is then a text, a tuple of texts, or for a switch whether it was typed.
+    A value is then a string, a tuple of strings for a repeatable parameter, or a bool for a switch.
     """
     for parameter in parameters:
         if not isinstance(parameter.process_value, partial):  # otherwise it has been patched already
             parameter.process_value = partial(_process_value, parameter)
             if parameter.param_type_name == "argument":
                 parameter.get_usage_pieces = partial(_usage_pieces, parameter)
-                parameter.display_type_rich = lambda ctx: ""  # the Python type in the help
+                parameter.display_type_rich = lambda ctx: ""  # no Python type in the help
     return parameters
 
 

@@ -22,9 +22,10 @@ _REDRAW_INTERVAL_S = 0.1
 
 @contextlib.contextmanager
 def progress_bar(quiet: bool) -> "Iterator[Progress | None]":
-    """Provide the callback that receives progress: the listener, if there is one; otherwise one that draws a bar.
+    """Provide the callback that receives progress.
 
-    Without a listener, it is None if standard error is not a terminal, or if ``quiet``: nothing is shown.
+    This is ``listener`` if it is set. Otherwise it is a callback that draws a bar, or None, so that nothing is shown,
+    if standard error is not a terminal or if ``quiet``.
     """
     if listener is not None or quiet or not sys.stderr.isatty():
         yield listener
@@ -50,7 +51,7 @@ class _DelayedBar:
     def __init__(self) -> None:
         self._next_draw = time.monotonic() + _BAR_DELAY_S
         self._bar: ProgressBar | None = None
-        self._tasks: dict[str, int] = {}  # the number of rich's task for each stage
+        self._task_ids: dict[str, int] = {}  # rich's id of the task for each stage
 
     def update(self, stage: str, done: int, total: int) -> None:
         """Show that ``done`` of ``total`` units of a stage are finished; ``total`` is 0 if it is unknown."""
@@ -64,10 +65,10 @@ class _DelayedBar:
             # without rich's drawing thread, because a process with threads should not fork
             self._bar = ProgressBar(console=Console(stderr=True), transient=True, auto_refresh=False)
             self._bar.start()
-        task = self._tasks.get(stage)
-        if task is None:
-            task = self._tasks[stage] = self._bar.add_task(stage, total=total or None)
-        self._bar.update(task, completed=done, total=total or None)  # type: ignore[arg-type]
+        task_id = self._task_ids.get(stage)
+        if task_id is None:
+            task_id = self._task_ids[stage] = self._bar.add_task(stage, total=total or None)
+        self._bar.update(task_id, completed=done, total=total or None)  # type: ignore[arg-type]
         if now >= self._next_draw:
             self._next_draw = now + _REDRAW_INTERVAL_S
             self._bar.refresh()

@@ -26,8 +26,8 @@ def open_standard_streams() -> None:
 
 def _open_null(descriptor: int, flags: int) -> None:
     """Open the null device as this descriptor, which child processes inherit."""
-    opened = os.open(os.devnull, flags)
-    if opened != descriptor:
-        os.dup2(opened, descriptor)
-        os.close(opened)
+    null = os.open(os.devnull, flags)
+    if null != descriptor:
+        os.dup2(null, descriptor)
+        os.close(null)
     os.set_inheritable(descriptor, True)

@@ -41,9 +41,9 @@ def report_usage_errors(context: Any) -> Iterator[None]:
 
 
 def _sentence(error: Any, context: Any) -> str:
-    """Return a sentence on a usage error, with the command whose help says more in parentheses.
+    """Return a sentence on a usage error; it ends with the command for help, in parentheses.
 
-    What is wrong can be seen only from attributes and messages of typer's error.
+    typer does not export the classes of its errors, so they are told apart by their attributes and messages.
     """
     option = getattr(error, "option_name", "")
     if hasattr(error, "possibilities"):  # NoSuchOption
@@ -70,7 +70,7 @@ def takes_format(command: Any) -> bool:
 def _suggestion(option: str, context: Any) -> str:
     """Return the end of a sentence on an unknown option, with a suggestion; "" if there is none.
 
-    The text suggests synonyms, otherwise formats that have the option, otherwise options with similar names.
+    The first of these that exists is suggested: synonyms, formats that have the option, options with similar names.
     """
     from perf2x.cli.format_parameters import options_of_formats
 

@@ -63,7 +63,7 @@ def test_info_explains_each_object_when_asked() -> None:
 
 
 def test_info_explains_a_bounded_number_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_module("perf2x.cli.commands.info"), "_MOST_EXPLAINED", 1)
+    monkeypatch.setattr(import_module("perf2x.cli.commands.info"), "_MAX_EXPLAINED", 1)
     words = ("info", recording("calls"), "--symbols", "--symfs", SYMFS, "-v")
     known = json.loads(perf2x(*words, "--json").out)["symbols"]
     lacking = [one for one in known["objects"] if one["unnamed"]]
@@ -73,7 +73,7 @@ def test_info_explains_a_bounded_number_of_objects(monkeypatch: pytest.MonkeyPat
     said = f"without names: {objects}, {frames:,} frames; only those with the most are explained"
     assert said in perf2x(*words).out.splitlines()
     assert said in perf2x(*words, "--format", "markdown").out
-    monkeypatch.setattr(import_module("perf2x.cli.commands.info"), "_MOST_EXPLAINED", len(lacking))
+    monkeypatch.setattr(import_module("perf2x.cli.commands.info"), "_MAX_EXPLAINED", len(lacking))
     assert "more object" not in perf2x(*words).out
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from perf2x import __version__
-from perf2x.cli.app import HELP_LINES, commands
+from perf2x.cli.app import HELP_LINES, entry_points
 from perf2x.cli.app import command as load
 from perf2x.cli.help import CONTEXT_SETTINGS
 from tests.support.command import perf2x, recording, spellings
@@ -147,7 +147,8 @@ def test_help_ends_with_examples_that_are_commands(command: str) -> None:
 @pytest.mark.parametrize("command", HELP_LINES)
 def test_help_shows_few_options(command: str) -> None:
     made = load(command)
-    shown = [one for one in made.get_params(made.context_class(made, **CONTEXT_SETTINGS)) if one.name not in made.rare]
+    parameters = made.get_params(made.context_class(made, **CONTEXT_SETTINGS))
+    shown = [one for one in parameters if one.name not in made.rare_parameters]
     assert len([one for one in shown if one.param_type_name == "option" and not one.hidden]) <= 20
 
 
@@ -158,7 +159,7 @@ def test_help_of_convert_is_short() -> None:
 
 
 def test_the_list_of_commands_agrees_with_their_help() -> None:
-    assert set(HELP_LINES) == set(commands())
+    assert set(HELP_LINES) == set(entry_points())
     for name, line in HELP_LINES.items():
         assert (load(name).help or "").startswith(line.removesuffix("."))
 

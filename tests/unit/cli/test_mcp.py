@@ -218,7 +218,7 @@ def test_what_cannot_be_answered_is_one_sentence(folder: Path, ask: Ask) -> None
 
 
 def test_callers_of_very_many_functions_are_not_asked_for(ask: Ask, monkeypatch: Any) -> None:
-    monkeypatch.setattr(agent_tools, "_MOST_FUNCTIONS", 2)
+    monkeypatch.setattr(agent_tools, "_MAX_FUNCTIONS", 2)
     said = ask("callers", recording="inlines.data", function="*")
     assert re.fullmatch(r"refused: .*: \*: it matches \d+ functions, more than 2", said), said
 

@@ -10,7 +10,7 @@ import pytest
 from perf2x import convert
 from perf2x.base.installed_packages import available
 from perf2x.cli.app import command
-from perf2x.cli.typed_options import option_of
+from perf2x.cli.option_names import option_of
 from perf2x.errors import OptionError
 from perf2x.kernel.options_for_format import COMMAND_ONLY_SETTINGS
 from perf2x.kernel.registry import EMITTERS, load_emitter

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import pytest
 from msgspec import Struct
 
-from perf2x.cli.app import HELP_LINES, command, commands
+from perf2x.cli.app import HELP_LINES, command, entry_points
 from perf2x.cli.help import CONTEXT_SETTINGS
 from perf2x.cli.options.output_options import OutputFlags
 from perf2x.cli.parameters import Hidden, Honouring, Only, Without, make_command, make_struct
@@ -100,7 +100,7 @@ def test_a_choice_names_what_was_meant(capsys: Any) -> None:
 def test_a_command_chooses_of_a_group(ways: object, names: list[str], rare: set[str], capsys: Any) -> None:
     made = run(ways, "--help")
     assert [one.name for one in made.params] == ["first", *names, "quiet", "help_all"]
-    assert made.rare == rare
+    assert made.rare_parameters == rare
     shown = capsys.readouterr().out
     assert "Ways:" in shown or rare >= set(names)
     assert all(
@@ -172,7 +172,7 @@ def test_recordings_may_be_given_as_perf_takes_them(words: list[str]) -> None:
 
 
 def test_every_command_that_takes_recordings_takes_them_by_name() -> None:
-    params = {name: command(name).params for name in commands()}
+    params = {name: command(name).params for name in entry_points()}
     by_place = {name for name, found in params.items() if any(one.metavar == "INPUT" for one in found)}
     assert by_place == {name for name, found in params.items() if any("-i" in one.opts for one in found)}
     assert len(by_place) >= 9
@@ -233,8 +233,8 @@ def test_a_package_of_somebody_else_brings_a_command(tmp_path: Path) -> None:
 
 def test_an_installation_without_commands_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perf2x.base.installed_packages.entry_points", lambda group: [])
-    commands.cache_clear()
+    entry_points.cache_clear()
     ran = perf2x("convert", "x")
-    commands.cache_clear()
+    entry_points.cache_clear()
     assert (ran.code, ran.out) == (2, "")
     assert ran.said.startswith("perf2x: the installation of perf2x is older than its code")

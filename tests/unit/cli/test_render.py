@@ -25,7 +25,7 @@ from perf2x.cli.render.markdown_table import (
     sentence_with_code,
 )
 from perf2x.cli.render.report_formats import Report, print_report
-from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen, line_width
+from perf2x.cli.render.screen import WIDTH_WITHOUT_TERMINAL, Screen, line_width
 from perf2x.cli.render.text_table import Column, Layout, name_column, table_lines
 from perf2x.model.printable_text import escaped
 
@@ -232,13 +232,13 @@ def test_characters_outside_the_encoding_are_escaped(monkeypatch: pytest.MonkeyP
 def test_the_width_of_lines_is_that_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setattr(sys, "stdout", io.StringIO())
-    assert line_width() == WITHOUT_TERMINAL
+    assert line_width() == WIDTH_WITHOUT_TERMINAL
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(sys.stdout, "fileno", lambda: 1, raising=False)
     monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((97, 24)))
     assert line_width() == 97
     monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((0, 0)))
-    assert line_width() == WITHOUT_TERMINAL
-    for said, cells in (("72", 72), ("0", WITHOUT_TERMINAL), ("wide", WITHOUT_TERMINAL)):
+    assert line_width() == WIDTH_WITHOUT_TERMINAL
+    for said, cells in (("72", 72), ("0", WIDTH_WITHOUT_TERMINAL), ("wide", WIDTH_WITHOUT_TERMINAL)):
         monkeypatch.setenv("COLUMNS", said)
         assert line_width() == cells

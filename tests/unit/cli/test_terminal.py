@@ -240,7 +240,7 @@ def test_the_bar_draws_without_a_thread(monkeypatch: pytest.MonkeyPatch, capsys:
 def test_standard_output_that_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert standard_output(wide=True) == Screen(None, None)
     assert standard_output().colors is None
-    assert standard_output().room in (screens.WITHOUT_TERMINAL, int(os.environ.get("COLUMNS") or 160))
+    assert standard_output().room in (screens.WIDTH_WITHOUT_TERMINAL, int(os.environ.get("COLUMNS") or 160))
     _ = capsys
 
 

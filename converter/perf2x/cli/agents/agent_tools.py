@@ -12,7 +12,7 @@ from typing import Literal
 from perf2x.api import diff, top
 from perf2x.cli.agents.allowed_folders import AllowedFolders
 from perf2x.cli.render.fit_text import first_lines
-from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen
+from perf2x.cli.render.screen import WIDTH_WITHOUT_TERMINAL, Screen
 from perf2x.cli.render.text_table import Column, name_column, table_lines
 from perf2x.errors import OptionError
 from perf2x.kernel.load import load
@@ -28,12 +28,12 @@ from perf2x.tools.tables.report_tables import Caller, call_tree, callers_of
 MAX_BYTES = 20_000
 """Maximum size of an answer in bytes, about 5,000 tokens."""
 # The largest number of rows that a question may ask for.
-_MOST_ROWS = 200
+_MAX_ROWS = 200
 # Maximum number of functions whose callers are listed at once; each takes a pass over the call tree.
-_MOST_FUNCTIONS = 63
+_MAX_FUNCTIONS = 63
 _BYTES_PER_TOKEN = 4
 _CONFIDENCE = 0.95  # of the intervals of changes
-_SCREEN = Screen(WITHOUT_TERMINAL)
+_SCREEN = Screen(WIDTH_WITHOUT_TERMINAL)
 
 By = Literal["function", "object", "thread"]
 
@@ -51,7 +51,7 @@ class AgentTools:
         """Summarize a perf.data recording: what was recorded, hottest functions with callers, paths, threads, quality,
         what to look at next. Start here. ``before`` names an earlier recording, to show what changed since.
         """
-        from perf2x.cli.diff.fail_above import GateVerdict
+        from perf2x.cli.diff.fail_above import GrowthVerdict
         from perf2x.cli.options.report_options import ReportFlags
         from perf2x.cli.report.report_facts import changes_of
         from perf2x.cli.report.report_page import recording_report
@@ -61,7 +61,7 @@ class AgentTools:
         loaded, changes, flags = self._loaded(recording), None, ReportFlags(max_bytes=MAX_BYTES)
         if before:
             pair = pair_of((before, recording), (self._loaded(before), loaded), "period", PairOptions())
-            loaded, changes = pair.after, changes_of(pair, GateVerdict(), _CONFIDENCE, flags.limit)
+            loaded, changes = pair.after, changes_of(pair, GrowthVerdict(), _CONFIDENCE, flags.limit)
         return _answer(recording_report(loaded, (recording,), flags, changes).markdown())
 
     def top(self, recording: str, by: By = "function", sort: Sort = "self", limit: int = 20) -> str:
@@ -80,8 +80,8 @@ class AgentTools:
 
         profile, max_rows = self._loaded(recording).profile, _checked_limit(limit)
         matching = choose_functions(profile, ListingOptions(function, source=True, value="period"))
-        if len(matching) > _MOST_FUNCTIONS:
-            reason = f"it matches {len(matching):,} functions, more than {_MOST_FUNCTIONS}"
+        if len(matching) > _MAX_FUNCTIONS:
+            reason = f"it matches {len(matching):,} functions, more than {_MAX_FUNCTIONS}"
             raise OptionError(f"{function}: {reason}")
         callers = callers_of(call_tree(profile), matching).items()
         return _answer(line for key, rows in callers for line in _caller_lines(profile, *key, rows, max_rows))
@@ -184,8 +184,8 @@ def _caller_lines(profile: Profile, name: str, object_name: str, rows: Sequence[
 
 def _checked_limit(limit: int) -> int:
     """Return the limit. Raises OptionError if it is out of range."""
-    if not 1 <= limit <= _MOST_ROWS:
-        raise OptionError(f"limit={limit}: it must be from 1 to {_MOST_ROWS}")
+    if not 1 <= limit <= _MAX_ROWS:
+        raise OptionError(f"limit={limit}: it must be from 1 to {_MAX_ROWS}")
     return limit
 
 

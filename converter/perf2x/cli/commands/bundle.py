@@ -63,7 +63,7 @@ def bundle(
     if source != "-" and is_bundle(Path(source)):
         raise OptionError(f"{source} is already a bundle")
     target = output or f"{Path(source).resolve().name if source != '-' else 'perf.data'}.tar.gz"
-    with limit_unpacking(load_options.max_unpacked), progress_bar(quiet) as progress, _as_file(source) as path:
+    with limit_unpacking(load_options.max_unpacked), progress_bar(quiet) as progress, _rereadable_file(source) as path:
         loaded = load(str(path), load_options.but(symbolize=False), progress)
         finder = make_finder(options, loaded.diagnostics, progress)
         session, sideband = loaded.recording.session, loaded.recording.sideband
@@ -83,7 +83,7 @@ def bundle(
 
 
 @contextlib.contextmanager
-def _as_file(source: str) -> Iterator[Path]:
+def _rereadable_file(source: str) -> Iterator[Path]:
     """Provide a path of the source that can be read several times: pipes and standard input are copied to a file."""
     path = Path(source)
     if source != "-" and (path.is_file() or path.is_dir()):

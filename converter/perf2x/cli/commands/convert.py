@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from perf2x.cli.fail_if import check_gates, exit_for_failed_gates, failed_gates, warn_of_losses
+from perf2x.cli.fail_if import exit_for_failed_gates, failed_gates, refuse_uncheckable_gates, warn_of_losses
 from perf2x.cli.format_parameters import typed_format_options
 from perf2x.cli.messages import print_message, print_messages
 from perf2x.cli.options.format_options import FormatFlags
@@ -76,7 +76,7 @@ def convert(
         **output_flags.load_option_fields(len(sources)),
         **format_flags.load_option_fields(needs),
     )
-    check_gates(gate_flags, options.symbols is not None)
+    refuse_uncheckable_gates(gate_flags, options.symbols is not None)
     started, stages = monotonic(), Stages()
     with progress_bar(quiet) as progress:
         loaded, files = convert_recordings(

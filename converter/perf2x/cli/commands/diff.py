@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec.structs import replace
 
-from perf2x.cli.diff.fail_above import DiffGate, GateVerdict
+from perf2x.cli.diff.fail_above import GrowthGate, GrowthVerdict
 from perf2x.cli.fail_if import unchecked_growth
 from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.messages import print_message, print_messages
-from perf2x.cli.options.diff_options import After, Before, ChangeFlags, ComparisonFlags, DifferenceFlags
+from perf2x.cli.options.diff_options import After, Before, DiffFileFlags, DiffRowFlags, GrowthFlags
 from perf2x.cli.options.input_options import Quiet, Verbose
 from perf2x.cli.options.table_options import PrintFlags
 from perf2x.cli.parameters import Hidden
@@ -27,9 +27,9 @@ def diff(
     before: Before,
     after: After,
     *,
-    difference_flags: DifferenceFlags,
-    row_flags: Annotated[ChangeFlags, Hidden("columns")],
-    comparison_flags: ComparisonFlags,
+    file_flags: DiffFileFlags,
+    row_flags: Annotated[DiffRowFlags, Hidden("columns")],
+    growth_flags: GrowthFlags,
     pair_options: PairOptions,
     print_flags: Annotated[PrintFlags, Hidden("wide")],
     load_options: Annotated[LoadOptions, Hidden("hide", "pids", "root", "off_cpu", "names", "no_symbols", "inline")],
@@ -53,8 +53,8 @@ def diff(
     from perf2x.tools.diff.changed_rows import RowSelection
     from perf2x.tools.diff.recording_pair import load_pair
 
-    file_format = format_to_write(difference_flags.to, difference_flags.output)
-    if difference_flags.output == STDOUT and print_flags.output_format != "table":
+    file_format = format_to_write(file_flags.to, file_flags.output)
+    if file_flags.output == STDOUT and print_flags.output_format != "table":
         raise OptionError(
             f"-o - and --format {print_flags.output_format} would both write to standard output; choose one"
         )
@@ -65,16 +65,16 @@ def diff(
         pair = load_pair((before, after), options, row_flags.value, pair_options, progress)
     for line in pair.notes:
         print_message(f"perf2x: {line}")
-    growth = DiffGate(comparison_flags, row_flags.sort).verdict(row_flags.by, pair.compared, pair.callers)
-    quality = unchecked_growth(pair, comparison_flags.fail_above)
+    growth = GrowthGate(growth_flags, row_flags.sort).verdict(row_flags.by, pair.compared, pair.callers)
+    quality = unchecked_growth(pair, growth_flags.fail_above)
     selection = RowSelection(row_flags.by, row_flags.sort, row_flags.limit, row_flags.show_all)
-    table = growth.table(pair, selection, comparison_flags.confidence, row_flags.columns)
-    written = write_difference(file_format, difference_flags.output, pair) if file_format else ""
+    table = growth.table(pair, selection, growth_flags.confidence, row_flags.columns)
+    written = write_difference(file_format, file_flags.output, pair) if file_format else ""
     verdict = None
-    if comparison_flags.fail_above:
-        verdict = Verdict.combine(comparison_flags, quality, growth, table.comparison)
-    if difference_flags.output != STDOUT:
-        print_flags.show(diff_report(table, comparison_flags.confidence, verdict))
+    if growth_flags.fail_above:
+        verdict = Verdict.combine(growth_flags, quality, growth, table.comparison)
+    if file_flags.output != STDOUT:
+        print_flags.show(diff_report(table, growth_flags.confidence, verdict))
         if table.rows and table.unchanged_count and not quiet:
             print_message(f"{table.unchanged_note} (--all shows them)")
     print_messages(_remarks(pair, table, written, growth, verbose=verbose), quiet)
@@ -83,7 +83,7 @@ def diff(
 
 
 def _remarks(
-    pair: "RecordingPair", table: "DiffTable", written: str, growth: GateVerdict, *, verbose: bool
+    pair: "RecordingPair", table: "DiffTable", written: str, growth: GrowthVerdict, *, verbose: bool
 ) -> Iterator[str]:
     """Yield lines for standard error: on the quality of both recordings, and on everything else to report.
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from perf2x.tools.explain.missing_names import UnnamedObject
 
 # Maximum number of objects whose missing names are explained: those with the most unnamed frames.
-_MOST_EXPLAINED = 50
+_MAX_EXPLAINED = 50
 
 WithSymbols = Annotated[bool, Setting("Look up names, and show the share of frames that have one.", ("--symbols",))]
 Explained = Annotated[
@@ -102,5 +102,5 @@ def _explain_missing_names(
     unnamed_objects = loaded.symbols.unnamed_objects() if loaded.symbols is not None else ()
     return [
         explain_unnamed(row.name, row.build_id, row.unnamed, row.reason, finder)
-        for row in unnamed_objects[:_MOST_EXPLAINED]
+        for row in unnamed_objects[:_MAX_EXPLAINED]
     ]

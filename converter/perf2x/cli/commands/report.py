@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from perf2x.cli.diff.fail_above import DiffGate
-from perf2x.cli.fail_if import check_gates, failed_gates, unchecked_growth
+from perf2x.cli.diff.fail_above import GrowthGate
+from perf2x.cli.fail_if import failed_gates, refuse_uncheckable_gates, unchecked_growth
 from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.messages import print_messages
-from perf2x.cli.options.diff_options import ComparisonFlags
+from perf2x.cli.options.diff_options import GrowthFlags
 from perf2x.cli.options.gate_options import GateFlags
 from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, existing_inputs
 from perf2x.cli.options.report_options import ReportFlags
@@ -23,7 +23,7 @@ def report(
     *,
     report_flags: Annotated[ReportFlags, Hidden("columns")],
     pair_options: Annotated[PairOptions, Hidden("normalize", "per")],
-    comparison_flags: ComparisonFlags,
+    growth_flags: GrowthFlags,
     gate_flags: Annotated[GateFlags, Without("stats")],
     load_options: Annotated[LoadOptions, Hidden("inline")],
     quiet: Quiet = False,
@@ -51,11 +51,11 @@ def report(
 
     sources, output_format = existing_inputs(inputs), report_flags.output_format()
     options = load_options.but(counts=True, keep_other_events=bool(report_flags.columns))
-    check_gates(gate_flags, options.symbols is not None)
+    refuse_uncheckable_gates(gate_flags, options.symbols is not None)
     pair = growth = changes = None
     with progress_bar(quiet) as progress:
         if report_flags.before is None:
-            for setting in (*dict(changed_settings(pair_options)), *dict(changed_settings(comparison_flags))):
+            for setting in (*dict(changed_settings(pair_options)), *dict(changed_settings(growth_flags))):
                 if setting not in ("fail_above", "confidence"):
                     raise SettingError("", setting, " needs an earlier recording to compare with: add --before")
             loaded = load(sources, options, progress)
@@ -67,17 +67,17 @@ def report(
             loaded = pair.after
     quality = [*failed_gates(gate_flags, loaded)]
     if pair:
-        growth = DiffGate(comparison_flags, "self").verdict("function", pair.compared, pair.callers)
-        changes = changes_of(pair, growth, comparison_flags.confidence, report_flags.limit)
-        quality += unchecked_growth(pair, comparison_flags.fail_above)
+        growth = GrowthGate(growth_flags, "self").verdict("function", pair.compared, pair.callers)
+        changes = changes_of(pair, growth, growth_flags.confidence, report_flags.limit)
+        quality += unchecked_growth(pair, growth_flags.fail_above)
     verdict = None
-    if comparison_flags.fail_above or gate_flags != GateFlags():
+    if growth_flags.fail_above or gate_flags != GateFlags():
         if pair:
             comparison = pair.compared("function")
         else:
             sums = totals(loaded.profile, value=report_flags.value)
             comparison = Comparison(sums, sums)  # of the recording with itself: only its number of samples matters
-        verdict = Verdict.combine(comparison_flags, quality, growth, comparison)
+        verdict = Verdict.combine(growth_flags, quality, growth, comparison)
     print_report(recording_report(loaded, sources, report_flags, changes, verdict), output_format)
     print_messages(verbose_lines(loaded), quiet or not verbose)
     if verdict:

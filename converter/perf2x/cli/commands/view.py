@@ -51,7 +51,7 @@ def view(
         perf2x view perf.data --serve --port 8000
     """
     from perf2x.cli.render.summary import quality_lines
-    from perf2x.cli.view.recording_pages import Page, file_name, make_page, with_page_of_each
+    from perf2x.cli.view.recording_pages import Page, file_name, make_page, pages_of_all_and_each
     from perf2x.cli.view.view_page import open_pages, serve_pages
     from perf2x.kernel.options_for_format import options_for_format
     from perf2x.kernel.registry import notes
@@ -69,7 +69,7 @@ def view(
         return make_page(source, name, load_with_progress(source, options, quiet), emitter_of_source)
 
     page_of_all = make_page("", file_name(sources[0]), loaded, emitter)
-    pages = with_page_of_each(page_of_all, sources, page_of, quiet=quiet)
+    pages = pages_of_all_and_each(page_of_all, sources, page_of, quiet=quiet)
     if serve:
         serve_pages({"": pages[0].content, **{page.name: page.content for page in pages}}, port or 0, quiet=quiet)
     else:

@@ -19,7 +19,7 @@ from perf2x.model.filters.unmatched_filters import no_such_message
 from perf2x.model.number_format import format_change, format_percent, shortened_list
 
 if TYPE_CHECKING:
-    from perf2x.cli.options.diff_options import ComparisonFlags, GrowthLimit
+    from perf2x.cli.options.diff_options import GrowthFlags, GrowthLimit
     from perf2x.model.totals.sampling_noise import Interval
     from perf2x.model.totals.totals import Key
     from perf2x.tools.diff.changed_rows import DiffTable, RowSelection
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from perf2x.tools.diff.recording_pair import RecordingPair
 
 
-class DiffGate(Frozen):
+class GrowthGate(Frozen):
     """The limits of one command, and the column of the tables that they apply to."""
 
-    flags: "ComparisonFlags"
+    flags: "GrowthFlags"
     sort: str
     """``self`` or ``total``: the cost whose growth is limited."""
 
     def verdict(
         self, by: str, comparison_by: Callable[[str], "Comparison"], callers: "CallersOf | None" = None
-    ) -> "GateVerdict":
+    ) -> "GrowthVerdict":
         """Check every limit, and return the outcome.
 
         ``comparison_by`` and ``callers`` are methods of RecordingPair (``compared``, ``callers``): the first returns
@@ -62,12 +62,15 @@ class DiffGate(Frozen):
         notes = [check.unknown for check in checks if check.unknown]
         if notes and not self.flags.allow_unknown:
             raise OptionError(f"{notes[0]} (--allow-unknown accepts that)")
-        functions, verdict = comparison_by("function"), GateVerdict(notes=notes)  # further notes go into the same list
+        functions, verdict = (
+            comparison_by("function"),
+            GrowthVerdict(notes=notes),
+        )  # further notes go into the same list
         if mismatch := functions.mismatch():
             # the functions differ, but totals of the same command can be compared
             checks = [replace(check, rows=()) for check in checks if check.with_total and functions.same_command]
             if not checks:
-                return GateVerdict(
+                return GrowthVerdict(
                     notes=notes, other_program=f"the earlier recording is of another program: {mismatch}"
                 )
             notes.append(f"only the total is compared: {mismatch}")
@@ -75,7 +78,7 @@ class DiffGate(Frozen):
             self._judge(check, limited_share, functions, callers, verdict)
         return replace(verdict, cause=self._cause(functions, callers, verdict)) if callers and not mismatch else verdict
 
-    def _cause(self, functions: "Comparison", callers: "CallersOf", verdict: "GateVerdict") -> str:
+    def _cause(self, functions: "Comparison", callers: "CallersOf", verdict: "GrowthVerdict") -> str:
         """Return a sentence on the likely cause of everything that failed; "" if there is no single cause."""
         # only growth of self costs points to a function, because total costs also grow with those of callees
         failed = {key for key in verdict.failures if key == TOTAL or self.sort == "self"}
@@ -98,7 +101,7 @@ class DiffGate(Frozen):
         limited_share: float,
         functions: "Comparison",
         callers: "CallersOf | None",
-        verdict: "GateVerdict",
+        verdict: "GrowthVerdict",
     ) -> None:
         """Add the outcome of one limit to the verdict.
 
@@ -138,7 +141,7 @@ class DiffGate(Frozen):
             )
 
     def _costlier(
-        self, shares: Sequence["Change"], functions: "Comparison", limited_share: float, verdict: "GateVerdict"
+        self, shares: Sequence["Change"], functions: "Comparison", limited_share: float, verdict: "GrowthVerdict"
     ) -> list["Change"]:
         """Return the rows of ``shares`` whose functions also cost more; add a note on the others to the verdict."""
         costs = functions.with_intervals(shares, self.flags.confidence, (limited_share, limited_share))
@@ -155,7 +158,7 @@ class DiffGate(Frozen):
         check: "_Check",
         functions: "Comparison",
         callers: "CallersOf",
-        verdict: "GateVerdict",
+        verdict: "GrowthVerdict",
     ) -> list["Change"]:
         """Return the rows that did not just take over the cost of other code; note the others in the verdict."""
         moved: set[Key] = set()
@@ -196,7 +199,7 @@ TOTAL: RowKey = ("total", "", "")
 _MAX_NAMED = 3
 
 
-class GateVerdict(Frozen):
+class GrowthVerdict(Frozen):
     """Outcome of all limits; its lists and mappings are filled as limits are checked."""
 
     failures: dict["RowKey", str] = field(default_factory=dict)

@@ -65,7 +65,7 @@ class WorkerFlags(Frozen):
             yield workers
 
 
-class LabelFlags(Frozen):
+class IngestFlags(Frozen):
     """Tags and dates of the recordings, and how the dataset stores them."""
 
     tag: Annotated[tuple[str, ...], Setting("A tag of all recordings; repeatable.", metavar="KEY=VALUE")] = ()
@@ -118,7 +118,7 @@ class LabelFlags(Frozen):
         )
 
 
-def summarize(output: str, totals: "IngestTotals") -> None:
+def print_ingest_summary(output: str, totals: "IngestTotals") -> None:
     """Print what ``fleet ingest`` did with all recordings; ``output`` is the dataset."""
     from perf2x.features.recording_advice.choose_advice import RECORD_DATES
 

@@ -23,7 +23,7 @@ Before = Annotated[str, Argument("The recording to compare with.", metavar="BEFO
 After = Annotated[str, Argument("The newer recording.", metavar="AFTER")]
 
 
-class DifferenceFlags(Frozen):
+class DiffFileFlags(Frozen):
     """The file to which the difference is written, in addition to the table."""
 
     PANEL = "Output"
@@ -46,7 +46,7 @@ class DifferenceFlags(Frozen):
     ] = None
 
 
-class ChangeFlags(RowFlags):
+class DiffRowFlags(RowFlags):
     """Which changes the table shows, and by which cost they are sorted."""
 
     sort: Annotated[Sort, Setting("Column to sort by and to apply --fail-above to.")] = "self"
@@ -90,7 +90,7 @@ def read_confidence(setting: str, typed: str | float) -> float:
     return value
 
 
-class ComparisonFlags(Frozen):
+class GrowthFlags(Frozen):
     """Limits on growth, and how sure a judgement has to be."""
 
     PANEL = "For CI"

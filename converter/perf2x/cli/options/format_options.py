@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec.structs import replace
 
 from perf2x.base.frozen_struct import Frozen
-from perf2x.cli.typed_options import as_typed
+from perf2x.cli.option_names import options_in_errors
 from perf2x.errors import OptionError, SettingError
 from perf2x.model.setting import Setting, settings_in
 from perf2x.model.totals.row_kinds import Value
@@ -46,7 +46,7 @@ class FormatFlags(Frozen):
         latency = "beside" if "latency" in needs.columns else "value"
         return {"value": load_value(self.value), "latency": latency if self.value == "latency" else ""}
 
-    def build(self, name: str, values_of_set: Mapping[str, object], typed: Mapping[str, object]) -> "Emitter":
+    def build(self, name: str, set_values: Mapping[str, object], typed: Mapping[str, object]) -> "Emitter":
         """Create the format ``name`` from typed values by field: those of ``--set``, and those of its own options.
 
         Raises SettingError for options that the format lacks, for ``--set`` of a field that has an option, and for
@@ -55,14 +55,14 @@ class FormatFlags(Frozen):
         from perf2x.kernel.registry import build_emitter, load_emitter
 
         for field, setting in settings_in(load_emitter(name)).items():
-            if setting.names and field in values_of_set:
+            if setting.names and field in set_values:
                 raise SettingError(f"--set {field}=…: use the option ", setting.names[0])
         value = {"value": "samples"} if self.value == "samples" else {}
         # errors name options as the user typed them; the field ``event`` of a format is set by --event all
-        with as_typed(
-            lambda field: f"--set {field}" if field in values_of_set else {"event": "--event all"}.get(field, field)
+        with options_in_errors(
+            lambda field: f"--set {field}" if field in set_values else {"event": "--event all"}.get(field, field)
         ):
-            return build_emitter(name, {**typed, **value, **values_of_set})
+            return build_emitter(name, {**typed, **value, **set_values})
 
     def outputs(self, profile: "View", target: str, suffix: str) -> "Iterator[tuple[str, View]]":
         """Yield the name and the profile of each file to write.

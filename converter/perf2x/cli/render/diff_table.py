@@ -23,8 +23,8 @@ def diff_report(table: DiffTable, confidence: float, verdict: Verdict | None = N
     return table_report(
         table,
         f"perf2x diff: {' → '.join(map(code, table.sources))}",
-        change_layouts,
-        lambda table: difference_facts(table, confidence) | ({"verdict": to_builtins(verdict)} if verdict else {}),
+        diff_layouts,
+        lambda table: diff_facts(table, confidence) | ({"verdict": to_builtins(verdict)} if verdict else {}),
         [
             *[table.unchanged_note] * bool(table.rows and table.unchanged_count),
             *[f"treating {renamed}"] * bool(renamed),
@@ -33,7 +33,7 @@ def diff_report(table: DiffTable, confidence: float, verdict: Verdict | None = N
     )
 
 
-def change_layouts(table: DiffTable) -> list[Layout]:
+def diff_layouts(table: DiffTable) -> list[Layout]:
     """Return layouts from wide to narrow.
 
     Rows are sorted by the change of one cost, self or total; the *other cost* is the one that rows are not sorted by.
@@ -74,7 +74,7 @@ def _amounts(table: DiffTable, head: str, field: str) -> Column:
     return Column(head, [format_amount(getattr(row, field), before.unit, before.cost) for row in table.rows])
 
 
-def difference_facts(table: DiffTable, confidence: float) -> dict[str, Any]:
+def diff_facts(table: DiffTable, confidence: float) -> dict[str, Any]:
     """Return the table for JSON."""
     return {
         "event": table.whole.event,

@@ -7,7 +7,7 @@ from msgspec import to_builtins
 
 from perf2x.cli.render.markdown_table import lines_as_markdown
 from perf2x.cli.render.report_formats import Report
-from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen
+from perf2x.cli.render.screen import WIDTH_WITHOUT_TERMINAL, Screen
 from perf2x.model.printable_text import escaped
 from perf2x.tools.explain.explain_object import Explanation
 
@@ -27,7 +27,7 @@ def explain_report(explanations: Sequence[Explanation], refused: Mapping[str, st
     return Report(
         lambda screen: _object_lines(explanations, screen),
         facts,
-        lambda: lines_as_markdown("perf2x explain", _object_lines(explanations, Screen(WITHOUT_TERMINAL))),
+        lambda: lines_as_markdown("perf2x explain", _object_lines(explanations, Screen(WIDTH_WITHOUT_TERMINAL))),
     )
 
 

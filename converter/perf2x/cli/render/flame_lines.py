@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import flatnonzero, sum_of
 from perf2x.cli.render.fit_text import cell_width, shorten
-from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen
+from perf2x.cli.render.screen import WIDTH_WITHOUT_TERMINAL, Screen
 from perf2x.emitters.flame.svg_tree import boxes_of
 from perf2x.model.number_format import format_percent, plural
 from perf2x.model.printable_text import escaped, short
@@ -31,7 +31,7 @@ def graph_lines(profile: Profile, table: TopTable, value: str, limit: int, scree
     """
     yield from screen.sentence(f"{short(table.whole.event)}: {table.summary}", "bold")
     weighed = replace(profile, samples=replace(profile.samples, value=weights(profile, value)))
-    frames, screen_width = location_frames(weighed), screen.room or WITHOUT_TERMINAL
+    frames, screen_width = location_frames(weighed), screen.room or WIDTH_WITHOUT_TERMINAL
     # boxes of at least half a cell
     boxes = boxes_of(weighed, frames, profile.default_event, 0.5 / screen_width, _MAX_BOXES)
     # (2, boxes): first cell of each box, and the cell after its last; box 0 is the root, whose total is the event's

@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import to_builtins
 
 from perf2x.base.columnar import sum_of
+from perf2x.cli.render.copyable_advice import advice_with_typed_options
 from perf2x.cli.render.header_sections import sections_as_json
-from perf2x.cli.render.hints import advice_with_typed_options
 from perf2x.cli.render.stats_json import advice_facts, symbol_facts, unwound_facts
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.profile import count_threads, numbered_names

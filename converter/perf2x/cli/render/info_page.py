@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
+from perf2x.cli.render.copyable_advice import advice_with_typed_options
 from perf2x.cli.render.header_sections import section_lines
-from perf2x.cli.render.hints import advice_with_typed_options
 from perf2x.cli.render.info_json import info_facts
 from perf2x.cli.render.markdown_table import code, lines_as_markdown
 from perf2x.cli.render.report_formats import Report
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from perf2x.tools.explain.missing_names import UnnamedObject
 
 # Maximum number of objects with unnamed frames to list.
-_MOST_OBJECTS = 1000
+_MAX_OBJECTS = 1000
 
 
 def info_report(loaded: Loaded, explained: "Sequence[UnnamedObject] | None") -> Report:
@@ -36,7 +36,7 @@ def info_report(loaded: Loaded, explained: "Sequence[UnnamedObject] | None") -> 
 
     def lines(screen: Screen) -> Iterator[str]:
         for line in _info_lines(loaded, facts, explained or ()):
-            yield screen.labelled(escaped(line))
+            yield screen.with_styled_label(escaped(line))
 
     title = f"perf2x info: {code(facts['session']['source'])}"
     return Report(lines, lambda: facts, lambda: lines_as_markdown(title, _info_lines(loaded, facts, explained or ())))
@@ -111,7 +111,7 @@ def session_facts(session: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "command", " ".join(session["command_line"])
 
 
-def quality_lines(loaded: Loaded, max_objects: int) -> Iterator[str]:
+def labelled_quality_lines(loaded: Loaded, max_objects: int) -> Iterator[str]:
     """Yield lines on the quality of a recording.
 
     They are about deferred user stacks, stack dumps, missing names in at most ``max_objects`` objects, losses and other
@@ -133,7 +133,7 @@ def _quality_and_advice(loaded: Loaded, explained: "Sequence[UnnamedObject]") ->
 
     Advice with a command is about missing names. It is left out if these are explained, which says more.
     """
-    yield from quality_lines(loaded, _MOST_OBJECTS)
+    yield from labelled_quality_lines(loaded, _MAX_OBJECTS)
     yield from (
         f"hint: {advice.sentence()}"
         for advice in advice_with_typed_options(loaded)

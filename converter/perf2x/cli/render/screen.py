@@ -10,7 +10,7 @@ from perf2x.base.frozen_struct import Frozen
 if TYPE_CHECKING:
     from rich.color import ColorSystem
 
-WITHOUT_TERMINAL = 160
+WIDTH_WITHOUT_TERMINAL = 160
 """Width of a line in a file, a pipe or a log, in cells."""
 # Styles of the labels at the beginning of lines, such as ``lost:``; other labels are bold.
 _LABEL_STYLES = {"loss": "bold red", "lost": "bold red", "guess": "bold yellow"}
@@ -43,7 +43,7 @@ class Screen(Frozen):
             lines = textwrap.wrap(text, self.room, subsequent_indent=indent, break_on_hyphens=False)
         return [self.paint(line, style) for line in lines]
 
-    def labelled(self, line: str) -> str:
+    def with_styled_label(self, line: str) -> str:
         """Return the line; if it begins with a short label and a colon, the label is styled."""
         label, colon, text = line.partition(":")
         is_label = colon and len(label.strip()) <= _LONGEST_LABEL
@@ -94,6 +94,6 @@ def line_width() -> int:
     if columns.isdecimal() and int(columns) > 0:
         return int(columns)
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or WITHOUT_TERMINAL
+        return os.get_terminal_size(sys.stdout.fileno()).columns or WIDTH_WITHOUT_TERMINAL
     except (AttributeError, OSError, ValueError):
-        return WITHOUT_TERMINAL
+        return WIDTH_WITHOUT_TERMINAL

@@ -13,7 +13,7 @@ from perf2x import __version__
 from perf2x.base.files.atomic import open_output
 from perf2x.cli.fail_if import quality_percentages
 from perf2x.cli.messages import print_text
-from perf2x.cli.render.hints import advice_with_typed_options
+from perf2x.cli.render.copyable_advice import advice_with_typed_options
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.advice import Advice
 

@@ -9,7 +9,7 @@ from itertools import chain
 
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.mapping_names import VDSO_32
-from perf2x.cli.render.hints import advice_with_typed_options
+from perf2x.cli.render.copyable_advice import advice_with_typed_options
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.format_features import CodeSettings
 from perf2x.model.number_format import count_noun, plural, shortened_list

@@ -18,7 +18,7 @@ from perf2x.tools.tables.top_rows import TopTable, linked_functions
 
 def top_report(table: TopTable, sources: Sequence[str]) -> Report:
     """Return the table in every format; ``sources`` are the recordings, for the Markdown's heading."""
-    return table_report(table, f"perf2x top: {name_list(sources)}", total_layouts, total_facts)
+    return table_report(table, f"perf2x top: {name_list(sources)}", top_layouts, top_facts)
 
 
 def remarks(table: TopTable, loaded: Loaded, *, verbose: bool = False) -> Iterator[str]:
@@ -64,7 +64,7 @@ def _hints(table: TopTable, loaded: Loaded) -> Iterator[str]:
             yield f"hint: {count} of the {len(table.rows)} rows belong to a runtime; to hide them: --hide {preset}"
 
 
-def total_layouts(table: TopTable) -> list[Layout]:
+def top_layouts(table: TopTable) -> list[Layout]:
     """Return layouts from wide to narrow.
 
     The *sorted cost* is the one by which rows are sorted, self or total. All layouts have columns of other events, and
@@ -96,7 +96,7 @@ def total_layouts(table: TopTable) -> list[Layout]:
     return [*with_bars, *without_bars, [*narrow, *other_events, name], [*shares, name]]
 
 
-def total_facts(table: TopTable) -> dict[str, Any]:
+def top_facts(table: TopTable) -> dict[str, Any]:
     """Return the table for JSON."""
     totals, columns = table.whole, table.columns
     return {

@@ -9,10 +9,10 @@ from typing import Any
 from msgspec import to_builtins
 
 from perf2x.base.frozen_struct import Frozen
-from perf2x.cli.diff.fail_above import TOTAL, GateVerdict
+from perf2x.cli.diff.fail_above import TOTAL, GrowthVerdict
 from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.render.stats_json import quality_facts
-from perf2x.cli.render.top_table import total_facts
+from perf2x.cli.render.top_table import top_facts
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.profile import count_threads
 from perf2x.tools.diff.changed_rows import DiffTable, RowSelection
@@ -30,13 +30,13 @@ class Changes(Frozen):
     facts: dict[str, Any]
 
 
-def changes_of(pair: RecordingPair, growth: GateVerdict, confidence: float, limit: int) -> Changes:
+def changes_of(pair: RecordingPair, growth: GrowthVerdict, confidence: float, limit: int) -> Changes:
     """Return the functions whose self cost changed most, at most ``limit`` of them.
 
     ``growth`` is the outcome of ``--fail-above``. Rows to which a limit applies have the intervals by which it was
     judged; the other rows have intervals of ``confidence``.
     """
-    from perf2x.cli.render.diff_table import difference_facts
+    from perf2x.cli.render.diff_table import diff_facts
     from perf2x.tools.diff.changes import excludes_zero
 
     table = growth.table(pair, RowSelection("function", "self", limit), confidence)
@@ -49,7 +49,7 @@ def changes_of(pair: RecordingPair, growth: GateVerdict, confidence: float, limi
         "moved": len(table.changed),
         "moved_significantly": sum(row.significant("self") for row in table.changed),
     }
-    return Changes(table, facts | difference_facts(table, confidence))
+    return Changes(table, facts | diff_facts(table, confidence))
 
 
 def report_facts(
@@ -57,7 +57,7 @@ def report_facts(
 ) -> dict[str, Any]:
     """Return all data of a report except the advice on what to look at next, which follows from this data."""
     stats, meta = quality_facts(loaded), loaded.profile.meta
-    by_self, by_total = total_facts(tables.by_self), total_facts(tables.by_total)
+    by_self, by_total = top_facts(tables.by_self), top_facts(tables.by_total)
     for row in (*by_self["rows"], *by_total["rows"]):
         row["callers"] = to_builtins(tables.callers[row["name"], row["object"]])
     return stats | {
@@ -72,8 +72,8 @@ def report_facts(
         "functions": len(tables.by_self.whole.rows),
         "by_self": by_self,
         "by_total": by_total,
-        "objects": total_facts(tables.objects),
-        "threads": total_facts(tables.threads),
+        "objects": top_facts(tables.objects),
+        "threads": top_facts(tables.threads),
         "paths": [{"functions": path.functions, "self": path.own, "total": path.total} for path in tables.paths],
         "verdict": to_builtins(verdict),
         "difference": changes.facts if changes else None,

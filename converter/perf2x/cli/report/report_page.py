@@ -10,17 +10,17 @@ from typing import Any
 from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.options.report_options import ReportFlags
-from perf2x.cli.render.diff_table import change_layouts
+from perf2x.cli.render.copyable_advice import advice_with_typed_options
+from perf2x.cli.render.diff_table import diff_layouts
 from perf2x.cli.render.fit_text import first_lines
-from perf2x.cli.render.hints import advice_with_typed_options
-from perf2x.cli.render.info_page import event_lines, quality_lines, session_facts
+from perf2x.cli.render.info_page import event_lines, labelled_quality_lines, session_facts
 from perf2x.cli.render.markdown_table import MAX_BYTES, Section, code, markdown_document, name_list
 from perf2x.cli.render.report_formats import Report, lines_on_screen, markdown_section
 from perf2x.cli.render.screen import Screen
 from perf2x.cli.render.stats_json import advice_facts
 from perf2x.cli.render.summary import contents_line
 from perf2x.cli.render.text_table import Layout, name_column
-from perf2x.cli.render.top_table import total_layouts
+from perf2x.cli.render.top_table import top_layouts
 from perf2x.cli.report.next_steps import lacks_callers, next_steps
 from perf2x.cli.report.report_facts import Changes, report_facts
 from perf2x.kernel.load_result import Loaded
@@ -98,7 +98,7 @@ def _parts(
             "What changed",
             [*table.notes, *[table.unchanged_note] * (table.unchanged_count > 0)],
             table,
-            change_layouts(table),
+            diff_layouts(table),
         )
     # a recording of perf stat has no functions
     title = "Hottest functions by themselves" if tables.by_self.rows else "Sums"
@@ -110,9 +110,9 @@ def _parts(
             "Hottest paths" + warning.replace("some", "some callers"),
             [*_paths(tables.paths, tables.by_self.whole.cost)],
         )
-        yield _Part("Objects", (), tables.objects, total_layouts(tables.objects))
-        yield _Part("Threads", (), tables.threads, total_layouts(tables.threads))
-    yield _Part("Quality", [*quality_lines(loaded, limit)])
+        yield _Part("Objects", (), tables.objects, top_layouts(tables.objects))
+        yield _Part("Threads", (), tables.threads, top_layouts(tables.threads))
+    yield _Part("Quality", [*labelled_quality_lines(loaded, limit)])
 
 
 def _functions(title: str, table: TopTable, tables: ReportTables, warning: str) -> _Part:
@@ -121,7 +121,7 @@ def _functions(title: str, table: TopTable, tables: ReportTables, warning: str) 
     ``warning`` is added to the heading of this column. Layouts for narrow terminals lack it.
     """
     callers = name_column(f"called by{warning}", [_callers(tables.callers[row.key], row.total) for row in table.rows])
-    layouts = total_layouts(table)
+    layouts = top_layouts(table)
     return _Part(title, (), table, [*([*layout, callers] for layout in layouts), *layouts])
 
 

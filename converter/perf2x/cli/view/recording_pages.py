@@ -18,9 +18,9 @@ from perf2x.kernel.registry import Emitter
 from perf2x.model.printable_text import printable
 
 # Maximum number of recordings that get a page of their own, because each is read a second time for it.
-_MOST_PAGES = 20
+_MAX_PAGES = 20
 # the tag that opens the page's list of recordings; the entries are inserted after it
-_EMPTY_LIST = b'<select id="recording">'
+_LIST_TAG = b'<select id="recording">'
 _TITLE_OF_ALL = "All together"
 
 
@@ -46,7 +46,7 @@ def make_page(title: str, name: str, loaded: Loaded, emitter: Emitter) -> Page:
     return Page(title, name, out.getvalue())
 
 
-def with_page_of_each(
+def pages_of_all_and_each(
     page_of_all: Page, sources: Sequence[str], make_page_of: Callable[[str, str], Page], *, quiet: bool
 ) -> list[Page]:
     """Return the page of all recordings and, if there are several, a page of each.
@@ -54,11 +54,11 @@ def with_page_of_each(
     ``make_page_of`` takes a recording and a file name. A recording that cannot be shown alone, for example because a
     filter excludes all of its samples, is not in the list, and a message gives the reason.
     """
-    if len(sources) > _MOST_PAGES and not quiet:
+    if len(sources) > _MAX_PAGES and not quiet:
         print_message(
-            f"{len(sources):,} recordings are shown together; only up to {_MOST_PAGES} can be chosen one by one"
+            f"{len(sources):,} recordings are shown together; only up to {_MAX_PAGES} can be chosen one by one"
         )
-    if not 1 < len(sources) <= _MOST_PAGES:
+    if not 1 < len(sources) <= _MAX_PAGES:
         return [page_of_all]
     pages = [Page(_TITLE_OF_ALL, page_of_all.name, page_of_all.content)]
     for number, source in enumerate(sources, 1):
@@ -77,4 +77,4 @@ def _with_lists(pages: Sequence[Page]) -> Iterator[Page]:
             f"{html.escape(printable(entry.title))}</option>"
             for entry in pages
         )
-        yield Page(page.title, page.name, page.content.replace(_EMPTY_LIST, _EMPTY_LIST + options.encode(), 1))
+        yield Page(page.title, page.name, page.content.replace(_LIST_TAG, _LIST_TAG + options.encode(), 1))

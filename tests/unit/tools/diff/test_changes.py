@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from perf2x.cli.diff.fail_above import DiffGate, GateVerdict
-from perf2x.cli.options.diff_options import ComparisonFlags, read_confidence, read_limit
+from perf2x.cli.diff.fail_above import GrowthGate, GrowthVerdict
+from perf2x.cli.options.diff_options import GrowthFlags, read_confidence, read_limit
 from perf2x.errors import OptionError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.totals.totals import totals
@@ -30,10 +30,12 @@ def compared(before: Profile, after: Profile, normalize: bool = False) -> Compar
     return Comparison(totals(before), totals(after), normalize)
 
 
-def verdict(bar: str, before: Mapping[str, int], after: Mapping[str, int], *, any_change: bool = False) -> GateVerdict:
+def verdict(
+    bar: str, before: Mapping[str, int], after: Mapping[str, int], *, any_change: bool = False
+) -> GrowthVerdict:
     comparison = compared(profile(before), profile(after))
-    asked = ComparisonFlags((read_limit(bar),), any_change=any_change)
-    return DiffGate(asked, "self").verdict("function", lambda kind: comparison)
+    asked = GrowthFlags((read_limit(bar),), any_change=any_change)
+    return GrowthGate(asked, "self").verdict("function", lambda kind: comparison)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +61,7 @@ def test_normalized_wholes_are_equal_and_lines_are_not() -> None:
     before, after = profile({"f": 100, "g": 100}), profile({"f": 1000, "g": 10})
     for normalize, subjects in ((False, ["the total", "f"]), (True, ["f"])):
         comparison = compared(before, after, normalize)
-        gate = DiffGate(ComparisonFlags((read_limit("1"),)), "self")
+        gate = GrowthGate(GrowthFlags((read_limit("1"),)), "self")
         found = gate.verdict("function", lambda kind, held=comparison: held)
         assert [sentence.partition(" grew")[0] for sentence in found.failures.values()] == subjects
 

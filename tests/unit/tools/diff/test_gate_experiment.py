@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from perf2x.cli.diff.fail_above import DiffGate
-from perf2x.cli.options.diff_options import ComparisonFlags, read_limit
+from perf2x.cli.diff.fail_above import GrowthGate
+from perf2x.cli.options.diff_options import GrowthFlags, read_limit
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.profile.profile import Profile
@@ -44,7 +44,7 @@ def repeated(profile: Profile, random: np.random.Generator, growth: float = 0.0,
 
 
 def failures(
-    profile: Profile, gate: DiffGate, pairs: int, *, normalize: bool = False, growth: float = 0, times: int = 1
+    profile: Profile, gate: GrowthGate, pairs: int, *, normalize: bool = False, growth: float = 0, times: int = 1
 ) -> int:
     """Count the pairs that the gate does not let pass."""
     random, closed = np.random.default_rng(2026), 0
@@ -62,14 +62,14 @@ def _compared(before: Profile, after: Profile, normalize: bool) -> Callable[[str
 @pytest.mark.parametrize("normalize", [False, True])
 def test_repetitions_pass(bar: str, normalize: bool) -> None:
     profile = loaded(str(CORPUS / "zstd" / "perf.data"))
-    asked = ComparisonFlags((read_limit(bar),))
-    assert failures(profile, DiffGate(asked, "self"), 12, normalize=normalize) <= 2
-    assert failures(profile, DiffGate(replace(asked, any_change=True), "self"), 3, normalize=normalize) >= 2
+    asked = GrowthFlags((read_limit(bar),))
+    assert failures(profile, GrowthGate(asked, "self"), 12, normalize=normalize) <= 2
+    assert failures(profile, GrowthGate(replace(asked, any_change=True), "self"), 3, normalize=normalize) >= 2
 
 
 def test_growth_is_caught() -> None:
     profile = loaded(str(CORPUS / "zstd" / "perf.data"))
-    assert failures(profile, DiffGate(ComparisonFlags((read_limit("function=5"),)), "self"), 8, growth=0.15) >= 7
+    assert failures(profile, GrowthGate(GrowthFlags((read_limit("function=5"),)), "self"), 8, growth=0.15) >= 7
 
 
 def main(path: str, pairs: int) -> None:
@@ -79,8 +79,8 @@ def main(path: str, pairs: int) -> None:
     for bar in ("function=0.1", "function=1", "function=5", "total=1", "1"):
         for normalize in (False, True):
             for sort in ("self", "total"):
-                asked = ComparisonFlags((read_limit(bar),))
-                gate, every = DiffGate(asked, sort), DiffGate(replace(asked, any_change=True), sort)
+                asked = GrowthFlags((read_limit(bar),))
+                gate, every = GrowthGate(asked, sort), GrowthGate(replace(asked, any_change=True), sort)
                 said = [failures(profile, one, pairs, normalize=normalize) for one in (every, gate)]
                 caught = [failures(profile, gate, pairs, normalize=normalize, growth=0.1, times=n) for n in (1, 4)]
                 shown = "shares" if normalize else "values"

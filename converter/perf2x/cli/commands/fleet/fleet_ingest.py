@@ -5,7 +5,7 @@ from typing import Annotated
 from perf2x.base.files.operating_system import available_cores
 from perf2x.cli.fail_if import exit_for_failed_gates
 from perf2x.cli.fleet_progress import FleetProgress
-from perf2x.cli.options.dataset_options import LabelFlags, Output, WorkerFlags, parse_age, summarize
+from perf2x.cli.options.dataset_options import IngestFlags, Output, WorkerFlags, parse_age, print_ingest_summary
 from perf2x.cli.options.gate_options import parse_percentage
 from perf2x.cli.options.input_options import Quiet
 from perf2x.cli.parameters import Only
@@ -31,7 +31,7 @@ def fleet_ingest(
     *,
     output: Output,
     lists: Lists = (),
-    label_flags: LabelFlags,
+    ingest_flags: IngestFlags,
     worker_flags: WorkerFlags,
     leave_unfinished: Leave = "1m",
     fail_above_errors: FailAbove = "100",
@@ -60,14 +60,14 @@ def fleet_ingest(
     sources = expand_names(inputs, lists)
     if not sources:
         raise OptionError("name recordings, or files that list them (--list)")
-    job = label_flags.job(output, load_options, leave_ns, sources)
+    job = ingest_flags.job(output, load_options, leave_ns, sources)
     progress = FleetProgress(quiet, "recordings")
     worker_count = min(worker_flags.workers or available_cores(), -(-len(sources) // _RECORDINGS_PER_WORKER))
     with worker_flags.start(worker_count) as workers:
         totals = ingest(workers, worker_count, sources, job, progress)
     progress.close()
     if not quiet:
-        summarize(output, totals)
+        print_ingest_summary(output, totals)
     failed_percent = 100 * totals.failed / totals.total
     if failed_percent > max_percent:
         exit_for_failed_gates([f"{failed_percent:.1f} % of the recordings cannot be read, more than {max_percent:g} %"])

@@ -24,10 +24,10 @@ Objects = Annotated[
     tuple[str, ...], Argument("Look only in these ELF files, debug files, or folders of them.", metavar="OBJECT")
 ]
 # Maximum number of objects without names to list.
-_MOST_LISTED = 10
+_MAX_LISTED = 10
 # Up to this many places, no workers are started unless ``--workers`` asks for them: starting them would take longer
 # than the work.
-_MOST_WITHOUT_WORKERS = 50_000
+_MAX_PLACES_WITHOUT_WORKERS = 50_000
 
 
 def fleet_symbolize(
@@ -79,7 +79,7 @@ def fleet_symbolize(
         if unnamed.objects:
             root = dataset if is_address(dataset) else str(Path(dataset).absolute())
             job, progress = NamingJob(root, options, load_options.max_unpacked), FleetProgress(quiet, "objects")
-            count = worker_flags.workers or (available_cores() if unnamed.places > _MOST_WITHOUT_WORKERS else 1)
+            count = worker_flags.workers or (available_cores() if unnamed.places > _MAX_PLACES_WITHOUT_WORKERS else 1)
             workers = stack.enter_context(worker_flags.start(min(count, unnamed.objects)))
             totals = symbolize(workers, unnamed.code_objects, job, progress, unnamed.objects)
             progress.close()
@@ -96,7 +96,7 @@ def _summarize(dataset: str, totals: "NamingTotals | None", restriction: str) ->
         f"{dataset}: {totals.named:,} of {totals.places:,} places got names, in {plural(totals.total, 'object')}"
     )
     unnamed = sorted(totals.unnamed, key=lambda row: (-row[1], row[0]))  # most places first
-    for name, places, reason in unnamed[:_MOST_LISTED]:
+    for name, places, reason in unnamed[:_MAX_LISTED]:
         print_message(f"no names: {plural(places, 'place')} of {name}: {reason}")
-    if len(unnamed) > _MOST_LISTED:
-        print_message(f"no names: places of {len(unnamed) - _MOST_LISTED:,} more objects")
+    if len(unnamed) > _MAX_LISTED:
+        print_message(f"no names: places of {len(unnamed) - _MAX_LISTED:,} more objects")

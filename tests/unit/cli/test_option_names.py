@@ -11,7 +11,7 @@ import pytest
 
 import perf2x
 from perf2x.cli.app import HELP_LINES, command
-from perf2x.cli.typed_options import as_typed, option_of
+from perf2x.cli.option_names import option_of, options_in_errors
 from perf2x.errors import FormatError, Perf2xError, SettingError, prefixed_args
 
 ROOT = Path(perf2x.__file__).parent
@@ -22,9 +22,16 @@ OF_OTHERS = re.compile(r"\b(perf (record|inject|mem)|node|python|fleet ingest)\b
 
 def test_settings_of_an_error_are_named_as_typed() -> None:
     option = partial(option_of, command("convert").params)
-    with pytest.raises(FormatError, match=r"^x: too large; --max-unpacked or --time 10%$"), as_typed(option):
+    with (
+        pytest.raises(FormatError, match=r"^x: too large; --max-unpacked or --time 10%$"),
+        options_in_errors(option),
+    ):
         raise FormatError("x: too large; ", "max_unpacked", " or ", "times", " 10%")
-    with pytest.raises(SettingError, match=r"^--set width and width$"), as_typed(option), as_typed("--set {}".format):
+    with (
+        pytest.raises(SettingError, match=r"^--set width and width$"),
+        options_in_errors(option),
+        options_in_errors("--set {}".format),
+    ):
         raise SettingError("", "width", " and width")
 
 

@@ -23,10 +23,11 @@ _OPTION_NAMES = {
 
 
 @contextmanager
-def as_typed(option_name: Callable[[str], str]) -> Iterator[None]:
-    """Run the body; in an error that it raises, replace each setting by ``option_name(setting)``.
+def options_in_errors(option_name: Callable[[str], str]) -> Iterator[None]:
+    """Run the body of the ``with`` statement; if it raises a Perf2xError, replace settings in the error by options.
 
-    In the arguments of a Perf2xError, texts and settings alternate, beginning with a text.
+    In the arguments of a Perf2xError, texts and names of settings alternate, beginning with a text. Each setting is
+    replaced by ``option_name(setting)``.
     """
     try:
         yield
@@ -42,8 +43,8 @@ def as_typed(option_name: Callable[[str], str]) -> Iterator[None]:
 def option_of(parameters: Iterable[Any], setting: str) -> str:
     """Return the option for a setting, such as ``--pid`` for ``filters.pids``.
 
-    ``parameters`` are those of the command. ``setting`` is returned unchanged if none of them is its option, or if it
-    is an option already. A switch with two forms is named by the negative one, ``--no-inline``.
+    ``parameters`` are the command's. If none of them is the option of ``setting``, or if ``setting`` is an option
+    already, ``setting`` is returned unchanged. A switch with two forms is named by the negative one, ``--no-inline``.
     """
     if setting.startswith("--"):
         return setting
