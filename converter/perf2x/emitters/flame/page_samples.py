@@ -1,10 +1,15 @@
-"""Samples of the page: sums by track, event and stack, and columns for its views over time.
+"""Samples of the HTML page: sums by track, event and stack, and columns for its views over time.
 
-Four tables of the page's data are made here. ``rows`` are the sums. ``moments`` say from when to when a stack is drawn
-on a track, and ``bursts`` when each sample was taken and to which of the ``rows`` it belongs, from which the page sums
-a part of the time. If there are too many samples for these two, ``lanes`` takes their place: how long each thread ran
-and waited in each of up to 2,000 equal parts of the time. Columns are sorted or delta-encoded where that makes them
-compress better.
+Four tables of the page's data are made here:
+
+- ``rows``: the sums
+- ``moments``: the time spans in which stacks are drawn on their tracks
+- ``bursts``, named after the view that needs it: the time of each sample, and its row in ``rows``, so that the page can
+  sum a part of the time
+- ``lanes``, if there are too many samples for ``moments`` and ``bursts``: how long each track ran and waited in each of
+  up to 2,000 equal parts of the time
+
+Columns are sorted or delta-encoded where that makes them compress better.
 """
 
 from collections.abc import Iterator
@@ -88,6 +93,7 @@ def _off_cpu(profile: Profile) -> I64 | None:
 def row_table(profile: Profile, sample_tracks: AnyArray, node: I64, summed: SummedSamples) -> Iterator[bytes]:
     """Yield the sums as columns; ``sample_tracks`` and ``node`` are those given to ``summed_samples``."""
     first = summed.first
+    # the page calls a row of Tracks a thread here, a track in ``moments``
     columns: list[tuple[str, AnyArray]] = [("thread", sample_tracks[first]), ("event", profile.samples.event[first])]
     columns += [("node", node[first]), ("value", summed.value), ("count", summed.count)]
     if summed.latency is not None:
@@ -104,10 +110,10 @@ _MAX_SUMS, _MAX_PARTS, _MIN_PARTS = 400_000, 2000, 20
 
 
 def moment_table(profile: Profile, sample_tracks: AnyArray, node: I64) -> Iterator[bytes]:
-    """Yield from when to when a stack is drawn, by track, then time: ``track``, ``start``, ``duration``, ``node``.
+    """Yield when stacks are drawn, by track, then time: columns ``track``, ``start``, ``duration``, ``node``.
 
-    ``sample_tracks`` and ``node`` (samples,) are the track and the node of each row of Profile.samples. Time spans
-    of one stack that meet are one row. Times are in microseconds; ``start`` is delta-encoded. ``wait`` is a Wait,
+    ``sample_tracks`` and ``node`` (samples,) are the track and the node of each row of Profile.samples. Spans of one
+    stack that meet are one row. Times are in microseconds; ``start`` is delta-encoded. ``wait`` is a Wait,
     omitted if no thread waited.
     """
     shown = in_ticks(shown_samples(profile, sample_tracks, arange(len(profile.samples))), _US)
@@ -141,9 +147,9 @@ def lane_table(profile: Profile, sample_tracks: AnyArray) -> Iterator[bytes]:
 
 
 def _time_until(shown: ShownSamples, is_counted: Bools, track_count: int, edges: I64) -> I64:
-    """Return (tracks, edges) the time that counted spans cover before each edge, plus that on all earlier tracks.
+    """Return (tracks, edges) int64: the time that spans cover before each edge on its track, and on all earlier tracks.
 
-    ``is_counted`` is by row of ``shown``; ``edges`` are ascending times, equal for all tracks.
+    ``is_counted`` (rows of ``shown``,): whether a span counts; ``edges`` are ascending times, equal for all tracks.
     """
     if not is_counted.any():
         return zeros((track_count, len(edges)))
@@ -152,10 +158,10 @@ def _time_until(shown: ShownSamples, is_counted: Bools, track_count: int, edges:
     total_before = np.concatenate([[0], cumsum(np.where(is_counted, shown.end - shown.start, 0))])
     axis_edges = arange(track_count)[:, None] * stride + edges
     row = searchsorted(track * stride + shown.start, axis_edges, "right")  # the first span after the edge
-    # (tracks, edges) the end of the span before that one; 0, where there is no such span (row - 1 is −1), and for spans
-    # that are not counted, an end that is not after the edge
+    # (tracks, edges) the end of the last span before the edge. Where that span does not count, it is the start of its
+    # track; where there is no span (row - 1 is −1), the appended 0. Both are before the edge, so they subtract nothing.
     end_of_last = np.append(track * stride + np.where(is_counted, shown.end, 0), 0)[row - 1]
-    # the last span that starts before the edge may extend beyond it
+    # the part of the last span that is beyond the edge does not count
     time: I64 = total_before[row] - np.maximum(end_of_last - axis_edges, 0)
     return time
 
