@@ -85,11 +85,11 @@ class TableOptions(TypedDict, total=False):
     off_cpu: Literal["", "apart", "beside", "merged"]
     """Show the time that threads waited: alone, as another event, or added to the clock event; empty: not at all."""
     original: int
-    """Maximum size of a recording to keep unchanged in View.original, in bytes; 0: keep none."""
+    """Maximum size, in bytes, of a recording to keep unchanged in View.original; 0: keep none."""
     as_recorded: bool
-    """Keep a reader of single samples (``View.single_samples``). Addresses stay those of the sample's process."""
+    """Provide a reader of single samples (``View.single_samples``). Addresses stay those of the sample's process."""
     places: frozenset[str]
-    """Which addresses outside stacks to symbolize, too: those of ``branches``, those of accessed ``data``."""
+    """Addresses outside stacks to symbolize, too: ``branches`` (sources and targets), ``data`` (accessed addresses)."""
     start_time: int | Literal["file"] | None
     """Time of the first sample in nanoseconds since the epoch; None: as recorded. ``file``: the latest date of the
     recording's files, minus the recording's duration."""

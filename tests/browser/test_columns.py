@@ -154,7 +154,7 @@ def test_lines_have_the_columns_of_annotate(seen: dict[str, dict[str, Any]]) -> 
     rows, detail = seen["lines"]["value"]
     lines = profile.listings.functions[0].sources[0].lines
     for line, row in zip(lines, rows, strict=True):
-        cells = beside.cells(line.own)
+        cells = beside.cells(line.self_costs)
         assert same(row[2:-2], [shown(cells[one.name], one.overall, is_long=True) for one in beside.columns])
     assert [name for name in COLUMNS if name in detail.split("\n")] == list(COLUMNS)
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.model.profile.profile import Profile
-from perf2x.model.totals.host_noise import HOST, Hosts, host_spread, split_hosts
+from perf2x.model.totals.host_noise import HOST, Hosts, host_errors, split_hosts
 from perf2x.model.totals.totals import totals
 from perf2x.testing import ProfileBuilder
 from perf2x.tools.diff.changes import Change, Comparison
@@ -38,7 +38,7 @@ def changes(before: Profile, after: Profile, *, are_shares: bool = True, over_ho
     assert old is not None and new is not None
     found = Comparison(totals(before), totals(after), normalize=are_shares)
     if over_hosts:
-        spread = host_spread(old, new, "cycles", "function", "period", found.scale, are_shares=are_shares)
+        spread = host_errors(old, new, "cycles", "function", "period", found.scale, are_shares=are_shares)
         found = replace(found, hosts=spread)
     return found.changes(0.95)
 
@@ -97,7 +97,7 @@ def test_errors_are_those_of_plain_python(names: list[str], *, are_shares: bool)
     old, new = (one for one in hosts if isinstance(one, Hosts))
     wholes = [float(each.sum()) for each in counts]
     scale = wholes[0] / wholes[1] if are_shares else 1.0
-    spread = host_spread(old, new, "cycles", "function", "period", scale, are_shares=are_shares)
+    spread = host_errors(old, new, "cycles", "function", "period", scale, are_shares=are_shares)
     sides = [
         dict(zip(called, each, strict=True)) for called, each in ((A[:3], counts[0] * -1.0), (names, counts[1] * scale))
     ]

@@ -30,7 +30,7 @@ class Autofdo(Format):
     def needs(self) -> Needs:
         """Only counts of the program's code are needed."""
         return Needs(
-            features=(CodeSettings(CodeRequest(self.object, "external", lines=True)),),
+            features=(CodeSettings(CodeRequest(self.object, "external", by_line=True)),),
             honours=frozenset(),
             why=COUNTS_NOT_STACKS,
         )

@@ -45,9 +45,9 @@ from perf2x.model.profile import (
     are_jit,
     expand,
     find_event,
-    folded,
     line_positions,
     location_frames,
+    merge_siblings,
     paths_of_length,
 )
 from perf2x.model.setting import Setting
@@ -128,7 +128,7 @@ class Collapsed(Format):
         root_texts, thread_roots = _interned(
             [self._root_text(profile, row) if has_roots else b"" for row in range(len(profile.threads))]
         )
-        tree = folded(_with_no_stack(expand(profile.stacks, frames.of_location), len(frames)), frame_keys)
+        tree = merge_siblings(_with_no_stack(expand(profile.stacks, frames.of_location), len(frames)), frame_keys)
         # a line is a pair of root and row of the tree, as one integer; pairs in ascending order are grouped by root
         root, tree_rows = thread_roots[profile.samples.thread[rows]], len(tree.parent)
         line, sample_lines = unique_inverse(root * tree_rows + tree.row_of_stack[profile.samples.stack[rows]])

@@ -59,7 +59,7 @@ class Gcov(Autofdo):
     @property
     def needs(self) -> Needs:
         """Only counts of the program's code are needed."""
-        code = CodeRequest(self.object, "external", lines=True, gcc=int(self.gcc))
+        code = CodeRequest(self.object, "external", by_line=True, gcc_version=int(self.gcc))
         return Needs(features=(CodeSettings(code),), honours=frozenset(), why=COUNTS_NOT_STACKS)
 
     def emit(self, profile: View, out: BinaryIO) -> None:

@@ -27,7 +27,7 @@ class ListingOptions(Frozen):
             asks="files",
         ),
     ] = False
-    """Also read source files from the paths in debug info, not only from ``source_dirs``."""
+    """Also read source files at the paths that debug info has (as recorded), not only below ``source_dirs``."""
     source_dirs: Annotated[
         tuple[Path, ...],
         Setting(
@@ -88,7 +88,7 @@ class ListingOptions(Frozen):
     def on_page(self) -> "ListingOptions":
         """Return the options for a page, which always shows costs of lines.
 
-        Raises SettingError for options on how to show code if the user did not ask for code.
+        Raises SettingError if options say how to show code, but none asks for code.
         """
         defaults = ListingOptions()
         # pages without code show the costs of lines alone, to which these settings do not apply

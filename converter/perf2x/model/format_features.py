@@ -12,7 +12,7 @@ from perf2x.model.setting import FeatureSettings, Setting
 CodeObject = Annotated[
     str, Setting("Program or library: name, path or build id; default: the one with most samples.", ("--object",))
 ]
-"""Option of formats that count one object's code."""
+"""Type of the option ``--object`` of formats that count one object's code."""
 
 
 class CodeRequest(Frozen):
@@ -20,15 +20,15 @@ class CodeRequest(Frozen):
 
     object: str = ""
     """Name, path or build id; empty: the object with the most samples."""
-    steps_over: Literal["kernel", "external"] = "kernel"
-    """Which recorded branches are skipped when the next taken branch after each branch is looked for.
+    skipped_branches: Literal["kernel", "external"] = "kernel"
+    """Recorded branches that are skipped in the search for the next taken branch after each branch.
 
     ``kernel``: branches from or to kernel code. ``external``: branches with both ends outside the object.
     """
-    lines: bool = False
+    by_line: bool = False
     """Also count by source line, which requires debug info."""
-    gcc: int = 0
-    """Count lines as this version of GCC expects it, 12 to 16; 0: as LLVM does."""
+    gcc_version: int = 0
+    """Count lines as this version of GCC (12 to 16) expects them; 0: as LLVM expects them."""
 
 
 class CodeSettings(FeatureSettings):
@@ -53,13 +53,13 @@ class SingleSampleSettings(FeatureSettings):
     AS_RECORDED = True
 
     as_recorded: bool = False
-    """Keep a reader of single samples (``View.single_samples``). Addresses stay those of the sample's process."""
+    """Provide a reader of single samples (``View.single_samples``). Addresses stay those of the sample's process."""
     places: frozenset[str] = frozenset()
-    """Which addresses outside stacks to symbolize, too: those of ``branches``, those of accessed ``data``."""
+    """Addresses outside stacks to symbolize, too: ``branches`` (sources and targets), ``data`` (accessed addresses)."""
 
 
 class OriginalSettings(FeatureSettings):
     """Settings of ``features/original_bytes.py``."""
 
     original: int = 0
-    """Maximum size of a recording to keep unchanged in View.original, in bytes; 0: keep none."""
+    """Maximum size, in bytes, of a recording to keep unchanged in View.original; 0: keep none."""

@@ -30,7 +30,7 @@ def note_lost_samples(events: Sequence[Event], losts: Losts, diagnostics: Diagno
 
 def note_losses(session: Session, sideband: Sideband, diagnostics: Diagnostics) -> None:
     """Report throttled events, losses of hardware trace, and trace that is not decoded, of one file."""
-    throttled_events = sideband.throttles.event[~sideband.throttles.lifted]
+    throttled_events = sideband.throttles.event[~sideband.throttles.is_unthrottle]
     diagnostics.add(
         "throttled",
         "the kernel paused events that fired too often: record with a lower rate (-F)",

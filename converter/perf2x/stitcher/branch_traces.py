@@ -90,7 +90,7 @@ class CodeCounter:
         is_taken = branches.flags & _NOT_TAKEN == 0
         # A branch's next branch is searched for among these only. Left out are branches that were not taken, and those
         # that the request steps over: from, to or within the kernel; or entirely outside the object.
-        paired = flatnonzero(is_taken & (is_user if self._request.steps_over == "kernel" else is_in_object))
+        paired = flatnonzero(is_taken & (is_user if self._request.skipped_branches == "kernel" else is_in_object))
         next_source = _next_sources(source[paired], target[paired], sample[paired])
         is_counted = is_in_object[paired]
         rows = paired[is_counted]

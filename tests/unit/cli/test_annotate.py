@@ -19,7 +19,16 @@ RECORDING = (DATA / "inlines.data", "--symfs", DATA, "-q")
 
 
 def instruction(address: int, text: str = "nop", target: int = -1, **more) -> InstructionCost:
-    facts = {"note": "", "path": "", "line": 0, "function": "f", "is_own": True, "own": (0,), "total": (0,), **more}
+    facts = {
+        "note": "",
+        "path": "",
+        "line": 0,
+        "function": "f",
+        "is_own": True,
+        "self_costs": (0,),
+        "total_costs": (0,),
+        **more,
+    }
     return InstructionCost(address=address, text=text, target=target, **facts)
 
 

@@ -75,7 +75,7 @@ def test_says_what_was_counted() -> None:
     plain = "of /bin/prog: 3 functions from 5 samples, as no branches were recorded (perf record -b)"
     assert Autofdo().notes(profile(counted([]))) == (plain,)
     assert Autofdo().notes(profile(None)) == ()
-    assert Autofdo(object="x").needs.of(CodeSettings).code == CodeRequest("x", "external", lines=True)
+    assert Autofdo(object="x").needs.of(CodeSettings).code == CodeRequest("x", "external", by_line=True)
 
 
 class TestAutofdo(EmitterContract):

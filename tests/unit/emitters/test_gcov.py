@@ -120,8 +120,8 @@ def test_says_when_too_little_was_counted() -> None:
 
 
 def test_asks_for_counts_as_the_compiler_knows_places() -> None:
-    assert Gcov(object="x").needs.of(CodeSettings).code == CodeRequest("x", "external", lines=True, gcc=16)
-    assert Gcov(gcc="12").needs.of(CodeSettings).code == CodeRequest("", "external", lines=True, gcc=12)
+    assert Gcov(object="x").needs.of(CodeSettings).code == CodeRequest("x", "external", by_line=True, gcc_version=16)
+    assert Gcov(gcc="12").needs.of(CodeSettings).code == CodeRequest("", "external", by_line=True, gcc_version=12)
     with pytest.raises(OptionError, match="gcc=11"):
         Gcov(gcc="11")
 

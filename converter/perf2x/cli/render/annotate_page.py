@@ -89,7 +89,7 @@ def _function_facts(function: FunctionListing, shown_event: _ShownEvent) -> dict
     return {
         "name": function.name,
         "object": function.object,
-        **shown_event.facts(function.own, function.total),
+        **shown_event.facts(function.self_costs, function.total_costs),
         "sources": [
             {
                 "path": source.path,
@@ -108,7 +108,8 @@ def _function_facts(function: FunctionListing, shown_event: _ShownEvent) -> dict
                 "symbol": code.symbol,
                 "reason": code.reason,
                 "instructions": [
-                    {name: getattr(row, name) for name in _INSTRUCTION_FIELDS} | shown_event.facts(row.own, row.total)
+                    {name: getattr(row, name) for name in _INSTRUCTION_FIELDS}
+                    | shown_event.facts(row.self_costs, row.total_costs)
                     for row in code.rows
                 ],
             }
@@ -119,7 +120,7 @@ def _function_facts(function: FunctionListing, shown_event: _ShownEvent) -> dict
 
 def _function_lines(function: FunctionListing, shown_event: _ShownEvent, screen: Screen) -> Iterator[str]:
     """Yield a heading with the costs of a function, then a table for each source file and each copy of its code."""
-    own, total = function.own[0], function.total[0]
+    own, total = function.self_costs[0], function.total_costs[0]
     amounts = (f"{label} {format_amount(cost, shown_event.unit)} {format_percent(cost, shown_event.total)}"
                for label, cost in (("self", own), ("total", total)))  # fmt: skip
     in_object = f" ({escaped(function.object)})" if function.object else ""
@@ -132,7 +133,7 @@ def _function_lines(function: FunctionListing, shown_event: _ShownEvent, screen:
         # code that was inlined into another function
         inlined_into = f"{escaped(code.symbol)} in " if code.symbol not in ("", function.name) else ""
         yield from _title_lines(f"{inlined_into}{escaped(code.object) or 'memory'}", code.reason, screen)
-        own_of_copy = sum(row.own[0] for row in code.rows)
+        own_of_copy = sum(row.self_costs[0] for row in code.rows)
         rows = list(code_rows(code, function))
         yield from _table("address", rows, own_of_copy, max(own, total), shown_event, screen) if rows else ()
     if function.copy_count > len(function.code):
@@ -155,7 +156,7 @@ def source_rows(source: SourceListing) -> Iterator[_Row]:
             yield _Row("", GAP)
         line, position = costs.get(number), str(number) if number else "?"
         text = _code_text(source.text.get(number, ""))
-        yield _Row(position, text, line.own, line.total) if line else _Row(position, text)
+        yield _Row(position, text, line.self_costs, line.total_costs) if line else _Row(position, text)
         previous = number
 
 
@@ -175,7 +176,7 @@ def code_rows(code: CodeListing, function: FunctionListing) -> Iterator[_Row]:
             yield _Row("", f"{escaped(base_name(row.path))}:{row.line or '?'}{inlined}  {text}".rstrip())
         previous = current
         mark = "▸" if index in jump_targets else " "
-        yield _Row(f"{mark}{row.address:x}", f"  {instruction_text(row, index)}", row.own, row.total)
+        yield _Row(f"{mark}{row.address:x}", f"  {instruction_text(row, index)}", row.self_costs, row.total_costs)
 
 
 def instruction_text(row: InstructionCost, index: int) -> str:

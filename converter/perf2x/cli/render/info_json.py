@@ -66,7 +66,7 @@ def _lost_facts(loaded: Loaded) -> dict[str, Any]:
         name = names[event] if 0 <= event < len(names) else ""
         counts[name] = counts.get(name, 0) + count
     # a throttle record says that throttling began, or that it was lifted
-    return {"records": records, "samples": samples, "throttled": sum_of(~throttles.lifted)}
+    return {"records": records, "samples": samples, "throttled": sum_of(~throttles.is_unthrottle)}
 
 
 def _event_facts(loaded: Loaded, row: int) -> dict[str, Any]:

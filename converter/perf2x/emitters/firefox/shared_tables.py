@@ -26,7 +26,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.emitters.encoding.json_encoder import JsonObject
 from perf2x.model.printable_text import base_name, one_line
-from perf2x.model.profile import LocationFrames, Profile, ProfileEvent, Wait, are_jit, expand, folded
+from perf2x.model.profile import LocationFrames, Profile, ProfileEvent, Wait, are_jit, expand, merge_siblings
 from perf2x.model.recording import is_tracepoint, parse_event_name
 
 _BIG_ENDIAN = frozenset({"s390", "s390x", "ppc", "ppc64", "sparc", "sparc64", "mips", "mips64", "m68k", "parisc"})
@@ -167,7 +167,7 @@ class SharedStacks(Frozen):
 def shared_stacks(profile: Profile, frames: LocationFrames) -> SharedStacks:
     """Return all distinct stacks; stacks that end in a wait are separate, because their leaf has another category."""
     all_frames = arange(len(frames))
-    rows = folded(expand(profile.stacks, frames.of_location), all_frames)
+    rows = merge_siblings(expand(profile.stacks, frames.of_location), all_frames)
     sample_stacks, wait = rows.innermost(as_int64(profile.samples.stack)), as_int64(profile.samples.waits)
     waiting = flatnonzero((wait > 0) & (sample_stacks >= 0))
     # one more stack for each pair of stack and Wait, and one more frame for each pair of leaf frame and Wait

@@ -35,7 +35,7 @@ def _function(function: FunctionListing) -> dict[str, Any]:
 
 def _source(source: SourceListing) -> dict[str, Any]:
     """Return a source file's listing; a row is the number of a line, its text and, if it has any, its costs."""
-    costs = {line.number: [*_costs(line.own, line.total)] for line in source.lines}
+    costs = {line.number: [*_costs(line.self_costs, line.total_costs)] for line in source.lines}
     numbers = sorted(costs.keys() | source.text.keys())
     rows = [[number, clean(source.text.get(number, "")), *costs.get(number, ())] for number in numbers]
     return {"path": clean(source.path), "reason": clean(source.reason), "rows": rows}
@@ -56,7 +56,8 @@ def _code(code: CodeListing, function: FunctionListing) -> dict[str, Any]:
         row = code.rows[index]
         spot = spots.setdefault((row.path, row.line, row.function), len(spots))
         target = shown_row.get(row.target, -1)
-        rows.append([f"{row.address:x}", clean(row.text), clean(row.note), target, spot, *_costs(row.own, row.total)])
+        costs = _costs(row.self_costs, row.total_costs)
+        rows.append([f"{row.address:x}", clean(row.text), clean(row.note), target, spot, *costs])
     spot_rows = [
         [clean(path), line, clean(name), clean(function.text.get(path, {}).get(line, "").strip())]
         for path, line, name in spots
@@ -73,7 +74,7 @@ def rows_to_show(rows: Sequence[InstructionCost]) -> list[int]:
         return list(range(len(rows)))
     shown: set[int] = set()
     for index, row in enumerate(rows):
-        if any(row.own) or any(row.total):
+        if any(row.self_costs) or any(row.total_costs):
             shown.update(range(max(index - _CONTEXT_ROWS, 0), min(index + _CONTEXT_ROWS + 1, len(rows))))
     return sorted(shown)
 

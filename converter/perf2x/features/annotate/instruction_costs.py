@@ -202,7 +202,9 @@ def with_instructions(
         # the linked functions that contain any location of the listed function
         rows = [row for row, function in enumerate(functions) if np.isin(function.locations, locations).any()]
         copies = [_listing(functions[row], listing, own[first_row[row] :], total[first_row[row] :]) for row in rows]
-        copies.sort(key=lambda copy: (-sum(row.own[0] for row in copy.rows if row.is_own), copy.object, copy.start))
+        copies.sort(
+            key=lambda copy: (-sum(row.self_costs[0] for row in copy.rows if row.is_own), copy.object, copy.start)
+        )
         shown = tuple(copies[:MAX_COPIES])
         result.append(replace(listing, code=shown, copy_count=len(copies), text=_texts(shown, source_lines, locations)))
     return result

@@ -81,7 +81,7 @@ def _sources(
         _source(profile, sums, rows[sums.file[rows] == file], source_lines, frames)
         for file in np.unique(sums.file[rows])
     ]
-    return tuple(sorted(files, key=lambda file: (-sum(line.own[0] for line in file.lines), file.path)))
+    return tuple(sorted(files, key=lambda file: (-sum(line.self_costs[0] for line in file.lines), file.path)))
 
 
 def _source(

@@ -135,7 +135,7 @@ def count_code(
         sum_branches([replace(branches, **columns)]),
         sum_addresses([replace(samples, address=_svma_of(samples.address, code))]),
     )
-    return _with_lines(counts, profile, recording, files, context, request.gcc) if request.lines else counts
+    return _with_lines(counts, profile, recording, files, context, request.gcc_version) if request.by_line else counts
 
 
 def _with_lines(

@@ -34,7 +34,7 @@ def _check(options: "LoadOptions", files: Sequence[str]) -> None:
         from perf2x.model.profile import COUNTS_NOT_STACKS
 
         refuse_unhonoured(options, "code", Needs(honours=frozenset(), why=COUNTS_NOT_STACKS))
-        if code.lines and options.symbols is None:
+        if code.by_line and options.symbols is None:
             raise SettingError("functions are counted by the names that ", "symbols", " leaves out")
 
 

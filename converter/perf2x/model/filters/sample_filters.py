@@ -98,7 +98,7 @@ class SeenValues(Struct):
         if self.passed:
             unmatched.matched("time", sample_filter.times)
         elif sample_filter.times and not sample_filter.values:
-            span = f"{seconds(self.first_ns)} to {seconds(self.last_ns)}"
+            span = f"{format_seconds(self.first_ns)} to {format_seconds(self.last_ns)}"
             problem = f"no sample in that time; samples range from {span}"
             unmatched.missed_with_error("time", sample_filter.times, lambda: OptionError(problem))
 
@@ -133,6 +133,6 @@ def not_recorded(setting: str, column: str = "time") -> SettingError:
     return SettingError("", setting, problem)
 
 
-def seconds(nanoseconds: int) -> str:
+def format_seconds(nanoseconds: int) -> str:
     """Format a time as ``perf script --ns`` prints it: ``1234.567890123``."""
     return f"{nanoseconds // 10**9}.{nanoseconds % 10**9:09d}"

@@ -19,8 +19,8 @@ from perf2x.model.profile.frame_tree import (
     FrameRows,
     FrameTree,
     expand,
-    folded,
     line_positions,
+    merge_siblings,
     merge_stacks,
     weighted_tree,
 )

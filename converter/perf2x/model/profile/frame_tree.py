@@ -1,14 +1,14 @@
 """Prefix trees of frames: what flame graphs and call trees show, made from the prefix tree of locations.
 
-Profile.stacks distinguishes locations, that is, addresses. Viewers show names: two call sites of one function are one
-box, and a location with inlined functions is several boxes. There are two steps::
+Profile.stacks distinguishes locations, that is, addresses. Viewers show names: two call sites in one function are one
+frame, and a location with inlined functions is several frames. There are two steps::
 
     Profile.stacks  ── expand ──▶  FrameRows      a row per frame, so several for a location with inlined functions
     FrameRows  ── merge_stacks ──▶  FrameTree     rows with the same key under the same parent become one row
 
-A frame's key is what the caller distinguishes, for example the row of its name; frames of equal keys are merged. A tree
-may have groups, such as threads: stacks of different groups are never merged. Python loops go over the levels of
-a tree, never over its rows or stacks.
+A frame's key is a number for what the tree distinguishes, for example the index of the frame's name; frames with equal
+keys and the same parent are merged. A tree may have groups, such as threads: stacks of different groups are never
+merged. Python loops go over the levels of a tree, never over its rows or stacks.
 """
 
 from itertools import pairwise
@@ -92,14 +92,14 @@ def expand(stacks: Stacks, frames_of_location: ListArray) -> FrameRows:
     return FrameRows(parent, frames.values, end - 1, depth)
 
 
-def folded(rows: FrameRows, key_of_frame: I64) -> FrameRows:
+def merge_siblings(rows: FrameRows, key_of_frame: I64) -> FrameRows:
     """Merge rows with the same key under the same parent, and number the merged rows by level, parent, key.
 
-    A merged row keeps the frame of one of its rows. `merge_stacks` starts with this, so that rows to be merged are not
-    first multiplied by the number of groups.
+    A merged row has the frame of one of the rows that became it. `merge_stacks` starts with this, so that rows to be
+    merged are not first multiplied by the number of groups.
     """
     order = argsort_small(rows.depth)
-    # rows are processed in the order of their levels; the last entry of both tables stands for parent −1
+    # rows are processed level by level; the last entry of both tables stands for parent −1
     position_of_row = np.full(len(order) + 1, len(order), np.int64)
     position_of_row[order] = arange(len(order))
     parent_position, frame = position_of_row[rows.parent[order]], rows.frame[order]
@@ -131,7 +131,7 @@ def merge_stacks(
     Returns the tree, sorted by level, parent, key, and (n,) the tree row of each pair's innermost frame, which is the
     group's own row for an empty stack.
     """
-    rows, stack = folded(rows, key_of_frame), as_int64(stack)
+    rows, stack = merge_siblings(rows, key_of_frame), as_int64(stack)
     group = zeros(len(stack)) if group is None else group
     groups = int(group.max()) + 1 if len(group) else 0
     # look up equal pairs once; a pair is one number, group · stacks_per_group + stack + 1
@@ -144,22 +144,22 @@ def merge_stacks(
 
 
 def weighted_tree(rows: FrameRows, key_of_frame: I64, stack: AnyArray, weight: I64) -> tuple[FrameTree, I64, I64]:
-    """Merge stacks as ``merge_stacks`` does, in one group; ``weight`` (n,) is the weight of each of ``stack`` (n,).
+    """Merge stacks as ``merge_stacks`` does, in one group; also return the self and the total weight of each tree row.
 
-    Returns the tree, and (rows of the tree,) twice: the weight of the stacks that end at each row, and that of the
-    stacks that contain it.
+    ``weight`` (n,) has a weight for each of ``stack`` (n,). The self weight of a tree row sums the stacks that end at
+    the row, the total weight those that contain it. Shape of both: (rows of the tree,).
     """
     tree, tree_row = merge_stacks(rows, key_of_frame, stack)
-    own = sum_at(tree_row, weight, len(tree))
-    total = own.copy()
+    self_weight = sum_at(tree_row, weight, len(tree))
+    total = self_weight.copy()
     add_to_parents(total, tree.parent, tree.depth)
-    return tree, own, total
+    return tree, self_weight, total
 
 
 def _merge_in_one_group(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
     """Do what `merge_stacks` does for distinct stacks of a single group.
 
-    ``rows`` are folded: they are the tree already, once rows that no stack needs are removed.
+    ``rows`` come from `merge_siblings`: without the rows that no stack needs, they are the tree already.
     """
     leaf, depth = rows.innermost(stack), rows.depth
     is_used = falses(len(depth))
@@ -175,9 +175,10 @@ def _merge_in_one_group(rows: FrameRows, key_of_frame: I64, group: I64, stack: I
 
 
 def _merge_in_groups(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
-    """Do what `merge_stacks` does for distinct (group, stack) pairs of several groups; ``rows`` are folded.
+    """Do what `merge_stacks` does for distinct (group, stack) pairs of several groups.
 
-    A group needs some of the rows, so the tree is made of (group, row) pairs, level by level.
+    ``rows`` come from `merge_siblings`. A group may need only some of them, so the tree is made of (group, row) pairs,
+    level by level.
     """
     groups = int(group.max()) + 1 if len(group) else 0
     levels = _pairs_with_ancestors(rows.parent, rows.depth, group, rows.innermost(stack))
@@ -242,31 +243,32 @@ def _tree_rows_of_pairs(
 
 
 def add_to_parents(values: I64, parent: I64, depth: I64) -> None:
-    """Add to each row's value those of all its descendants, in place. Rows are sorted by level; shapes: (rows,)."""
+    """Add to each row's value the values of its descendants, in place. Rows are sorted by level; shapes: (rows,)."""
     for level in _levels(depth)[:0:-1]:
         np.add.at(values, parent[level], values[level].copy())  # numpy would copy both views of one array
 
 
 def _levels(depth: I64) -> list[slice]:
-    """Return the slice of the rows of each depth, outermost level first; ``depth`` belongs to rows sorted by level."""
+    """Return the slice of rows of each level, outermost level first; ``depth`` is ascending."""
     ends = cumsum(bincount(depth)).tolist() if len(depth) else []
     return [slice(begin, end) for begin, end in pairwise([0, *ends])]
 
 
 def line_positions(rows: FrameRows, rank_of_inner: I64, rank_of_leaf: I64, is_line: Bools) -> I64:
-    """Return (rows,) the position of the line that ends on each row when all lines are sorted as text.
+    """Return (rows,) the position of each row's line when the lines of collapsed stacks are sorted as text.
 
-    Lines are collapsed stacks, such as ``main;f 42``. ``is_line`` (rows,) is True where a stack ends; other rows get a
-    meaningless position.
+    A line is a collapsed stack, such as ``main;f 42``. It belongs to the row at which the stack ends, where ``is_line``
+    (rows,) is True. The positions of other rows are meaningless.
 
     A frame sorts differently as the last of its line, before a space, and as an inner frame, before a semicolon. With
-    functions called ``a`` and ``a b``, the order is ``a 5``, ``a b;x 3``, ``a;x 2``: the line that ends on ``a`` and
-    those below ``a`` are not neighbours. So each row has two ranks among its siblings, comparable with each other:
-    ``rank_of_leaf`` and ``rank_of_inner``. ``rows`` come from `folded`, with keys in the order of ``rank_of_inner``.
+    functions called ``a`` and ``a b``, the order is ``a 5``, ``a b;x 3``, ``a;x 2``: the line of row ``a`` and the
+    lines below this row are not neighbours. So each row has two ranks among its siblings, comparable with each other:
+    ``rank_of_leaf`` and ``rank_of_inner``. ``rows`` come from `merge_siblings`, whose keys must be in the order of
+    ``rank_of_inner``.
     """
-    lines_below = as_int64(is_line)  # first, the lines that end on each row or below it
+    lines_below = as_int64(is_line)  # after the next call: the number of lines of each row and of all rows below it
     add_to_parents(lines_below, rows.parent, rows.depth)
-    # siblings share a family, the parent's row + 1; all lines in the order of (family, rank as a leaf)
+    # siblings have the same family, their parent's row + 1; lines are put in the order of (family, rank as a leaf)
     family, line_row = rows.parent + 1, flatnonzero(is_line)
     width = int(max(rank_of_inner.max(initial=0), rank_of_leaf.max(initial=0))) + 1
     leaf_key = family[line_row] * width + rank_of_leaf[line_row]
@@ -275,7 +277,7 @@ def line_positions(rows: FrameRows, rank_of_inner: I64, rank_of_leaf: I64, is_li
     next_inner = searchsorted(family * width + rank_of_inner, leaf_key)  # the sibling below which lines come later
     below_before = offsets_of(lines_below - is_line)  # number of lines below all rows before each row
     first_sibling = np.maximum.accumulate(np.where(begins_run(family), arange(len(family)), 0))
-    # lines that belong to earlier families: below their rows, and ending on their rows
+    # number of lines of earlier families: those below the rows, and those of the rows themselves
     base = below_before[first_sibling] + offsets_of(bincount(family[line_row], len(family)))[family]
     # within the family, the lines below a row come after those below earlier siblings and those of lesser leaf rank
     start = below_before[:-1] + cumsum(bincount(next_inner, len(family) + 1))[:-1] - base

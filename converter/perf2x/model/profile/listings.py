@@ -1,8 +1,8 @@
 """Listings: source lines and instructions of some functions with their costs, from ``features/annotate`` to viewers.
 
-A cost has one number for each of the listing's measures, for example the period and the number of samples of
-``cycles``. Everything listed has two costs: ``own`` sums the samples taken in it, ``total`` those that have it anywhere
-in their stack; a stack that has it twice counts once.
+``Costs`` have one number for each measure of the listings, for example the period and the number of samples of
+``cycles``. Functions, lines and instructions have self costs and total costs. Self costs sum the samples that were
+taken in them. Total costs sum the samples with them anywhere in the stack; a stack that has them twice counts once.
 """
 
 from msgspec import field
@@ -14,7 +14,7 @@ Costs = tuple[int, ...]
 
 
 class Measure(Frozen):
-    """What the numbers at one position of ``Costs`` sum: one kind of value of one event's samples, or their number."""
+    """What the numbers at one index of ``Costs`` sum up: a value of one event's samples, or the number of samples."""
 
     event: int
     """Row of Profile.events."""
@@ -24,12 +24,12 @@ class Measure(Frozen):
 
 
 class LineCost(Frozen):
-    """The cost of a source line."""
+    """The costs of a source line."""
 
     number: int
     """Line number; 0 stands for all instructions without a line in debug info."""
-    own: Costs
-    total: Costs
+    self_costs: Costs
+    total_costs: Costs
 
 
 class SourceListing(Frozen):
@@ -46,19 +46,19 @@ class SourceListing(Frozen):
 
 
 class InstructionCost(Frozen):
-    """An instruction with its cost."""
+    """An instruction with its costs."""
 
     address: int
     """Address in the object file; for kernels, as recorded."""
     text: str
     """The disassembled instruction."""
     note: str
-    """What the operand refers to: the target of a jump or call, or data, as ``main+0x10``; "" if unknown.
+    """What the operand refers to: the target of a jump or call, or data, as ``main+0x10``.
 
-    Also "" for jumps within the listing.
+    "" if unknown, and for jumps within the listing.
     """
     target: int
-    """Index, in ``CodeListing.rows``, of the instruction that it jumps to; −1 if there is none in the listing."""
+    """Index, in ``CodeListing.rows``, of the instruction to which this one jumps; −1 if it is not in the listing."""
     path: str
     """Source file; "" if unknown."""
     line: int
@@ -66,16 +66,16 @@ class InstructionCost(Frozen):
     function: str
     """The innermost function at the address, possibly inlined into the listed one; "" if unknown."""
     is_own: bool
-    """Whether ``function`` is the listed function, so that its ``own`` includes the instruction's.
+    """Whether ``function`` is the listed function, whose self costs then include those of the instruction.
 
     False in code of functions that were inlined into the listed one.
     """
-    own: Costs
-    total: Costs
+    self_costs: Costs
+    total_costs: Costs
 
 
 class CodeListing(Frozen):
-    """One copy of a function's code: that of the function itself, or one inlined into another function."""
+    """One copy of a function's code: the function itself, or an instance that was inlined into another function."""
 
     object: str
     symbol: str
@@ -89,19 +89,19 @@ class CodeListing(Frozen):
 
 
 class FunctionListing(Frozen):
-    """The listings of one function, identified by name and object as in the tables of ``perf2x top``."""
+    """The listings of one function, which is identified by name and object as in the tables of ``perf2x top``."""
 
     name: str
     object: str
     """Base name of the object."""
-    own: Costs
-    total: Costs
+    self_costs: Costs
+    total_costs: Costs
     sources: tuple[SourceListing, ...] = ()
-    """Source files, highest cost first."""
+    """Source files, highest self cost first."""
     code: tuple[CodeListing, ...] = ()
-    """The copies of the function's code with the highest costs, highest first."""
+    """The copies of the function's code with the highest self costs, highest first."""
     copy_count: int = 0
-    """Number of copies of the function's code, including those that ``code`` leaves out because there are many."""
+    """Number of copies of the function's code; ``code`` leaves some of them out if there are many."""
     text: dict[str, dict[int, str]] = field(default_factory=dict)
     """Text of the source lines of ``code``, by path and line number; empty if no file was read."""
 

@@ -1,7 +1,8 @@
 """Side-band tables: records other than samples, one table for each kind of record that perf2x uses.
 
-Structs of equal-length arrays, one row per record in file order; −1 is "none" in integer columns. As in events.py,
-``time`` is in nanoseconds of the recording's clock, ``position`` is the record's byte offset in the record stream.
+Tables are structs of arrays of equal length. They have a row per record, in file order except in DeferredChains. In
+integer columns, −1 stands for none. As in events.py, ``time`` is in nanoseconds of the recording's clock, and
+``position`` is the record's byte offset in the record stream.
 """
 
 from collections.abc import Mapping
@@ -27,20 +28,20 @@ from perf2x.base.columnar import (
 
 
 class _Records(ColumnTable):
-    """Columns of every table."""
+    """Columns that every table has."""
 
     time: U64
     position: I64
 
 
-class _OfThread(_Records):
-    """Records with a thread."""
+class _ThreadRecords(_Records):
+    """Columns of tables whose records belong to a thread."""
 
     pid: I32
     tid: I32
 
 
-class Mmaps(_OfThread):
+class Mmaps(_ThreadRecords):
     """PERF_RECORD_MMAP and MMAP2."""
 
     start: U64
@@ -55,20 +56,20 @@ class Mmaps(_OfThread):
     """b"" if the record has none."""
     is_data: Bools
     """MISC_MMAP_DATA: a data mapping without code."""
-    file: U64
+    file_hash: U64
     """Hash of device, inode and inode generation, which distinguishes files of the same name in several containers.
 
     0 if the record does not have these three: it has a build id in their place, or is a PERF_RECORD_MMAP.
     """
     inode: U64
-    """0 if ``file`` is 0."""
+    """Inode number; 0 if ``file_hash`` is 0."""
 
 
 def append_mappings(mmaps: Mmaps, *, prot: int, mode: int, **columns: Any) -> Mmaps:
-    """Append mappings that no record describes, such as those of the kernel or of JIT-compiled code.
+    """Append mappings that no mmap record describes, such as those of kernel modules or of JIT-compiled code.
 
     All of them have the protection ``prot`` and the cpumode ``mode``. ``columns`` are their remaining columns: time,
-    position, pid, tid, start, length, pgoff and filename. They have no build id, and no file identity.
+    position, pid, tid, start, length, pgoff and filename. They have no build id, and their ``file_hash`` is 0.
     """
     count = len(columns["start"])
     added = Mmaps(
@@ -77,14 +78,14 @@ def append_mappings(mmaps: Mmaps, *, prot: int, mode: int, **columns: Any) -> Mm
         cpumode=np.full(count, mode, np.uint8),
         build_id=DictionaryColumn(np.zeros(count, np.int32), [b""]),
         is_data=falses(count),
-        file=np.zeros(count, np.uint64),
+        file_hash=np.zeros(count, np.uint64),
         inode=np.zeros(count, np.uint64),
         **columns,
     )
     return join_tables([mmaps, added])
 
 
-class Comms(_OfThread):
+class Comms(_ThreadRecords):
     """PERF_RECORD_COMM; ``is_exec`` is MISC_COMM_EXEC."""
 
     comm: DictionaryColumn[str]
@@ -92,7 +93,10 @@ class Comms(_OfThread):
 
 
 class Tasks(_Records):
-    """PERF_RECORD_FORK or EXIT (one table each); ``is_exec`` is MISC_FORK_EXEC: do not copy the parent's mappings."""
+    """PERF_RECORD_FORK or EXIT (one table each).
+
+    ``is_exec`` is MISC_FORK_EXEC, which says that the child does not inherit the parent's mappings.
+    """
 
     pid: I32
     ppid: I32
@@ -101,7 +105,7 @@ class Tasks(_Records):
     is_exec: Bools
 
 
-class DeferredChains(_OfThread):
+class DeferredChains(_ThreadRecords):
     """PERF_RECORD_CALLCHAIN_DEFERRED: user chains that complete samples with the same cookie.
 
     Unlike the other tables, it is sorted by (cookie, tid, time, position), so that records are found without an index.
@@ -114,7 +118,7 @@ class DeferredChains(_OfThread):
 
 
 class Losts(_Records):
-    """PERF_RECORD_LOST and LOST_SAMPLES: the number of records, or samples, that were ``lost`` (lost_samples.py)."""
+    """PERF_RECORD_LOST and LOST_SAMPLES: ``lost`` is the number of lost records or samples (lost_samples.py)."""
 
     event: I32
     cpu: I32
@@ -126,18 +130,18 @@ class Losts(_Records):
 
 
 class Throttles(_Records):
-    """PERF_RECORD_THROTTLE: the kernel stopped an event that fired too often; and UNTHROTTLE: it started it again."""
+    """PERF_RECORD_THROTTLE: the kernel stopped an event that fired too often; and UNTHROTTLE: it resumed the event."""
 
     event: I32
     """−1 for an unknown id."""
     cpu: I32
-    lifted: Bools  # True for UNTHROTTLE
+    is_unthrottle: Bools  # True for UNTHROTTLE
 
 
 class Auxes(_Records):
     """PERF_RECORD_AUX: the kernel added a chunk of hardware trace to a CPU's AUX buffer.
 
-    PERF_AUX_FLAG_* in ``flags`` say if, and why, parts are missing.
+    The bits PERF_AUX_FLAG_* in ``flags`` say whether, and why, parts of the trace are missing.
     """
 
     cpu: I32
@@ -147,7 +151,7 @@ class Auxes(_Records):
 
 
 class Ksymbols(_Records):
-    """PERF_RECORD_KSYMBOL: kernel code, such as a BPF program, was loaded, or unloaded if ``unregister``."""
+    """PERF_RECORD_KSYMBOL: kernel code, such as a BPF program, was loaded or, if ``unregister`` is True, unloaded."""
 
     start: U64
     length: U64
@@ -156,8 +160,11 @@ class Ksymbols(_Records):
     name: DictionaryColumn[str]
 
 
-class Switches(_OfThread):
-    """PERF_RECORD_SWITCH and SWITCH_CPU_WIDE: thread ``tid`` left a CPU (``is_out``), or entered it."""
+class Switches(_ThreadRecords):
+    """PERF_RECORD_SWITCH and SWITCH_CPU_WIDE: thread ``tid`` left a CPU (``is_out``), or entered it.
+
+    ``preempted`` is MISC_SWITCH_OUT_PREEMPT: the thread left although it was runnable.
+    """
 
     cpu: I32
     is_out: Bools
@@ -171,7 +178,7 @@ class Cgroups(_Records):
     path: DictionaryColumn[str]
 
 
-class Namespaces(_OfThread):
+class Namespaces(_ThreadRecords):
     """PERF_RECORD_NAMESPACES: the namespaces that a thread is in."""
 
     links: ListArray
@@ -179,7 +186,10 @@ class Namespaces(_OfThread):
 
 
 class Readings(_Records):
-    """PERF_RECORD_STAT: a counter's value when perf stat read it. The next PERF_RECORD_STAT_ROUND has the time."""
+    """PERF_RECORD_STAT: a counter's value when perf stat read it.
+
+    Its time is that of the next PERF_RECORD_STAT_ROUND (`Rounds`).
+    """
 
     event: I32
     """−1 for an unknown id."""
@@ -190,9 +200,9 @@ class Readings(_Records):
     """Index into Session.thread_map."""
     value: U64
     enabled: U64
-    """Nanoseconds that the counter was enabled."""
+    """Nanoseconds for which the counter was enabled."""
     running: U64
-    """Nanoseconds that the counter was on the hardware, less than ``enabled`` if counters were multiplexed."""
+    """Nanoseconds for which the counter was on the hardware: less than ``enabled`` if counters were multiplexed."""
 
 
 class Reads(_Records):
@@ -226,7 +236,7 @@ class Sideband(Frozen):
     rounds: Rounds
     reads: Reads
     record_counts: Mapping[str, int]
-    """Number of records by kernel name without prefix (``"MMAP2"``, ``"SAMPLE"``, ``"UNKNOWN_99"``)."""
+    """Number of records by type: the kernel's name without prefix ("MMAP2", "SAMPLE"), or "UNKNOWN_99"."""
     stream_end: int
     """Position at which the last record ends."""
 

@@ -1,6 +1,6 @@
 """Columns of other events in a table: the costs of an event, or the ratio of two events' costs.
 
-Events are sampled separately, each with its own stacks, so a ratio is a quotient of two estimates: it has confidence
+Events are sampled separately, each with stacks of its own. So a ratio is a quotient of two estimates: it has confidence
 limits, and is undefined if the divisor has too few samples.
 """
 
@@ -17,9 +17,9 @@ from perf2x.model.totals.sampling_noise import SampledSum, quantile, ratio_inter
 from perf2x.model.totals.totals import Key, Total, Totals, totals
 
 _CONFIDENCE = 0.95
-# From here on, three significant digits would be written with an exponent.
+# Format g writes numbers from here on with an exponent if it has three significant digits.
 _LARGE = 999.5
-# A ratio with its lower and upper confidence limit.
+# A ratio, its lower and its upper confidence limit.
 Estimate = tuple[float, float, float]
 # What a column shows for one row: a cost, or a ratio; None if there are too few samples for a ratio.
 Cell = int | Estimate | None
@@ -29,7 +29,7 @@ class EventColumn(SelectedColumn):
     """A column of costs or ratios in a table of functions, objects or threads."""
 
     tables: tuple[Totals, ...] = ()
-    """Totals of its event, or of the ratio's dividend and divisor."""
+    """Tables of the event, or of the ratio's dividend and divisor."""
 
     @property
     def is_ratio(self) -> bool:
@@ -41,9 +41,9 @@ class EventColumn(SelectedColumn):
         """The event's cost, or the ratio, of all samples together."""
         return self.cell([(table.cost, table.squares) for table in self.tables])
 
-    def cells(self, keys: Sequence[Key], sort: str) -> list[Cell]:
-        """Return the column's cells for the rows with these keys; ``sort`` is the kind of cost, self or total."""
-        costs_by_key = [{row.key: row.of(sort) for row in table.rows} for table in self.tables]
+    def cells(self, keys: Sequence[Key], kind: str) -> list[Cell]:
+        """Return the column's cells for the rows with these keys; ``kind`` of cost: ``self`` or ``total``."""
+        costs_by_key = [{row.key: row.of(kind) for row in table.rows} for table in self.tables]
         return [self.cell([costs.get(key, (0, 0.0)) for costs in costs_by_key]) for key in keys]
 
     def cell(self, costs: Sequence[tuple[int, float]]) -> Cell:
@@ -56,27 +56,27 @@ class EventColumn(SelectedColumn):
         )
         return _ratio(dividend, divisor, self.factor)
 
-    def columns(self, keys: Sequence[Key], sort: str) -> dict[str, Sequence[float | None]]:
-        """Return the cells as columns by name, which is ``sort``, ``_`` and the name of the event or ratio.
+    def columns(self, keys: Sequence[Key], kind: str) -> dict[str, Sequence[float | None]]:
+        """Return the cells as columns by name: ``kind``, ``_`` and the name of the event or ratio ("self_ipc").
 
         A ratio has two further columns, for its limits; their names end in ``_low`` and ``_high``.
         """
-        cells = self.cells(keys, sort)
+        cells = self.cells(keys, kind)
         suffixes = ("", "_low", "_high")[: 3 if self.is_ratio else 1]
         return {
-            f"{sort}_{self.name}{suffix}": [cell[index] if isinstance(cell, tuple) else cell for cell in cells]
+            f"{kind}_{self.name}{suffix}": [cell[index] if isinstance(cell, tuple) else cell for cell in cells]
             for index, suffix in enumerate(suffixes)
         }
 
-    def texts(self, keys: Sequence[Key], sort: str) -> list[str]:
+    def texts(self, keys: Sequence[Key], kind: str) -> list[str]:
         """Return the cells as text: costs in percent of the event, ratios with their limits."""
-        return [cell_text(cell, self.overall) for cell in self.cells(keys, sort)]
+        return [cell_text(cell, self.overall) for cell in self.cells(keys, kind)]
 
 
 def event_columns(profile: Profile, by: str, value: str, names: Sequence[str]) -> list[EventColumn]:
-    """Return the columns that the user named. Raises SettingError for an unknown event.
+    """Return the columns that the user named; rows are of the kind ``by`` (row_kinds.py).
 
-    Also raises it for a ``value`` other than the period, as columns show periods only.
+    Raises SettingError for an unknown event, and for a ``value`` other than the period, as columns show periods only.
     """
     if names and value != "period":
         raise SettingError("", "columns", " shows counts of events; leave out ", "value")
@@ -124,14 +124,17 @@ def overall_cells(columns: Sequence[EventColumn]) -> dict[str, Cell]:
 
 
 def with_rows_of(table: Totals, columns: Sequence[EventColumn]) -> Totals:
-    """Return the table with an additional row, of cost 0, for each function that only the columns' events have."""
+    """Return the table with an additional row, of cost 0, for each row that only the columns' tables have."""
     others = {row.key for column in columns for column_table in column.tables for row in column_table.rows}
     others -= {row.key for row in table.rows}
     return replace(table, rows=[*table.rows, *(Total(*key, 0, 0) for key in sorted(others))])
 
 
 def _ratio(dividend: SampledSum, divisor: SampledSum, factor: int) -> Estimate | None:
-    """Return a ratio and its limits, to six digits, because further digits may differ between machines."""
+    """Return a ratio and its limits, rounded to six digits, because further digits may differ between machines.
+
+    None if the ratio is undefined.
+    """
     if divisor.value <= 0:
         return None
     value = dividend.value / divisor.value

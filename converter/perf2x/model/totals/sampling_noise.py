@@ -1,12 +1,13 @@
-"""Decides which differences between two recordings sampling noise can explain.
+"""Decides which differences between two recordings may be sampling noise.
 
 A value is the sum of the weights (periods) of random samples, so its variance is close to the sum of their squared
 weights. It behaves like a Poisson count of ``value² / squares`` samples of weight ``squares / value`` each. Byar's
 approximation gives the confidence limits of such a count. MOVER (Zou and Donner, 2008) combines the limits of two
 counts into an interval for their difference; the difference is significant if the interval does not contain 0. If many
-differences are tested, `quantile` widens all intervals (Bonferroni), so that all of them hold at once.
+differences are tested, all intervals are made wider (Bonferroni's correction in `quantile`), so that all of them hold
+at once.
 
-Below, ``deviations`` is the half-width of intervals in standard deviations, as `quantile` returns it.
+In all functions, ``deviations`` is the half-width of intervals in standard deviations, which `quantile` returns.
 """
 
 import math
@@ -17,13 +18,13 @@ Interval = tuple[float, float]
 
 
 class SampledSum(Frozen):
-    """A sum of the weights of samples, in the event's unit, with what is needed to estimate its noise."""
+    """A sum of the weights of samples, in the event's unit, with the data from which its noise is estimated."""
 
     value: float
     squares: float
     """Sum of the squared weights."""
     typical_weight: float
-    """Weight of a typical sample of the recording; it stands in for the samples that a value of 0 does not have."""
+    """Weight of a typical sample of the recording, from which the limits of a value of 0, without samples, follow."""
 
     def scaled(self, factor: float) -> "SampledSum":
         """Return the same sum with every weight multiplied by ``factor``."""
@@ -37,7 +38,7 @@ def quantile(confidence: float, comparisons: float = 1) -> float:
     return -NormalDist().inv_cdf((1 - confidence) / (2 * max(comparisons, 1)))
 
 
-def interval(before: SampledSum, after: SampledSum, deviations: float) -> Interval:
+def difference_interval(before: SampledSum, after: SampledSum, deviations: float) -> Interval:
     """Return the limits of ``after`` − ``before``."""
     return difference_limits(before.value, after.value, limits(before, deviations), limits(after, deviations))
 
@@ -68,7 +69,7 @@ def ratio_interval(part: SampledSum, whole: SampledSum, deviations: float) -> In
 def share_interval(
     before: SampledSum, before_whole: SampledSum, after: SampledSum, after_whole: SampledSum, deviations: float
 ) -> Interval:
-    """Return the limits of ``after`` − ``before``, two parts of totals that were scaled to be equal.
+    """Return the limits of ``after`` − ``before``: parts of two totals, which were scaled to be equal.
 
     Because of the scaling, the totals themselves have no noise: a part grows at the expense of the rest of its total.
     """
@@ -86,12 +87,12 @@ def difference_limits(before: float, after: float, limits_before: Interval, limi
     )
 
 
-def limits(measured: SampledSum, deviations: float) -> Interval:
+def limits(sampled: SampledSum, deviations: float) -> Interval:
     """Return the confidence limits of the true value: the mean over many such recordings."""
-    if measured.value <= 0 or measured.squares <= 0:
-        return 0.0, count_limits(0.0, deviations)[1] * measured.typical_weight
-    weight = measured.squares / measured.value
-    low, high = count_limits(measured.value / weight, deviations)
+    if sampled.value <= 0 or sampled.squares <= 0:
+        return 0.0, count_limits(0.0, deviations)[1] * sampled.typical_weight
+    weight = sampled.squares / sampled.value
+    low, high = count_limits(sampled.value / weight, deviations)
     return low * weight, high * weight
 
 
@@ -105,18 +106,18 @@ def count_limits(count: float, deviations: float) -> Interval:
 
 
 def _share_limits(part: SampledSum, whole: SampledSum, deviations: float) -> Interval:
-    """Return the limits of a part of a total that has no noise itself.
+    """Return the limits of a part of a total, given that the total itself has no noise.
 
-    The limits of the part follow from those of the rest, and the other way round. Limits are computed for the smaller
-    of the two. Poisson limits ignore that the total is fixed, which makes them too wide; the smaller the share, the
-    smaller this error. The larger of two variances is used: that of the smaller one alone, and that of its share, which
-    includes the noise of the larger one. The latter is larger only if the samples of the larger one have much larger
-    weights, at least twice those of the smaller one.
+    As part and rest add up to the total, the limits of one follow from the limits of the other. They are computed for
+    the smaller of the two: Poisson limits ignore that the total is fixed, which makes them too wide, but less so for a
+    smaller share. Two estimates of the variance are compared, and the larger one is used: the sum of the squares of the
+    smaller of the two, and the variance of its share of the total, to which the noise of the larger one contributes.
+    The second estimate is the larger one only if samples of the larger one have weights at least twice as large.
     """
     rest = SampledSum(whole.value - part.value, whole.squares - part.squares, whole.typical_weight)
     share = part.value / whole.value if whole.value else 0.0
     variance = (1 - share) ** 2 * part.squares + share**2 * rest.squares
-    smaller = min(part, rest, key=lambda measured: measured.value)
+    smaller = min(part, rest, key=lambda sampled: sampled.value)
     low, high = limits(SampledSum(smaller.value, max(smaller.squares, variance), whole.typical_weight), deviations)
     return (whole.value - high, whole.value - low) if smaller is rest else (low, high)
 

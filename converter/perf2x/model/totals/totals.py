@@ -1,6 +1,6 @@
 """Self and total cost of every function, object or thread: the tables of ``top`` and ``diff``.
 
-A row of such a table is called a line; functions and objects have the names that emitters show (shown_frames.py).
+Functions and objects have the names that emitters show (shown_frames.py).
 """
 
 from collections.abc import Sequence
@@ -31,41 +31,41 @@ from perf2x.model.number_format import format_amount, plural
 from perf2x.model.profile import LocationFrames, Profile, costs_of_kinds, find_event, kinds_in_stacks, location_frames
 from perf2x.model.totals.row_kinds import By, Value
 
-# Name and object of a line.
+# Name and object of a row.
 Key = tuple[str, str]
 
 
-class Line(Frozen):
-    """One line of a table."""
+class Row(Frozen):
+    """One row of a table: a function, an object or a thread."""
 
     name: str
     object: str
-    """Base name of the function's object; "" for lines that are objects or threads."""
+    """Base name of the function's object; "" for rows that are objects or threads."""
 
     @property
     def key(self) -> Key:
-        """Name and object, which identify the line."""
+        """Name and object, which identify the row."""
         return self.name, self.object
 
 
-class Total(Line):
-    """A line with its costs, in the event's unit, or in samples."""
+class Total(Row):
+    """A row with its costs, in the event's unit or in samples."""
 
     self: int
-    """Cost of the samples whose innermost frame belongs to the line."""
+    """Cost of the samples whose innermost frame belongs to the row; for a thread, of all its samples."""
     total: int
-    """Cost of the samples with any such frame in their stack."""
+    """Cost of the samples with any frame that belongs to the row; for a thread, of all its samples."""
     self_squares: float = 0.0
     """Sum of the squared weights of the samples in ``self``, which is its variance (sampling_noise.py)."""
     total_squares: float = 0.0
 
-    def of(self, sort: str) -> tuple[int, float]:
-        """Return the cost selected by ``sort`` (self or total), and its variance."""
-        return (self.self, self.self_squares) if sort == "self" else (self.total, self.total_squares)
+    def of(self, kind: str) -> tuple[int, float]:
+        """Return the cost of this kind, ``self`` or ``total``, and its variance."""
+        return (self.self, self.self_squares) if kind == "self" else (self.total, self.total_squares)
 
 
 class Totals(Frozen):
-    """A table of one event, unsorted."""
+    """A table of costs in one event; the rows are not sorted."""
 
     event: str
     unit: str
@@ -86,18 +86,17 @@ class Totals(Frozen):
         """Return a cost as a share of the cost of all samples, from 0 to 1."""
         return cost / self.cost if self.cost else 0.0
 
-    def sorted_by(self, sort: str) -> list[Total]:
-        """Return the rows by the cost selected by ``sort`` (self or total), highest first, then by name."""
-        return sorted(self.rows, key=lambda row: (-row.of(sort)[0], -row.self, -row.total, *row.key))
+    def sorted_by(self, kind: str) -> list[Total]:
+        """Return the rows by the cost of this kind, ``self`` or ``total``, highest first, then by name."""
+        return sorted(self.rows, key=lambda row: (-row.of(kind)[0], -row.self, -row.total, *row.key))
 
 
 def totals(profile: Profile, event: str | int | None = None, by: str = "function", value: str = "period") -> Totals:
     """Return the self and total cost of each function, object or thread; ``by`` and ``value``: see row_kinds.py.
 
-    A stack that contains a function twice counts once in the function's total.
-
-    ``event`` is a name that the user typed, or a row of profile.events; None is the profile's default. Raises
-    OptionError for an unknown ``by``, ``value`` or ``event``.
+    A stack that contains a function twice counts once in the function's total. ``event`` is a name that the user
+    typed, or a row of profile.events; None is the profile's default. Raises OptionError for an unknown ``by``,
+    ``value`` or ``event``.
     """
     for setting, choice, choices in (("by", by, get_args(By)), ("value", value, get_args(Value))):
         if choice not in choices:
@@ -157,40 +156,45 @@ def _thread_names(profile: Profile) -> list[str]:
 
 
 def _frame_costs(profile: Profile, rows: I64, weight: I64, squares: F64, by: str) -> list[Total]:
-    names, lines = _lines_of_locations(profile, by)
+    row_keys, rows_of_location = _rows_of_locations(profile, by)
     leaves, leaf_index = unique_inverse(profile.samples.stack[rows])
     has_frames = leaves >= 0
     stack_columns = [sum_at(leaf_index, column, len(leaves))[has_frames] for column in (weight, squares)]
     # self and total of both columns
-    (own, total), both_squares = costs_of_kinds(profile, as_int64(leaves[has_frames]), lines, len(names), stack_columns)
-    line = flatnonzero(total)
-    costs = zip(*(column[line].tolist() for column in (own, total, *both_squares)), strict=True)
-    return [Total(*names[row], *cost) for row, cost in zip(line.tolist(), costs, strict=True)]
+    (self_cost, total), both_squares = costs_of_kinds(
+        profile, as_int64(leaves[has_frames]), rows_of_location, len(row_keys), stack_columns
+    )
+    with_cost = flatnonzero(total)
+    costs = zip(*(column[with_cost].tolist() for column in (self_cost, total, *both_squares)), strict=True)
+    return [Total(*row_keys[row], *cost) for row, cost in zip(with_cost.tolist(), costs, strict=True)]
 
 
 class GroupCosts(Frozen):
-    """Costs of lines in groups of samples, such as those of a host; combinations without costs are left out."""
+    """Costs of table rows in groups of samples, such as the samples of one host.
 
-    names: Sequence[tuple[str, str]]
-    """Name and object of each line, as in Total."""
+    Combinations of row and group without costs are left out.
+    """
+
+    keys: Sequence[Key]
+    """Name and object of each row."""
     group_totals: I64
     """(groups,) cost of all samples of each group."""
-    own: tuple[I64, I64]
-    """(n,) combinations of line and group, as ``line · groups + group``, and (n,) the self cost of each."""
-    total: tuple[I64, I64]
+    self_costs: tuple[I64, I64]
+    """(n,) combinations of row and group, as ``row · groups + group``, and (n,) the self cost of each."""
+    total_costs: tuple[I64, I64]
     """The same for total costs."""
 
 
 def group_costs(profile: Profile, group: I64, groups: int, event: str | None, by: str, value: str) -> GroupCosts:
-    """Do what `totals` does, for each group of samples; ``group`` (samples,) has numbers below ``groups``."""
+    """Return what `totals` does, for each group of samples; ``group`` (samples,) has numbers below ``groups``."""
     rows = flatnonzero(profile.samples.event == find_event(profile, event))
     weight, group = weights(profile, value)[rows], group[rows]
     group_totals = sum_at(group, weight, groups)
     if by == "thread":
         thread_and_group = profile.samples.thread[rows] * np.int64(groups) + group
-        costs = _sums([thread_and_group], [weight])
-        return GroupCosts([(name, "") for name in _thread_names(profile)], group_totals, costs, costs)
-    names, lines_of_location = _lines_of_locations(profile, by)
+        thread_costs = _sums([thread_and_group], [weight])
+        return GroupCosts([(name, "") for name in _thread_names(profile)], group_totals, thread_costs, thread_costs)
+    row_keys, rows_of_location = _rows_of_locations(profile, by)
     has_stack = flatnonzero(profile.samples.stack[rows] >= 0)
     leaves, leaf_index = unique_inverse(profile.samples.stack[rows[has_stack]])
     # the costs of all (stack, group) pairs; those of stack i are the pairs begins[i] to begins[i + 1] − 1
@@ -198,17 +202,19 @@ def group_costs(profile: Profile, group: I64, groups: int, event: str | None, by
     pair_stack, pair_group = np.divmod(pair, groups)
     begins = searchsorted(pair_stack, arange(len(leaves) + 1))
     empty = zeros(0)
-    keys, costs_of_keys = ([[empty], [empty]] for _ in range(2))  # two lists each: of self costs, and of total costs
-    for span, innermost_line, stack, line in kinds_in_stacks(profile, as_int64(leaves), lines_of_location, len(names)):
+    # two lists each, for self costs and for total costs: combinations of row and group, and the cost of each
+    combinations, costs = ([[empty], [empty]] for _ in range(2))
+    for span, innermost, stack, row in kinds_in_stacks(profile, as_int64(leaves), rows_of_location, len(row_keys)):
         first, count = begins[:-1][span], np.diff(begins)[span]
-        every_stack = arange(len(innermost_line))
-        for kind, (stacks, lines) in enumerate(((every_stack, innermost_line), (stack, line))):
-            # the line of each stack gets the costs of all pairs of this stack
+        every_stack = arange(len(innermost))
+        for kind, (stacks, table_rows) in enumerate(((every_stack, innermost), (stack, row))):
+            # the row gets the costs of all (stack, group) pairs of the stack
             pairs = ranges(first[stacks], count[stacks])
-            sums = _sums([repeat(lines, count[stacks]) * groups + pair_group[pairs]], [pair_cost[pairs]])
-            keys[kind].append(sums[0])
-            costs_of_keys[kind].append(sums[1])
-    return GroupCosts(names, group_totals, _sums(keys[0], costs_of_keys[0]), _sums(keys[1], costs_of_keys[1]))
+            sums = _sums([repeat(table_rows, count[stacks]) * groups + pair_group[pairs]], [pair_cost[pairs]])
+            combinations[kind].append(sums[0])
+            costs[kind].append(sums[1])
+    self_costs, total_costs = map(_sums, combinations, costs)
+    return GroupCosts(row_keys, group_totals, self_costs, total_costs)
 
 
 def _sums(keys: Sequence[I64], values: Sequence[I64]) -> tuple[I64, I64]:
@@ -217,15 +223,15 @@ def _sums(keys: Sequence[I64], values: Sequence[I64]) -> tuple[I64, I64]:
     return distinct, sums
 
 
-def _lines_of_locations(profile: Profile, by: str) -> tuple[list[tuple[str, str]], ListArray]:
-    """Return (name, object) of every line, and for each location the lines of its frames, outermost first."""
+def _rows_of_locations(profile: Profile, by: str) -> tuple[list[Key], ListArray]:
+    """Return the key of every row, and for each location the rows of its frames, outermost first."""
     frames = location_frames(profile)
-    names, line = lines_of_frames(frames, by)
-    return names, ListArray(frames.of_location.offsets, line[frames.of_location.values])
+    row_keys, row = rows_of_frames(frames, by)
+    return row_keys, ListArray(frames.of_location.offsets, row[frames.of_location.values])
 
 
-def lines_of_frames(frames: LocationFrames, by: str) -> tuple[list[tuple[str, str]], I64]:
-    """Return (name, object) of every line, and (frames,) the line of each frame; ``by``: any but thread."""
+def rows_of_frames(frames: LocationFrames, by: str) -> tuple[list[Key], I64]:
+    """Return the key of every row, and (frames,) the row to which each frame belongs; ``by``: any but thread."""
     pairs = zip(frames.name, frames.object, strict=True)
     has_functions = by in ("function", "data-object")
     return number_keys((name, obj) if has_functions else (obj or "[unknown]", "") for name, obj in pairs)

@@ -110,7 +110,7 @@ class FieldCursor:
         - ``chain:words``: a u64 count, and that many words; ``links:pairs``: twice as many words
         - ``comm:text``: the rest of the record, up to the first NUL
         - ``is_exec:8192``: whether these bits of header.misc are set; nothing is read
-        - ``lifted:yes``, ``lifted:no``: True or False in every row; nothing is read
+        - ``is_unthrottle:yes``, ``is_unthrottle:no``: True or False in every row; nothing is read
         """
         columns: dict[str, Any] = {}
         for names, code in (field.split(":") for field in layout.split()):

@@ -81,7 +81,7 @@ def _mmap(cursor: FieldCursor, columns: Columns) -> Columns:
     """Read char filename[]; add the columns of the table that MMAP has no fields for, as unknown."""
     unknown = np.full(len(cursor), -1, np.int32)
     return {
-        "prot": unknown, "flags": unknown, **dict.fromkeys(("file", "inode"), np.zeros(len(cursor), np.uint64)),
+        "prot": unknown, "flags": unknown, **dict.fromkeys(("file_hash", "inode"), np.zeros(len(cursor), np.uint64)),
         **_mapped_file_columns(cursor, DictionaryColumn(np.zeros(len(cursor), np.int32), [b""])),
     }  # fmt: skip
 
@@ -106,7 +106,7 @@ def _mmap2(cursor: FieldCursor, columns: Columns) -> Columns:
     inode = np.where(has_inode, inode, np.uint64(0))
     return {
         "prot": prot, "flags": flags, "major": major, "minor": minor, "inode": inode,
-        "inode_generation": inode_generation, "file": np.where(has_inode, file, np.uint64(0)),
+        "inode_generation": inode_generation, "file_hash": np.where(has_inode, file, np.uint64(0)),
         **_mapped_file_columns(cursor, build_ids),
     }  # fmt: skip
 
@@ -178,8 +178,8 @@ DECODERS: dict[int, Decoder] = {
     RecordType.COMM: Decoder("comms", f"pid/tid:i comm:text is_exec:{uapi.MISC_COMM_EXEC}"),
     RecordType.EXIT: Decoder("exits", _TASK),
     RecordType.AUX: Decoder("auxes", "offset:Q size:Q flags:Q"),
-    RecordType.THROTTLE: Decoder("throttles", "own_time:Q owner_id:Q lifted:no"),
-    RecordType.UNTHROTTLE: Decoder("throttles", "own_time:Q owner_id:Q lifted:yes"),
+    RecordType.THROTTLE: Decoder("throttles", "own_time:Q owner_id:Q is_unthrottle:no"),
+    RecordType.UNTHROTTLE: Decoder("throttles", "own_time:Q owner_id:Q is_unthrottle:yes"),
     RecordType.READ: Decoder("reads", "_:Q value:Q"),  # pid and tid, then the start of struct read_format
     RecordType.FORK: Decoder("forks", _TASK),
     RecordType.MMAP2: Decoder("mmaps", _MAPPING, _mmap2),

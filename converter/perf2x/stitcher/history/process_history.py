@@ -96,11 +96,11 @@ def _as_parts(mmaps: Mmaps, rows: I64, source: I64) -> Mmaps:
     """
     pgoff: U64 = mmaps.pgoff.copy()
     pgoff[rows] = mmaps.pgoff[source] + (mmaps.start[rows] - mmaps.start[source])
-    file, filename, build_id = mmaps.file.copy(), mmaps.filename.indices.copy(), mmaps.build_id.indices.copy()
+    file, filename, build_id = mmaps.file_hash.copy(), mmaps.filename.indices.copy(), mmaps.build_id.indices.copy()
     for column in (file, filename, build_id):
         column[rows] = column[source]
     return replace(
-        mmaps, pgoff=pgoff, file=file,
+        mmaps, pgoff=pgoff, file_hash=file,
         filename=DictionaryColumn(filename, mmaps.filename.distinct),
         build_id=DictionaryColumn(build_id, mmaps.build_id.distinct),
     )  # fmt: skip

@@ -137,7 +137,7 @@ def _traits(
     return [
         as_int64(is_kernel), mmaps.filename.ranks(), build_ids.ranks(), mmaps.pgoff,
         np.where(may_move, np.uint64(0), start), end_addresses(start, mmaps.length) - start,
-        as_int64(np.where(is_private, mmaps.pid, -1)), mmaps.file, as_int64(is_data),
+        as_int64(np.where(is_private, mmaps.pid, -1)), mmaps.file_hash, as_int64(is_data),
     ]  # fmt: skip
 
 

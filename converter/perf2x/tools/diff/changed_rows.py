@@ -138,7 +138,7 @@ class DiffTable(ResultTable):
         marked = any(_may_be_noise(row, column) for row in self.rows for column in COSTS)
         hosts = self.comparison.hosts
         notes = _compared_note(self.work, self.comparison.normalize) + ("; ~ may be noise" if marked else "")
-        notes += f", of samples or among {hosts.freedom + 1} hosts" if marked and hosts else ""
+        notes += f", of samples or among {hosts.degrees_of_freedom + 1} hosts" if marked and hosts else ""
         return f"{totals} ({format_change(after - before.cost, before.cost)}){notes}"
 
     @property

@@ -11,9 +11,9 @@ from perf2x.base.columnar import Frozen, as_int64, cumsum, flatnonzero, sum_at
 from perf2x.base.did_you_mean import close_names
 from perf2x.base.students_t import student
 from perf2x.model.profile import Profile
-from perf2x.model.totals.host_noise import HostSpread
-from perf2x.model.totals.sampling_noise import Interval, SampledSum, interval, quantile, share_interval
-from perf2x.model.totals.totals import Key, Line, Total, Totals, weights
+from perf2x.model.totals.host_noise import HostErrors
+from perf2x.model.totals.sampling_noise import Interval, SampledSum, difference_interval, quantile, share_interval
+from perf2x.model.totals.totals import Key, Row, Total, Totals, weights
 from perf2x.model.transforms.merge_profiles import merge_profiles
 
 # A change smaller than 1/2000 of the earlier recording's total is shown as 0.0 %.
@@ -30,7 +30,7 @@ _MIN_SHARE = 1e-9
 _BASE_LABEL = {"pprof::base": "true"}
 
 
-class Change(Line):
+class Change(Row):
     """One function, object or thread before and after; values in the event's unit."""
 
     self_before: int
@@ -94,7 +94,7 @@ class Comparison(Frozen, dict=True):
 
     False if they are unknown.
     """
-    hosts: HostSpread | None = None
+    hosts: HostErrors | None = None
     """Standard errors estimated from the differences between hosts; None unless both sides have several hosts."""
 
     @property
@@ -184,8 +184,8 @@ class Comparison(Frozen, dict=True):
         """Return the change of the total as a line; its interval takes the number of samples as random, too."""
         (old, new), (before, after) = self._sums, (self.before.cost, self.cost_after)
         deviations, host_deviations = self._deviations(confidence, comparisons)
-        limits = interval(old, new.scaled(self.factor), deviations)
-        limits = _widened(limits, after - before, host_deviations * (self.hosts.whole if self.hosts else 0))
+        limits = difference_interval(old, new.scaled(self.factor), deviations)
+        limits = _widened(limits, after - before, host_deviations * (self.hosts.whole_error if self.hosts else 0))
         return Change("the total", "", before, after, before, after, limits, limits)
 
     def _deviations(self, confidence: float, comparisons: float) -> tuple[float, float]:
@@ -195,7 +195,7 @@ class Comparison(Frozen, dict=True):
         0. It is computed for a power of two of comparisons, so that few values of t are needed.
         """
         return quantile(confidence, comparisons), (
-            student(confidence, 2 ** math.ceil(math.log2(max(comparisons, 1))), self.hosts.freedom)
+            student(confidence, 2 ** math.ceil(math.log2(max(comparisons, 1))), self.hosts.degrees_of_freedom)
             if self.hosts
             else 0.0
         )
@@ -233,7 +233,7 @@ class Comparison(Frozen, dict=True):
         after = SampledSum(*new, new_sum.typical_weight).scaled(self.scale)
         if self.normalize:
             return share_interval(before, old_sum, after, new_sum.scaled(self.scale), deviations)
-        return interval(before, after, deviations)
+        return difference_interval(before, after, deviations)
 
 
 def _widened(limits: Interval, change: int, host_error: float) -> Interval:

@@ -14,7 +14,7 @@ from perf2x.kernel.load_result import Loaded
 from perf2x.model.number_format import shortened_list
 from perf2x.model.profile import Profile, find_event, sampled_event_names
 from perf2x.model.totals.event_columns import EventColumn, event_columns
-from perf2x.model.totals.host_noise import host_spread, split_hosts
+from perf2x.model.totals.host_noise import host_errors, split_hosts
 from perf2x.model.totals.totals import Key, totals
 from perf2x.tools.diff.changed_rows import ColumnChange, DiffTable, RowSelection
 from perf2x.tools.diff.changes import Change, Comparison, scaled
@@ -158,7 +158,7 @@ class RecordingPair:
         old, new = self._hosts
         if old is None or new is None:
             return comparison
-        spread = host_spread(old, new, before.event, kind, self.value, comparison.scale, are_shares=normalize)
+        spread = host_errors(old, new, before.event, kind, self.value, comparison.scale, are_shares=normalize)
         return replace(comparison, hosts=spread)
 
 

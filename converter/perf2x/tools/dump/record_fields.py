@@ -30,7 +30,7 @@ from perf2x.reader.header.section_reader import SectionReader, text
 _HEX_FIELDS = frozenset({"ip", "addr", "start", "length", "pgoff", "cookie", "offset", "size", "data_src", "phys_addr",
                   "data_page_size", "code_page_size", "transaction", "cgroup"})  # fmt: skip
 # Columns that decoders derive from the header or from other fields; they are not shown.
-_HIDDEN_COLUMNS = frozenset({"position", "file", "cpumode", "samples_only", "lifted", "_"})
+_HIDDEN_COLUMNS = frozenset({"position", "file_hash", "cpumode", "samples_only", "is_unthrottle", "_"})
 # Values that a column has where the record lacks the field; such fields are not shown.
 _ABSENT_VALUES = {"prot": -1, "flags": -1, "build_id": b""}
 

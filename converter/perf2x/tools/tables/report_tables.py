@@ -12,7 +12,7 @@ from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import I64, Frozen, as_int64, falses, flatnonzero, lexsort, sum_at, sum_of, unique_inverse
 from perf2x.model.filters.frame_presets import is_runtime
 from perf2x.model.profile import FrameTree, Profile, expand, location_frames, path_sums, paths, weighted_tree
-from perf2x.model.totals.totals import Key, Line, lines_of_frames, weights
+from perf2x.model.totals.totals import Key, Row, rows_of_frames, weights
 from perf2x.tools.tables.top_rows import TopTable
 
 
@@ -56,7 +56,7 @@ class HotPath(Frozen):
         return [name if shown else "…" for name, shown, previous_shown in rows if shown or previous_shown]
 
 
-class Caller(Line):
+class Caller(Row):
     """One caller of a function; its name is "" if the function has no caller."""
 
     value: int
@@ -96,7 +96,7 @@ def report_tables(profile: Profile, value: str, rows: int, columns: Iterable[str
 def call_tree(profile: Profile, value: str = "period") -> CallTree:
     """Merge stacks by function and object, with the costs of the default event."""
     frames = location_frames(profile)
-    names, line_of_frame = lines_of_frames(frames, "function")
+    names, line_of_frame = rows_of_frames(frames, "function")
     stacks = expand(profile.stacks, frames.of_location)
     return CallTree(names, *weighted_tree(stacks, line_of_frame, profile.samples.stack, _costs(profile, value)))
 

@@ -32,7 +32,7 @@ def test_perf_annotate_instruction_by_instruction() -> None:
     theirs = perf_annotate()
     profile = listed(function="walk", assembly=True, value="samples")
     (code,) = function(profile, "walk").code
-    assert {row.address: row.own[0] for row in code.rows} == {address: n for address, (n, _) in theirs.items()}
+    assert {row.address: row.self_costs[0] for row in code.rows} == {address: n for address, (n, _) in theirs.items()}
     assert sum(n for n, _ in theirs.values()) > 150
     # objdump writes no suffix where an operand tells the size
     assert all(row.text.startswith(theirs[row.address][1].removesuffix("w")[:3]) for row in code.rows)
@@ -44,8 +44,8 @@ def test_pprof_list_line_by_line() -> None:
     for name, flat, cum, lines in pprof_list():
         name = SCRAMBLE.replace("scramble", name) if name in ("scramble", "twice") else name
         one = function(listed(function=name, value="samples"), name)
-        assert (one.own, one.total) == ((flat,), (cum,))
+        assert (one.self_costs, one.total_costs) == ((flat,), (cum,))
         (source,) = one.sources
         assert source.path == "/demo/inlines.cpp"
-        assert {line.number: (line.own[0], line.total[0]) for line in source.lines} == lines
+        assert {line.number: (line.self_costs[0], line.total_costs[0]) for line in source.lines} == lines
     assert {one.name for one in profile.listings.functions} == {"walk", SCRAMBLE}

@@ -54,7 +54,7 @@ def test_code_where_it_was_loaded(tmp_path: Path) -> None:
     dump = header() + lines + code_load(200, LOADED, "caller", 1, code=CALLER) + code_load(200, CALLED, "called", 2)
     code = listed(tmp_path, dump, "caller", (300, LOADED + 6), (301, LOADED + 7), (302, LOADED + 8))
     assert (code.symbol, code.start, code.reason) == ("caller", LOADED, "")
-    told = [(row.address - LOADED, row.text.split()[0], row.line, row.own[0]) for row in code.rows]
+    told = [(row.address - LOADED, row.text.split()[0], row.line, row.self_costs[0]) for row in code.rows]
     assert told == [(0, "pushq", 7, 0), (1, "callq", 7, 0), (6, "jmp", 9, 2), (8, "nop", 9, 1), (9, "retq", 9, 0)]
     assert (code.rows[1].note, code.rows[2].target) == ("called", 0)
 
@@ -63,13 +63,13 @@ def test_code_that_replaces_other_code(tmp_path: Path) -> None:
     dump = header() + code_load(200, LOADED, "first", 1, code=CALLER) + code_load(400, LOADED, "second", 2)
     for name, when, first in (("first", 300, "pushq %rbp"), ("second", 500, "nop")):
         code = listed(tmp_path, dump, name, (when, LOADED))
-        assert (code.start, code.rows[0].text, code.rows[0].own) == (LOADED, first, (1,))
+        assert (code.start, code.rows[0].text, code.rows[0].self_costs) == (LOADED, first, (1,))
 
 
 def test_code_that_was_moved(tmp_path: Path) -> None:
     dump = header() + code_load(200, LOADED, "f", 1, code=CALLER) + move(300, LOADED, LOADED + 0x100, 1, len(CALLER))
     code = listed(tmp_path, dump, "f", (250, LOADED + 8), (350, LOADED + 0x100))
-    assert (code.start, [row.own[0] for row in code.rows]) == (LOADED, [1, 0, 0, 1, 0])
+    assert (code.start, [row.self_costs[0] for row in code.rows]) == (LOADED, [1, 0, 0, 1, 0])
 
 
 def test_a_machine_that_is_not_known(tmp_path: Path) -> None:

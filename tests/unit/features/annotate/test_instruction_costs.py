@@ -31,10 +31,10 @@ def test_sums_are_the_function_s(profile: Profile) -> None:
     tried = 0
     for one in profile.listings.functions:
         row = costs[one.name, one.object]
-        assert (one.own, one.total) == ((row.self,), (row.total,))
-        assert sum(line.own[0] for source in one.sources for line in source.lines) == row.self
+        assert (one.self_costs, one.total_costs) == ((row.self,), (row.total,))
+        assert sum(line.self_costs[0] for source in one.sources for line in source.lines) == row.self
         if all(code.rows for code in one.code):
-            assert sum(each.own[0] for code in one.code for each in code.rows if each.is_own) == row.self
+            assert sum(each.self_costs[0] for code in one.code for each in code.rows if each.is_own) == row.self
             tried += row.self > 0
     assert tried == 2  # walk, scramble
 
@@ -43,19 +43,20 @@ def test_sums_are_the_function_s(profile: Profile) -> None:
 def test_sums_without_debug_info(case: str) -> None:
     found = listed(CORPUS / case / "perf.data", symfs=SYMFS, function="*", assembly=True, source=False, value="samples")
     costs = {(row.name, row.object): row.self for row in totals(found, value="samples").rows}
-    shown = [one for one in found.listings.functions if all(code.rows for code in one.code) and one.own[0]]
+    shown = [one for one in found.listings.functions if all(code.rows for code in one.code) and one.self_costs[0]]
     assert shown
     for one in shown:
-        assert sum(row.own[0] for code in one.code for row in code.rows) == costs[one.name, one.object]
+        assert sum(row.self_costs[0] for code in one.code for row in code.rows) == costs[one.name, one.object]
 
 
 def test_without_inlined_functions_the_symbol_has_it_all() -> None:
     found = listed(function="walk", inline=False, assembly=True, value="samples")
     (code,) = function(found, "walk").code
     whole = sum(
-        row.own[0] for row in function(listed(function="walk", assembly=True, value="samples"), "walk").code[0].rows
+        row.self_costs[0]
+        for row in function(listed(function="walk", assembly=True, value="samples"), "walk").code[0].rows
     )
-    assert sum(row.own[0] for row in code.rows) == whole == function(found, "walk").own[0]
+    assert sum(row.self_costs[0] for row in code.rows) == whole == function(found, "walk").self_costs[0]
     assert all(row.is_own for row in code.rows)
 
 
@@ -91,10 +92,10 @@ def test_what_jumps_lead_to(profile: Profile) -> None:
 def test_calls_have_totals(profile: Profile) -> None:
     tree = function(profile, "tree")
     (code,) = tree.code
-    assert tree.own == (0,)
-    most = max(code.rows, key=lambda row: row.total)
+    assert tree.self_costs == (0,)
+    most = max(code.rows, key=lambda row: row.total_costs)
     assert most.text.startswith("call")
-    assert most.total <= tree.total
+    assert most.total_costs <= tree.total_costs
 
 
 def test_both_syntaxes() -> None:
@@ -146,7 +147,7 @@ def test_another_machine(tmp_path: Path) -> None:
     profile = make_profile([(start, start + 0x1000, 0, "/prog", "", 1)], [(0, start + 0x84), (0, start + 0x88)])
     wanted = {"function": "loop", "assembly": True, "value": "samples"}
     (one,) = listings_of(profile, make_session(), SymbolOptions(symfs=tmp_path), **wanted).functions
-    shown = [(row.text, row.note, row.target, row.own[0]) for row in one.code[0].rows]
+    shown = [(row.text, row.note, row.target, row.self_costs[0]) for row in one.code[0].rows]
     assert shown == [
         ("sub sp, sp, #0x10", "", -1, 0), ("bl #0x90", "leaf", -1, 1), ("b #0x84", "", 1, 1), ("ret", "", -1, 0)
     ]  # fmt: skip

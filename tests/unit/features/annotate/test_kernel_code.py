@@ -28,7 +28,7 @@ def code(folder: Path, **symbols) -> CodeListing:
     (one,) = listings_of(
         PROFILE, session, SymbolOptions(**symbols), function="do_work", assembly=True, value="samples"
     ).functions
-    assert one.own == (2,)
+    assert one.self_costs == (2,)
     (found,) = one.code
     return found
 
@@ -38,7 +38,7 @@ def kernel(address: int, kind: int, *more: TinySection) -> bytes:
 
 
 def seen(found: CodeListing) -> list[tuple[str, int]]:
-    return [(row.text.split()[0], row.own[0]) for row in found.rows[:4]]
+    return [(row.text.split()[0], row.self_costs[0]) for row in found.rows[:4]]
 
 
 def test_a_copy_of_its_memory(tmp_path: Path) -> None:
@@ -102,4 +102,8 @@ def test_the_vdso(tmp_path: Path) -> None:
     wanted = {"function": "clock", "assembly": True, "value": "samples"}
     (one,) = listings_of(profile, make_session(), SymbolOptions(buildid_dir=tmp_path), **wanted).functions
     (found,) = one.code
-    assert (found.object, found.start, [row.own for row in found.rows[:3]]) == ("[vdso]", 0xB0, [(0,), (0,), (1,)])
+    assert (found.object, found.start, [row.self_costs for row in found.rows[:3]]) == (
+        "[vdso]",
+        0xB0,
+        [(0,), (0,), (1,)],
+    )

@@ -78,7 +78,7 @@ def stated(pid: int, address: int) -> int:
     return address - start + STATED if start <= address < start + SIZE else int(EXTERNAL)
 
 
-def walked(samples: list[Sample], steps_over: str) -> Counter[tuple[int, ...]]:
+def walked(samples: list[Sample], skipped_branches: str) -> Counter[tuple[int, ...]]:
     """Count (source, target, next) and, behind a 1, its mispredictions."""
     found = Counter[tuple[int, ...]]()
     for sample in samples:
@@ -86,9 +86,9 @@ def walked(samples: list[Sample], steps_over: str) -> Counter[tuple[int, ...]]:
         for entry in sample.branches:
             source, target = stated(sample.pid, entry.from_ip), stated(sample.pid, entry.to_ip)
             outside = source == EXTERNAL and target == EXTERNAL
-            if steps_over == "kernel" and max(entry.from_ip, entry.to_ip) >= KERNEL:
+            if skipped_branches == "kernel" and max(entry.from_ip, entry.to_ip) >= KERNEL:
                 continue
-            if steps_over == "external" and outside:
+            if skipped_branches == "external" and outside:
                 continue
             known = EXTERNAL not in (newer, target)
             if not outside:
@@ -99,18 +99,18 @@ def walked(samples: list[Sample], steps_over: str) -> Counter[tuple[int, ...]]:
     return +found
 
 
-@pytest.mark.parametrize("steps_over", ["kernel", "external"])
+@pytest.mark.parametrize("skipped_branches", ["kernel", "external"])
 @pytest.mark.parametrize("seed", range(4))
-def test_counts_are_those_of_a_walk(tmp_path: Path, seed: int, steps_over: str) -> None:
+def test_counts_are_those_of_a_walk(tmp_path: Path, seed: int, skipped_branches: str) -> None:
     program(tmp_path)
     samples = random_samples(Random(seed), 60)
-    code = counted(tmp_path, recorded(tmp_path, samples), CodeRequest("prog", steps_over))
+    code = counted(tmp_path, recorded(tmp_path, samples), CodeRequest("prog", skipped_branches))
     table = code.branches
     found = Counter[tuple[int, ...]]()
     for *key, count, missed in zip(*(getattr(table, name).tolist() for name in table.__struct_fields__), strict=True):
         found[tuple(key)] = count
         found[(*key, 1)] = missed
-    assert +found == walked(samples, steps_over)
+    assert +found == walked(samples, skipped_branches)
     assert sum(table.count) > 50
     places = Counter(stated(sample.pid, sample.ip) for sample in samples)
     places.pop(int(EXTERNAL))

@@ -8,7 +8,7 @@ import pytest
 
 from perf2x.errors import OptionError
 from perf2x.model.filters.filter_options import Filters
-from perf2x.model.filters.sample_filters import SampleFilter, SeenValues, column_of, seconds
+from perf2x.model.filters.sample_filters import SampleFilter, SeenValues, column_of, format_seconds
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters, no_such_message
 
 
@@ -107,7 +107,7 @@ def test_an_empty_recording_has_nothing_to_say() -> None:
     ("nanoseconds", "text"), [(0, "0.000000000"), (10**9 - 1, "0.999999999"), (10**9, "1.000000000")]
 )
 def test_seconds(nanoseconds: int, text: str) -> None:
-    assert seconds(nanoseconds) == text
+    assert format_seconds(nanoseconds) == text
 
 
 def test_eight_names_are_shown_behind_close_ones() -> None:

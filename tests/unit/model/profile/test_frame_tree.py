@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from perf2x.base.columnar.list_array import ListArray, offsets_of
 from perf2x.model.profile import stack_tree
-from perf2x.model.profile.frame_tree import FrameRows, FrameTree, add_to_parents, expand, folded, merge_stacks
+from perf2x.model.profile.frame_tree import FrameRows, FrameTree, add_to_parents, expand, merge_siblings, merge_stacks
 from perf2x.model.profile.profile import Stacks
 from perf2x.model.profile.stack_tree import depths, path_sums
 
@@ -56,7 +56,7 @@ def test_expanded_rows_know_their_depth(drawn: list[tuple[int, int]], sizes: lis
 
 @given(TREES, st.lists(st.integers(-9, 9), min_size=60, max_size=60))
 def test_values_are_added_to_all_rows_above(drawn: list[tuple[int, int]], numbers: list[int]) -> None:
-    rows = folded(_rows(drawn), KEYS)
+    rows = merge_siblings(_rows(drawn), KEYS)
     values = np.array(numbers[: len(rows.parent)], np.int64)
     expected = values.copy()
     for row in reversed(range(len(values))):
@@ -69,7 +69,7 @@ def test_values_are_added_to_all_rows_above(drawn: list[tuple[int, int]], number
 @given(TREES)
 def test_folding_keeps_every_path_once(drawn: list[tuple[int, int]]) -> None:
     rows = _rows(drawn)
-    fold = folded(rows, KEYS)
+    fold = merge_siblings(rows, KEYS)
     assert [_path(fold, int(row)) for row in fold.row_of_stack] == [_path(rows, row) for row in range(len(drawn))]
     assert fold.depth.tolist() == [len(_path(fold, row)) - 1 for row in range(len(fold.parent))]
     assert len(fold.parent) == len({_path(rows, row) for row in range(len(drawn))})

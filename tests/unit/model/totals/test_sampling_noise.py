@@ -6,7 +6,14 @@ import math
 import numpy as np
 import pytest
 
-from perf2x.model.totals.sampling_noise import SampledSum, count_limits, interval, limits, quantile, share_interval
+from perf2x.model.totals.sampling_noise import (
+    SampledSum,
+    count_limits,
+    difference_interval,
+    limits,
+    quantile,
+    share_interval,
+)
 
 
 def poisson(mean: float, upto: int) -> list[float]:
@@ -74,22 +81,30 @@ def test_the_decision_at_its_boundary() -> None:
     """100 samples grew to 131, and not to 130, with 95 %; three standard deviations would ask for 148."""
     deviations = quantile(0.95)
     assert chance(131, 231) < 0.025 < chance(130, 230)
-    assert interval(samples(100), samples(130), deviations)[0] <= 0
-    assert interval(samples(100), samples(131), deviations)[0] > 0
-    assert interval(samples(131), samples(100), deviations)[1] < 0
-    assert interval(samples(100), samples(147), 3)[0] <= 0 < interval(samples(100), samples(148), 3)[0]
+    assert difference_interval(samples(100), samples(130), deviations)[0] <= 0
+    assert difference_interval(samples(100), samples(131), deviations)[0] > 0
+    assert difference_interval(samples(131), samples(100), deviations)[1] < 0
+    assert (
+        difference_interval(samples(100), samples(147), 3)[0]
+        <= 0
+        < difference_interval(samples(100), samples(148), 3)[0]
+    )
 
 
 def test_new_functions() -> None:
     """Five samples of what was not met before are new; a single comparison could ask for six, with 2⁻⁵ = 3 %."""
     deviations = quantile(0.95)
-    assert [interval(samples(0), samples(count), deviations)[0] > 0 for count in (4, 5)] == [False, True]
-    assert interval(samples(0, 5), samples(0, 5), deviations)[0] < 0 < interval(samples(0), samples(0), deviations)[1]
+    assert [difference_interval(samples(0), samples(count), deviations)[0] > 0 for count in (4, 5)] == [False, True]
+    assert (
+        difference_interval(samples(0, 5), samples(0, 5), deviations)[0]
+        < 0
+        < difference_interval(samples(0), samples(0), deviations)[1]
+    )
 
 
 def test_a_short_recording_before_leaves_room_for_what_it_did_not_meet() -> None:
     """A sample before weighs ten of those after: none before and ten after are no news."""
-    assert interval(samples(0, 10), samples(10, 1), quantile(0.95))[0] < 0
+    assert difference_interval(samples(0, 10), samples(10, 1), quantile(0.95))[0] < 0
 
 
 @pytest.mark.parametrize("error", [0.025, 0.0005, 0.00002])
@@ -103,7 +118,7 @@ def test_exact_error_rates(error: float, factor: float) -> None:
         wrong = 0.0
         for before, after in itertools.product(range(wide[0]), range(wide[1])):
             if old[before] * new[after] > 1e-12 and factor * after > before:
-                low, _ = interval(samples(before), samples(after, factor), deviations)
+                low, _ = difference_interval(samples(before), samples(after, factor), deviations)
                 wrong += old[before] * new[after] * (low > 0)
         assert wrong <= error
 

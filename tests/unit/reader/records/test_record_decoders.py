@@ -150,7 +150,7 @@ def test_losses_belong_to_events(tmp_path: Path, order: str) -> None:
     losts, throttles = recording.sideband.losts, recording.sideband.throttles
     assert losts.event.tolist() == [1, 1, 0] and losts.lost.tolist() == [2**33, 5, 0]
     assert losts.samples_only.tolist() == [False, True, True]
-    assert throttles.event.tolist() == [0, 1] and throttles.lifted.tolist() == [False, True]
+    assert throttles.event.tolist() == [0, 1] and throttles.is_unthrottle.tolist() == [False, True]
     assert throttles.time.tolist() == [900, 900]
     assert recording.diagnostics["throttled"] == 1
 

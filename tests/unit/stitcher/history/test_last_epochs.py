@@ -43,7 +43,7 @@ def spaces_of(events) -> AddressSpaces:
         flags=np.zeros(count, np.int32), filename=DictionaryColumn.of(["x"] * count),
         build_id=DictionaryColumn.of([b""] * count),
         cpumode=np.where(pid < 0, CpuMode.KERNEL, CpuMode.USER).astype(np.uint8),
-        is_data=np.zeros(count, np.bool_), file=np.ones(count, np.uint64), inode=np.ones(count, np.uint64),
+        is_data=np.zeros(count, np.bool_), file_hash=np.ones(count, np.uint64), inode=np.ones(count, np.uint64),
     )  # fmt: skip
     child, parent = column(forks, 2, np.int32), column(forks, 3, np.int32)
     tasks = Tasks(times[1], sequences[1], child, parent, child, parent, column(forks, 4, np.bool_))

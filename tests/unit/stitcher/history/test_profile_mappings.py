@@ -24,7 +24,7 @@ def mmaps(*rows: tuple[int, str, int, int, bytes, int]) -> Mmaps:
         pgoff=np.array(pgoff, np.uint64), prot=np.full(count, 5, np.int32), flags=np.zeros(count, np.int32),
         cpumode=np.array([1 if number == -1 else 2 for number in pid], np.uint8), filename=DictionaryColumn.of(names),
         build_id=DictionaryColumn.of(build_ids), is_data=np.zeros(count, np.bool_),
-        **dict.fromkeys(("file", "inode"), np.array(file, np.uint64)),
+        **dict.fromkeys(("file_hash", "inode"), np.array(file, np.uint64)),
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support.tiny_elf import TinySection, tiny_elf
 from tests.support.traced_program import EVENT, FIELDS, FOLDER, NAMES, SIZE, START, recording, samples, taken
 
-LINES = CodeRequest("", "external", lines=True)
+LINES = CodeRequest("", "external", by_line=True)
 
 
 @pytest.fixture(scope="module", params=NAMES)
