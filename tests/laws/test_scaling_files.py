@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from perf2x.base.abi.perffile import HeaderFeature
-from perf2x.base.binaries.dwarf.address_lookup import UnitLines
+from perf2x.base.binaries.dwarf.address_lookup import AddressLookup
 from perf2x.base.binaries.dwarf.compilation_units import DebugFile
 from perf2x.base.binaries.dwarf.debug_sections import DebugSections
 from perf2x.base.binaries.elf.elf_file import open_elf
@@ -210,7 +210,7 @@ def _found(
 
     def look_up() -> None:
         told: list[object] = []
-        lines = UnitLines(DebugFile(DebugSections(open_elf(data, "units"))), lambda unit: unit, told.append)
+        lines = AddressLookup(DebugFile(DebugSections(open_elf(data, "units"))), lambda unit: unit, told.append)
         assert len(lines.find(address).offsets) == len(address) + 1
         assert all(text in str(error) for text in errors or [] for error in told) and bool(told) == bool(errors)
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.base.binaries.find.debuginfod import Debuginfod, Progress, cache_directory
 from perf2x.base.binaries.find.object_finder import Fetcher, Finder
-from perf2x.base.binaries.find.perf_archive import Archive, name_key
+from perf2x.base.binaries.find.perf_archive import Archive, substitute_build_id
 from perf2x.base.binaries.find.source_files import Fetch
 from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
 from perf2x.base.columnar import flatnonzero
@@ -72,7 +72,7 @@ class _ArchivedObjects(Struct):
         """Yield the objects that were recorded as ``name``, without a build id."""
         for archive in self._archives:
             for kind in ("elf", "vdso", "debug"):
-                member = archive.member(name_key(name), (kind,))
+                member = archive.member(substitute_build_id(name), (kind,))
                 if member is not None:
                     member_name, contents = member
                     yield open_elf(contents, member_name)

@@ -144,7 +144,7 @@ def addresses_of(profile: Profile, mapped: MappedObject, files: ObjectFiles) -> 
     shift = mappings.offset - mappings.start if mapped.key.kind is DsoKind.FILE else -mappings.start
     address.reshape(-1, 2)[:] += shift[locations.mapping[mapped.locations], None]
     if files.code is not None:
-        svma, is_in_segment = files.code.svma(address)
+        svma, is_in_segment = files.code.offset_to_svma(address)
         return np.where(is_in_segment, svma, address)  # outside all segments nothing is mapped, so this hardly occurs
     if files.files:
         return _svmas_without_code(files.files[0], address, int(mappings.offset[mapped.mappings].min()))

@@ -247,13 +247,13 @@ def find_files(context: Context, mapped: MappedObject) -> ObjectFiles:
         return vdso_files(context, mapped)
     files = context.find(key.name, key.build_id, mapped.pid)
     is_program = not is_jitdump(key.name)  # a runtime may still be writing its dump
-    if files.doubtful and not files.files and is_program and context.recorded.made_here:
+    if files.is_doubtful and not files.files and is_program and context.recorded.made_here:
         advice = (
             "a program without a build id was changed after the recording, so its code has no names: convert before "
             "rebuilding it, keep the recorded file (--symfs DIR), or link with --build-id."
         )
         context.diagnostics.add("objects_replaced", advice, where=key.name)
-    if files.mismatched:
+    if files.is_mismatched:
         advice = "files of another build were used, as requested; names may be wrong."
         context.diagnostics.add("build_id_mismatch", advice, where=key.name)
     return files

@@ -12,30 +12,30 @@ from typing import Any
 from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import ObjectError, OptionError
 
-_MISSING = "instructions need capstone: pip install 'perf2x[assembly]'"
-_X86, _ARM, _RISCV = "x86", "arm64", "riscv"
+_CAPSTONE_MISSING = "instructions need capstone: pip install 'perf2x[assembly]'"
+_X86, _ARM64, _RISCV = "x86", "arm64", "riscv"
 # {machine: (family, capstone's name of the architecture, names of its modes)}
 _ARCHITECTURES = {
     "EM_X86_64": (_X86, "CS_ARCH_X86", ("CS_MODE_64",)),
     "EM_386": (_X86, "CS_ARCH_X86", ("CS_MODE_32",)),
-    "EM_AARCH64": (_ARM, "CS_ARCH_ARM64", ()),
+    "EM_AARCH64": (_ARM64, "CS_ARCH_ARM64", ()),
     "EM_RISCV": (_RISCV, "CS_ARCH_RISCV", ("CS_MODE_RISCV64", "CS_MODE_RISCVC")),
 }
-# mnemonics of jumps and calls whose last operand is their target
-_JUMPS = {
+# mnemonics of direct jumps and calls; their last operand is the target
+_JUMPS_AND_CALLS = {
     _X86: re.compile(r"(?:bnd |notrack |lock )*(?:j\w+|call\w*|loop\w*|xbegin\w*)"),
-    _ARM: re.compile(r"b(?:\.\w+|l)?|bc\.\w+|cbn?z|tbn?z"),
+    _ARM64: re.compile(r"b(?:\.\w+|l)?|bc\.\w+|cbn?z|tbn?z"),
     _RISCV: re.compile(r"(?:c\.)?(?:j|jal|beqz?|bnez?|blt[zu]?|bge[zu]?|bltu|bgeu|blez|bgtz)"),
 }
 # a number at the end of the operands
-_NUMBER = re.compile(r"(?:^|[\s,#])(-?(?:0x[0-9a-f]+|\d+))$")
+_LAST_NUMBER = re.compile(r"(?:^|[\s,#])(-?(?:0x[0-9a-f]+|\d+))$")
 # An operand relative to the instruction pointer, in AT&T's syntax (groups 1 to 3: sign; number, hexadecimal or decimal)
 # or in Intel's (groups 4 and 5: sign, number).
 _RIP_RELATIVE = re.compile(r"(-?)(?:(0x[0-9a-f]+)|(\d+))?\(%rip\)|\[rip(?: ([+-]) (0x[0-9a-f]+|\d+))?\]")
 
 
 class Instruction(Frozen):
-    """One instruction; ``text`` is its mnemonic and operands."""
+    """One instruction; ``text`` is its mnemonic and operands, as in assembly."""
 
     address: int
     size: int
@@ -67,7 +67,7 @@ def _decoder(machine: str, syntax: str) -> "Callable[[bytes, int], Iterator[tupl
     try:
         import capstone
     except ImportError:
-        raise OptionError(_MISSING) from None
+        raise OptionError(_CAPSTONE_MISSING) from None
     family, architecture, modes = _ARCHITECTURES[machine]
     engine: Any = capstone.Cs(getattr(capstone, architecture), sum(getattr(capstone, mode) for mode in modes))
     engine.skipdata = True  # decode what follows invalid bytes
@@ -80,10 +80,10 @@ def _decoder(machine: str, syntax: str) -> "Callable[[bytes, int], Iterator[tupl
 def _target(family: str, start: int, mnemonic: str, operands: str) -> int | None:
     """Return the target address of a direct jump or call; None for other instructions.
 
-    Capstone prints the target as an address; on RISC-V, as its distance from the instruction, which is at ``start``.
+    Capstone prints the target as an address; on RISC-V, as the distance from ``start``, the instruction's address.
     """
-    number = _NUMBER.search(operands)
-    if number is None or not _JUMPS[family].fullmatch(mnemonic):
+    number = _LAST_NUMBER.search(operands)
+    if number is None or not _JUMPS_AND_CALLS[family].fullmatch(mnemonic):
         return None
     value = int(number[1], 0)
     return (value + (start if family == _RISCV else 0)) % 2**64

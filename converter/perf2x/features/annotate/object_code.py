@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from elftools.elf.enums import ENUM_E_MACHINE
 
-from perf2x.base.binaries.elf.elf_file import MAX_CODE_SIZE, ElfObject, open_elf, whole_code
+from perf2x.base.binaries.elf.elf_file import MAX_CODE_SIZE, ElfObject, open_elf, read_code
 from perf2x.base.binaries.find.object_finder import ObjectFiles
 from perf2x.base.binaries.find.running_kernel import running_kernel_build_id
 from perf2x.base.binaries.go.find_pclntab import go_functions, has_go_table
@@ -63,11 +63,11 @@ class _KernelCode:
         for path in filter(is_file, self._copies()):
             with contextlib.suppress(ObjectError):
                 kcore = open_elf(path)
-                return kcore.machine, whole_code(kcore, start, end - start)
+                return kcore.machine, read_code(kcore, start, end - start)
         if self._vmlinux_and_slide is None or self._is_module:
             raise ObjectError(MISSING)
         file, slide = self._vmlinux_and_slide
-        return file.machine, whole_code(file, start - slide, end - start)
+        return file.machine, read_code(file, start - slide, end - start)
 
     @cached_property
     def _vmlinux_and_slide(self) -> tuple[ElfObject, int] | None:
@@ -213,7 +213,7 @@ class ObjectCode:
         if other_code is not None:
             return other_code.read(start, end)
         code = self._code()
-        data = whole_code(code, start, end - start)
+        data = read_code(code, start, end - start)
         if data and not any(data):
             raise ObjectError(f"{code.name}: {_ZEROED}")
         return code.machine, data

@@ -7,7 +7,7 @@ here and the object with the debug info is this machine's own (untrusted_paths.p
 from collections.abc import Iterable
 
 from perf2x.base.binaries.find.source_files import SourceFiles
-from perf2x.base.binaries.find.untrusted_paths import is_own
+from perf2x.base.binaries.find.untrusted_paths import is_installed_here
 from perf2x.base.columnar import I64, unique
 from perf2x.base.mapping_names import is_jitdump
 from perf2x.model.annotate_options import ListingOptions
@@ -31,7 +31,7 @@ class SourceLines:
         self._own_by_mapping: dict[int, bool] = {}  # results of _is_own_object
         fetch = make_source_fetcher(context.options, context.diagnostics)
         paths = context.finder.search_paths
-        self._files = SourceFiles(paths, options.source_dirs, fetch, as_recorded=options.as_recorded)
+        self._files = SourceFiles(paths, options.source_dirs, fetch, allow_recorded_paths=options.as_recorded)
 
     def lines_around(self, path: str, numbers: Iterable[int], locations: I64) -> tuple[dict[int, str], str]:
         """Return the text of the lines ``numbers`` of a source file, and of lines around them, by line number.
@@ -44,7 +44,7 @@ class SourceLines:
         if not with_costs:
             return {}, "debug info has no lines"
         are_own = self._are_own_objects(locations)
-        file = self._files.find(path, self._build_id(locations), max(with_costs), is_own=are_own)
+        file = self._files.find(path, self._build_id(locations), max(with_costs), is_installed_here=are_own)
         around = self._line_count_around
         shown_numbers = {line for number in with_costs for line in range(number - around, number + around + 1)}
         texts = {number: file.line(number) for number in sorted(shown_numbers)}
@@ -75,13 +75,13 @@ class SourceLines:
         if key.kind is DsoKind.KERNEL:
             kernel = VmlinuxSource(context)
             file = kernel.files.dwarf if kernel.files is not None else None
-            return file is not None and any(is_own(search_paths, path, file) for path in kernel.usual_paths)
+            return file is not None and any(is_installed_here(search_paths, path, file) for path in kernel.usual_paths)
         if key.kind is DsoKind.FILE and is_jitdump(key.name):
             jitdump = JitdumpFiles.of(context).open(key.name, pid)
             return jitdump is not None and jitdump.name == str(next(search_paths.local_paths(key.name)))
         found = context.find(key.name, key.build_id, pid)
         files = [file for file in (found.code, found.dwarf) if file is not None]
-        return bool(files) and all(is_own(search_paths, key.name, file) for file in files)
+        return bool(files) and all(is_installed_here(search_paths, key.name, file) for file in files)
 
     def _build_id(self, locations: I64) -> bytes:
         """Return the build id of the first location's object; empty if unknown."""

@@ -176,5 +176,5 @@ def _svma_of(offset: U64, code: ElfObject) -> U64:
 
     NOT_RECORDED stays. EXTERNAL stays, too, and offsets outside all segments become EXTERNAL.
     """
-    address, is_code = code.svma(offset)
+    address, is_code = code.offset_to_svma(offset)
     return np.where(is_code, address, np.where(offset == NOT_RECORDED, NOT_RECORDED, EXTERNAL))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.base.binaries.cfi.section_rules import FrameSource, debug_frame_index, eh_frame_index
+from perf2x.base.binaries.cfi.section_rules import SectionRules, debug_frame_index, eh_frame_index
 from perf2x.base.binaries.cfi.unwind_rules import NO_RULE, Rule, RuleTable
 from perf2x.base.binaries.elf.elf_file import ElfObject
 from perf2x.base.columnar import I32, U64, arange
@@ -43,9 +43,9 @@ class ObjectRules(Struct):
     table: RuleTable
     architecture: Architecture
     problems: list[str] = field(default_factory=list)
-    _read_sources: list[FrameSource] = field(default_factory=list)
+    _read_sources: list[SectionRules] = field(default_factory=list)
     """The .eh_frame and .debug_frame that were needed so far."""
-    _unread_sources: Iterator[FrameSource] = iter(())
+    _unread_sources: Iterator[SectionRules] = iter(())
     """The others, which are read as the iterator advances."""
     _code: "X86Code | None" = None
     """Decoded instructions; None until needed."""
@@ -91,14 +91,14 @@ class ObjectRules(Struct):
             self._by_code[svma, is_exact] = number if rule is None else self.table.number(rule)
         return self._by_code[svma, is_exact]
 
-    def _all_sources(self) -> Iterator[FrameSource]:
+    def _all_sources(self) -> Iterator[SectionRules]:
         """Yield the sources in order; each is read only if earlier ones lack an address (.debug_frame may be large)."""
         yield from self._read_sources
         for source in self._unread_sources:
             self._read_sources.append(source)
             yield source
 
-    def _sources_in_order(self) -> Iterator[FrameSource]:
+    def _sources_in_order(self) -> Iterator[SectionRules]:
         files = [self.elf] if self.debug is None else [self.elf, self.debug]
         for read_index, file in [(eh_frame_index, self.elf), *((debug_frame_index, file) for file in files)]:
             try:
@@ -107,7 +107,7 @@ class ObjectRules(Struct):
                 self.problems.append(str(error))
                 continue
             if index is not None:
-                yield FrameSource(index, self.table, self.problems)
+                yield SectionRules(index, self.table, self.problems)
 
     def _rule_without_frame_info(self, svma: int) -> int:
         """Return the number of the rule at an address that no call frame information covers, or NO_RULE."""

@@ -166,7 +166,7 @@ class CodeMap:
             if number >= 0:
                 rows = mapped[index]
                 offset = address[rows] + self._to_file_offset[mapping[rows]]
-                svma, is_inside = self.objects[number].elf.svma(offset)
+                svma, is_inside = self.objects[number].elf.offset_to_svma(offset)
                 yield number, rows[is_inside], svma[is_inside]
 
     @property

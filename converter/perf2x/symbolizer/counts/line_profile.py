@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.binaries.dwarf.dwarf_functions import Subprogram
-from perf2x.base.binaries.dwarf.pgo_lines import CodeFrame, CodeLines
+from perf2x.base.binaries.dwarf.pgo_lines import CodeFrame, PgoLines
 from perf2x.base.binaries.dwarf.range_lists import Ranges
 from perf2x.base.binaries.elf.symtab import SymbolRows, function_symbols
 from perf2x.base.binaries.elf.x86_code import BranchLengths
@@ -58,7 +58,7 @@ from perf2x.symbolizer.sources.symbol_source import Context
 class LineProfile(Struct):
     """Collects the counts of one object's functions."""
 
-    _lines: CodeLines
+    _lines: PgoLines
     _compiler: Llvm | Gcc
     _functions: dict[str, FunctionCounts] = {}
     # sums of the counts of all samples or ranges, and of those in functions with debug info

@@ -9,11 +9,11 @@ from functools import cached_property, partial
 
 from msgspec import Struct, field
 
-from perf2x.base.binaries.dwarf.address_lookup import UnitLines
+from perf2x.base.binaries.dwarf.address_lookup import AddressLookup
 from perf2x.base.binaries.dwarf.compilation_units import DebugFile, Unit
 from perf2x.base.binaries.dwarf.debug_sections import DebugSections
 from perf2x.base.binaries.dwarf.dwp_package import DwarfPackage, DwoFiles
-from perf2x.base.binaries.dwarf.pgo_lines import CodeLines
+from perf2x.base.binaries.dwarf.pgo_lines import PgoLines
 from perf2x.base.binaries.dwarf.source_locations import SourceLocations
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.base.binaries.elf.relocate_module import relocate_debug_info
@@ -52,10 +52,10 @@ def locations_from_units(context: Context, files: ObjectFiles, recorded_path: st
     return cached.locations.take(cached.rows(address)[argsort(order)])  # in the order of ``svma``
 
 
-def code_lines(context: Context, files: ObjectFiles, recorded_path: str) -> CodeLines:
+def code_lines(context: Context, files: ObjectFiles, recorded_path: str) -> PgoLines:
     """Return the lookup of functions, lines and discriminators in an object's debug file, and in files it refers to."""
     assert files.dwarf is not None
-    return CodeLines(_UnitReader(context, files, files.dwarf, recorded_path).lines())
+    return PgoLines(_UnitReader(context, files, files.dwarf, recorded_path).lines())
 
 
 class _UnitReader(Struct, dict=True):
@@ -79,14 +79,14 @@ class _UnitReader(Struct, dict=True):
         files = self._supplementary, self._package_file
         return " ".join(file.identity if file is not None else "none" for file in files)
 
-    def lines(self) -> UnitLines:
+    def lines(self) -> AddressLookup:
         """Return the lookup of addresses in the units of all these files."""
         file = self._debug_file
         if file.type == "ET_REL":  # a kernel module: references between its debug sections are relocations
             file = open_elf(relocate_debug_info(file), file.name)
         dwz_file = DebugFile(DebugSections(self._supplementary)) if self._supplementary is not None else None
         debug_file = DebugFile(DebugSections(file), dwz_file)
-        return UnitLines(debug_file, self._split_unit, partial(count_broken, self._context.diagnostics))
+        return AddressLookup(debug_file, self._split_unit, partial(count_broken, self._context.diagnostics))
 
     @cached_property
     def _supplementary(self) -> ElfObject | None:

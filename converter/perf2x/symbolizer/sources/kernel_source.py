@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from perf2x.base.binaries.find.perf_archive import name_key
+from perf2x.base.binaries.find.perf_archive import substitute_build_id
 from perf2x.base.binaries.find.running_kernel import running_kernel_build_id, running_kernel_release
 from perf2x.base.columnar import U64, Frozen, as_uint64, unique_known, zeros
 from perf2x.base.diagnostics import Severity
@@ -177,7 +177,9 @@ class KernelSource(BuiltInSource):
         cached = self._context.finder.search_paths.buildid_cache_paths(build_id, "kallsyms")
         yield from ((path, True) for path in cached if is_file(path))
         for archive in archives_of(options):
-            if (member := archive.member(build_id or name_key("[kernel.kallsyms]"), ("kallsyms",))) is not None:
+            if (
+                member := archive.member(build_id or substitute_build_id("[kernel.kallsyms]"), ("kallsyms",))
+            ) is not None:
                 yield member, True
 
     def _running_kernel(self) -> Iterator[tuple[_KallsymsFile, bool]]:

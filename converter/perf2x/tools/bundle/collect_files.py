@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from perf2x.base.binaries.elf.elf_file import ElfObject
 from perf2x.base.binaries.find.dwo_and_dwz_files import has_supplementary, supplementary_file
 from perf2x.base.binaries.find.object_finder import ObjectFiles
-from perf2x.base.binaries.find.perf_archive import name_key
+from perf2x.base.binaries.find.perf_archive import substitute_build_id
 from perf2x.base.files.tarball import tarball_errors
 from perf2x.base.files.temporary import shown_name
 from perf2x.base.files.unpack_limit import memory_limit, too_large
@@ -141,7 +141,7 @@ class _ContentsCollector:
 
     def _add_members(self, name: str, build_id: bytes, members: dict[str, Callable[[], bytes]]) -> None:
         """Add an object, in a folder of its own; ``members``: functions that read its files, by their names there."""
-        folder = f"objects/{(build_id or name_key(name)).hex()}"
+        folder = f"objects/{(build_id or substitute_build_id(name)).hex()}"
         member_contents = {f"{folder}/{kind}": contents for kind, contents in members.items()}
         self.contents.members |= member_contents
         self.contents.objects.append(BundledObject(name, build_id.hex(), tuple(member_contents)))

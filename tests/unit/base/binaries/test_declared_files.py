@@ -6,7 +6,7 @@ from typing import Any
 from perf2x.base.binaries.dwarf import dwarf_numbers as c
 from perf2x.base.binaries.dwarf.dwarf_functions import FunctionInstance, describe
 from perf2x.base.binaries.dwarf.line_table import NO_FILES, FileNames, LineTables
-from perf2x.base.binaries.dwarf.pgo_lines import CodeLines
+from perf2x.base.binaries.dwarf.pgo_lines import PgoLines
 from perf2x.errors import ObjectError
 
 FORM_REF4 = 0x13
@@ -51,7 +51,7 @@ def test_only_the_last_part_of_a_path_is_kept_and_names_are_read_once() -> None:
 
     lines: Any = SimpleNamespace(line_tables=lambda: SimpleNamespace(files=files))
     unit: Any = FakeUnit(7)
-    code = CodeLines(lines)
+    code = PgoLines(lines)
     chain = [
         FunctionInstance("f", 10, decl_file=(unit, 1)),
         FunctionInstance("g", 3, 0, 12, 4, decl_file=(unit, 2)),
@@ -69,7 +69,7 @@ def test_units_of_several_files_may_begin_at_the_same_offset() -> None:
     split, whole = FakeUnit(0), FakeUnit(0)
     names = FileNames("/src", ("",), {1: (c.FORM_STRING, 40, 0)}, lambda form, at: "a.c")
     tables = SimpleNamespace(files=lambda unit: names if unit is whole else NO_FILES)
-    code = CodeLines(SimpleNamespace(line_tables=lambda: tables))  # type: ignore[arg-type]
+    code = PgoLines(SimpleNamespace(line_tables=lambda: tables))  # type: ignore[arg-type]
     chain: Any = [FunctionInstance("f", 10, decl_file=(unit, 1)) for unit in (split, whole)]  # type: ignore[arg-type]
     assert [each.file for each in code._frames(chain, 2, 1)] == ["", "a.c"]
 
@@ -83,5 +83,5 @@ def test_a_table_of_names_that_cannot_be_read_is_told_once() -> None:
     lines: Any = SimpleNamespace(line_tables=lambda: tables, report_broken=errors.append)
     unit: Any = FakeUnit(7)
     chain = [FunctionInstance("f", 10, decl_file=(unit, 1)), FunctionInstance("g", 3, 0, 12, 4, decl_file=(unit, 1))]
-    assert [each.file for each in CodeLines(lines)._frames(chain, 2, 1)] == ["", ""]
+    assert [each.file for each in PgoLines(lines)._frames(chain, 2, 1)] == ["", ""]
     assert [*map(str, errors)] == ["no such string"]

@@ -41,7 +41,7 @@ def test_each_piece_of_code_has_its_entry_at_its_offset_in_the_dump() -> None:
         assert (fde.start, fde.end) == (offset, offset + 16)
         assert index.section.data[slice(*fde.instructions)] == FDE[17:]
         assert elf.read(offset, 16) == b"\x90" * 16
-    assert elf.svma(index.start)[0].tolist() == index.start.tolist()
+    assert elf.offset_to_svma(index.start)[0].tolist() == index.start.tolist()
 
 
 def test_a_dump_without_unwinding_information_has_no_image() -> None:

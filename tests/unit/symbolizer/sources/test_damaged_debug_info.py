@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf2x.base.binaries.dwarf.address_lookup import UnitLines, unit_ranges
+from perf2x.base.binaries.dwarf.address_lookup import AddressLookup, unit_ranges
 from perf2x.base.binaries.dwarf.attribute_forms import AbbreviationTable, UnitEncoding
 from perf2x.base.binaries.dwarf.compilation_units import DebugFile, Unit
 from perf2x.base.binaries.dwarf.debug_sections import DebugSections
@@ -179,7 +179,7 @@ def test_one_damaged_unit_leaves_the_others() -> None:
     bad = bad.replace(struct.pack("<Q", 0x1000), struct.pack("<Q", 0x3000))
     parts = [TinySection(".debug_info", bad + good), TinySection(".debug_abbrev", ABBREVIATIONS)]
     errors = []
-    lines = UnitLines(DebugFile(DebugSections(open_elf(tiny_elf(parts), "two"))), lambda unit: unit, errors.append)
+    lines = AddressLookup(DebugFile(DebugSections(open_elf(tiny_elf(parts), "two"))), lambda unit: unit, errors.append)
     found = chains(lines.find(np.array([0x1004, 0x3004, 0x9000], np.uint64)))
     assert [len(chain) for chain in found] == [1, 0, 0] and len(errors) == 1
 
@@ -252,7 +252,7 @@ def zlib_gnu(name, data) -> TinySection:
     return TinySection(name.replace(".debug_", ".zdebug_"), packed)
 
 
-def with_lines(address, *units, more=b"", section=TinySection) -> tuple[UnitLines, list[str]]:
+def with_lines(address, *units, more=b"", section=TinySection) -> tuple[AddressLookup, list[str]]:
     """Three units' worth of rows, one for every byte from 0x1000, in file.c; ``address`` is the program's operand."""
     files = b"\0file.c\0\0\0\0\0"
     header = struct.pack("<BBBbBB", 1, 1, 1, -5, 14, 10) + bytes([0, 1, 1, 1, 1, 0, 0, 0, 1]) + files
@@ -261,7 +261,7 @@ def with_lines(address, *units, more=b"", section=TinySection) -> tuple[UnitLine
     parts = [(".debug_info", b"".join(units)), (".debug_abbrev", LINED), (".debug_line", line)]
     errors = []
     file = DebugFile(DebugSections(open_elf(tiny_elf([section(*part) for part in parts]), "lines")))
-    return UnitLines(file, lambda unit: unit, errors.append), errors
+    return AddressLookup(file, lambda unit: unit, errors.append), errors
 
 
 def test_units_that_share_a_line_table_keep_their_directories() -> None:

@@ -42,7 +42,7 @@ def through(path) -> None:
         if row >= 0:
             assert isinstance(names.name(int(row)), str)
     if found.code is not None:
-        found.code.svma(ADDRESSES)
+        found.code.offset_to_svma(ADDRESSES)
         section_addresses(found.code, 2**64 - 0x800)
         debug_link(found.code)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec import msgpack
 
-from perf2x.base.binaries.dwarf.address_lookup import UnitLines
+from perf2x.base.binaries.dwarf.address_lookup import AddressLookup
 from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.files.atomic import read_checksummed, write_checksummed
@@ -27,8 +27,8 @@ Lines = list[list[tuple[str, str, int]]]
 def _read(monkeypatch) -> list[int]:
     """Numbers of addresses that were looked up in debug info, one for each look."""
     looked: list[int] = []
-    find = UnitLines.find
-    monkeypatch.setattr(UnitLines, "find", lambda self, address: looked.append(len(address)) or find(self, address))
+    find = AddressLookup.find
+    monkeypatch.setattr(AddressLookup, "find", lambda self, address: looked.append(len(address)) or find(self, address))
     return looked
 
 

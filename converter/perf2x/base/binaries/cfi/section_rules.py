@@ -22,7 +22,7 @@ from perf2x.errors import ObjectError
 _NO_ROWS = FunctionRows(0, array("Q"), array("i"))
 
 
-class FrameSource(Struct):
+class SectionRules(Struct):
     """The rules of one section: its index, and the rows of the functions decoded so far.
 
     ``_table`` gives rules their numbers. For each damaged entry, a sentence is added to ``_problems``, which the caller

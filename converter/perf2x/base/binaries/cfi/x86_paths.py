@@ -198,7 +198,7 @@ def _apply(instruction: X86Instruction, state: PathState) -> None:
         _move(instruction, state)
     else:
         _compute(instruction, state)
-    if instruction.is_narrow and 0x50 <= opcode < 0x60:  # push and pop of 16 bits
+    if instruction.has_prefix_66 and 0x50 <= opcode < 0x60:  # push and pop of 16 bits
         registers[STACK] = None
 
 

@@ -39,7 +39,7 @@ _UNITS_PER_PASS = 64
 FindSplitUnit = Callable[[Unit], Unit | None]
 
 
-class UnitLines:
+class AddressLookup:
     """Looks up addresses of one object in the units of its debug info."""
 
     def __init__(
@@ -101,7 +101,7 @@ class UnitLines:
         entry_unit = self.unit_with_entries(unit)
         file, line, _ = table.find(address)
         chains = function_chains(entry_unit, address.tolist()) if entry_unit is not None else [[] for _ in address]
-        is_cxx = entry_unit is not None and entry_unit.root.get(c.AT_LANGUAGE, (0, 0))[1] in c.LANGUAGES_CXX
+        is_cxx = entry_unit is not None and entry_unit.root.get(c.AT_LANGUAGE, (0, 0))[1] in c.CXX_LANGUAGES
         origins = (
             function.origin for chain in chains for function in chain if is_cxx and not function.name.startswith("_Z")
         )

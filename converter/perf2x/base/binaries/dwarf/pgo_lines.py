@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perf2x.base.binaries.dwarf.address_lookup import UnitLines
+from perf2x.base.binaries.dwarf.address_lookup import AddressLookup
 from perf2x.base.binaries.dwarf.compilation_units import Unit
 from perf2x.base.binaries.dwarf.dwarf_functions import (
     FileOfUnit,
@@ -45,10 +45,10 @@ class CodeFrame(Frozen):
     """Last part of the path of the file that declares the function, "" if unknown."""
 
 
-class CodeLines:
+class PgoLines:
     """Looks up addresses of one object; units that cannot be read are reported through ``lines`` and left out."""
 
-    def __init__(self, lines: UnitLines) -> None:
+    def __init__(self, lines: AddressLookup) -> None:
         self._lines, self._tables = lines, lines.line_tables()
         self._files: dict[Unit, FileNames] = {}
 

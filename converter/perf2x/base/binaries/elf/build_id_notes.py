@@ -13,27 +13,27 @@ _MAX_BUILD_ID_SIZE = 64
 def gnu_build_id(notes: bytes, byte_order: str, alignment: int = 4) -> bytes:
     """Return the first GNU build id in a sequence of notes; b"" if there is none before the end or a damaged note.
 
-    ``alignment`` is that of the section or segment. A note has these fields, the last two padded to a multiple of 4
-    bytes, or of 8 if ``alignment`` is 8::
+    ``alignment``: of the section or segment with the notes. A note has these fields; the last two are padded to a
+    multiple of 4 bytes, or of 8 if ``alignment`` is 8::
 
         namesz, descsz, type, name, descriptor
     """
     padding = 8 if alignment == 8 else 4
-    note = 0  # offset of the note; ``descriptor`` is that of its descriptor
-    while note + 12 <= len(notes):
-        name_size, size, note_type = struct.unpack_from(byte_order + "III", notes, note)
-        descriptor = note + 12 + name_size
-        descriptor = -(-descriptor // padding) * padding
-        if descriptor + size > len(notes):
+    note_offset = 0
+    while note_offset + 12 <= len(notes):
+        name_size, descriptor_size, note_type = struct.unpack_from(byte_order + "III", notes, note_offset)
+        descriptor_offset = note_offset + 12 + name_size
+        descriptor_offset = -(-descriptor_offset // padding) * padding
+        if descriptor_offset + descriptor_size > len(notes):
             return b""
-        is_gnu = notes[note + 12 : note + 12 + name_size] == b"GNU\0"
-        if is_gnu and note_type == _NT_GNU_BUILD_ID and 0 < size <= _MAX_BUILD_ID_SIZE:
-            return notes[descriptor : descriptor + size]
-        note = -(-(descriptor + size) // padding) * padding
+        is_gnu = notes[note_offset + 12 : note_offset + 12 + name_size] == b"GNU\0"
+        if is_gnu and note_type == _NT_GNU_BUILD_ID and 0 < descriptor_size <= _MAX_BUILD_ID_SIZE:
+            return notes[descriptor_offset : descriptor_offset + descriptor_size]
+        note_offset = -(-(descriptor_offset + descriptor_size) // padding) * padding
     return b""
 
 
-def unpadded(build_id: bytes) -> bytes:
+def strip_build_id_padding(build_id: bytes) -> bytes:
     """Return a recorded build id without the zeros with which perf pads it to 20 bytes (util/build-id.c).
 
     Only build ids of 8 and 16 bytes are recognized.

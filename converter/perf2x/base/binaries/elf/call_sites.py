@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 from perf2x.base.binaries.elf.elf_file import CodeBlocks, ElfObject
 from perf2x.errors import ObjectError
 
-# the number of answers to cache
+# how many answers are cached
 MAX_ANSWERS = 1 << 16
 # Maximum size in bytes of a call instruction on x86, without prefixes; on AArch64 all instructions have 4.
 _MAX_CALL_SIZE = 7

@@ -1,7 +1,7 @@
 """Decompresses files and sections in memory: gzip, xz, zstd and zlib.
 
-It is used for ELF sections, kernel modules, copies of kallsyms and mini debug info. No input, however hostile, unpacks
-to more than the limits of base/files/unpack_limit.py.
+The data are ELF sections, kernel modules, copies of kallsyms, and mini debug info. The limits of
+base/files/unpack_limit.py apply, because hostile data may unpack to terabytes.
 """
 
 import zlib
@@ -15,9 +15,9 @@ _MAGICS = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"
 
 
 def decompress_file(data: bytes) -> bytes:
-    """Decompress the bytes of a file that begins with the magic number of gzip, xz or zstd; return others unchanged.
+    """Decompress a file's bytes if they begin with the magic number of gzip, xz or zstd; else return them unchanged.
 
-    Raises ObjectError when the stream is damaged, cut off or too large.
+    Raises ObjectError if they are damaged or cut off, or the contents are too large.
     """
     compression = next((name for magic, name in _MAGICS.items() if data.startswith(magic)), "")
     return decompress(compression, data, memory_limit(len(data))) if compression else data

@@ -1,4 +1,4 @@
-"""Opens ELF files: headers, sections, segments and build id at once, contents of sections on demand.
+"""Opens ELF files: reads headers and build id at once, contents of sections on demand.
 
 The headers are plain tuples (base/binaries/elf/elf_headers.py); tables with a row per symbol are numpy arrays
 (base/binaries/elf/symtab.py). No file stays open, so 500 objects take up no file descriptors.
@@ -32,9 +32,9 @@ class ElfObject:
     name: str
     """The name in messages: the path, or the name given to the bytes."""
     machine: str
-    """``EM_X86_64`` …"""
+    """``EM_X86_64`` …, or the number as text if we have no name for it."""
     type: str
-    """``ET_EXEC``, ``ET_DYN``, ``ET_REL``, ``ET_CORE``."""
+    """``ET_EXEC``, ``ET_DYN``, ``ET_REL``, ``ET_CORE``, or the number as text."""
     is_64: bool
     byte_order: str
     """``<`` or ``>``, as in numpy dtypes and struct."""
@@ -79,7 +79,7 @@ class ElfObject:
         return "-".join(f"{number:x}" for number in numbers)
 
     def section(self, name: str) -> ElfSection | None:
-        """Return the first section of that name, ignoring those without bytes in this file (SHT_NOBITS).
+        """Return the first section with this name and with bytes in this file (not SHT_NOBITS); None if there is none.
 
         ``.debug_info`` also finds ``.zdebug_info``, its compressed form in older GNU tools.
         """
@@ -91,9 +91,9 @@ class ElfObject:
         return {section.name.replace(".zdebug_", ".debug_"): section for section in reversed(in_file)}
 
     def data(self, section: ElfSection) -> bytes:
-        """Return a section's bytes, decompressed (SHF_COMPRESSED, or ``.zdebug_info`` of older GNU tools).
+        """Return a section's bytes, decompressed if needed (SHF_COMPRESSED, or ``.zdebug_info`` of older GNU tools).
 
-        Raises ObjectError when they lie outside the file.
+        Raises ObjectError if the section lies outside the file, or cannot be decompressed.
         """
         if section.type == "SHT_NOBITS":
             return b""
@@ -113,7 +113,7 @@ class ElfObject:
         return next((load for load in loads if load.address <= svma < load.address + load.file_size), None)
 
     def bytes_at(self, svma: int, size: int) -> bytes:
-        """Return up to ``size`` bytes at an address: fewer at the end of a segment, b"" where no segment has bytes."""
+        """Return ``size`` bytes at an address: fewer at the end of a segment, b"" where no segment has bytes."""
         segment = self.load_segment_at(svma)
         if segment is None:
             return b""
@@ -139,12 +139,12 @@ class ElfObject:
             raise ObjectError(f"{self.name}: it shrank while it was being read")
         return data
 
-    def svma(self, offset: U64) -> tuple[U64, Bools]:
+    def offset_to_svma(self, offset: U64) -> tuple[U64, Bools]:
         """Convert file offsets to svmas; also return which offsets lie in a PT_LOAD segment.
 
-        The kernel maps whole pages, so an offset may lie in a page of two segments. A segment that contains the offset
-        itself wins over one whose pages contain it, then an executable segment over others, then the earlier segment.
-        Shapes: (n,) each.
+        The kernel maps whole pages, so an offset may lie in pages of two segments. A segment that contains the offset
+        wins over one whose first or last page contains it; then an executable segment wins over others; then the
+        earlier one. Shapes: (n,) each.
         """
         result = np.zeros(len(offset), np.uint64)
         is_found = falses(len(offset))
@@ -179,9 +179,9 @@ class ElfObject:
         return b""
 
     def _decompress(self, raw: bytes, section: str) -> bytes:
-        """Decompress a section with SHF_COMPRESSED; ``raw`` is its bytes in the file, ``section`` its name.
+        """Decompress ``raw``, the bytes of the section called ``section``, which has SHF_COMPRESSED.
 
-        They begin with an Elf64_Chdr or Elf32_Chdr: type, a reserved word (only in the former), size, alignment.
+        ``raw`` begins with an Elf64_Chdr (type, a reserved word, size, alignment) or an Elf32_Chdr (without that word).
         """
         header_size = 24 if self.is_64 else 12
         if len(raw) < header_size:
@@ -204,8 +204,8 @@ def is_compressed(section: ElfSection) -> bool:
 def open_elf(source: Path | str | bytes, name: str = "") -> ElfObject:
     """Read the headers of an ELF file from a path, or from the bytes of an ELF file.
 
-    ``name`` is its name in messages (default: the path). Raises ObjectError when it is not an ELF file, or its section
-    or segment headers lie outside it; section contents are checked when they are read.
+    ``name`` is the file's name in messages (default: the path). Raises ObjectError if it is not an ELF file, or its
+    section or segment headers lie outside it; contents of sections are checked when they are read.
     """
     if isinstance(source, bytes):
         return ElfObject(source, name or "(bytes)")
@@ -222,14 +222,14 @@ def open_object(path: Path) -> ElfObject:
     return open_elf(decompress_file(read_object_file(path)), str(path))
 
 
-# Maximum bytes of a function's code to read.
+# Bytes of the longest code that `read_code` reads.
 MAX_CODE_SIZE = 1 << 20
 
 
-def whole_code(elf: ElfObject, start: int, size: int) -> bytes:
-    """Return ``size`` bytes at the address ``start`` (svma).
+def read_code(elf: ElfObject, start: int, size: int) -> bytes:
+    """Return the ``size`` bytes of code at ``start`` (svma).
 
-    Raises ObjectError if the file lacks any of them, or for more than MAX_CODE_SIZE bytes.
+    Raises ObjectError if the file has fewer there, or ``size`` is above MAX_CODE_SIZE.
     """
     if size > MAX_CODE_SIZE:
         raise ObjectError(f"its code is larger than {MAX_CODE_SIZE >> 20} MiB")
@@ -239,7 +239,7 @@ def whole_code(elf: ElfObject, start: int, size: int) -> bytes:
     return code
 
 
-# Bytes of a block, so few that opening the file takes longer than reading the block; and how many blocks are cached.
+# Bytes of a block, few enough that reading it takes no longer than opening the file; and how many blocks are cached.
 BLOCK_SIZE, MAX_BLOCKS = 1 << 14, 256
 
 

@@ -1,7 +1,7 @@
 """Reads ELF headers as plain tuples; each table is read in one piece and checked against the file's size.
 
-pyelftools would add 40 ms of import time to every run, and take ten times as long per object. Tests compare the results
-of both. Source of truth for the constants: the System V ABI, chapters 4 and 5, and include/uapi/linux/elf.h.
+pyelftools would add 40 ms of import time to every run, and take many times as long per object. Tests compare its
+results with ours. Source of truth for the constants: the System V ABI, chapters 4 and 5, and include/uapi/linux/elf.h.
 """
 
 import os
@@ -22,12 +22,12 @@ _PN_XNUM = 0xFFFF
 
 # Fields after e_ident as ``struct`` codes: type, machine, version, entry, phoff, shoff, flags, ehsize, phentsize,
 # phnum, shentsize, shnum, shstrndx.
-_HEADER = {_CLASS_64: "HHIQQQIHHHHHH", _CLASS_32: "HHIIIIIHHHHHH"}
+_HEADER_FIELDS = {_CLASS_64: "HHIQQQIHHHHHH", _CLASS_32: "HHIIIIIHHHHHH"}
 # Fields of a section header: name, type, flags, addr, offset, size, link, info, addralign, entsize.
-_SECTION = {_CLASS_64: "IIQQQQIIQQ", _CLASS_32: "IIIIIIIIII"}
+_SECTION_FIELDS = {_CLASS_64: "IIQQQQIIQQ", _CLASS_32: "IIIIIIIIII"}
 # Fields of a program header: type, flags, offset, vaddr, paddr, filesz, memsz, align; with 32 bits, flags are second to
 # last.
-_SEGMENT = {_CLASS_64: "IIQQQQQQ", _CLASS_32: "IIIIIIII"}
+_SEGMENT_FIELDS = {_CLASS_64: "IIQQQQQQ", _CLASS_32: "IIIIIIII"}
 
 _FILE_TYPES = {1: "ET_REL", 2: "ET_EXEC", 3: "ET_DYN", 4: "ET_CORE"}
 _MACHINES = {
@@ -59,7 +59,7 @@ class ElfSection(NamedTuple):
     """``SHT_PROGBITS`` …, or the number as text if _SECTION_TYPES has no name for it."""
     flags: int
     address: int
-    """svma; 0 when the section is not loaded."""
+    """svma; 0 if the section is not loaded."""
     offset: int  # in the file
     size: int
     link: int
@@ -95,11 +95,11 @@ class ElfHeaders:
         if ident[:4] != b"\x7fELF":
             raise self._error("it does not begin with the magic number")
         self._class = ident[4]
-        if self._class not in _HEADER or ident[5] not in (_LITTLE, _BIG):
+        if self._class not in _HEADER_FIELDS or ident[5] not in (_LITTLE, _BIG):
             raise self._error(f"unknown word size {ident[4]} or byte order {ident[5]}")
         self.is_64 = self._class == _CLASS_64
         self.byte_order = "<" if ident[5] == _LITTLE else ">"
-        layout = self.byte_order + _HEADER[self._class]
+        layout = self.byte_order + _HEADER_FIELDS[self._class]
         fields = struct.unpack(layout, self._bytes(_IDENT_SIZE, struct.calcsize(layout)))
         self.type = _FILE_TYPES.get(fields[0], str(fields[0]))
         self.machine = _MACHINES.get(fields[1], str(fields[1]))
@@ -107,16 +107,16 @@ class ElfHeaders:
         phoff, shoff, (phentsize, phnum, shentsize, shnum, shstrndx) = (*fields[4:6], fields[8:])
         # Section 0 is not a section: its sh_size, sh_link and sh_info (fields 5 to 7) are the numbers that do not fit
         # into the header. It is missing if e_shoff is 0.
-        zeroth = self._rows("section headers", _SECTION, shoff, min(shoff, 1), shentsize)
+        zeroth = self._rows("section headers", _SECTION_FIELDS, shoff, min(shoff, 1), shentsize)
         if zeroth:
             shnum, shstrndx = shnum or zeroth[0][5], zeroth[0][6] if shstrndx == _SHN_XINDEX else shstrndx
             phnum = zeroth[0][7] if phnum == _PN_XNUM else phnum
-            rows = self._rows("section headers", _SECTION, shoff, shnum, shentsize)
+            rows = self._rows("section headers", _SECTION_FIELDS, shoff, shnum, shentsize)
             self.sections = self._with_names(rows, shstrndx)
         else:
             self.sections = ()
         segment_count = phnum if phoff else 0
-        table = self._rows("program headers", _SEGMENT, phoff, segment_count, phentsize)
+        table = self._rows("program headers", _SEGMENT_FIELDS, phoff, segment_count, phentsize)
         self.segments = tuple(map(self._segment, table))
 
     def _error(self, why: str) -> ObjectError:
@@ -130,9 +130,9 @@ class ElfHeaders:
         return data
 
     def _rows(self, what: str, layouts: dict[int, str], offset: int, count: int, size: int) -> list[tuple[int, ...]]:
-        """Read a table of ``count`` headers of ``size`` bytes each; after the known fields, they may have others.
+        """Read a table of ``count`` headers of ``size`` bytes each, which may have more fields than we know.
 
-        ``what`` names the headers in messages; ``layouts`` has their fields by word size.
+        ``what`` names the headers in messages; ``layouts`` has the known fields by word size.
         """
         if not count:
             return []
@@ -156,7 +156,7 @@ class ElfHeaders:
         return tuple([ElfSection(string_at(names, row[0]), types.get(row[1]) or str(row[1]), *row[2:]) for row in rows])
 
     def _segment(self, row: tuple[int, ...]) -> ElfSegment:
-        if not self.is_64:
+        if not self.is_64:  # the flags are second to last: make them second
             row = (row[0], row[6], *row[1:6], row[7])
         kind, flags, offset, address, _, file_size, memory_size, alignment = row
         name = _SEGMENT_TYPES.get(kind, str(kind))

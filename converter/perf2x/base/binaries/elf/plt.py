@@ -25,8 +25,8 @@ from perf2x.errors import ObjectError
 
 _X86 = ("EM_386", "EM_X86_64")
 _R_X86_64_IRELATIVE = 37
-# {machine: (bytes of the header of .plt, bytes of an entry)}; other machines: see `_sizes`
-_SIZES = {
+# {machine: (bytes of the header of .plt, bytes of an entry)}; other machines: see `_header_and_entry_size`
+_HEADER_AND_ENTRY_SIZES = {
     "EM_ARM": (20, 12), "EM_AARCH64": (32, 16), "EM_LOONGARCH": (32, 16), "EM_RISCV": (32, 16),
     "EM_SPARC": (48, 12), "EM_SPARCV9": (128, 32),
 }  # fmt: skip
@@ -39,9 +39,9 @@ NameAt = Callable[[int], str]
 class LinkageTable:
     """The entries of ``.plt``, ``.plt.sec`` and ``.plt.got`` as synthesized symbols.
 
-    There are none without ``.plt``, or if the size of its entries is unknown. Addresses are computed up front, names on
-    demand: most recordings hit few entries. On x86, relocations are sorted by offset before they are matched to
-    entries, because those of ifuncs are out of order.
+    A file without ``.plt``, or with entries of unknown size, has no such symbols. Addresses are computed up front,
+    names on demand: most recordings hit few entries. On x86, relocations are sorted by offset before they are matched
+    to entries, because the relocations of ifuncs are out of order.
     """
 
     start: U64
@@ -58,7 +58,7 @@ class LinkageTable:
         self._relocations: Relocations | None = None
         self._header_count = 0  # 1 if ``.plt`` has a header
         plt = elf.section(".plt")
-        header_size, entry_size = _sizes(elf, plt) if plt is not None else (0, 0)
+        header_size, entry_size = _header_and_entry_size(elf, plt) if plt is not None else (0, 0)
         parts = [(np.zeros(0, np.uint64), 0)]
         if plt is not None and entry_size:
             parts = [self._plt_got_entries(), *self._header_and_entries(plt, header_size, entry_size)]
@@ -76,8 +76,8 @@ class LinkageTable:
         plt_got_count = len(self) - self._header_count - len(self._relocations or ())
         if row == plt_got_count and self._header_count:
             return ".plt"
-        relocation = row - plt_got_count - self._header_count
-        function = self._plt_got_names[row] if row < plt_got_count else self._relocated_name(relocation)
+        relocation_row = row - plt_got_count - self._header_count
+        function = self._plt_got_names[row] if row < plt_got_count else self._relocated_name(relocation_row)
         return f"{function or f'offset_{int(self.start[row]):#x}'}@plt"
 
     def _plt_got_entries(self) -> tuple[U64, int]:
@@ -99,7 +99,7 @@ class LinkageTable:
         count, start = len(self._relocations or ()), plt.address + header_size
         self._header_count = 1
         if plt_sec is not None:  # all of .plt is the header
-            _, entry_size = _sizes(elf, plt_sec)
+            _, entry_size = _header_and_entry_size(elf, plt_sec)
             header_size, start = plt.size, plt_sec.address
         elif section is not None and count * entry_size == plt.size:
             # no room for a header: with -z now, nothing is bound lazily, which is what the header is for
@@ -158,12 +158,12 @@ def _address_range(start: int, count: int, step: int) -> U64:
     return np.uint64(start % 2**64) + np.arange(count, dtype=np.uint64) * np.uint64(step)
 
 
-def _sizes(elf: ElfObject, plt: ElfSection) -> tuple[int, int]:
-    """Return the sizes of the header and of an entry in bytes (get_plt_sizes); 0 for an entry of unknown size."""
+def _header_and_entry_size(elf: ElfObject, plt: ElfSection) -> tuple[int, int]:
+    """Return the bytes of the header and of an entry (get_plt_sizes); 0 if the size of entries is unknown."""
     if elf.machine in _X86:
         entry_size = plt.entry_size if plt.entry_size in (8, 16) else (8 if plt.alignment == 8 else 16)
         return entry_size, entry_size
-    return _SIZES.get(elf.machine, (plt.entry_size, plt.entry_size))
+    return _HEADER_AND_ENTRY_SIZES.get(elf.machine, (plt.entry_size, plt.entry_size))
 
 
 def _got_names(elf: ElfObject, slots: list[int]) -> dict[int, str]:
@@ -178,9 +178,10 @@ def _got_names(elf: ElfObject, slots: list[int]) -> dict[int, str]:
     symbols, strings = raw_symbols(elf, elf.sections[section.link])
     known_slots = as_uint64([slot for slot in slots if slot >= 0])
     is_named = (rows.symbol > 0) & (rows.symbol < len(symbols)) & np.isin(rows.offset, known_slots)
-    starts = symbols["name"][rows.symbol[is_named]]  # offsets of the names
+    name_offset = symbols["name"][rows.symbol[is_named]]
     return {
-        int(slot): string_at(strings, int(start)) for slot, start in zip(rows.offset[is_named], starts, strict=True)
+        int(slot): string_at(strings, int(offset))
+        for slot, offset in zip(rows.offset[is_named], name_offset, strict=True)
     }
 
 
@@ -189,9 +190,11 @@ def _got_slot(code: bytes, address: int) -> int:
 
     The entry is ``[endbr64] [bnd] jmp *disp(%rip)`` (get_x86_64_plt_disp). Returns −1 for other code.
     """
-    # ``jump`` is the offset of the jmp: after endbr64 (f3 0f 1e fa) and bnd (f2), if they are there
-    jump = 4 if code.startswith(b"\xf3\x0f\x1e\xfa") else 0
-    jump += code[jump : jump + 1] == b"\xf2"
-    if code[jump : jump + 2] != b"\xff\x25" or len(code) < jump + 6:
+    # skip endbr64 (f3 0f 1e fa) and bnd (f2), if they are there
+    jump_offset = 4 if code.startswith(b"\xf3\x0f\x1e\xfa") else 0
+    jump_offset += code[jump_offset : jump_offset + 1] == b"\xf2"
+    if code[jump_offset : jump_offset + 2] != b"\xff\x25" or len(code) < jump_offset + 6:
         return -1
-    return (address + jump + 6 + int.from_bytes(code[jump + 2 : jump + 6], "little", signed=True)) % 2**64
+    return (
+        address + jump_offset + 6 + int.from_bytes(code[jump_offset + 2 : jump_offset + 6], "little", signed=True)
+    ) % 2**64

@@ -1,9 +1,9 @@
 """Applies the relocations of a kernel module's debug info, and builds an executable from the result.
 
 A module is a relocatable file: all of its sections begin at address 0, and in its debug info, references to addresses,
-strings and other units are relocations. We give each section with code an address of its own, store symbol + addend at
-each relocation of the debug info, and write the sections with debug info to an ELF executable, which any DWARF reader
-accepts. Source of truth: kernel/module/main.c layout_sections; the psABIs of the machines below for relocations.
+strings and other units are relocations. We give each section with code an address of its own, apply the relocations of
+the debug info (store symbol + addend), and write the sections with debug info to an ELF executable, which any DWARF
+reader accepts. Source of truth: kernel/module/main.c layout_sections; the psABIs of the machines below for relocations.
 """
 
 import struct
@@ -17,8 +17,8 @@ from perf2x.base.columnar import U64, AnyArray, arange, as_int64, as_uint64
 from perf2x.errors import ObjectError
 
 _SHF_EXECINSTR = 0x4
-# Base address for modules; a multiple of every alignment that is respected below, and not 0, which means "discarded" in
-# debug info.
+# Address of a module's first section. It is a multiple of every alignment that is respected below, and not 0, which
+# means "discarded" in debug info.
 MODULE_BASE = 1 << 16
 
 # {machine: {relocation type: bytes that it changes}} of types that store symbol + addend; debug info has no others.
@@ -30,10 +30,10 @@ _RELOCATION_SIZES = {
     "EM_S390": {22: 8, 4: 4},  # R_390_64, R_390_32
     "EM_PPC64": {38: 8, 1: 4},  # R_PPC64_ADDR64, R_PPC64_ADDR32
 }
-# numbers of the types of the sections that are copied
-_TYPES = {"SHT_PROGBITS": 1, "SHT_STRTAB": 3, "SHT_NOTE": 7}
+# {section type: its number}, for sections that are copied, and for the section with their names
+_SECTION_TYPE_NUMBERS = {"SHT_PROGBITS": 1, "SHT_STRTAB": 3, "SHT_NOTE": 7}
 # the sections that are copied to the executable
-_SECTIONS = (".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_line_str", ".debug_ranges",
+_COPIED_SECTIONS = (".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_line_str", ".debug_ranges",
          ".debug_rnglists", ".debug_addr", ".debug_str_offsets", ".note.gnu.build-id")  # fmt: skip
 
 
@@ -75,36 +75,36 @@ def relocate_debug_info(module: ElfObject) -> bytes:
     addresses |= _code_addresses(module, -(-end // 4096) * 4096, is_init=True)
     sections = []
     for index, section in enumerate(module.sections):
-        if section.name in _SECTIONS and section.type in _TYPES:
+        if section.name in _COPIED_SECTIONS and section.type in _SECTION_TYPE_NUMBERS:
             data = np.frombuffer(module.data(section), np.uint8).copy()
-            for table in module.sections:
-                if table.type in ("SHT_RELA", "SHT_REL") and table.info == index:
-                    _apply_relocations(module, table, addresses, sizes, data)
+            for other in module.sections:
+                if other.type in ("SHT_RELA", "SHT_REL") and other.info == index:
+                    _apply_relocations(module, other, addresses, sizes, data)
             sections.append((section, data))
     return _executable(module, sections)
 
 
 def _apply_relocations(
-    module: ElfObject, table: ElfSection, addresses: Mapping[int, int], sizes: Mapping[int, int], data: AnyArray
+    module: ElfObject, section: ElfSection, addresses: Mapping[int, int], sizes: Mapping[int, int], data: AnyArray
 ) -> None:
-    """Apply the relocation section ``table`` to ``data``: store symbol + addend at the offset of each relocation.
+    """Apply the relocations in ``section`` to ``data``: store symbol + addend at the offset of each relocation.
 
-    ``addresses`` has those of sections, by section number; ``sizes`` the bytes that each relocation type changes.
-    ``data`` (bytes of the section,) uint8 is changed in place.
+    ``addresses``: {section number: address}; ``sizes``: {relocation type: bytes that it changes}; ``data``: the bytes
+    that the relocations change, a uint8 array, in place.
     """
-    rows = relocations(module, table)
-    if not 0 < table.link < len(module.sections):
-        raise ObjectError(f"{module.name}, {table.name}: its symbol table, section {table.link}, is missing")
-    symbol_address = _symbol_addresses(module, module.sections[table.link], addresses)
+    rows = relocations(module, section)
+    if not 0 < section.link < len(module.sections):
+        raise ObjectError(f"{module.name}, {section.name}: its symbol table, section {section.link}, is missing")
+    symbol_address = _symbol_addresses(module, module.sections[section.link], addresses)
     # type 0 is R_*_NONE on all machines
     is_unsupported = ~np.isin(rows.type, [0, *sizes]) | (rows.symbol >= len(symbol_address))
     if is_unsupported.any():
-        raise ObjectError(f"{module.name}, {table.name}: unsupported relocation type {rows.type[is_unsupported][0]}")
+        raise ObjectError(f"{module.name}, {section.name}: unsupported relocation type {rows.type[is_unsupported][0]}")
     for relocation_type, size in sizes.items():
         has_type = rows.type == relocation_type
         offset = rows.offset[has_type]
         if len(offset) and (len(data) < size or int(offset.max()) > len(data) - size):
-            raise ObjectError(f"{module.name}, {table.name}: a relocation lies outside its section")
+            raise ObjectError(f"{module.name}, {section.name}: a relocation lies outside its section")
         byte_index = as_int64(offset)[:, None] + arange(size)  # (relocations, size) the bytes to change
         stored = np.ascontiguousarray(data[byte_index]).view(f"{module.byte_order}u{size}").reshape(-1)
         addend = as_uint64(stored) if rows.addend is None else rows.addend[has_type]
@@ -112,12 +112,12 @@ def _apply_relocations(
         data[byte_index] = result.view(np.uint8).reshape(-1, size)
 
 
-def _symbol_addresses(module: ElfObject, table: ElfSection, addresses: Mapping[int, int]) -> U64:
+def _symbol_addresses(module: ElfObject, symbol_table: ElfSection, addresses: Mapping[int, int]) -> U64:
     """Return each symbol's address, shape (symbols,): its value plus the address of its section.
 
-    Sections that are not in ``addresses`` begin at 0; for symbols of debug sections, that makes the value an offset.
+    Sections that are not in ``addresses`` begin at 0. So the address of a symbol in a debug section is an offset in it.
     """
-    rows, _ = raw_symbols(module, table)
+    rows, _ = raw_symbols(module, symbol_table)
     section_address = np.zeros(SHN_LORESERVE, np.uint64)
     for index, address in addresses.items():
         if index < SHN_LORESERVE:
@@ -128,18 +128,29 @@ def _symbol_addresses(module: ElfObject, table: ElfSection, addresses: Mapping[i
 
 
 def _executable(module: ElfObject, sections: list[tuple[ElfSection, AnyArray]]) -> bytes:
-    """Build an ELF file of sections and their contents, without segments, which readers of debug info do not need.
+    """Build an ELF file from sections and their contents; readers of debug info do not need segments.
 
-    The file has the ELF header, the contents of the sections, the names of the sections, and the section headers.
+    Layout: ELF header, contents of the sections, contents of .shstrtab (the names of the sections), section headers.
     """
     names = b"\0" + b"".join(section.name.encode() + b"\0" for section, _ in sections) + b".shstrtab\0"
     layout = "IIQQQQIIQQ" if module.is_64 else "10I"
-    offset = 64 if module.is_64 else 52  # the size of the header
+    offset = 64 if module.is_64 else 52  # the size of the ELF header
     # section 0 is a row of zeros
     body, headers = [], [struct.pack(module.byte_order + layout, *[0] * 10)]
     for name, kind, data in [*((s.name, s.type, d.tobytes()) for s, d in sections), (".shstrtab", "SHT_STRTAB", names)]:
         # sh_name, sh_type, sh_flags, sh_addr, sh_offset, sh_size, sh_link, sh_info, sh_addralign, sh_entsize
-        row = (names.index(b"\0" + name.encode() + b"\0") + 1, _TYPES[kind], 0, 0, offset, len(data), 0, 0, 4, 0)
+        row = (
+            names.index(b"\0" + name.encode() + b"\0") + 1,
+            _SECTION_TYPE_NUMBERS[kind],
+            0,
+            0,
+            offset,
+            len(data),
+            0,
+            0,
+            4,
+            0,
+        )
         headers.append(struct.pack(module.byte_order + layout, *row))
         body.append(data)
         offset += len(data)
@@ -147,19 +158,18 @@ def _executable(module: ElfObject, sections: list[tuple[ElfSection, AnyArray]]) 
 
 
 def _executable_header(module: ElfObject, section_headers: int, count: int) -> bytes:
-    """Return the module's ELF header as that of an executable without segments.
+    """Turn the module's ELF header into the header of an executable without segments.
 
-    ``section_headers`` is the offset of the new section headers, ``count`` their number; the last one is that
-    of the section with the names.
+    ``section_headers`` is the offset of the new section headers, ``count`` their number; the last is .shstrtab's.
     """
-    order = module.byte_order
+    byte_order = module.byte_order
     header = bytearray(module.read(0, 64 if module.is_64 else 52))
-    struct.pack_into(order + "H", header, 16, 2)  # e_type = ET_EXEC
+    struct.pack_into(byte_order + "H", header, 16, 2)  # e_type = ET_EXEC
     # e_phoff, e_shoff; e_phentsize, e_phnum, e_shentsize, e_shnum, e_shstrndx
     if module.is_64:
-        struct.pack_into(order + "QQ", header, 32, 0, section_headers)
-        struct.pack_into(order + "5H", header, 54, 56, 0, 64, count, count - 1)
+        struct.pack_into(byte_order + "QQ", header, 32, 0, section_headers)
+        struct.pack_into(byte_order + "5H", header, 54, 56, 0, 64, count, count - 1)
     else:
-        struct.pack_into(order + "II", header, 28, 0, section_headers)
-        struct.pack_into(order + "5H", header, 42, 32, 0, 40, count, count - 1)
+        struct.pack_into(byte_order + "II", header, 28, 0, section_headers)
+        struct.pack_into(byte_order + "5H", header, 42, 32, 0, 40, count, count - 1)
     return bytes(header)

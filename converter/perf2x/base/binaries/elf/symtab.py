@@ -98,8 +98,8 @@ def function_symbols(
 ) -> SymbolRows | None:
     """Return the symbols of ``table`` (``.symtab`` or ``.dynsym``) that perf uses as names; None if it is missing.
 
-    ``section_addresses`` is needed for relocatable files: it maps section numbers to addresses, and symbols of other
-    sections are left out.
+    ``section_addresses`` is needed for relocatable files: {section number: address}. Symbols of sections that are not
+    in it are left out.
     """
     section = elf.section(table)
     if section is None:
@@ -107,7 +107,7 @@ def function_symbols(
     rows, strings = raw_symbols(elf, section)
     indexes = flatnonzero(_is_nameable(elf, rows))
     if section_addresses is not None:
-        indexes = indexes[np.isin(rows["section"][indexes], np.array(list(section_addresses), np.uint16))]
+        indexes = indexes[np.isin(rows["section"][indexes], list(section_addresses))]
     if elf.machine in _MAPPING_LETTERS:
         indexes = indexes[~_is_mapping_symbol(elf, rows["name"][indexes], strings)]
     start, info = rows["value"][indexes].astype(np.uint64, copy=False), rows["info"][indexes]
@@ -155,7 +155,7 @@ _BITS_OF_TYPE = {
 _BY_INFO = np.array([_BITS_OF_TYPE.get(info & 0xF, 0) for info in range(256)], np.uint8)
 # _LABEL for each st_other whose visibility is not hidden
 _NOT_HIDDEN = [0 if other & 3 in (_STV_INTERNAL, _STV_HIDDEN) else _LABEL for other in range(256)]
-# (256,) bits for each st_other, which has the visibility: all bits, but not that of labels if it is hidden.
+# (256,) bits for each st_other, which has the visibility: hidden symbols lack _LABEL.
 _BY_OTHER = np.array(_NOT_HIDDEN, np.uint8) | np.uint8(_CODE_OR_DATA | _FUNCTION)
 # what may follow ``$`` in the name of a mapping symbol
 _MAPPING_LETTERS = {"EM_ARM": b"adtx", "EM_AARCH64": b"adtx", "EM_RISCV": b"dx"}
@@ -170,8 +170,8 @@ def _is_mapping_symbol(elf: ElfObject, name_offset: AnyArray, strings: bytes) ->
     if not len(name_offset):
         return falses(0)
     characters = np.frombuffer(strings + b"\0\0\0", np.uint8)  # names may lie at the end of the table, or beyond it
-    dollar: I64 = np.minimum(as_int64(name_offset), len(strings))
-    has_letter = np.isin(characters[dollar + 1], np.frombuffer(_MAPPING_LETTERS[elf.machine], np.uint8))
-    has_end = np.isin(characters[dollar + 2], (0, ord("."))) | (elf.machine == "EM_RISCV")
-    is_mapping: Bools = (characters[dollar] == ord("$")) & has_letter & has_end
+    name_start: I64 = np.minimum(as_int64(name_offset), len(strings))
+    has_letter = np.isin(characters[name_start + 1], np.frombuffer(_MAPPING_LETTERS[elf.machine], np.uint8))
+    has_end = np.isin(characters[name_start + 2], (0, ord("."))) | (elf.machine == "EM_RISCV")
+    is_mapping: Bools = (characters[name_start] == ord("$")) & has_letter & has_end
     return is_mapping

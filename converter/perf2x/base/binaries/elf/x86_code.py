@@ -23,10 +23,10 @@ class X86Code:
     ``instruction(svma)`` returns the instruction at an address, as `_instruction` does.
     """
 
-    def __init__(self, elf: ElfObject, debug: ElfObject | None) -> None:
-        """``debug`` is the separate debug file of ``elf``, if there is one; its symbols are used first."""
+    def __init__(self, elf: ElfObject, debug_file: ElfObject | None) -> None:
+        """``debug_file`` is the separate debug file of ``elf``, if there is one; its symbols are used first."""
         self.is_64 = elf.machine == "EM_X86_64"
-        self._files = [elf] if debug is None else [debug, elf]
+        self._files = [elf] if debug_file is None else [debug_file, elf]
         self.instruction = lru_cache(_MAX_CACHED)(partial(_instruction, CodeBlocks(elf), self.is_64))
         self._extents: tuple[list[int], list[int]] | None = None
 
@@ -52,8 +52,8 @@ class X86Code:
                 if rows is not None and len(rows):
                     functions = flatnonzero(rows.type == STT_FUNC)
                     # by start; of functions with the same start, the one with the largest size comes last
-                    order = functions[lexsort([rows.size[functions], rows.start[functions]])]
-                    start, size = rows.start[order], rows.size[order]
+                    sorted_functions = functions[lexsort([rows.size[functions], rows.start[functions]])]
+                    start, size = rows.start[sorted_functions], rows.size[sorted_functions]
                     next_start = np.append(start[1:], start[-1:])
                     return start.tolist(), np.where(size > 0, start + size, next_start).tolist()
         return [], []
@@ -76,7 +76,7 @@ class BranchLengths:
     def at(self, svma: int) -> int:
         """Return the length of the instruction at an address.
 
-        An invalid instruction counts as one byte; on machines other than x86, every instruction has four.
+        An invalid instruction counts as one byte; on machines other than x86, every instruction counts as four.
         """
         instruction = self._code.instruction(svma) if self._is_x86 else None
         return instruction.size if instruction else 1 if self._is_x86 else 4

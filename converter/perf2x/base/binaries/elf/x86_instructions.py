@@ -19,7 +19,7 @@ FIXED, INDEXED = -1, -2
 
 
 def opcodes(text: str) -> frozenset[int]:
-    """Parse hexadecimal opcodes, single or in ranges: ``c3 70-7f``."""
+    """Parse hexadecimal opcodes and ranges of them: ``c3 70-7f`` is 0xc3 and 0x70, 0x71, …, 0x7f."""
     spans = (word.split("-") for word in text.split())
     return frozenset(code for span in spans for code in range(int(span[0], 16), int(span[-1], 16) + 1))
 
@@ -29,7 +29,7 @@ _PREFIXES = opcodes("26 2e 36 3e 64-67 f0 f2 f3")
 _MODRM = opcodes(
     "00-03 08-0b 10-13 18-1b 20-23 28-2b 30-33 38-3b 62 63 69 6b 80-8f c0 c1 c4-c7 d0-d3 d8-df f6 f7 fe ff"
 )
-# opcodes of the first map that have an immediate, by the size of that in bytes
+# {bytes of the immediate: opcodes of the first map}, with 32-bit operands
 _WITH_IMMEDIATE = {
     1: opcodes("04 0c 14 1c 24 2c 34 3c 6a 6b 70-80 82 83 a8 b0-b7 c0 c1 c6 cd d4 d5 e0-e7 eb"),
     2: opcodes("c2 ca"),
@@ -37,7 +37,7 @@ _WITH_IMMEDIATE = {
     4: opcodes("05 0d 15 1d 25 2d 35 3d 68 69 81 a9 b8-bf c7 e8 e9"),
     6: opcodes("9a ea"),
 }
-# Bytes of the immediate after an opcode of the first map, with 32-bit operands.
+# {opcode of the first map: bytes of the immediate}
 _IMMEDIATE_SIZE = {code: size for size, codes in _WITH_IMMEDIATE.items() for code in codes}
 _INVALID_IN_64_BITS = opcodes("06 07 0e 16 17 1e 1f 27 2f 37 3f 60-62 82 9a c4 c5 ce d4-d6 ea")
 # second bytes of opcodes after 0F: those without ModR/M, and those with an immediate of one byte
@@ -53,9 +53,9 @@ class X86Instruction(NamedTuple):
     size: int
     """In bytes, prefixes included."""
     opcode: int
-    """The opcode without prefixes: that of the first map as it is, 0F xx as 0x1xx.
+    """The opcode without prefixes: one of the first map as it is, 0F xx as 0x1xx, −1 for all others.
 
-    −1 for all other maps, and after VEX and EVEX; register numbers then lack their high bits.
+    Where it is −1, as for VEX and EVEX, register numbers lack their high bits.
     """
     register: int = 0
     """The reg field of ModR/M: a register, or part of the opcode. Without ModR/M, the register in the opcode."""
@@ -66,8 +66,8 @@ class X86Instruction(NamedTuple):
     displacement: int = 0
     immediate: int = 0
     """Signed; for a direct jump or call, the distance of the target from the next instruction."""
-    is_narrow: bool = False
-    """The operands have 16 bits."""
+    has_prefix_66: bool = False
+    """Operands of 32 bits, and those of push and pop, then have 16 bits."""
 
 
 def decode(code: bytes, *, is_64: bool) -> X86Instruction | None:
@@ -80,7 +80,7 @@ def decode(code: bytes, *, is_64: bool) -> X86Instruction | None:
 
 def _decode(code: bytes, is_64: bool) -> X86Instruction | None:
     """Decode like `decode`, but raise IndexError if the instruction is cut off."""
-    start = 0  # offset of the opcode, once the prefixes are skipped
+    start = 0  # offset of the opcode byte to decode next, once the prefixes are skipped
     while code[start] in _PREFIXES:
         start += 1
     prefixes, rex = code[:start], 0
@@ -111,11 +111,14 @@ def _decode(code: bytes, is_64: bool) -> X86Instruction | None:
         # REX.W means operands of 64 bits, whether the prefix 66 stands before it or not
         immediate_size = _immediate_size(code, start, rex, not rex & 8 and 0x66 in prefixes, is_64)
         instruction = _with_operands(code, start, opcode, opcode in _MODRM, immediate_size, rex)
-    return instruction._replace(is_narrow=True) if 0x66 in prefixes else instruction
+    return instruction._replace(has_prefix_66=True) if 0x66 in prefixes else instruction
 
 
 def _immediate_size(code: bytes, start: int, rex: int, is_narrow: bool, is_64: bool) -> int:
-    """Return the size of the immediate of the instruction of the first map whose opcode is at ``start``."""
+    """Return the bytes of the immediate after the opcode of the first map that is at ``start``.
+
+    ``is_narrow``: operands that could have 32 bits have 16.
+    """
     opcode = code[start]
     if opcode in range(0xA0, 0xA4):  # mov between rax and memory at an address, which counts as an immediate
         return 8 if is_64 else 4

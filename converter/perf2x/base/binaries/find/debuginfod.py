@@ -25,7 +25,7 @@ from perf2x.errors import FormatError, ObjectError
 _BLOCK_SIZE = 1 << 16
 # How long a cached "no server had it" is valid (debuginfod-find(1), cache_miss_s).
 _MISS_SECONDS = 600
-# Default of DEBUGINFOD_TIMEOUT.
+# Seconds without data, by default (DEBUGINFOD_TIMEOUT).
 _TIMEOUT_SECONDS = 90
 # Called with (URL, bytes received, total bytes or 0 if unknown).
 Progress = Callable[[str, int, int], None]
@@ -43,31 +43,31 @@ def cache_directory() -> Path | None:
         return None
 
 
-def _number(name: str, default: int) -> int:
+def _number_from_environment(name: str, default: int) -> int:
     """Return the positive number in an environment variable; ``default`` if there is none."""
     text = os.environ.get(name, "")
     return int(text) if text.isdigit() and int(text) > 0 else default
 
 
 class Debuginfod(Struct):
-    """Asks servers in order for files; a server that could not be reached is not asked again."""
+    """Asks servers for files, in the order of ``urls``; a server that could not be reached is not asked again."""
 
     urls: tuple[str, ...]
     # folder of the cache; None: nothing is fetched
     cache: Path | None
     diagnostics: Diagnostics
     progress: Progress | None = None
-    timeout: int = field(default_factory=lambda: _number("DEBUGINFOD_TIMEOUT", _TIMEOUT_SECONDS))
+    timeout: int = field(default_factory=lambda: _number_from_environment("DEBUGINFOD_TIMEOUT", _TIMEOUT_SECONDS))
     """Seconds without data before a request is abandoned."""
-    max_size: int = field(default_factory=lambda: _number("DEBUGINFOD_MAXSIZE", sys.maxsize))
-    """Maximum bytes of a file; can lower the limit of base/files/unpack_limit.py, but not raise it."""
-    max_seconds: int = field(default_factory=lambda: _number("DEBUGINFOD_MAXTIME", 3600))
-    """Maximum seconds for the download of one file."""
+    max_size: int = field(default_factory=lambda: _number_from_environment("DEBUGINFOD_MAXSIZE", sys.maxsize))
+    """Maximum bytes of a file; a larger number than the limit of base/files/unpack_limit.py has no effect."""
+    max_seconds: int = field(default_factory=lambda: _number_from_environment("DEBUGINFOD_MAXTIME", 3600))
+    """Maximum seconds for the download of one file; an hour, unless DEBUGINFOD_MAXTIME is set."""
     _unreachable: set[str] = field(default_factory=set)
 
     def fetch(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
         """Yield the file of ``kind`` (``executable`` or ``debuginfo``) from the cache or a server, if either has it."""
-        path = self._fetched(kind, kind, build_id)
+        path = self._cached_or_downloaded(kind, kind, build_id)
         if path is None:
             return
         try:
@@ -86,41 +86,42 @@ class Debuginfod(Struct):
 
         recorded_bytes = recorded_path.encode(errors="surrogateescape")
         digest = hashlib.sha256(recorded_bytes).hexdigest()
-        return self._fetched(f"source-{digest}", f"source{quote(recorded_bytes)}", build_id)
+        return self._cached_or_downloaded(f"source-{digest}", f"source{quote(recorded_bytes)}", build_id)
 
-    def _fetched(self, name: str, request: str, build_id: bytes) -> Path | None:
+    def _cached_or_downloaded(self, name: str, resource: str, build_id: bytes) -> Path | None:
         """Return the file ``name`` of the cache, downloading it if necessary; None if no server has it.
 
-        ``request`` is the part of the URL after the build id.
+        ``resource`` is the part of the URL after the build id. Nothing is asked for build ids of less than four bytes.
         """
         if self.cache is None or len(build_id) < 4:
             return None
         path = self.cache / build_id.hex() / name
         if _is_miss(path):
             return None
-        if (not path.is_file() or path.stat().st_size == 0) and not self._download(request, build_id, path):
+        if (not path.is_file() or path.stat().st_size == 0) and not self._download(resource, build_id, path):
             return None
         return path
 
-    def _download(self, request: str, build_id: bytes, path: Path) -> bool:
-        """Ask the servers in order, and store the file as ``path``; return whether one had it.
+    def _download(self, resource: str, build_id: bytes, path: Path) -> bool:
+        """Ask the servers in order, and store the file as ``path``; return whether a server had it.
 
-        If all servers say that they do not have it, that is cached. Servers that were unreachable in an earlier call
-        are not asked, and do not prevent this, unless none could be reached.
+        If all servers say that they do not have it, the cache remembers that. Servers that were unreachable in an
+        earlier call are not asked, and count as servers without the file; but if all were unreachable, nothing is
+        remembered.
         """
-        # results of `_request`, 0 before it is called; an unreachable server counts as one without the file
+        # results of `_request` for each server, 0 before it is called
         answers = [404 if url in self._unreachable else 0 for url in self.urls]
         for index, url in enumerate(self.urls):
             if not answers[index]:
-                answers[index] = self._request(url, request, build_id, path)
+                answers[index] = self._request(url, resource, build_id, path)
             if answers[index] == 200:
                 return True
         if len(self._unreachable) < len(self.urls) and all(answer == 404 for answer in answers):
             _remember_miss(path)
         return False
 
-    def _request(self, server: str, what: str, build_id: bytes, path: Path) -> int:
-        """Download a file from one server, and store it as ``path``; ``what`` is what follows the build id in the URL.
+    def _request(self, server: str, resource: str, build_id: bytes, path: Path) -> int:
+        """Download a file from one server, and store it as ``path``.
 
         Returns 200 on success, 404 if the server does not have the file, 0 on any other error.
         """
@@ -128,7 +129,7 @@ class Debuginfod(Struct):
         import urllib.request
         from http.client import HTTPException
 
-        url = f"{server}/buildid/{build_id.hex()}/{what}"
+        url = f"{server}/buildid/{build_id.hex()}/{resource}"
         request = urllib.request.Request(url, headers={"User-Agent": "perf2x"})
         try:
             with urllib.request.urlopen(request, timeout=self.timeout) as response:
@@ -186,7 +187,7 @@ class Debuginfod(Struct):
 
 
 def _is_miss(path: Path) -> bool:
-    """Return whether the cache has a recent record that no server has the file."""
+    """Return whether the cache says, with a recent empty file, that no server has the file."""
     try:
         status = path.stat()
     except OSError:

@@ -86,7 +86,7 @@ def _package_paths(finder: Finder, found: ObjectFiles, recorded_path: str) -> It
 
 
 def dwo_paths(finder: Finder, file: ElfObject, comp_dir: str, name: str) -> Iterator[Path]:
-    """Yield candidates for a unit's ``.dwo`` file: the stated path, then next to ``file``, then in debug directories.
+    """Yield candidates for a unit's ``.dwo`` file: where debug info says, next to ``file``, in debug directories.
 
     ``file`` has the unit's skeleton; ``comp_dir`` and ``name`` are the unit's DW_AT_comp_dir and DW_AT_dwo_name.
     """
@@ -101,9 +101,8 @@ def dwo_paths(finder: Finder, file: ElfObject, comp_dir: str, name: str) -> Iter
 def _recorded_paths(finder: Finder, file: ElfObject, folder: str, name: str) -> Iterator[Path]:
     """Yield the paths that ``folder``/``name``, as written in the debug info of ``file``, may stand for.
 
-    An absolute path is one of the recorded machine; a relative path starts at the folder of ``file``. With a symfs, a
-    relative path is used only if ``file`` lies in the symfs, because only then can the path be kept from leading out of
-    it.
+    An absolute path is a path on the recorded machine; a relative path starts at the folder of ``file``. With a symfs,
+    a relative path is used only if ``file`` is in the symfs: only then can it be kept from leading out of the symfs.
     """
     path, symfs = posixpath.join(folder, name), finder.search_paths.symfs
     if path.startswith("/"):

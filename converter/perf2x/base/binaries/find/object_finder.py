@@ -1,11 +1,10 @@
 """Finds the files of a recorded object where perf looks for them and in perf's order, by build id first.
 
-An object may have several files: the one that was mapped, a separate debug file, mini debug info, what archives and
-debuginfod servers have. All that are found are kept; `ObjectFiles` tells which has code, symbols or debug info.
+An object may have several files: the file that was mapped, a separate debug file, the file that is its mini debug info,
+files in archives and on debuginfod servers. `ObjectFiles` tells which of them has code, symbols or debug info.
 
 A file is refused if its build id is not the recorded one or, where no build id was recorded, if `RecordedFiles` refuses
-it; messages say why. No file is executed. Source of truth: tools/perf/util/symbol.c dso__load, util/dso.c
-dso__read_binary_type_filename.
+it; messages say why. Source of truth: tools/perf/util/symbol.c dso__load, util/dso.c dso__read_binary_type_filename.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from perf2x.base.binaries.elf.build_id_notes import same_build_id, unpadded
+from perf2x.base.binaries.elf.build_id_notes import same_build_id, strip_build_id_padding
 from perf2x.base.binaries.elf.debug_link import debug_link, has_crc, mini_debug_info
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_object
 from perf2x.base.binaries.find.search_paths import SearchPaths
@@ -24,16 +23,18 @@ from perf2x.base.frozen_struct import Frozen
 from perf2x.base.mapping_names import without_deleted
 from perf2x.errors import ObjectError
 
-# results of searching a path; users see these words
+# what became of a path that was searched; users see these words
 TAKEN, ABSENT, OTHER_BUILD = "taken", "not there", "another build"
-OTHER_CHECKSUM, UNREADABLE, OTHER_FILE = "another checksum", "cannot be read", "perhaps another file"
+OTHER_CHECKSUM, UNREADABLE, PERHAPS_OTHER_FILE = "another checksum", "cannot be read", "perhaps another file"
 
 
 class SearchedPath(Frozen):
-    """A path that was searched, and the result: TAKEN, ABSENT, OTHER_BUILD …"""
+    """A place that was searched, and the result."""
 
     path: str
+    """The path; for archives and servers, words that say so."""
     result: str
+    """TAKEN, ABSENT, OTHER_BUILD …"""
 
 
 class ObjectFiles(Struct):
@@ -42,26 +43,26 @@ class ObjectFiles(Struct):
     files: list[ElfObject] = field(default_factory=list)
     """Opened, in the order in which they were found."""
     refused: list[str] = field(default_factory=list)
-    """A sentence for each file that exists but was refused, with the reason."""
-    mismatched: bool = False
-    """A file was taken whose build id differs, or which may not be the recorded one, because the user allows that."""
-    doubtful: bool = False
+    """Why a file was refused, or could not be read: a sentence for each."""
+    is_mismatched: bool = False
+    """The user allows other files than the recorded ones, and such a file was taken."""
+    is_doubtful: bool = False
     """No build id was recorded, and this machine's files are probably not the recorded ones.
 
     The recording was made on another machine, or a file was changed after the recording. Debug files are then searched
     only in the folders that the user named.
     """
     searched: list[SearchedPath] = field(default_factory=list)
-    """Every path that was searched, in order; archives and servers come last."""
+    """In the order of the search; archives and servers come last."""
 
-    def note(self, path: Path | str, outcome: str, why: str = "") -> None:
+    def note(self, path: Path | str, result: str, why: str = "") -> None:
         """Add a path to ``searched``, and to ``refused`` the reason ``why``, if there is one."""
-        self.searched.append(SearchedPath(str(path), outcome))
+        self.searched.append(SearchedPath(str(path), result))
         self.refused += [why] if why else []
 
     @property
     def code(self) -> ElfObject | None:
-        """The first file with code; unlike those of debug files, its program headers are the ones that were mapped."""
+        """The first file with code; its program headers are those that were mapped, unlike a debug file's."""
         return next((file for file in self.files if has_code(file)), None)
 
     @property
@@ -97,8 +98,7 @@ def has_code(file: ElfObject) -> bool:
 _ANY_RECORDING = RecordedFiles()
 # Returns why the file at a path is refused; "" if it may be taken.
 _Refusal = Callable[[Path], str]
-# Yields files of a kind (``executable`` or ``debuginfo``), given a build id, from archives or debuginfod. It is called
-# last, and only for the kinds that were found nowhere else.
+# (kind, build id) → files in an archive or on debuginfod servers; the kind is ``executable`` or ``debuginfo``.
 Fetcher = Callable[[str, bytes], Iterator[ElfObject]]
 
 
@@ -106,9 +106,10 @@ class Finder(Struct, eq=False):
     """Finds the files of objects and caches the results; the unwinder and the symbolizer share it."""
 
     search_paths: SearchPaths
+    # asked last, for what was found nowhere else
     _fetchers: tuple[Fetcher, ...] = ()
     # Yields files of a bundle by recorded name, for objects without a build id; searched before this machine.
-    _bundled: Callable[[str], Iterator[ElfObject]] = lambda _: iter(())
+    _bundled_files: Callable[[str], Iterator[ElfObject]] = lambda _: iter(())
     # results by recorded name, build id and `RecordedFiles.key`
     _cache: dict[tuple[str, bytes, Hashable], ObjectFiles] = {}
     # files that `provide` was given, by name
@@ -128,22 +129,22 @@ class Finder(Struct, eq=False):
         build id, the root directory of the process ``pid``, which mapped the object, is searched, too, if the process
         still runs.
         """
-        build_id = unpadded(build_id)
+        build_id = strip_build_id_padding(build_id)
         if not build_id and name in self._provided:
             return self._provided[name]
         if build_id or self.search_paths.symfs is not None:
             recorded_files = _ANY_RECORDING
         key = (name, build_id, recorded_files.key(name))
         if key not in self._cache:
-            refusal, doubtful = partial(recorded_files.refusal, name), recorded_files.made_elsewhere
+            refusal, is_doubtful = partial(recorded_files.refusal, name), recorded_files.made_elsewhere
             # the kernel appends " (deleted)" to names of deleted files, but a file's own name may end like that
             exists = any(map(is_file, self.search_paths.local_paths(name)))
             searched_name = name if exists else without_deleted(name)
-            self._cache[key] = self._search(searched_name, build_id, pid, refusal, doubtful)
+            self._cache[key] = self._search(searched_name, build_id, pid, refusal, is_doubtful)
         return self._cache[key]
 
     def provide(self, name: str, file: ElfObject) -> None:
-        """Make `find` return ``file`` for ``name`` without a build id: for code that has no file, such as JIT code."""
+        """Make `find` return ``file`` for ``name`` without a build id: for code without a file, such as JIT code."""
         self._provided[name] = ObjectFiles([file])
 
     def fetch(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
@@ -154,8 +155,8 @@ class Finder(Struct, eq=False):
         for fetch in self._fetchers:
             yield from fetch(kind, build_id)
 
-    def _search(self, name: str, build_id: bytes, pid: int, refusal: _Refusal, doubtful: bool) -> ObjectFiles:
-        found = ObjectFiles(doubtful=doubtful)
+    def _search(self, name: str, build_id: bytes, pid: int, refusal: _Refusal, is_doubtful: bool) -> ObjectFiles:
+        found = ObjectFiles(is_doubtful=is_doubtful)
         self._find_mapped_file(found, name, build_id, pid, refusal)
         # debug files must have the build id of the mapped file, even if none was recorded
         build_id = build_id or (found.files[0].build_id if found.files else b"")
@@ -169,9 +170,9 @@ class Finder(Struct, eq=False):
         return found
 
     def _find_mapped_file(self, found: ObjectFiles, name: str, build_id: bytes, pid: int, refusal: _Refusal) -> None:
-        """Find the file that was mapped: bundled, or where `SearchPaths.runtime_paths` says."""
+        """Add the file that was mapped: from a bundle, else from the first of `SearchPaths.runtime_paths` that fits."""
         if not build_id:
-            self._add_all(found, self._bundled(name), build_id)
+            self._add_all(found, self._bundled_files(name), build_id)
             if found.files:
                 return
         for path in self.search_paths.runtime_paths(name, build_id, pid):
@@ -182,14 +183,14 @@ class Finder(Struct, eq=False):
         """Return whether a file is refused because it may not be the recorded one; if so, note that in ``found``."""
         why = refusal(path)
         if not why or self.search_paths.allow_mismatch:
-            found.mismatched = found.mismatched or bool(why)
+            found.is_mismatched = found.is_mismatched or bool(why)
             return False
-        found.doubtful = True
-        found.note(path, OTHER_FILE, why)
+        found.is_doubtful = True
+        found.note(path, PERHAPS_OTHER_FILE, why)
         return True
 
     def _debug_paths(self, found: ObjectFiles, name: str, build_id: bytes) -> Iterator[Path]:
-        """Yield the paths of debug files: those of debug links first, then by build id and by name."""
+        """Yield candidates for debug files: where debug links lead, then by build id and by name."""
         links = (debug_link(file) for file in list(found.files))
         for link_name, crc in filter(None, links):
             for path in self.search_paths.debug_link_paths(name, link_name):
@@ -199,7 +200,7 @@ class Finder(Struct, eq=False):
                     found.note(path, OTHER_CHECKSUM)
         named_folders = self.search_paths.debug_dirs
         for path in self.search_paths.debug_paths(name, build_id):
-            if not found.doubtful or any(map(path.is_relative_to, named_folders)):
+            if not found.is_doubtful or any(map(path.is_relative_to, named_folders)):
                 yield path
 
     def _add(self, found: ObjectFiles, path: Path, build_id: bytes) -> bool:
@@ -220,7 +221,7 @@ class Finder(Struct, eq=False):
             if not self.search_paths.allow_mismatch:
                 found.refused.append(f"{file.name} is another build: it has {other}")
                 return False
-            found.mismatched = True
+            found.is_mismatched = True
         found.files.append(file)
         return True
 
@@ -235,8 +236,8 @@ class Finder(Struct, eq=False):
     def _fetch_kind(self, found: ObjectFiles, fetch: Fetcher, kind: str, build_id: bytes) -> None:
         before = len(found.files)
         self._add_all(found, fetch(kind, build_id), build_id)
-        outcome = TAKEN if len(found.files) > before else ABSENT
-        found.note(f"{kind} of this build id in archives and on servers", outcome)
+        result = TAKEN if len(found.files) > before else ABSENT
+        found.note(f"{kind} of this build id in archives and on servers", result)
 
     def _add_all(self, found: ObjectFiles, files: Iterator[ElfObject], build_id: bytes) -> None:
         try:

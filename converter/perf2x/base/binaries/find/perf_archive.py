@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     import tarfile
 
 
-def name_key(name: str) -> bytes:
-    """Return a substitute for the build id of an object that has none: a hash of its recorded name, 20 bytes.
+def substitute_build_id(name: str) -> bytes:
+    """Return 20 bytes under which bundles, the archives that perf2x writes, have an object without a build id.
 
-    Archives that perf2x writes (bundles) file such objects under it.
+    They are a hash of the object's recorded name.
     """
     from hashlib import sha1  # loads OpenSSL
 
@@ -39,8 +39,8 @@ class Archive(Struct):
     def member(self, build_id: bytes, kinds: Iterable[str]) -> tuple[str, bytes] | None:
         """Return the member with this build id and one of these kinds, as (its name for messages, its contents).
 
-        ``kinds`` are elf, debug, vdso or kallsyms: if there are several such members, the first of the kinds counts.
-        Returns None if there is no such member. Raises ObjectError when the tarball cannot be read.
+        ``kinds`` are elf, debug, vdso or kallsyms, and are tried in order. Returns None if there is no such member.
+        Raises ObjectError when the tarball cannot be read.
         """
         try:
             members = self._index()
@@ -53,7 +53,7 @@ class Archive(Struct):
         return None
 
     def _index(self) -> dict[tuple[str, str], tarfile.TarInfo]:
-        """Return {(build id, kind): member} of all regular files; links are left out.
+        """Return {(build id in hexadecimal digits, kind): member} of all regular files; links are left out.
 
         The build id and the kind are the last two parts of a member's name. In older caches, the last part is the build
         id, and the kind is ``elf``.

@@ -1,8 +1,9 @@
 """Finds the recorded kernel's vDSO: code that the kernel maps into user programs, and that has no path.
 
-Source of truth: tools/perf/util/vdso.c. perf copies its own vDSO into the build-id cache; ``make vdso_install`` puts
-a kernel's vDSOs below /lib/modules. Every process has the running kernel's vDSO in memory. The 32-bit vDSO is in 32-bit
-programs only, so perf comes with such a program, perf-read-vdso32, which prints it.
+It may be in three places: in the build-id cache, into which perf copies its own vDSO; below /lib/modules, where
+``make vdso_install`` puts a kernel's vDSOs; and in memory, if the recorded kernel is still running. This process has
+the 64-bit vDSO in its memory. The 32-bit vDSO is only in 32-bit processes: perf comes with a program,
+perf-read-vdso32, that prints the one in its memory. Source of truth: tools/perf/util/vdso.c.
 """
 
 import re
@@ -14,33 +15,35 @@ from perf2x.base.binaries.elf.build_id_notes import same_build_id
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf, open_object
 from perf2x.base.binaries.find.object_finder import ABSENT, OTHER_BUILD, TAKEN, UNREADABLE, Finder, ObjectFiles
 from perf2x.base.binaries.find.running_kernel import running_host_name, running_kernel_build_id, running_kernel_release
-from perf2x.base.binaries.find.untrusted_paths import RecordedOn
+from perf2x.base.binaries.find.untrusted_paths import RecordingOrigin
 from perf2x.base.files.sysroot import VDSO_PATHS, is_file, is_folder_name, sysroot
 from perf2x.base.mapping_names import VDSO
 from perf2x.errors import ObjectError
 
-# the name in messages of the vDSO that is mapped into this process
+# what messages call the vDSO that is mapped into this process
 IN_MEMORY = f"{VDSO} of this machine"
 # where distributions install perf's program that prints the 32-bit vDSO
 _VDSO32_PROGRAMS = ("/usr/lib/perf-core/perf-read-vdso32", "/usr/libexec/perf-core/perf-read-vdso32")
 
 
 def find_vdso(
-    finder: Finder, session: RecordedOn, build_id: bytes, kernel_build_id: bytes, *, is_64: bool
+    finder: Finder, session: RecordingOrigin, build_id: bytes, kernel_build_id: bytes, *, is_64: bool
 ) -> ObjectFiles:
-    """Find the vDSO of 64-bit or 32-bit programs: like any object, below /lib/modules, or in this machine's memory.
+    """Find the vDSO of 64-bit or 32-bit programs: first as any object is found, then below /lib/modules and in memory.
 
-    A file must have the recorded ``build_id``. If none was recorded (b""), the file below /lib/modules for the recorded
-    kernel release is used or, if the recording is of the running kernel, this machine's vDSO. ``kernel_build_id`` is
-    b"" if it was not recorded.
+    It must have the recorded ``build_id``. If that was not recorded (b""), the vDSO below /lib/modules for the recorded
+    kernel release is taken; failing this, the one in memory, if the recording is of the running kernel.
+    ``kernel_build_id`` is b"" if it was not recorded.
     """
     found = finder.find(VDSO, build_id)
     if found.files:
         return found
     found = ObjectFiles(refused=[*found.refused], searched=[*found.searched])
-    may_be_running = bool(build_id) or _is_of_running_kernel(session, kernel_build_id)
-    in_memory = _in_memory(found, is_64) if may_be_running and finder.search_paths.symfs is None else iter(())
-    for file in (*_installed(finder, session.os_release, found), *in_memory):
+    may_be_in_memory = bool(build_id) or _is_of_running_kernel(session, kernel_build_id)
+    vdsos_in_memory = (
+        _vdso_in_memory(found, is_64) if may_be_in_memory and finder.search_paths.symfs is None else iter(())
+    )
+    for file in (*_installed_vdsos(finder, session.os_release, found), *vdsos_in_memory):
         is_match = same_build_id(build_id, file.build_id) if build_id else _has_word_size(file, is_64)
         found.note(file.name, TAKEN if is_match else OTHER_BUILD)
         if is_match:
@@ -50,14 +53,14 @@ def find_vdso(
 
 
 def _has_word_size(file: ElfObject, is_64: bool) -> bool:
-    """Return whether a vDSO is for 64-bit programs or, unless ``is_64``, for 32-bit programs.
+    """Return whether a vDSO is for 64-bit programs (``is_64``) or for 32-bit programs (otherwise).
 
     The vDSO for x32, 64-bit programs with 32-bit pointers, is for neither.
     """
     return file.is_64 if is_64 else not file.is_64 and file.machine != "EM_X86_64"
 
 
-def _installed(finder: Finder, release: str, found: ObjectFiles) -> Iterator[ElfObject]:
+def _installed_vdsos(finder: Finder, release: str, found: ObjectFiles) -> Iterator[ElfObject]:
     """Yield the vDSOs installed with the recorded kernel release, below the symfs if there is one."""
     if not is_folder_name(release):
         return
@@ -72,8 +75,8 @@ def _installed(finder: Finder, release: str, found: ObjectFiles) -> Iterator[Elf
                 found.note(path, UNREADABLE, str(error))
 
 
-def _in_memory(found: ObjectFiles, is_64: bool) -> Iterator[ElfObject]:
-    """Yield the vDSO of this process or, unless ``is_64``, that of a 32-bit program."""
+def _vdso_in_memory(found: ObjectFiles, is_64: bool) -> Iterator[ElfObject]:
+    """Yield the vDSO in this process (``is_64``) or in a 32-bit process (otherwise)."""
     image, name = (running_vdso_image(), IN_MEMORY) if is_64 else (running_vdso32_image(), f"the 32-bit {IN_MEMORY}")
     if not image:
         found.note(name, ABSENT)
@@ -84,12 +87,15 @@ def _in_memory(found: ObjectFiles, is_64: bool) -> Iterator[ElfObject]:
         found.refused.append(str(error))
 
 
-def _is_of_running_kernel(session: RecordedOn, kernel_build_id: bytes) -> bool:
+def _is_of_running_kernel(session: RecordingOrigin, kernel_build_id: bytes) -> bool:
     """Return whether the recording is of the running kernel: by build id, else by release and host name."""
     if kernel_build_id:
         return running_kernel_build_id() == kernel_build_id
-    is_known = bool(session.os_release and session.hostname)
-    return is_known and (session.os_release, session.hostname) == (running_kernel_release(), running_host_name())
+    has_release_and_host = bool(session.os_release and session.hostname)
+    return has_release_and_host and (session.os_release, session.hostname) == (
+        running_kernel_release(),
+        running_host_name(),
+    )
 
 
 # the vDSO's line in /proc/PID/maps; the groups are its start and its end
@@ -108,7 +114,7 @@ def running_vdso32_image() -> bytes:
 
 @cache
 def _read_vdso32() -> bytes:
-    """Return what perf's program prints; b"" without the program."""
+    """Return what perf-read-vdso32 prints; b"" if it is not installed, or cannot be run."""
     import subprocess  # rarely needed
 
     program = next((path for path in _VDSO32_PROGRAMS if Path(path).is_file()), "")

@@ -1,6 +1,6 @@
 """Identifies the running kernel, to decide whether a recording was made on it.
 
-With a sysroot, only what the sysroot has of /proc and /sys is used.
+With a sysroot, /proc and /sys are those below it.
 """
 
 import platform
@@ -21,15 +21,15 @@ def running_kernel_build_id() -> bytes:
 
 def running_kernel_release() -> str:
     """Return the release of the running kernel, such as ``6.12.0-amd64``; "" if unknown."""
-    return _line(KERNEL_RELEASE)
+    return _read_text(KERNEL_RELEASE)
 
 
 def running_host_name() -> str:
     """Return the name of this machine, as uname(2) states it; "" if unknown."""
-    return _line(HOST_NAME) or ("" if sysroot() else platform.node())
+    return _read_text(HOST_NAME) or ("" if sysroot() else platform.node())
 
 
-def _line(path: str) -> str:
+def _read_text(path: str) -> str:
     try:
         return host_path(path).read_text().strip()
     except (OSError, UnicodeDecodeError):

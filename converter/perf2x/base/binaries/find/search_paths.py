@@ -25,7 +25,7 @@ class SearchPaths(Frozen):
     buildid_dir: Path | None = None
     """perf's build-id cache (``~/.debug``); None: there is none."""
     allow_mismatch: bool = False
-    """Accept files whose build id differs, and report them."""
+    """Accept files with another build id, and files that may not be the recorded ones, and report them."""
     system_debug_dir: Path | None = field(default_factory=lambda: Path(DEBUG_DIR))
     """/usr/lib/debug of the recorded machine, and so under symfs if there is one; None: not searched."""
     proc: Path | None = field(default_factory=lambda: host_path(PROC))
@@ -34,8 +34,8 @@ class SearchPaths(Frozen):
     def local_paths(self, recorded_path: str) -> Iterator[Path]:
         """Yield the paths on this machine where the file with a recorded path may be.
 
-        Without a symfs, it is the recorded path itself. With one, it is the path under the symfs, or, if the symfs is
-        flat, the base name under it.
+        Without a symfs, that is the recorded path itself. With a symfs, it is the recorded path below the symfs or, if
+        ``symfs_flat``, the base name below it.
         """
         if self.symfs is None:
             yield host_path(recorded_path)
@@ -111,7 +111,7 @@ def debug_dir_paths(directory: Path, name: str, build_id: bytes) -> Iterator[Pat
         decompressed = name.removesuffix(".gz").removesuffix(".xz").removesuffix(".zst")
         names = (f"{name}.debug", name, f"{decompressed}.debug", decompressed)
         yield from paths_in_root(directory, *dict.fromkeys(names))
-    # MIXEDUP_UBUNTU_DEBUGINFO: debug files packaged when the object was in /lib, before that moved to /usr/lib
+    # MIXEDUP_UBUNTU_DEBUGINFO: the object is in /usr/lib, but its debug file was packaged when it was still in /lib
     if name.startswith("/usr/lib/"):
         yield from paths_in_root(directory, name.removeprefix("/usr"))
 
@@ -119,7 +119,7 @@ def debug_dir_paths(directory: Path, name: str, build_id: bytes) -> Iterator[Pat
 def _has_directory_of(directory: Path, name: str) -> bool:
     """Return whether the folder of ``name`` exists below ``directory``.
 
-    Most machines have debug files of very few objects, so for most objects this one check saves several.
+    Most machines have debug files for very few objects, so this one check saves a check for each candidate.
     """
     folder = resolve_in_root(directory, name.rpartition("/")[0])
     return folder is not None and is_directory(folder)

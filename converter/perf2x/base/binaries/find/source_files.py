@@ -3,7 +3,7 @@
 These paths are as untrusted as the recording. Source files are looked for in three places:
 
 - below the folders that the user named, and never outside them, whatever ``..`` or symbolic links say;
-- at the recorded path, only if the user allows it, and then only below a symfs or as `untrusted_paths.py` permits;
+- at the recorded path, if the user allows it, and the path is below a symfs or permitted by `untrusted_paths.py`;
 - on debuginfod servers, by build id.
 
 Files that are not text, lie in a virtual file system of the kernel, or are larger than MAX_FILE_SIZE are refused.
@@ -21,7 +21,7 @@ from perf2x.base.frozen_struct import Frozen
 
 # The largest source file to read, in bytes.
 MAX_FILE_SIZE = 4 << 20
-# Maximum number of parts of a recorded path, counted from its end, that are looked for below a folder.
+# Maximum number of parts of a recorded path, the last ones, that are looked for below a folder.
 _MAX_PARTS = 64
 # Folders of the kernel's virtual file systems.
 _VIRTUAL_FOLDERS = ("/proc/", "/sys/", "/dev/")
@@ -56,21 +56,23 @@ class SourceFiles(Struct):
     """Searched first."""
     fetch: Fetch | None = None
     """Called last; None: no server is asked."""
-    as_recorded: bool = False
-    """Whether the recorded path may be read, too; `find` says under which conditions."""
-    # results by recorded path, ``is_own``, and the build id that a server is asked with
+    allow_recorded_paths: bool = False
+    """Recorded paths may be read, too, where `find` permits it."""
+    # results by recorded path, ``is_installed_here``, and the build id that a server is asked with
     _cache: dict[tuple[str, bool, bytes], SourceText] = {}
 
-    def find(self, recorded_path: str, build_id: bytes, last_line: int, *, is_own: bool = False) -> SourceText:
+    def find(
+        self, recorded_path: str, build_id: bytes, last_line: int, *, is_installed_here: bool = False
+    ) -> SourceText:
         """Find the file that debug info of an object calls ``recorded_path``, with at least ``last_line`` lines.
 
-        ``is_own``: the object belongs to this machine, so its paths do, too; otherwise the recorded path is not read,
-        unless it lies below a symfs.
+        ``is_installed_here``: the object is an installed file of this machine, so its debug info names files of this
+        machine; otherwise the recorded path is read only below a symfs.
         """
-        is_own = is_own or self.search_paths.symfs is not None
-        key = recorded_path, is_own, build_id if self.fetch else b""
+        is_installed_here = is_installed_here or self.search_paths.symfs is not None
+        key = recorded_path, is_installed_here, build_id if self.fetch else b""
         if key not in self._cache:
-            self._cache[key] = self._read_first(recorded_path, build_id, is_own)
+            self._cache[key] = self._read_first(recorded_path, build_id, is_installed_here)
         source = self._cache[key]
         if not source.reason and last_line > len(source.lines):
             return SourceText(
@@ -78,35 +80,35 @@ class SourceFiles(Struct):
             )
         return source
 
-    def _read_first(self, recorded_path: str, build_id: bytes, is_own: bool) -> SourceText:
-        """Read the first candidate that is a text file; if there is none, say why the first candidate was refused."""
+    def _read_first(self, recorded_path: str, build_id: bytes, is_installed_here: bool) -> SourceText:
+        """Read the first candidate that is a text file; if none is, give the reason against the first."""
         if not recorded_path or "\0" in recorded_path:
             return SourceText(reason="debug info names no file")
-        reasons = [] if self.folders or self.as_recorded or self.fetch else [_NOT_ENABLED]
-        for path in self._candidates(recorded_path, build_id, is_own):
+        reasons = [] if self.folders or self.allow_recorded_paths or self.fetch else [_NOT_ENABLED]
+        for path in self._candidates(recorded_path, build_id, is_installed_here):
             if is_file(path) and not os.path.realpath(path).startswith(_VIRTUAL_FOLDERS):
                 source = _read_source(path)
                 if not source.reason:
                     return source
                 reasons.append(source.reason)
-        if self.as_recorded and not is_own:
+        if self.allow_recorded_paths and not is_installed_here:
             reasons.append(NOT_LOCAL)
         return SourceText(reason=reasons[0] if reasons else "the source file was not found")
 
-    def _candidates(self, recorded_path: str, build_id: bytes, is_own: bool) -> Iterator[Path]:
+    def _candidates(self, recorded_path: str, build_id: bytes, is_installed_here: bool) -> Iterator[Path]:
         for folder in self.folders:
-            yield from _below(folder, recorded_path)
+            yield from _paths_below(folder, recorded_path)
         is_absolute = recorded_path.startswith("/")
-        if self.as_recorded and is_absolute and is_own:
+        if self.allow_recorded_paths and is_absolute and is_installed_here:
             yield from self.search_paths.local_paths(recorded_path)
         if self.fetch is not None and is_absolute and build_id:
             yield from filter(None, [self.fetch(build_id, recorded_path)])
 
 
-def _below(folder: Path, recorded_path: str) -> Iterator[Path]:
-    """Yield ``recorded_path`` below a folder, then without its first part, then without the first two, and so on.
+def _paths_below(folder: Path, recorded_path: str) -> Iterator[Path]:
+    """Yield ``recorded_path`` below a folder, then without its first part, then without its first two, and so on.
 
-    This finds sources in a copy of the source tree that lies elsewhere: /build/app/src/a.c as FOLDER/src/a.c.
+    So a copy of the source tree may be anywhere: /build/app/src/a.c is found as FOLDER/app/src/a.c or FOLDER/src/a.c.
     """
     parts = [part for part in recorded_path.split("/") if part not in ("", ".")][-_MAX_PARTS:]
     yield from paths_in_root(folder, *("/".join(parts[first:]) for first in range(len(parts))))

@@ -12,16 +12,16 @@ from perf2x.errors import ObjectError
 
 
 @contextlib.contextmanager
-def temporary_buildid_cache(names: Iterable[str]) -> Iterator[tuple[list[str], Path]]:
-    """Make a build-id cache of links to ELF files; ``names`` are paths of such files, and of folders with such files.
+def temporary_buildid_cache(paths: Iterable[str]) -> Iterator[tuple[list[str], Path]]:
+    """Make a build-id cache of links to ELF files; ``paths`` are files, and folders that are searched for files.
 
     Yields (build ids of the files in hexadecimal digits, sorted; the folder of the cache, which has the layout of
-    ``~/.debug``), and removes that folder at the end. Below a named folder, files without a build id are skipped.
-    Raises ObjectError for a named file that is not ELF or has no build id, and for a folder without any file that has
-    one.
+    ``~/.debug``), and removes that folder at the end. Below a folder of ``paths``, files without a build id are
+    skipped. Raises ObjectError for a file of ``paths`` that is not ELF or has no build id, and for a folder in which
+    all files are skipped.
     """
     with private_directory() as cache:
-        links = [link for name in names for link in _links_and_targets(Path(name), cache)]
+        links = [link for name in paths for link in _links_and_targets(Path(name), cache)]
         for link, target in links:
             if not os.path.lexists(link):  # of files with the same build id, the first wins
                 link.parent.mkdir(parents=True, exist_ok=True)

@@ -1,18 +1,18 @@
 """Decides which files of this machine may be read because a recording, an object or a dataset names their paths.
 
-Whoever made the recording chose those paths, and the contents of the files show up in output that people share. So a
-file is read
+Whoever made the recording chose those paths, and the contents of the files show up in output that people share. There
+are three cases:
 
-- if it proves to be the recorded one: an object by its build id, a debug link by build id or checksum, a dwz file by
-  build id, a ``.dwo`` or ``.dwp`` by the id of its unit, a jitdump by the process id in it, the kernel by build id or
-  by the address of its reference symbol;
-- otherwise only if the recording is not known to come from another machine: an object without a build id, its debug
-  file by name, a perf map. If the recording is known to be from this machine, the inode of such an object must also be
-  the recorded one;
-- a source file, which can be any text and proves nothing, only if the recording was made here and the object that
-  names the file belongs to this machine.
+- Many files can prove that they are the recorded ones, and are read only then: an object with its build id, the target
+  of a debug link with build id or checksum, a dwz file with its build id, a ``.dwo`` or ``.dwp`` with the id of a unit,
+  a jitdump with the process id in it, the kernel with its build id or the address of its reference symbol.
+- Others cannot: an object without a recorded build id, its debug file by name, a perf map. They are read unless the
+  recording is known to come from another machine. If it is known to come from this one, such an object must also have
+  the recorded inode number, and must not have been changed after the recording.
+- A source file can be any text. It is read only if the recording was made here, and the object that names the file is
+  an installed file of this machine.
 
-``--symfs``, ``--source-dir`` and similar options name trusted folders; nothing outside them is read through them.
+``--symfs``, ``--source-dir`` and similar options name trusted folders; no path in a recording leads out of them.
 """
 
 import filecmp
@@ -33,8 +33,8 @@ from perf2x.base.columnar import U64, DictionaryColumn
 _INODE_MODULUS = 1 << 48
 
 
-class RecordedOn(Protocol):
-    """The properties of ``Session`` that are needed here: the recording's path, and the machine that it was made on."""
+class RecordingOrigin(Protocol):
+    """The properties of ``Session`` that are needed here: where the recording is, and where it was made."""
 
     @property
     def source(self) -> str:
@@ -43,12 +43,12 @@ class RecordedOn(Protocol):
 
     @property
     def hostname(self) -> str:
-        """The name of the machine."""
+        """The name of the recorded machine."""
         ...
 
     @property
     def os_release(self) -> str:
-        """The release of its kernel."""
+        """The release of that machine's kernel."""
         ...
 
 
@@ -67,16 +67,16 @@ class MappedFiles(Protocol):
 
 
 class RecordedFiles:
-    """Decides from a recording's properties whether this machine's files are the recorded ones."""
+    """Decides whether files of this machine may be taken for those that a recording names."""
 
-    def __init__(self, session: RecordedOn | None = None, mmaps: MappedFiles | None = None) -> None:
-        """Without a session, nothing is known about the recording, and paths are trusted."""
+    def __init__(self, session: RecordingOrigin | None = None, mmaps: MappedFiles | None = None) -> None:
+        """Without a session, nothing is known about the recording, and all paths are trusted."""
         self._host, self._mmaps = session.hostname if session else "", mmaps
         self._source = session.source if session else ""
 
     @cached_property
     def made_here(self) -> bool:
-        """Whether the recording was made on this machine: host names are equal, and there are mappings to compare with.
+        """Whether the recording was made on this machine: it has the same host name, and mappings to compare with.
 
         If neither this nor ``made_elsewhere`` is true, the origin is unknown.
         """
@@ -92,8 +92,8 @@ class RecordedFiles:
         return bool(self._host) and bool(running_host_name()) and not self._same_host
 
     def key(self, name: str) -> Hashable:
-        """Return everything that determines the answers of `refusal` for a name, to cache them by."""
-        return self.made_elsewhere, self._inodes.get(name), self._written if self.made_here else 0
+        """Return a key to cache answers of `refusal` for a name by: everything that they depend on."""
+        return self.made_elsewhere, self._inodes.get(name), self._written_ns if self.made_here else 0
 
     def refusal(self, name: str, path: Path) -> str:
         """Return why the file at ``path`` must not be taken for the one that was recorded as ``name``; "" if it may.
@@ -112,7 +112,7 @@ class RecordedFiles:
         if any((inode ^ status.st_ino) % _INODE_MODULUS for inode in self._inodes.get(name, ())):
             return f"{path} was replaced after the recording: its inode number differs"
         # writing changes both times; a rename or chmod changes only ctime
-        if self._written and min(status.st_mtime_ns, status.st_ctime_ns) > self._written:
+        if self._written_ns and min(status.st_mtime_ns, status.st_ctime_ns) > self._written_ns:
             return f"{path} was changed after the recording"
         return ""
 
@@ -120,7 +120,7 @@ class RecordedFiles:
     def _inodes(self) -> dict[str, tuple[int, int]]:
         """{name: (lowest, highest)} of the inode numbers recorded for each name.
 
-        If the two differ, the file was replaced during the recording; no file has both numbers, so all are refused.
+        If these two differ, the file was replaced during the recording. No file has both, so all are refused.
         """
         if self._mmaps is None or not self.made_here:
             return {}
@@ -133,25 +133,24 @@ class RecordedFiles:
         return {name: (low, high) for name, low, high in rows if high}
 
     @cached_property
-    def _written(self) -> int:
+    def _written_ns(self) -> int:
         """The time when the recording was last written, in nanoseconds since the epoch; 0 if unknown.
 
         The recording may be a copy with a later time; then some changes are not noticed. An archive may have rounded
         the time down to seconds: a time in whole seconds is taken to be the end of that second.
         """
         try:
-            written = Path(self._source).stat().st_mtime_ns
+            written_ns = Path(self._source).stat().st_mtime_ns
         except (OSError, ValueError):
             return 0
-        return written if written % 10**9 else written + 10**9
+        return written_ns if written_ns % 10**9 else written_ns + 10**9
 
 
-def is_own(search_paths: SearchPaths, recorded_path: str, file: ElfObject) -> bool:
-    """Return whether ``file`` is this machine's own file at ``recorded_path``, or its debug file.
+def is_installed_here(search_paths: SearchPaths, recorded_path: str, file: ElfObject) -> bool:
+    """Return whether ``file`` is the one at ``recorded_path`` on this machine, or its debug file.
 
     For files that were copied or fetched, the answer is False. Exception: perf's copy of an object in the build-id
-    cache counts if it equals the file at the recorded path. Equality is required because caches are also unpacked from
-    archives.
+    cache counts if its bytes are those of the file at the recorded path; others may have come from an archive.
     """
     path = file.path
     if path is None or search_paths.symfs is not None:

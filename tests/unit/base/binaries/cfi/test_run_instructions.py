@@ -15,7 +15,7 @@ from perf2x.base.binaries.cfi.dwarf_expressions import parse_expression
 from perf2x.base.binaries.cfi.frame_entries import FrameIndex, FrameSection
 from perf2x.base.binaries.cfi.opcodes import OPCODES, Effect
 from perf2x.base.binaries.cfi.run_instructions import CfiPrograms
-from perf2x.base.binaries.cfi.section_rules import FrameSource, eh_frame_index
+from perf2x.base.binaries.cfi.section_rules import SectionRules, eh_frame_index
 from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, NO_RULE, RegisterRule, Rule, RuleKind, RuleTable
 from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.errors import ObjectError
@@ -373,5 +373,5 @@ def test_programs_without_end_take_linear_time() -> None:
     section, offsets = frames_of(program)
     index = FrameIndex(section, np.array([TEXT], np.uint64), np.array(offsets))
     begun = time.process_time()
-    assert FrameSource(index, RuleTable(17), []).find(index.start) != NO_RULE
+    assert SectionRules(index, RuleTable(17), []).find(index.start) != NO_RULE
     assert time.process_time() - begun < 4

@@ -44,7 +44,7 @@ def test_file_offsets_become_stated_addresses() -> None:
     text = elf.section(".text")
     assert text is not None
     offsets = np.array([text.offset, text.offset + 63, 1 << 40, 2**64 - 1], np.uint64)
-    svma, found = elf.svma(offsets)
+    svma, found = elf.offset_to_svma(offsets)
     assert found.tolist() == [True, True, False, False]
     assert svma.dtype == np.uint64 and svma.tolist()[:2] == [0x1040, 0x107F]
 
@@ -141,7 +141,7 @@ def test_flipped_bytes_give_an_object_or_an_object_error(flips) -> None:
         data[position] = value
     try:
         elf = open_elf(bytes(data))
-        elf.svma(np.array([0, 0x40, 2**64 - 1], np.uint64))
+        elf.offset_to_svma(np.array([0, 0x40, 2**64 - 1], np.uint64))
         for section in elf.sections:
             elf.data(section)
     except ObjectError:

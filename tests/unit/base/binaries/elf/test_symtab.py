@@ -49,3 +49,9 @@ def test_symbols_are_filtered_by_kind(is_64, byte_order) -> None:
     raw = [(s.name, s.binding << 4 | s.type, s.other, s.section, s.value, s.size) for s in symbols]
     expected = list(scalar_rows(elf.sections, raw))
     assert rows_of(function_symbols(elf, ".symtab")) == expected and len(expected) > 20
+
+
+def test_addresses_of_sections_whose_numbers_no_symbol_can_have_are_ignored() -> None:
+    sections = [TinySection(".text", b"\x90" * 16, flags=6), *symbol_sections([TinySymbol("f", 4)], 2)]
+    table = function_symbols(open_elf(tiny_elf(sections, kind=1)), ".symtab", {1: 0x10000, 70_000: 0x20000})
+    assert [row[0] for row in rows_of(table)] == [0x10004]

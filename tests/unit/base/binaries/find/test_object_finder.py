@@ -53,7 +53,7 @@ def test_another_build_is_refused_with_a_reason(tmp_path) -> None:
     put(tmp_path, "/bin/prog", STRIPPED)
     found = finder(symfs=tmp_path).find("/bin/prog", TWO)
     assert not found.files and "another build" in found.reason
-    assert finder(symfs=tmp_path, allow_mismatch=True).find("/bin/prog", TWO).mismatched
+    assert finder(symfs=tmp_path, allow_mismatch=True).find("/bin/prog", TWO).is_mismatched
 
 
 @pytest.mark.parametrize("place", ["/usr/lib/debug/.build-id/11/{rest}.debug", "/usr/lib/debug/bin/prog.debug",

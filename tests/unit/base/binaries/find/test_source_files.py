@@ -12,8 +12,10 @@ NOWHERE = SearchPaths(system_debug_dir=None, proc=None)
 ABSENT = SourceText(reason="the source file was not found")
 
 
-def find(recorded: str, *folders: Path, last_line: int = 1, is_own: bool = True, **how) -> SourceText:
-    return SourceFiles(NOWHERE, folders, **how).find(recorded, b"\1" * 20, last_line, is_own=is_own)
+def find(recorded: str, *folders: Path, last_line: int = 1, is_installed_here: bool = True, **how) -> SourceText:
+    return SourceFiles(NOWHERE, folders, **how).find(
+        recorded, b"\1" * 20, last_line, is_installed_here=is_installed_here
+    )
 
 
 @pytest.fixture
@@ -62,18 +64,18 @@ def test_the_recorded_path_only_if_the_user_wants_it(tmp_path: Path) -> None:
     path = tmp_path / "secret.c"
     path.write_text("secret\n")
     assert find(str(path)).reason == "not read; to read it, pass --source or --source-dir DIR"
-    assert find(str(path), as_recorded=True).lines == ["secret"]
-    assert find("secret.c", as_recorded=True) == ABSENT
-    assert find(str(path), as_recorded=True, is_own=False) == SourceText(reason=NOT_LOCAL)
+    assert find(str(path), allow_recorded_paths=True).lines == ["secret"]
+    assert find("secret.c", allow_recorded_paths=True) == ABSENT
+    assert find(str(path), allow_recorded_paths=True, is_installed_here=False) == SourceText(reason=NOT_LOCAL)
 
 
 def test_a_path_of_one_object_is_not_that_of_another(tmp_path: Path) -> None:
     path = tmp_path / "secret.c"
     path.write_text("secret\n")
     for order in ((True, False), (False, True)):
-        files = SourceFiles(NOWHERE, as_recorded=True)
-        for is_own in order:
-            assert bool(files.find(str(path), b"", 1, is_own=is_own).lines) is is_own
+        files = SourceFiles(NOWHERE, allow_recorded_paths=True)
+        for is_installed_here in order:
+            assert bool(files.find(str(path), b"", 1, is_installed_here=is_installed_here).lines) is is_installed_here
 
 
 def test_the_recorded_path_below_symfs(tmp_path: Path) -> None:
@@ -81,7 +83,7 @@ def test_the_recorded_path_below_symfs(tmp_path: Path) -> None:
     (tmp_path / "root" / "src" / "a.c").write_text("there\n")
     (tmp_path / "secret.c").write_text("secret\n")
     paths = SearchPaths(symfs=tmp_path / "root", system_debug_dir=None)
-    files = SourceFiles(paths, as_recorded=True)
+    files = SourceFiles(paths, allow_recorded_paths=True)
     assert files.find("/src/a.c", b"", 1).lines == ["there"]
     assert files.find("/src/../../secret.c", b"", 1) == ABSENT
 
@@ -92,7 +94,7 @@ def test_the_recorded_path_below_symfs(tmp_path: Path) -> None:
 )
 def test_files_that_the_kernel_makes(recorded: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PERF2X_SYSROOT")
-    assert find(recorded, as_recorded=True) == ABSENT
+    assert find(recorded, allow_recorded_paths=True) == ABSENT
 
 
 def test_no_text(tree: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from perf2x.base.binaries.elf.elf_file import open_elf
-from perf2x.base.binaries.find.object_finder import OTHER_FILE, Finder, ObjectFiles
+from perf2x.base.binaries.find.object_finder import PERHAPS_OTHER_FILE, Finder, ObjectFiles
 from perf2x.base.binaries.find.search_paths import SearchPaths
-from perf2x.base.binaries.find.untrusted_paths import RecordedFiles, is_own
+from perf2x.base.binaries.find.untrusted_paths import RecordedFiles, is_installed_here
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.kernel.registry import load_symbol_sources
 from perf2x.reader import open_recording
@@ -180,7 +180,7 @@ def test_why_it_was_refused(machine: Path, tmp_path: Path) -> None:
         (5, "there", "not be the file that was on there"),
     ):
         one = found(inode, host)
-        assert (why in one.reason, [each.result for each in one.searched[:1]]) == (True, [OTHER_FILE])
+        assert (why in one.reason, [each.result for each in one.searched[:1]]) == (True, [PERHAPS_OTHER_FILE])
     assert found(path.stat().st_ino, HERE).files
 
 
@@ -241,11 +241,11 @@ def test_whose_file_it_is(machine: Path, tmp_path: Path) -> None:
         ("/srv/x/app", False), ("/usr/lib/debugger/app", False), ("/tmp/app", False),
     ):  # fmt: skip
         file = open_elf(put(machine, path, PROGRAM))
-        assert is_own(places, NAME, file) is own, path
-        assert not is_own(SearchPaths(symfs=machine), NAME, file)
-    assert not is_own(places, NAME, open_elf(PROGRAM, "in an archive"))
+        assert is_installed_here(places, NAME, file) is own, path
+        assert not is_installed_here(SearchPaths(symfs=machine), NAME, file)
+    assert not is_installed_here(places, NAME, open_elf(PROGRAM, "in an archive"))
     copy = shutil.copy(machine / "srv/app", tmp_path / "cache-app")
-    assert not is_own(places, NAME, open_elf(Path(copy)))
+    assert not is_installed_here(places, NAME, open_elf(Path(copy)))
 
 
 @pytest.mark.parametrize(
