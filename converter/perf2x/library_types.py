@@ -72,8 +72,8 @@ class TableOptions(TypedDict, total=False):
     symbolize: bool
     """False: use ``symbols`` only to find objects for unwinding; symbolize nothing."""
     max_unpacked: int | None
-    """Limit, in bytes, on the unpacked size of each compressed input, and on the input from a pipe. None: 200 times the
-    size of the compressed file, but at least 256 MiB; for a pipe, 64 GiB. See base/files/unpack_limit.py."""
+    """Limit, in bytes, on the unpacked size of each compressed input, and on the input from a pipe. None: 256 MiB plus
+    200 times the size of the compressed file, at most 64 GiB; for a pipe, 64 GiB. See base/files/unpack_limit.py."""
     anonymize: str
     """A secret salt for the hashes; empty: names stay."""
     code: CodeRequest | None

@@ -81,7 +81,7 @@ class LoadOptions(Frozen):
     itrace: Annotated[
         str,
         Setting(
-            "Samples to make from Arm SPE trace, as in perf: bfmtaMi, i100i.",
+            "Samples to make from Arm SPE trace, as in perf: bfmtaMi, i100i, l.",
             metavar="LETTERS",
             shown_default="all",
             panel=SAMPLES_PANEL,
@@ -161,14 +161,14 @@ class LoadOptions(Frozen):
         Setting(
             "Maximum size of a decompressed input, or of input from a pipe: 500M, 20G.",
             metavar="SIZE",
-            shown_default="200 times its size",
+            shown_default="256 MiB plus 200 times its size",
             rare=True,
             read=lambda name, text: parse_size(text, name),
         ),
     ] = None
     """Limit, in bytes, on the unpacked size of each compressed input, and on the input from a pipe.
 
-    None: 200 times the size of the compressed file, but at least 256 MiB; for a pipe, 64 GiB. See
+    None: 256 MiB plus 200 times the size of the compressed file, at most 64 GiB; for a pipe, 64 GiB. See
     base/files/unpack_limit.py.
     """
 
