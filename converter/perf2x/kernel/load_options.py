@@ -126,7 +126,7 @@ class LoadOptions(Frozen):
             ("--merge-callchains/--no-merge-callchains",),
             panel=ON_BY_DEFAULT,
             rare=True,
-            group=SAMPLES,
+            group=STACKS,
             asks="stitching",
         ),
     ] = True

@@ -87,7 +87,10 @@ class UnmatchedFilters:
         """
         self._misses[pattern] = self._misses.get(pattern, 0) + (not has_match)
         if self._misses[pattern] == self._recordings:
-            self.diagnostics.add("patterns_without_frame", "", 1, repr(pattern))
+            name, counts = "patterns_without_frame", self.diagnostics.counts
+            if name in counts:
+                counts[name].first += f", {pattern!r}"
+            self.diagnostics.add(name, "", 1, repr(pattern))
 
     def check(self) -> None:
         """Raise OptionError for the first filter that no recording matched."""

@@ -314,6 +314,8 @@ def test_one_recording_that_is_not_hidden(recording: Path, tmp_path: Path) -> No
     with pytest.raises(OptionError, match=said):
         load([str(recording), str(other)], load_options(as_recorded=True))
     ran = perf2x("script", recording, "--no-merge-callchains")
-    assert "cannot take --no-merge-callchains" in ran.said
+    assert "there is no option --no-merge-callchains" in ran.said
+    ran = perf2x("convert", recording, "-t", "perf-script", "--no-merge-callchains", "-o", tmp_path / "out")
+    assert "perf-script cannot take --no-merge-callchains" in ran.said
     ran = perf2x("convert", recording, "-t", "perf-script", "--anonymize", "s", "-o", tmp_path / "out")
     assert "perf-script cannot take --anonymize" in ran.said

@@ -139,6 +139,12 @@ def test_a_pattern_that_no_frame_matches_is_told_once_none_of_the_recordings_has
         assert diagnostics["patterns_without_frame"] == found
     PROFILE_FILTERS["hide"](profile, ("man",), unmatched)
     assert diagnostics.counts["patterns_without_frame"].first == "'man'"
+    for _ in range(2):
+        PROFILE_FILTERS["hide"](profile, ("men",), unmatched)
+    assert (diagnostics["patterns_without_frame"], diagnostics.counts["patterns_without_frame"].first) == (
+        2,
+        "'man', 'men'",
+    )
 
 
 OF_RUNTIMES = {
