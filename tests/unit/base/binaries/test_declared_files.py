@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from perf2x.base.binaries.dwarf import dwarf_numbers as c
-from perf2x.base.binaries.dwarf.dwarf_functions import FunctionInstance, describe
+from perf2x.base.binaries.dwarf.dwarf_functions import FunctionInstance, describe_function
 from perf2x.base.binaries.dwarf.line_table import NO_FILES, FileNames, LineTables
 from perf2x.base.binaries.dwarf.pgo_lines import PgoLines
 from perf2x.errors import ObjectError
@@ -27,10 +27,10 @@ def test_the_file_may_be_stated_by_the_declaration_alone() -> None:
         start=0,
         root_offset=1,
         end=9,
-        text=lambda entry, key: "f" if key in entry else "",
+        string=lambda entry, key: "f" if key in entry else "",
         entry=lambda at: (None, declaration),
     )
-    assert describe(unit, definition) == ("f", 40, (unit, 5), (unit, 3))
+    assert describe_function(unit, definition) == ("f", 40, (unit, 5), (unit, 3))
 
 
 def test_units_of_other_files_have_no_names_here() -> None:

@@ -18,7 +18,13 @@ from perf2x.base.binaries.dwarf import dwarf_numbers as c
 from perf2x.base.binaries.dwarf.attribute_forms import initial_length, uleb128
 from perf2x.base.binaries.dwarf.compilation_units import DebugFile, Unit
 from perf2x.base.binaries.dwarf.debug_sections import DebugSections
-from perf2x.base.binaries.dwarf.dwarf_functions import MAX_DEPTH, Entry, FunctionInstance, describe, function_chains
+from perf2x.base.binaries.dwarf.dwarf_functions import (
+    MAX_DEPTH,
+    Entry,
+    FunctionInstance,
+    describe_function,
+    function_chains,
+)
 from perf2x.base.binaries.dwarf.line_table import LineTable, LineTables
 from perf2x.base.binaries.dwarf.source_locations import (
     DebugFunction,
@@ -30,7 +36,8 @@ from perf2x.base.binaries.dwarf.source_locations import (
 from perf2x.base.columnar import I64, U64, as_int64, as_uint64, flatnonzero, rows_by, searchsorted
 from perf2x.errors import ObjectError
 
-# An entry's names come from at most this many enclosing namespaces, classes and functions; outer ones are ignored.
+# Maximum number of namespaces, classes and functions around a function that are read for its name; outer ones are
+# ignored.
 MAX_NESTING = 16
 _SCOPE_TAGS = frozenset((c.TAG_SUBPROGRAM, c.TAG_NAMESPACE)) | c.TYPE_TAGS
 # The number of units whose line programs are decoded together.
@@ -69,7 +76,7 @@ class AddressLookup:
         return source_locations_of(result)
 
     def by_unit(self, address: U64) -> Iterator[tuple[Unit, I64]]:
-        """Yield each unit that contains some of the sorted addresses, with the row numbers of these addresses.
+        """Yield each unit that contains some of the sorted addresses, with the indexes of these addresses.
 
         Units that share a line table are adjacent.
         """
@@ -87,9 +94,9 @@ class AddressLookup:
         return LineTables(self._file)
 
     def unit_with_entries(self, unit: Unit) -> Unit | None:
-        """Return the unit that has the entries of ``unit``: ``unit`` itself, or the split unit of a skeleton.
+        """Return the unit that has the entries of ``unit``: ``unit`` itself or, for a skeleton, its split unit.
 
-        Returns None when the split unit's file is missing. Raises ObjectError when the entries were read too often.
+        Returns None if the split unit's file is missing. Raises ObjectError if the entries were read too often.
         """
         entry_unit = self._find_split_unit(unit) if unit.dwo_name else unit
         if entry_unit is not None:
@@ -121,7 +128,7 @@ class AddressLookup:
     def _sorted_ranges(self) -> tuple[U64, U64, I64]:
         """Return (first address, one past the last, index of the unit) of all units' ranges, sorted by address.
 
-        Ranges that begin at address 0 or 1 are left out: they are those of code that the linker discarded.
+        Ranges that begin at address 0 or 1 are left out: the linker discarded that code.
         """
         aranges = unit_ranges(self._file.sections)
         rows = []
@@ -143,8 +150,8 @@ def _inline_frames(
     """Return the frames of one address, innermost first.
 
     ``chain`` has the function at the address and the functions inlined there, outermost first. ``file`` and ``line``
-    are those of the line table, which belong to the innermost function. The line in each caller is that of the call,
-    which the inlined function's entry states.
+    come from the line table, and belong to the innermost function. In each caller, the line is where it calls the next
+    function; the entry of the inlined function states it.
     """
     if not chain:
         return [(DebugFunction("", table.files.path(file)), line)] if line else []
@@ -167,21 +174,23 @@ def unit_ranges(sections: DebugSections) -> dict[int, list[tuple[int, int]]]:
         padding to a multiple of two addresses, counted from the start of the table
         (address, length) … (0, 0)
     """
-    data, order = sections.aranges, sections.file.byte_order
+    data, byte_order = sections.aranges, sections.file.byte_order
     found: dict[int, list[tuple[int, int]]] = {}
-    table = 0  # offset of a unit's table; ``header`` is the offset after unit_length, ``end`` that after the table
+    table = 0  # offset of a unit's table
     while table + 12 <= len(data):
-        length, header, offset_size = initial_length(order, data, table)
-        end = header + length
+        length, header, offset_size = initial_length(byte_order, data, table)
+        end = header + length  # of the table; ``header`` is the offset after unit_length
         if end > len(data) or length < 12:
             break
-        version, unit_offset, size = struct.unpack_from(f"{order}H{'Q' if offset_size == 8 else 'I'}B", data, header)
+        version, unit_offset, size = struct.unpack_from(
+            f"{byte_order}H{'Q' if offset_size == 8 else 'I'}B", data, header
+        )
         # the header after unit_length has 2 + offset_size + 1 + 1 bytes; its end is rounded up to pairs of addresses
         first_pair = table + -(-(header + offset_size + 4 - table) // (2 * size or 1)) * (2 * size)
         if version == 2 and size in (4, 8) and first_pair < end:
             count = (end - first_pair) // size
-            pairs = np.frombuffer(data, f"{order}u{size}", count // 2 * 2, first_pair).reshape(-1, 2)
-            ranges = [(start, start + size_of_range) for start, size_of_range in pairs.tolist() if size_of_range]
+            pairs = np.frombuffer(data, f"{byte_order}u{size}", count // 2 * 2, first_pair).reshape(-1, 2)
+            ranges = [(start, start + length) for start, length in pairs.tolist() if length]
             # offsets are dictionary keys, and a hostile file could choose huge ones whose hashes are all the same
             if ranges and unit_offset < len(sections.info):
                 found.setdefault(unit_offset, []).extend(ranges)
@@ -194,13 +203,13 @@ def enclosing_names(entries: Iterable[Entry]) -> dict[Entry, tuple[str, str]]:
 
     GCC gives functions with internal linkage only a plain name, no linkage name. The declaration of such a function is
     nested in the entries of its namespaces and classes and, if it is a lambda or a member of a local class, in the
-    entry of a function. One walk over a unit finds the enclosing entries of all requested entries in it.
+    entry of a function. One walk over a unit finds the entries around all requested entries in the unit.
 
     The scope consists of namespaces and classes, as in ``std::vector<int>``; it is "" for the call operator of a
     lambda. The function is the innermost enclosing one that is not itself the nameless call operator of a lambda.
 
-    Examples: ``a::B::work`` → ("a::B", ""); ``Local::get``, of a class inside ``run`` → ("Local", "run"); a lambda's
-    ``operator()`` inside ``run`` → ("", "run").
+    Examples: ``work`` of class ``a::B`` → ("a::B", ""); ``get`` of class ``Local`` inside function ``run`` → ("Local",
+    "run"); ``operator()`` of a lambda inside ``run`` → ("", "run").
 
     Entries of units that cannot be read, or whose walk would exceed the file's budget, are left out.
     """
@@ -219,18 +228,18 @@ def enclosing_names(entries: Iterable[Entry]) -> dict[Entry, tuple[str, str]]:
 def _names_of_parents(unit: Unit, parents: Sequence[int]) -> tuple[str, str]:
     """Return (enclosing scope, enclosing function), given the offsets of the enclosing entries, innermost first."""
     scope: list[str] = []
-    is_local = False  # whether a function was passed: scopes around it belong to its name, not to ``scope``
+    is_local = False  # whether ``scope`` is complete: all that is outside belongs to the name of a function around it
     for parent in parents:
         abbreviation, entry = unit.entry(parent)
         if abbreviation is not None and abbreviation.tag == c.TAG_SUBPROGRAM:
-            is_local, name = True, describe(unit, entry)[0]
+            is_local, name = True, describe_function(unit, entry)[0]
             if name and not is_nameless_call_operator(name):
                 return "::".join(reversed(scope)), name
         elif not is_local:
             is_namespace = abbreviation is not None and abbreviation.tag == c.TAG_NAMESPACE
-            name = unit.text(entry, c.AT_NAME) or ("(anonymous namespace)" if is_namespace else "")
+            name = unit.string(entry, c.AT_NAME) or ("(anonymous namespace)" if is_namespace else "")
             if not scope and (not name or name.startswith("<lambda")):
-                is_local = True  # the class of a lambda, or another nameless one: only the function around it is named
+                is_local = True  # the class of a lambda, or a nameless class: only a function around it has a name
             else:
                 scope.append(name)
     return "::".join(filter(None, reversed(scope))), ""
@@ -239,8 +248,8 @@ def _names_of_parents(unit: Unit, parents: Sequence[int]) -> tuple[str, str]:
 def _parents_of(unit: Unit, offsets: Sequence[int]) -> dict[int, list[int]]:
     """Map entries to the offsets of the namespaces, types and functions around them, innermost first.
 
-    ``offsets`` are those of the entries, ascending. One walk over the unit finds all of them; an entry's children are
-    skipped if none of ``offsets`` lies among them. Offsets at which no entry begins are left out.
+    ``offsets`` are the offsets of the entries, ascending; where no entry begins at an offset, it is left out. One walk
+    over the unit finds all of them; children of an entry are skipped if no offset lies among them.
     """
     data, position, pending = unit.file.sections.info, unit.root_offset, list(reversed(offsets))
     parents: list[int] = []  # offsets of the entries around ``position``, -1 for tags that are not in _SCOPE_TAGS

@@ -26,15 +26,16 @@ _OFFSET_FORMS = frozenset((c.FORM_STRP, c.FORM_SEC_OFFSET, c.FORM_LINE_STRP, c.F
                       c.FORM_GNU_STRP_ALT, c.FORM_REF_ADDR))  # fmt: skip
 _LEB_FORMS = frozenset((c.FORM_SDATA, c.FORM_UDATA, c.FORM_REF_UDATA, c.FORM_STRX, c.FORM_ADDRX, c.FORM_LOCLISTX,
                   c.FORM_RNGLISTX, c.FORM_GNU_ADDR_INDEX, c.FORM_GNU_STR_INDEX))  # fmt: skip
+# {form of a block: bytes of the length before it}
 _BLOCK_LENGTH_SIZES = {c.FORM_BLOCK1: 1, c.FORM_BLOCK2: 2, c.FORM_BLOCK4: 4}
 # steps that skip an attribute of variable size (see `UnitEncoding.skip`)
 _STEP_LEB, _STEP_STRING, _STEP_BLOCK = -1, -2, -3
-# a LEB128 number may have this many bytes after the first; numbers of 64 bits need at most nine
+# Maximum bytes of a LEB128 number after the first byte; numbers of 64 bits need at most nine.
 _MAX_LEB_CONTINUATION = 16
-# Above this number, abbreviation codes must be dense.
+# An abbreviation code above this number must be at most one and a half times the number of codes before it.
 #
-# Compilers number abbreviations from 1; a hostile file could choose large codes that all collide as dictionary keys
-# (see base/columnar/hashing.py). Below this number there are too few codes to do harm.
+# Compilers number abbreviations 1, 2, 3, …; a hostile file could choose large codes that all collide as dictionary keys
+# (see base/columnar/hashing.py). Smaller codes are too few to do harm.
 _MAX_SPARSE_CODE = 1 << 16
 
 
@@ -67,16 +68,16 @@ def sleb128(data: bytes, offset: int) -> tuple[int, int]:
     return (value - (1 << bits) if data[end - 1] & 0x40 else value), end
 
 
-def initial_length(order: str, data: bytes, start: int) -> tuple[int, int, int]:
+def initial_length(byte_order: str, data: bytes, start: int) -> tuple[int, int, int]:
     """Read the length field at the start of a unit or table (DWARF 5, section 7.4).
 
     Returns (length of what follows the field, offset after the field, bytes of a section offset: 4, or 8 in 64-bit
     DWARF).
     """
-    (length,) = struct.unpack_from(order + "I", data, start)
+    (length,) = struct.unpack_from(byte_order + "I", data, start)
     if length != 0xFFFFFFFF:
         return length, start + 4, 4
-    (length,) = struct.unpack_from(order + "Q", data, start + 4)
+    (length,) = struct.unpack_from(byte_order + "Q", data, start + 4)
     return length, start + 12, 8
 
 
@@ -108,9 +109,9 @@ class UnitEncoding(Frozen):
     def value(self, data: bytes, offset: int, form: int, constant: int) -> tuple[int, int]:
         """Decode the attribute at ``offset``: (value, offset of the next attribute).
 
-        The value is the number, index or offset that the form holds. Of an inline string it is the offset of its first
-        byte in ``data``, of a block the offset of its length. ``constant`` is the value of a DW_FORM_implicit_const,
-        which the abbreviation holds.
+        The value is the number, index or offset that is stored; for an inline string, the offset of its first byte in
+        ``data``; for a block, the offset of its length. ``constant`` is the value of a DW_FORM_implicit_const, which is
+        stored in the abbreviation.
         """
         size = self.fixed_size(form)
         if size >= 0:
@@ -171,43 +172,43 @@ class Abbreviation(Frozen):
     tag: int
     has_children: bool
     attributes: tuple[tuple[int, int, int, int], ...]
-    """(name, DW_AT_*; form; value of DW_FORM_implicit_const, else 0; size if it is fixed, else 0) of each attribute."""
+    """(name (DW_AT_*), form, value of DW_FORM_implicit_const or else 0, bytes or 0 if they vary) of each attribute."""
     size: int
-    """Bytes of an entry after its code; −1 when that varies."""
+    """Bytes of an entry after its code; −1 if they vary."""
     steps: tuple[int, ...]
     """Steps by which `UnitEncoding.skip` skips the attributes."""
     sibling: tuple[int, int]
-    """Position of DW_AT_sibling: (distance of its first byte from the end of the entry, its size in bytes).
+    """Where DW_AT_sibling is: (distance of its first byte from the end of the entry, its size in bytes).
 
-    (0, 0) if there is none, if it or an attribute after it has a variable size, or if it does not refer to an entry of
-    the same unit. GCC puts it last, after attributes of any size, hence the distance from the end.
+    We count from the end, because GCC writes it last, after attributes of any size. (0, 0) if the entry lacks it, if
+    its form is not a reference within the unit, or if its size or that of an attribute after it varies.
     """
     may_have_code: bool
     """The entry may have addresses: DW_AT_low_pc or DW_AT_ranges."""
     pc_layout: tuple[int, ...]
     """(offset of DW_AT_low_pc, offset of DW_AT_high_pc, size of DW_AT_high_pc).
 
-    Offsets count from the first attribute. Empty unless both offsets are fixed, DW_AT_low_pc is a DW_FORM_addr, and
-    DW_AT_high_pc is a length, as compilers write it. Also empty if DW_AT_ranges has a fixed offset.
+    Offsets count from the first attribute. The tuple is empty unless both offsets are fixed, DW_AT_low_pc is a
+    DW_FORM_addr and DW_AT_high_pc a length, as compilers write them; and empty if DW_AT_ranges is at a fixed offset.
     """
 
     leaf_size: int
-    """Size of the whole entry, for entries that a walk in search of code skips at once; 0 for all others.
+    """Bytes of the whole entry if it has a fixed size, no children and no addresses; otherwise 0.
 
-    These entries have a one-byte code (assumed here), a fixed size, no children and no addresses.
+    A walk in search of code skips these entries at once. The code is taken to have one byte.
     """
     sibling_jump: tuple[int, ...]
-    """(size of the whole entry, offset of DW_AT_sibling), for types, functions and inlined calls without addresses.
+    """(bytes of the entry, offset of DW_AT_sibling in it), for types, functions and inlined calls without addresses.
 
-    A walk skips these entries with their children. Both numbers include the code, assumed to be one byte. Empty for
-    other tags, for entries that may have addresses or whose size varies, and unless DW_AT_sibling has four bytes.
+    A walk skips these entries with their children. The code is taken to have one byte. Empty for other tags, for
+    entries that may have addresses or whose size varies, and unless DW_AT_sibling has four bytes.
     """
 
 
 class AbbreviationTable:
-    """One abbreviation table, parsed lazily up to the codes that are looked up.
+    """One abbreviation table, parsed only as far as codes are looked up.
 
-    Raises ObjectError when the table is cut off, has unknown forms or implausible codes, or exceeds ``budget``.
+    Lookups raise ObjectError if the table is cut off, has unknown forms or implausible codes, or exceeds ``budget``.
     """
 
     def __init__(
@@ -268,9 +269,9 @@ class AbbreviationTable:
             if not code:
                 self._is_complete = True
                 return
-            # An abbreviation ends with two zeros. Two zeros may come earlier, if the terminator follows a zero
-            # (no children, or an implicit constant 0). The slice is then one byte too short, `by_bytes` does not have
-            # it, and the abbreviation is parsed.
+            # An abbreviation ends with two zeros. If the byte before them is 0, too (no children, or an implicit
+            # constant 0), the search finds them one byte too early. Then `by_bytes` lacks the slice, and the
+            # abbreviation is parsed.
             end = data.find(b"\0\0", begin) + 2
             end = self._read_end = end if end > 1 else len(data)
             abbreviation = by_bytes.get(data[begin:end])

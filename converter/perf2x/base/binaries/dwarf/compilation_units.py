@@ -38,7 +38,7 @@ Attributes = dict[int, tuple[int, int]]
 
 
 class SharedTables(Struct, dict=True):
-    """Abbreviation tables that the units of a file share, and budgets for reading these and range lists."""
+    """Abbreviation tables that the units of a file share, and budgets for abbreviation tables and range lists."""
 
     _sections: DebugSections
     _tables: dict[tuple[int, UnitEncoding], AbbreviationTable] = {}
@@ -82,12 +82,11 @@ class DebugFile:
     ) -> None:
         """``supplementary`` is the dwz file, if there is one.
 
-        ``tables`` are those of another `DebugFile` that has the same ``.debug_abbrev`` and range lists; by default, the
-        file gets tables of its own.
+        ``tables``: of another `DebugFile` with the same ``.debug_abbrev`` and range lists; by default, new ones.
         """
         self.sections, self.supplementary, self.tables = sections, supplementary, tables or SharedTables(sections)
-        self._by_id: dict[bytes, Unit] = {}  # by secret key of the dwo id, see base/columnar/hashing.py
-        self._unindexed: Iterator[Unit] | None = None  # units that are not in ``_by_id`` yet
+        self._by_id: dict[bytes, Unit] = {}  # by `salted_key` of the dwo id
+        self._units_to_index: Iterator[Unit] | None = None  # units that are not in ``_by_id`` yet
 
     @property
     def name(self) -> str:
@@ -96,7 +95,7 @@ class DebugFile:
 
     @cached_property
     def units(self) -> "list[Unit]":
-        """Units in file order, without those that are skipped (see `_unit`)."""
+        """Units in file order, without those that are skipped (see `_read_unit`)."""
         return list(self._read_units())
 
     @cached_property
@@ -114,15 +113,15 @@ class DebugFile:
         return self.units[index]
 
     def unit_of_id(self, dwo_id: int) -> "Unit | None":
-        """Return the first unit with that id; None if there is none.
+        """Return the first unit with this id; None if there is none.
 
-        In DWARF 4, the id is in the root entry. So root entries are read in file order, only as far as the unit that
-        is looked for. Raises ObjectError when one of these entries, or the header of any unit, cannot be read.
+        In DWARF 4, the id is in the root entry. So root entries are read in file order, up to that of the unit. Raises
+        ObjectError if one of these entries, or the header of any unit, cannot be read.
         """
         key = salted_key(dwo_id)
-        self._unindexed = self._unindexed or iter(self.units)
+        self._units_to_index = self._units_to_index or iter(self.units)
         while key not in self._by_id:
-            unit = next(self._unindexed, None)
+            unit = next(self._units_to_index, None)
             if unit is None:
                 return None
             self._by_id.setdefault(salted_key(unit.dwo_id), unit)
@@ -130,30 +129,30 @@ class DebugFile:
 
     @cached_property
     def entry_budget(self) -> ReadBudget:
-        """The budget for walks over units: any number of skeletons may refer to the same unit."""
+        """The budget for walks over the entries of units: any number of skeletons may refer to the same unit."""
         return ReadBudget("units", len(self.sections.info), times=16)
 
     @cached_property
     def nesting_budget(self) -> ReadBudget:
-        """The budget for walks that look for the entries around functions; one unit may need many such walks."""
+        """The budget for walks that look for the scopes of functions; one unit may need many such walks."""
         return ReadBudget("units", len(self.sections.info), times=4)
 
     def _read_units(self) -> "Iterator[Unit]":
         """Read the headers of all units, and yield the units that are not skipped."""
-        data, order, start = self.sections.info, self.sections.file.byte_order, 0
+        data, byte_order, start = self.sections.info, self.sections.file.byte_order, 0
         while start + 12 <= len(data):  # twelve bytes have room for a length of either format
-            length, version_offset, offset_size = initial_length(order, data, start)
+            length, version_offset, offset_size = initial_length(byte_order, data, start)
             end = version_offset + length
             # the shortest header has seven bytes after the length: version, debug_abbrev_offset, address_size
             if length < 7 or end > len(data):
                 raise ObjectError(f"{self.name}: a unit of debug info extends past its section")
-            unit = _unit(self, start, version_offset, end, offset_size)
+            unit = _read_unit(self, start, version_offset, end, offset_size)
             if unit is not None:
                 yield unit
             start = end
 
 
-def _unit(file: DebugFile, start: int, offset: int, end: int, offset_size: int) -> "Unit | None":
+def _read_unit(file: DebugFile, start: int, offset: int, end: int, offset_size: int) -> "Unit | None":
     """Read a unit's header; None for units that are skipped.
 
     These are type units, units of unknown versions or address sizes, and units without entries.
@@ -163,23 +162,31 @@ def _unit(file: DebugFile, start: int, offset: int, end: int, offset_size: int) 
         version 2 to 4:  unit_length, version, debug_abbrev_offset, address_size
         version 5:       unit_length, version, unit_type, address_size, debug_abbrev_offset; skeleton, split: dwo_id
     """
-    data, order, word = file.sections.info, file.sections.file.byte_order, "Q" if offset_size == 8 else "I"
-    (version,) = struct.unpack_from(order + "H", data, offset)
+    data, byte_order, word = file.sections.info, file.sections.file.byte_order, "Q" if offset_size == 8 else "I"
+    (version,) = struct.unpack_from(byte_order + "H", data, offset)
     unit_type, dwo_id = c.UT_COMPILE, 0
     if 2 <= version <= 4:
-        abbrev, address_size = struct.unpack_from(f"{order}{word}B", data, offset + 2)
+        abbreviations_offset, address_size = struct.unpack_from(f"{byte_order}{word}B", data, offset + 2)
         offset += 3 + offset_size
     elif version == 5:
-        unit_type, address_size, abbrev = struct.unpack_from(f"{order}BB{word}", data, offset + 2)
+        unit_type, address_size, abbreviations_offset = struct.unpack_from(f"{byte_order}BB{word}", data, offset + 2)
         offset += 4 + offset_size
         if unit_type in (c.UT_SKELETON, c.UT_SPLIT_COMPILE):
-            (dwo_id,) = struct.unpack_from(order + "Q", data, offset) if offset + 8 <= end else (0,)
+            (dwo_id,) = struct.unpack_from(byte_order + "Q", data, offset) if offset + 8 <= end else (0,)
             offset += 8
     else:
         return None
     if unit_type in (c.UT_TYPE, c.UT_SPLIT_TYPE) or address_size not in (4, 8) or offset >= end:
         return None
-    return Unit(file, start, offset, end, UnitEncoding(order, address_size, offset_size, version), abbrev, dwo_id)
+    return Unit(
+        file,
+        start,
+        offset,
+        end,
+        UnitEncoding(byte_order, address_size, offset_size, version),
+        abbreviations_offset,
+        dwo_id,
+    )
 
 
 class Unit(Struct, dict=True, eq=False):
@@ -192,7 +199,7 @@ class Unit(Struct, dict=True, eq=False):
     end: int
     encoding: UnitEncoding
     # offset of the abbreviation table in .debug_abbrev
-    _abbreviations: int
+    _abbreviations_offset: int
     # the id in the header of a skeleton or split unit of DWARF 5, else 0
     _dwo_id: int
     skeleton: "Unit | None" = None
@@ -201,7 +208,7 @@ class Unit(Struct, dict=True, eq=False):
     @property
     def abbreviation_table(self) -> AbbreviationTable:
         """The abbreviation table of the unit, read only as far as its codes were looked up."""
-        return self.file.tables.abbreviations(self._abbreviations, self.encoding)
+        return self.file.tables.abbreviations(self._abbreviations_offset, self.encoding)
 
     @cached_property
     def abbreviations(self) -> dict[int, Abbreviation]:
@@ -210,7 +217,7 @@ class Unit(Struct, dict=True, eq=False):
 
     @cached_property
     def root(self) -> Attributes:
-        """Attributes of the unit's own entry; the abbreviation table is read only as far as this entry needs it."""
+        """Attributes of the root entry; the abbreviation table is read only as far as this entry needs it."""
         try:
             code, offset = uleb128(self.file.sections.info, self.root_offset)
             abbreviation = self.abbreviation_table.find(code)
@@ -220,18 +227,18 @@ class Unit(Struct, dict=True, eq=False):
 
     @property
     def dwo_id(self) -> int:
-        """The id that a skeleton and its split unit share; 0 for other units."""
+        """The id of a skeleton and its split unit; 0 for other units."""
         return self._dwo_id or self.root.get(c.AT_GNU_DWO_ID, (0, 0))[1] & 0xFFFFFFFFFFFFFFFF
 
     @property
     def dwo_name(self) -> str:
-        """Path of the ``.dwo`` file that a skeleton names (and split units of some compilers); "" for other units."""
-        return self.text(self.root, c.AT_DWO_NAME) or self.text(self.root, c.AT_GNU_DWO_NAME)
+        """Path of the ``.dwo`` file, in a skeleton; some compilers also state it in the split unit. "" elsewhere."""
+        return self.string(self.root, c.AT_DWO_NAME) or self.string(self.root, c.AT_GNU_DWO_NAME)
 
     @property
     def comp_dir(self) -> str:
         """The directory that the compiler ran in."""
-        return self.text(self.root, c.AT_COMP_DIR)
+        return self.string(self.root, c.AT_COMP_DIR)
 
     def entry(self, offset: int) -> tuple[Abbreviation | None, Attributes]:
         """Decode the entry at an offset of ``.debug_info``; (None, {}) at the end of a list of siblings."""
@@ -257,10 +264,10 @@ class Unit(Struct, dict=True, eq=False):
         ``body`` is the offset after the entry's abbreviation code.
         """
         data, value, decoded, offset = self.file.sections.info, self.encoding.value, {}, body
-        order = ENDIAN[self.encoding.byte_order]
+        byte_order = ENDIAN[self.encoding.byte_order]
         for attribute, form, constant, size in abbreviation.attributes:
             if size:
-                number, offset = int.from_bytes(data[offset : offset + size], order), offset + size
+                number, offset = int.from_bytes(data[offset : offset + size], byte_order), offset + size
             else:
                 number, offset = value(data, offset, form, constant)
             decoded[attribute] = (form, number)
@@ -268,7 +275,7 @@ class Unit(Struct, dict=True, eq=False):
             raise ObjectError("debug info: a reference points outside its section")
         return abbreviation, decoded
 
-    def text(self, entry: Attributes, attribute: int) -> str:
+    def string(self, entry: Attributes, attribute: int) -> str:
         """Return a string attribute of an entry; "" when the entry lacks it, or the string is in a missing file."""
         form, value = entry.get(attribute, (0, 0))
         sections = self.file.sections
@@ -297,9 +304,9 @@ class Unit(Struct, dict=True, eq=False):
         return self.root[base_attribute][1] if base_attribute in self.root and not is_split else default
 
     def address(self, form: int, value: int) -> int:
-        """Return the address that an attribute states, looked up in ``.debug_addr`` if ``value`` is an index.
+        """Return the address that an attribute states; an index is looked up in ``.debug_addr``.
 
-        A split unit uses the ``.debug_addr`` of its skeleton's file.
+        The indexes of a split unit refer to the ``.debug_addr`` of its skeleton's file.
         """
         if form not in c.INDEXED_ADDRESSES:
             return value
@@ -309,7 +316,7 @@ class Unit(Struct, dict=True, eq=False):
         return self.encoding.integer(linked_unit.file.sections.addr, base[1] + value * size, size)
 
     def ranges(self, entry: Attributes) -> Ranges:
-        """Return [(first address, one past the last)] of an entry with code; [] for other entries."""
+        """Return the address ranges of an entry with code; [] for other entries."""
         low = entry.get(c.AT_LOW_PC)
         if c.AT_RANGES in entry:
             return list(self._range_list(*entry[c.AT_RANGES], entry is self.root))
@@ -335,7 +342,8 @@ class Unit(Struct, dict=True, eq=False):
         budget = file.tables.unit_range_budget if is_root else file.tables.range_budget
         lists = RangeLists(self.file.name, self.encoding, base_address, budget, partial(self.address, c.FORM_ADDRX))
         if self.encoding.version < 5:
-            # offsets in a split unit of GNU's count from the skeleton's DW_AT_GNU_ranges_base, except the root entry's
+            # With GNU's extension, offsets in a split unit count from the skeleton's DW_AT_GNU_ranges_base; those of
+            # root entries count from the start of the section.
             ranges_base = 0 if is_root else linked_unit.root.get(c.AT_GNU_RANGES_BASE, (0, 0))[1]
             return lists.debug_ranges(file.sections.ranges, value + ranges_base)
         data = file.sections.rnglists

@@ -29,18 +29,18 @@ class DebugSections:
     def __init__(
         self,
         file: ElfObject,
-        split: bool = False,
+        is_split: bool = False,
         contributions: Contributions | None = None,
         contents: dict[str, bytes] | None = None,
         decompressed: Mapping[str, bytes] | None = None,
     ) -> None:
-        """``split``: the file is a ``.dwo`` or ``.dwp`` file, where sections are named ``.debug_info.dwo`` ….
+        """``is_split``: the file is a ``.dwo`` or ``.dwp`` file, where sections are named ``.debug_info.dwo`` ….
 
-        The other parameters are for packages. ``contributions`` are those of one unit; a section that they lack is used
-        as a whole. ``contents`` has sections that were read already, cut to the contribution. ``decompressed`` has
-        whole sections that are compressed in the file; contributions are cut out of these.
+        The other parameters are for packages. ``contributions`` are those of one unit; a section without a contribution
+        is used as a whole. ``contents`` has what was read already: {section: bytes of the contribution}. Of sections
+        that are compressed in the file, ``decompressed`` has all bytes: {section: bytes}.
         """
-        self.file, self.is_split, self._contributions = file, split, contributions or {}
+        self.file, self.is_split, self._contributions = file, is_split, contributions or {}
         self.contents = contents or {}
         self._decompressed = decompressed or {}
 
@@ -61,7 +61,7 @@ class DebugSections:
     rnglists = _section("rnglists")
     """Ranges of DWARF 5."""
     aranges = _section("aranges")
-    """Address ranges by unit; GCC writes it, clang does not."""
+    """Address ranges by unit; GCC writes this section, clang does not."""
     line = _section("line")
     """Line tables."""
 
@@ -80,7 +80,11 @@ class DebugSections:
         if name not in self._contributions:
             return self.file.data(section)
         offset, size = self._contributions[name]
-        whole = self._decompressed.get(name)
-        if offset + size > (section.size if whole is None else len(whole)):
+        decompressed = self._decompressed.get(name)
+        if offset + size > (section.size if decompressed is None else len(decompressed)):
             raise ObjectError(f"{self.file.name}: a unit's contribution to {section.name} lies outside the section")
-        return self.file.read(section.offset + offset, size) if whole is None else whole[offset : offset + size]
+        return (
+            self.file.read(section.offset + offset, size)
+            if decompressed is None
+            else decompressed[offset : offset + size]
+        )

@@ -47,10 +47,10 @@ class FunctionInstance(Frozen):
     call_discriminator: int = 0
     """For an inlined instance, the discriminator of the call; else 0."""
     origin: Entry | None = None
-    """The last entry that references were followed to: the abstract origin or the declaration of the function.
+    """The abstract origin or the declaration of the function: the last entry that `describe_function` read.
 
-    None if none was followed: the function's own entry is complete, or refers to no other entry, or only to one in a
-    missing file.
+    None if it read only the function's own entry, because that is complete, or refers to no other entry, or to one in
+    a missing file.
     """
     decl_file: FileOfUnit | None = None
     """The file of the declaration; None if unknown."""
@@ -62,10 +62,10 @@ def function_chains(unit: Unit, addresses: Sequence[int]) -> list[list[FunctionI
     The list of an address in no function is empty. Raises ObjectError when the unit's entries cannot be read.
     """
     collector = _FunctionChains(unit, addresses)
-    _walk(unit, collector.add, everything=False)
+    _walk(unit, collector.add, enter_all=False)
     missing = [address for address, chain in zip(addresses, collector.chains, strict=True) if not chain]
-    # These may be in nested functions, as in GNU C and Ada: the first walk skips the entries inside a function that
-    # contains none of the addresses.
+    # These addresses may be in nested functions, as in GNU C and Ada. The first walk does not find them, because it
+    # skips all entries inside a function that contains none of the addresses.
     if missing:
         nested_collector = _FunctionChains(unit, missing)
         _walk(unit, nested_collector.add)
@@ -94,7 +94,7 @@ def subprograms(unit: Unit) -> list[Subprogram]:
             entry = unit.attributes(abbreviation, body)[1]
             ranges = [pair for pair in unit.ranges(entry) if pair[0] > 1]  # 0 and 1: the linker discarded the code
             if ranges:
-                found.append(Subprogram(describe(unit, entry)[0], ranges))
+                found.append(Subprogram(describe_function(unit, entry)[0], ranges))
         return True
 
     _walk(unit, add)
@@ -102,7 +102,7 @@ def subprograms(unit: Unit) -> list[Subprogram]:
 
 
 def inlined_bounds(unit: Unit) -> list[int]:
-    """Return all addresses where an inlined function begins, and those after its end, in no order.
+    """Return, unsorted, where inlined functions begin, and the first address after each.
 
     Raises ObjectError if the unit cannot be read.
     """
@@ -118,11 +118,11 @@ def inlined_bounds(unit: Unit) -> list[int]:
     return found
 
 
-def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool], *, everything: bool = True) -> None:
+def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool], *, enter_all: bool = True) -> None:
     """Call ``enter`` for the entry of each function with code, in file order.
 
     ``enter`` gets the offset after the entry's abbreviation code, and the abbreviation. If it returns False, entries
-    inside the function are skipped, unless ``everything`` is set. Entries inside types are always skipped.
+    inside the function are skipped, unless ``enter_all`` is set. Entries inside types are always skipped.
     """
     data, encoding, end = unit.file.sections.info, unit.encoding, unit.end
     # Without DW_AT_sibling, a subtree can only be skipped entry by entry. While this is done, skipped_depth is the
@@ -140,7 +140,7 @@ def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool], *, everything:
             if size := leaf_sizes[code]:  # most entries
                 offset += size
                 continue
-            if not everything and sibling_jumps[code]:
+            if not enter_all and sibling_jumps[code]:
                 size, reference = sibling_jumps[code]
                 sibling = start + unpack_word(data, offset + reference)[0]
                 offset = sibling if sibling >= offset + size else _refuse_backward_sibling(unit)
@@ -156,7 +156,7 @@ def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool], *, everything:
             if skipped_depth:
                 is_entered = False
             elif abbreviation.tag in c.CODE_TAGS:
-                is_entered = (abbreviation.may_have_code and enter(body, abbreviation)) or everything
+                is_entered = (abbreviation.may_have_code and enter(body, abbreviation)) or enter_all
             else:
                 is_entered = abbreviation.tag not in c.TYPE_TAGS
             if abbreviation.has_children:
@@ -185,8 +185,8 @@ class _FunctionChains:
         self._unit, self._addresses = unit, addresses
         self._data, self._address_size = unit.file.sections.info, unit.encoding.address_size
         self._order = ENDIAN[unit.encoding.byte_order]
-        self._budget = MAX_FUNCTIONS
-        # for each address the functions around it that were seen so far, outermost first
+        self._functions_left = MAX_FUNCTIONS
+        # for each address, the functions found so far that contain it, outermost first
         self.chains: list[list[FunctionInstance]] = [[] for _ in addresses]
 
     def add(self, body: int, abbreviation: Abbreviation) -> bool:
@@ -194,7 +194,7 @@ class _FunctionChains:
 
         ``body`` is the offset after the abbreviation code of the function's entry.
         """
-        # Most functions contain none of the addresses and return here. No check against the end of the section is
+        # Most functions contain none of the addresses: we return here. No check against the end of the section is
         # needed: a slice beyond the end only gives a wrong number, and the walk notices the end itself.
         if abbreviation.pc_layout:
             low_offset, high_offset, size = abbreviation.pc_layout
@@ -209,8 +209,8 @@ class _FunctionChains:
         function: FunctionInstance | None = None
         for low, high in unit.ranges(entry):
             indexes = range(bisect_left(self._addresses, low), bisect_left(self._addresses, high))
-            self._budget -= len(indexes)
-            if self._budget < 0:
+            self._functions_left -= len(indexes)
+            if self._functions_left < 0:
                 raise ObjectError(f"{unit.file.name}: debug info has too many functions at the addresses of one unit")
             for index in indexes:
                 function = function or self._instance(entry)
@@ -222,25 +222,27 @@ class _FunctionChains:
         return function is not None
 
     def _instance(self, entry: Attributes) -> FunctionInstance:
-        name, line, origin, decl_file = describe(self._unit, entry)
+        name, line, origin, decl_file = describe_function(self._unit, entry)
         call_file, call_line, discriminator = (
             entry.get(attribute, (0, 0))[1] for attribute in (c.AT_CALL_FILE, c.AT_CALL_LINE, c.AT_GNU_DISCRIMINATOR)
         )
         return FunctionInstance(name, line, call_file, call_line, discriminator, origin, decl_file)
 
 
-def describe(unit: Unit, entry: Attributes) -> tuple[str, int, Entry | None, FileOfUnit | None]:
+def describe_function(unit: Unit, entry: Attributes) -> tuple[str, int, Entry | None, FileOfUnit | None]:
     """Return (name, line of the declaration, last entry referred to, file of the declaration) of a function.
 
-    The name is the linkage name, or the plain name if there is none. What the entry itself lacks is taken from its
-    abstract origin and its declaration; references are followed only as long as something is missing.
+    The name is the linkage name, or the plain name if there is none. What the entry lacks is taken from its abstract
+    origin and from its declaration; these are read only if something is missing.
     """
     linkage_name = plain_name = ""
     line = 0
     origin = file = None
     for _ in range(MAX_REFERENCES):
-        linkage_name = linkage_name or unit.text(entry, c.AT_LINKAGE_NAME) or unit.text(entry, c.AT_MIPS_LINKAGE_NAME)
-        plain_name = plain_name or unit.text(entry, c.AT_NAME)
+        linkage_name = (
+            linkage_name or unit.string(entry, c.AT_LINKAGE_NAME) or unit.string(entry, c.AT_MIPS_LINKAGE_NAME)
+        )
+        plain_name = plain_name or unit.string(entry, c.AT_NAME)
         line = line or entry.get(c.AT_DECL_LINE, (0, 0))[1]
         file = file or ((unit, entry[c.AT_DECL_FILE][1]) if c.AT_DECL_FILE in entry else None)
         reference = entry.get(c.AT_ABSTRACT_ORIGIN) or entry.get(c.AT_SPECIFICATION)

@@ -1,11 +1,14 @@
-"""Constants of DWARF, named as there, without the prefix DW (DWARF 5, section 7; GNU extensions: elfutils, dwarf.h)."""
+"""Constants of DWARF, named without the prefix DW_ (DWARF 5, section 7; GNU extensions: elfutils, dwarf.h).
+
+Sets of constants, such as CODE_TAGS, are ours.
+"""
 
 TAG_SUBPROGRAM = 0x2E
 TAG_INLINED_SUBROUTINE = 0x1D
 TAG_NAMESPACE = 0x39
 CODE_TAGS = frozenset((TAG_SUBPROGRAM, TAG_INLINED_SUBROUTINE))
-# class, enumeration, structure, subroutine, union, interface and array types: entries inside them are not searched
-# for code.
+# Class, enumeration, structure, subroutine, union, interface and array types: the types that have entries inside them.
+# These entries are not searched for code.
 TYPE_TAGS = frozenset((0x02, 0x04, 0x13, 0x15, 0x17, 0x38, 0x01))
 
 AT_SIBLING = 0x01

@@ -20,7 +20,7 @@ from perf2x.base.columnar.hashing import salted_key
 from perf2x.errors import ObjectError
 
 # {version of the index: {section number (DW_SECT_*): section}}, for the sections that we read.
-_COLUMNS = {
+_SECTIONS_READ = {
     2: {1: "info", 3: "abbrev", 6: "str_offsets"},
     5: {1: "info", 3: "abbrev", 6: "str_offsets", 8: "rnglists"},
 }
@@ -29,9 +29,9 @@ _COLUMNS = {
 class DwarfPackage:
     """The units of a package by id, read on demand.
 
-    Units of one ``.dwo`` file are adjacent and share all contributions except that to ``.debug_info``. So the sections
-    of the last unit are cached for the next one. A budget limits how many bytes of contributions are read without that
-    cache, because those of a hostile file may all overlap.
+    Units of one ``.dwo`` file are adjacent and share all contributions but the one to ``.debug_info``. So the sections
+    of the last unit are cached for the next one. A budget limits how many bytes are read outside this cache, because
+    all contributions of a hostile file may overlap.
     """
 
     def __init__(self, file: ElfObject) -> None:
@@ -40,21 +40,18 @@ class DwarfPackage:
         self._decompressed: dict[str, bytes] = {}  # whole sections, only those that are compressed in the file
         self._budget = ReadBudget("contributions to a package", 0, times=4)
         sections = DebugSections(file, True)
-        for name in _COLUMNS[5].values():
+        for name in _SECTIONS_READ[5].values():
             section = sections.section(name)
             if section is not None and is_compressed(section):
                 self._decompressed[name] = file.data(section)
             self._budget.allow(len(self._decompressed.get(name, b"")) or (section.size if section is not None else 0))
-        # contributions of the last unit: all of them, and those that other units of its .dwo file share
+        # contributions of the last unit: all; and all but the one to .debug_info
         self._last_contributions: Contributions | None = None
         self._last_shared: Contributions | None = None
         self._last_file = DebugFile(sections)
 
     def unit(self, dwo_id: int) -> Unit | None:
-        """Return the unit with that id; None if there is none.
-
-        Raises ObjectError when its contributions cannot be read.
-        """
+        """Return the unit with this id; None if there is none. Raises ObjectError if it cannot be read."""
         contributions = self._contributions.get(salted_key(dwo_id))
         return self._open(contributions).unit_of_id(dwo_id) if contributions is not None else None
 
@@ -65,8 +62,8 @@ class DwarfPackage:
         shared = {name: contribution for name, contribution in contributions.items() if name != "info"}
         is_same_dwo = shared == self._last_shared
         self._budget.spend(sum(size for name, (_, size) in contributions.items() if name == "info" or not is_same_dwo))
-        # These sections are still valid: those that the package does not divide (such as .debug_str), and, if the unit
-        # is of the same .dwo file as the last one, the contributions that the units of that file share.
+        # What was read for the last unit is still valid for sections that the package does not divide (.debug_str) and,
+        # if both units are of one .dwo file, for the contributions that they share.
         contents = {
             name: data
             for name, data in self._last_file.sections.contents.items()
@@ -82,8 +79,7 @@ def package_contributions(file: ElfObject) -> dict[bytes, Contributions]:
     """Read the index of a package, ``.debug_cu_index``: {salted key of a dwo id: contributions of its unit}.
 
     The index has a hash table of ``slots`` slots, each with an id and the number of a row (0: the slot is empty), and
-    then two tables with a row per unit and a column per section. All numbers have four bytes, except the ids with
-    eight::
+    then two tables with a row per unit and a column per section. Ids have eight bytes, all other numbers four::
 
         version, columns, units, slots
         ids (slots)
@@ -96,21 +92,21 @@ def package_contributions(file: ElfObject) -> dict[bytes, Contributions]:
     data = file.data(section) if section is not None else b""
     if len(data) < 16:
         raise ObjectError(f"{file.name}: it has no unit index")
-    order = file.byte_order
-    version, columns, units, slots = struct.unpack_from(order + "4I", data)
+    byte_order = file.byte_order
+    version, columns, units, slots = struct.unpack_from(byte_order + "4I", data)
     # GNU's version 2 has four bytes; DWARF 5 has two, and two of padding
-    if (order == "<" and version & 0xFFFF == 5) or (order == ">" and version >> 16 == 5):
+    if (byte_order == "<" and version & 0xFFFF == 5) or (byte_order == ">" and version >> 16 == 5):
         version = 5
-    if version not in _COLUMNS:
+    if version not in _SECTIONS_READ:
         raise ObjectError(f"{file.name}: its unit index has the unsupported version {version}")
     if 16 + 12 * slots + 4 * columns + 8 * columns * units > len(data):
         raise ObjectError(f"{file.name}: its unit index is cut off")
-    ids = struct.unpack_from(f"{order}{slots}Q", data, 16)
-    rows = struct.unpack_from(f"{order}{slots}I", data, 16 + 8 * slots)
+    ids = struct.unpack_from(f"{byte_order}{slots}Q", data, 16)
+    rows = struct.unpack_from(f"{byte_order}{slots}I", data, 16 + 8 * slots)
     columns_offset = 16 + 12 * slots
-    section_numbers = struct.unpack_from(f"{order}{columns}I", data, columns_offset)
-    names = [_COLUMNS[version].get(number, "") for number in section_numbers]
-    offsets_and_sizes = struct.unpack_from(f"{order}{2 * columns * units}I", data, columns_offset + 4 * columns)
+    section_numbers = struct.unpack_from(f"{byte_order}{columns}I", data, columns_offset)
+    names = [_SECTIONS_READ[version].get(number, "") for number in section_numbers]
+    offsets_and_sizes = struct.unpack_from(f"{byte_order}{2 * columns * units}I", data, columns_offset + 4 * columns)
 
     def contributions(row: int) -> dict[str, tuple[int, int]]:
         # where the unit's offsets and its sizes begin in ``offsets_and_sizes``; rows are numbered from 1
@@ -127,7 +123,7 @@ class DwoFiles:
     """Finds split units in ``.dwo`` files.
 
     The last file is cached, because skeletons that refer to the same file follow each other. A program may have
-    thousands of these files and needs each once; a budget limits how often files are read again.
+    thousands of these files, and each should be read once; a budget limits how often files are read again.
     """
 
     def __init__(self) -> None:
@@ -137,10 +133,9 @@ class DwoFiles:
         self._last_file: DebugFile | None = None
 
     def unit(self, path: Path, dwo_id: int) -> Unit | None:
-        """Return the unit with that id; None if the file lacks it. Raises ObjectError when the file cannot be read.
+        """Return the unit with this id; None if the file lacks it. Raises ObjectError when the file cannot be read.
 
-        A file that is not an object file raises ObjectError only the first time; after that it counts as a file
-        without units.
+        A file that is not an object file raises ObjectError only the first time; later, the answer is None.
         """
         size = self._sizes.get(path)
         if size == -1:

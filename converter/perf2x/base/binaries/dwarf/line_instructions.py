@@ -54,13 +54,13 @@ _PADDING = np.zeros(9, np.uint8)
 
 
 class Machine(Frozen):
-    """The part of a line table's header that determines how its program runs."""
+    """The state machine that runs a line program, as the header of the line table describes it."""
 
     byte_order: str
     address_size: int
     """In bytes."""
     min_length: int
-    """Bytes of the shortest instruction of the machine code; advances of the address are multiples of it."""
+    """Bytes of the processor's shortest instruction; the address advances by multiples of this."""
     line_base: int
     line_range: int
     """A special opcode adds line_base + (opcode − opcode_base) % line_range to the line."""
@@ -78,7 +78,7 @@ class LineRows(Frozen):
     """Numbers that need more than 31 bits are replaced by 0, as are those in ``line``."""
     line: I64
     is_end: Bools
-    """Whether the row ends a sequence: what follows its address does not belong to the sequence."""
+    """Whether the row ends a sequence: its address is the first one after the sequence."""
     discriminator: I64
     """Distinguishes code on the same line; 0 for most."""
 
@@ -123,7 +123,7 @@ def _run(machine: Machine, program: bytes) -> tuple[LineRows, I64]:
 
 
 class _Opcodes:
-    """What each of the 256 opcodes does in programs for one machine, in arrays of shape (256,).
+    """What each of the 256 opcodes does on one machine, in arrays of shape (256,).
 
     A program with opcode_base 10 lacks the standard opcodes 10 to 12; these numbers are then special opcodes.
     """
@@ -136,21 +136,21 @@ class _Opcodes:
         self.operand_counts = np.zeros(256, np.uint8)
         self.operand_counts[[_ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _SET_COLUMN, _SET_ISA]] = 1
         # counts of the opcodes from 13 on, which DWARF does not define
-        undefined = np.frombuffer(machine.operand_counts[_SET_ISA:], np.uint8)
-        if undefined.max(initial=0) > _MAX_OPERANDS:
-            raise ObjectError(f"debug info: a line table gives an opcode {undefined.max()} operands")
-        self.operand_counts[_SET_ISA + 1 : _SET_ISA + 1 + len(undefined)] = undefined
+        undefined_counts = np.frombuffer(machine.operand_counts[_SET_ISA:], np.uint8)
+        if undefined_counts.max(initial=0) > _MAX_OPERANDS:
+            raise ObjectError(f"debug info: a line table gives an opcode {undefined_counts.max()} operands")
+        self.operand_counts[_SET_ISA + 1 : _SET_ISA + 1 + len(undefined_counts)] = undefined_counts
         self.operand_counts[self.is_special] = 0
         advance = adjusted // line_range * machine.min_length
         advance[~self.is_special] = 0
         if base > _CONST_ADD_PC:
             advance[_CONST_ADD_PC] = (255 - base) // line_range * machine.min_length
-        # uint64 and int64: what the opcode adds to address and line, operands left aside
+        # uint64 and int64: what the opcode itself adds to address and line; its operands may add more
         self.address_advance = as_uint64(advance)
         self.line_advance = np.where(self.is_special, machine.line_base + adjusted % line_range, 0)
 
     def indexes_of(self, opcodes: U8, standard_opcode: int) -> I64:
-        """Return the indexes of a standard opcode in ``opcodes`` (n,); none if its number is a special opcode here."""
+        """Return where ``opcodes`` (n,) has a standard opcode; nowhere if its number is a special opcode here."""
         is_special = self.is_special[standard_opcode]
         return flatnonzero(opcodes == standard_opcode) if not is_special else flatnonzero(opcodes[:0])
 
@@ -160,7 +160,7 @@ _opcodes = lru_cache(maxsize=8)(_Opcodes)
 
 
 class _LineInstructions(Frozen):
-    """The ``n`` instructions of some whole sequences; offsets are those in ``code``."""
+    """The ``n`` instructions of some whole sequences; offsets count from the start of ``code``."""
 
     # The bytes of the piece that has the sequences, followed by zeros (_PADDING).
     code: U8
@@ -180,7 +180,7 @@ class _LineInstructions(Frozen):
         start = self.operand_start[indexes]
         return decode_leb128(self.code, start, as_int64(self.number_end[start]))
 
-    def fixed_operands(self, indexes: I64, order: str) -> U64:
+    def fixed_operands(self, indexes: I64, byte_order: str) -> U64:
         """Return the operand of the instructions with these indexes: an integer that ends where the instruction does.
 
         Raises ObjectError for integers of more than 8 bytes.
@@ -191,7 +191,7 @@ class _LineInstructions(Frozen):
             raise ObjectError(f"debug info: a line table has an address of {longest} bytes")
         value = np.zeros(len(indexes), np.uint64)
         for index in range(longest):  # from the most significant byte on; shorter integers have no more bytes
-            byte_offset = start + index if order == ">" else start + size - 1 - index
+            byte_offset = start + index if byte_order == ">" else start + size - 1 - index
             value = np.where(size > index, value << np.uint64(8) | self.code[byte_offset], value)
         return value
 
@@ -202,9 +202,9 @@ def _instructions(opcodes: _Opcodes, piece: U8) -> _LineInstructions:
     code = np.append(piece, _PADDING)
     # a number that the piece cuts off ends beyond it
     number_end = np.append(as_int32(leb128_ends(piece)), np.full(len(_PADDING), count + 1, np.int32))
-    end_from = _instruction_ends(opcodes, code, number_end, count)
-    begin = instruction_starts(np.minimum(end_from, count) - np.arange(count, dtype=np.int32))
-    opcode, operand_start, end = piece[begin], begin + 1, as_int64(end_from[begin])
+    end_by_start = _instruction_ends(opcodes, code, number_end, count)
+    begin = instruction_starts(np.minimum(end_by_start, count) - np.arange(count, dtype=np.int32))
+    opcode, operand_start, end = piece[begin], begin + 1, as_int64(end_by_start[begin])
     # an extended instruction is: opcode 0, size of what follows as LEB128, extended opcode, operands
     extended_opcode = np.zeros(len(begin), np.uint8)
     extended = flatnonzero(opcode == 0)
@@ -213,8 +213,15 @@ def _instructions(opcodes: _Opcodes, piece: U8) -> _LineInstructions:
     extended_opcode[extended] = np.where(has_opcode, code[np.minimum(size_end, count)], np.uint8(0))
     operand_start[extended] = size_end + has_opcode
     sequence_ends = flatnonzero((extended_opcode == _END_SEQUENCE) & (end <= count))
-    whole = slice(0, int(sequence_ends[-1]) + 1 if len(sequence_ends) else 0)  # the instructions of whole sequences
-    return _LineInstructions(code, number_end, opcode[whole], extended_opcode[whole], operand_start[whole], end[whole])
+    in_whole_sequences = slice(0, int(sequence_ends[-1]) + 1 if len(sequence_ends) else 0)
+    return _LineInstructions(
+        code,
+        number_end,
+        opcode[in_whole_sequences],
+        extended_opcode[in_whole_sequences],
+        operand_start[in_whole_sequences],
+        end[in_whole_sequences],
+    )
 
 
 def _instruction_ends(opcodes: _Opcodes, code: U8, number_end: I32, count: int) -> I32:
@@ -246,26 +253,26 @@ def _rows(machine: Machine, opcodes: _Opcodes, instructions: _LineInstructions) 
     is_row = opcodes.is_special[opcode]
     is_row[opcodes.indexes_of(opcode, _COPY)] = True
     is_row[sequence_ends] = True
-    emitters = flatnonzero(is_row)  # the instructions that produce rows
+    row_makers = flatnonzero(is_row)  # the instructions that produce rows
     set_file = opcodes.indexes_of(opcode, _SET_FILE)
     first_file = np.ones(len(sequence_ends), np.uint64)  # each sequence begins with file 1
     file_setters = [(set_file, instructions.leb_operands(set_file)), (sequence_ends, first_file)]
-    file = _last_set(len(opcode), file_setters, 1)[emitters]
-    discriminator = np.zeros(len(emitters), np.uint64)
+    file = _last_set(len(opcode), file_setters, 1)[row_makers]
+    discriminator = np.zeros(len(row_makers), np.uint64)
     setters = flatnonzero(instructions.extended_opcode == _SET_DISCRIMINATOR)
     if len(setters):  # each row resets the discriminator
         values = instructions.leb_operands(setters)
-        discriminator = _last_set(len(opcode), [(setters, values), (emitters, discriminator)], 0)[emitters]
-    line = _lines(opcodes, instructions, sequence_ends)[emitters]
-    is_end = instructions.extended_opcode[emitters] == _END_SEQUENCE
+        discriminator = _last_set(len(opcode), [(setters, values), (row_makers, discriminator)], 0)[row_makers]
+    line = _lines(opcodes, instructions, sequence_ends)[row_makers]
+    is_end = instructions.extended_opcode[row_makers] == _END_SEQUENCE
     rows = LineRows(
-        _addresses(machine, opcodes, instructions, sequence_ends)[emitters],
+        _addresses(machine, opcodes, instructions, sequence_ends)[row_makers],
         as_int64(np.where(file < 2**31, file, 0)),
         np.where((line >= 0) & (line < 2**31), line, 0),
         is_end,
         as_int64(np.where((discriminator < 2**32) & ~is_end, discriminator, 0)),
     )
-    return rows, instructions.end[emitters]
+    return rows, instructions.end[row_makers]
 
 
 def _addresses(machine: Machine, opcodes: _Opcodes, instructions: _LineInstructions, sequence_ends: I64) -> U64:
@@ -319,8 +326,8 @@ def _last_set(count: int, setters: list[tuple[I64, AnyArray]], default: int) -> 
 def _select_linked(machine: Machine, rows: LineRows) -> slice | Bools:
     """Return a slice or mask of the rows of sequences that are part of the linked program.
 
-    The linker leaves the sequences of code that it discards, but moves them to address 0 or 1, or to one of the two
-    highest addresses (lld).
+    The linker does not remove the sequences of code that it discards. It moves them to address 0 or 1 or, if it is lld,
+    to one of the two highest addresses.
     """
     last = flatnonzero(rows.is_end)
     first = np.append(0, last[:-1] + 1)

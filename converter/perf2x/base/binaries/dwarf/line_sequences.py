@@ -1,9 +1,9 @@
 """Finds the sequences of a line program that cover given addresses, without running the program.
 
 A line table has a sequence for each section of code (with ``-ffunction-sections`` for each function), often thousands,
-and a profile has addresses in few of them. So a regular expression splits the program into sequences and extracts the
-operand of each one's DW_LNE_set_address; that takes a fifth of the time of running the program. A program that does not
-match is run as a whole. Source of truth: DWARF 5, section 6.2.5.
+and a profile has addresses in few of them. So a regular expression splits the program into sequences, and extracts the
+address that each sequence sets; that takes a fifth of the time of running the program. A program that the expression
+does not match is run as a whole. Source of truth: DWARF 5, section 6.2.5.
 """
 
 import re
@@ -17,15 +17,15 @@ from perf2x.base.columnar import U64, as_uint64, searchsorted
 
 # How many operands each standard opcode has, from opcode 1 on.
 _OPERAND_COUNTS = bytes([0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1])
-# The pattern matches extended instructions of fewer bytes; compilers write at most nine.
+# The pattern matches extended instructions that state a size below this; compilers state at most nine.
 _MAX_EXTENDED_SIZE = 24
 
 
 def sequences_at(machine: Machine, program: bytes, address: U64) -> bytes:
     """Return the bytes of the sequences that may contain the addresses, in program order.
 
-    For each address these are the sequences with the highest start that is not above the address. Returns b"" if all
-    sequences start above all addresses. Also returns b"" if the sequences cannot be found: opcodes are not the usual
+    An address may be in the sequence that starts at it, or last before it; several sequences may start there. Returns
+    b"" if all sequences start above all addresses, and if the sequences cannot be found: opcodes are not the usual
     ones, an extended instruction is too long, or a sequence does not set its address exactly once, before its first
     row.
     """

@@ -24,9 +24,9 @@ from perf2x.base.binaries.elf.elf_headers import string_at
 from perf2x.base.columnar import I64, U64, Frozen, flatnonzero, lexsort, no_rows, searchsorted, take_rows_of, zeros
 from perf2x.errors import ObjectError
 
-# Bytes of the largest line table to read; each byte of its program may produce a row.
-_MAX_PROGRAM_SIZE = 1 << 25
-# Bytes of the largest program to run together with others; that saves numpy's fixed cost for each call.
+# Bytes of the largest line table to read; each byte of the line program may produce a row.
+_MAX_TABLE_SIZE = 1 << 25
+# Bytes of the largest program to run together with others; running them together saves numpy's fixed cost of a call.
 _MAX_JOINED_SIZE = 1 << 14
 # DW_LNCT_path, DW_LNCT_directory_index, DW_LNCT_MD5
 _CONTENT_PATH, _CONTENT_DIRECTORY, _CONTENT_MD5 = 1, 2, 5
@@ -41,18 +41,18 @@ class FileNames(Frozen):
     Paths are joined only on demand: in a hostile file, n files may share a directory name of n bytes.
     """
 
-    folder: str
+    comp_dir: str
     """The directory that the compiler ran in."""
     directories: Sequence[str]
-    """By number, as stated in the table; directory 0 is ``folder`` itself, whatever is stated for it."""
+    """By number, as stated in the table; directory 0 is ``comp_dir``, whatever is stated for it."""
     files: Mapping[int, tuple[int, int, int]]
-    """{file number: (form of the name, value of that form, number of the directory)}."""
-    text: Callable[[int, int], str] = lambda form, value: ""
-    """Reads a name, given its form and value."""
+    """{file number: (form of the name, value of the form, number of the directory)}"""
+    string: Callable[[int, int], str] = lambda form, value: ""
+    """Reads a name, given its form and the value of the form."""
 
     def name(self, number: int) -> str:
         """Return the name of a file as the table states it; "" if the table lacks the file."""
-        return self.text(*self.files.get(number, (0, 0))[:2])
+        return self.string(*self.files.get(number, (0, 0))[:2])
 
     def path(self, number: int) -> str:
         """Return the full path of a file; "" if the table lacks it."""
@@ -60,7 +60,7 @@ class FileNames(Frozen):
         if not name:
             return ""
         is_listed = directory < len(self.directories)
-        parts = (self.folder, self.directories[directory] if directory else "") if is_listed else ("",)
+        parts = (self.comp_dir, self.directories[directory] if directory else "") if is_listed else ("",)
         return posixpath.normpath(posixpath.join(*parts, name))
 
 
@@ -77,10 +77,10 @@ class LineTable(Frozen):
         """
         row, rows = self._rows_at(address), self.rows
         # only elements that are needed are copied: many units may look up addresses in one large table
-        has_row = flatnonzero(row >= 0)
+        covered = flatnonzero(row >= 0)
         result = zeros((3, len(row)))
         for index, column in enumerate((rows.file, rows.line, rows.discriminator)):
-            result[index, has_row] = column[row[has_row]]
+            result[index, covered] = column[row[covered]]
         return result[0], result[1], result[2]
 
     def covers(self, address: U64) -> bool:
@@ -101,8 +101,8 @@ _NO_LINES = LineTable(NO_FILES, no_rows(LineRows))
 class LineTables:
     """Reads the line tables of one file's units.
 
-    The last whole table is cached, because the next unit may share it. If that unit differs in what file names depend
-    on, it still shares the rows.
+    The last whole table is cached, because the next unit may refer to the same one. If the file names differ for that
+    unit, because its compilation directory or string offsets do, it still shares the rows.
     """
 
     def __init__(self, file: DebugFile) -> None:
@@ -116,7 +116,7 @@ class LineTables:
         self._last_partial_offset = -1
 
     def files(self, unit: Unit) -> FileNames:
-        """Return the file names of a unit's line table; no names for a unit of another file, such as a split unit.
+        """Return the file names of a unit's line table; none for a unit of another file, such as a split unit.
 
         Raises ObjectError if they cannot be read.
         """
@@ -124,18 +124,18 @@ class LineTables:
         if not form or unit.file is not self._file:
             return NO_FILES
         try:
-            return _LineProgramHeader(unit, self._data, offset, self._budget).files
+            return _LineTableHeader(unit, self._data, offset, self._budget).files
         except (IndexError, ValueError, struct.error):
             raise ObjectError(f"{unit.file.name}: a line table is cut off") from None
 
     def partial_tables(self, lookups: Sequence[tuple[Unit, U64]]) -> Iterator[LineTable | None]:
-        """Yield a table for each pair of a unit and addresses in it; it has rows for at least these addresses.
+        """For each unit and some addresses in it, yield a table that has rows for at least these addresses.
 
-        Yields None if such a table cannot be made; `whole_table` must then be called.
+        Yields None if no such table can be made; `whole_table` must then be called.
         """
         parts = [self._header_and_sequences(unit, address) for unit, address in lookups]
-        # small programs for the same machine are joined and run together; all dictionaries below have indexes into
-        # ``lookups`` as keys
+        # small programs for the same machine are joined and run together; the dictionaries have a program, or its rows,
+        # by index in ``lookups``
         programs_of_machine: dict[Machine, dict[int, bytes]] = {}
         for index, part in enumerate(parts):
             if part is not None and len(part[1]) <= _MAX_JOINED_SIZE:
@@ -152,27 +152,27 @@ class LineTables:
                 table = LineTable(header.files, _sorted_rows(rows))
                 yield table if table.covers(address) else None
 
-    def _header_and_sequences(self, unit: Unit, address: U64) -> "tuple[_LineProgramHeader, bytes] | None":
+    def _header_and_sequences(self, unit: Unit, address: U64) -> "tuple[_LineTableHeader, bytes] | None":
         """Return the header of a unit's table, and the bytes of the sequences that may contain the addresses.
 
-        Returns None if the previous unit has the same table, which is then better read as a whole, or if the table
-        cannot be read.
+        Returns None if the table cannot be read, or if the previous unit has the same table: it is then better read as
+        a whole.
         """
         try:
             offset = unit.root[c.AT_STMT_LIST][1]
             if offset == self._last_partial_offset:
                 return None
             self._last_partial_offset = offset
-            header = _LineProgramHeader(unit, self._data, offset, self._budget)
-            self._budget.spend(max(header.end - header.program, 0))
+            header = _LineTableHeader(unit, self._data, offset, self._budget)
+            self._budget.spend(max(header.program_end - header.program_start, 0))
         except (ObjectError, LookupError, ValueError, struct.error):
             return None
-        return header, sequences_at(header.machine, self._data[header.program : header.end], address)
+        return header, sequences_at(header.machine, self._data[header.program_start : header.program_end], address)
 
     def whole_table(self, unit: Unit) -> LineTable:
-        """Return the unit's whole line table; it has no rows if the unit has none.
+        """Return the unit's whole line table; a table without rows if the unit has none.
 
-        Raises ObjectError when it cannot be read.
+        Raises ObjectError if the table cannot be read.
         """
         form, offset = unit.root.get(c.AT_STMT_LIST, (0, 0))
         data, rows_key = self._data, (offset, unit.encoding)
@@ -183,12 +183,12 @@ class LineTables:
             names_key = unit.comp_dir, unit.root.get(c.AT_STR_OFFSETS_BASE)
             if (rows_key, names_key) == (self._rows_key, self._names_key):
                 return self._last_table
-            header = _LineProgramHeader(unit, data, offset, self._budget)
+            header = _LineTableHeader(unit, data, offset, self._budget)
             if rows_key == self._rows_key:
                 self._last_table = replace(self._last_table, files=header.files)
             else:
-                self._budget.spend(max(header.end - header.program, 0))
-                rows = run_line_program(header.machine, data[header.program : header.end])
+                self._budget.spend(max(header.program_end - header.program_start, 0))
+                rows = run_line_program(header.machine, data[header.program_start : header.program_end])
                 self._last_table = LineTable(header.files, _sorted_rows(rows))
         except (IndexError, ValueError, struct.error):
             self._budget.spend(max(len(data) - offset, 0))  # an upper bound on the bytes read
@@ -197,41 +197,42 @@ class LineTables:
         return self._last_table
 
 
-class _LineProgramHeader:
-    """The header of a line table (DWARF 5, section 6.2.4), and where its program is: from ``program`` up to ``end``."""
+class _LineTableHeader:
+    """The header of a line table (DWARF 5, section 6.2.4), and where the line program is."""
 
     def __init__(self, unit: Unit, data: bytes, offset: int, budget: ReadBudget) -> None:
         """Read the header at ``offset`` of the section ``data``."""
-        order = unit.encoding.byte_order
-        length, offset, offset_size = initial_length(order, data, offset)
-        self.end = min(offset + length, len(data))
-        if self.end - offset > _MAX_PROGRAM_SIZE:
+        byte_order = unit.encoding.byte_order
+        length, offset, offset_size = initial_length(byte_order, data, offset)
+        self.program_end = min(offset + length, len(data))
+        if self.program_end - offset > _MAX_TABLE_SIZE:
             raise ObjectError(f"{unit.file.name}: a line table has {length} bytes, which is too large")
-        (version,) = struct.unpack_from(order + "H", data, offset)
+        (version,) = struct.unpack_from(byte_order + "H", data, offset)
         if not 2 <= version <= 5:
             raise ObjectError(f"{unit.file.name}: a line table has the unsupported version {version}")
         offset += 2
         address_size = unit.encoding.address_size
         if version == 5:  # address_size, segment_selector_size
             address_size, offset = data[offset], offset + 2
-        self.encoding = UnitEncoding(order, address_size, offset_size, version)
+        self.encoding = UnitEncoding(byte_order, address_size, offset_size, version)
         # header_length counts from the byte after itself to the program
-        self.program = offset + offset_size + self.encoding.integer(data, offset, offset_size)
+        self.program_start = offset + offset_size + self.encoding.integer(data, offset, offset_size)
         offset += offset_size
         # minimum_instruction_length and, from version 4 on, maximum_operations_per_instruction
         min_length, offset = data[offset], offset + (2 if version >= 4 else 1)
         line_base, line_range, opcode_base = struct.unpack_from("bBB", data, offset + 1)  # after default_is_stmt
         offset += 4
         operand_counts = data[offset : offset + opcode_base - 1]
-        self.machine = Machine(order, address_size, min_length, line_base, line_range, opcode_base, operand_counts)
+        self.machine = Machine(byte_order, address_size, min_length, line_base, line_range, opcode_base, operand_counts)
         offset += opcode_base - 1
         self._unit, self._data, self._budget = unit, data, budget
-        self.files = self._files_5(offset) if version == 5 else self._files_2(offset)
+        self.files = self._file_names_v5(offset) if version == 5 else self._file_names_before_v5(offset)
 
-    def _files_2(self, offset: int) -> FileNames:
-        """Read the names of versions 2 to 4, both lists ended by a zero byte.
+    def _file_names_before_v5(self, offset: int) -> FileNames:
+        """Read the names in versions 2 to 4: a list of directories and a list of files.
 
-        Directories are strings; files are (name, directory, time, size). Both are numbered from 1.
+        Directories are strings; files are (name, directory, time, size). Both are numbered from 1. A zero byte ends
+        each list.
         """
         directories = [""]
         while self._data[offset]:
@@ -247,32 +248,32 @@ class _LineProgramHeader:
             _, offset = uleb128(self._data, offset)
             _, offset = uleb128(self._data, offset)
             files[len(files) + 1] = c.FORM_STRING, start, directory
-        return FileNames(self._unit.comp_dir, directories, files, self._text)
+        return FileNames(self._unit.comp_dir, directories, files, self._string)
 
-    def _text(self, form: int, value: int) -> str:
-        """Read a string: of DW_FORM_string from the header itself, of other forms from other sections.
+    def _string(self, form: int, value: int) -> str:
+        """Read a string: DW_FORM_string from the header itself, other forms from other sections.
 
-        The latter are read as attribute 0 of an entry that has only this attribute.
+        Other forms are read as if they were the only attribute (number 0) of an entry of the unit.
         """
         is_inline = form == c.FORM_STRING
-        return string_at(self._data, value) if is_inline else self._unit.text({0: (form, value)}, 0)
+        return string_at(self._data, value) if is_inline else self._unit.string({0: (form, value)}, 0)
 
-    def _files_5(self, offset: int) -> FileNames:
+    def _file_names_v5(self, offset: int) -> FileNames:
         """Read the names of version 5: directories and files as tables that state their columns, numbered from 0."""
         rows, offset = self._read_table(offset)
-        directories = [self._text(form, value) for form, value, _ in rows]
+        directories = [self._string(form, value) for form, value, _ in rows]
         comp_dir = self._unit.comp_dir
         # directory 0 is the one that the compiler ran in; -ffile-prefix-map can make it relative
         if directories and directories[0] != comp_dir:
             comp_dir = posixpath.join(comp_dir, directories[0])
         rows, offset = self._read_table(offset)
-        return FileNames(comp_dir, directories or ("",), dict(enumerate(rows)), self._text)
+        return FileNames(comp_dir, directories or ("",), dict(enumerate(rows)), self._string)
 
     def _read_table(self, offset: int) -> tuple[list[tuple[int, int, int]], int]:
         """Read a table of directories or files that states its columns: (rows, offset after the table).
 
-        Rows are (form of the path, value of that form, number of the directory). The table has the number of columns,
-        (content type DW_LNCT_*, form) of each column, the number of rows, and the rows.
+        Rows are (form of the path, value of the form, number of the directory). The table consists of: number of
+        columns; content type (DW_LNCT_*) and form of each column; number of rows; rows.
         """
         column_count, offset = self._data[offset], offset + 1
         columns = []
@@ -321,8 +322,8 @@ class _LineProgramHeader:
 
 
 def _sorted_rows(rows: LineRows) -> LineRows:
-    """Sort rows by address, stably, so that of rows at one address the last in program order applies.
+    """Sort rows by address. Rows at the same address keep their order, so that the last of them applies.
 
-    But the last row of a sequence comes before other rows at its address, which belong to the code after the sequence.
+    Exception: the row that ends a sequence comes first, because other rows at its address belong to the code after it.
     """
     return take_rows_of(rows, lexsort((~rows.is_end, rows.address)))

@@ -30,26 +30,26 @@ _LINE_MASK = 0xFFFF
 
 
 class CodeFrame(Frozen):
-    """A function at an address: the one that was compiled there, or one inlined into it."""
+    """A function at an address: the function that was compiled there, or a function inlined into it."""
 
     name: str
     """The linkage name; the plain name if there is none."""
     line: int
-    """Line of the address or, in a caller of an inlined function, of the call.
+    """The line that runs: of the address or, in a caller of an inlined function, of the call.
 
     It counts from the line of the function's declaration, modulo 2¹⁶.
     """
     discriminator: int
-    """The discriminator of that line, as debug info states it."""
+    """The discriminator of the code on that line, as debug info states it."""
     file: str
     """Last part of the path of the file that declares the function, "" if unknown."""
 
 
 class PgoLines:
-    """Looks up addresses of one object; units that cannot be read are reported through ``lines`` and left out."""
+    """Looks up addresses of one object; units that cannot be read are reported through ``lookup`` and left out."""
 
-    def __init__(self, lines: AddressLookup) -> None:
-        self._lines, self._tables = lines, lines.line_tables()
+    def __init__(self, lookup: AddressLookup) -> None:
+        self._lookup, self._tables = lookup, lookup.line_tables()
         self._files: dict[Unit, FileNames] = {}
 
     def functions(self, address: U64) -> list[Subprogram]:
@@ -64,10 +64,10 @@ class PgoLines:
         return [Subprogram(name, sorted(set(pairs))) for name, pairs in ranges.items()]
 
     def pieces(self, code: Ranges) -> U64:
-        """Divide code into pieces whose addresses all have the same frames; return where the pieces start.
+        """Divide code into pieces whose addresses all have the same frames; return the sorted starts of the pieces.
 
-        Pieces start where ranges of ``code`` do, at rows of the line table, and where inlined functions begin or end.
-        The starts are sorted addresses, shape (pieces,).
+        Pieces start where ranges of ``code`` start, at rows of the line table, and where inlined functions begin or
+        end. Shape: (pieces,).
         """
         starts = [as_uint64([low for low, _ in code])]
         low, high = (as_uint64([pair[side] for pair in sorted(code)]) for side in (0, 1))
@@ -92,7 +92,7 @@ class PgoLines:
         return result
 
     def _file(self, decl_file: FileOfUnit | None) -> str:
-        """Return the last part of a file's path; "" if the file is unknown or its unit's file names are unreadable."""
+        """Return the last part of a file's path; "" if the file is unknown, or the unit's file names cannot be read."""
         if decl_file is None:
             return ""
         unit, file_number = decl_file
@@ -102,20 +102,20 @@ class PgoLines:
             return posixpath.basename(self._files[unit].name(file_number))
         except ObjectError as error:
             self._files[unit] = NO_FILES
-            self._lines.report_broken(error)
+            self._lookup.report_broken(error)
             return ""
 
     def _units_at(self, address: U64) -> Iterator[tuple[LineTable, Unit | None, I64]]:
-        """Yield (line table, unit with the entries, rows of its addresses) for each unit that contains an address.
+        """Yield (line table, unit with the entries, indexes in ``address``) for each unit that contains an address.
 
-        The addresses are sorted. The unit with the entries is None if it is in a split file that is missing.
+        ``address`` is sorted. The unit with the entries is None if it is in a split file that is missing.
         """
-        tables = self._lines.line_tables()
-        for unit, rows in self._lines.by_unit(address):
+        tables = self._lookup.line_tables()
+        for unit, rows in self._lookup.by_unit(address):
             try:
-                table, entry_unit = tables.whole_table(unit), self._lines.unit_with_entries(unit)
+                table, entry_unit = tables.whole_table(unit), self._lookup.unit_with_entries(unit)
             except ObjectError as error:
-                self._lines.report_broken(error)
+                self._lookup.report_broken(error)
             else:
                 yield table, entry_unit, rows
 

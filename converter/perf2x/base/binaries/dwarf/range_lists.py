@@ -3,35 +3,33 @@
 Source of truth: DWARF 5, sections 2.17.3, 7.25 and 7.28; DWARF 4, section 2.17.3 for ``.debug_ranges``.
 """
 
+import struct
 from collections.abc import Callable, Iterator
-from struct import Struct as Pair
 
 from perf2x.base.binaries.dwarf.attribute_forms import UnitEncoding, uleb128
 from perf2x.base.binaries.dwarf.read_budget import ReadBudget
 from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import ObjectError
 
-# (first address, one past the last) of each range
+# (first address, one past the last) of each address range of some code
 Ranges = list[tuple[int, int]]
 # Maximum number of entries of a list to read; further ones are ignored.
 _MAX_LIST_ENTRIES = 1 << 16
-# DW_RLE_end_of_list, base_addressx, startx_length, offset_pair, base_address, start_length
+# DW_RLE_end_of_list, base_addressx, startx_length, offset_pair, base_address, start_length. The operands of the other
+# two, startx_endx (2) and start_end (6), are the range itself.
 _END, _BASE_INDEX, _START_LENGTH_INDEX, _OFFSETS, _BASE, _START_LENGTH = 0, 1, 3, 4, 5, 7
-# Operands of DW_RLE_*: ``x`` is the index of an address, ``a`` an address, ``n`` a number; ``x`` and ``n`` are LEB128.
+# Operands by DW_RLE_*: ``x`` is the index of an address, ``a`` an address, ``n`` a number; ``x`` and ``n`` are LEB128.
 _OPERANDS = {1: "x", 2: "xx", 3: "xn", 4: "nn", 5: "a", 6: "aa", 7: "an"}
 
 
 class RangeLists(Frozen):
-    """Reads the range lists of one unit.
+    """Reads the range lists of one unit; empty ranges are skipped."""
 
-    Ranges are yielded as (first address, one past the last); empty ones are skipped.
-    """
-
-    name: str
+    file_name: str
     """The file's name in messages."""
     encoding: UnitEncoding
     base_address: int
-    """The address that offsets are relative to, until a list sets another one."""
+    """The address that offsets are relative to; an entry of a list may replace it for the rest of that list."""
     budget: ReadBudget
     indexed_address: Callable[[int], int]
     """Returns an address by its index in ``.debug_addr``."""
@@ -44,10 +42,10 @@ class RangeLists(Frozen):
         """
         size, base = self.encoding.address_size, self.base_address
         highest = (1 << 8 * size) - 1
-        pair = Pair(f"{self.encoding.byte_order}2{'Q' if size == 8 else 'I'}")
+        pair = struct.Struct(f"{self.encoding.byte_order}2{'Q' if size == 8 else 'I'}")
         for offset in range(list_offset, list_offset + _MAX_LIST_ENTRIES * 2 * size, 2 * size):
             if offset < 0 or offset + 2 * size > len(data):
-                raise ObjectError(f"{self.name}: a range list is cut off")
+                raise ObjectError(f"{self.file_name}: a range list is cut off")
             start, end = pair.unpack_from(data, offset)
             self.budget.spend(2 * size)
             if start == highest:
@@ -91,8 +89,8 @@ class RangeLists(Frozen):
                 try:
                     value, offset = uleb128(data, offset)
                 except IndexError:
-                    raise ObjectError(f"{self.name}: a range list is cut off") from None
+                    raise ObjectError(f"{self.file_name}: a range list is cut off") from None
             operands.append(self.indexed_address(value) if letter == "x" else value)
         if not operands:
-            raise ObjectError(f"{self.name}: a range list has an entry of the unknown kind {kind}")
+            raise ObjectError(f"{self.file_name}: a range list has an entry of the unknown kind {kind}")
         return operands, offset

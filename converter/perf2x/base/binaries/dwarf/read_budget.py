@@ -1,17 +1,18 @@
 """A limit on how often the bytes of a section are read.
 
-Units state the offsets of their tables. In a hostile file, n units can refer to n different offsets in one large table,
-so that reading a file of n bytes would take time in n². In a valid file, bytes are read a few times at most.
+Units state the offsets of their tables. In a hostile file, thousands of units can refer to slightly different offsets
+in one large table, so that the time to read the file would grow with the square of its size. In a valid file, bytes
+are read a few times at most.
 """
 
 from perf2x.errors import ObjectError
 
-# Bytes that may be read in addition, however small the section is: small sections are harmless.
+# Bytes that may be read in addition to the multiple of the section's size: small sections are harmless.
 _SLACK = 1 << 16
 
 
 class ReadBudget:
-    """Number of bytes of a section that may still be read; bytes that are read a second time count a second time."""
+    """The number of bytes of a section that may still be read; bytes count each time that they are read."""
 
     def __init__(self, content: str, size: int, times: int) -> None:
         """Allow a section of ``size`` bytes to be read ``times`` times.

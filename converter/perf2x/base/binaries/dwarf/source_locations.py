@@ -18,9 +18,9 @@ class DebugFunction(Frozen):
     "" if debug info has no name.
     """
     path: str
-    """Source file of the code in this frame; "" if unknown."""
+    """Source file of the frame's line; "" if unknown."""
     start_line: int = 0
-    """Line of the declaration, 0 if unknown."""
+    """Line of the declaration; 0 if unknown."""
     outer_function: str = ""
     """For a lambda, or a member of a local class: the symbol of the function in which it is defined.
 
@@ -33,15 +33,15 @@ FunctionLine = tuple[DebugFunction, int]
 
 
 def is_nameless_call_operator(name: str) -> bool:
-    """Return whether a name in debug info is the plain name of a call operator, such as that of a lambda.
+    """Return whether ``name``, a `DebugFunction.symbol`, is the plain name of a call operator, such as a lambda's.
 
-    Call operators with a linkage name have another name here: the linkage name.
+    A call operator with a linkage name has that as its symbol, and so is not meant.
     """
     return name == _CALL_OPERATOR or name.startswith(f"{_CALL_OPERATOR}<")
 
 
 class SourceLocations(Frozen):
-    """Frames of ``n`` addresses, a row each.
+    """The frames of ``n`` addresses, as a table with a row for each frame.
 
     The rows of address i are ``offsets[i]`` up to, excluding, ``offsets[i + 1]``, innermost frame first. An address
     that debug info does not cover has no rows.
@@ -52,7 +52,7 @@ class SourceLocations(Frozen):
     function: I64
     """(rows,) index into ``functions``."""
     line: I64
-    """(rows,) source line, 0 if unknown."""
+    """(rows,) source line; 0 if unknown."""
     functions: Sequence[DebugFunction]
 
     @property
@@ -62,7 +62,7 @@ class SourceLocations(Frozen):
         return lines_before[self.offsets[1:]] > lines_before[self.offsets[:-1]]
 
     def take(self, indexes: I64) -> "SourceLocations":
-        """Return the locations of the addresses with these indexes, in their order."""
+        """Return the frames of some of the addresses, in the order of ``indexes``."""
         count = np.diff(self.offsets)[indexes]
         rows = ranges(self.offsets[indexes], count)
         return SourceLocations(offsets_of(count), self.function[rows], self.line[rows], self.functions)

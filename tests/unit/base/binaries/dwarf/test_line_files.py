@@ -34,7 +34,7 @@ def table(rows: list[tuple[int, int]], columns: list[bytes], cut: int = 0) -> An
         names = LineTables(unit.file).files(unit)
     except ObjectError as error:
         return str(error)
-    return names.folder, names.directories, [(names.name(row), names.files.get(row)) for row in range(len(rows) + 1)]
+    return names.comp_dir, names.directories, [(names.name(row), names.files.get(row)) for row in range(len(rows) + 1)]
 
 
 @pytest.mark.parametrize("columns", [[PATH, UDATA], [PATH, UDATA, MD5], [PATH, DIRECTORY], [UDATA, PATH]])
