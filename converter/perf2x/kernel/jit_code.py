@@ -60,10 +60,10 @@ def provide_images(announced: Sequence[AnnouncedDump], session: Session, finder:
 
 def _image(dump: JitDump, session: Session) -> ElfObject | None:
     """Return the dump as an ELF file; None if it has no call frame information, or can no longer be read."""
-    from perf2x.stitcher.unwind.jit_image import JitFrames, jit_image
+    from perf2x.stitcher.unwind.jit_image import JitFunction, jit_image
     from perf2x.symbolizer.sources.parse_jitdump import machine_of
 
-    frames = [JitFrames(code.offset, code.size, code.eh_frame) for code in dump.codes if code.eh_frame]
+    frames = [JitFunction(code.offset, code.size, code.eh_frame) for code in dump.codes if code.eh_frame]
     machine = machine_of(dump, session.arch)
     with contextlib.suppress(OSError):
         return jit_image(Path(dump.name).read_bytes(), machine, frames, dump.name) if frames else None

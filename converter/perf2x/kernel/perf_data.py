@@ -54,7 +54,7 @@ def _stitched(recording: Recording, filters: AppliedFilters, context: LoadContex
     want = _needed_columns(options, stacks)
     values = value_replacements(options.value, options.data_objects, recording)
     sample_pass = SamplePass(recording, want, filters, call_graphs, stitcher, diagnostics, stages, values, stacks)
-    processes = 1 if call_graphs.in_order else processes_for_samples(recording.sample_count, options)
+    processes = 1 if call_graphs.needs_batch_order else processes_for_samples(recording.sample_count, options)
     sample_pass.run(processes, context.progress_of("stitching"))
     filters.check()
     call_graphs.note(diagnostics)
@@ -99,7 +99,7 @@ def _stitch_options(options: LoadOptions, events: Sequence[Event]) -> StitchOpti
         per_process=options.as_recorded,
         as_recorded=options.as_recorded,
         by_thread=options.keeps_threads,
-        extra=tuple(name for name, is_kept in extra_columns.items() if is_kept),
+        extra_columns=tuple(name for name, is_kept in extra_columns.items() if is_kept),
         deferred_missing=options.deferred_missing,
         merge_callchains=options.merge_callchains,
         user_only=frozenset(

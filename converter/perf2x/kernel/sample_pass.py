@@ -89,9 +89,7 @@ class SamplePass(Struct):
             with self.stages.stage("stitch"):
                 stitched = self.stitcher.result()
             counts = list(self.diagnostics.counts.values())
-            return _PartialResult(
-                stitched, self.call_graphs.counted(), self.filters.seen, counts, self.stages, finished
-            )
+            return _PartialResult(stitched, self.call_graphs.counts(), self.filters.seen, counts, self.stages, finished)
 
         def absorb(partial: _PartialResult) -> None:
             with self.stages.stage("join"):

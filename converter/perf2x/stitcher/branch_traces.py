@@ -29,7 +29,8 @@ from perf2x.stitcher.history.process_history import ProcessHistory
 _MISPREDICTED = np.uint64(1)
 # Bit not_taken of struct branch_flags (tools/perf/util/branch.h), which perf sets in samples of Arm SPE.
 _NOT_TAKEN = np.uint64(1 << 33)
-_MANY_ROWS = 1 << 20  # rows that may be added, beyond the number of summed rows, before equal ones are summed
+# Equal rows are summed when more rows than this were added since the last time, and more than the sums then had.
+_MIN_NEW_ROWS = 1 << 20
 
 
 class _MappedCode:
@@ -71,9 +72,10 @@ class CodeCounter:
         self._samples.append(sum_addresses([AddressCounts(offsets, np.ones(len(offsets), np.int64))]))
         if samples.branches is not None and len(samples.branches.from_ip):
             self._branches.append(self._count_branches(samples.branches, epoch))
-        if sum(map(len, self._branches)) > 2 * len(self._branches[0]) + _MANY_ROWS:
+        # the first table of each list has the sums so far
+        if sum(map(len, self._branches)) > 2 * len(self._branches[0]) + _MIN_NEW_ROWS:
             self._branches = [sum_branches(self._branches)]
-        if sum(map(len, self._samples)) > 2 * len(self._samples[0]) + _MANY_ROWS:
+        if sum(map(len, self._samples)) > 2 * len(self._samples[0]) + _MIN_NEW_ROWS:
             self._samples = [sum_addresses(self._samples)]
 
     def result(self) -> tuple[BranchCounts, AddressCounts]:
@@ -81,19 +83,19 @@ class CodeCounter:
         return sum_branches(self._branches), sum_addresses(self._samples)
 
     def _count_branches(self, branches: Branches, epoch: I64) -> BranchCounts:
-        """Count the branches from or to the object; ``epoch`` (n,) is that of each sample's process."""
+        """Count the branches from or to the object; ``epoch`` (n,) is the epoch of each sample's process."""
         sample = row_numbers(np.diff(branches.offsets))
         is_user = (branches.from_ip < KERNEL_HALF) & (branches.to_ip < KERNEL_HALF)
         source = self._code.offsets(epoch[sample], branches.from_ip)
         target = self._code.offsets(epoch[sample], branches.to_ip)
         is_in_object = (source != EXTERNAL) | (target != EXTERNAL)
         is_taken = branches.flags & _NOT_TAKEN == 0
-        # A branch's next branch is searched for among these only. Left out are branches that were not taken, and those
-        # that the request steps over: from, to or within the kernel; or entirely outside the object.
-        paired = flatnonzero(is_taken & (is_user if self._request.skipped_branches == "kernel" else is_in_object))
-        next_source = _next_sources(source[paired], target[paired], sample[paired])
-        is_counted = is_in_object[paired]
-        rows = paired[is_counted]
+        # The branch after each branch is searched for among these only. Left out are branches that were not taken, and,
+        # as the request says, either those from, to or within the kernel, or those entirely outside the object.
+        candidates = flatnonzero(is_taken & (is_user if self._request.skipped_branches == "kernel" else is_in_object))
+        next_source = _next_sources(source[candidates], target[candidates], sample[candidates])
+        is_counted = is_in_object[candidates]
+        rows = candidates[is_counted]
         mispredicted = as_int64(branches.flags[rows] & _MISPREDICTED)
         ones = np.ones(len(rows), np.int64)
         counts = BranchCounts(source[rows], target[rows], next_source[is_counted], ones, mispredicted)

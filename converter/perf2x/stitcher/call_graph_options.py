@@ -1,4 +1,4 @@
-"""Options for completing stacks from stack dumps and branch records."""
+"""Options for making stacks from stack dumps and branch records."""
 
 from typing import Annotated
 
@@ -11,7 +11,7 @@ MAX_DEPTH = 1024
 
 
 class CallGraphOptions(Frozen):
-    """Options for unwinding."""
+    """Options for ``--call-graph dwarf`` and ``--call-graph lbr``."""
 
     PANEL = "Stacks"
 

@@ -1,4 +1,4 @@
-"""Completes samples whose user part is not a recorded callchain: ``--call-graph dwarf`` and ``--call-graph lbr``.
+"""Completes user parts of callchains: ``--call-graph dwarf``, ``--call-graph lbr``, leaf functions of AArch64.
 
 Connects unwinder and stitcher: the process history finds the mappings of the unwinder's addresses, and unwound chains
 are put into the samples for the stitcher. Most recordings need no unwinding, so the unwinder and the readers of object
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 JIT_UNWIND_ADVICE = "JIT compilers write unwind info: python -X perf_jit, node --perf-prof --perf-prof-unwinding-info"
 # Largest SIZE of ``--call-graph dwarf,SIZE`` (get_stack_size in tools/perf/util/callchain.c).
 _MAX_COPY = 65528
-# Root frame of stacks by how their unwound chains end; the ends that are not listed have none.
+# Root frame of stacks by how their unwound chains end; stacks with other ends have none.
 _ROOTS = {
     End.TRUNCATED: RootFrame.STACK_TRUNCATED,
     End.NO_UNWIND_INFO: RootFrame.NO_UNWIND_INFO,
@@ -63,14 +63,15 @@ _ROOTS = {
 
 
 class UnwindReport(Frozen):
-    """Results of unwinding user stack dumps; ``ends`` counts samples by ``End``."""
+    """Results of unwinding user stack dumps."""
 
     ends: dict[End, int]
+    """Number of samples by ``End``."""
     frames: int = 0
     guessed: int = 0
     """Frames whose caller was guessed, from their code or by frame pointer: no unwind information covers them."""
     requested: int = 0
-    """Bytes of user stack that the kernel was asked to copy for each sample; 0 if nothing was unwound."""
+    """Bytes of user stack that the kernel was asked to copy for each sample; 0 if there are no such samples."""
     cut_in_jit: int = 0
     """Number of samples whose chains end with NO_UNWIND_INFO at a frame of JIT-compiled code."""
     dumps_missing: bool = False
@@ -88,10 +89,10 @@ class UnwindReport(Frozen):
 
 
 class UnwindCounts(Struct):
-    """What unwinding counted in one of the processes that read a recording; fields as in `UnwindReport`."""
+    """What unwinding counted in one of the processes that read a recording; see also `UnwindReport`."""
 
     ends: I64 = field(default_factory=lambda: zeros(len(End)))
-    """(len(End),) number of samples by ``End``"""
+    """(len(End),) number of samples by ``End``."""
     frames: int = 0
     guessed: int = 0
     guessed_in_jit: int = 0
@@ -99,13 +100,13 @@ class UnwindCounts(Struct):
     problems: list[str] = field(default_factory=list)
 
     def add(self, other: UnwindCounts) -> None:
-        """Add the counts of other samples."""
+        """Add the counts and problems of other samples."""
         for name in self.__struct_fields__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 class CallGraphs:
-    """Completes the batches of one recording; keeps objects and rules between batches."""
+    """Completes the user parts in batches of one recording; keeps objects and rules between batches."""
 
     def __init__(
         self, session: Session, history: ProcessHistory, finder: Callable[[], Finder], options: CallGraphOptions
@@ -116,7 +117,7 @@ class CallGraphs:
         self._link_register_events = (
             _event_indices(session, _samples_link_register) if session.arch == "aarch64" else self._dump_events[:0]
         )
-        self._branch_record_count = _branch_record_count(session)
+        self._lbr_register_count = _lbr_register_count(session)
         self._call_offset = np.uint64(session.has_call_addresses)
         """What to subtract from unwound return addresses, so that they match the recorded ones.
 
@@ -127,17 +128,17 @@ class CallGraphs:
         self._counts = UnwindCounts()
         self._dump_size = max((session.events[row].sample_stack_user for row in self._dump_events.tolist()), default=0)
 
-        def unwinder(events: I64, max_depth: int) -> Unwinder | None:
+        def unwinder_for(events: I64, max_depth: int) -> Unwinder | None:
             if not len(events):
                 return None
             from perf2x.stitcher.make_unwinder import make_unwinder
 
             return make_unwinder(session, history, finder(), self._session_arch, max_depth)
 
-        self._unwinder = unwinder(self._dump_events, options.max_depth)
-        self._leaf_unwinder = unwinder(self._link_register_events, LEAF_FRAMES)
+        self._unwinder = unwinder_for(self._dump_events, options.max_depth)
+        self._leaf_unwinder = unwinder_for(self._link_register_events, LEAF_FRAMES)
         self._mapping_cache = DirectMappedCache(columns=2)
-        """Mappings at the ends of process images, by image and address; callers recur in other samples."""
+        """Mappings as of the ends of process images, by image and address; many samples have the same callers."""
 
     @property
     def want(self) -> Want:
@@ -146,7 +147,7 @@ class CallGraphs:
         return stacks | (Want.BRANCHES if len(self._call_stack_events) else Want(0))
 
     def complete(self, samples: Samples) -> tuple[Samples, U8 | None]:
-        """Return samples with complete chains, and (n,) the RootFrame of each; None if no stack dumps were unwound."""
+        """Return samples with complete chains, and (n,) the RootFrame of each, or None without stack dumps."""
         root: U8 | None = None
         if len(self._call_stack_events) and samples.branches is not None:
             samples = replace(samples, chain=self._with_calls(samples, samples.branches))
@@ -163,21 +164,21 @@ class CallGraphs:
         return samples, root
 
     @property
-    def in_order(self) -> bool:
-        """Whether batches must be processed in order, because each depends on those before it."""
+    def needs_batch_order(self) -> bool:
+        """Whether batches must be processed in file order, because each depends on those before it."""
         return self._options.stitch_lbr and len(self._call_stack_events) > 0
 
-    def counted(self) -> UnwindCounts:
+    def counts(self) -> UnwindCounts:
         """The counts of all batches so far."""
         problems = self._unwinder.problems() if self._unwinder is not None else []
         return replace(self._counts, problems=self._counts.problems + problems)
 
-    def absorb(self, unwound: UnwindCounts) -> None:
+    def absorb(self, counts: UnwindCounts) -> None:
         """Add the counts of other batches."""
-        self._counts.add(unwound)
+        self._counts.add(counts)
 
     def report(self, diagnostics: Diagnostics) -> UnwindReport:
-        """Return the results of all batches so far; ``diagnostics`` shows whether jitdumps are missing."""
+        """Return the results of all batches so far; ``diagnostics`` knows whether a jitdump is missing."""
         counts, dumps_missing = self._counts, diagnostics["jitdump_missing"] > 0
         ends = {end: int(counts.ends[end]) for end in End if counts.ends[end]}
         return UnwindReport(
@@ -185,8 +186,8 @@ class CallGraphs:
         )
 
     def note(self, diagnostics: Diagnostics) -> None:
-        """Report guessed frames, unsupported processors and damaged objects."""
-        counts = self.counted()
+        """Report guessed frames, unsupported processors and damaged objects to ``diagnostics``."""
+        counts = self.counts()
         advice = "code without unwind information was unwound by frame pointer; install its debug symbols."
         diagnostics.add("guessed_frames", advice, counts.guessed - counts.guessed_in_jit)
         advice = f"just-in-time compiled code was unwound by frame pointer; {JIT_UNWIND_ADVICE}."
@@ -226,10 +227,10 @@ class CallGraphs:
         """Return the finder of mappings for a batch; rows of the finder are samples."""
         spaces = self._history.spaces
         epoch = spaces.epoch(as_int64(samples.pid), self._history.sequence_of(samples))
-        image = spaces.last_epoch(epoch)  # stands for the process image, all of whose epochs have the same last one
+        image = spaces.last_epoch(epoch)  # identifies the process image: all its epochs have the same last one
 
         def find(epochs: I64, address: U64) -> I64:
-            through_exec = falses(len(epochs))  # after an exec the user stack dump belongs to the new program
+            through_exec = falses(len(epochs))  # after an exec, the stack dump is the new program's
             return spaces.find(epochs, address, through_exec)
 
         def find_at_end(rows: I64, address: U64) -> I32:
@@ -248,12 +249,12 @@ class CallGraphs:
     def _with_calls(self, samples: Samples, branches: Branches) -> ListArray:
         """Return all chains; those of events with call stacks have the calls in ``branches`` as their user part."""
         older = None
-        if self._options.stitch_lbr and branches.hw_index is not None and self._branch_record_count:
+        if self._options.stitch_lbr and branches.hw_index is not None and self._lbr_register_count:
             time = samples.position if samples.time is None else samples.time.view(np.int64)
-            rank = np.empty(len(time), np.int64)  # each sample's place in the order of time
+            rank = np.empty(len(time), np.int64)  # how many samples of the batch are earlier than each
             rank[lexsort([samples.position, time])] = arange(len(time))
             older, self._lbr_state = stitch_older_calls(
-                branches, as_int64(samples.tid), rank, self._branch_record_count, self._lbr_state
+                branches, as_int64(samples.tid), rank, self._lbr_register_count, self._lbr_state
             )
         chain = call_stack_chains(samples.chain, samples.ip, branches, older)
         has_calls = np.isin(samples.event, self._call_stack_events)
@@ -281,21 +282,21 @@ def _copies_stack(event: Event) -> bool:
 
 
 def _samples_link_register(event: Event) -> bool:
-    """Return whether samples have AArch64's link register (30) in addition to a chain by frame pointer."""
+    """Return whether samples have AArch64's link register (bit 30) and a callchain, but no stack dump."""
     mask = SampleType.REGS_USER | SampleType.STACK_USER | SampleType.CALLCHAIN
     needed = SampleType.REGS_USER | SampleType.CALLCHAIN
     return event.sample_type & mask == needed and bool(event.sample_regs_user >> 30 & 1)
 
 
 def _has_call_stack(event: Event) -> bool:
-    """Return whether branch stacks have the calls that have not returned (``--call-graph lbr``)."""
+    """Return whether branch stacks hold the calls that have not returned (``--call-graph lbr``)."""
     has_branches = bool(event.sample_type & SampleType.BRANCH_STACK)
     return has_branches and bool(event.branch_sample_type & BranchSampleType.CALL_STACK)
 
 
-def _branch_record_count(session: Session) -> int:
-    """Return the number of the processor's branch records (HEADER_CPU_PMU_CAPS, PMU_CAPS), 0 if unknown."""
+def _lbr_register_count(session: Session) -> int:
+    """Return how many branches the processor's registers hold (HEADER_CPU_PMU_CAPS, PMU_CAPS), 0 if unknown."""
     pmu_caps = session.features.get("pmu_caps")  # of each PMU, on hybrid processors
-    caps_of_units = [session.features.get("cpu_pmu_caps"), *(pmu_caps.values() if isinstance(pmu_caps, dict) else ())]
-    counts = [str(caps.get("branches", "")) for caps in caps_of_units if isinstance(caps, dict)]
+    caps_of_pmus = [session.features.get("cpu_pmu_caps"), *(pmu_caps.values() if isinstance(pmu_caps, dict) else ())]
+    counts = [str(caps.get("branches", "")) for caps in caps_of_pmus if isinstance(caps, dict)]
     return max((int(count) for count in counts if count.isdigit()), default=0)

@@ -33,14 +33,14 @@ def make_unwinder(session: Session, history: ProcessHistory, finder: Finder, arc
         return files.code, None if files.dwarf is files.code else files.dwarf
 
     is_code = may_hold_code(mmaps) & ~mmaps.filename.which(_DATA_NAMES.__contains__)
-    build_ids = history.mappings.build_ids.mapped(bytes.fromhex)
+    build_ids = history.merged_mappings.build_ids.mapped(bytes.fromhex)
     is_jit = mmaps.filename.which(_is_jit) & ~build_ids.which(bool)
     mappings = UserMappings(mmaps.start, mmaps.pgoff, mmaps.filename, build_ids, is_code, is_jit)
     return Unwinder(mappings, find, arch, max_depth)
 
 
 def _is_jit(name: str) -> bool:
-    """Return whether code in a mapping of this name is JIT-compiled: the mapping is of a jitdump, or of no file."""
-    # such as [vdso] and [stack]; only [anon…] are named by the program itself
+    """Return whether code in a mapping of this name is JIT-compiled: it is a jitdump's, or in anonymous memory."""
+    # [vdso] and [stack], for example; the program itself may name anonymous memory, which becomes [anon:NAME]
     is_named_by_kernel = name.startswith("[") and not name.startswith("[anon")
     return is_jitdump(name) or not (is_named_by_kernel or is_real_path(name))

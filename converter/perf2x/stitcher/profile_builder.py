@@ -96,21 +96,22 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
 
 
 def _sorted_threads(history: ProcessHistory, stitched: ThreadRows, strings: StringTableBuilder) -> tuple[Threads, I32]:
-    """Return the threads sorted by pid, tid and name, and (stitched threads,) each one's row among them.
+    """Return the threads sorted by pid, tid and name, and (stitched threads,) the row of each stitched thread.
 
-    Stitched threads with equal pid, tid and name share a row; they differ in their forks. A process is named after its
-    main thread at the time of the first sample.
+    Stitched threads that differ only in their forks, because ids were reused, share a row. A process is named after its
+    main thread at the time of the row's first sample.
     """
-    texts, pid, tid, first_sequence = history.names.texts, stitched.pid, stitched.tid, stitched.first_sequence
-    comm = thread_names(texts, stitched.comm, tid)
-    process = thread_names(texts, history.names.at(pid, first_sequence), pid)
+    distinct_names, first_sequence = history.names.distinct_names, stitched.first_sequence
+    pid, tid = stitched.pid, stitched.tid
+    comm = thread_names(distinct_names, stitched.comm, tid)
+    process = thread_names(distinct_names, history.names.at(pid, first_sequence), pid)
     order = argsort_rows([pid, tid, comm.ranks(), first_sequence])
     pid, tid, comm, process = pid[order], tid[order], comm[order], process[order]
     begins_row = begins_run(pid, tid, comm.indices)
     row = np.empty(len(order), np.int32)
     row[order] = cumsum(begins_row) - 1
     # for each fork, the first row of its thread: a renamed thread has several rows, but was started only once
-    fork_rows, _ = group_rows([pid, tid, stitched.start[order]])
+    fork_rows, _ = group_rows([pid, tid, stitched.fork_sequence[order]])
     threads = Threads(
         pid=as_int32(pid[begins_row]),
         tid=as_int32(tid[begins_row]),
@@ -126,7 +127,7 @@ def _resolve_stacks(
 ) -> tuple[Mappings, Locations, Functions, Stacks, I32]:
     """Return the tables that stacks refer to, the prefix tree of stacks, and (stacks,) the tree node of each stack.
 
-    A node has a location and a parent, the node of its caller; the node of a stack is that of its innermost frame.
+    A node is a frame: it has a location, and its parent is the caller. A stack's node is its innermost frame.
     """
     keys, index = distinct_keys(result.stacks.values)
     mappings, locations, functions, location_of_key = _locations(history, result, keys, strings)
@@ -142,13 +143,13 @@ def _locations(
 ) -> tuple[Mappings, Locations, Functions, I32]:
     """Return mappings and locations sorted by content, the functions of root frames, and (keys,) each key's location.
 
-    ``keys`` are the distinct frame keys.
+    ``keys`` (keys,) are the distinct frame keys.
     """
     frames = decode_keys(keys, history.layout, result.side_table)
-    mappings, row_of_group = history.mappings.table(result.is_hit, strings)
-    mapping = row_of_group[frames.mapping]
-    # No call precedes a mapping's first byte, so the lookup address is the address itself there. That makes such a
-    # frame equal to the frame of the instruction, which has another key.
+    mappings, row_of_group = history.merged_mappings.table(result.is_hit, strings)
+    mapping = row_of_group[frames.group]
+    # No call precedes a mapping's first byte, so there the lookup address is the address itself. The frame is then the
+    # same as that of the sampled instruction at this address, although their keys differ.
     follows_call = frames.is_return & (frames.address != np.append(mappings.start, np.uint64(0))[mapping])
     lookup = frames.address - as_uint64(follows_call)
     first, location_of_key = group_rows([mapping, frames.address, lookup, as_int64(frames.mode), frames.root])
@@ -168,7 +169,7 @@ def _locations(
 
 
 def _sum_rows(rows: SampleRows) -> ProfileSamples:
-    """Return one row per event, thread and stack (and cpu, cgroup and data source if requested), sorted."""
+    """Return one row per event, thread and stack (and CPU, cgroup and data source if requested), sorted."""
     return sum_sample_rows(
         ProfileSamples(
             event=rows.event,
@@ -210,15 +211,15 @@ def _timeline_samples(
 
 
 def _cgroup_names(cgroups: Cgroups, strings: StringTableBuilder, cgroup: I64) -> I64:
-    """Return the string index of each cgroup's path. Shapes: ``cgroup`` (n,) ids; returns (n,).
+    """Return (n,) the string index of each cgroup's path; ``cgroup`` (n,) are the bits of ids.
 
     A cgroup without a known path is named ``cgroup:ID``; the id of samples without a cgroup becomes "".
     """
     paths = dict(zip(cgroups.id.tolist(), cgroups.path, strict=True))
     ids, index = unique_inverse(cgroup.view(np.uint64))
-    texts = ["" if number == _NO_CGROUP else paths.get(number, f"cgroup:{number}") for number in ids.tolist()]
-    strings.add_all(sorted(texts))  # sorted by path, because ids differ from boot to boot
-    return as_int64(strings.add_all(texts))[index]
+    names = ["" if number == _NO_CGROUP else paths.get(number, f"cgroup:{number}") for number in ids.tolist()]
+    strings.add_all(sorted(names))  # sorted by name, because ids differ from boot to boot
+    return as_int64(strings.add_all(names))[index]
 
 
 def _profile_meta(session: Session, totals: SampleTotals) -> Meta:
@@ -240,12 +241,13 @@ def _profile_meta(session: Session, totals: SampleTotals) -> Meta:
 
 
 def profile_events(events: Sequence[Event], *, is_count: bool = False) -> tuple[ProfileEvent, ...]:
-    """Convert events to the profile's terms; those that are read with the samples of a leader get its index.
+    """Convert events to the profile's terms.
 
-    ``is_count``: perf stat counted the events; otherwise they were sampled.
+    An event that is read whenever its group's leader is sampled gets the index of the leader, unless the leader is not
+    sampled itself. ``is_count``: perf stat counted the events; otherwise they were sampled.
     """
-    has_leader = [_is_read_by_leader(event) and not _is_read_by_leader(events[event.group_leader]) for event in events]
-    leaders = [event.group_leader if is_led else -1 for event, is_led in zip(events, has_leader, strict=True)]
+    is_led = [_is_read_by_leader(event) and not _is_read_by_leader(events[event.group_leader]) for event in events]
+    leaders = [event.group_leader if has_leader else -1 for event, has_leader in zip(events, is_led, strict=True)]
     converted = (profile_event(event, leader) for event, leader in zip(events, leaders, strict=True))
     return tuple(replace(event, is_count=is_count) for event in converted)
 

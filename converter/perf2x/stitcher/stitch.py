@@ -1,11 +1,11 @@
-"""Stitches batches of samples into full stacks: joins deferred user chains, and interns the frames of each sample.
+"""Stitches batches of samples into full stacks: joins deferred user chains, and numbers distinct stacks.
 
 Data flows in one direction::
 
     Samples             a batch
     split_cookies       → chains without cookies, and cookies
     DeferredJoin        → the deferred record of each sample
-    StackInputs         → what determines each stack; known stacks are taken from RawStackCache
+    StackInputs         → what determines each stack; RawStackCache has the numbers of recent ones
     StackRowBuilder     → rows of frame keys, for the other stacks
     StackInterner       → numbers of stacks and threads
     SampleSums          → sums of equal samples (or TimedSamples: one row per sample)
@@ -53,7 +53,7 @@ from perf2x.model.value_limits import LAST_TIME
 from perf2x.stitcher.deferred.cookie_matching import JoinOutcome
 from perf2x.stitcher.deferred.deferred_join import DeferredJoin, DeferredTally
 from perf2x.stitcher.history.process_history import ProcessHistory
-from perf2x.stitcher.stacks.callchain import split_cookies, with_sampled_addresses
+from perf2x.stitcher.stacks.callchain import fill_empty_chains, split_cookies
 from perf2x.stitcher.stacks.frame_keys import FrameKeys, SideTable
 from perf2x.stitcher.stacks.raw_stack_cache import RawStackCache
 from perf2x.stitcher.stacks.sample_stacks import RecordedSpools
@@ -69,7 +69,7 @@ class SampleTotals(Frozen):
     """The earliest time; None if no sample has a time."""
     last_ns: int | None = None
     period: float = 0.0
-    """The sum of all periods as a float, which shows whether it exceeds int64."""
+    """The sum of all periods; a float, because the periods of a damaged file may add up to more than int64 holds."""
 
     def plus(self, other: "SampleTotals") -> "SampleTotals":
         """Return the totals of both."""
@@ -79,7 +79,7 @@ class SampleTotals(Frozen):
 
 
 def _totals_of(samples: Samples) -> SampleTotals:
-    """Return the totals of one batch; the time LAST_TIME means that a sample has no time."""
+    """Return the totals of one batch; the time LAST_TIME stands for an unknown or impossible one, and is left out."""
     period = float(samples.period.sum(dtype=float))
     time = np.zeros(0, np.uint64) if samples.time is None else samples.time
     valid = time if len(time) and time.max() < np.uint64(LAST_TIME) else time[time < np.uint64(LAST_TIME)]
@@ -92,7 +92,7 @@ class StitchResult(Frozen):
     """Distinct threads and stacks of many samples, and sums of equal samples.
 
     Numbers of threads, stacks and rows of the side table are valid only within one result. Columns may be views of the
-    stitcher's own arrays, so call ``Stitcher.result`` after the last batch.
+    stitcher's arrays, which the next batch changes.
     """
 
     stacks: ListArray
@@ -100,12 +100,12 @@ class StitchResult(Frozen):
     side_table: SideTable
     """Addresses outside the layout, which frame keys refer to by row."""
     is_hit: Bools
-    """(recorded mappings + 1,) whether a frame is in each mapping; the last row is for none."""
+    """(recorded mappings + 1,) whether any frame is in each mapping; the last row is for none."""
     threads: ThreadRows
     samples: SampleRows
     """Sums; empty if there is a timeline."""
     timeline: TimedRows | None
-    recorded: RecordedRows | None  # the thread and stack of each sample
+    recorded: RecordedRows | None  # the thread and stack of each sample, in file order
     totals: SampleTotals
     deferred: DeferredTally
 
@@ -114,16 +114,16 @@ _HALF_BITS = np.int64(32)
 _LOW_HALF = np.int64(0xFFFFFFFF)
 
 
-class ThreadEpochs:
-    """Finds the interned thread of each sample, and the epoch of the thread's process."""
+class ThreadLookup:
+    """Finds the number of each sample's thread, and the epoch of the thread's process."""
 
     def __init__(self, history: ProcessHistory, interner: StackInterner, *, by_thread: bool) -> None:
-        """``by_thread``: keep threads separate; otherwise the first thread of a name stands for all (``namesakes``)."""
+        """``by_thread``: keep threads separate; otherwise one thread stands for all of one name (``namesakes``)."""
         self._history, self._interner, self._by_thread = history, interner, by_thread
         self._cache = DirectMappedCache(columns=2, bits=13)
         """The answer for (sequence number, pid << 32 | tid): thread << 32 | epoch."""
 
-    def of(self, pid: I64, tid: I64, sequence: I64) -> tuple[I32, I64]:
+    def find(self, pid: I64, tid: I64, sequence: I64) -> tuple[I32, I64]:
         """Return the thread of each sample, and the epoch of its process, −1 for unknown processes; shapes (n,).
 
         A recording has a CPU's samples one after another, so long runs of samples have the same thread and sequence
@@ -134,19 +134,21 @@ class ThreadEpochs:
         rows = flatnonzero(begins)
         ids, pid, tid, sequence = ids[rows], pid[rows], tid[rows], sequence[rows]
 
-        def find(rows: I64) -> I64:
-            return self._find(pid[rows], tid[rows], sequence[rows])
+        def look_up(rows: I64) -> I64:
+            return self._look_up(pid[rows], tid[rows], sequence[rows])
 
-        # one answer per run, from here on; shifting the low half up and down extends its sign
-        answers = self._cache.answers(find, sequence, ids)
+        # one answer per run; shifting the low half up and down extends its sign
+        answers = self._cache.answers(look_up, sequence, ids)
         run = cumsum(begins) - 1
         return take(as_int32(answers >> _HALF_BITS), run), take(answers << _HALF_BITS >> _HALF_BITS, run)
 
-    def _find(self, pid: I64, tid: I64, sequence: I64) -> I64:
+    def _look_up(self, pid: I64, tid: I64, sequence: I64) -> I64:
         """Return (n,) thread << 32 | epoch, for runs that are not in the cache."""
         names = self._history.names
-        thread = as_int64(self._interner.intern_threads(pid, tid, names.at(tid, sequence), names.start(tid, sequence)))
-        self._interner.note_first(thread, sequence)
+        thread = as_int64(
+            self._interner.intern_threads(pid, tid, names.at(tid, sequence), names.fork_sequence(tid, sequence))
+        )
+        self._interner.note_first_samples(thread, sequence)
         if not self._by_thread:
             thread = as_int64(self._interner.namesakes(thread))
         return thread << _HALF_BITS | self._history.spaces.epoch(pid, sequence) & _LOW_HALF
@@ -159,13 +161,13 @@ class StitchOptions(Frozen):
     """Keep one row per sample, in time order."""
     by_thread: bool = True
     """Sum samples by thread; otherwise by the thread's name, if it has one. All threads are listed in either case."""
-    extra: tuple[str, ...] = ()
-    """Columns by which samples stay separate, in addition to event, thread and stack.
+    extra_columns: tuple[str, ...] = ()
+    """Columns to keep in addition to event, thread and stack; samples that differ in them are not summed.
 
-    Possible columns are ``cpu``, ``cgroup``, ``data_src`` and, for a timeline, ``position``.
+    Possible columns are ``cgroup`` and ``data_src``; without a timeline, ``cpu``; with one, ``position``.
     """
     per_process: bool = False
-    """Keep each process's own addresses, as in a history built with ``per_process``; otherwise a file has one address.
+    """Keep the addresses of each process, as in a history built with ``per_process``; otherwise a file has one address.
     """
     deferred_missing: str = "mark"
     """What becomes of samples whose deferred record is missing.
@@ -178,7 +180,8 @@ class StitchOptions(Frozen):
     """Join samples with their deferred user chains; otherwise a root frame marks samples whose user chain is deferred.
     """
     user_only: frozenset[int] = frozenset()
-    """Indices of events that exclude the kernel. Since Linux 7.3, their samples taken in the kernel have address 0."""
+    """Indices of events that exclude the kernel. Since Linux 7.3, such an event's samples in the kernel have address 0.
+    """
 
 
 class Stitcher:
@@ -188,15 +191,15 @@ class Stitcher:
         self._history = history
         self._options = options
         self._join = DeferredJoin(history.deferred, options.merge_callchains)
-        self._keys = FrameKeys(history.spaces, history.mappings, history.layout, options.per_process)
+        self._keys = FrameKeys(history.spaces, history.merged_mappings, history.layout, options.per_process)
         self._builder = StackRowBuilder(self._keys, history.sideband.deferred.chain, history.has_call_addresses)
         self._cache = RawStackCache()
         self._interner = StackInterner()
-        self._sums = SampleSums(() if options.timeline else options.extra)
-        self._threads = ThreadEpochs(history, self._interner, by_thread=options.by_thread)
-        self._timeline = TimedSamples(options.extra if options.timeline else ())
+        self._sums = SampleSums(() if options.timeline else options.extra_columns)
+        self._threads = ThreadLookup(history, self._interner, by_thread=options.by_thread)
+        self._timeline = TimedSamples(options.extra_columns if options.timeline else ())
         self.recorded = RecordedSpools() if options.as_recorded else None
-        """The thread and stack of each sample, if kept."""
+        """The thread and stack of each sample, with ``as_recorded``."""
         self._totals = SampleTotals()
 
     def add(self, samples: Samples, root: U8 | None = None) -> None:
@@ -210,7 +213,7 @@ class Stitcher:
         roots = self._roots(outcome, has_cookie, root)
         if has_cookie.any():
             chain = ListArray(offsets_of(lengths), end_to_end(chain.values, starts, lengths))
-        chain = with_sampled_addresses(chain, samples.ip, (lengths == 0) & (record < 0))
+        chain = fill_empty_chains(chain, samples.ip, (lengths == 0) & (record < 0))
         if self._options.user_only:
             is_candidate = (record < 0) & (roots == RootFrame.NONE)
             roots[self._kernel_hidden_rows(samples, chain, is_candidate)] = RootFrame.KERNEL_HIDDEN
@@ -230,12 +233,11 @@ class Stitcher:
 
         Returns (n,) the numbers of the stacks.
         """
-        no_records = minus_ones(len(samples))  # and no_records + 1, which are zeros: no root frames
+        no_roots = zeros(len(samples))
         chain = ListArray(np.arange(len(samples) + 1, dtype=np.int64), samples.ip)
         sequence, (pid, tid) = self._history.sequence_of(samples), (as_int64(samples.pid), as_int64(samples.tid))
-        return self._stacks(
-            samples, chain, no_records, no_records + 1, sequence, self._threads.of(pid, tid, sequence)[1]
-        )
+        _, epoch = self._threads.find(pid, tid, sequence)
+        return self._stacks(samples, chain, no_roots - 1, no_roots, sequence, epoch)  # record −1: none
 
     def result(self) -> StitchResult:
         """Return the result of all batches so far; the cache of raw stacks is emptied."""
@@ -267,7 +269,7 @@ class Stitcher:
         self._totals = self._totals.plus(result.totals)
 
     def _roots(self, outcome: I64, has_cookie: Bools, root: U8 | None) -> I64:
-        """Return (n,) each sample's RootFrame: ``root`` from the unwinder, or the reason of a missing user part."""
+        """Return (n,) each sample's RootFrame: ``root`` from the unwinder, or why its deferred user part is missing."""
         roots = zeros(len(outcome)) if root is None else as_int64(root)
         if not self._options.merge_callchains:
             roots[has_cookie] = RootFrame.USER_DEFERRED
@@ -276,10 +278,10 @@ class Stitcher:
         return roots
 
     def _kernel_hidden_rows(self, samples: Samples, chain: ListArray, is_candidate: Bools) -> I64:
-        """Return the rows of samples whose kernel part is hidden, because their events exclude the kernel.
+        """Return the rows of samples taken in the kernel by events that exclude it, so that nothing of them is known.
 
-        These are the samples for which ``is_candidate`` (n,) is True, the address is 0, and the chain has only context
-        markers.
+        These are the candidates (``is_candidate``, (n,)) of ``user_only`` events whose address is 0, and whose chains
+        have only context markers.
         """
         rows = flatnonzero(is_candidate & (samples.ip == np.uint64(0)))
         rows = rows[np.isin(samples.event[rows], list(self._options.user_only))]
@@ -295,10 +297,10 @@ class Stitcher:
         """
         sequence = self._history.sequence_of(samples)
         pid, tid = as_int64(samples.pid), as_int64(samples.tid)
-        thread, epoch = self._threads.of(pid, tid, sequence)
+        thread, epoch = self._threads.find(pid, tid, sequence)
         stack = self._stacks(samples, chain, record, roots, sequence, epoch)
         event, value = as_int32(samples.event), as_int64(samples.period)
-        extra = {name: _EXTRA_COLUMNS[name](samples) for name in self._options.extra}
+        extra = {name: _EXTRA_COLUMNS[name](samples) for name in self._options.extra_columns}
         if self._options.timeline:
             time = as_uint64(samples.position) if samples.time is None else samples.time
             self._timeline.add(TimedRows(event, thread, stack, as_int32(samples.cpus), value, time, **extra))

@@ -39,9 +39,9 @@ def thread_switches(history: ProcessHistory, threads: Threads, strings: StringTa
     switches = _with_exits(history.sideband.switches, history.sideband.exits)
     sequence = history.order.sequence(switches.time, switches.position)
     names = history.names.at(as_int64(switches.tid), sequence)
-    table = strings.table()
+    distinct_strings = strings.table()
     row_of_thread = {
-        (int(pid), int(tid), table[comm]): row
+        (int(pid), int(tid), distinct_strings[comm]): row
         for row, (pid, tid, comm) in enumerate(zip(threads.pid, threads.tid, threads.comm.tolist(), strict=True))
     }
     # A renamed thread may have samples under only one of its names; then switches under other names belong to that row.
@@ -49,28 +49,28 @@ def thread_switches(history: ProcessHistory, threads: Threads, strings: StringTa
     columns = [as_int64(switches.pid), as_int64(switches.tid), names]
     first, group = group_rows(columns)
     pid, tid, name = (column[first] for column in columns)
-    comm = thread_names(history.names.texts, name, tid)
+    comm = thread_names(history.names.distinct_names, name, tid)
     # each distinct thread and name is looked up once
     row_of_group = as_int64([
-        row_of_thread.get((*ids, text), row_of_ids.get(ids, -1))
-        for ids, text in zip(zip(pid.tolist(), tid.tolist(), strict=True), comm, strict=True)
+        row_of_thread.get((*ids, display_name), row_of_ids.get(ids, -1))
+        for ids, display_name in zip(zip(pid.tolist(), tid.tolist(), strict=True), comm, strict=True)
     ])  # fmt: skip
     thread = row_of_group[group]
-    keep = flatnonzero(thread >= 0)
-    keep = keep[lexsort([switches.is_out[keep], thread[keep], switches.time[keep]])]
+    rows = flatnonzero(thread >= 0)
+    rows = rows[lexsort([switches.is_out[rows], thread[rows], switches.time[rows]])]
     return ThreadSwitches(
-        time=switches.time[keep],
-        thread=as_int32(thread[keep]),
-        is_out=switches.is_out[keep],
-        cpu=switches.cpu[keep],
-        is_preempted=switches.preempted[keep],
-        # exits follow the recorded switches in the joined table
-        state=np.where(keep < len(history.sideband.switches), -1, _EXIT_DEAD),
+        time=switches.time[rows],
+        thread=as_int32(thread[rows]),
+        is_out=switches.is_out[rows],
+        cpu=switches.cpu[rows],
+        is_preempted=switches.preempted[rows],
+        # −1 (unknown) for the recorded switches, which come first in the joined table
+        state=np.where(rows < len(history.sideband.switches), -1, _EXIT_DEAD),
     )
 
 
 def _with_exits(switches: Switches, exits: Tasks) -> Switches:
-    """Add exits as switches out, because the last time that a thread leaves its CPU is not recorded as a switch."""
+    """Add exits as switches out, because no switch is recorded when a thread leaves its CPU for the last time."""
     count = len(exits)
     last_switches = Switches(
         time=exits.time,
@@ -88,7 +88,7 @@ def losses(events: Sequence[Event], losts: Losts) -> Losses:
     """Return the recorded losses, sorted by time.
 
     Some recordings state losses twice: the kernel reports each loss, and perf adds the totals when it ends. Then the
-    kernel's reports are kept, and one more row, at the time of the totals, has the losses that only the totals have.
+    totals are replaced by one row, at their time: the number of losses that the kernel did not report.
     """
     table = Losses(losts.time, as_int32(losts.cpu), losts.lost, losts.samples_only)
     is_final = are_final_totals(events, losts)
@@ -102,9 +102,9 @@ def losses(events: Sequence[Event], losts: Losts) -> Losses:
 
 
 def parents(forks: Tasks, threads: Threads) -> I32:
-    """Find the process that forked each thread's process; −1 if the parent process has no samples.
+    """Return (threads,) the parent of each thread's process: its first row in ``threads``, −1 without samples.
 
-    Returns (threads,) int32: the parent's first row in ``threads``. If a pid was reused, the last fork counts.
+    If a pid was reused, the last fork counts.
     """
     rows = flatnonzero(forks.pid != forks.ppid)  # other forks made threads
     rows = rows[argsort_rows([forks.time[rows], forks.position[rows]])]
@@ -116,19 +116,19 @@ def parents(forks: Tasks, threads: Threads) -> I32:
     return np.fromiter(parent_rows, np.int32, len(threads))
 
 
-def thread_names(texts: list[str], name: I64, tid: I64) -> DictionaryColumn[str]:
-    """Return (n,) the displayed names of threads; ``name`` (n,) has their indices in ``texts``.
+def thread_names(distinct_names: list[str], name: I64, tid: I64) -> DictionaryColumn[str]:
+    """Return (n,) the display names of threads; ``name`` (n,) are indices in ``distinct_names``.
 
     A thread without a name (−1) is shown as perf's ``:TID``, and tid 0 as ``swapper`` (thread__comm_str in
     tools/perf/util/thread.c).
     """
 
     # A key is index << 1 of a name, or tid << 1 | 1 of an unnamed thread.
-    def text(key: int) -> str:
+    def display_name(key: int) -> str:
         number = key >> 1
         if key & 1:
             return f":{number}" if number else "swapper"
-        return texts[number]
+        return distinct_names[number]
 
     keys, row = unique_inverse(np.where(name >= 0, name << 1, tid << 1 | 1))
-    return DictionaryColumn.of(map(text, keys.tolist()))[row]
+    return DictionaryColumn.of(map(display_name, keys.tolist()))[row]

@@ -70,7 +70,7 @@ def _mapped_files(history: ProcessHistory) -> dict[tuple[str, str], list[int]]:
     for row in flatnonzero(~is_kernel_mapping(history.mmaps)).tolist():
         name = history.mmaps.filename[row]
         if is_real_path(name):
-            mmap_rows.setdefault((name, history.mappings.build_ids[row]), []).append(row)
+            mmap_rows.setdefault((name, history.merged_mappings.build_ids[row]), []).append(row)
     return mmap_rows
 
 

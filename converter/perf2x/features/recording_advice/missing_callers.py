@@ -15,7 +15,7 @@ from perf2x.stitcher.unwind.x86_64 import I386, X86_64
 from perf2x.symbolizer.mapped_objects import addresses_of, mapped_objects
 from perf2x.symbolizer.sources.symbol_source import Context
 
-_ARCHITECTURES = {each.machine: each for each in (X86_64, I386)}
+_ARCHITECTURES = {each.elf_machine: each for each in (X86_64, I386)}
 # Maximum number of locations to examine: those with the most samples.
 _MAX_LOCATIONS = 1000
 

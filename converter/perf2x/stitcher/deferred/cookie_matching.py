@@ -46,7 +46,7 @@ The cookie counter of a CPU has 31 bits, and 2³¹ kernel entries on one CPU tak
 
 
 class JoinOutcome(IntEnum):
-    """The outcome of joining a sample with its deferred record."""
+    """The outcome of joining a sample with its deferred record; from MISSING on, it has a cookie but no record."""
 
     NONE = 0
     """The sample has no cookie."""
@@ -178,15 +178,15 @@ class DeferredRecords:
         # A sample of an unknown thread is taken for one of the thread whose record is the first with the cookie. A
         # sample of a known thread matches a record of an unknown thread.
         other_tid = as_int32(np.where(tid[rows] < 0, self._records.tid[first], np.int32(-1)))
-        by_unknown = self._nearest_record(first, end, other_tid, time_key[rows])
-        by_exec = self._nearest_record(first, end, pid[rows], time_key[rows])
-        candidates = flatnonzero(by_exec >= 0)
-        is_explained = self._exec_between(pid[rows][candidates], time_key[rows][candidates], by_exec[candidates])
-        by_exec[candidates[~is_explained]] = -1
-        record[rows] = np.where(by_unknown >= 0, by_unknown, by_exec)
+        of_unknown = self._nearest_record(first, end, other_tid, time_key[rows])
+        of_leader = self._nearest_record(first, end, pid[rows], time_key[rows])
+        candidates = flatnonzero(of_leader >= 0)
+        has_execed = self._exec_between(pid[rows][candidates], time_key[rows][candidates], of_leader[candidates])
+        of_leader[candidates[~has_execed]] = -1
+        record[rows] = np.where(of_unknown >= 0, of_unknown, of_leader)
         outcome[rows] = JoinOutcome.REFUSED
-        outcome[rows[by_unknown >= 0]] = JoinOutcome.JOINED
-        outcome[rows[(by_unknown < 0) & (by_exec >= 0)]] = JoinOutcome.JOINED_ACROSS_EXEC
+        outcome[rows[of_unknown >= 0]] = JoinOutcome.JOINED
+        outcome[rows[(of_unknown < 0) & (of_leader >= 0)]] = JoinOutcome.JOINED_ACROSS_EXEC
 
     def _exec_between(self, pid: I32, time_key: U64, record: I64) -> Bools:
         """Return (n,) whether sample and record are of one process, which called exec between them.

@@ -2,8 +2,8 @@
 
 The counts of a recording go into the summary, ``info`` and the outputs. Records after a sample explain why its deferred
 record is missing. If the thread has a later deferred record, the thread did return to user space; so the sample's
-record was written, and is lost or in another file. If the thread has none, it exited, or was still in the kernel when
-the recording stopped (or its file was closed).
+record was written, and is lost or in another file. If the thread has none, it exited; or all its later records were
+lost; or it was still in the kernel when the recording stopped (or its file was closed).
 """
 
 from enum import StrEnum
@@ -108,7 +108,7 @@ def missing_reasons(missing: MissingUserStacks, sideband: Sideband, records: Def
 def _lost_after(losts: Losts, missing: MissingUserStacks, records: DeferredRecords) -> Bools:
     """Return (n,) whether a record was lost after each sample.
 
-    Only losses on the sample's CPU count, if that is known, as well as the CPUs of all losses. The kernel writes LOST
+    If the CPUs of the sample and of all losses are known, only losses on the sample's CPU count. The kernel writes LOST
     after the loss, once there is room again.
     """
     rows = flatnonzero(~losts.samples_only & (losts.lost > 0))
@@ -136,7 +136,7 @@ class DeferredTally(Struct):
 
 
 class DeferredJoin:
-    """Finds the deferred record of each sample with a cookie; if ``merge`` is False, nothing is joined."""
+    """Finds the deferred record of each sample with a cookie; unless ``merge``, nothing is joined."""
 
     def __init__(self, records: DeferredRecords, merge: bool) -> None:
         self._records = records
@@ -166,7 +166,7 @@ class DeferredJoin:
         self.tally.is_joined |= other.is_joined
 
     def _add_missing(self, samples: Samples, cookies: U64, time_key: U64, rows: I64) -> None:
-        """Keep what explains why the records of samples ``rows`` are missing: a row per stay in the kernel."""
+        """Keep what explains later why the records of samples ``rows`` are missing: a row per stay in the kernel."""
         if not len(rows):
             return
         cpu = samples.cpus[rows]

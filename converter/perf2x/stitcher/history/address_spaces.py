@@ -4,8 +4,8 @@ A process *image* begins when a process is first seen, is forked, or calls exec,
 mappings are its address space. After an exec, the address space is empty. After a fork, the child also sees its
 parent's mappings as of the fork, wherever it has mapped nothing itself. A later mapping hides the earlier mappings that
 it overlaps. An *epoch* is the time between two changes of a process's mappings: within an epoch, equal stacks need only
-one lookup. This follows machine__process_fork_event, thread__set_comm and maps__fixup_overlap_and_insert of tools/perf,
-but copies no mappings.
+one lookup. These are the rules of machine__process_fork_event, thread__set_comm and maps__fixup_overlap_and_insert in
+tools/perf, but no mappings are copied.
 """
 
 import numpy as np
@@ -48,10 +48,10 @@ class ProcessImages(Frozen):
     """The sequence number of the fork or exec; 0 for processes older than the recording."""
     parent: I64
     """The image that forked this one, and whose mappings as of the fork this one sees; −1 for none."""
-    replaced: I64
-    """The image of the same process before the exec that began this one; −1 if this one did not begin with an exec."""
+    image_before_exec: I64
+    """The image that ended with the exec that began this one; −1 if this one did not begin with an exec."""
     depth: I64
-    """The number of ancestors whose mappings each image sees."""
+    """The number of ancestors whose mappings this image sees."""
     cut_count: int
     """The number of images that see no ancestor's mappings, because their chain of forks is too long."""
 
@@ -61,8 +61,9 @@ def find_images(
 ) -> ProcessImages:
     """Return the images of all processes.
 
-    ``owner`` (mappings,) is the process of each mapping. Each record is in effect from its sequence number on. Images
-    are in this order: those of processes older than the recording, those that a fork began, those that an exec began.
+    ``owner`` (mappings,) is the process of each mapping, by pid. Each record is in effect from its sequence number on.
+    The first images are those of processes older than the recording, then those that a fork began, then those that an
+    exec began.
     """
     # forks of processes (not of threads), those among them whose child sees its parent's mappings, and execs
     process_forks, execs = flatnonzero(forks.pid != forks.ppid), flatnonzero(comms.is_exec)
@@ -83,14 +84,16 @@ def find_images(
     pid = np.concatenate([older_pid, child_pid, exec_pid])
     began_at = np.concatenate([zeros(len(older_pid)), fork_sequence[process_forks], comm_sequence[execs]])
     images = KeyedValues(pid, began_at, arange(len(pid)))
-    parent, replaced = minus_ones(len(pid)), minus_ones(len(pid))
+    parent, image_before_exec = minus_ones(len(pid)), minus_ones(len(pid))
     parent[ends[0] + flatnonzero(~forks.is_exec[process_forks])] = images.at(parent_pid, inheriting_sequence - 1)
-    replaced[ends[1] :] = images.at(exec_pid, comm_sequence[execs] - 1)
+    image_before_exec[ends[1] :] = images.at(exec_pid, comm_sequence[execs] - 1)
     depth = _count_ancestors(parent)
     # cut chains of forks before every MAX_FORK_DEPTH-th generation
     is_cut = (depth > 0) & (depth % MAX_FORK_DEPTH == 0)
     parent[is_cut] = -1
-    return ProcessImages(pid, began_at, parent, replaced, depth % MAX_FORK_DEPTH, int(np.count_nonzero(is_cut)))
+    return ProcessImages(
+        pid, began_at, parent, image_before_exec, depth % MAX_FORK_DEPTH, int(np.count_nonzero(is_cut))
+    )
 
 
 def _count_ancestors(parent: I64) -> I64:
@@ -104,11 +107,11 @@ def _count_ancestors(parent: I64) -> I64:
     return count[:-1]
 
 
-# Stands for the kernel where the key is a process; −1 already means "no process".
+# The kernel, in place of a pid; −1 already means "no process".
 KERNEL = -2
 _TOMBSTONE = -2  # in place of a mapping: none, and ancestors are not searched
-_GENERATIONS = 16
-"""How many generations of ancestors are searched for each query alone, before equal queries are merged.
+_UNMERGED_GENERATIONS = 16
+"""How many generations, the image itself and its ancestors, are searched before equal queries are merged.
 
 Merging costs more than it saves if there are few generations.
 """
@@ -117,8 +120,8 @@ Merging costs more than it saves if there are few generations.
 class AddressSpaces:
     """The mappings of every process over time. Immutable; ``find`` returns rows of ``mmaps``.
 
-    Each record is in effect from its sequence number (``*_sequence``) on. Epochs are numbered: first one for the
-    beginning of each image, then one for each mapping, then one for each record of a kernel symbol.
+    Each record is in effect from its sequence number (``*_sequence``) on. An epoch begins with each image, each mapping
+    and each record of a kernel symbol, and epochs are numbered in this order.
     """
 
     def __init__(
@@ -139,7 +142,7 @@ class AddressSpaces:
         kernel = np.full(len(ksymbol_sequence), KERNEL, np.int64)
         process = np.concatenate([images.pid, owner, kernel])
         self._epoch_sequence = np.concatenate([images.began_at, mmap_sequence, ksymbol_sequence])
-        # which epoch a process is in at a sequence number: the one that began last
+        # a process is in the one of its epochs that began last
         self._epochs = KeyedValues(process, self._epoch_sequence, arange(len(process)))
         self.kernel_epochs = flatnonzero(process == KERNEL)
         """All epochs of the kernel."""
@@ -169,8 +172,8 @@ class AddressSpaces:
     def last_epoch(self, epoch: I64) -> I64:
         """Return (n,) int64: the last epoch of the same image; −1 and epochs of the kernel map to themselves.
 
-        Let M be the mapping at an address in the last epoch. M is also at that address in every epoch since M was made
-        (`made_at`): only a later mapping could hide M, and it would still do so in the last epoch.
+        Let M be the mapping at an address in the last epoch. M is also at that address in every epoch of the image
+        since M was made (`made_at`): only a later mapping could hide M, and it would still do so in the last epoch.
         """
         return take(self._last_epoch, epoch)
 
@@ -181,9 +184,9 @@ class AddressSpaces:
     def find(self, epoch: I64, address: U64, through_exec: Bools) -> I64:
         """Return (n,) int64: row of the mapping that contains each address, −1 for none.
 
-        ``through_exec``: where the process has no mapping, search the program that the process ran before its exec. A
-        sample inside execve, taken after the kernel announced the new program, still has the old program's addresses
-        in its user chain. Otherwise, only the current program is searched.
+        ``through_exec`` (n,): if the process has no mapping there, whether to search the program that it ran before its
+        exec. A sample inside execve, taken after the kernel announced the new program, still has the old program's
+        addresses in its user chain.
         """
         if not len(self._epoch_image):
             return minus_ones(len(address))
@@ -191,7 +194,9 @@ class AddressSpaces:
         sequence = self._epoch_sequence[epoch]
         mmap = self._find_in_images(image, sequence, address)
         retried = flatnonzero(through_exec & (mmap < 0) & (image >= 0))
-        mmap[retried] = self._find_in_images(self._images.replaced[image[retried]], sequence[retried], address[retried])
+        mmap[retried] = self._find_in_images(
+            self._images.image_before_exec[image[retried]], sequence[retried], address[retried]
+        )
         return mmap
 
     def _find_in_images(self, image: I64, sequence: I64, address: U64) -> I64:
@@ -202,7 +207,7 @@ class AddressSpaces:
         mmap = minus_ones(len(address))
         unanswered = flatnonzero((image >= 0) & self.ranges.intervals(address)[1])  # no process maps the others
         image, sequence = image[unanswered], sequence[unanswered]
-        for _ in range(_GENERATIONS):
+        for _ in range(_UNMERGED_GENERATIONS):
             if not len(unanswered):
                 break
             mmap[unanswered] = self.ranges.find(image, sequence, address[unanswered])
@@ -248,7 +253,7 @@ class AddressSpaces:
         answers_from_parents = zeros(0)
         for rows, query, answer, is_open in reversed(generations):
             answer[is_open] = answers_from_parents
-            answers = answer[query]  # first for the inherited queries, then for this generation's own
+            answers = answer[query]  # first for the inherited queries, then for those of this generation
             mmap[rows] = answers[len(answers) - len(rows) :]
             answers_from_parents = answers[: len(answers) - len(rows)]
         return mmap
@@ -257,8 +262,8 @@ class AddressSpaces:
 def _images_of(epochs: KeyedValues, image_count: int, kernel_epochs: I64) -> tuple[I64, I64]:
     """Return the image of each epoch, −1 for none, and the last epoch of that image.
 
-    The first ``image_count`` epochs are those with which images begin. Each epoch of the kernel is its own last epoch,
-    and so is −1. Shapes: (epochs,) and (epochs + 1,), whose last row is for epoch −1.
+    The first ``image_count`` epochs are those with which images begin. Each epoch of the kernel counts as the last one
+    of its image, and −1 maps to −1. Shapes: (epochs,) and (epochs + 1,), whose last row is for epoch −1.
     """
     # All epochs by process and time. In this order, an epoch's image is the one that began last.
     order, process = epochs.in_order()

@@ -1,12 +1,12 @@
 """Finds the mapping that contains an address, with a cache.
 
-The ends of all processes' mappings divide the address space into intervals; in each interval, a process has at most one
-mapping at a time. One search finds an address's interval, and whether any process maps the interval. If none does, the
-address is done: this is common, because chains of programs without frame pointers contain many words that are not
-addresses. For addresses in mapped intervals, mappings are cached by process image and interval.
+The addresses where mappings of any process begin or end divide the address space into intervals; in each interval, a
+process has at most one mapping at a time. One search finds the interval of an address, and whether any process ever
+maps it. If none does, the address is done: this is common, because chains of programs without frame pointers contain
+many words that are not addresses. For addresses in mapped intervals, mappings are cached by process image and interval.
 
 Most frames of a system-wide recording are in the kernel's largest mapping, its text. If no other mapping ever overlaps
-that mapping, two comparisons tell whether an address is in it (`KernelText`); the mapping's existence depends on the
+that mapping, one comparison tells whether an address is in it (`KernelText`); whether the mapping exists depends on the
 epoch alone::
 
     kernel    | text, in nearly all epochs |   | module |   | BPF program, in some epochs |
@@ -22,12 +22,12 @@ from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_map
 
 
 class KernelText(Frozen):
-    """A range of addresses in which no mapping begins or ends, and the mapping that contains it."""
+    """A range of addresses without the beginning or end of any mapping inside it, and the mapping that contains it."""
 
     start: np.uint64
     length: np.uint64
     mapping: int
-    """Row of the recorded mapping; −1 if it was removed before the recording's end, then the range is of no use."""
+    """Row of the recorded mapping; −1 if it was removed before the recording's end, so that the range is of no use."""
     exists: Bools
     """(contexts,) whether the mapping exists in each lookup context; False for contexts of processes.
 
@@ -47,7 +47,7 @@ class KernelText(Frozen):
 def kernel_text_of(spaces: AddressSpaces, mmaps: Mmaps) -> KernelText | None:
     """Return the range of the kernel's longest mapping; None if others overlap it, or without kernel mappings.
 
-    If several mappings were made of this range one after another, the one in the kernel's last epoch counts.
+    If exactly this range was mapped several times, the mapping in the kernel's last epoch counts.
     """
     rows = flatnonzero(is_kernel_mapping(mmaps))
     if not len(rows):
@@ -68,8 +68,7 @@ def kernel_text_of(spaces: AddressSpaces, mmaps: Mmaps) -> KernelText | None:
 def lookup_contexts(epoch: I64, through_exec: Bools) -> I64:
     """Return (n,) int64: the arguments of AddressSpaces.find, apart from the address, packed into one number.
 
-    The number is (epoch + 1) * 2 + through_exec: at least 0, and small enough to index tables. ``through_exec`` (n,)
-    says whether to search also the program that the process ran before its exec.
+    The number is (epoch + 1) * 2 + through_exec: at least 0, and small enough to index tables.
     """
     return epoch + 1 << 1 | through_exec
 
@@ -82,29 +81,30 @@ class MappingLookup:
     context.
     """
 
-    def __init__(self, spaces: AddressSpaces, mappings: int) -> None:
-        self._spaces, self._intervals = spaces, spaces.ranges.interval_count
+    def __init__(self, spaces: AddressSpaces, mapping_count: int) -> None:
+        self._spaces, self._interval_count = spaces, spaces.ranges.interval_count
         epoch = arange(-1, spaces.epoch_count)
         last = lookup_contexts(spaces.last_epoch(epoch)[:, None], np.array([False, True], np.bool_)).ravel()
-        self._last_key = last * self._intervals
+        self._last_key = last * self._interval_count
         """(contexts,) the cache key of interval 0 in the last epoch of each context's process image."""
         self._sequence = repeat(spaces.sequence(epoch), 2)
         """(contexts,) the sequence number at which each context's epoch began."""
         self._cache = DirectMappedCache()
-        self.is_hit = falses(mappings + 1)
+        self.is_hit = falses(mapping_count + 1)
         """(mappings + 1,) whether an address was in each mapping; the last row is for none."""
 
     def find(self, context: I64, interval: I64) -> I64:
-        """Return (n,) int64: row of the mapping that contains each address, −1 for none.
+        """Return (n,) int64: row of the mapping that contains each interval, −1 for none.
 
-        ``context`` comes from ``lookup_contexts``, ``interval`` from ``AddressSpaces.ranges.intervals``. A mapping of
-        the image's last epoch is also the answer in every earlier epoch in which the mapping already existed, and so is
-        "no mapping" in all of them. Addresses whose mapping was made after their epoch began take a second lookup.
+        ``context`` comes from ``lookup_contexts``, ``interval`` from ``AddressSpaces.ranges.intervals``. The answer in
+        the image's last epoch is first looked up. If it is a mapping, it is right for every epoch since the mapping was
+        made; if it is "no mapping", it is right for all epochs. Only where the mapping was made after the epoch began,
+        there is a second lookup.
         """
         mmap = self._answers(take(self._last_key, context) + interval)
         made_later = flatnonzero(take(self._spaces.made_at, mmap) > take(self._sequence, context))
         if len(made_later):
-            mmap[made_later] = self._answers(context[made_later] * self._intervals + interval[made_later])
+            mmap[made_later] = self._answers(context[made_later] * self._interval_count + interval[made_later])
         self.is_hit[mmap] = True
         return mmap
 
@@ -112,7 +112,7 @@ class MappingLookup:
         """Return (n,) the mapping for each cache ``key``: context × number of intervals + interval."""
 
         def find(rows: I64) -> I64:
-            context, interval = np.divmod(key[rows], self._intervals)
+            context, interval = np.divmod(key[rows], self._interval_count)
             return self._spaces.find((context >> 1) - 1, self._spaces.ranges.begin_of(interval), context & 1 != 0)
 
         return self._cache.answers(find, key)

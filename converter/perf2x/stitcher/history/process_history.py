@@ -2,9 +2,10 @@
 
 It is built once from the side-band records and never changed, so that forked workers share it without a copy.
 
-Events that change a process are in total order: by time, then by position in the file. The *sequence number* of any
-record, such as a sample, is the number of events before it. Times are compared once, here; all other modules compare
-these small integers, which also works for recordings without timestamps (all times are 0: the position alone decides).
+Records that change a process (mmap, comm, fork, exec, kernel symbols) are in total order: by time, then by position in
+the file. The *sequence number* of any record, such as a sample, is the number of such records before it. Times are
+compared once, here; all other modules compare these small integers, which also works for recordings without timestamps
+(all times are 0: the position alone decides).
 
 A thread's name comes from its own PERF_RECORD_COMM. A thread without this record has the name that its parent had at
 the fork (thread__fork in tools/perf). If that is unknown, too, perf shows the thread as ``:TID``, or as ``swapper`` for
@@ -61,7 +62,7 @@ _HUGE_PAGE = np.uint64(2 << 20)
 def _with_copied_text(mmaps: Mmaps, mmap_sequence: I64, spaces: AddressSpaces) -> Mmaps:
     """Return the mappings, with each copy of a program's text turned into a part of the file that it replaced.
 
-    ``mmap_sequence`` (mappings,) are the sequence numbers from which each mapping is in effect.
+    ``mmap_sequence`` (mappings,) is the sequence number from which each mapping is in effect.
     """
     is_code = may_hold_code(mmaps)
     rows = flatnonzero(mmaps.filename.which(lambda name: name.startswith(("//anon", "/anon_hugepage"))) & is_code)
@@ -85,14 +86,14 @@ def _with_copied_text(mmaps: Mmaps, mmap_sequence: I64, spaces: AddressSpaces) -
 
 
 def _is_file(name: str) -> bool:
-    """Return whether a mapping's name is that of a file that programs are loaded from."""
+    """Return whether a mapping of this name maps a file that programs are loaded from."""
     return is_real_path(without_deleted(name)) and not (is_jitdump(name) or is_injected(name))
 
 
 def _as_parts(mmaps: Mmaps, rows: I64, source: I64) -> Mmaps:
-    """Return all mappings, of which ``rows`` are turned into parts of files.
+    """Return all mappings; ``rows[i]`` becomes a part of the file that row ``source[i]`` maps. Shapes: (m,).
 
-    Row ``rows[i]`` becomes a part of the file that row ``source[i]`` maps; shapes (m,). Addresses do not change.
+    Addresses do not change.
     """
     pgoff: U64 = mmaps.pgoff.copy()
     pgoff[rows] = mmaps.pgoff[source] + (mmaps.start[rows] - mmaps.start[source])
@@ -109,15 +110,15 @@ def _as_parts(mmaps: Mmaps, rows: I64, source: I64) -> Mmaps:
 class ThreadNames:
     """Finds the name of the thread that has a tid at a sequence number, and the fork that made this thread.
 
-    ``comm_sequence`` and ``fork_sequence`` are the sequence numbers from which each record is in effect.
+    ``comm_sequence`` (comms,) and ``fork_sequence`` (forks,) are the sequence numbers from which records are in effect.
     """
 
     def __init__(self, comms: Comms, comm_sequence: I64, forks: Tasks, fork_sequence: I64) -> None:
         strings = StringTableBuilder()
         names = take(strings.add_all(comms.comm.distinct), comms.comm.indices)
-        self.texts = strings.table()
+        self.distinct_names = strings.table()
         tid = as_int64(np.concatenate([comms.tid, forks.tid]))
-        # The record that names a thread: comms are numbered first, then forks.
+        # the record, a comm or a fork, that gave a thread its name; comms are numbered first, then forks
         self._naming_records = KeyedValues(tid, np.concatenate([comm_sequence, fork_sequence]), arange(len(tid)))
         # A fork passes on the name that the parent had, so it refers to the record that named the parent. These
         # references are followed to their ends: a comm, or −1.
@@ -125,41 +126,44 @@ class ThreadNames:
         parent[forks.tid == forks.ptid] = -1  # another thread had the id before (machine__process_fork_event)
         source = chain_ends(np.concatenate([arange(len(names)), parent, [-1]]))
         self._names = np.append(as_int64(names), -1)[np.where(source < 0, len(names), source)]
-        """(comms + forks + 1,) the name that each record gives to its thread, as an index in ``texts``.
+        """(comms + forks + 1,) the name that each record gives to its thread, as an index in ``distinct_names``.
 
         −1 for unnamed threads, and in the last row.
         """
-        self._starts = KeyedValues(as_int64(forks.tid), fork_sequence, fork_sequence)
+        self._fork_sequences = KeyedValues(as_int64(forks.tid), fork_sequence, fork_sequence)
 
     def at(self, tid: I64, sequence: I64) -> I64:
-        """Return (n,) int64: index in ``texts`` of each thread's name as of each sequence number, −1 for none."""
+        """Return (n,) int64: index in ``distinct_names`` of each thread's name at each sequence number, −1 for none."""
         return take(self._names, self._naming_records.at(tid, sequence))
 
-    def start(self, tid: I64, sequence: I64) -> I64:
+    def fork_sequence(self, tid: I64, sequence: I64) -> I64:
         """Return (n,) int64: the sequence number of the fork that made each thread, −1 if no fork was recorded."""
-        return self._starts.at(tid, sequence)
+        return self._fork_sequences.at(tid, sequence)
 
 
-class EventOrder(Frozen):
-    """The order of all events by time, then position; created by ``order_events``."""
+class RecordOrder(Frozen):
+    """The order of ``n`` records by time, then position; created by ``order_records``."""
 
-    times: U64  # (events,) ascending
+    times: U64  # (n,) ascending
     next_times: U64
-    """(events + 1,) the time of the event at each sequence number; the last is a sentinel."""
+    """(n + 1,) the time of the record after each sequence number; the last is a sentinel."""
     positions: I64
-    """(events,) ascending; not in the order of ``times``."""
+    """(n,) ascending; not in the order of ``times``."""
     tie_keys: I64
-    """(events,) ascending: index in ``distinct_times`` and index in ``positions`` of each event, packed."""
+    """(n,) ascending: index in ``distinct_times`` and index in ``positions`` of each record, packed."""
     distinct_times: U64
     """Ascending."""
 
     def sequence(self, time: U64 | None, position: I64) -> I64:
-        """Return (n,) the number of events that precede each time or, at equal times, each position in the file."""
+        """Return the number of records that precede each time or, at equal times, each position in the file.
+
+        Shapes: all of equal length.
+        """
         if time is None:
             time = np.zeros(len(position), np.uint64)
         first, last = searchsorted(self.times, [time.min(initial=np.uint64(LAST_TIME)), time.max(initial=0)]).tolist()
         sequence: I64 = searchsorted(self.times[first:last], time) + first  # only among the times of this batch
-        # where events have the very same time, positions decide
+        # where a record has exactly this time, positions decide
         tied = flatnonzero(take(self.next_times, sequence) == time)
         if len(tied):
             time_index = searchsorted(self.distinct_times, time[tied])
@@ -168,10 +172,10 @@ class EventOrder(Frozen):
         return sequence
 
 
-def order_events(time: U64, position: I64) -> tuple[EventOrder, I64]:
-    """Return the order of events, and (events,) the sequence number from which each event is in effect.
+def order_records(time: U64, position: I64) -> tuple[RecordOrder, I64]:
+    """Return the order of records, and (n,) the sequence number from which each record is in effect.
 
-    An event is in effect from the sequence number after its own: the first event from 1 on.
+    That is one more than the number of records before it: the first record is in effect from 1 on.
     """
     order, by_position = argsort_rows([time, position]), argsort_rows([position])
     in_effect_from, position_index = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
@@ -181,7 +185,7 @@ def order_events(time: U64, position: I64) -> tuple[EventOrder, I64]:
     distinct_times, time_index = unique_inverse(times)
     tie_keys = time_index * (len(order) + 1) + position_index[order]
     next_times = np.append(times, np.uint64(0))
-    return EventOrder(times, next_times, position[by_position], tie_keys, distinct_times), in_effect_from
+    return RecordOrder(times, next_times, position[by_position], tie_keys, distinct_times), in_effect_from
 
 
 class ProcessHistory(Frozen):
@@ -193,32 +197,32 @@ class ProcessHistory(Frozen):
 
     ``spaces`` returns rows of this table.
     """
-    order: EventOrder
+    order: RecordOrder
     spaces: AddressSpaces
     names: ThreadNames
-    mappings: MergedMappings
+    merged_mappings: MergedMappings
     layout: AddressLayout
-    """``mappings`` laid end to end."""
+    """``merged_mappings`` laid end to end."""
     deferred: DeferredRecords
     deferred_epoch: I32
     """(deferred records,) the epoch of the process at each record's time, −1 for unknown processes."""
     has_call_addresses: bool = False
-    """Callchains have addresses inside call instructions instead of return addresses (see Session)."""
+    """Whether callchains have addresses inside call instructions instead of return addresses (see Session)."""
 
     def sequence_of(self, samples: Samples) -> I64:
-        """Return (n,) the sequence number of each sample: the number of side-band events before it."""
+        """Return (n,) the sequence number of each sample."""
         return self.order.sequence(samples.time, samples.position)
 
     @property
     def has_time(self) -> bool:
-        """Whether any sample of the recording has a time."""
+        """Whether any event of the recording has samples with times."""
         return self.deferred.has_time
 
     def note_missing_times(self, time: U64, diagnostics: Diagnostics) -> None:
         """Report samples that a timeline cannot place; ``time`` (samples,) uint64 has the times of all samples.
 
-        If no sample has a time, a timeline shows positions in the file instead. Time 0 and LAST_TIME do not come from a
-        running clock: the reader replaces times beyond LAST_TIME by LAST_TIME.
+        If no sample has a time, a timeline shows positions in the file instead. Times 0 and LAST_TIME come from no
+        clock: the reader puts LAST_TIME in place of times that are later, and of those that are unknown.
         """
         if not self.has_time:
             advice = "times shown are positions in the file; record without --per-thread or with -T"
@@ -235,13 +239,13 @@ def build_process_history(
 ) -> ProcessHistory:
     """Index the side-band of a recording.
 
-    With ``per_process``, mappings of one file in several processes stay separate. Processes whose mappings are
+    With ``per_process``, mappings of one file at different addresses stay separate. Processes whose mappings are
     incomplete because of too many forks are reported to ``diagnostics``.
     """
     mmaps = with_vdso_names(extend_kernel_text(sideband.mmaps), session)
     mmaps = append_ksymbols(mmaps, sideband.ksymbols)
     tables = (mmaps, sideband.comms, sideband.forks, sideband.ksymbols)
-    order, sequences = order_events(
+    order, sequences = order_records(
         np.concatenate([table.time for table in tables]), np.concatenate([table.position for table in tables])
     )
     mmap_sequence, comm_sequence, fork_sequence, ksymbol_sequence = np.split(
@@ -265,7 +269,7 @@ def build_process_history(
     )  # fmt: skip
     deferred = sideband.deferred
     deferred_sequence = order.sequence(deferred.time, deferred.position)
-    mappings = merge_mappings(mmaps, session, per_process)
+    merged_mappings = merge_mappings(mmaps, session, per_process)
     has_time = session.is_perf_stat or any(event.sample_type & SampleType.TIME for event in session.events)
     return ProcessHistory(
         sideband=sideband,
@@ -273,8 +277,8 @@ def build_process_history(
         order=order,
         spaces=spaces,
         names=ThreadNames(sideband.comms, comm_sequence, sideband.forks, fork_sequence),
-        mappings=mappings,
-        layout=AddressLayout(mappings),
+        merged_mappings=merged_mappings,
+        layout=AddressLayout(merged_mappings),
         deferred=DeferredRecords(deferred, sideband.comms, has_time),
         deferred_epoch=as_int32(spaces.epoch(as_int64(deferred.pid), deferred_sequence)),
         has_call_addresses=session.has_call_addresses,

@@ -3,7 +3,7 @@
 A file is mapped at a different address in every process. Its symbols do not depend on the address, so the profile has
 each piece of a file (a range of offsets) once, at the lowest address where the piece was mapped. Addresses in the
 piece's other mappings are moved there (as profile.Merge in github.com/google/pprof does). Code that is identified by
-its address, or that belongs to one process, keeps its address::
+its address, or that belongs to one process alone, keeps its address::
 
     pid 7   libc 0x7f10…000     pid 8   libc 0x7f55…000          one mapping, at 0x7f10…000
     pid 7   //anon 0x2000       pid 8   //anon 0x2000            two mappings
@@ -69,17 +69,17 @@ class MergedMappings(Frozen):
     def table(self, is_hit: Bools, strings: StringTableBuilder) -> tuple[Mappings, I64]:
         """Return the profile's mappings, and (groups + 1,) each group's row among them, −1 for groups left out.
 
-        Only groups with a recorded mapping that has frames are in the profile: ``is_hit`` (mappings + 1,) marks those.
-        The profile's mappings are sorted by kernel or not, name, build id, offset and address. The process of a mapping
-        is the one with the lowest pid among the recorded mappings with frames; −1 for kernel mappings and for data.
+        ``is_hit`` (mappings + 1,) marks the recorded mappings that have frames; groups without any are left out. The
+        kernel's mappings come last, and either part is sorted by name, build id, offset and address. The pid of a
+        mapping is the lowest among the group's recorded mappings with frames; −1 for kernel mappings and for data.
         """
-        hit = flatnonzero(is_hit[:-1])
-        first, row_of_hit = group_rows([self.group[hit]])  # groups are numbered in the order to sort by
+        hit_rows = flatnonzero(is_hit[:-1])
+        first, row_of_hit = group_rows([self.group[hit_rows]])  # groups are numbered in the order to sort by
         pid = np.full(len(first), np.iinfo(np.int32).max, np.int32)
-        np.minimum.at(pid, row_of_hit, self.mmaps.pid[hit])
+        np.minimum.at(pid, row_of_hit, self.mmaps.pid[hit_rows])
         row_of_group = minus_ones(int(self.group.max(initial=-1)) + 2)
-        row_of_group[self.group[hit[first]]] = arange(len(first))
-        return self._mappings(hit[first], pid, strings), row_of_group
+        row_of_group[self.group[hit_rows[first]]] = arange(len(first))
+        return self._mappings(hit_rows[first], pid, strings), row_of_group
 
     def _mappings(self, rows: I64, pid: I32, strings: StringTableBuilder) -> Mappings:
         """Return the profile's mappings: one for each of ``rows``; ``pid`` (rows,) has their processes."""
@@ -127,7 +127,7 @@ def may_hold_code(mmaps: Mmaps) -> Bools:
 def _traits(
     mmaps: Mmaps, build_ids: DictionaryColumn[str], is_private: Bools, is_data: Bools, per_process: bool
 ) -> list[I32 | I64 | U64]:
-    """Return (mappings,) columns that are equal within a group, the primary key first; texts as ranks.
+    """Return (mappings,) columns that are equal within a group, the primary key first; strings as ranks.
 
     A mapping that may be moved has 0 instead of its address.
     """
@@ -142,7 +142,7 @@ def _traits(
 
 
 def _is_relative(name: str) -> bool:
-    """Return whether the symbols of a file are found by file offset, and not by address as in a jitdump."""
+    """Return whether symbols of this mapping are looked up by file offset, and not by address as in a jitdump."""
     return name.startswith("[vdso") or (is_real_path(without_deleted(name)) and not is_jitdump(name))
 
 

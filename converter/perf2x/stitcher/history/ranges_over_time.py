@@ -87,8 +87,8 @@ class OverlappingRanges:
     def intervals(self, point: U64) -> tuple[I64, Bools]:
         """Return the interval that each point is in, and whether any range ever covers it, in any space; shapes (n,).
 
-        These intervals lie between the bounds of ranges in all spaces, so that ``find`` has the same answer, for any
-        space and sequence number, at all points of an interval.
+        Ranges of all spaces bound these intervals, so ``find`` has the same answer at all points of an interval, for
+        any space and sequence number.
         """
         interval = searchsorted(self._points, point, "right")
         return interval, take(self._is_covered, interval)
@@ -97,15 +97,15 @@ class OverlappingRanges:
         """Return (n,) the first point of each interval."""
         return np.append(np.uint64(0), self._points)[interval]
 
-    def _covered(self, first: I64, last: I64) -> Bools:
+    def _covered(self, begin: I64, end: I64) -> Bools:
         """Return (intervals,) bool: whether any range covers each elementary interval.
 
-        ``first`` and ``last`` (n,) are the indices of the points where each range begins and ends. Interval 0 is below
+        ``begin`` and ``end`` (n,) are the indices of the points where each range begins and ends. Interval 0 is below
         the first point, so interval i + 1 begins at point i.
         """
         count = len(self._points) + 1
-        # the number of ranges that began so far minus that of ranges that ended
-        return cumsum(bincount(first + 1, count) - bincount(last + 1, count)) > 0
+        # the number of ranges that began so far, minus the number of ranges that ended
+        return cumsum(bincount(begin + 1, count) - bincount(end + 1, count)) > 0
 
     def is_uniform(self, first: U64, last: U64) -> Bools:
         """Return (n,) bool: whether ``find`` has one answer for all points from first to last, in every space."""
@@ -114,7 +114,7 @@ class OverlappingRanges:
 
 
 def _find_in_level(level: _Level, block: I64, sequence: I64, value: I64, newest: I64) -> None:
-    """Replace ``value`` and its sequence number, ``newest``, where this level has a newer range. Shapes: all (n,).
+    """Replace ``value`` and ``newest``, its sequence number, where this level has a newer range. Shapes: all (n,).
 
     ``block`` is the block of the level that each point is in, ``sequence`` the sequence number to look up.
     """

@@ -72,12 +72,12 @@ class ChainParts(Frozen):
     begins: I64
     """Index of each part's first frame among the frames of all chains."""
 
-    def of_frames(self, frames: int) -> I64:
+    def of_frames(self, frame_count: int) -> I64:
         """Return (frames,) the part of each frame: begins 0 2 3 of five frames become 0 0 1 2 2.
 
         As most parts are short, this is several times faster than np.repeat.
         """
-        part = zeros(frames)
+        part = zeros(frame_count)
         part[self.begins[1:]] = 1
         return cumsum(part)
 
@@ -95,7 +95,7 @@ class ChainFrames(Frozen):
 
 
 def decode_chains(chains: ListArray, mode: U8) -> ChainFrames:
-    """Decode ``n`` chains; ``mode`` (n,) is that of the frames before a chain's first marker.
+    """Decode ``n`` chains; ``mode`` (n,) is the mode of the frames before each chain's first marker.
 
     Frames after an unknown marker (a stray word in programs without frame pointers) have mode UNKNOWN; perf drops the
     whole chain (add_callchain_ip).
@@ -134,8 +134,8 @@ def decode_user_chains(chains: ListArray) -> ChainFrames:
     return frames
 
 
-def with_sampled_addresses(chains: ListArray, ip: U64, is_empty: Bools) -> ListArray:
-    """Put the sampled instruction pointer into the rows ``is_empty``, unless the pointer is 0; shapes (n,)."""
+def fill_empty_chains(chains: ListArray, ip: U64, is_empty: Bools) -> ListArray:
+    """Put the sampled instruction pointer into chains that are empty, unless the pointer is 0; shapes (n,)."""
     has_address = is_empty & (ip != np.uint64(0))
     if not has_address.any():
         return chains

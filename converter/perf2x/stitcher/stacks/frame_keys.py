@@ -48,10 +48,10 @@ from perf2x.stitcher.history.profile_mappings import AddressLayout, MergedMappin
 
 _ROOT, _RETURN, _SIDE = np.uint64(1 << 63), np.uint64(1 << 59), np.uint64(1 << 58)
 _MODE_SHIFT, _MODE_MASK = np.uint64(60), np.uint64(7)
-# for distinct_keys: rows of a chunk, and the number of keys up to which they are always sorted
-_CHUNK_ROWS, _SORT_LIMIT = 1 << 18, 1 << 20
-# Where each distinct key occurs fewer times than this on average, all keys are sorted instead of searched for.
-_REPEATS = 4
+# for distinct_keys: keys of a chunk, and the number of keys up to which they are always sorted
+_CHUNK_KEYS, _SORT_LIMIT = 1 << 18, 1 << 20
+# If each distinct key occurs fewer times than this on average, all keys are sorted instead of searched for.
+_MIN_REPEATS = 4
 _FLAGS_SHIFT, _OFFSET_MASK = np.uint64(58), np.uint64((1 << 58) - 1)
 _KERNEL_RETURN = np.uint64(CpuMode.KERNEL) << _MODE_SHIFT | _RETURN
 
@@ -59,7 +59,7 @@ _KERNEL_RETURN = np.uint64(CpuMode.KERNEL) << _MODE_SHIFT | _RETURN
 class DecodedFrames(Frozen):
     """Decoded frame keys, (n,) columns."""
 
-    mapping: I64
+    group: I64
     """The group in `MergedMappings`, −1 if no mapping contains the address, and for root frames."""
     address: U64  # moved to the address of the group; 0 for root frames
     is_return: Bools
@@ -71,19 +71,19 @@ class DecodedFrames(Frozen):
 class SideTable(Frozen):
     """Addresses outside the layout; keys refer to them by row."""
 
-    mapping: I64
+    group: I64
     """The group in `MergedMappings`, −1 for none."""
     address: I64
     """The address's bits as int64."""
 
 
-def mode_bits(mode: U8) -> U64:
-    """Return (n,) the key bits of return addresses in each mode."""
+def return_bits(mode: U8) -> U64:
+    """Return (n,) the bits that keys of return addresses in each mode have, in addition to the offset."""
     return (as_uint64(mode) & _MODE_MASK) << _MODE_SHIFT | _RETURN
 
 
-def without_return(bits: U64) -> U64:
-    """Return (n,) the key bits without the return address flag, for instruction addresses."""
+def without_return_flag(bits: U64) -> U64:
+    """Return (n,) keys or ``return_bits`` without the return address flag, for instruction addresses."""
     return bits & ~_RETURN
 
 
@@ -105,11 +105,11 @@ def distinct_keys(keys: U64) -> tuple[U64, I32]:
         first, index_of_key = group_rows([keys >> _FLAGS_SHIFT, keys & _OFFSET_MASK])
         return keys[first], as_int32(index_of_key)
     distinct = unique(keys)
-    if _REPEATS * len(distinct) > len(keys):
+    if _MIN_REPEATS * len(distinct) > len(keys):
         return distinct, as_int32(unique_inverse(keys)[1])
     index, cache = np.empty(len(keys), np.int32), DirectMappedCache(bits=18)
     cache.learn(arange(len(distinct)), distinct.view(np.int64))
-    for rows in row_slices(len(keys), _CHUNK_ROWS):
+    for rows in row_slices(len(keys), _CHUNK_KEYS):
         chunk = keys[rows]
         index[rows], is_cached = cache.cached(chunk.view(np.int64))
         others = flatnonzero(~is_cached)
@@ -132,13 +132,13 @@ def decode_keys(keys: U64, layout: AddressLayout, side: SideTable) -> DecodedFra
     """Decode frame keys; ``side`` is the side table of the FrameKeys that made them."""
     low_bits = keys & _OFFSET_MASK
     is_root = keys & _ROOT != 0
-    mapping, address = layout.at(low_bits)
+    group, address = layout.at(low_bits)
     outside = flatnonzero(keys & _SIDE != 0)
     side_row = low_bits[outside].view(np.int64)
-    mapping[outside], address[outside] = side.mapping[side_row], side.address[side_row].view(np.uint64)
-    mapping[is_root], address[is_root] = -1, 0
+    group[outside], address[outside] = side.group[side_row], side.address[side_row].view(np.uint64)
+    group[is_root], address[is_root] = -1, 0
     return DecodedFrames(
-        mapping=mapping,
+        group=group,
         address=address,
         is_return=keys & _RETURN != 0,
         mode=(keys >> _MODE_SHIFT & _MODE_MASK).astype(np.uint8),
@@ -150,7 +150,7 @@ class FrameKeys:
     """Encodes frames as keys.
 
     Frames come in parts (runs of one mode, as in `ChainParts`). ``context`` and ``bits`` (parts,) are the lookup
-    context of each part, from ``lookup_contexts``, and the mode bits of its keys, from ``mode_bits``.
+    context of each part, from ``lookup_contexts``, and the bits that its keys have in common, from ``return_bits``.
 
     User addresses without a mapping are meaningless once processes are combined, and share one key; with
     ``per_process`` they stay separate.
@@ -164,7 +164,7 @@ class FrameKeys:
         self._side = RowInterner(2)
         """The rows of the side table: the group of mappings, and the address as int64 bits."""
         # (1,) the key that user addresses without a mapping share
-        user_bits = mode_bits(np.array([CpuMode.USER], np.uint8))
+        user_bits = return_bits(np.array([CpuMode.USER], np.uint8))
         self._unmapped_user = self._side_keys(as_int64([-1]), np.zeros(1, np.uint64), user_bits)
 
     def encode(self, part: I64, context: I64, bits: U64, address: U64) -> U64:
@@ -205,19 +205,19 @@ class FrameKeys:
         return keys
 
     def _stays_separate(self, bits: U64) -> Bools:
-        """Return (n,) whether addresses without a mapping keep keys of their own, by the mode bits of their keys."""
+        """Return (n,) whether addresses without a mapping have separate keys, by the ``return_bits`` of their modes."""
         is_other_mode: Bools = bits >> _MODE_SHIFT & _MODE_MASK != np.uint64(CpuMode.USER)
         return is_other_mode | self._per_process
 
     @property
     def is_hit(self) -> Bools:
-        """(recorded mappings + 1,) whether a frame lies in each mapping; the last row is for none."""
+        """(recorded mappings + 1,) whether any frame lies in each mapping; the last row is for none."""
         return self._lookup.is_hit
 
     def side_table(self) -> SideTable:
         """The addresses that keys refer to by row, as copies."""
-        mapping, address = self._side.columns()
-        return SideTable(mapping.copy(), address.copy())
+        group, address = self._side.columns()
+        return SideTable(group.copy(), address.copy())
 
     def absorb(self, side: SideTable, is_hit: Bools) -> U64:
         """Add the side table and the hit mappings of another FrameKeys of the same history.
@@ -225,7 +225,7 @@ class FrameKeys:
         Returns (rows of ``side``,) the rows of these addresses in this side table, for ``renumber_keys``.
         """
         np.logical_or(self.is_hit, is_hit, out=self.is_hit)
-        return self._side.number(side.mapping, side.address).view(np.uint64)
+        return self._side.number(side.group, side.address).view(np.uint64)
 
     def _encode_outside(self, mmap: I64, bits: U64, address: U64) -> U64:
         """Return (n,) keys of addresses in mappings outside the layout or in none (−1); ``bits`` (n,)."""
@@ -236,9 +236,9 @@ class FrameKeys:
             keys[rows] = self._side_keys(self._merged.group[mmap], address[rows] + self._merged.shift[mmap], bits[rows])
         return keys
 
-    def _side_keys(self, mapping: I64, address: U64, bits: U64) -> U64:
+    def _side_keys(self, group: I64, address: U64, bits: U64) -> U64:
         """Return (n,) keys that refer to the side table, to which new addresses are added; ``bits`` (n,)."""
-        side_row = self._side.number(mapping, address.view(np.int64)).view(np.uint64)
+        side_row = self._side.number(group, address.view(np.int64)).view(np.uint64)
         # no call ends at address 0: such an address is not a return address
-        bits = np.where(address == np.uint64(0), without_return(bits), bits)
+        bits = np.where(address == np.uint64(0), without_return_flag(bits), bits)
         return bits | _SIDE | side_row

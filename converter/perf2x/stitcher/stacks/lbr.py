@@ -55,7 +55,7 @@ class LbrState(Frozen):
 
     thread: I64
     branches: Branches
-    older: ListArray
+    older_calls: ListArray
     """The older calls that were added to the sample: uint64 ``from`` addresses."""
 
 
@@ -66,10 +66,10 @@ def empty_lbr_state() -> LbrState:
     return LbrState(zeros(0), Branches(offsets, empty, empty, empty, empty), ListArray(offsets, empty))
 
 
-def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older: ListArray | None) -> ListArray:
+def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older_calls: ListArray | None) -> ListArray:
     """Replace the user part of each chain by the sampled user address and the calls in the sample's branch records.
 
-    Chains without a user part or without branches stay as they are. ``older`` has further calls to append to each
+    Chains without a user part or without branches stay as they are. ``older_calls`` has further calls to append to each
     chain, from ``stitch_older_calls``.
 
     For a sample taken in user mode, the sampled user address is its own ``ip``: that is precise (PEBS), while the
@@ -85,8 +85,8 @@ def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older: List
     leaf = _leaf(chain, marker, ip, branches)[is_replaced]
     calls = ListArray.of(branches.from_ip, branches.offsets[:-1], np.where(is_replaced, count, 0))
     parts = [head, _mark_each(ListArray(offsets_of(is_replaced), leaf)), _mark_each(calls)]
-    if older is not None:
-        parts.append(_mark_each(older.truncated(np.where(is_replaced, older.lengths, 0))))
+    if older_calls is not None:
+        parts.append(_mark_each(older_calls.truncated(np.where(is_replaced, older_calls.lengths, 0))))
     return side_by_side(parts)
 
 
@@ -153,8 +153,8 @@ def stitch_older_calls(
     """
     # rows of the state, followed by those of the batch
     all_branches = Branches.joined([state.branches, replace(branches, hw_index=_indices(branches))])
-    offsets = np.append(state.older.offsets, repeat(state.older.offsets[-1:], len(thread)))
-    older = ListArray(offsets, state.older.values)
+    offsets = np.append(state.older_calls.offsets, repeat(state.older_calls.offsets[-1:], len(thread)))
+    older_calls = ListArray(offsets, state.older_calls.values)
     thread = np.concatenate([state.thread, thread])
     # by thread, then by time; those of the state come first. From here on, columns are in this order.
     rows = lexsort([np.concatenate([minus_ones(len(state.thread)), rank]), thread])
@@ -162,7 +162,7 @@ def stitch_older_calls(
     previous = np.concatenate([rows[:1], rows[:-1]])
     position, is_continuation = _compare_with_previous(all_branches, rows, previous, register_count)
     is_continuation &= ~begins_run(thread)
-    chunks = _chunks(all_branches, older, rows, previous, position, is_continuation)
+    chunks = _chunks(all_branches, older_calls, rows, previous, position, is_continuation)
     added = _concatenate_runs(chunks, is_continuation)
     added_in_batch = added[argsort(rows)[len(state.thread) :]]
     last = flatnonzero(ends_run(thread))
@@ -200,7 +200,7 @@ def _compare_with_previous(branches: Branches, rows: I64, previous: I64, registe
 
 
 def _chunks(
-    branches: Branches, older: ListArray, rows: I64, previous: I64, position: I64, is_continuation: Bools
+    branches: Branches, older_calls: ListArray, rows: I64, previous: I64, position: I64, is_continuation: Bools
 ) -> ListArray:  # fmt: skip
     """Return the chunk of each sample: the previous sample's records after the one at position ``position``.
 
@@ -208,10 +208,10 @@ def _chunks(
     added to it in an earlier batch.
     """
     first = branches.offsets[previous] + position + 1
-    lengths = np.where(is_continuation, branches.offsets[previous + 1] - first, older.lengths[rows])
+    lengths = np.where(is_continuation, branches.offsets[previous + 1] - first, older_calls.lengths[rows])
     # calls of the state follow those of all samples in the array that the chunks are taken from
-    starts = np.where(is_continuation, first, len(branches.from_ip) + older.offsets[:-1][rows])
-    return ListArray.of(np.concatenate([branches.from_ip, older.values]), starts, lengths)
+    starts = np.where(is_continuation, first, len(branches.from_ip) + older_calls.offsets[:-1][rows])
+    return ListArray.of(np.concatenate([branches.from_ip, older_calls.values]), starts, lengths)
 
 
 def _concatenate_runs(chunks: ListArray, is_continuation: Bools) -> ListArray:

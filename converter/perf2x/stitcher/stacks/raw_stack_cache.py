@@ -1,8 +1,8 @@
-"""Caches stacks by their recorded words, because most samples repeat a recent stack.
+"""Caches stacks by the words of their chains, because most samples repeat a recent stack.
 
 Building a stack takes several lookups per frame; finding it in the cache takes one comparison of its words. On a busy
 machine that starts many programs, half of the samples of a batch repeat another one of the batch, but hardly any repeat
-one of an earlier batch. Then the cache finds hardly more if it is kept, and so it is emptied early.
+one of an earlier batch. Then there is little use in keeping stacks for later batches, so the cache is emptied early.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _MAX_WORDS = 1 << 21
 """A table with more rows, or more words in them, is emptied. A larger one would have hardly more hits: programs start
 and exit, and are loaded at random addresses.
 """
-# A table with more rows than this is emptied if it had fewer samples per row than this: a small one finds as many.
+# A table with more than _EARLY_ROWS rows is emptied if fewer than _EARLY_USES samples per row were looked up in it.
 _EARLY_ROWS, _EARLY_USES = 1 << 15, 2.0
 
 

@@ -32,9 +32,9 @@ class RecordedSpools:
         have no times), its first position, and a checksum of its positions.
         """
 
-    def create_worker_spools(self, processes: int) -> None:
-        """Create a spool for each worker; ``processes`` counts the parent, too. Raises FormatError without space."""
-        self._spools += [RowSpool(2) for _ in range(1, processes)]
+    def create_worker_spools(self, process_count: int) -> None:
+        """Create a spool for each worker; ``process_count`` includes the parent. Raises FormatError without space."""
+        self._spools += [RowSpool(2) for _ in range(1, process_count)]
         for spool in self._spools[1:]:
             spool.open()
 

@@ -1,6 +1,6 @@
-"""Sums equal samples, those with the same event, thread, stack and any other columns requested.
+"""Sums equal samples: those with the same event, thread, stack, and extra columns, if any were requested.
 
-For a timeline, samples are not summed but only collected: each has a row of its own.
+For a timeline, samples are only collected: each has a row of its own.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _MIN_NEW_ROWS = 1 << 18
 
 
 class SampleRows(ColumnTable):
-    """Groups of equal samples as columns (n,); columns that were not requested are None."""
+    """Sums of equal samples as columns (n,); columns that were not requested are None."""
 
     event: I32
     thread: I32
@@ -36,41 +36,40 @@ class SampleSums:
     def __init__(self, extra: Sequence[str]) -> None:
         """``extra``: columns by which samples also stay separate, out of ``cpu``, ``cgroup`` and ``data_src``."""
         self._extra = extra
-        self._keys = GrowableColumns(np.int32, 3)
-        self._values = GrowableColumns(np.int64, 2 + len(extra))
-        """Columns: sum of values, number of samples, then the extra ones."""
-        self._summed = 0  # number of rows that are distinct; later rows may be equal to others
+        self._int32_columns = GrowableColumns(np.int32, 3)  # event, thread, stack
+        self._int64_columns = GrowableColumns(np.int64, 2 + len(extra))  # value, count, then the extra ones
+        self._summed_count = 0  # number of rows that are distinct; later rows may be equal to others
 
     def add(self, rows: SampleRows) -> None:
         """Append rows, and sum them when there are many."""
-        self._keys.extend(rows.event, rows.thread, rows.stack)
-        self._values.extend(rows.value, rows.count, *(getattr(rows, name) for name in self._extra))
-        if len(self._keys) - self._summed > max(_MIN_NEW_ROWS, self._summed):
+        self._int32_columns.extend(rows.event, rows.thread, rows.stack)
+        self._int64_columns.extend(rows.value, rows.count, *(getattr(rows, name) for name in self._extra))
+        if len(self._int32_columns) - self._summed_count > max(_MIN_NEW_ROWS, self._summed_count):
             self.sum_all()
 
     def rows(self) -> SampleRows:
         """Return all rows so far, some of which may be equal, as views that the next ``add`` may invalidate."""
-        value, count, *extra = self._values.columns()
-        event, thread, stack = self._keys.columns()
+        value, count, *extra = self._int64_columns.columns()
+        event, thread, stack = self._int32_columns.columns()
         return SampleRows(event, thread, stack, value, count, **dict(zip(self._extra, extra, strict=True)))
 
     def sum_all(self) -> None:
         """Sum all equal rows, in place."""
-        value, count, *extra = self._values.columns()
-        keys = self._keys.columns()
+        value, count, *extra = self._int64_columns.columns()
+        keys = self._int32_columns.columns()
         order, begins = sorted_runs([*keys, *extra])
         first = order[begins]
         for column in (value, count):
             column[: len(first)] = sum_runs(column, order, begins)
         for column in (*keys, *extra):
             column[: len(first)] = column[first]
-        self._keys.shorten(len(first))
-        self._values.shorten(len(first))
-        self._summed = len(first)
+        self._int32_columns.shorten(len(first))
+        self._int64_columns.shorten(len(first))
+        self._summed_count = len(first)
 
 
 class TimedRows(ColumnTable):
-    """Samples as columns (n,), in order of arrival; those of `TimedSamples.rows` are writable views."""
+    """Samples as columns (n,), in order of arrival; the columns of `TimedSamples.rows` are writable views."""
 
     event: I32
     thread: I32
@@ -95,17 +94,17 @@ class TimedSamples:
     def __init__(self, extra: Sequence[str]) -> None:
         """``extra``: requested columns out of ``cgroup``, ``data_src`` and ``position``."""
         self._extra = extra
-        self._narrow = GrowableColumns(np.int32, 4)  # event, thread, stack, cpu
-        self._wide = GrowableColumns(np.int64, 2 + len(extra))  # value, time, then the extra ones
+        self._int32_columns = GrowableColumns(np.int32, 4)  # event, thread, stack, cpu
+        self._int64_columns = GrowableColumns(np.int64, 2 + len(extra))  # value, time, then the extra ones
 
     def add(self, rows: TimedRows) -> None:
         """Append rows."""
-        self._narrow.extend(rows.event, rows.thread, rows.stack, rows.cpu)
-        self._wide.extend(rows.value, rows.time.view(np.int64), *(getattr(rows, name) for name in self._extra))
+        self._int32_columns.extend(rows.event, rows.thread, rows.stack, rows.cpu)
+        self._int64_columns.extend(rows.value, rows.time.view(np.int64), *(getattr(rows, name) for name in self._extra))
 
     def rows(self) -> TimedRows:
         """Return all rows so far, as views that the next ``add`` may invalidate."""
-        event, thread, stack, cpu = self._narrow.columns()
-        value, time, *extra = self._wide.columns()
+        event, thread, stack, cpu = self._int32_columns.columns()
+        value, time, *extra = self._int64_columns.columns()
         named = dict(zip(self._extra, extra, strict=True))
         return TimedRows(event, thread, stack, cpu, value, time.view(np.uint64), **named)

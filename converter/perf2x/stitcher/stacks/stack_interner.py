@@ -1,4 +1,4 @@
-"""Gives numbers to distinct threads and stacks, so that samples refer to both by small integers."""
+"""Numbers distinct threads and stacks, so that samples refer to them by small integers."""
 
 from typing import TypeVar
 
@@ -22,8 +22,8 @@ from perf2x.stitcher.stacks.frame_keys import renumber_keys
 from perf2x.stitcher.stacks.sample_sums import SampleRows, TimedRows
 
 _NEVER = np.iinfo(np.int64).max
-# Frame keys of a worker's stacks to renumber at once.
-_WORDS_AT_ONCE = 1 << 18
+# How many frame keys of a worker's stacks are renumbered at once, at most.
+_KEYS_AT_ONCE = 1 << 18
 
 
 class ThreadRows(Frozen):
@@ -33,8 +33,8 @@ class ThreadRows(Frozen):
     tid: I64
     comm: I64
     """Index of the name in ThreadNames, −1 for none."""
-    start: I64
-    """Sequence number of the thread's fork (ThreadNames.start), because ids are reused; −1 if unknown."""
+    fork_sequence: I64
+    """Sequence number of the thread's fork (ThreadNames.fork_sequence), because ids are reused; −1 if unknown."""
     first_sequence: I64
     """Sequence number at the time of the thread's first sample."""
 
@@ -59,7 +59,7 @@ class StackInterner:
     def __init__(self) -> None:
         self._stacks = ListInterner(np.uint64)
         self._threads = RowInterner(4)
-        """Columns: pid, tid, index of the name, start (as in `ThreadRows`)."""
+        """Columns: pid, tid, index of the name, fork_sequence (as in `ThreadRows`)."""
         self._first_sequence = GrowableColumns(np.int64)  # of each thread
         self._namesake = GrowableColumns(np.int32)
         """For each thread, the first thread with the same name."""
@@ -69,11 +69,11 @@ class StackInterner:
         """Return (n,) the number of each row of frame keys."""
         return as_int32(self._stacks.number_rows(keys))
 
-    def intern_threads(self, pid: I64, tid: I64, comm: I64, start: I64) -> I32:
-        """Return (n,) the number of each row's thread; ``comm`` and ``start`` (n,) are as in `ThreadRows`."""
-        return as_int32(self._threads.number(pid, tid, comm, start))
+    def intern_threads(self, pid: I64, tid: I64, comm: I64, fork_sequence: I64) -> I32:
+        """Return (n,) the number of each row's thread; ``comm`` and ``fork_sequence`` (n,) are as in `ThreadRows`."""
+        return as_int32(self._threads.number(pid, tid, comm, fork_sequence))
 
-    def note_first(self, thread: I32 | I64, sequence: I64) -> None:
+    def note_first_samples(self, thread: I32 | I64, sequence: I64) -> None:
         """Keep the lowest sequence number of each thread's samples; ``thread`` and ``sequence`` (n,) are of samples."""
         if new_count := len(self._threads) - len(self._first_sequence):
             self._first_sequence.extend(np.full(new_count, _NEVER, np.int64))
@@ -82,9 +82,8 @@ class StackInterner:
     def namesakes(self, thread: I32 | I64) -> I32:
         """Return (n,) the first thread with the same name; a thread without a name maps to itself.
 
-        The first thread stands for all its namesakes where samples are summed by the names of threads. Which thread is
-        the first may differ between the processes that read a recording. This does no harm, because the pid and tid of
-        the first thread are not used.
+        The first thread stands for all its namesakes where samples are summed by the names of threads. Which thread
+        comes first may differ from run to run. This does no harm, because its pid and tid are not used.
         """
         count = len(self._namesake)
         new_names = enumerate(self._threads.columns()[2][count:].tolist(), count)
@@ -98,21 +97,21 @@ class StackInterner:
 
     def threads(self) -> ThreadRows:
         """All threads so far, as copies."""
-        pid, tid, comm, start = (column.copy() for column in self._threads.columns())
-        return ThreadRows(pid, tid, comm, start, self._first_sequence[0].copy())
+        pid, tid, comm, fork_sequence = (column.copy() for column in self._threads.columns())
+        return ThreadRows(pid, tid, comm, fork_sequence, self._first_sequence[0].copy())
 
     def absorb(
         self, stacks: ListArray, threads: ThreadRows, side_numbers: U64, *, by_thread: bool = True
     ) -> Renumbering:
         """Add another interner's tables.
 
-        ``side_numbers``: for each row of the other's side table (see `FrameKeys`), its row in ours. Without
-        ``by_thread``, all threads of one name get one number, so that their samples can be summed.
+        ``side_numbers`` is what `FrameKeys.absorb` returned for the side table of these stacks. Without ``by_thread``,
+        all threads of one name get one number, so that their samples can be summed.
         """
         stack = np.empty(len(stacks), np.int32)
-        for rows in row_batches(stacks.lengths, _WORDS_AT_ONCE):
+        for rows in row_batches(stacks.lengths, _KEYS_AT_ONCE):
             keys = stacks[rows]
             stack[rows] = self.intern_stacks(ListArray(keys.offsets, renumber_keys(keys.values, side_numbers)))
-        thread = self.intern_threads(threads.pid, threads.tid, threads.comm, threads.start)
-        self.note_first(thread, threads.first_sequence)
+        thread = self.intern_threads(threads.pid, threads.tid, threads.comm, threads.fork_sequence)
+        self.note_first_samples(thread, threads.first_sequence)
         return Renumbering(stack, thread if by_thread else self.namesakes(thread))

@@ -36,7 +36,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.stitcher.history.mapping_lookup import lookup_contexts
 from perf2x.stitcher.stacks.callchain import ChainFrames, ChainParts, decode_chains, decode_user_chains
-from perf2x.stitcher.stacks.frame_keys import FrameKeys, mode_bits, root_frame_keys, without_return
+from perf2x.stitcher.stacks.frame_keys import FrameKeys, return_bits, root_frame_keys, without_return_flag
 
 _LOW_32_BITS = np.int64(0xFFFFFFFF)
 _UPPER_HALF = np.uint64(1 << 63)
@@ -57,10 +57,7 @@ class StackInputs(ColumnTable):
     """RootFrame, 0 for none."""
 
     def columns(self) -> list[I64]:
-        """Return all columns but ``chain``, packed into three: epochs fit 32 bits, modes and roots 8.
-
-        They are packed so that the last two columns have one value in most samples.
-        """
+        """Return all columns but ``chain``, packed into three: epochs fit 32 bits, modes and roots 8."""
         return [
             self.user_epoch << 16 | as_int64(self.mode) << 8 | self.root,
             self.kernel_epoch << 32 | self.deferred_epoch & _LOW_32_BITS,
@@ -74,7 +71,7 @@ class StackRowBuilder:
     def __init__(self, keys: FrameKeys, deferred: SharedRows, has_call_addresses: bool) -> None:
         """With ``has_call_addresses``, no address in a chain is a return address (see Session)."""
         self._keys, self._has_call_addresses = keys, has_call_addresses
-        self._deferred = deferred.table
+        self._deferred_chains = deferred.table
 
     def rows(self, inputs: StackInputs) -> ListArray:
         """Return (n,) uint64 frame keys of each stack, innermost first."""
@@ -90,16 +87,16 @@ class StackRowBuilder:
         """Return (n,) keys of the frames in the sample's own chain."""
         frames = decode_chains(inputs.chain, inputs.mode)
         parts = frames.parts
-        # Addresses before the first marker, or after an unknown one, may have no mode. They are taken as user
-        # addresses, except for the kernel's among them, see below.
+        # The mode of addresses before the first marker, or after an unknown one, may be unknown. They are taken for
+        # user addresses, except for those in the kernel's half, see below.
         mode = np.where(parts.mode == CpuMode.UNKNOWN, np.uint8(CpuMode.USER), parts.mode)
         part = parts.of_frames(len(frames.address))
-        context, bits = _part_contexts(parts, mode, inputs), mode_bits(mode)
+        context, bits = _part_contexts(parts, mode, inputs), return_bits(mode)
         rows, kernel_epoch = _kernel_frames_of_unknown_mode(frames, part, inputs)
-        if len(rows):  # each of these frames becomes a part of its own, after all others
+        if len(rows):  # each of these frames becomes a separate part, after all others
             part[rows] = len(context) + arange(len(rows))
             context = np.append(context, lookup_contexts(kernel_epoch, falses(len(rows))))
-            bits = np.append(bits, mode_bits(np.full(len(rows), CpuMode.KERNEL, np.uint8)))
+            bits = np.append(bits, return_bits(np.full(len(rows), CpuMode.KERNEL, np.uint8)))
         return self._encode(frames, part, context, bits)
 
     def _deferred_rows(self, inputs: StackInputs) -> ListArray:
@@ -110,12 +107,12 @@ class StackRowBuilder:
         is_joined = inputs.deferred_chain >= 0
         chain, epoch = inputs.deferred_chain[is_joined], inputs.deferred_epoch[is_joined]
         pairs, index = unique_inverse(chain << 32 | epoch & _LOW_32_BITS)
-        frames = decode_user_chains(self._deferred[pairs >> 32])
+        frames = decode_user_chains(self._deferred_chains[pairs >> 32])
         parts = frames.parts
         epochs = (pairs << 32 >> 32)[parts.row]  # the low half, with its sign
         part = parts.of_frames(len(frames.address))
         context = lookup_contexts(epochs, falses(len(epochs)))
-        keys = self._encode(frames, part, context, mode_bits(parts.mode))
+        keys = self._encode(frames, part, context, return_bits(parts.mode))
         keys_of_joined = keys[index]
         lengths = zeros(len(is_joined))
         lengths[is_joined] = keys_of_joined.lengths
@@ -126,15 +123,15 @@ class StackRowBuilder:
         keys = self._keys.encode(part, context, bits, frames.address)
         # the frames that are not return addresses: all, or the first of each part
         exact = slice(None) if self._has_call_addresses else frames.parts.begins
-        keys[exact] = without_return(keys[exact])
+        keys[exact] = without_return_flag(keys[exact])
         return ListArray(frames.offsets, keys)
 
 
 def _part_contexts(parts: ChainParts, mode: U8, inputs: StackInputs) -> I64:
     """Return (parts,) the lookup context of each part.
 
-    ``mode`` (parts,) is that of ``parts``, with user mode instead of an unknown one. Guests and hypervisors have no
-    epoch (−1), because their mappings are not recorded.
+    ``mode`` (parts,) is ``parts.mode`` with user mode in place of unknown ones. Guests and hypervisors have no epoch
+    (−1), because their mappings are not recorded.
     """
     row = parts.row
     epoch = np.where(mode == CpuMode.KERNEL, take(inputs.kernel_epoch, row), -1)

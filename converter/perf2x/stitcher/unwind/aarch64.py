@@ -32,15 +32,15 @@ _OUTERMOST = Rule(STACK_POINTER, 0, PROGRAM_COUNTER, True, ((PROGRAM_COUNTER, Re
 
 AARCH64 = Architecture(
     name="aarch64",
-    machine="EM_AARCH64",
-    word=8,
+    elf_machine="EM_AARCH64",
+    word_size=8,
     register_count=33,
-    from_perf=AARCH64_DWARF,
+    register_of_perf_bit=AARCH64_DWARF,
     stack_pointer=STACK_POINTER,
     frame_pointer=FRAME_POINTER,
     program_counter=PROGRAM_COUNTER,
     address_mask=2**48 - 1,  # signatures are in the bits above the 48 bits of user addresses
-    outermost=_OUTERMOST,
+    outermost_rule=_OUTERMOST,
     known_code=(
         # mov x8, #139; svc #0
         KnownCode(8, re.compile(rb"\x68\x11\x80\xd2\x01\0\0\xd4"), _SIGNAL_RETURN),

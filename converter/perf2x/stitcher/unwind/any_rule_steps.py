@@ -4,7 +4,8 @@ A step by rules computes, for all samples of a view together:
 
 1. the CFA: a register plus a number, or the result of an expression;
 2. the caller's registers: saved in memory relative to the CFA, unchanged, in other registers …;
-3. the stack pointer (the CFA) and the program counter (the caller's value of the rule's return address register).
+3. the stack pointer (the CFA, unless a rule restores it) and the program counter (the value that the rule's return
+   address register has in the caller).
 
 The results replace the registers in the view's `RegisterFile`, in place. Nearly all samples step by
 ``simple_rule_steps`` instead; only those that it leaves over come here.
@@ -56,9 +57,9 @@ def _canonical_frame_address(view: SampleView, table: RuleTable, columns: RuleCo
 def _restored_registers(
     view: SampleView, table: RuleTable, columns: RuleColumns, rule: I32, cfa: U64
 ) -> list[RestoredRegister]:
-    """Return the caller's values of the registers that some rule reads, unless they are still in the registers.
+    """Return the caller's values of those registers that some rule reads, unless the function left them unchanged.
 
-    There is one entry for each register and kind of register rule, with the samples whose rules have that kind.
+    There is one entry for each register and kind of register rule, for the samples whose rules are of this kind.
     """
     used_rules = flatnonzero(bincount(rule, len(columns.cfa_register)))
     restored = []
@@ -82,10 +83,10 @@ def _values(
 ) -> tuple[U64, Bools]:
     """Return (n,) the caller's values of a register by rules of one kind, and which are known.
 
-    ``value`` (n,) is that of the `RegisterRule`: a distance from the CFA, a register, or an expression's number.
+    ``value`` (n,) comes from the `RegisterRule`: a distance from the CFA, a register, or the number of an expression.
     """
     if kind is RuleKind.OFFSET:
-        return _loaded(view, register, cfa + value & view.word_mask)
+        return _load_saved(view, register, cfa + value & view.word_mask)
     if kind is RuleKind.VAL_OFFSET:
         return cfa + value & view.word_mask, trues(len(cfa))
     if kind is RuleKind.REGISTER:
@@ -95,7 +96,7 @@ def _values(
     return _by_expression(view, table, kind, value, cfa)
 
 
-def _loaded(view: SampleView, register: int, address: U64) -> tuple[U64, Bools]:
+def _load_saved(view: SampleView, register: int, address: U64) -> tuple[U64, Bools]:
     """Return (n,) the values of a register that was saved at an address, and which are known.
 
     LLVM's call frame information does not state that an epilogue has restored registers. But in a sampled frame, an
@@ -127,21 +128,23 @@ def _by_expression(view: SampleView, table: RuleTable, kind: RuleKind, number: U
 
 
 def _set_program_counters(
-    view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, cfa_is_good: Bools, is_exact: Bools
+    view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, is_good_cfa: Bools, is_exact: Bools
 ) -> U8:
     """Set program counters to the return addresses; return (n,) UNFINISHED or an ``End``.
 
-    ``is_exact`` (n,): whether the program counters of the frames that are being left were exact.
+    ``is_good_cfa`` (n,): the CFA is known and above the stack pointer. ``is_exact`` (n,): the program counter of the
+    frame that is left was the address of an instruction.
     """
     register = take(columns.return_register, rule)
     kind = columns.kind[register, rule]
     address, is_known = view.register_of_each(register)
     address = address & np.uint64(view.architecture.address_mask)
     view.set_register(view.architecture.program_counter, address)
-    # Only a leaf function still has its return address in a register, so its own address must be exact: it was sampled,
-    # or interrupted by a signal. On x86 never: there the rule's register is the program counter itself.
+    # Only a leaf function still has its return address in a register. It has called nothing, so its address must be
+    # exact: it was sampled, or interrupted by a signal. On x86 no function has: the rule's register is the program
+    # counter itself.
     in_register = kind == RuleKind.SAME
-    is_good = cfa_is_good & ~(in_register & (~is_exact | (register == view.architecture.program_counter)))
+    is_good = is_good_cfa & ~(in_register & (~is_exact | (register == view.architecture.program_counter)))
     end = np.full(len(rule), UNFINISHED, np.uint8)
     end[address == 0] = End.COMPLETE
     bad = flatnonzero(~(is_good & is_known))
@@ -157,7 +160,7 @@ def _end_reasons(view: SampleView, columns: RuleColumns, rule: I32, cfa: U64) ->
     Code that keeps its caller's stack pointer in a register that is neither the stack pointer nor the frame pointer has
     switched to another stack (OCaml's runtime).
     """
-    memory, rows, return_slot = view.memory, view.rows, cfa - np.uint64(view.architecture.word)
+    memory, rows, return_slot = view.memory, view.rows, cfa - np.uint64(view.architecture.word_size)
     register = columns.cfa_register[rule]
     has_switched = (register >= 0) & ~np.isin(
         register, [view.architecture.stack_pointer, view.architecture.frame_pointer]
@@ -168,32 +171,32 @@ def _end_reasons(view: SampleView, columns: RuleColumns, rule: I32, cfa: U64) ->
     end = np.where(is_elsewhere, End.OTHER_STACK, End.BROKEN).astype(np.uint8)
     end[memory.is_unread(rows, return_slot)] = End.OTHER_STACK
     end[memory.is_beyond(rows, return_slot)] = End.TRUNCATED
-    # expressions are taken to read the stack pointer
+    # assume that expressions read the stack pointer
     cfa_register = np.where(register == CFA_BY_EXPRESSION, view.architecture.stack_pointer, register)
-    end[view.frames.recorded >> as_uint64(cfa_register) & np.uint64(1) == 0] = End.REGISTERS_MISSING
+    end[view.frames.recorded_bits >> as_uint64(cfa_register) & np.uint64(1) == 0] = End.REGISTERS_MISSING
     return end
 
 
-def step_by_frame_pointer(view: SampleView, between: int = 0) -> U8:
+def step_by_frame_pointer(view: SampleView, words_between: int = 0) -> U8:
     """Unwind by the frame pointer; return (n,) UNFINISHED or an ``End``.
 
-    The frame pointer is the address of the caller's frame pointer, above which is the return address; ``between`` is
-    the number of other words between the two. Samples that cannot continue stay unchanged. A frame pointer or return
-    address of 0 is the outermost end only in a frame that made a call: in a sampled frame of hand-written code the
-    register may hold anything. It is not checked here whether the return address is in code.
+    The frame pointer points to where the caller's frame pointer was saved; the return address is above it, after
+    ``words_between`` other words. Samples that cannot continue stay unchanged. A frame pointer or return address of 0
+    marks the outermost frame only if the frame made a call: in a sampled frame of hand-written code the register may
+    hold anything. It is not checked here whether the return address is in code.
 
     Source of truth: elfutils, backends/x86_64_unwind.c and aarch64_unwind.c.
     """
-    frames, rows, word = view.frames, view.rows, np.uint64(view.architecture.word)
+    frames, rows, word = view.frames, view.rows, np.uint64(view.architecture.word_size)
     pointer, is_known = view.register(view.architecture.frame_pointer)
     sp, _ = view.register(view.architecture.stack_pointer)
     caller_pointer, _ = view.load(pointer, 0)
-    saved_at = pointer + word * np.uint64(1 + between)
-    address, is_copied = view.load(saved_at, 0)
+    return_slot = pointer + word * np.uint64(1 + words_between)
+    address, is_copied = view.load(return_slot, 0)
     address = address & np.uint64(view.architecture.address_mask)
     is_plausible = is_known & (pointer >= sp) & (pointer & (word - np.uint64(1)) == 0)
     end = np.full(len(rows), UNFINISHED, np.uint8)
-    end[is_plausible & ~is_copied & view.memory.is_beyond(rows, saved_at)] = End.TRUNCATED
+    end[is_plausible & ~is_copied & view.memory.is_beyond(rows, return_slot)] = End.TRUNCATED
     is_lost = (end == UNFINISHED) & ~(is_plausible & is_copied)
     end[is_lost] = np.where(view.memory.word_count[rows[is_lost]] == 0, End.OTHER_STACK, End.NO_UNWIND_INFO)
     made_call = ~frames.is_exact[rows]
@@ -201,5 +204,5 @@ def step_by_frame_pointer(view: SampleView, between: int = 0) -> U8:
     end[(end == UNFINISHED) & (address == 0)] = End.NO_UNWIND_INFO
     end[is_plausible & is_copied & (address == 0) & made_call] = End.COMPLETE
     continuing = flatnonzero(end == UNFINISHED)
-    view.part(continuing).enter_caller(caller_pointer[continuing], saved_at[continuing] + word, address[continuing])
+    view.part(continuing).enter_caller(caller_pointer[continuing], return_slot[continuing] + word, address[continuing])
     return end

@@ -1,4 +1,4 @@
-"""Describes a processor to the unwinder; the modules ``x86_64`` and ``aarch64`` have the instances."""
+"""Describes processors to the unwinder; the descriptions themselves are in the modules ``x86_64`` and ``aarch64``."""
 
 import re
 from collections.abc import Mapping
@@ -8,10 +8,10 @@ from perf2x.base.frozen_struct import Frozen
 
 
 class KnownCode(Frozen):
-    """Code whose address is on a stack as a return address without a call, recognized by its first bytes."""
+    """Code to which functions return although it has not called them, recognized by its first bytes."""
 
     size: int
-    """Length of the pattern in bytes."""
+    """Length in bytes of what the pattern matches."""
     pattern: re.Pattern[bytes]
     rule: Rule
     """The rule at the first byte; its ``is_signal_frame`` is True, because the address there is exact."""
@@ -21,35 +21,35 @@ class Architecture(Frozen):
     """Registers by DWARF number, and code of C libraries and linkers without unwind information."""
 
     name: str
-    machine: str
+    elf_machine: str
     """ELF's name for it (``EM_X86_64``)."""
-    word: int
+    word_size: int
     """Bytes of an address."""
     register_count: int
     """Number of tracked registers, from 0, including the program counter."""
-    from_perf: Mapping[int, int]
+    register_of_perf_bit: Mapping[int, int]
     """Register by its bit in ``sample_regs_user``."""
     stack_pointer: int
     frame_pointer: int
     program_counter: int
     """Register of the sampled instruction pointer; on x86 the return address column of every rule."""
     address_mask: int
-    """Mask of the address bits; removes pointer authentication codes from return addresses."""
-    outermost: Rule
+    """The bits of a pointer that are an address; the others may hold a pointer authentication code."""
+    outermost_rule: Rule
     """Rule for code that nothing called; its ``is_signal_frame`` is True, because the address there is exact."""
-    framed: Rule | None = None
-    """Rule for a function with a frame pointer, which needs no stack pointer; None if nothing uses the rule."""
-    preserved: frozenset[int] = frozenset()
+    frame_pointer_rule: Rule | None = None
+    """Rule for a function whose frame is found by its frame pointer alone; None if nothing uses the rule."""
+    callee_saved: frozenset[int] = frozenset()
     """Callee-saved registers; simple steps (`simple_rule_steps`) restore no others."""
     known_code: tuple[KnownCode, ...] = ()
-    """Code that returns from a signal handler, and code to which a coroutine's function returns."""
+    """Signal trampolines, and code to which a coroutine's function returns."""
     plt_jump_rule: Rule | None = None
     """Rule in PLT entries that push nothing: all of .plt.sec and .plt.got; None if there is no rule for them."""
     lazy_plt_rules: tuple[Rule, ...] = ()
-    """Rules in a lazy .plt after 0, 1 and 2 pushes; empty if .plt pushes nothing, too."""
+    """Rules in a lazy .plt after 0, 1 and 2 pushes; empty if the entries of .plt push nothing."""
 
     def registers_to_restore(self, needed: int) -> list[int]:
-        """Return the registers to restore, ascending: those that are bits in ``needed``, and three for every step.
+        """Return the registers to restore, ascending: the bits in ``needed``, and three that every step needs.
 
         The three are the stack pointer, the frame pointer and the program counter.
         """

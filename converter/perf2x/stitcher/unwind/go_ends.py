@@ -1,7 +1,7 @@
-"""Corrects why chains end in Go programs, whose runtime starts threads and switches stacks in assembly.
+"""Finds where stacks of Go programs end: at those functions of Go's runtime that start threads or switch stacks.
 
-Two kinds of functions have no return address above their frames, even if their call frame information states one. The
-word there is often a stale return address, which looks like a caller. Innermost frames first::
+These two kinds of functions have no return address above their frames, even if their call frame information states one.
+The word there is often a stale return address, which looks like a caller. Innermost frames first::
 
     starts     main.main.func1, runtime.goexit             complete: newproc put goexit above the goroutine's function
     switches   runtime.gcDrain, …, runtime.systemstack     incomplete: the caller is on the goroutine's own stack
@@ -29,52 +29,51 @@ _SWITCHES = frozenset({
     "runtime.nanotime1", "runtime.walltime", "time.now",  # likewise, for the vDSO
 })  # fmt: skip
 # They call through a register, and only after switching stacks.
-_CALLED_AFTER_SWITCH = frozenset({"runtime.systemstack", "runtime.mcall"})
-_ON_ANY_STACK = frozenset({"runtime.nanotime1", "runtime.walltime", "time.now"})
-"""They switch stacks unless they already are on the thread's own; rbp still points to their frame on the old stack.
+_CALL_AFTER_SWITCH = frozenset({"runtime.systemstack", "runtime.mcall"})
+_SWITCH_IF_NEEDED = frozenset({"runtime.nanotime1", "runtime.walltime", "time.now"})
+"""They switch stacks, unless the thread is on its own stack already; rbp still points to their frame on the old stack.
 """
-# mov %rsp, %r12, and the reverse.
+# mov %rsp, %r12 and mov %r12, %rsp.
 _SAVES_STACK_POINTER, _RESTORES_STACK_POINTER = bytes.fromhex("4989e4"), bytes.fromhex("4c89e4")
-# How many bytes of such a function are searched at most; compiled, it has about two hundred.
-_LONGEST_FUNCTION = 4096
+# How many bytes of one of these functions are searched at most; they have about two hundred.
+_MAX_SEARCHED = 4096
 _CALL_THROUGH_REGISTER = re.compile(rb"\xff[\xd0-\xd7]")
-_REFINABLE = np.array([End.COMPLETE, End.TRUNCATED, End.NO_UNWIND_INFO, End.BROKEN, End.NOT_MAPPED], np.uint8)
+_CORRECTABLE = np.array([End.COMPLETE, End.TRUNCATED, End.NO_UNWIND_INFO, End.BROKEN, End.NOT_MAPPED], np.uint8)
 _UNCHANGED = 255  # in place of an End
 
 
-def leaves_stack(functions: GoFunctions, elf: ElfObject, row: int, svma: int) -> bool:
-    """Return whether a call ends with the byte at ``svma``, and the calling function has switched stacks before it.
+def is_call_after_switch(functions: GoFunctions, elf: ElfObject, row: int, svma: int) -> bool:
+    """Return whether a call that the function makes only after switching stacks ends with the byte at ``svma``.
 
     ``row`` is the function's row in ``functions``, −1 for none; ``svma`` is the lookup address of a return address.
     """
-    is_caller = _name(functions, row) in _CALLED_AFTER_SWITCH
-    return is_caller and _CALL_THROUGH_REGISTER.match(elf.bytes_at(svma - 1, 2)) is not None
+    calls_after_switch = _name(functions, row) in _CALL_AFTER_SWITCH
+    return calls_after_switch and _CALL_THROUGH_REGISTER.match(elf.bytes_at(svma - 1, 2)) is not None
 
 
-def is_on_any_stack(functions: GoFunctions, elf: ElfObject, row: int, svma: int) -> bool:
-    """Return whether, at ``svma``, the stack pointer may be on another stack than the function's frame.
+def may_have_switched(functions: GoFunctions, elf: ElfObject, row: int, svma: int) -> bool:
+    """Return whether the function may have switched stacks before ``svma``, so that only rbp leads to the caller.
 
-    If so, only the frame pointer leads to the caller. The stack pointer may be elsewhere between the instruction that
-    saves it and the one that restores it.
+    It may have done so between the instruction that saves the stack pointer and the one that restores it.
     """
     function = (
-        functions.function(row) if elf.machine == "EM_X86_64" and _name(functions, row) in _ON_ANY_STACK else None
+        functions.function(row) if elf.machine == "EM_X86_64" and _name(functions, row) in _SWITCH_IF_NEEDED else None
     )
     if function is None:
         return False
-    code_before = elf.bytes_at(function.entry, min(svma - function.entry, _LONGEST_FUNCTION))
+    code_before = elf.bytes_at(function.entry, min(svma - function.entry, _MAX_SEARCHED))
     return code_before.rfind(_SAVES_STACK_POINTER) > code_before.rfind(_RESTORES_STACK_POINTER)
 
 
-def may_be_refined(end: U8) -> Bools:
+def may_be_corrected(end: U8) -> Bools:
     """Return (n,) bool: whether ``go_ends`` may change an end; other ends do not depend on the function."""
-    return np.isin(end, _REFINABLE)
+    return np.isin(end, _CORRECTABLE)
 
 
 def go_ends(functions: GoFunctions, svma: U64, end: U8) -> U8:
     """Return (n,) why each chain ends, corrected by the function of its outermost frame.
 
-    ``svma`` (n,) are the addresses of the outermost frames, ``end`` (n,) the reasons by unwind rules alone.
+    ``svma`` (n,) are the lookup addresses of the outermost frames, ``end`` (n,) the reasons by unwind rules alone.
     """
     rows, index = unique_inverse(functions.find(svma))
     ends = np.array([_end_in(functions, row) for row in rows.tolist()], np.uint8)[index]

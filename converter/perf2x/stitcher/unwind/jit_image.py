@@ -1,14 +1,14 @@
 """Presents a jitdump to the unwinder as an ELF file in memory: its code in place, then one .eh_frame for all of it.
 
-A jitdump holds the code of each function and, from some runtimes, an .eh_frame made for this function alone. Its
-addresses are relative to where they are stored, and assume that the .eh_frame follows the code, at the next multiple of
-8. ``perf inject --jit`` therefore writes one ELF file per function, laid out in this way (tools/perf/util/genelf.c
-jit_write_elf). Here the whole dump becomes one image, whose addresses are the dump's file offsets. For that, the
-entries of all functions are rewritten, with absolute addresses, into one section after the dump::
+A jitdump holds the code of each function and, from some runtimes, an .eh_frame made for this function alone. Addresses
+in the .eh_frame are relative to where they are stored, and assume that it follows the code, at the next multiple of 8.
+``perf inject --jit`` therefore writes one ELF file per function, laid out in this way (jit_write_elf in
+tools/perf/util/genelf.c). Here the whole dump becomes one image, whose addresses are the dump's file offsets. For that,
+the entries of all functions are rewritten, with absolute addresses, into one section after the dump::
 
     0             ELF header, instead of the dump's own header and the first record's
     64            the rest of the dump, all of which is one .text
-    frames_at     .eh_frame
+    eh_frame_at     .eh_frame
                   .shstrtab, program header, section headers
 """
 
@@ -26,18 +26,18 @@ _ALIGNMENT = 8
 _CIE_VERSION = 3
 
 
-class JitFrames(Frozen):
-    """Call frame information of one function in a dump."""
+class JitFunction(Frozen):
+    """One function in a dump, with its call frame information."""
 
     offset: int
     """File offset of the code."""
     size: int
-    frames: bytes
-    """The runtime's .eh_frame, made for an address right after the code."""
+    eh_frame: bytes
+    """The runtime's .eh_frame, made for the multiple of 8 after the code."""
 
 
 class _Entry(Frozen):
-    """An FDE, decoded: rules for ``size`` bytes of code from ``start`` on, counted from the function's first byte."""
+    """An FDE: rules for ``size`` bytes of code from ``start`` on, an offset from the function's first byte."""
 
     cie: bytes
     """The entry's CIE, rewritten."""
@@ -46,17 +46,17 @@ class _Entry(Frozen):
     instructions: bytes
 
 
-def jit_image(data: bytes, machine: int, functions: Sequence[JitFrames], name: str) -> ElfObject | None:
+def jit_image(data: bytes, machine: int, functions: Sequence[JitFunction], name: str) -> ElfObject | None:
     """Make the image of a jitdump; None without usable call frame information.
 
     ``data`` is the dump, ``machine`` its ELF machine number, ``name`` stands for the file in messages.
     """
-    frames_at = -(-len(data) // 16) * 16
+    eh_frame_at = -(-len(data) // 16) * 16
     frames = _frame_section(functions, 4 if machine in (3, 40) else 8)  # EM_386, EM_ARM
     if not frames:
         return None
     # without the first 64 bytes, which the ELF header takes
-    body = data[64:].ljust(frames_at - 64, b"\0") + frames + b"\0\0\0\0"  # a length of 0 ends the section
+    body = data[64:].ljust(eh_frame_at - 64, b"\0") + frames + b"\0\0\0\0"  # a length of 0 ends the section
     names_at = 64 + len(body)
     tables_at = names_at + len(_SECTION_NAMES)
     tables_at += -tables_at % 8
@@ -64,8 +64,8 @@ def jit_image(data: bytes, machine: int, functions: Sequence[JitFrames], name: s
     # PT_LOAD, PF_R | PF_X: the file up to the tables, at address 0
     program_header = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, tables_at, tables_at, 4096)
     # .text is the whole dump; 1, 7 and 17 are where the names begin in _SECTION_NAMES
-    section_headers = bytes(64) + _section_header(1, _PROGBITS, _CODE, 0, frames_at)
-    section_headers += _section_header(7, _PROGBITS, _ALLOC, frames_at, len(frames) + 4) + _section_header(
+    section_headers = bytes(64) + _section_header(1, _PROGBITS, _CODE, 0, eh_frame_at)
+    section_headers += _section_header(7, _PROGBITS, _ALLOC, eh_frame_at, len(frames) + 4) + _section_header(
         17, _STRTAB, 0, names_at, len(_SECTION_NAMES)
     )
     # ELFCLASS64, little-endian, ET_DYN. It replaces the headers of the dump and of the first record, which are not
@@ -84,7 +84,7 @@ def _section_header(name: int, kind: int, flags: int, offset: int, size: int) ->
     return struct.pack("<IIQQQQIIQQ", name, kind, flags, offset if flags else 0, offset, size, 0, 0, 8, 0)
 
 
-def _frame_section(functions: Sequence[JitFrames], address_size: int) -> bytes:
+def _frame_section(functions: Sequence[JitFunction], address_size: int) -> bytes:
     """Return the .eh_frame of all functions, without a terminator; b"" if none has a readable entry.
 
     Of several functions at one offset, the last is taken.
@@ -93,7 +93,7 @@ def _frame_section(functions: Sequence[JitFrames], address_size: int) -> bytes:
     cies: dict[bytes, int] = {}  # offset in the section of each distinct CIE
     cache: dict[tuple[int, bytes], list[_Entry]] = {}  # runtimes emit the same entries for many functions
     for function in {function.offset: function for function in functions}.values():
-        key = function.size, function.frames
+        key = function.size, function.eh_frame
         if key not in cache:
             cache[key] = _entries(function, address_size)
         for entry in cache[key]:
@@ -107,13 +107,13 @@ def _frame_section(functions: Sequence[JitFrames], address_size: int) -> bytes:
     return bytes(section)
 
 
-def _entries(function: JitFrames, address_size: int) -> list[_Entry]:
+def _entries(function: JitFunction, address_size: int) -> list[_Entry]:
     """Return the readable entries of one function.
 
     A single entry applies to all of the function's code, whatever addresses the entry states.
     """
-    frames_at = -(-function.size // 8) * 8
-    section = FrameSection(function.frames, frames_at, True, "<", address_size)
+    eh_frame_at = -(-function.size // 8) * 8
+    section = FrameSection(function.eh_frame, eh_frame_at, True, "<", address_size)
     offsets = fde_offsets(section, past_terminator=False)
     entries = []
     for offset in offsets:
@@ -129,9 +129,9 @@ def _entries(function: JitFrames, address_size: int) -> list[_Entry]:
 
 
 def _rewritten_cie(cie: Cie, data: bytes) -> bytes:
-    """Return a CIE with the same rules, whose FDEs have absolute addresses of 8 bytes (DW_EH_PE_absptr, the default).
+    """Return a CIE with the same rules, for FDEs with absolute addresses of 8 bytes (DW_EH_PE_absptr, the default).
 
-    ``data`` is the section that the CIE refers to.
+    ``data`` is the section that the CIE is in.
     """
     augmentation = b"zS\0" if cie.is_signal_frame else b"z\0"
     numbers = _leb128(cie.code_alignment) + _leb128(cie.data_alignment, signed=True) + _leb128(cie.return_register)

@@ -7,13 +7,13 @@ kernel's part, or empty. The unwound chain becomes the user part::
     unwound       u0 u1 t2 u3 u4             t2: signal trampoline, u3: interrupted by the signal
     result        KERNEL k0 k1 k2 USER u0 u1 USER t2 USER u3 u4
 
-In a callchain the first address after a marker is that of an instruction, and the others are return addresses. So a
-USER marker is put before every exact address: that keeps ``UserChains.is_exact`` in a form which everything that reads
-callchains understands.
+In a callchain the first address after a marker is exact, the address of an instruction, and the others are return
+addresses. So a USER marker is put before every exact address: that keeps ``UserChains.is_exact`` in a form which
+everything that reads callchains understands.
 
-On AArch64 with ``--call-graph fp``, a leaf function has no frame record, so its caller is missing from the chain. perf
-record samples the link register (lr) for that (tools/perf/arch/arm64/util/evsel.c). The link register has the caller if
-the unwind information of the sampled instruction says that the return address is still there
+On AArch64 with ``--call-graph fp``, a leaf function has no frame record, so its caller is missing from the chain.
+Therefore ``perf record`` also samples the link register, lr (tools/perf/arch/arm64/util/evsel.c). It has the return
+address into the caller if the unwind information of the sampled instruction says so
 (tools/perf/util/arm64-frame-pointer-unwind-support.c)::
 
     recorded      KERNEL k0 USER pc r1 r2       lr
@@ -47,25 +47,25 @@ from perf2x.stitcher.unwind.unwound_chains import LEAF_FRAMES, MappingFinder, Us
 _USER, _DEFERRED = np.uint64(CallchainContext.USER), np.uint64(CallchainContext.USER_DEFERRED)
 
 
-def with_user_part(recorded: ListArray, unwound: UserChains, is_selected: Bools) -> ListArray:
+def with_user_part(recorded_chains: ListArray, user_chains: UserChains, is_selected: Bools) -> ListArray:
     """Return the chains; in the selected rows that have an unwound user part, it is inserted.
 
     ``is_selected`` (n,): whether a row may be changed. The unwound part replaces a recorded user part, unless that is a
     cookie, which refers to a deferred record.
     """
-    kernel_words, is_deferred = _words_before_user_part(recorded)
-    chain, is_exact = unwound.chain, unwound.is_exact
+    kernel_words, is_deferred = _words_before_user_part(recorded_chains)
+    chain, is_exact = user_chains.chain, user_chains.is_exact
     is_selected = is_selected & (chain.lengths > 0) & ~is_deferred
-    kept_words = np.where(is_selected, kernel_words, recorded.lengths)
+    kept_words = np.where(is_selected, kernel_words, recorded_chains.lengths)
     if not is_selected.all():
         is_exact = is_exact[repeat(is_selected, chain.lengths)]
         chain = chain.truncated(np.where(is_selected, chain.lengths, 0))  # other rows become empty
-    # Number of exact addresses before each unwound address, over all chains: each of them gets a marker.
+    # The number of exact addresses before each unwound address, over all chains; every exact address gets a marker.
     markers = np.append(0, cumsum(is_exact))
     added = chain.lengths + np.diff(take(markers, chain.offsets))
     offsets = offsets_of(kept_words + added)
     words = np.full(offsets[-1], _USER, np.uint64)  # what is not overwritten below stays a marker
-    words[ranges(offsets[:-1], kept_words)] = recorded.values[ranges(recorded.offsets[:-1], kept_words)]
+    words[ranges(offsets[:-1], kept_words)] = recorded_chains.values[ranges(recorded_chains.offsets[:-1], kept_words)]
     # The index in ``words`` of unwound address i of a row: the row's begin, the kept words, the i addresses before it,
     # and the markers up to its own. ``markers`` and arange count over all rows, so what other rows have is subtracted.
     first = offsets[:-1] + kept_words - chain.offsets[:-1] - take(markers, chain.offsets[:-1])
@@ -76,37 +76,37 @@ def with_user_part(recorded: ListArray, unwound: UserChains, is_selected: Bools)
     return ListArray(offsets, words)
 
 
-def _words_before_user_part(recorded: ListArray) -> tuple[I64, Bools]:
+def _words_before_user_part(recorded_chains: ListArray) -> tuple[I64, Bools]:
     """Return the number of words before each row's user part, and whether that part is a cookie; shapes (n,).
 
-    A row without user part has all its words before it.
+    If a row has no user part, all its words count as before it.
     """
     # backwards, so that the first marker of a row is written last
-    markers = flatnonzero((recorded.values == _USER) | (recorded.values == _DEFERRED))[::-1]
-    row = row_numbers(recorded.lengths)[markers]
-    words_before = recorded.lengths.copy()
-    words_before[row] = markers - recorded.offsets[:-1][row]
-    is_deferred = falses(len(recorded))
-    is_deferred[row] = recorded.values[markers] == _DEFERRED
+    markers = flatnonzero((recorded_chains.values == _USER) | (recorded_chains.values == _DEFERRED))[::-1]
+    row = row_numbers(recorded_chains.lengths)[markers]
+    words_before = recorded_chains.lengths.copy()
+    words_before[row] = markers - recorded_chains.offsets[:-1][row]
+    is_deferred = falses(len(recorded_chains))
+    is_deferred[row] = recorded_chains.values[markers] == _DEFERRED
     return words_before, is_deferred
 
 
 def with_leaf_callers(
-    recorded: ListArray, stacks: UserStacks, is_selected: Bools, unwinder: Unwinder, finder: MappingFinder
+    recorded_chains: ListArray, stacks: UserStacks, is_selected: Bools, unwinder: Unwinder, finder: MappingFinder
 ) -> ListArray:
     """Insert the callers of sampled leaf functions, found in the link register, into the selected chains.
 
-    ``is_selected`` (n,): whether a chain may be changed. ``unwinder`` must be one that returns at most ``LEAF_FRAMES``
-    frames; ``stacks`` have the link register, and no dumps. A caller that is already in the chain is not inserted.
+    ``is_selected`` (n,): whether a chain may be changed. ``unwinder`` must stop after ``LEAF_FRAMES`` frames;
+    ``stacks`` have the link register, and no dumps. A caller that the chain already has is not inserted.
     """
-    words_before, is_deferred = _words_before_user_part(recorded)
-    first = recorded.offsets[:-1] + words_before + 1  # where each chain has the sampled instruction
-    is_selected = is_selected & ~is_deferred & (first < recorded.offsets[1:])
+    words_before, is_deferred = _words_before_user_part(recorded_chains)
+    first = recorded_chains.offsets[:-1] + words_before + 1  # where each chain has the sampled instruction
+    is_selected = is_selected & ~is_deferred & (first < recorded_chains.offsets[1:])
     rows = flatnonzero(is_selected)
     # the registers of the mask below, in its order: the link register, the stack pointer (0, unused), the instruction
     registers = np.zeros((len(is_selected), 3), np.uint64)
     registers[:, 0] = stacks.regs[:, (stacks.mask & ((1 << LINK_REGISTER) - 1)).bit_count()]
-    registers[rows, 2] = recorded.values[first[rows]]
+    registers[rows, 2] = recorded_chains.values[first[rows]]
     no_dumps, abi = zeros(len(is_selected)), np.where(is_selected, stacks.abi, 0).astype(np.uint8)
     mask = 1 << LINK_REGISTER | 1 << STACK_POINTER | 1 << PROGRAM_COUNTER
     chain = unwinder.unwind(
@@ -114,17 +114,17 @@ def with_leaf_callers(
     ).chain
     leaves = flatnonzero(chain.lengths == LEAF_FRAMES)
     caller, following = chain.values[chain.offsets[leaves] + 1], first[leaves] + 1
-    is_recorded = following < recorded.offsets[leaves + 1]
-    is_recorded[is_recorded] = recorded.values[following[is_recorded]] == caller[is_recorded]
+    is_recorded = following < recorded_chains.offsets[leaves + 1]
+    is_recorded[is_recorded] = recorded_chains.values[following[is_recorded]] == caller[is_recorded]
     leaves, caller = leaves[~is_recorded], caller[~is_recorded]
     # words of each row up to the sampled instruction, those inserted after it, and the remaining ones
-    head = recorded.lengths.copy()
+    head = recorded_chains.lengths.copy()
     head[leaves] = words_before[leaves] + 2
     added = zeros(len(is_selected))
     added[leaves] = 1
-    tail = recorded.lengths - head
+    tail = recorded_chains.lengths - head
     return side_by_side([
-        recorded.truncated(head),
+        recorded_chains.truncated(head),
         ListArray(offsets_of(added), caller),
-        ListArray.of(recorded.values, recorded.offsets[:-1] + head, tail),
+        ListArray.of(recorded_chains.values, recorded_chains.offsets[:-1] + head, tail),
     ])  # fmt: skip

@@ -1,8 +1,8 @@
 """Finds the unwind rules of one ELF file by address; decodes a function when an address first falls into it.
 
-Sources are searched in this order: .eh_frame, .debug_frame, known code without call frame information (signal
-trampolines, starts of coroutines, the procedure linkage table). Source of truth for the order of the first two:
-elfutils, libdwfl.
+Sources are searched in this order: .eh_frame, .debug_frame, known code without call frame information (the program's
+entry, signal trampolines, starts of coroutines), the procedure linkage table. Source of truth for the order of the
+first two: elfutils, libdwfl.
 """
 
 from collections.abc import Iterator
@@ -21,9 +21,9 @@ from perf2x.stitcher.unwind.architecture import Architecture
 if TYPE_CHECKING:
     from perf2x.base.binaries.elf.x86_code import X86Code
 
-# Instead of a rule number: no rule is known, but the function returns to a caller.
+# In place of a rule number: no rule is known, but the function returns to a caller.
 _RETURNS = -2
-# Maximum size of a program's first function (_start), which nothing called: an assumption.
+# Assumed maximum size, in bytes, of a program's first function (_start), which nothing called.
 _START_SIZE = 64
 _PLT_ENTRY = 16
 """Bytes of an entry of a lazy .plt on x86: an indirect jump of 6, a push of 5, and a jump of 5 to the first entry.
@@ -44,19 +44,19 @@ class ObjectRules(Struct):
     architecture: Architecture
     problems: list[str] = field(default_factory=list)
     _read_sources: list[SectionRules] = field(default_factory=list)
-    """The .eh_frame and .debug_frame that were needed so far."""
+    """The .eh_frame and .debug_frame sections that were needed so far."""
     _unread_sources: Iterator[SectionRules] = iter(())
-    """The others, which are read as the iterator advances."""
+    """The other such sections; each is read when the iterator reaches it."""
     _code: "X86Code | None" = None
     """Decoded instructions; None until needed."""
-    _by_code: dict[tuple[int, bool], int] = field(default_factory=dict)
-    """Results of ``by_code``."""
+    _rules_from_code: dict[tuple[int, bool], int] = field(default_factory=dict)
+    """Results of ``rule_from_code``, by its arguments."""
 
     def __post_init__(self) -> None:
         self._unread_sources = self._sources_in_order()
 
     def find(self, svma: U64) -> I32:
-        """Return (n,) rule numbers of addresses; NO_RULE where no source covers them."""
+        """Return (n,) rule numbers of addresses; NO_RULE where no source has one."""
         result = np.full(len(svma), NO_RULE, np.int32)
         missing = arange(len(svma))
         for source in self._all_sources() if len(missing) else ():
@@ -68,18 +68,18 @@ class ObjectRules(Struct):
             result[row] = self._rule_without_frame_info(int(svma[row]))
         return result
 
-    def by_code(self, svma: int, *, is_exact: bool) -> int:
+    def rule_from_code(self, svma: int, *, is_exact: bool) -> int:
         """Return the number of a rule derived from the x86 code at ``svma`` and after it.
 
-        ``is_exact``: ``svma`` is an instruction; otherwise it is a return address. If no rule can be derived, returns
-        NO_RULE for functions that may be the outermost one (_start, and code that makes a system call) and on other
-        machines than x86; otherwise −2 (_RETURNS). Derived rules are guesses: check that a call precedes the return
-        address that they lead to.
+        ``is_exact``: an instruction was sampled or interrupted at ``svma``; otherwise it is a return address. If no
+        rule can be derived, returns NO_RULE for functions that may be the outermost one (_start, and code that makes a
+        system call) and for processors other than x86; otherwise −2 (_RETURNS). Derived rules are guesses: check that a
+        call precedes the return address that they lead to.
         """
         is_start = not is_exact and self._may_start_at_entry and 0 < svma - self.elf.entry <= _START_SIZE
         if is_start or self.elf.machine not in ("EM_X86_64", "EM_386"):
             return NO_RULE
-        if (svma, is_exact) not in self._by_code:
+        if (svma, is_exact) not in self._rules_from_code:
             from perf2x.base.binaries.cfi.x86_paths import leads_to_system_call
             from perf2x.base.binaries.cfi.x86_rules_from_code import rule_by_code  # few objects need it
             from perf2x.base.binaries.elf.x86_code import X86Code
@@ -88,11 +88,11 @@ class ObjectRules(Struct):
                 self._code = X86Code(self.elf, self.debug)
             rule = rule_by_code(self._code, svma, self.table, is_exact=is_exact)
             number = NO_RULE if not is_exact and leads_to_system_call(self._code, svma) else _RETURNS
-            self._by_code[svma, is_exact] = number if rule is None else self.table.number(rule)
-        return self._by_code[svma, is_exact]
+            self._rules_from_code[svma, is_exact] = number if rule is None else self.table.number(rule)
+        return self._rules_from_code[svma, is_exact]
 
     def _all_sources(self) -> Iterator[SectionRules]:
-        """Yield the sources in order; each is read only if earlier ones lack an address (.debug_frame may be large)."""
+        """Yield the sources in order; each is read only when it is reached, because .debug_frame may be large."""
         yield from self._read_sources
         for source in self._unread_sources:
             self._read_sources.append(source)
@@ -117,13 +117,13 @@ class ObjectRules(Struct):
     def _rule_of_known_code(self, svma: int) -> Rule | None:
         """Return the rule of a program's entry, or of code that is recognized by its bytes; None for other code.
 
-        Known code begins at ``svma``, or one byte later: where its first address is on the stack as a return address,
-        that is looked up one byte earlier, as all return addresses are.
+        Known code begins at ``svma``, or one byte later: if its first byte is a return address, the lookup address is
+        one byte earlier, as for all return addresses.
         """
-        if self.elf.machine != self.architecture.machine:
+        if self.elf.machine != self.architecture.elf_machine:
             return None
         if svma and svma == self.elf.entry and self._may_start_at_entry:
-            return self.architecture.outermost
+            return self.architecture.outermost_rule
         for code in self.architecture.known_code:
             code_bytes = self._code_bytes(svma, code.size + 1)
             if code.pattern.match(code_bytes) or code.pattern.match(code_bytes, 1):
@@ -132,7 +132,7 @@ class ObjectRules(Struct):
 
     @property
     def _may_start_at_entry(self) -> bool:
-        """Return whether execution may start at the file's entry: in programs and libraries, but not in JIT images."""
+        """Whether execution may start at the file's entry: in programs and libraries, but not in JIT images."""
         return self.elf.type == "ET_EXEC" or any(segment.type == "PT_DYNAMIC" for segment in self.elf.segments)
 
     def _code_bytes(self, svma: int, size: int) -> bytes:
@@ -143,7 +143,7 @@ class ObjectRules(Struct):
             return b""
 
     def _plt_rule(self, svma: int) -> Rule | None:
-        """Return the rule in a procedure linkage table, by the pushes before the address; None outside these tables."""
+        """Return the rule in a procedure linkage table, by the pushes before ``svma``; None outside these tables."""
         for name in (".plt", ".plt.sec", ".plt.got"):
             section = self.elf.section(name)
             if section is None or not section.address <= svma < section.address + section.size:

@@ -14,13 +14,13 @@ from perf2x.base.columnar import I64, U64, Bools, Frozen, as_int64, falses, take
 from perf2x.model.recording import UserStacks
 from perf2x.stitcher.unwind.architecture import Architecture
 
-_RECORD_LIMIT = 60_000
-"""A dump of this many bytes is complete, however many were requested.
+_MAX_DUMP = 60_000
+"""A dump of this many bytes is complete, even if more were requested.
 
-Records have at most 64 KiB, so the kernel cuts requests to what remains of that (perf_sample_ustack_size).
+A record has at most 64 KiB, so the kernel copies no more than what its other fields leave (perf_sample_ustack_size).
 """
 _PAGE = 4096
-# Largest distance of a frame from the stack pointer of the same stack: 64 MiB, eight times the usual limit.
+# Largest distance of a frame from the stack pointer of the same stack: 64 MiB, eight times the usual ulimit -s.
 MAX_STACK_DISTANCE = 1 << 26
 
 
@@ -36,7 +36,7 @@ class StackMemory(Frozen):
     word_count: U64
     """Whole words in each dump, at most as many as are left in ``words``."""
     is_complete: Bools
-    """All requested bytes were copied, so the stack may continue after them; False if the kernel stopped early."""
+    """Whether all requested bytes were copied, so that the stack may continue after them."""
 
     def load(self, rows: I64, address: U64) -> tuple[U64, Bools]:
         """Return the 64-bit word at an address of each sample, and whether it was copied; 0 where it was not.
@@ -60,7 +60,7 @@ class StackMemory(Frozen):
         return value
 
     def _load_unaligned(self, rows: I64, word: U64, byte: I64, is_copied: Bools) -> tuple[U64, Bools]:
-        """Do what `load` does for values that begin at a byte (0 to 7) of a word: combine it with the next word.
+        """Do what `load` does for values that begin at byte ``byte`` (0 to 7) of word ``word``: join two words.
 
         All supported processors are little-endian.
         """
@@ -72,17 +72,17 @@ class StackMemory(Frozen):
         return first >> shift | upper, is_copied
 
     def is_beyond(self, rows: I64, address: U64) -> Bools:
-        """Return (n,) bool: whether an address is above a complete dump, and may be in the same stack."""
+        """Return (n,) bool: whether an address is above a complete dump, but close enough to be in the same stack."""
         return self.is_complete[rows] & self._is_above(rows, address)
 
     def is_unread(self, rows: I64, address: U64) -> Bools:
-        """Return (n,) bool: whether an address is above a dump that ended early, at a page boundary.
+        """Return (n,) bool: whether an address is likewise above a dump that ended early, at a page boundary.
 
-        The kernel does not page in memory for a dump (copy_from_user_nmi), and large frames have pages not touched yet.
+        The kernel does not page in memory for a dump (copy_from_user_nmi), and large frames have untouched pages.
         """
         end = self.dump_start[rows] + (self.word_count[rows] << np.uint64(3))
-        at_border: Bools = end & np.uint64(_PAGE - 1) == 0
-        return ~self.is_complete[rows] & at_border & self._is_above(rows, address)
+        ends_at_page: Bools = end & np.uint64(_PAGE - 1) == 0
+        return ~self.is_complete[rows] & ends_at_page & self._is_above(rows, address)
 
     def _is_above(self, rows: I64, address: U64) -> Bools:
         """Return (n,) bool: whether an address is above the dump, but close enough to be in the same stack."""
@@ -99,7 +99,7 @@ def stack_memory(stacks: UserStacks, stack_pointer: U64) -> StackMemory:
     stated_words = np.clip(stacks.size, 0, None) >> 3
     words_left = np.clip(len(stacks.words) - stacks.start, 0, None)
     word_count = np.where(stacks.start >= 0, np.minimum(stated_words, words_left), 0)
-    is_complete = stacks.size + 8 > min(stacks.requested, _RECORD_LIMIT)  # up to the last whole word
+    is_complete = stacks.size + 8 > min(stacks.requested, _MAX_DUMP)  # up to the last whole word
     return StackMemory(stacks.words, stacks.start, stack_pointer, word_count.view(np.uint64), is_complete)
 
 
@@ -108,11 +108,11 @@ UNFINISHED = 255
 
 
 class RegisterFile(Frozen):
-    """Registers in the frame to which each of ``n`` samples is unwound; every step changes the arrays in place."""
+    """Registers in the frame to which each of ``n`` samples is unwound so far; steps change the arrays in place."""
 
     registers: U64
     """(r, n) by DWARF number"""
-    known: U64
+    known_bits: U64
     """(n,) bit r: the value of register r in this frame is known."""
     is_exact: Bools
     """(n,) the program counter is the address of an instruction, not a return address."""
@@ -120,7 +120,7 @@ class RegisterFile(Frozen):
     """(n,) a signal frame was left, so the stack may not be the one that was copied."""
     depth: I64
     """(n,) number of frames unwound so far"""
-    recorded: np.uint64
+    recorded_bits: np.uint64
     """Bit r: register r was recorded with the samples."""
 
 
@@ -146,8 +146,8 @@ class SampleView(Frozen):
 
     @property
     def word_mask(self) -> np.uint64:
-        """A word of the architecture with all bits set."""
-        return np.uint64((1 << 8 * self.architecture.word) - 1)
+        """An integer with all bits of the architecture's words set."""
+        return np.uint64((1 << 8 * self.architecture.word_size) - 1)
 
     def part(self, samples: I64 | slice) -> "SampleView":
         """Return a view of some of these samples, by index."""
@@ -157,7 +157,7 @@ class SampleView(Frozen):
         """Return (n,) values of one register, and which are known; a register beyond the tracked ones never is."""
         if number >= self.architecture.register_count:
             return np.zeros(len(self.rows), np.uint64), falses(len(self.rows))
-        known = take(self.frames.known, self.rows) & np.uint64(1 << number)
+        known = take(self.frames.known_bits, self.rows) & np.uint64(1 << number)
         return take(self.frames.registers[number], self.rows), known != 0
 
     def register_of_each(self, number: I64) -> tuple[U64, Bools]:
@@ -165,13 +165,13 @@ class SampleView(Frozen):
         is_tracked = number < self.architecture.register_count
         if not is_tracked.all():
             number = np.where(is_tracked, number, 0)
-        known = take(self.frames.known, self.rows) >> number.view(np.uint64) & np.uint64(1)
+        known = take(self.frames.known_bits, self.rows) >> number.view(np.uint64) & np.uint64(1)
         registers = self.frames.registers
         return take(registers.ravel(), number * registers.shape[1] + self.rows), known.astype(np.bool_) & is_tracked
 
     def load(self, address: U64, size: int) -> tuple[U64, Bools]:
         """Return (n,) values of ``size`` bytes of memory (0: a word of the architecture), and which were recorded."""
-        size = size or self.architecture.word
+        size = size or self.architecture.word_size
         value, is_copied = self.memory.load(self.rows, address)
         return (value if size >= 8 else value & np.uint64((1 << 8 * size) - 1)), is_copied
 
@@ -179,31 +179,31 @@ class SampleView(Frozen):
         """Store a register that a rule restored."""
         bit = np.uint64(1 << restored.register)
         self.frames.registers[restored.register, restored.rows] = restored.value
-        known = take(self.frames.known, restored.rows) | bit
+        known = take(self.frames.known_bits, restored.rows) | bit
         if not restored.is_known.all():
             known[~restored.is_known] ^= bit  # clear the bit, which was set for all rows
-        self.frames.known[restored.rows] = known
+        self.frames.known_bits[restored.rows] = known
 
     def set_register(self, number: int, value: U64) -> None:
         """Set a register to values (n,), all of which are known."""
         self.frames.registers[number, self.rows] = value
-        self.frames.known[self.rows] |= np.uint64(1 << number)
+        self.frames.known_bits[self.rows] |= np.uint64(1 << number)
 
     def copy_state(self) -> tuple[U64, U64, Bools, Bools]:
         """Return copies of the registers and flags of all samples of the view, for ``restore_state``."""
         frames, rows = self.frames, self.rows
-        return frames.registers[:, rows], frames.known[rows], frames.is_exact[rows], frames.crossed_signal[rows]
+        return frames.registers[:, rows], frames.known_bits[rows], frames.is_exact[rows], frames.crossed_signal[rows]
 
     def restore_state(self, state: tuple[U64, U64, Bools, Bools], samples: I64) -> None:
         """Undo, for some samples of the view (by index), what happened since ``copy_state``."""
         frames, rows = self.frames, self.rows[samples]
         registers, known, is_exact, crossed_signal = state
-        frames.registers[:, rows], frames.known[rows] = registers[:, samples], known[samples]
+        frames.registers[:, rows], frames.known_bits[rows] = registers[:, samples], known[samples]
         frames.is_exact[rows], frames.crossed_signal[rows] = is_exact[samples], crossed_signal[samples]
 
     def enter_caller(self, frame_pointer: U64, stack_pointer: U64, return_address: U64) -> None:
         """Step to the callers; all their registers but these three become unknown. Shapes: (n,)."""
-        self.frames.known[self.rows] = 0
+        self.frames.known_bits[self.rows] = 0
         self.set_register(self.architecture.frame_pointer, frame_pointer)
         self.set_register(self.architecture.stack_pointer, stack_pointer)
         self.set_register(self.architecture.program_counter, return_address)
@@ -218,7 +218,7 @@ def initial_registers(stacks: UserStacks, architecture: Architecture) -> Registe
     for bit in range(64):
         if not stacks.mask >> bit & 1:
             continue
-        number = architecture.from_perf.get(bit)
+        number = architecture.register_of_perf_bit.get(bit)
         if number is not None and column < stacks.regs.shape[1]:
             registers[number] = stacks.regs[:, column]
             recorded |= 1 << number

@@ -2,8 +2,8 @@
 
 Two caches make this cheap. `CodeMap` remembers the rule of each address *in an object* (svma) forever: it serves all
 processes that map the object. In front of it, `RuleCache` remembers the rule of an address *in a process image*, so
-that a step usually needs no mapping lookup. A rule in that cache is valid for all samples since its mapping was made;
-only rules in mappings that stay until the end of their images are cached.
+that a step usually needs no mapping lookup. There, only rules in mappings that stay until the ends of their images are
+cached; such a rule is valid for all samples since the mapping was made.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ from perf2x.base.columnar import (
 from perf2x.base.mapping_names import is_vdso
 from perf2x.errors import ObjectError
 from perf2x.stitcher.unwind.architecture import Architecture
-from perf2x.stitcher.unwind.go_ends import go_ends, is_on_any_stack, leaves_stack
+from perf2x.stitcher.unwind.go_ends import go_ends, is_call_after_switch, may_have_switched
 from perf2x.stitcher.unwind.object_rules import ObjectRules
 from perf2x.stitcher.unwind.simple_rule_steps import SimpleRuleTable
 from perf2x.stitcher.unwind.unwound_chains import MappingFinder, UserMappings
@@ -127,30 +127,34 @@ class CodeMap:
         for number, rows, svma in self._by_object(mapping, address):
             distinct, index = unique_inverse(svma)
             known_rules = self._rules_by_svma.setdefault(number, {})
-            new = as_uint64([each for each in distinct.tolist() if each not in known_rules])
-            if len(new):
-                known_rules.update(zip(new.tolist(), self._rules_in_object(number, new).tolist(), strict=True))
+            missing = as_uint64([each for each in distinct.tolist() if each not in known_rules])
+            if len(missing):
+                known_rules.update(zip(missing.tolist(), self._rules_in_object(number, missing).tolist(), strict=True))
             result[rows] = as_int32([known_rules[each] for each in distinct.tolist()])[index]
         return result
 
-    def rules_by_code(self, mapping: I32, address: U64, is_exact: Bools) -> I32:
+    def rules_from_code(self, mapping: I32, address: U64, is_exact: Bools) -> I32:
         """Return (n,) rule numbers derived from the code alone, for addresses without unwind information.
 
-        ``is_exact`` (n,): the address is that of an instruction; otherwise it is a return address. Where no rule is
-        found: NO_RULE if the function may be the outermost one, otherwise −2 (see `ObjectRules.by_code`).
+        ``is_exact`` (n,): whether an instruction was sampled or interrupted at the address; otherwise it is a return
+        address. Where no rule can be derived: NO_RULE if the function may be the outermost one, otherwise −2 (see
+        `ObjectRules.rule_from_code`).
         """
         result = np.full(len(address), NO_RULE, np.int32)
         # a return address belongs to the object that the byte before it is in
         for number, rows, svma in self._by_object(mapping, address - as_uint64(~is_exact)):
-            # a query is the svma, and in its lowest bit is_exact; ``by_code`` takes a return address itself as svma
+            # A query is svma << 1 | is_exact. For return addresses, svma is one byte too low, which is undone below:
+            # ``rule_from_code`` takes the return address itself.
             queries, index = unique_inverse(svma << np.uint64(1) | as_uint64(is_exact[rows]))
-            by_code = self.objects[number].by_code
-            answers = [by_code((query >> 1) + (~query & 1), is_exact=bool(query & 1)) for query in queries.tolist()]
+            rule_from_code = self.objects[number].rule_from_code
+            answers = [
+                rule_from_code((query >> 1) + (~query & 1), is_exact=bool(query & 1)) for query in queries.tolist()
+            ]
             result[rows] = as_int32(answers)[index]
         return result
 
     def may_return_to(self, mapping: I32, address: U64) -> Bools:
-        """Return (n,) whether a call ends at each address; True where there is no code to read."""
+        """Return (n,) whether a call ends right before each address; True where there is no code to read."""
         result = trues(len(address))
         for number, rows, svma in self._by_object(mapping, address):
             distinct, index = unique_inverse(svma)
@@ -213,7 +217,7 @@ class CodeMap:
         if identity not in self._opened:
             elf, debug = self.find_object(filename, build_id)
             self._opened[identity] = -1
-            if elf is not None and elf.machine == self.architecture.machine:
+            if elf is not None and elf.machine == self.architecture.elf_machine:
                 self._opened[identity] = len(self.objects)
                 if has_go_table(elf):
                     self._go_tables[len(self.objects)] = None
@@ -230,13 +234,12 @@ class CodeMap:
         result = rules.find(svma)
         functions = self._go_functions(number) if number in self._go_tables else None
         if functions is not None:
-            # each address with the index of its function
-            located = list(zip(functions.find(svma).tolist(), svma.tolist(), strict=True))
-            has_left = [leaves_stack(functions, rules.elf, *each) for each in located]
-            result[has_left] = self.table.number(self.architecture.outermost)
-            if self.architecture.framed is not None:
-                is_framed = [is_on_any_stack(functions, rules.elf, *each) for each in located]
-                result[is_framed] = self.table.number(self.architecture.framed)
+            rows_and_svmas = list(zip(functions.find(svma).tolist(), svma.tolist(), strict=True))
+            is_outermost = [is_call_after_switch(functions, rules.elf, *each) for each in rows_and_svmas]
+            result[is_outermost] = self.table.number(self.architecture.outermost_rule)
+            if self.architecture.frame_pointer_rule is not None:
+                has_frame_pointer = [may_have_switched(functions, rules.elf, *each) for each in rows_and_svmas]
+                result[has_frame_pointer] = self.table.number(self.architecture.frame_pointer_rule)
         return result
 
     def problems(self) -> list[str]:

@@ -50,7 +50,7 @@ from perf2x.stitcher.unwind.register_file import SampleView
 from perf2x.stitcher.unwind.unwound_chains import MappingFinder
 
 _WORD = 8
-_MISALIGNED = np.uint64(_WORD - 1)  # the bits that are zero in a multiple of a word
+_ALIGNMENT_MASK = np.uint64(_WORD - 1)  # the bits that are zero in addresses of aligned words
 # Right shift from bytes to words.
 _WORD_SHIFT = np.uint64(3)
 # Distance from the CFA that leads to no byte of any stack dump.
@@ -131,7 +131,7 @@ def _simple_rules(columns: RuleColumns, architecture: Architecture, needed: int)
     """Convert the rules of a table; bit r of ``needed``: some rule reads register r, so it must be restored."""
     pc, sp = architecture.program_counter, architecture.stack_pointer
     to_restore = [register for register in architecture.registers_to_restore(needed) if register != pc]
-    callee_saved = [register for register in to_restore if register in architecture.preserved]
+    callee_saved = [register for register in to_restore if register in architecture.callee_saved]
     registers, unrestored = [pc, *callee_saved], [register for register in to_restore if register not in callee_saved]
     kind, offset = columns.kind[registers], columns.value[registers]
     # the field of each register in SampleStates; −1 for others. The last element stands for no register and is −1, too;
@@ -141,10 +141,10 @@ def _simple_rules(columns: RuleColumns, architecture: Architecture, needed: int)
     cfa_field = field_of_register[np.clip(columns.cfa_register, -1, architecture.register_count)]
     # What a rule does with each register: restore it from a word of the dump, or leave it unchanged. Registers that are
     # not callee-saved must be unchanged.
-    is_restored = (kind == RuleKind.OFFSET) & (offset & _MISALIGNED == 0)
+    is_restored = (kind == RuleKind.OFFSET) & (offset & _ALIGNMENT_MASK == 0)
     is_simple = (cfa_field >= 0) & (columns.return_register == pc) & is_restored[0] & ~columns.is_signal_frame
     is_simple &= (is_restored | (kind == RuleKind.SAME)).all(axis=0)
-    is_simple &= (columns.kind[unrestored] == RuleKind.SAME).all(axis=0) & (architecture.word == _WORD)
+    is_simple &= (columns.kind[unrestored] == RuleKind.SAME).all(axis=0) & (architecture.word_size == _WORD)
     fields = np.full((_SAVED_AT + len(registers), len(cfa_field) + 1), _OUTSIDE_DUMP, np.uint64)
     fields[_CFA_FIELD], fields[_CFA_OFFSET] = _SP, 0
     simple = flatnonzero(is_simple)
@@ -160,9 +160,9 @@ def _simple_rules(columns: RuleColumns, architecture: Architecture, needed: int)
 
 
 class SampleStates(Frozen):
-    """The frames to which ``n`` samples of a batch are unwound, during simple steps.
+    """The frames to which ``n`` samples of a batch are unwound so far, during simple steps.
 
-    The batch's own `RegisterFile` is out of date until `put_back`.
+    The batch's `RegisterFile` is out of date until `put_back`.
     """
 
     batch: SampleView
@@ -182,7 +182,7 @@ class SampleStates(Frozen):
         registers = [take(frames.registers[register], rows) for register in rules.registers]
         dump_size = np.where(sp_is_known, memory.word_count[rows] << _WORD_SHIFT, np.uint64(0))
         fields = (
-            pack_chain_slots(rows, frames.depth[rows], ~frames.is_exact[rows]), registers[0], frames.known[rows],
+            pack_chain_slots(rows, frames.depth[rows], ~frames.is_exact[rows]), registers[0], frames.known_bits[rows],
             finder.image[rows], finder.sequence[rows], memory.dump_start[rows], dump_size, memory.first_word[rows],
             sp, *registers,
         )  # fmt: skip
@@ -226,7 +226,7 @@ class SampleStates(Frozen):
         frames.registers[self.batch.architecture.stack_pointer, rows] = self.fields[_SP]
         for register, value in zip(self.registers, self.fields[_PC:], strict=True):
             frames.registers[register, rows] = value
-        frames.known[rows], frames.depth[rows], frames.is_exact[rows] = self.fields[_KNOWN], depth, ~is_return
+        frames.known_bits[rows], frames.depth[rows], frames.is_exact[rows] = self.fields[_KNOWN], depth, ~is_return
         return SampleView(frames, self.batch.memory, self.batch.architecture, rows)
 
     def step(self, rules: SimpleRules, rule: I32 | I64, has_rule: Bools) -> tuple[U64, "SampleStates", I64, I64]:
@@ -252,8 +252,8 @@ class SampleStates(Frozen):
         saved_at = rule_fields[_SAVED_AT:] + cfa_in_dump
         for offset in saved_at:
             can_step &= offset < fields[_DUMP_SIZE]
-        if np.bitwise_or.reduce(cfa_in_dump) & _MISALIGNED:
-            can_step &= cfa_in_dump & _MISALIGNED == 0
+        if np.bitwise_or.reduce(cfa_in_dump) & _ALIGNMENT_MASK:
+            can_step &= cfa_in_dump & _ALIGNMENT_MASK == 0
         fields[_FRAME_PC] = fields[_PC]
         ended = unstepped = _NO_ROWS
         if np.count_nonzero(can_step) < len(can_step):
@@ -290,7 +290,7 @@ class SampleStates(Frozen):
         fields, sp = self.fields, self.fields[_SP]
         cfa, lowest_cfa = sp + rule_fields[_CFA_OFFSET], sp + (fields[_CHAIN_SLOT] & _RETURN_FLAG)
         is_good = cfa >= lowest_cfa
-        # the few CFAs that are relative to another register than the stack pointer
+        # the few CFAs that are relative to a register other than the stack pointer
         others = flatnonzero(rule_fields[_CFA_FIELD] != _SP)
         if len(others):
             field = as_int64(rule_fields[_CFA_FIELD, others])

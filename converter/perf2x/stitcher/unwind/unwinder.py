@@ -1,9 +1,9 @@
 """Unwinds batches of samples: converts user registers and stack dumps to user chains.
 
 All samples of a batch are unwound together, frame by frame. A step takes many samples from a frame to its caller; each
-frame that is left becomes an *entry* of the sample's chain. Entries come out step by step, so at the end they are
-sorted by sample and depth. What is learned about code (opened objects, decoded functions, rules by address) is kept for
-further batches.
+frame that is left becomes an *entry* of the sample's chain. A step makes entries of many samples, so at the end they
+are sorted by sample and depth. What is learned about code (opened objects, decoded functions, rules by address) is kept
+for further batches.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ from perf2x.stitcher.call_graph_options import MAX_DEPTH
 from perf2x.stitcher.unwind.aarch64 import AARCH64
 from perf2x.stitcher.unwind.any_rule_steps import step_by_frame_pointer, step_by_rules
 from perf2x.stitcher.unwind.architecture import Architecture
-from perf2x.stitcher.unwind.go_ends import may_be_refined
+from perf2x.stitcher.unwind.go_ends import may_be_corrected
 from perf2x.stitcher.unwind.register_file import UNFINISHED, SampleView, initial_registers, stack_memory
 from perf2x.stitcher.unwind.rule_by_address import CodeMap, FindObject
 from perf2x.stitcher.unwind.simple_rule_steps import (
@@ -47,8 +47,8 @@ from perf2x.stitcher.unwind.simple_rule_steps import (
 from perf2x.stitcher.unwind.unwound_chains import End, MappingFinder, UserChains, UserMappings
 from perf2x.stitcher.unwind.x86_64 import I386, X86_64
 
-# By uname -m of the recording machine and PERF_SAMPLE_REGS_ABI_* of the sample.
-_BY_ABI: dict[str, dict[int, Architecture]] = {
+# By uname -m of the recording machine, and PERF_SAMPLE_REGS_ABI_* of the sample: 32 bits (1) or 64 (2).
+_ARCHITECTURES: dict[str, dict[int, Architecture]] = {
     "x86_64": {1: I386, 2: X86_64},
     "i386": {1: I386},
     "i686": {1: I386},
@@ -61,10 +61,10 @@ class Unwinder(Struct):
 
     mappings: UserMappings
     find_object: FindObject
-    machine: str
+    arch: str
     """uname -m of the recording machine."""
     max_depth: int = MAX_DEPTH
-    _code: dict[str, CodeMap] = field(default_factory=dict)
+    _code_maps: dict[str, CodeMap] = field(default_factory=dict)
     """By the name of the architecture."""
 
     def unwind(self, stacks: UserStacks, finder: MappingFinder) -> UserChains:
@@ -73,21 +73,21 @@ class Unwinder(Struct):
         end = np.full(count, End.NO_REGISTERS, np.uint8)
         guesses = _Guesses(zeros(count), zeros(count), falses(count))
         entries: list[U64] = []
-        for abi, architecture in _BY_ABI.get(self.machine, {}).items():
+        for abi, architecture in _ARCHITECTURES.get(self.arch, {}).items():
             rows = flatnonzero(stacks.abi == abi)
-            if len(rows) and architecture.from_perf.keys() & _bits(stacks.mask):
+            if len(rows) and architecture.register_of_perf_bit.keys() & _bits(stacks.mask):
                 batch = _BatchUnwinder(self._code_map(architecture), stacks, finder, end, guesses, self.max_depth)
                 entries += batch.unwind(rows)
         chain, is_exact = _chains_of_entries(entries, count)
-        self._refine_ends(end, chain, is_exact, finder)
+        self._correct_ends(end, chain, is_exact, finder)
         return UserChains(chain, is_exact, end, guesses.frames, guesses.in_jit, guesses.cut_in_jit)
 
-    def _refine_ends(self, end: U8, chain: ListArray, is_exact: Bools, finder: MappingFinder) -> None:
-        """Correct ``end`` (n,) by the outermost functions of the chains; without Go programs nothing is looked up."""
-        go_maps = [code for code in self._code.values() if code.has_go]
+    def _correct_ends(self, end: U8, chain: ListArray, is_exact: Bools, finder: MappingFinder) -> None:
+        """Correct ``end`` (n,) in place, for chains whose outermost functions are of Go's runtime (see ``go_ends``)."""
+        go_maps = [code for code in self._code_maps.values() if code.has_go]
         if not go_maps:
             return
-        rows = flatnonzero(may_be_refined(end) & (chain.lengths > 0))
+        rows = flatnonzero(may_be_corrected(end) & (chain.lengths > 0))
         last = chain.offsets[1:][rows] - 1
         address = chain.values[last] - as_uint64(~is_exact[last])
         mapping, _ = finder.find(rows, address)
@@ -98,17 +98,17 @@ class Unwinder(Struct):
     @property
     def knows_arch(self) -> bool:
         """Whether stacks of the recording machine can be unwound."""
-        return self.machine in _BY_ABI
+        return self.arch in _ARCHITECTURES
 
     def problems(self) -> list[str]:
         """Damaged unwind information, one sentence each."""
-        return [problem for code in self._code.values() for problem in code.problems()]
+        return [problem for code in self._code_maps.values() for problem in code.problems()]
 
     def _code_map(self, architecture: Architecture) -> CodeMap:
-        if architecture.name not in self._code:
+        if architecture.name not in self._code_maps:
             table = RuleTable(architecture.register_count)
-            self._code[architecture.name] = CodeMap(self.mappings, self.find_object, architecture, table)
-        return self._code[architecture.name]
+            self._code_maps[architecture.name] = CodeMap(self.mappings, self.find_object, architecture, table)
+        return self._code_maps[architecture.name]
 
 
 class _Guesses(Frozen):
@@ -129,8 +129,8 @@ class _Guesses(Frozen):
     def add(self, rows: I64, is_jit: Bools, goes_on: Bools) -> None:
         """Record the result of one guess for each of ``rows`` (distinct).
 
-        ``goes_on``: a caller was guessed, and the frame is counted. Otherwise the chain ends at this frame, which is
-        recorded only if the frame is JIT-compiled code (``is_jit``).
+        ``goes_on``: whether a caller was guessed, so that the frame is counted. Otherwise the chain ends at this frame,
+        which is recorded only if the frame is JIT-compiled code (``is_jit``).
         """
         self.frames[rows[goes_on]] += 1
         self.in_jit[rows[goes_on & is_jit]] += 1
@@ -245,8 +245,8 @@ class _BatchUnwinder(Struct):
         rows, mapping, stays, lookup = view.rows[not_lost], mapping[not_lost], stays[not_lost], lookup[not_lost]
         rule = self._rules(rows, lookup, mapping, stays)
         pc, is_exact, is_trampoline = pc[not_lost], is_exact[not_lost], self._has_signal_rule(rule)
-        # Some runtimes describe a switch of stacks as a signal frame, although it made a call (OCaml's
-        # caml_start_program). If a call precedes the address, then this and the next address are return addresses.
+        # Some runtimes mark code that switches stacks as a signal frame, although it makes calls (OCaml's
+        # caml_start_program). If a call precedes the address, then this and the caller's are return addresses.
         after_call = flatnonzero(is_trampoline & ~is_exact)
         after_call = after_call[self.code.may_return_to(mapping[after_call], pc[after_call])]
         is_trampoline[after_call] = False
@@ -270,7 +270,7 @@ class _BatchUnwinder(Struct):
         return np.where(self.code.is_code(mapping), mapping, np.int32(-1)), stays
 
     def _has_signal_rule(self, rule: I32) -> Bools:
-        """Return (n,) bool: whether each rule is that of a signal frame, such as a trampoline, which calls nothing."""
+        """Return (n,) bool: whether each rule marks a signal frame, such as a trampoline, which calls nothing."""
         is_signal_frame = self.code.table.columns().is_signal_frame
         if not is_signal_frame.any():
             return falses(len(rule))
@@ -304,33 +304,35 @@ class _BatchUnwinder(Struct):
     def _guess(self, view: SampleView, mapping: I32) -> U8:
         """Guess the callers of code without unwind information; return (n,) UNFINISHED or an ``End``.
 
-        The code's instructions are tried first, then the frame pointer, except in a vDSO, which uses that register for
-        other things. A guess is rejected if no call precedes the return address, or if the frame is impossible.
+        Guesses from the code's instructions are tried first, then the frame pointer, except in a vDSO, which uses that
+        register for other things. A guess is rejected if no call precedes the return address, or if the frame is
+        impossible.
         """
         pc, is_exact, _ = _program_counters(view)
-        rule = self.code.rules_by_code(mapping, pc, is_exact)
+        rule = self.code.rules_from_code(mapping, pc, is_exact)
         end = np.full(len(rule), End.NO_UNWIND_INFO, np.uint8)
         with_rule, state = flatnonzero(rule >= 0), view.copy_state()
         part = view.part(with_rule)
-        end[with_rule] = self._checked(part, step_by_rules(part, self.code.table, rule[with_rule]))
-        # a return address of 0 in the sampled frame may be any word
+        end[with_rule] = self._reject_impossible(part, step_by_rules(part, self.code.table, rule[with_rule]))
+        # in the sampled frame, a return address of 0 may be some other word of the stack
         end[(end == End.COMPLETE) & is_exact] = End.NO_UNWIND_INFO
         others = flatnonzero((end == End.NO_UNWIND_INFO) & ~self.code.is_vdso(mapping))
         view.restore_state(state, others)
-        end[others] = self._checked(view.part(others), step_by_frame_pointer(view.part(others)))
+        end[others] = self._reject_impossible(view.part(others), step_by_frame_pointer(view.part(others)))
         # code that returns to a caller is not outermost
         end[others[(end[others] == End.COMPLETE) & (rule[others] != NO_RULE)]] = End.NO_UNWIND_INFO
         # OpenJDK's method_entry_barrier has a word of its own between the frame pointer and the return address
         others = others[end[others] == End.NO_UNWIND_INFO]
         view.restore_state(state, others)
-        barrier_end = self._checked(view.part(others), step_by_frame_pointer(view.part(others), between=1))
+        part = view.part(others)
+        barrier_end = self._reject_impossible(part, step_by_frame_pointer(part, words_between=1))
         end[others[barrier_end == UNFINISHED]] = UNFINISHED
         goes_on = end == UNFINISHED
         counted = flatnonzero(goes_on | (end == End.NO_UNWIND_INFO))
         self.guesses.add(view.rows[counted], self.code.is_jit(mapping[counted]), goes_on[counted])
         return end
 
-    def _checked(self, view: SampleView, end: U8) -> U8:
+    def _reject_impossible(self, view: SampleView, end: U8) -> U8:
         """Return (n,) the ends after a guessed step; NO_UNWIND_INFO where the step cannot be right.
 
         It cannot be right if it leads to an address that no call precedes, or to an impossible frame.
@@ -344,8 +346,8 @@ class _BatchUnwinder(Struct):
     def _may_return_to(self, rows: I64, address: U64) -> Bools:
         """Return (n,) whether each address may be a return address.
 
-        It may be if it is in code, and a call precedes it or may do so (the code cannot be read), or if the rule there
-        is that of a signal frame, such as a trampoline.
+        It must be in code. In addition, a call must precede it, unless the code cannot be read, or the rule there marks
+        a signal frame, such as a trampoline.
         """
         lookup = address - np.uint64(1)
         mapping, _ = self._code_mapping(rows, lookup)

@@ -34,7 +34,7 @@ class End(IntEnum):
     BROKEN = 3
     """The caller's frame would be where no stack can be."""
     NOT_MAPPED = 4
-    """The return address is in no mapping, and so is not in the chain."""
+    """The return address is in no mapping with code, and so is not in the chain."""
     OTHER_STACK = 5
     """The chain continues in memory that the kernel did not copy.
 
@@ -46,7 +46,9 @@ class End(IntEnum):
     TOO_DEEP = 7
     """The limit on the number of frames was reached."""
     NO_REGISTERS = 8
-    """The sample has no user registers: there is no chain (a kernel thread, an exiting task)."""
+    """There is no chain: the sample has no user registers (a kernel thread, an exiting task), or its processor is not
+    supported.
+    """
 
 
 class UserMappings(ColumnTable):
@@ -59,7 +61,7 @@ class UserMappings(ColumnTable):
     is_code: Bools
     """False for mappings that certainly have no code."""
     is_jit: Bools
-    """Whether the code is JIT-compiled: in mappings of a jitdump, and in memory without a file."""
+    """Whether the code is JIT-compiled: in mappings of a jitdump, and in anonymous memory."""
 
 
 class UserChains(Frozen):
@@ -98,7 +100,7 @@ class MappingFinder(Frozen):
     """
 
     image: I64
-    """(n,) number of each sample's process image, the same in all batches of a recording."""
+    """(n,) number of each sample's process image; it has the same number in all batches of a recording."""
     sequence: I64
     """(n,) sequence number as of which each sample's addresses are looked up; comparable with ``made_at``."""
     made_at: I64
@@ -111,7 +113,7 @@ class MappingFinder(Frozen):
     def find(self, rows: I64, address: U64) -> tuple[I32, Bools]:
         """Return the mapping of each address as of its sample, and whether it stays until the end of the image.
 
-        ``rows`` are the samples of the addresses. Shapes: all of equal length.
+        ``rows`` (m,) are the samples of the addresses (m,); returns (m,) each.
         """
         mapping = self.find_at_end(rows, address)
         made_later = flatnonzero(take(self.made_at, mapping) > take(self.sequence, rows))

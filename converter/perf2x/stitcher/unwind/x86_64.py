@@ -27,8 +27,8 @@ _OUTERMOST = Rule(_RSP, 0, _RA, True, ((_RA, RegisterRule(RuleKind.UNDEFINED, 0)
 as the return address of the coroutine's function.
 """
 
-# Rule of a function with a frame pointer: rbp and the return address are saved where rbp points.
-_FRAMED = Rule(
+# Rule of a function with a frame pointer: rbp points to the saved rbp, above which is the return address.
+_FRAME_POINTER_RULE = Rule(
     _RBP, 16, _RA, False, ((_RA, RegisterRule(RuleKind.OFFSET, -8)), (_RBP, RegisterRule(RuleKind.OFFSET, -16)))
 )  # fmt: skip
 
@@ -40,17 +40,17 @@ def _rule_after_call(pushed: int) -> Rule:
 
 X86_64 = Architecture(
     name="x86_64",
-    machine="EM_X86_64",
-    word=8,
+    elf_machine="EM_X86_64",
+    word_size=8,
     register_count=17,
-    from_perf=X86_64_DWARF,
+    register_of_perf_bit=X86_64_DWARF,
     stack_pointer=_RSP,
     frame_pointer=_RBP,
     program_counter=_RA,
     address_mask=2**64 - 1,
-    outermost=_OUTERMOST,
-    framed=_FRAMED,
-    preserved=frozenset({_RBX, _RBP, 12, 13, 14, 15}),
+    outermost_rule=_OUTERMOST,
+    frame_pointer_rule=_FRAME_POINTER_RULE,
+    callee_saved=frozenset({_RBX, _RBP, 12, 13, 14, 15}),
     known_code=(
         # mov $15, %rax; syscall
         KnownCode(9, re.compile(rb"\x48\xc7\xc0\x0f\0\0\0\x0f\x05"), _SIGNAL_RETURN),
@@ -65,13 +65,13 @@ X86_64 = Architecture(
 
 I386 = Architecture(
     name="i386",
-    machine="EM_386",
-    word=4,
+    elf_machine="EM_386",
+    word_size=4,
     register_count=9,
-    from_perf=I386_DWARF,
-    stack_pointer=4,
-    frame_pointer=5,
-    program_counter=8,
+    register_of_perf_bit=I386_DWARF,
+    stack_pointer=4,  # esp
+    frame_pointer=5,  # ebp
+    program_counter=8,  # eip
     address_mask=2**32 - 1,
-    outermost=Rule(4, 0, 8, True, ((8, RegisterRule(RuleKind.UNDEFINED, 0)),)),
+    outermost_rule=Rule(4, 0, 8, True, ((8, RegisterRule(RuleKind.UNDEFINED, 0)),)),
 )

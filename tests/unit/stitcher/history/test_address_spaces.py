@@ -31,7 +31,7 @@ def test_long_chains_of_forks_are_looked_up_like_short_ones(tmp_path, monkeypatc
     path.write_bytes(forge.write_file(forge.Session(), line_of_forks(60)))
 
     def places(generations: int) -> list[tuple[int, str]]:
-        monkeypatch.setattr(spaces, "_GENERATIONS", generations)
+        monkeypatch.setattr(spaces, "_UNMERGED_GENERATIONS", generations)
         profile = load([str(path)], LoadOptions(symbols=None)).profile
         texts, mappings = profile.strings, profile.mappings
         names = [texts[mappings.filename[row]] if row >= 0 else "" for row in profile.locations.mapping.tolist()]

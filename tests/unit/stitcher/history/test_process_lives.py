@@ -91,7 +91,7 @@ def test_lives_begin_with_forks_with_execs_and_before_all(most: int, events: lis
         patch.setattr(address_spaces, "MAX_FORK_DEPTH", most)
         lives = found(events)
     names = [*zip(lives.pid.tolist(), lives.began_at.tolist(), strict=True), None]
-    others = [[names[row] for row in column.tolist()] for column in (lives.parent, lives.replaced)]
+    others = [[names[row] for row in column.tolist()] for column in (lives.parent, lives.image_before_exec)]
     expected, cut = walked(events, most)
     assert len(lives.pid) == len(expected)
     assert set(zip(names[:-1], *others, lives.depth.tolist(), strict=True)) == expected
@@ -112,13 +112,15 @@ def test_threads_are_named_by_themselves_or_like_who_made_them(events: list[Even
         elif event[0] == "comm":
             current[event[1]] = event[2]
         at = names.at(tids, np.full(len(tids), sequence)).tolist()
-        assert [names.texts[row] if row >= 0 else None for row in at] == [current.get(tid) for tid in tids.tolist()]
+        assert [names.distinct_names[row] if row >= 0 else None for row in at] == [
+            current.get(tid) for tid in tids.tolist()
+        ]
 
 
 def test_a_name_is_inherited_down_a_long_line_of_forks() -> None:
     events = [("comm", 0, "a", False), *(("fork", pid, pid - 1, False) for pid in range(1, 5000))]
     forks, fork_sequence, comms, comm_sequence = tables(events)
     names = ThreadNames(comms, comm_sequence, forks, fork_sequence)
-    assert names.texts[int(names.at(np.array([4999]), np.array([5000]))[0])] == "a"
+    assert names.distinct_names[int(names.at(np.array([4999]), np.array([5000]))[0])] == "a"
     lives = found(events)
     assert (lives.cut_count, int(lives.depth.max())) == (4999 // address_spaces.MAX_FORK_DEPTH, 2047)

@@ -17,10 +17,10 @@ from perf2x.stitcher.stacks.frame_keys import (
     FrameKeys,
     decode_keys,
     distinct_keys,
-    mode_bits,
     renumber_keys,
+    return_bits,
     root_frame_keys,
-    without_return,
+    without_return_flag,
 )
 from tests.support.profile_builder import make_session
 
@@ -88,7 +88,7 @@ def frame_keys(ranges: list[tuple[int, int, int]], per_process: bool = False) ->
 
 def keys_of(table: FrameKeys, epochs: list[int], addresses: list[int], mode: CpuMode = CpuMode.USER) -> np.ndarray:
     epoch = np.array(epochs, np.int64)
-    kind = mode_bits(np.full(len(epoch), mode, np.uint8))
+    kind = return_bits(np.full(len(epoch), mode, np.uint8))
     context = lookup_contexts(epoch, np.zeros(len(epoch), np.bool_))
     return table.encode(np.arange(len(epoch)), context, kind, np.array(addresses, np.uint64))
 
@@ -96,7 +96,7 @@ def keys_of(table: FrameKeys, epochs: list[int], addresses: list[int], mode: Cpu
 def decoded(table: FrameKeys, keys: np.ndarray) -> list[tuple[int, int, bool, int, int]]:
     """Mapping, address, return address or not, mode and root frame of each key."""
     frames = decode_keys(keys, table.layout, table.side_table())
-    columns = (frames.mapping, frames.address, frames.is_return, frames.mode, frames.root)
+    columns = (frames.group, frames.address, frames.is_return, frames.mode, frames.root)
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
@@ -165,8 +165,8 @@ def test_distinct_keys_rise(monkeypatch: pytest.MonkeyPatch, sorted_together: in
     """Few keys sorted together; more, searched for in chunks; more, of which many are distinct."""
     with monkeypatch.context() as patched:
         patched.setattr(frame_keys_module, "_SORT_LIMIT", sorted_together)
-        patched.setattr(frame_keys_module, "_REPEATS", many)
-        patched.setattr(frame_keys_module, "_CHUNK_ROWS", 4)
+        patched.setattr(frame_keys_module, "_MIN_REPEATS", many)
+        patched.setattr(frame_keys_module, "_CHUNK_KEYS", 4)
         distinct, index = distinct_keys(np.array(keys, np.uint64))
     assert distinct.tolist() == sorted(set(keys))
     assert distinct[index].tolist() == keys
@@ -188,9 +188,9 @@ def test_one_file_in_two_processes_has_one_key() -> None:
 
 def test_modes_and_return_addresses_have_keys_of_their_own() -> None:
     table = frame_keys([(0, 0x9000, 0x1000)])
-    called, bits = keys_of(table, [0], [0x9123]), mode_bits(np.array([CpuMode.USER], np.uint8))
+    called, bits = keys_of(table, [0], [0x9123]), return_bits(np.array([CpuMode.USER], np.uint8))
     first, context = np.zeros(1, np.int64), lookup_contexts(np.zeros(1, np.int64), np.zeros(1, np.bool_))
-    running = table.encode(first, context, without_return(bits), np.array([0x9123], np.uint64))
+    running = table.encode(first, context, without_return_flag(bits), np.array([0x9123], np.uint64))
     in_kernel = keys_of(table, [0], [0x9123], CpuMode.KERNEL)
     assert len({int(key[0]) for key in (called, running, in_kernel)}) == 3
     assert [decoded(table, key)[0][2:4] for key in (called, running, in_kernel)] == [

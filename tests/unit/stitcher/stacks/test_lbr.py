@@ -183,7 +183,7 @@ def test_a_sample_without_calls_continues_none() -> None:
     branches = branches_of([[A, Z], [C, B, A], []], [0, 2, 3])
     found, state = stitch_older_calls(branches, np.zeros(3, np.int64), np.arange(3), DEPTH, empty_lbr_state())
     assert [row.tolist() for row in found.rows()] == [[], [Z[0]], []]
-    assert state.older.lengths.tolist() == [0]
+    assert state.older_calls.lengths.tolist() == [0]
 
 
 def test_unknown_registers_are_not_stitched() -> None:

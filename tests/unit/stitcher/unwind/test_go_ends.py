@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.base.binaries.go.pclntab import GoFunctions
-from perf2x.stitcher.unwind.go_ends import go_ends, may_be_refined
+from perf2x.stitcher.unwind.go_ends import go_ends, may_be_corrected
 from perf2x.stitcher.unwind.unwinder import Unwinder
 from perf2x.stitcher.unwind.unwound_chains import End
 from tests.support.frame_writer import TEXT, Frame, FrameFile, def_cfa, offset
@@ -39,7 +39,7 @@ def test_ends_are_told_one_by_one(frames) -> None:
     expected = [TOLD.get(NAMES[place], one) if 0 <= place < len(NAMES) else one for place, one in frames]
     assert go_ends(GoFunctions(table_of(NAMES), TEXT, "x"), svma, end).tolist() == expected
     settled = (End.COMPLETE, End.TRUNCATED, End.NO_UNWIND_INFO, End.BROKEN, End.NOT_MAPPED)
-    assert may_be_refined(end).tolist() == [one in settled for _, one in frames]
+    assert may_be_corrected(end).tolist() == [one in settled for _, one in frames]
 
 
 def unwound(outermost: str, word: int, table: bytes | None = None, site: int = SITE) -> tuple[End, int, Unwinder]:

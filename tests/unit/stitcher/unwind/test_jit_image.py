@@ -11,7 +11,7 @@ from perf2x.base.binaries.cfi.frame_entries import Cie
 from perf2x.base.binaries.cfi.section_rules import eh_frame_index
 from perf2x.base.binaries.elf.elf_file import ElfObject
 from perf2x.errors import ObjectError
-from perf2x.stitcher.unwind.jit_image import JitFrames, jit_image
+from perf2x.stitcher.unwind.jit_image import JitFunction, jit_image
 from perf2x.symbolizer.sources.parse_jitdump import JitDump, parse_jitdump
 from tests.support.jitdump_writer import CIE, FDE, code_load, header, move, unwinding
 from tests.unit.symbolizer.sources.test_parse_jitdump import CODE
@@ -26,7 +26,7 @@ def dump_of(*names, **more) -> bytes:
 
 def image(data) -> tuple[JitDump, ElfObject | None]:
     dump = parse_jitdump(data, "test")
-    pieces = [JitFrames(code.offset, code.size, code.eh_frame) for code in dump.codes if code.eh_frame]
+    pieces = [JitFunction(code.offset, code.size, code.eh_frame) for code in dump.codes if code.eh_frame]
     return dump, jit_image(data, dump.machine, pieces, "test")
 
 
@@ -115,14 +115,14 @@ def test_each_piece_has_its_own_common_entry() -> None:
     large = with_length(bytes.fromhex("00000000 03 7a5200 8001 9c7f c801 01 1b 0c0708"))
     small = with_length(bytes.fromhex("00000000 01 00 01 40 08 0c0404"))
     frames = large + with_length(struct.pack("<IiIB", len(large) + 4, 0, 16, 0) + FDE[17:])
-    pieces = [JitFrames(100, 16, frames), JitFrames(200, 16, CIE + FDE)]
+    pieces = [JitFunction(100, 16, frames), JitFunction(200, 16, CIE + FDE)]
     elf = jit_image(bytes(300), 62, pieces, "test")
     cies = [entry_of(elf, row) for row in range(2)]
     facts = [(cie.code_alignment, cie.data_alignment, cie.return_register) for cie in cies]
     assert facts == [(128, -100, 200), (1, -8, 16)]
     frames = small + with_length(struct.pack("<III", len(small) + 4, 16, 16) + b"\0")
     frames += with_length(struct.pack("<III", len(frames) + 4, 4, 8) + b"\x0e\x08")
-    elf = jit_image(bytes(300), 3, [JitFrames(100, 16, frames)], "test")
+    elf = jit_image(bytes(300), 3, [JitFunction(100, 16, frames)], "test")
     assert [row[:3] for row in found(elf)] == [(104, 112, b"\x0e\x08")]
     assert entry_of(elf, 0).data_alignment == -64
 

@@ -46,8 +46,8 @@ def view_of(random: Random, count: int, architecture=X86_64) -> SampleView:
 def copy_of(view: SampleView) -> SampleView:
     frames = view.frames
     flags = (frames.is_exact.copy(), frames.crossed_signal.copy())
-    arrays = (frames.registers.copy(), frames.known.copy(), *flags, frames.depth.copy())
-    return replace(view, frames=RegisterFile(*arrays, frames.recorded))
+    arrays = (frames.registers.copy(), frames.known_bits.copy(), *flags, frames.depth.copy())
+    return replace(view, frames=RegisterFile(*arrays, frames.recorded_bits))
 
 
 def finder_of(count: int) -> MappingFinder:
@@ -62,7 +62,7 @@ def finder_of(count: int) -> MappingFinder:
 
 def stepped(view: SampleView, table: SimpleRuleTable, rule, held) -> tuple[np.ndarray, dict[int, int]]:
     """Take simple steps; returns which samples did, and the end of each by row."""
-    states = SampleStates.of(view, finder_of(len(view.frames.known)), table.rules())
+    states = SampleStates.of(view, finder_of(len(view.frames.known_bits)), table.rules())
     entries, going, ended, left = states.step(table.rules(), rule, held)
     taken = np.setdiff1d(np.arange(len(rule), dtype=np.int64), left)
     rows, exact = view.rows[taken], view.frames.is_exact[view.rows[taken]]
@@ -77,7 +77,7 @@ def stepped(view: SampleView, table: SimpleRuleTable, rule, held) -> tuple[np.nd
 
 def state(view: SampleView, rows) -> list[list[int]]:
     frames = view.frames
-    columns = [*frames.registers, frames.known, frames.is_exact, frames.crossed_signal]
+    columns = [*frames.registers, frames.known_bits, frames.is_exact, frames.crossed_signal]
     return [column[rows].tolist() for column in columns]
 
 
@@ -121,7 +121,7 @@ def test_rules_of_compilers_are_simple() -> None:
     table, random = RuleTable(17), Random(1)
     table.number(PLAIN)
     view = view_of(random, 3)
-    view.frames.known[:] = 2**17 - 1
+    view.frames.known_bits[:] = 2**17 - 1
     view.memory.word_count[:] = COPIED
     view.frames.registers[7] = BASE + 32
     view.frames.registers[7, 2] = BASE + 8 * COPIED

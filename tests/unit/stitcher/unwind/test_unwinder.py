@@ -287,7 +287,7 @@ def test_an_unknown_processor_is_not_unwound() -> None:
     program = Program("x86_64", [Function(True, [3], 5)])
     machine, _ = program.run([0], Random(1))
     unwinder, finder = unwinder_of(open_elf(program.file().bytes()), "x86_64")
-    unwinder.machine = "riscv64"
+    unwinder.arch = "riscv64"
     assert unwinder.unwind(stacks_of([machine], 4096), finder).end.tolist() == [End.NO_REGISTERS]
 
 

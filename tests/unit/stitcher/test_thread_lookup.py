@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.stitcher.stacks.stack_interner import StackInterner
-from perf2x.stitcher.stitch import ThreadEpochs
+from perf2x.stitcher.stitch import ThreadLookup
 
 IDS = st.sampled_from([-(2**31), -1, 0, 1, 2, 2**31 - 1])
 SAMPLES = st.tuples(IDS, IDS, st.integers(0, 4))
@@ -44,7 +44,7 @@ class History:
     def at(self, tid: np.ndarray, sequence: np.ndarray) -> np.ndarray:
         return np.array([name_of(*row) for row in zip(tid.tolist(), sequence.tolist(), strict=True)], np.int64)
 
-    def start(self, tid: np.ndarray, sequence: np.ndarray) -> np.ndarray:
+    def fork_sequence(self, tid: np.ndarray, sequence: np.ndarray) -> np.ndarray:
         return np.array([start_of(*row) for row in zip(tid.tolist(), sequence.tolist(), strict=True)], np.int64)
 
     def epoch(self, pid: np.ndarray, sequence: np.ndarray) -> np.ndarray:
@@ -59,16 +59,17 @@ def columns_of(samples: list[tuple[int, int, int]]) -> tuple[np.ndarray, ...]:
 @given(BATCHES)
 def test_threads_and_epochs_are_those_of_each_sample(batches: list[list[tuple[int, int, int]]]) -> None:
     interner = StackInterner()
-    threads = ThreadEpochs(History(), interner, by_thread=True)  # type: ignore[arg-type]
+    threads = ThreadLookup(History(), interner, by_thread=True)  # type: ignore[arg-type]
     found: list[int] = []
     for samples in batches:
-        numbers, epochs = threads.of(*columns_of(samples))
+        numbers, epochs = threads.find(*columns_of(samples))
         found += numbers.tolist()
         assert epochs.tolist() == [epoch_of(pid, sequence) for pid, _, sequence in samples]
     flat = [sample for samples in batches for sample in samples]
     expected = [(pid, tid, name_of(tid, sequence), start_of(tid, sequence)) for pid, tid, sequence in flat]
     table = interner.threads()
-    rows = [*zip(table.pid.tolist(), table.tid.tolist(), table.comm.tolist(), table.start.tolist(), strict=True)]
+    columns = (table.pid, table.tid, table.comm, table.fork_sequence)
+    rows = [*zip(*(column.tolist() for column in columns), strict=True)]
     assert [rows[number] for number in found] == expected
     assert sorted(rows) == sorted(set(expected))
     for row, sequence in zip(rows, table.first_sequence.tolist(), strict=True):
@@ -78,11 +79,12 @@ def test_threads_and_epochs_are_those_of_each_sample(batches: list[list[tuple[in
 @given(BATCHES)
 def test_namesakes_are_the_first_thread_of_their_name(batches: list[list[tuple[int, int, int]]]) -> None:
     interner = StackInterner()
-    threads = ThreadEpochs(History(), interner, by_thread=False)  # type: ignore[arg-type]
-    found = [number for samples in batches for number in threads.of(*columns_of(samples))[0].tolist()]
+    threads = ThreadLookup(History(), interner, by_thread=False)  # type: ignore[arg-type]
+    found = [number for samples in batches for number in threads.find(*columns_of(samples))[0].tolist()]
     flat = [sample for samples in batches for sample in samples]
     table = interner.threads()
-    rows = [*zip(table.pid.tolist(), table.tid.tolist(), table.comm.tolist(), table.start.tolist(), strict=True)]
+    columns = (table.pid, table.tid, table.comm, table.fork_sequence)
+    rows = [*zip(*(column.tolist() for column in columns), strict=True)]
     expected = [(pid, tid, name_of(tid, sequence), start_of(tid, sequence)) for pid, tid, sequence in flat]
     assert sorted(rows) == sorted(set(expected))
     for row, number in zip(expected, found, strict=True):
@@ -92,14 +94,14 @@ def test_namesakes_are_the_first_thread_of_their_name(batches: list[list[tuple[i
 def test_threads_and_epochs_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread that is renamed, and another one: both by samples in a row and by samples that take turns."""
     history, interner, interned = History(), StackInterner(), list[int]()
-    threads, number = ThreadEpochs(history, interner, by_thread=True), interner.intern_threads  # type: ignore[arg-type]
+    threads, number = ThreadLookup(history, interner, by_thread=True), interner.intern_threads  # type: ignore[arg-type]
     monkeypatch.setattr(interner, "intern_threads", lambda *columns: interned.extend(columns[1]) or number(*columns))
     for _ in range(3):
-        threads.of(*columns_of([*[(7, 8, 3)] * 20, *[(7, 8, 4)] * 20, *[(7, 9, 3)] * 20]))
-        threads.of(*columns_of([(7, 8, 3), (7, 8, 4), (7, 9, 3)] * 20))
+        threads.find(*columns_of([*[(7, 8, 3)] * 20, *[(7, 8, 4)] * 20, *[(7, 9, 3)] * 20]))
+        threads.find(*columns_of([(7, 8, 3), (7, 8, 4), (7, 9, 3)] * 20))
     assert interned == [8, 8, 9]
     assert history.asked == [(7, 3), (7, 4), (7, 3)]
-    threads.of(*columns_of([(7, 8, 5)]))
+    threads.find(*columns_of([(7, 8, 5)]))
     assert interned == [8, 8, 9, 8], "as of another sequence number"
     assert history.asked[3:] == [(7, 5)]
     assert len(interner.threads().pid) == 3, "its name is the same"
