@@ -73,7 +73,7 @@ def mmaps(ranges: list[tuple[int, int, int]], name: str = LIBC) -> Mmaps:
         prot=np.full(count, 5, np.int32), flags=np.zeros(count, np.int32), cpumode=np.full(count, 2, np.uint8),
         filename=DictionaryColumn.of([name] * count), build_id=DictionaryColumn.of([b""] * count),
         is_data=np.zeros(count, np.bool_),
-        file=np.ones(count, np.uint64), inode=np.ones(count, np.uint64),
+        file_hash=np.ones(count, np.uint64), inode=np.ones(count, np.uint64),
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ class Asked:
     def __init__(self) -> None:
         self.elf, self.problems, self.count = self, [], 0
 
-    def svma(self, offset) -> tuple[np.ndarray, np.ndarray]:
+    def offset_to_svma(self, offset) -> tuple[np.ndarray, np.ndarray]:
         return offset, np.ones(len(offset), np.bool_)
 
     def find(self, svma) -> np.ndarray:
