@@ -291,7 +291,7 @@ def diff(
     loaded = [_read(side, pair_options.to_load(request)) for side in (before, after)]
     names = [side.recording.session.source if isinstance(side, Loaded) else fspath(side) for side in (before, after)]
     pair = pair_of((names[0], names[1]), (loaded[0], loaded[1]), value, pair_options, () if columns else request.events)
-    return pair.table(RowSelection(by, sort, limit, unmoved), pair.compared(by).changes(confidence), columns)
+    return pair.table(RowSelection(by, sort, limit, unmoved), pair.comparison_by(by).changes(confidence), columns)
 
 
 def _read(inputs: Path | Sequence[Path] | Loaded, options: LoadOptions) -> Loaded:

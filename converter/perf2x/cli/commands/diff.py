@@ -65,7 +65,7 @@ def diff(
         pair = load_pair((before, after), options, row_flags.value, pair_options, progress)
     for line in pair.notes:
         print_message(f"perf2x: {line}")
-    growth = GrowthGate(growth_flags, row_flags.sort).verdict(row_flags.by, pair.compared, pair.callers)
+    growth = GrowthGate(growth_flags, row_flags.sort).verdict(row_flags.by, pair.comparison_by, pair.callers)
     quality = unchecked_growth(pair, growth_flags.fail_above)
     selection = RowSelection(row_flags.by, row_flags.sort, row_flags.limit, row_flags.show_all)
     table = growth.table(pair, selection, growth_flags.confidence, row_flags.columns)

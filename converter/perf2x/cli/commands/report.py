@@ -67,13 +67,13 @@ def report(
             loaded = pair.after
     quality = [*failed_gates(gate_flags, loaded)]
     if pair:
-        growth = GrowthGate(growth_flags, "self").verdict("function", pair.compared, pair.callers)
+        growth = GrowthGate(growth_flags, "self").verdict("function", pair.comparison_by, pair.callers)
         changes = changes_of(pair, growth, growth_flags.confidence, report_flags.limit)
         quality += unchecked_growth(pair, growth_flags.fail_above)
     verdict = None
     if growth_flags.fail_above or gate_flags != GateFlags():
         if pair:
-            comparison = pair.compared("function")
+            comparison = pair.comparison_by("function")
         else:
             sums = totals(loaded.profile, value=report_flags.value)
             comparison = Comparison(sums, sums)  # of the recording with itself: only its number of samples matters

@@ -40,10 +40,11 @@ class GrowthGate(Frozen):
     ) -> "GrowthVerdict":
         """Check every limit, and return the outcome.
 
-        ``comparison_by`` and ``callers`` are methods of RecordingPair (``compared``, ``callers``): the first returns
-        the comparison of functions, objects, threads or shares. A limit that names no kind of rows applies to rows of
-        the kind ``by``. Without ``callers``, moved code and likely causes are not looked for. Raises OptionError for a
-        limit that could never be exceeded and, without --allow-unknown, for a name that neither recording has.
+        ``comparison_by`` and ``callers`` are methods of RecordingPair (``comparison_by``, ``callers``): the first
+        returns the comparison of functions, objects, threads or shares. A limit that names no kind of rows applies to
+        rows of the kind ``by``. Without ``callers``, moved code and likely causes are not looked for. Raises
+        OptionError for a limit that could never be exceeded and, without --allow-unknown, for a name that neither
+        recording has.
         """
         if comparison_by(by).normalize and any(limit.kind == "total" for limit in self.flags.fail_above):
             raise OptionError(
@@ -85,7 +86,7 @@ class GrowthGate(Frozen):
         # functions with a failure of their own, of their share, of their object or of the total
         grown = {
             row.key
-            for row in functions.lines
+            for row in functions.rows
             for kind, key in (("function", row.key), ("share", row.key), ("object", (row.object or "[unknown]", "")))
             if failed & {TOTAL, (kind, *key)}
         }
@@ -222,7 +223,7 @@ class GrowthVerdict(Frozen):
         rows have intervals of the given ``confidence``.
         """
         changes = []
-        for row in pair.compared(selection.by).changes(confidence):
+        for row in pair.comparison_by(selection.by).changes(confidence):
             interval = self.intervals.get((selection.by, *row.key))
             changes.append(row if interval is None else row.with_interval(selection.sort, interval))
         return pair.table(selection, changes, columns)
@@ -253,7 +254,7 @@ class _Check(Frozen):
         check = cls(limit, kind, comparison, limit.percent / 100 * comparison.before.cost)
         if not comparison.before.cost:
             return check
-        changes = comparison.lines if limit.kind != "total" else []
+        changes = comparison.rows if limit.kind != "total" else []
         matching = [row for row in changes if row.name == limit.pattern or fnmatchcase(row.name, limit.pattern)]
         unknown = ""
         if not matching and limit.pattern != "*":

@@ -24,7 +24,7 @@ _MIN_COMMON_SHARE = 0.1
 _COLUMNS = ("self", "total")
 # Confidence of the interval that `Comparison.joint_cost` returns.
 _JOINT_CONFIDENCE = 0.95
-# The share of the costs that a line without costs is taken to have, to avoid a division by zero.
+# The share of the costs that a row without costs is taken to have, to avoid a division by zero.
 _MIN_SHARE = 1e-9
 # The label with which pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof).
 _BASE_LABEL = {"pprof::base": "true"}
@@ -108,12 +108,12 @@ class Comparison(Frozen, dict=True):
         return round(self.after.cost * self.factor)
 
     def changes(self, confidence: float = 0.95) -> list[Change]:
-        """Return the lines of both tables, with intervals that hold for all lines at once."""
-        return self.with_intervals(self.lines, confidence, [self.share_in_costs(self.lines, sort) for sort in _COLUMNS])
+        """Return the rows of both tables, with intervals that hold for all rows at once."""
+        return self.with_intervals(self.rows, confidence, [self.share_in_costs(self.rows, sort) for sort in _COLUMNS])
 
     @cached_property
-    def lines(self) -> list[Change]:
-        """The lines of both tables, sorted by name and object, without intervals."""
+    def rows(self) -> list[Change]:
+        """The rows of both tables, sorted by name and object, without intervals."""
         scale = self.scale
         return [
             Change(*old.key, old.self, round(new.self * scale), old.total, round(new.total * scale))
@@ -121,21 +121,21 @@ class Comparison(Frozen, dict=True):
         ]
 
     def share_in_costs(self, rows: Iterable[Change], sort: str) -> float:
-        """Return the share of some lines in the costs of both recordings together.
+        """Return the share of some rows in the costs of both recordings together.
 
-        For all lines, the share in self costs is 1. That in total costs may be more than 1, because a sample belongs to
+        For all rows, the share in self costs is 1. That in total costs may be more than 1, because a sample belongs to
         the total costs of every function in its stack.
 
         The error that a confidence allows is divided among the intervals in proportion to these shares (a weighted
-        Bonferroni correction), so that small lines do not widen the intervals of large ones. A line's weight is the sum
-        of its costs in both recordings, because that sum is independent of the line's change.
+        Bonferroni correction), so that small rows do not widen the intervals of large ones. A row's weight is the sum
+        of its costs in both recordings, because that sum is independent of the row's change.
         """
         return sum(sum(row.before_and_after(sort)) for row in rows) / self._cost_of_both
 
     def with_intervals(self, rows: Iterable[Change], confidence: float, tested_share: Sequence[float]) -> list[Change]:
-        """Return these lines with intervals that hold simultaneously for all lines that are tested.
+        """Return these rows with intervals that hold simultaneously for all rows that are tested.
 
-        ``tested_share``: the share of all tested lines in the self costs, then their share in the total costs, as
+        ``tested_share``: the share of all tested rows in the self costs, then their share in the total costs, as
         `share_in_costs` returns them.
         """
         by_key, result = {row.key: row for row in rows}, []
@@ -144,7 +144,7 @@ class Comparison(Frozen, dict=True):
                 continue
             errors = self.hosts.errors.get(row.key, (0.0, 0.0)) if self.hosts else (0.0, 0.0)
             for sort, host_error, tested in zip(_COLUMNS, errors, tested_share, strict=True):
-                # as many comparisons as if all tested lines had this line's weight
+                # as many comparisons as if all tested rows had this row's weight
                 comparisons = tested / max(sum(row.before_and_after(sort)) / self._cost_of_both, _MIN_SHARE)
                 deviations, host_deviations = self._deviations(confidence, comparisons)
                 limits = self._interval(old.of(sort), new.of(sort), deviations)
@@ -153,7 +153,7 @@ class Comparison(Frozen, dict=True):
         return result
 
     def joint_cost(self, keys: set[Key], sort: str) -> tuple[int, int, Interval]:
-        """Return the joint cost of some lines before and after, and the interval of its change."""
+        """Return the joint cost of some rows before and after, and the interval of its change."""
         pairs = [pair for pair in self._pairs if pair[0].key in keys]
         # each: the sum of costs, and the sum of squared weights
         before, after = (
@@ -168,7 +168,7 @@ class Comparison(Frozen, dict=True):
         A function of ``after`` alone counts as one of both if its name is similar to that of a function which vanished,
         and each of the two had at least ``_MIN_COMMON_SHARE`` of its recording's cost.
         """
-        sums, rows = (self.before.cost, self.after.cost * self.scale), self.lines
+        sums, rows = (self.before.cost, self.after.cost * self.scale), self.rows
         if not all(sums) or not rows:
             return ""
         vanished = [row.name for row in rows if not row.total_after and row.self_before >= _MIN_COMMON_SHARE * sums[0]]
@@ -181,7 +181,7 @@ class Comparison(Frozen, dict=True):
         return "hardly any of the cost is in functions of both" if is_little else ""
 
     def total_change(self, confidence: float, comparisons: float = 1) -> Change:
-        """Return the change of the total as a line; its interval takes the number of samples as random, too."""
+        """Return the change of the total as a row; its interval takes the number of samples as random, too."""
         (old, new), (before, after) = self._sums, (self.before.cost, self.cost_after)
         deviations, host_deviations = self._deviations(confidence, comparisons)
         limits = difference_interval(old, new.scaled(self.factor), deviations)
@@ -220,7 +220,7 @@ class Comparison(Frozen, dict=True):
 
     @cached_property
     def _pairs(self) -> list[tuple[Total, Total]]:
-        """The lines before and after of every key in either table, sorted by key; a missing line is zero."""
+        """The rows before and after of every key in either table, sorted by key; a missing row is zero."""
         old = {row.key: row for row in self.before.rows}
         new = {row.key: row for row in self.after.rows}
         keys = sorted(old.keys() | new.keys())

@@ -28,8 +28,8 @@ def likely_cause(costs: Comparison, grown: Set[Key], callers_of: CallersOf) -> s
     nearest ones outside runtimes and libraries. Returns "" if no single function explains more than half, or if only
     one function grew and no single caller explains its growth.
     """
-    rows = [row for row in costs.lines if row.key in grown]
-    libraries = {row.key for row in costs.lines if is_runtime(*row.key) or _LIBRARY.match(row.name)}
+    rows = [row for row in costs.rows if row.key in grown]
+    libraries = {row.key for row in costs.rows if is_runtime(*row.key) or _LIBRARY.match(row.name)}
     self_costs = {row.key: row.before_and_after("self") for row in rows}
     before, after = (sum(side) for side in zip(*self_costs.values(), strict=True))
     column: CostColumn = "own"

@@ -56,7 +56,7 @@ class MovedCode(Frozen):
         ``grown`` are the functions whose growth exceeds the limit. For each, single functions from which its code may
         have moved are tried first, then the whole connected group.
         """
-        rows = self.costs.lines
+        rows = self.costs.rows
         least = min(row.change(self.sort) for row in grown) / _MAX_RATIO
         grew = sorted((row for row in rows if row.change(self.sort) > least), key=self._size)[:_MAX_FUNCTIONS]
         shrank = sorted((row for row in rows if -row.change(self.sort) > least), key=self._size)[:_MAX_FUNCTIONS]

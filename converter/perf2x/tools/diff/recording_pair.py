@@ -63,7 +63,7 @@ class RecordingPair:
         """The units of work of both recordings; None: costs are compared as recorded, or as shares."""
         self.periods: RecordingPair | None = None
         """The same recordings compared by period, if values are latencies."""
-        self.compared = cache(self._compare)
+        self.comparison_by = cache(self._compare)
         """Return the comparison by one kind of rows (row_kinds.py), or by ``share``: functions by their shares.
 
         Each comparison is made once.
@@ -82,7 +82,7 @@ class RecordingPair:
         profile = (self.before, self.after)[side].profile
         if column == "own" and any(advice.about == "missing_callers" for advice in profile.meta.advice):
             return {}
-        event = find_event(profile, self.compared("function").before.event)
+        event = find_event(profile, self.comparison_by("function").before.event)
         calls = call_tree(replace(profile, default_event=event), self.value)
         names, key = [*calls.names, ("", "")], calls.tree.key  # the last name is that of key −1
         is_skipped = np.array([name in skipped for name in names], np.bool_)
@@ -109,7 +109,7 @@ class RecordingPair:
     def table(self, selection: RowSelection, changes: Iterable[Change], columns: Sequence[str] = ()) -> DiffTable:
         """Return a table of the ``changes`` to show, with columns of other events."""
         other_columns = list(self._columns(selection.by, columns))
-        compared = self.compared(selection.by)
+        compared = self.comparison_by(selection.by)
         notes = [*self.notes, *self.left_out(other_columns)]
         return DiffTable(
             compared, changes, selection, self.sources, other_columns, notes, self.renamed_objects, self.work
@@ -128,7 +128,7 @@ class RecordingPair:
     def _columns(self, by: str, names: Sequence[str]) -> Iterator[ColumnChange]:
         """Yield the columns of other events and ratios; for latencies, first their periods."""
         if self.periods:
-            periods = self.periods.compared(by)
+            periods = self.periods.comparison_by(by)
             sides = [EventColumn("period", (), tables=(table,)) for table in (periods.before, periods.after)]
             yield ColumnChange(sides[0], sides[1], periods.scale)
         value = "latency" if self.periods else self.value
@@ -139,7 +139,7 @@ class RecordingPair:
             yield ColumnChange(old, new, costs.scale)
 
     def _compare(self, by: str) -> Comparison:
-        """Return the comparison by one kind of rows; `compared` keeps it."""
+        """Return the comparison by one kind of rows; `comparison_by` caches it."""
         kind = "function" if by == "share" else by
         before = totals(self.before.profile, None, kind, self.value)
         try:
