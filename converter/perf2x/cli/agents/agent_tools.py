@@ -1,7 +1,7 @@
 """The tools of ``perf2x mcp``: each answers a question about a recording with the text that a command prints.
 
-The size of answers is limited, and questions may be only about files in given folders. The docstrings of the tools are
-their descriptions for the language model.
+The size of answers is limited, and a question may name only files in the allowed folders. The docstrings of the tools
+are their descriptions for the language model.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ from perf2x.tools.tables.report_tables import Caller, call_tree, callers_of
 
 MAX_BYTES = 20_000
 """Maximum size of an answer in bytes, about 5,000 tokens."""
-# The largest number of rows that a question may ask for.
+# Maximum number of rows that a question may ask for.
 _MAX_ROWS = 200
 # Maximum number of functions whose callers are listed at once; each takes a pass over the call tree.
 _MAX_FUNCTIONS = 63
@@ -35,14 +35,15 @@ _BYTES_PER_TOKEN = 4
 _CONFIDENCE = 0.95  # of the intervals of changes
 _SCREEN = Screen(WIDTH_WITHOUT_TERMINAL)
 
+# Kinds of rows that tables may have: all but data objects, for which recordings are loaded with other options.
 By = Literal["function", "object", "thread"]
 
 
 class AgentTools:
     """Answers questions about files in allowed folders. Raises Perf2xError for questions without an answer."""
 
-    def __init__(self, files: AllowedFolders, options: LoadOptions, source_dirs: tuple[Path, ...]) -> None:
-        self._files = files
+    def __init__(self, folders: AllowedFolders, options: LoadOptions, source_dirs: tuple[Path, ...]) -> None:
+        self._folders = folders
         self._options = options
         self._source_dirs = source_dirs
         self._load = lru_cache(maxsize=4)(self._load_file)  # questions about the same recording follow each other
@@ -83,8 +84,10 @@ class AgentTools:
         if len(matching) > _MAX_FUNCTIONS:
             reason = f"it matches {len(matching):,} functions, more than {_MAX_FUNCTIONS}"
             raise OptionError(f"{function}: {reason}")
-        callers = callers_of(call_tree(profile), matching).items()
-        return _answer(line for key, rows in callers for line in _caller_lines(profile, *key, rows, max_rows))
+        callers_by_key = callers_of(call_tree(profile), matching).items()
+        return _answer(
+            line for key, callers in callers_by_key for line in _caller_lines(profile, *key, callers, max_rows)
+        )
 
     def annotate(self, recording: str, function: str, assembly: bool = False) -> str:
         """Show what each source line of a function costs, or each instruction (``assembly``). ``function`` is a name as
@@ -136,7 +139,7 @@ class AgentTools:
         from perf2x.symbolizer.make_object_finder import make_finder
         from perf2x.tools.explain.explain_object import explain_file
 
-        path = str(self._files.find(object_file))
+        path = str(self._folders.find(object_file))
         assert self._options.symbols is not None
         explanation = explain_file(path, make_finder(self._options.symbols, Diagnostics(), None))
         return _answer(explain_report([explanation], {}).lines(_SCREEN))
@@ -147,14 +150,14 @@ class AgentTools:
         from perf2x.cli.render.query_result import first_rows, text_lines
         from perf2x.fleet.query import run_query
 
-        with run_query(self._files.find(dataset, folder=True), sql) as result:
+        with run_query(self._folders.find(dataset, folder=True), sql) as result:
             layout, left_out = first_rows(result, _checked_limit(limit))
         more = [f"… {left_out:,} more rows"] if left_out else []
         return _answer([*text_lines(layout, _SCREEN), *more])
 
     def _loaded(self, name: str, listings: ListingOptions | None = None) -> Loaded:
         """Load a recording, unless it is among the last four and has not changed since."""
-        path = self._files.find(name)
+        path = self._folders.find(name)
         status = path.stat()
         return self._load(path, (status.st_mtime_ns, status.st_size, status.st_ino), listings)
 
@@ -163,23 +166,25 @@ class AgentTools:
         return load(str(path), self._options.but(listings=listings))
 
 
-def _caller_lines(profile: Profile, name: str, object_name: str, rows: Sequence[Caller], limit: int) -> Iterator[str]:
+def _caller_lines(
+    profile: Profile, name: str, object_name: str, callers: Sequence[Caller], limit: int
+) -> Iterator[str]:
     """Yield a heading with the total cost of a function, and a table of its ``limit`` costliest callers.
 
-    ``rows`` are all callers, costliest first.
+    ``callers`` are all of them, costliest first.
     """
-    unit, total = profile.events[profile.default_event].unit, sum(row.value for row in rows)
+    unit, total = profile.events[profile.default_event].unit, sum(caller.value for caller in callers)
     in_object = f" ({escaped(object_name)})" if object_name else ""
-    yield f"{escaped(name)}{in_object}: total {format_amount(total, unit)}, {plural(len(rows), 'caller')}"
-    shown = rows[:limit]
+    yield f"{escaped(name)}{in_object}: total {format_amount(total, unit)}, {plural(len(callers), 'caller')}"
+    shown = callers[:limit]
     columns = [
-        Column("total", [format_amount(row.value, unit, total) for row in shown]),
-        Column("", [format_percent(row.value, total) for row in shown]),
-        name_column("object", [row.object or "–" for row in shown]),
-        name_column("caller", [row.name or "no caller" for row in shown]),
+        Column("total", [format_amount(caller.value, unit, total) for caller in shown]),
+        Column("", [format_percent(caller.value, total) for caller in shown]),
+        name_column("object", [caller.object or "–" for caller in shown]),
+        name_column("caller", [caller.name or "no caller" for caller in shown]),
     ]
     yield from table_lines([columns], _SCREEN)
-    yield from [f"… {len(rows) - limit:,} more"] if len(rows) > limit else []
+    yield from [f"… {len(callers) - limit:,} more"] if len(callers) > limit else []
 
 
 def _checked_limit(limit: int) -> int:

@@ -1,4 +1,4 @@
-"""Restricts questions to files in the folders given on the command line; links that lead out of them are refused."""
+"""Finds the files that questions name, only inside the folders given on the command line: the allowed folders."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +8,10 @@ from perf2x.model.printable_text import short
 
 
 class AllowedFolders:
-    """The folders whose files questions may name, by a path relative to any of them, or by an absolute path."""
+    """The folders to which questions are restricted.
+
+    A question names a file by a path relative to any of the folders, or by an absolute path.
+    """
 
     def __init__(self, folders: Sequence[str]) -> None:
         for folder in folders:
@@ -17,10 +20,10 @@ class AllowedFolders:
         self._folders = [Path(folder).resolve() for folder in folders]
 
     def find(self, name: str, *, folder: bool = False) -> Path:
-        """Return the path of a file or folder with links resolved; with ``folder``, files do not count.
+        """Return the path, with links resolved, of a file or folder; with ``folder``, only of a folder.
 
-        Raises OptionError if nothing of that name exists, if it is outside the allowed folders, and for a folder that
-        contains a link to the outside.
+        Raises OptionError if there is none with this name, if it is outside the allowed folders, or if it is a folder
+        with a link inside that leads out of them.
         """
         candidates = [path for allowed in self._folders if (path := self._resolved(Path(allowed, name))) is not None]
         if not candidates:
@@ -31,7 +34,7 @@ class AllowedFolders:
             raise OptionError(f"{short(name)}: there is no such {'folder' if folder else 'file'}")
         for path in found.rglob("*") if found.is_dir() else ():
             if path.is_symlink() and self._resolved(path) is None:
-                raise OptionError(f"{short(name)}: {short(path.name)} leads out of the folders")
+                raise OptionError(f"{short(name)}: {short(path.name)} leads out of the allowed folders")
         return found
 
     def _resolved(self, path: Path) -> Path | None:

@@ -39,7 +39,7 @@ def make_server(tools: AgentTools) -> "MCPServer":
 def _with_short_errors(
     tool: Callable[..., str], one_at_a_time: Lock, error_class: type[Exception]
 ) -> Callable[..., str]:
-    """Wrap a tool so that a failure, unless it is a bug, becomes ``error_class`` with a sentence.
+    """Wrap a tool so that it raises ``error_class``, with a sentence, for every failure that is not a bug.
 
     All tools share the lock ``one_at_a_time``, so that only one question is answered at a time.
     """

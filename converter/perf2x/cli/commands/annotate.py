@@ -40,8 +40,8 @@ def annotate(
 ) -> None:
     """Show what each source line or instruction of a function costs.
 
-    It shows line numbers and their costs. The lines themselves are shown with --source, which reads the source files at
-    their recorded paths, or with --source-dir.
+    By default, the listing has line numbers and costs, but not the text of the lines: --source reads it from the files
+    at their recorded paths, --source-dir from files in a folder.
 
     ::
 
@@ -59,8 +59,8 @@ def annotate(
         raise SettingError("", "columns", " shows counts of events; leave out ", "value")
     typed_options = load_options.of(ListingSettings).listings or ListingOptions()
     # source lines are shown unless --assembly was typed without --source (as_recorded)
-    has_lines = typed_options.as_recorded or not typed_options.assembly
-    listing_options = replace(typed_options, function=function, source=has_lines, columns=columns, value=value)
+    shows_lines = typed_options.as_recorded or not typed_options.assembly
+    listing_options = replace(typed_options, function=function, source=shows_lines, columns=columns, value=value)
     options = load_options.but(listings=listing_options, keep_other_events=bool(columns))
     try:
         loaded = load_with_progress(sources, options, quiet)

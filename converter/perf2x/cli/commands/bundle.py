@@ -44,7 +44,7 @@ def bundle(
 ) -> None:
     """Pack a recording with the objects it needs, to convert it on any machine.
 
-    It contains the recording and the programs themselves: publish it only if you would publish those.
+    The bundle contains the recording and the programs themselves: publish it only if you would publish those.
 
     ::
 
@@ -84,7 +84,7 @@ def bundle(
 
 @contextlib.contextmanager
 def _rereadable_file(source: str) -> Iterator[Path]:
-    """Provide a path of the source that can be read several times: pipes and standard input are copied to a file."""
+    """Provide the path of a file or folder that can be read several times: copy pipes and standard input to a file."""
     path = Path(source)
     if source != "-" and (path.is_file() or path.is_dir()):
         yield path

@@ -41,7 +41,7 @@ def convert(
 
     Files of one recording session are stitched together; independent recordings are added up.
 
-    Writes to the current directory unless -o names another file; never overwrites its input.
+    The output goes to the current directory unless -o names a file. The input is never overwritten.
 
     ::
 

@@ -90,9 +90,9 @@ def _report_empty(loaded: "Loaded", quiet: bool) -> None:
 def _explain_missing_names(
     loaded: "Loaded", options: "SymbolOptions", progress: "Progress | None"
 ) -> "list[UnnamedObject]":
-    """Return objects with unnamed frames, most frames first, and the reasons.
+    """Return the objects with the most unnamed frames, and why their frames have no names.
 
-    To find the reasons, the files of each object are searched for again.
+    To find out why, the files of each object are searched for again.
     """
     from perf2x.base.diagnostics import Diagnostics
     from perf2x.symbolizer.make_object_finder import make_finder

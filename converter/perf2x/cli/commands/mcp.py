@@ -26,8 +26,8 @@ def mcp(
 ) -> None:
     """Answer questions about recordings over the Model Context Protocol on standard input and output.
 
-    Its tools are report, top, callers, annotate, diff, explain and query. They read only recordings, objects and
-    datasets inside the folders, and change nothing. Needs the extra mcp.
+    Its tools are report, top, callers, annotate, diff, explain and query. A question can name only recordings, objects
+    and datasets inside the folders; nothing is changed. Needs the extra mcp.
 
     ::
 

@@ -45,7 +45,10 @@ def perf_to_profile(
 
 
 def _overwrite(emitter: "Emitter", profile: "View", target: str, inputs: Sequence[str]) -> None:
-    """Overwrite the file ``target`` in place: pprof created the file, and reads it through the handle it keeps open."""
+    """Overwrite the file ``target`` in place.
+
+    pprof creates the file, keeps it open, and reads it through its open handle: a new file of that name would not do.
+    """
     content = io.BytesIO()
     emitter.emit(profile, content)
     for source in inputs:

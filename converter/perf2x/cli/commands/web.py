@@ -11,7 +11,7 @@ Folder = Annotated[str, Argument("Folder to write; it may have an earlier versio
 Pyodide = Annotated[
     str,
     Setting(
-        "Pyodide's full distribution: a folder, whose files are copied, or a mirror.",
+        "Pyodide's full distribution: a folder, whose files are copied, or the URL of a mirror.",
         metavar="FOLDER|URL",
         shown_default="its CDN",
     ),

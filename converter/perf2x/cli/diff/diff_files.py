@@ -18,7 +18,7 @@ FORMATS = {
 def format_to_write(to: str | None, output: str | None) -> str | None:
     """Return the format of the file to write, from --to or from the suffix of the output; None if neither was typed.
 
-    Raises OptionError if the two contradict each other, or if the suffix is that of no format.
+    Raises OptionError if the two contradict each other, or if no format has the suffix.
     """
     format_name = next((name for name, (suffixes, _) in FORMATS.items() if (output or "").endswith(suffixes)), to)
     if to is not None and format_name != to:
@@ -36,7 +36,7 @@ def format_to_write(to: str | None, output: str | None) -> str | None:
 
 
 def write_difference(to: str, output: str | None, pair: RecordingPair) -> str:
-    """Write the difference in the format ``to``; return a sentence that names the file, "" for standard output."""
+    """Write the difference in the format ``to``; return a sentence that names the file ("" for standard output)."""
     (suffix, _), hint = FORMATS[to]
     target = output or f"diff{suffix}"
     with open_output(target, inputs=pair.sources) as out:
@@ -53,7 +53,7 @@ def write_difference(to: str, output: str | None, pair: RecordingPair) -> str:
 
 
 def _write_scaled(to: str, pair: RecordingPair, out: BinaryIO) -> None:
-    """Write pprof or collapsed stacks. Shares are scaled here, whereas the script of a page scales them itself."""
+    """Write pprof or collapsed stacks. Costs are scaled to shares here; for a page, its script does that."""
     from perf2x.emitters.collapsed import Collapsed, two_columns
     from perf2x.emitters.pprof.pprof import Pprof
     from perf2x.tools.diff.changes import difference, normalized

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class GrowthGate(Frozen):
-    """The limits of one command, and the column of the tables that they apply to."""
+    """The limits on growth of one command, and whether they apply to self or to total costs."""
 
     flags: "GrowthFlags"
     sort: str
@@ -60,7 +60,7 @@ class GrowthGate(Frozen):
         rows = {(check.kind, row.key): (check, row) for check in checks for row in check.rows}
         limited_share = sum(check.comparison.share_in_costs([row], self.sort) for check, row in rows.values())
         limited_share += any(check.with_total for check in checks)  # the share of the total is 1
-        notes = [check.unknown for check in checks if check.unknown]
+        notes = [check.unknown_name for check in checks if check.unknown_name]
         if notes and not self.flags.allow_unknown:
             raise OptionError(f"{notes[0]} (--allow-unknown accepts that)")
         functions, verdict = (
@@ -107,13 +107,13 @@ class GrowthGate(Frozen):
         """Add the outcome of one limit to the verdict.
 
         ``limited_share`` is the share of the rows of all limits in the costs of both recordings
-        (``Comparison.share_in_costs``). The larger it is, the wider are intervals, so that those of all these rows hold
-        at once.
+        (``Comparison.share_in_costs``). The larger it is, the wider are the intervals, so that all of them hold at once
+        with the requested confidence.
         """
         # the same share for the intervals of self and of total costs, although only one of the two is limited
-        judged = check.comparison.with_intervals(check.rows, self.flags.confidence, (limited_share, limited_share))
-        verdict.intervals.update({(check.kind, *row.key): row.interval(self.sort) for row in judged})
-        over_limit = [row for row in judged if row.change(self.sort) > check.allowed]
+        rows = check.comparison.with_intervals(check.rows, self.flags.confidence, (limited_share, limited_share))
+        verdict.intervals.update({(check.kind, *row.key): row.interval(self.sort) for row in rows})
+        over_limit = [row for row in rows if row.change(self.sort) > check.allowed]
         if check.kind == "share" and not functions.normalize:
             over_limit = self._costlier(over_limit, functions, limited_share, verdict)
         if callers and not self.flags.any_change and check.kind in ("function", "share"):
@@ -179,7 +179,7 @@ class GrowthGate(Frozen):
         return (row.change(self.sort) if self.flags.any_change else row.interval(self.sort)[0]) > 0
 
     def _failure(self, name: str, of_total: str, row: "Change", check: "_Check") -> str:
-        """Return ``parse grew by +2.1 % of the total (+1.8 % to +2.4 %), more than 1 % (--fail-above)``.
+        """Return a sentence: ``parse grew by +2.1 % of the total (+1.8 % to +2.4 %), more than 1 % (--fail-above)``.
 
         ``of_total`` is `` of the total``, or "" if the row is the total itself.
         """
@@ -233,22 +233,23 @@ class _Check(Frozen):
     """One limit and the rows that it applies to."""
 
     limit: "GrowthLimit"
-    kind: str  # of the rows: function, object, thread or share
+    kind: str
+    """Kind of the rows: function, object, thread, data-object or share."""
     comparison: "Comparison"
     allowed: float
     """The largest acceptable change, in the event's unit."""
     rows: Sequence["Change"] = ()
     with_total: bool = False
     """Whether the limit applies to the total, too."""
-    unknown: str = ""
+    unknown_name: str = ""
     """A sentence if neither recording has the limit's name."""
 
     @classmethod
     def select(cls, limit: "GrowthLimit", kind: str, comparison_by: Callable[[str], "Comparison"]) -> "_Check":
-        """Return the check of a limit, with the rows of the kind ``kind`` to which the limit applies.
+        """Return the check of a limit, with the rows of this kind to which the limit applies.
 
-        If the total of the earlier recording is 0, nothing is checked. Totals that are normalized are not checked,
-        because they are equal.
+        If the total of the earlier recording is 0, nothing is checked. If costs are normalized, the total is not
+        checked, because both recordings have the same.
         """
         comparison = comparison_by(kind)
         check = cls(limit, kind, comparison, limit.percent / 100 * comparison.before.cost)
@@ -256,10 +257,10 @@ class _Check(Frozen):
             return check
         changes = comparison.rows if limit.kind != "total" else []
         matching = [row for row in changes if row.name == limit.pattern or fnmatchcase(row.name, limit.pattern)]
-        unknown = ""
+        unknown_name = ""
         if not matching and limit.pattern != "*":
             row_kind = "function" if limit.kind == "share" else limit.kind
             unmatched = no_such_message(row_kind, limit.pattern, [row.name for row in changes], "the recordings have")
-            unknown = f"--fail-above: {unmatched}"
+            unknown_name = f"--fail-above: {unmatched}"
         with_total = limit.kind in ("", "total") and not comparison.normalize
-        return replace(check, rows=matching, with_total=with_total, unknown=unknown)
+        return replace(check, rows=matching, with_total=with_total, unknown_name=unknown_name)

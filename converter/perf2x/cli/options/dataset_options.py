@@ -25,7 +25,7 @@ Dataset = Annotated[
     str, Argument("A folder, or an address (s3://…); ?KEY=VALUE chooses recordings by tag or date.", metavar="DATASET")
 ]
 Output = Annotated[str, Setting("The dataset; created if missing.", ("--output", "-o"), "DIR")]
-DryRun = Annotated[bool, Setting("Only print which recordings would be removed.", ("--dry-run", "-n"))]
+DryRun = Annotated[bool, Setting("Change nothing; only print what would be removed.", ("--dry-run", "-n"))]
 _AGE = re.compile(r"(\d{1,6})([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
 
@@ -33,10 +33,11 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
 def parse_age(option: str, age: str, examples: str) -> int:
     """Parse an age such as ``12h`` to nanoseconds. Raises OptionError for any other text.
 
-    ``examples``, which the error quotes, has an example for each unit that the option accepts: ``90s, 5m or 12h``.
+    ``examples`` determines the units that the option accepts: ``90s, 5m or 12h`` stands for seconds, minutes and hours.
+    The error quotes it.
     """
     matched = _AGE.fullmatch(age)
-    # "90s, 5m or 12h" becomes "0s, 0m or 0h", which contains the accepted units
+    # "90s, 5m or 12h" becomes "0s, 0m or 0h", which contains "0" and each accepted unit
     if matched is None or f"0{matched[2]}" not in re.sub(r"\d+", "0", examples):
         raise OptionError(f"{option}: {age!r} is not an age; write {examples}")
     return int(matched[1]) * _SECONDS[matched[2]] * 10**9
@@ -66,7 +67,7 @@ class WorkerFlags(Frozen):
 
 
 class IngestFlags(Frozen):
-    """Tags and dates of the recordings, and how the dataset stores them."""
+    """Tags and dates of the recordings to add, and how the dataset stores them."""
 
     tag: Annotated[tuple[str, ...], Setting("A tag of all recordings; repeatable.", metavar="KEY=VALUE")] = ()
     tag_from: Annotated[
@@ -92,10 +93,10 @@ class IngestFlags(Frozen):
     replace: Annotated[bool, Setting("Replace recordings that the dataset has, with their tags and dates.")] = False
 
     def job(self, output: str, options: "LoadOptions", leave_ns: int, sources: Sequence[str]) -> "Job":
-        """Return the data that all tasks of one ``fleet ingest`` share; ``output`` is the dataset.
+        """Return what all tasks of one ``fleet ingest`` share; ``output`` is the dataset.
 
         ``leave_ns`` is the value of ``--leave-unfinished`` in nanoseconds, ``sources`` are the names of the recordings.
-        Raises OptionError for a tag or a pattern of dates that cannot be read.
+        Raises OptionError for a tag that is not KEY=VALUE, and for a pattern of ``--start-time`` that is invalid.
         """
         from msgspec.structs import replace
 

@@ -56,11 +56,14 @@ class DiffRowFlags(RowFlags):
 class GrowthLimit(NamedTuple):
     """One limit on growth. It is not a struct: cli/parameters.py would take the fields of a struct for options."""
 
-    text: str  # as typed
-    percent: float  # largest growth allowed, in percent of the earlier recording's total
+    # the limit as typed
+    text: str
+    # the largest growth allowed, in percent of the earlier recording's total
+    percent: float
+    # function, object, share or total; "" (a limit such as 5%): the rows of the displayed table, and the total
     kind: str
-    """function, object, share or total; "" (a limit such as 5%): the rows of the displayed table, and the total."""
-    pattern: str = "*"  # name or glob of the functions or objects
+    # name or glob of the functions or objects
+    pattern: str = "*"
 
 
 def read_limit(text: str) -> GrowthLimit:

@@ -1,4 +1,7 @@
-"""Options that several output formats have; options of one format are its fields (cli/format_parameters.py)."""
+"""The options ``--value`` and ``--per-event`` of ``convert``, and how a format is made from typed options.
+
+Options of a single format are fields of the format (cli/format_parameters.py).
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -26,8 +29,8 @@ class FormatFlags(Frozen):
     value: Annotated[
         Value | None,
         Setting(
-            "Value to show: latency is the period divided by the number of running threads, samples (collapsed, otlp) "
-            "their number, weight that of memory accesses, mispredicts that of branches.",
+            "Value to show: latency (the period divided by the number of running threads), samples (their number; "
+            "collapsed, otlp), weight (of memory accesses), mispredicts (of branches).",
             shown_default="period",
             rare=True,
         ),
@@ -39,17 +42,17 @@ class FormatFlags(Frozen):
     def load_option_fields(self, needs: "Needs") -> dict[str, Any]:
         """Return the fields of LoadOptions that follow from ``--value``.
 
-        Latencies replace the values, unless the format shows both: then they are a separate column.
+        With ``--value latency``, latencies replace the periods, unless the format shows both.
         """
         from perf2x.model.transforms.weights_and_mispredicts import load_value
 
         latency = "beside" if "latency" in needs.columns else "value"
         return {"value": load_value(self.value), "latency": latency if self.value == "latency" else ""}
 
-    def build(self, name: str, set_values: Mapping[str, object], typed: Mapping[str, object]) -> "Emitter":
+    def build(self, name: str, set_values: Mapping[str, object], option_values: Mapping[str, object]) -> "Emitter":
         """Create the format ``name`` from typed values by field: those of ``--set``, and those of its own options.
 
-        Raises SettingError for options that the format lacks, for ``--set`` of a field that has an option, and for
+        Raises SettingError for fields that the format lacks, for ``--set`` of a field that has an option, and for
         values that the field does not accept.
         """
         from perf2x.kernel.registry import build_emitter, load_emitter
@@ -62,7 +65,7 @@ class FormatFlags(Frozen):
         with options_in_errors(
             lambda field: f"--set {field}" if field in set_values else {"event": "--event all"}.get(field, field)
         ):
-            return build_emitter(name, {**typed, **value, **set_values})
+            return build_emitter(name, {**option_values, **value, **set_values})
 
     def outputs(self, profile: "View", target: str, suffix: str) -> "Iterator[tuple[str, View]]":
         """Yield the name and the profile of each file to write.
@@ -85,11 +88,14 @@ class FormatFlags(Frozen):
             name = name if name not in used_names else f"{name}_{row}"
             used_names.add(name)
             samples = take_rows_of(profile.samples, profile.samples.event == row)
-            yield _with_event(target, suffix, name), replace(profile, samples=samples, default_event=row)
+            yield _insert_name(target, suffix, name), replace(profile, samples=samples, default_event=row)
 
 
-def _with_event(target: str, suffix: str, name: str) -> str:
-    """Insert the name of an event before the suffix of a file name, which may end with .gz or not."""
+def _insert_name(target: str, suffix: str, name: str) -> str:
+    """Insert ``name`` before the suffix of a file name.
+
+    The file name may end with ``suffix``, with ``suffix`` and .gz, or with ``suffix`` without its .gz.
+    """
     for ending in (suffix, f"{suffix}.gz", suffix.removesuffix(".gz")):
         if target.endswith(ending):
             return f"{target.removesuffix(ending)}.{name}{ending}"

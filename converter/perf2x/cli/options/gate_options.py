@@ -1,4 +1,4 @@
-"""Options for CI jobs: limits on the quality of a recording, and statistics."""
+"""Options for CI jobs: limits on the quality of a recording, and statistics about it."""
 
 from typing import Annotated
 
@@ -36,7 +36,7 @@ class GateFlags(Frozen):
             read=lambda _, texts: tuple(map(_read_limit, texts)),
         ),
     ] = ()
-    """Pairs of a name in LIMITS and the largest share allowed, in percent."""
+    """Pairs: a name in LIMITS, and the largest share allowed, in percent."""
     strict: Annotated[bool, Setting("Fail if any recorded data is missing from the output.", rare=True)] = False
     stats: Annotated[
         str | None,

@@ -12,7 +12,7 @@ from perf2x.model.setting import Argument, Setting
 
 DEFAULT_INPUT = "perf.data"
 
-# --inline takes no value, so a word after it is read as the name of an input: hints to add to the error, by word.
+# --inline takes no value, so a word after it is read as the name of an input: by word, a hint to add to the error.
 _VALUES_OF_INLINE = {"off": "; did you mean --no-inline?", "on": "; --inline takes no value"}
 # Options of perf by which an input can be given instead of by position.
 _OPTION_NAMES = ("--input", "-i")
@@ -33,7 +33,8 @@ Verbose = Annotated[bool, Setting("Print more on standard error.", ("--verbose",
 def existing_inputs(typed: Sequence[str], suggest_output: bool = False) -> tuple[str, ...]:
     """Return the typed inputs, or ``perf.data`` if there are none. Raises FormatError for an input that does not exist.
 
-    ``suggest_output``: the error then suggests ``-o`` for a second input, which may have been meant as the output.
+    With ``suggest_output``, the error about a later input suggests ``-o``: that input may have been meant as the
+    output.
     """
     sources = tuple(typed or (DEFAULT_INPUT,))
     if DEFAULT_INPUT in sources and not Path(DEFAULT_INPUT).exists():

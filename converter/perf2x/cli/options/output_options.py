@@ -96,10 +96,10 @@ def parse_tags(texts: Sequence[str], input_count: int) -> list[dict[str, str]]:
         if not equals or not key or not value:
             raise OptionError(f"--tag {text}: expected KEY=VALUE")
         values.setdefault(key, []).append(value)
-    for key, items in values.items():
-        if len(items) not in (1, input_count):
+    for key, typed in values.items():
+        if len(typed) not in (1, input_count):
             raise OptionError(
-                f"--tag {key}=…: given {len(items)} times for {input_count} inputs; pass it once, or once for each"
+                f"--tag {key}=…: given {len(typed)} times for {input_count} inputs; pass it once, or once for each"
             )
-    # with one item, the index is always 0
-    return [{key: items[index % len(items)] for key, items in values.items()} for index in range(input_count)]
+    # with one typed value, the index is always 0
+    return [{key: typed[index % len(typed)] for key, typed in values.items()} for index in range(input_count)]

@@ -32,14 +32,14 @@ class RowFlags(Frozen):
     value: Annotated[
         Value,
         Setting(
-            "Value to sum: latency is the period divided by the number of running threads, weight that of memory "
-            "accesses, mispredicts that of branches."
+            "Value to sum: latency (the period divided by the number of running threads), weight (of memory accesses), "
+            "mispredicts (of branches)."
         ),
     ] = "period"
     columns: Columns = ()
 
     def load_option_fields(self) -> dict[str, Any]:
-        """Return, by name, the values of the fields of LoadOptions on which the contents of the table depend."""
+        """Return values for the fields of LoadOptions on which the contents of the table depend."""
         from perf2x.model.transforms.weights_and_mispredicts import table_load_options
 
         return table_load_options(self.by, self.value) | {"keep_other_events": bool(self.columns)}

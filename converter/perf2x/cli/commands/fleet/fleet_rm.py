@@ -6,6 +6,7 @@ from perf2x.cli.messages import print_message
 from perf2x.cli.options.dataset_options import Dataset, DryRun
 from perf2x.cli.options.input_options import Quiet
 from perf2x.errors import OptionError
+from perf2x.model.number_format import plural
 from perf2x.model.setting import Argument
 
 Recordings = Annotated[tuple[str, ...], Argument("Paths, file names or ids of recordings.", metavar="RECORDING")]
@@ -14,8 +15,9 @@ Recordings = Annotated[tuple[str, ...], Argument("Paths, file names or ids of re
 def fleet_rm(dataset: Dataset, recordings: Recordings = (), *, dry_run: DryRun = False, quiet: Quiet = False) -> None:
     """Remove recordings from a dataset by name or tags.
 
-    Without names, all recordings with the tags after the dataset's name are removed. A later fleet maintain deletes
-    their files. The command may be killed at any moment, and run while recordings are added; run it again if it was
+    Without names, all recordings with the tags after the dataset's name are removed. Only the dataset changes, not the
+    perf.data files that were added to it. Its old files are deleted a day later at the earliest, by perf2x fleet
+    maintain. The command may be killed at any moment, and run while recordings are added; run it again if it was
     killed.
 
     ::
@@ -38,4 +40,5 @@ def fleet_rm(dataset: Dataset, recordings: Recordings = (), *, dry_run: DryRun =
     if not quiet:
         for row in rows if dry_run else ():
             print_message(str(row.values["source"]))
-        print_message(f"{dataset}: {len(rows):,} of {dataset_part.count:,} recordings {'would be ' * dry_run}removed")
+        verb = "would be removed" if dry_run else "removed"
+        print_message(f"{dataset}: {len(rows):,} of {plural(dataset_part.count, 'recording')} {verb}")
