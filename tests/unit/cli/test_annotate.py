@@ -99,7 +99,7 @@ def test_names_that_would_rewrite_the_screen() -> None:
 def test_lines_that_are_not_shown() -> None:
     costs = (LineCost(0, (2,), (2,)), LineCost(2, (1,), (1,)), LineCost(9, (1,), (4,)))
     source = SourceListing("/a.c", costs, {1: "a", 2: "b", 9: "c"}, "")
-    assert [(row.position, row.text, row.own) for row in source_rows(source)] == [
+    assert [(row.position, row.text, row.self_costs) for row in source_rows(source)] == [
         ("?", "", (2,)), ("1", "a", ()), ("2", "b", (1,)), ("", GAP, ()), ("9", "c", (1,))
     ]  # fmt: skip
 

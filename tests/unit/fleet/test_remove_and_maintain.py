@@ -95,7 +95,7 @@ def test_recordings_go_by_name_tag_and_age(data: Path) -> None:
     assert perf2x("fleet", "rm", f"{data}?date=2026-11-21").code == 0
     assert {row["date"] for row in rows(data, "samples")} == {"2026-11-22"}
     start = rows(data, "recordings")[0]["start_ns"]
-    assert perf2x("fleet", "maintain", str(data), "--dry-run").err == f"{data}: 0 of 3 recordings would be removed\n"
+    assert perf2x("fleet", "maintain", str(data), "--dry-run").err == f"{data}: 0 of 4 recordings would be removed\n"
     assert maintain(str(data), start + 1, start, dry_run=True).removed == 3
     maintain(str(data), start + 1, start)
     assert not any(rows(data, table) for table in ("samples", "stacks", "places"))

@@ -1,8 +1,8 @@
 """The listings of ``perf2x annotate``, as text and as JSON.
 
 A listing has costs of several measures: each ``Costs`` is a tuple with a number for each of ``Listings.measures``. The
-first number is the value of the event that is shown. From the remaining ones, ``LineColumns`` makes the columns of
-other events.
+first number is the value of the event that is shown. From all numbers, ``LineColumns`` makes the columns of other
+events and ratios.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,13 +25,13 @@ _INSTRUCTION_FIELDS = ("address", "text", "note", "path", "line", "function")
 
 
 class _Row(Frozen):
-    """A line of a listing. ``own`` and ``total`` are its costs; they are empty if the line has none."""
+    """A line of a listing. Its costs are empty tuples if it has none."""
 
     position: str
     """Line number or address; "" for a line that only explains."""
     text: str
-    own: Costs = ()
-    total: Costs = ()
+    self_costs: Costs = ()
+    total_costs: Costs = ()
 
 
 class _ShownEvent(Frozen):
@@ -44,16 +44,16 @@ class _ShownEvent(Frozen):
     other_columns: LineColumns
     """Other events and ratios."""
 
-    def facts(self, own: Costs, total: Costs) -> dict[str, Any]:
+    def facts(self, self_costs: Costs, total_costs: Costs) -> dict[str, Any]:
         """Return the costs of a line for JSON: self, total, and the self costs or ratios of other events."""
-        if not own:
+        if not self_costs:
             return {"self": 0, "total": 0}
-        cells = self.other_columns.cells(own)
-        return {"self": own[0], "total": total[0]} | {f"self_{name}": cell for name, cell in cells.items()}
+        cells = self.other_columns.cells(self_costs)
+        return {"self": self_costs[0], "total": total_costs[0]} | {f"self_{name}": cell for name, cell in cells.items()}
 
 
 def listing_report(profile: View, columns: Sequence[str] = ()) -> Report:
-    """Return the report of all listings in the profile: lines for people, and JSON.
+    """Return the report of all listings in the profile: lines for a terminal, and JSON.
 
     ``columns`` names other events and ratios to show.
     """
@@ -96,7 +96,7 @@ def _function_facts(function: FunctionListing, shown_event: _ShownEvent) -> dict
                 "reason": source.reason,
                 "lines": [
                     {"line": int(row.position) if row.position.isdigit() else 0, "text": row.text}
-                    | shown_event.facts(row.own, row.total)
+                    | shown_event.facts(row.self_costs, row.total_costs)
                     for row in source_rows(source)
                 ],
             }
@@ -120,22 +120,24 @@ def _function_facts(function: FunctionListing, shown_event: _ShownEvent) -> dict
 
 def _function_lines(function: FunctionListing, shown_event: _ShownEvent, screen: Screen) -> Iterator[str]:
     """Yield a heading with the costs of a function, then a table for each source file and each copy of its code."""
-    own, total = function.self_costs[0], function.total_costs[0]
+    self_cost, total_cost = function.self_costs[0], function.total_costs[0]
     amounts = (f"{label} {format_amount(cost, shown_event.unit)} {format_percent(cost, shown_event.total)}"
-               for label, cost in (("self", own), ("total", total)))  # fmt: skip
+               for label, cost in (("self", self_cost), ("total", total_cost)))  # fmt: skip
     in_object = f" ({escaped(function.object)})" if function.object else ""
     of_event = f"{format_amount(shown_event.total, shown_event.unit)} {escaped(shown_event.name)}"
     yield from screen.sentence(f"{escaped(function.name)}{in_object}: {', '.join(amounts)} of {of_event}", "bold")
     for source in function.sources:
         yield from _title_lines(escaped(source.path) or "no source file", source.reason, screen)
-        yield from _table("line", list(source_rows(source)), own, max(own, total), shown_event, screen)
+        rows = list(source_rows(source))
+        yield from _table("line", rows, self_cost, max(self_cost, total_cost), shown_event, screen)
     for code in function.code:
-        # code that was inlined into another function
+        # named if this copy was inlined into another function
         inlined_into = f"{escaped(code.symbol)} in " if code.symbol not in ("", function.name) else ""
         yield from _title_lines(f"{inlined_into}{escaped(code.object) or 'memory'}", code.reason, screen)
-        own_of_copy = sum(row.self_costs[0] for row in code.rows)
+        sum_of_copy = sum(row.self_costs[0] for row in code.rows)
         rows = list(code_rows(code, function))
-        yield from _table("address", rows, own_of_copy, max(own, total), shown_event, screen) if rows else ()
+        largest = max(self_cost, total_cost)
+        yield from _table("address", rows, sum_of_copy, largest, shown_event, screen) if rows else ()
     if function.copy_count > len(function.code):
         yield f"{function.copy_count - len(function.code):,} more places with less cost are left out"
     yield ""
@@ -148,7 +150,7 @@ def _title_lines(listed: str, reason: str, screen: Screen) -> Iterator[str]:
 
 
 def source_rows(source: SourceListing) -> Iterator[_Row]:
-    """Yield the lines with costs and the lines around them, in file order, with GAP for lines that are left out."""
+    """Yield the lines with costs and the lines around them, by line number, with GAP for lines that are left out."""
     costs = {line.number: line for line in source.lines}
     previous = None
     for number in sorted(costs.keys() | source.text.keys()):
@@ -194,12 +196,12 @@ def _code_text(text: str) -> str:
 
 
 def _table(
-    position_head: str, rows: Sequence[_Row], own_sum: int, largest: int, shown_event: _ShownEvent, screen: Screen
+    position_head: str, rows: Sequence[_Row], self_sum: int, largest: int, shown_event: _ShownEvent, screen: Screen
 ) -> Iterator[str]:
-    """Yield the lines of a table whose last column is truncated if necessary.
+    """Yield the lines of a table, whose last column is cut at the end if it does not fit.
 
-    ``position_head`` is the heading of the column of line numbers or addresses. Shares are shares of ``own_sum``. All
-    amounts have the unit of time that suits ``largest``.
+    ``position_head`` is the heading of the column of line numbers or addresses. The shares are those of self costs in
+    ``self_sum``. All amounts have the unit of time that suits ``largest``.
     """
 
     def amounts(costs: Iterable[Costs]) -> list[str]:
@@ -208,14 +210,14 @@ def _table(
             "" if not cost else format_amount(cost[0], shown_event.unit, largest) if cost[0] else "." for cost in costs
         ]
 
-    own = [row.own[0] if row.own else 0 for row in rows]
-    shares = [format_percent(cost, own_sum) if cost else "" for cost in own]
-    other_cells = [shown_event.other_columns.cells(row.own) if row.own else {} for row in rows]
-    styles = ["" if any(row.total[:1]) else "dim" for row in rows]
+    self_costs = [row.self_costs[0] if row.self_costs else 0 for row in rows]
+    shares = [format_percent(cost, self_sum) if cost else "" for cost in self_costs]
+    other_cells = [shown_event.other_columns.cells(row.self_costs) if row.self_costs else {} for row in rows]
+    styles = ["" if any(row.total_costs[:1]) else "dim" for row in rows]
     columns = [
-        Column("self", amounts(row.own for row in rows)),
-        Column("", shares, [heat(cost, own_sum) for cost in own]),
-        Column("total", amounts(row.total for row in rows)),
+        Column("self", amounts(row.self_costs for row in rows)),
+        Column("", shares, [heat(cost, self_sum) for cost in self_costs]),
+        Column("total", amounts(row.total_costs for row in rows)),
         *(
             Column(
                 short(column.name, MAX_HEADING),

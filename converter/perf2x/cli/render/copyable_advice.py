@@ -16,7 +16,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 def advice_with_typed_options(loaded: Loaded) -> list[Advice]:
-    """Return the advice on a recording, with the typed symbol options appended to the commands in it."""
+    """Return the advice on a recording; the typed symbol options are appended to the commands in the advice."""
     settings = settings_in(SymbolOptions).values()
     symbol_options = {
         name: setting for setting in settings for name in setting.names or (f"--{setting.name.replace('_', '-')}",)

@@ -17,7 +17,8 @@ from perf2x.tools.tables.result_table import COSTS
 def diff_report(table: DiffTable, confidence: float, verdict: Verdict | None = None) -> Report:
     """Return the comparison in every format.
 
-    ``confidence`` is that of the intervals in the JSON, ``verdict`` the verdict on limits, if there are any.
+    ``confidence`` is the confidence of the intervals in the JSON. ``verdict`` is the outcome of limits, if there are
+    any; Markdown and JSON have it, the table on a terminal does not.
     """
     renamed = ", ".join(f"{code(new)} as the renamed {code(old)}" for old, new in table.renamed_objects)
     return table_report(
@@ -45,7 +46,7 @@ def diff_layouts(table: DiffTable) -> list[Layout]:
     4. all columns of the sorted cost
     5. the changes of both costs
     """
-    column_groups, changes = [], []  # of self, and of total
+    column_groups, changes = [], []  # first of self, then of total costs
     for column in COSTS:
         styles = [change_style(row.change(column), row.significant(column)) for row in table.rows]
         factor, change = (
@@ -54,22 +55,24 @@ def diff_layouts(table: DiffTable) -> list[Layout]:
         amounts = [_amounts(table, f"{column} before", f"{column}_before"), _amounts(table, "after", f"{column}_after")]
         column_groups.append([*amounts, factor.with_head("×"), change.with_head("of the total")])
         changes.append(change)
-    own, total = column_groups
-    sorted_cost, with_other_change = (
-        (own, [*own, changes[1]]) if table.sort == "self" else (total, [changes[0], *total])
+    self_columns, total_columns = column_groups
+    sorted_columns, with_other_change = (
+        (self_columns, [*self_columns, changes[1]])
+        if table.sort == "self"
+        else (total_columns, [changes[0], *total_columns])
     )
     other_events, objects, name = side_columns(table)
     return [
-        [*own, *total, *other_events, *objects, name],
+        [*self_columns, *total_columns, *other_events, *objects, name],
         [*with_other_change, *other_events, *objects, name],
         [*with_other_change, *other_events, name],
-        [*sorted_cost, *other_events, name],
+        [*sorted_columns, *other_events, name],
         [*changes, *other_events, name],
     ]
 
 
 def _amounts(table: DiffTable, head: str, field: str) -> Column:
-    """Return a column of amounts: those in a field of ``Change``, such as ``self_before``."""
+    """Return a column of amounts, which are the values of a field of ``Change``, such as ``self_before``."""
     before = table.whole
     return Column(head, [format_amount(getattr(row, field), before.unit, before.cost) for row in table.rows])
 

@@ -11,13 +11,13 @@ from perf2x.cli.render.screen import WIDTH_WITHOUT_TERMINAL, Screen
 from perf2x.model.printable_text import escaped
 from perf2x.tools.explain.explain_object import Explanation
 
-_LABEL_WIDTH = 14
+_LABEL_WIDTH = 14  # cells
 
 
 def explain_report(explanations: Sequence[Explanation], refused: Mapping[str, str]) -> Report:
     """Return the report in every format.
 
-    ``refused`` has a sentence for each path that is not a usable ELF file; JSON and CSV list these, too.
+    ``refused`` has a sentence for each path that is not a usable ELF file; only JSON and CSV list these.
     """
 
     def facts() -> dict[str, Any]:

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 _ELLIPSIS = "…"
-# Minimum width of a column of names, in cells.
+# Minimum width to which a column of names is narrowed, in cells.
 _MIN_WIDTH = 8
 # Maximum number of characters shown per cell: a name may pile up combining marks, which take no cells.
 _MAX_CHARACTERS_PER_CELL = 4
@@ -19,7 +19,7 @@ _RESERVED_BYTES = 200
 def cell_width(text: str) -> int:
     """Return the number of cells that a text without control characters occupies.
 
-    The characters … and – take one cell each, like those of ASCII, and are frequent: they do not need rich either.
+    Characters of ASCII take one cell each. So do … and –, which are frequent; they do not require the import of rich.
     """
     if text.replace(_ELLIPSIS, "").replace("–", "").isascii():
         return len(text)
@@ -29,10 +29,7 @@ def cell_width(text: str) -> int:
 
 
 def shorten(text: str, room: int, *, at_end: bool = False) -> str:
-    """Return the text in at most ``room`` cells; an ellipsis replaces what does not fit.
-
-    It replaces the middle of the text, or with ``at_end`` the end.
-    """
+    """Return the text in at most ``room`` cells; an ellipsis replaces its middle (``at_end``: its end) if necessary."""
     if len(text) <= _MAX_CHARACTERS_PER_CELL * room and cell_width(text) <= room:
         return text
     if room < 1:
@@ -42,11 +39,11 @@ def shorten(text: str, room: int, *, at_end: bool = False) -> str:
 
 
 def divide_width(widths: Sequence[int], room: int) -> list[int]:
-    """Divide ``room`` cells among columns; return the width of each, at most its entry in ``widths``.
+    """Divide ``room`` cells among columns that need ``widths`` cells; return the width that each gets.
 
-    Columns that need less than an equal share get what they need. The others share the rest equally, but if that is
-    less than 8 cells, each gets 8 (or all that it needs), even if there is not enough room: [3, 40, 30] in 43 cells →
-    [3, 20, 20].
+    Columns that need less than an equal share get what they need. The others share the rest equally: [3, 40, 30] in 43
+    cells → [3, 20, 20]. But no column gets less than 8 cells unless it needs less, even if the sum then exceeds
+    ``room``: [3, 40, 30] in 9 cells → [3, 8, 8].
     """
     shares = [0] * len(widths)
     # narrowest first, so that what a narrow column does not need is left for the wider ones
@@ -58,10 +55,11 @@ def divide_width(widths: Sequence[int], room: int) -> list[int]:
 
 
 def first_lines(lines: Iterable[str], max_bytes: int) -> Iterator[str]:
-    """Yield the lines that fit into ``max_bytes`` of UTF-8, then a line with the number of lines left out.
+    """Yield the first lines, and if there are more, a line with the number of lines left out.
 
-    After the first line that does not fit, all lines are left out. Empty lines are not counted. ``max_bytes`` is at
-    least 200, the space that is reserved for the last line.
+    The lines are at most ``max_bytes`` of UTF-8. Of these, 200 are reserved for the line with the number, so lines are
+    left out, all from the first that does not fit, if there are more than ``max_bytes`` - 200 bytes. Empty lines are
+    not counted.
     """
     bytes_left, left_out = max_bytes - _RESERVED_BYTES, 0
     for line in lines:

@@ -30,11 +30,12 @@ def graph_lines(profile: Profile, table: TopTable, value: str, limit: int, scree
     cells; a box is left out if its ends are then equal, or if it is narrower than half a cell.
     """
     yield from screen.sentence(f"{short(table.whole.event)}: {table.summary}", "bold")
-    weighed = replace(profile, samples=replace(profile.samples, value=weights(profile, value)))
-    frames, screen_width = location_frames(weighed), screen.room or WIDTH_WITHOUT_TERMINAL
+    # the profile whose values are those to show
+    valued = replace(profile, samples=replace(profile.samples, value=weights(profile, value)))
+    frames, screen_width = location_frames(valued), screen.room or WIDTH_WITHOUT_TERMINAL
     # boxes of at least half a cell
-    boxes = boxes_of(weighed, frames, profile.default_event, 0.5 / screen_width, _MAX_BOXES)
-    # (2, boxes): first cell of each box, and the cell after its last; box 0 is the root, whose total is the event's
+    boxes = boxes_of(valued, frames, profile.default_event, 0.5 / screen_width, _MAX_BOXES)
+    # (2, boxes): first cell of each box, and the cell after its last; box 0 is the root, with the total of the event
     ends = np.rint(
         np.stack([boxes.start, boxes.start + boxes.total]) * (screen_width / max(sum_of(boxes.total[:1]), 1))
     )
@@ -67,7 +68,7 @@ def _label(name: str, share: str, room: int) -> str:
 
 
 def _shades(frames: LocationFrames, frame: int) -> tuple[str, str]:
-    """Return the two colours for boxes of the kind of a frame, which is a row of ``frames``."""
+    """Return the two colours for boxes of a frame; ``frame`` is its row in ``frames``."""
     if frames.function[frame] < 0:
         return _NAMELESS_SHADES
     return _KERNEL_SHADES if frames.mode[frame] == int(CpuMode.KERNEL) else _USER_SHADES

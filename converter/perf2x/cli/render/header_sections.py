@@ -54,7 +54,7 @@ def _gibibytes(kibibytes: int) -> str:
 
 
 def _topology(cpus: list[Mapping[str, int]]) -> str:
-    """Return a line with the numbers of sockets and CPUs."""
+    """Return a line with the number of sockets and the number of CPUs."""
     return f"cpu topology: {len({cpu['socket'] for cpu in cpus})} sockets, {len(cpus)} cpus"
 
 

@@ -49,10 +49,9 @@ def info_facts(loaded: Loaded) -> dict[str, Any]:
 
 
 def _lost_facts(loaded: Loaded) -> dict[str, Any]:
-    """Return the numbers of lost records and lost samples by event, and how often the kernel throttled an event.
+    """Return lost records and lost samples by name of their event ("": unknown), and how often events were throttled.
 
-    The kernel and perf may report the same loss; ``losses_to_count`` keeps only one of the two reports. Losses of an
-    unknown event have the name "".
+    The kernel and perf may report the same loss; ``losses_to_count`` keeps only one of the two reports.
     """
     names = [event.name for event in loaded.recording.session.events]
     throttles = loaded.recording.sideband.throttles
@@ -65,12 +64,12 @@ def _lost_facts(loaded: Loaded) -> dict[str, Any]:
         counts = samples if is_samples else records
         name = names[event] if 0 <= event < len(names) else ""
         counts[name] = counts.get(name, 0) + count
-    # a throttle record says that throttling began, or that it was lifted
+    # throttling begins with a throttle record and ends with an unthrottle record; only the former are counted
     return {"records": records, "samples": samples, "throttled": sum_of(~throttles.is_unthrottle)}
 
 
 def _event_facts(loaded: Loaded, row: int) -> dict[str, Any]:
-    """Return the attributes of an event, and what was counted of it; ``row`` is the event's index in the recording."""
+    """Return the attributes of an event, and how much of it was recorded; ``row`` is its index in the recording."""
     event, count = loaded.recording.session.events[row], loaded.events[row]
     return {
         "name": numbered_names(loaded.profile.events)[row],

@@ -20,29 +20,32 @@ from perf2x.symbolizer.symbol_report import ObjectReport
 if TYPE_CHECKING:
     from perf2x.tools.explain.missing_names import UnnamedObject
 
-# Maximum number of objects with unnamed frames to list.
+# Maximum number of objects with unnamed frames to list in the line on symbols.
 _MAX_OBJECTS = 1000
 
 
-def info_report(loaded: Loaded, explained: "Sequence[UnnamedObject] | None") -> Report:
+def info_report(loaded: Loaded, explanations: "Sequence[UnnamedObject] | None") -> Report:
     """Return the report on the recording in every format. The text has a line for each property; no line is shortened.
 
-    ``explained`` are objects with unnamed frames, each with the reason; None if reasons were not requested.
+    ``explanations`` has the objects with the most unnamed frames, each with the reason; None if reasons were not
+    requested.
     """
     facts = info_facts(loaded)
-    if explained is not None and facts["symbols"] is not None:
-        facts["symbols"]["explained"] = [to_builtins(unnamed) for unnamed in explained]
-        facts["symbols"]["not_explained"] = len(_not_explained(loaded, explained))
+    if explanations is not None and facts["symbols"] is not None:
+        facts["symbols"]["explained"] = [to_builtins(unnamed) for unnamed in explanations]
+        facts["symbols"]["not_explained"] = len(_unexplained_objects(loaded, explanations))
 
     def lines(screen: Screen) -> Iterator[str]:
-        for line in _info_lines(loaded, facts, explained or ()):
+        for line in _info_lines(loaded, facts, explanations or ()):
             yield screen.with_styled_label(escaped(line))
 
     title = f"perf2x info: {code(facts['session']['source'])}"
-    return Report(lines, lambda: facts, lambda: lines_as_markdown(title, _info_lines(loaded, facts, explained or ())))
+    return Report(
+        lines, lambda: facts, lambda: lines_as_markdown(title, _info_lines(loaded, facts, explanations or ()))
+    )
 
 
-def _info_lines(loaded: Loaded, facts: dict[str, Any], explained: "Sequence[UnnamedObject]") -> Iterator[str]:
+def _info_lines(loaded: Loaded, facts: dict[str, Any], explanations: "Sequence[UnnamedObject]") -> Iterator[str]:
     """Yield all lines of the report; most of its values are those in the JSON, ``facts``."""
     for label, text in _header_facts(loaded, facts):
         yield f"{label}: {text}"
@@ -52,11 +55,11 @@ def _info_lines(loaded: Loaded, facts: dict[str, Any], explained: "Sequence[Unna
     yield f"duration: {facts['duration_ns'] / 1e9:.6f} s"
     yield "records:"
     yield from (f"  {name}: {count:,}" for name, count in facts["records"].items())
-    yield from _quality_and_advice(loaded, explained)
-    for unnamed in explained:
+    yield from _quality_and_advice(loaded, explanations)
+    for unnamed in explanations:
         yield f"without names: {unnamed.name}, {plural(unnamed.frames, 'frame')}"
         yield from (f"  {label}: {text}" for label, text in _explanation(unnamed))
-    yield from _not_explained_line(loaded, explained)
+    yield from _unexplained_line(loaded, explanations)
 
 
 def event_lines(loaded: Loaded, events: Iterable[dict[str, Any]]) -> Iterator[str]:
@@ -72,14 +75,14 @@ def event_lines(loaded: Loaded, events: Iterable[dict[str, Any]]) -> Iterator[st
         yield f"{event['name']}: {amount if was_read else 'not counted'}"
 
 
-def _not_explained(loaded: Loaded, explained: "Sequence[UnnamedObject]") -> tuple[ObjectReport, ...]:
-    """Return the objects with unnamed frames that are not in ``explained``, which has the first ones."""
-    return loaded.symbols.unnamed_objects()[len(explained) :] if loaded.symbols is not None else ()
+def _unexplained_objects(loaded: Loaded, explanations: "Sequence[UnnamedObject]") -> tuple[ObjectReport, ...]:
+    """Return the objects with unnamed frames that follow those in ``explanations``."""
+    return loaded.symbols.unnamed_objects()[len(explanations) :] if loaded.symbols is not None else ()
 
 
-def _not_explained_line(loaded: Loaded, explained: "Sequence[UnnamedObject]") -> Iterator[str]:
-    """Yield a line on the objects that are not explained; none if all are, or if no explanation was requested."""
-    others = _not_explained(loaded, explained) if explained else ()
+def _unexplained_line(loaded: Loaded, explanations: "Sequence[UnnamedObject]") -> Iterator[str]:
+    """Yield a line on the objects without an explanation; no line if all have one, or if none was requested."""
+    others = _unexplained_objects(loaded, explanations) if explanations else ()
     if others:
         frames = plural(sum(row.unnamed for row in others), "frame")
         yield f"without names: {plural(len(others), 'more object')}, {frames}; only those with the most are explained"
@@ -112,10 +115,10 @@ def session_facts(session: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def labelled_quality_lines(loaded: Loaded, max_objects: int) -> Iterator[str]:
-    """Yield lines on the quality of a recording.
+    """Yield lines on the quality of a recording, most of which begin with a label (``deferred: …``).
 
-    They are about deferred user stacks, stack dumps, missing names in at most ``max_objects`` objects, losses and other
-    damage.
+    They are about deferred user stacks, stack dumps, missing names in at most ``max_objects`` objects, and everything
+    that the diagnostics counted, such as losses.
     """
     deferred = deferred_line(loaded.deferred)
     if deferred:
@@ -128,14 +131,14 @@ def labelled_quality_lines(loaded: Loaded, max_objects: int) -> Iterator[str]:
         yield f"{count.severity}: {count.text_with_advice}"
 
 
-def _quality_and_advice(loaded: Loaded, explained: "Sequence[UnnamedObject]") -> Iterator[str]:
+def _quality_and_advice(loaded: Loaded, explanations: "Sequence[UnnamedObject]") -> Iterator[str]:
     """Yield lines on the quality of the recording, and on how to record better.
 
-    Advice with a command is about missing names. It is left out if these are explained, which says more.
+    Advice with a command is about missing names. It is left out if there are explanations, which say more.
     """
     yield from labelled_quality_lines(loaded, _MAX_OBJECTS)
     yield from (
         f"hint: {advice.sentence()}"
         for advice in advice_with_typed_options(loaded)
-        if not (advice.command and explained)
+        if not (advice.command and explanations)
     )

@@ -72,7 +72,7 @@ def markdown_lines(layout: Layout) -> Iterator[str]:
 
 
 def _column(name: str, cells: Sequence[object]) -> Column:
-    """Return a column: of numbers, which are right-aligned, if all of its cells are numbers or None; else of names."""
+    """Return a column of right-aligned numbers if all cells are numbers or None, otherwise a column of names."""
     present = [cell for cell in cells if cell is not None]
     texts = ["" if cell is None else str(_text(cell)) for cell in cells]
     is_number = bool(present) and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in present)

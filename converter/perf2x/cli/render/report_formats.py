@@ -19,7 +19,7 @@ _EVENT_WIDTH = 60
 
 
 class Report(Frozen):
-    """The result of a command. Each field makes it in one format, when it is called."""
+    """The result of a command. Each field is a function that makes the output in one format."""
 
     lines: Callable[[Screen], Iterable[str]]
     """Returns lines for a terminal; control characters in recorded names are escaped."""
@@ -44,8 +44,8 @@ def table_report(
 ) -> Report:
     """Return the report of a command whose result is one table.
 
-    ``layouts`` and ``facts`` make the columns and the JSON of the table. The others are parts of the Markdown alone:
-    ``lines_before``, then ``title``, then ``notes``.
+    ``layouts`` and ``facts`` make the columns and the JSON of the table. The other parameters are for Markdown only. It
+    has ``lines_before``, then ``title``, then ``notes``.
     """
 
     def rows() -> Iterator[Sequence[object]]:

@@ -14,8 +14,8 @@ WIDTH_WITHOUT_TERMINAL = 160
 """Width of a line in a file, a pipe or a log, in cells."""
 # Styles of the labels at the beginning of lines, such as ``lost:``; other labels are bold.
 _LABEL_STYLES = {"loss": "bold red", "lost": "bold red", "guess": "bold yellow"}
-# Maximum length of a label; text before a colon that is longer is not a label.
-_LONGEST_LABEL = 24
+# Maximum number of characters of a label; a longer text before a colon is not a label.
+_MAX_LABEL_LENGTH = 24
 # The smallest share of the total for each style, by descending share; smaller shares are dimmed.
 _HEAT_STYLES = ((0.1, "bold red"), (0.02, "yellow"), (0.001, ""))
 
@@ -46,7 +46,7 @@ class Screen(Frozen):
     def with_styled_label(self, line: str) -> str:
         """Return the line; if it begins with a short label and a colon, the label is styled."""
         label, colon, text = line.partition(":")
-        is_label = colon and len(label.strip()) <= _LONGEST_LABEL
+        is_label = colon and len(label.strip()) <= _MAX_LABEL_LENGTH
         return self.paint(label, _LABEL_STYLES.get(label, "bold")) + colon + text if is_label else line
 
 

@@ -41,7 +41,7 @@ def stats_of(loaded: Loaded, output: dict[str, str], seconds: dict[str, float], 
 
 
 def quality_facts(loaded: Loaded) -> dict[str, Any]:
-    """Return the statistics that are known once the profile is made, as values for JSON."""
+    """Return the statistics that do not depend on the output, as values for JSON."""
     counts = loaded.diagnostics.counts.values()
     return {
         "schema": _SCHEMA,

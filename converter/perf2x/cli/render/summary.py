@@ -71,9 +71,10 @@ def _advice_lines(loaded: Loaded, needs: Needs = _NEEDS_OF_TABLE) -> Iterator[st
     Advice on dates matters if the output has the time of day. All other advice is about stacks, so it does not matter
     for formats that show only counts of code.
     """
-    is_dated, has_stacks = START_TIME in needs.honours and needs.dated, needs.of(CodeSettings).code is None
+    shows_dates, has_stacks = START_TIME in needs.honours and needs.dated, needs.of(CodeSettings).code is None
     for advice in advice_with_typed_options(loaded):
-        if is_dated if advice.concerns_dates else has_stacks:
+        matters = shows_dates if advice.concerns_dates else has_stacks
+        if matters:
             yield f"hint: {advice.sentence()}"
 
 
@@ -87,7 +88,7 @@ def verbose_lines(loaded: Loaded) -> Iterator[str]:
 
 
 def _completed_parts(loaded: Loaded) -> Iterator[str]:
-    """Yield texts on how stacks were completed: deferred ones joined, stack dumps unwound, and what features did."""
+    """Yield texts on how stacks were completed: deferred ones joined, stack dumps unwound; and on what features did."""
     texts = (
         deferred_line(loaded.deferred),
         unwound_line(loaded.unwound),
@@ -97,10 +98,7 @@ def _completed_parts(loaded: Loaded) -> Iterator[str]:
 
 
 def quality_lines(loaded: Loaded, verbose: bool = False) -> Iterator[str]:
-    """Return lines on losses, on the share of named frames, and on how to record better.
-
-    If ``verbose``, return those of ``verbose_lines`` instead.
-    """
+    """Return lines on losses, on the share of named frames, and on how to record better; ``verbose``: on more."""
     if verbose:
         return verbose_lines(loaded)
     return chain(_trouble_lines(loaded), symbol_lines(loaded, _LISTED_OBJECTS), _advice_lines(loaded))
@@ -137,10 +135,10 @@ def deferred_line(report: DeferredReport) -> str:
     """Return how many deferred user stacks were joined to their samples; "" if nothing was deferred."""
     if not report.samples:
         return ""
-    not_joined_by_perf = report.joined_early_record + report.joined_across_exec
+    joined_only_here = report.joined_early_record + report.joined_across_exec
     parts = [f"{report.joined:,} of {report.samples:,} deferred user stacks joined"]
-    if not_joined_by_perf:
-        parts.append(f"perf 7.2 leaves {not_joined_by_perf:,} of them unjoined")
+    if joined_only_here:
+        parts.append(f"perf 7.2 leaves {joined_only_here:,} of them unjoined")
     unjoined = report.missing + report.refused
     if unjoined:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in report.missing_reasons.items())

@@ -17,8 +17,8 @@ from perf2x.model.printable_text import escaped
 MAX_HEADING = 30
 """Maximum number of characters of a heading that is an event's name."""
 _GAP = "  "
-# Cells that a layout should leave for one or two columns of names, and half as many for each further one; otherwise, a
-# layout with fewer columns of numbers is preferred.
+# Cells that a layout should leave for one or two columns of names, and half as many for each further one. If it leaves
+# fewer, a layout with fewer columns of numbers is preferred.
 _ENOUGH_FOR_NAMES = 48
 # Width of the longest bar in cells.
 _BAR_WIDTH = 8
@@ -81,7 +81,7 @@ def table_lines(layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
     room = screen.room
     if screen.colors is None:
         layouts = without_bars(layouts)
-    layout = layouts[0] if room is None else _fitting(layouts, room)
+    layout = layouts[0] if room is None else _fitting_layout(layouts, room)
     widths = [column.width for column in layout]
     if room is not None:
         name_columns = [index for index, column in enumerate(layout) if column.is_name]
@@ -104,7 +104,7 @@ def without_bars(layouts: Sequence[Layout]) -> Sequence[Layout]:
     return [layout for layout in layouts if not any(column.is_bar for column in layout)]
 
 
-def _fitting(layouts: Sequence[Layout], room: int) -> Layout:
+def _fitting_layout(layouts: Sequence[Layout], room: int) -> Layout:
     """Return the first layout that leaves enough of ``room`` cells for names; the last one if none does."""
     for layout in layouts:
         widths = [column.width for column in layout]

@@ -85,11 +85,12 @@ def top_layouts(table: TopTable) -> list[Layout]:
         return [Column(column, amounts), Column("", cells[column], styles)]
 
     costs = {"self": [row.self for row in rows], "total": [row.total for row in rows]}
-    own, total = (amounts_and_shares(column, values) for column, values in costs.items())
+    self_columns, total_columns = (amounts_and_shares(column, values) for column, values in costs.items())
+    self_share, total_share = self_columns[1].with_head("self"), total_columns[1].with_head("total")
     other_events, objects, name = side_columns(table)
-    narrow = [*own, total[1].with_head("total")] if sort == "self" else [own[1].with_head("self"), *total]
-    shares = [own[1].with_head("self"), total[1].with_head("total"), *other_events]
-    number_columns = ([*own, *total, *other_events], [*narrow, *other_events], shares)
+    narrow = [*self_columns, total_share] if sort == "self" else [self_share, *total_columns]
+    shares = [self_share, total_share, *other_events]
+    number_columns = ([*self_columns, *total_columns, *other_events], [*narrow, *other_events], shares)
     bar = bar_column(costs[sort])
     with_bars = [[bar, *columns, *objects, name] for columns in number_columns]
     without_bars = ([*columns, *objects, name] for columns in number_columns[:2])

@@ -1,7 +1,7 @@
 """Advice on what to look at next, in sentences that follow only from the data of a report.
 
-A sentence is given if a figure reaches a limit, for example if a function has a tenth of the total cost; or, for some
-figures, if it is below a limit. The constants below are these limits.
+Most sentences are given if a figure reaches a limit, for example if a function has a tenth of the total cost; those on
+flat profiles and on waiting, if a figure is below a limit. The constants below are these limits.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,12 +10,19 @@ from typing import Any
 from perf2x.model.advice import Advice
 from perf2x.model.number_format import format_change, format_percent
 
-# Limits in percent: of samples lost, of user stacks missing, of user stack dumps cut short.
+# Percentages of samples lost, of user stacks missing, and of user stack dumps cut short.
 _LOST, _MISSING, _CUT = 1.0, 1.0, 5.0
-# Limits as shares of the total cost: of idle CPUs; of the kernel (share of the cost without idle CPUs); of one function
-# or path; of all functions in a table (if their share is *below* this limit, the cost is called spread); of one thread.
-_IDLE, _KERNEL, _HOT, _FLAT, _ONE_THREAD = 0.1, 0.3, 0.1, 0.3, 0.9
-# If fewer CPUs than this were in use on average, there is a sentence on waiting.
+# Share of idle CPUs in the total cost.
+_IDLE = 0.1
+# Share of the kernel in the cost without idle CPUs.
+_KERNEL = 0.3
+# Share of one function or path in the total cost.
+_HOT = 0.1
+# Share of all functions in a table: below it, the cost is called spread.
+_FLAT = 0.3
+# Share of one thread in the total cost.
+_ONE_THREAD = 0.9
+# Average number of CPUs in use: below it, there is a sentence on waiting.
 _WAITING = 0.5
 
 Facts = dict[str, Any]

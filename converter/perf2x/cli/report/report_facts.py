@@ -19,7 +19,7 @@ from perf2x.tools.diff.changed_rows import DiffTable, RowSelection
 from perf2x.tools.diff.recording_pair import RecordingPair
 from perf2x.tools.tables.report_tables import ReportTables
 
-# fields of Meta that the JSON has in ``session``
+# Fields of Meta that the JSON has under the key ``session``.
 _SESSION_FIELDS = ("hostname", "os_release", "arch", "perf_version", "wall_start_ns")
 
 

@@ -57,7 +57,7 @@ def recording_report(
     facts["next"] = advice_facts(steps)
 
     all_parts = _parts(loaded, tables, facts, steps, changes)
-    parts = [part for part in all_parts if part.texts or part.table is not None]
+    parts = [part for part in all_parts if part.sentences or part.table is not None]
 
     def lines(screen: Screen) -> Iterator[str]:
         verdict_lines = verdict.lines(screen) if verdict else ()
@@ -76,7 +76,7 @@ class _Part(Frozen):
     """Part of a page: a title ("" for none), sentences, and a table with its layouts, from wide to narrow."""
 
     title: str
-    texts: Sequence[str | Advice] = ()
+    sentences: Sequence[str | Advice] = ()
     table: ResultTable | None = None
     layouts: Sequence[Layout] = ()
 
@@ -147,14 +147,14 @@ def _sections(parts: Iterable[_Part]) -> Iterator[Section]:
         yield Section(part.title and f"#### {part.title}", ())
         if part.table is not None:
             yield markdown_section(part.table, part.layouts)
-        yield Section("\n".join(f"- {_sentence(line, code)}" for line in part.texts), ())
+        yield Section("\n".join(f"- {_sentence(line, code)}" for line in part.sentences), ())
 
 
 def _terminal_lines(parts: Iterable[_Part], screen: Screen) -> Iterator[str]:
     """Yield the parts as lines for a terminal."""
     for part in parts:
         yield from ("", screen.paint(part.title, "bold underline")) if part.title else ()
-        for line in part.texts:
+        for line in part.sentences:
             yield from screen.sentence(f"- {_sentence(line, short)}", indent="  ")
         yield from lines_on_screen(part.table, part.layouts, screen) if part.table is not None else ()
 

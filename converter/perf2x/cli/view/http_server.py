@@ -54,7 +54,7 @@ class PageServer(ThreadingHTTPServer):
         return f"http://{ADDRESS}:{self.server_port}{self.path}"
 
     def server_bind(self) -> None:
-        """Bind to the port without HTTPServer's lookup of the machine's full name, which may wait for a name server."""
+        """Bind to the port without HTTPServer's reverse DNS lookup of the address, which may take long."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = cast(tuple[str, int], self.server_address)
 
@@ -104,6 +104,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _is_local_host(host: str) -> bool:
-    """Return whether a Host header names this machine, with any port: that of an ssh tunnel may differ from ours."""
+    """Return whether a Host header names this machine; the port may differ from ours, because of an ssh tunnel."""
     name, colon, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
     return (name or host).lower() in _LOCAL_HOSTS and (not colon or port.isdecimal())

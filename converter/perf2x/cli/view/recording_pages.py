@@ -17,9 +17,9 @@ from perf2x.kernel.load_result import Loaded
 from perf2x.kernel.registry import Emitter
 from perf2x.model.printable_text import printable
 
-# Maximum number of recordings that get a page of their own, because each is read a second time for it.
+# Maximum number of recordings that each get a page. Every recording is read a second time for its page.
 _MAX_PAGES = 20
-# the tag that opens the page's list of recordings; the entries are inserted after it
+# The tag that opens a page's list of recordings; the entries are inserted after it.
 _LIST_TAG = b'<select id="recording">'
 _TITLE_OF_ALL = "All together"
 
