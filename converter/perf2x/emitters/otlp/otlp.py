@@ -61,12 +61,12 @@ def _attribute_columns(profile: Profile, names: tuple[str, ...], dictionary: Dic
         label = LABELS[name](name, profile, strings.add) if name in names else None
         if label is None:
             continue
-        distinct, index = unique_inverse(label.value_replacements(profile))
+        distinct, index = unique_inverse(label.sample_values(profile))
         if label.unit:
             values: list[Value | None] = [number if number >= 0 else None for number in distinct.tolist()]
         else:
             unknown_texts = ("", MODE_NAMES[CpuMode.UNKNOWN] if name == "mode" else "")
-            texts = (strings.texts[row] for row in distinct.tolist())
+            texts = (strings.entries[row] for row in distinct.tolist())
             values = [None if text in unknown_texts else text for text in texts]
         columns.append(dictionary.add_column(key, values, index))
     return columns

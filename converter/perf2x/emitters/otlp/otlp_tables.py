@@ -209,8 +209,8 @@ class StackTables:
 
     def _encoded_mappings(self, dictionary: Dictionary) -> Iterator[ListArray]:
         mappings, rows = self._profile.mappings, self._used_mappings.rows
-        name = dictionary.strings.add_rows(self._strings.texts, mappings.filename[rows])
-        build_ids = [build_id or None for build_id in self._strings.texts]
+        name = dictionary.strings.add_rows(self._strings.entries, mappings.filename[rows])
+        build_ids = [build_id or None for build_id in self._strings.entries]
         add = dictionary.add_column
         columns = [add(_BUILD_ID, build_ids, as_int64(mappings.build_id[rows]))]
         for flag in ("has_functions", "has_filenames", "has_line_numbers", "has_inline_frames"):
@@ -257,7 +257,7 @@ class StackTables:
             Function.SYSTEM_NAME_STRINDEX: functions.system_name,
             Function.FILENAME_STRINDEX: functions.filename,
         }
-        add, texts = dictionary.strings.add_rows, self._strings.texts
+        add, texts = dictionary.strings.add_rows, self._strings.entries
         fields = {field: add(texts, column) for field, column in columns.items()}
         yield number_fields({**fields, Function.START_LINE: np.maximum(functions.start_line, 0)})
 

@@ -1,6 +1,6 @@
 """Encodes what the weights of samples count: names and units of events.
 
-The samples of an event are on a sequence of packets of their own, which begins with this description.
+A sequence of sample packets begins with this description of its events.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ from perf2x.model.printable_text import one_line
 from perf2x.model.profile import Profile, ProfileEvent, plain_names
 
 _SOURCE = "linux.perf"
-"""The name under which readers fill perf's tables and label its tracks."""
+"""The source of the samples: readers put samples from this one into their tables for perf, and name tracks after it."""
 
-# units by an event's name without modifiers; all events but these and clocks have UNIT_COUNT
+# units by event name without modifiers; clocks have UNIT_NANOSECONDS, all other events UNIT_COUNT
 _UNITS = {
     "cycles": Unit.UNIT_CPU_CYCLES,
     "cpu-cycles": Unit.UNIT_CPU_CYCLES,
@@ -53,9 +53,9 @@ def stack_sample_defaults(events: Sequence[tuple[ProfileEvent, str]]) -> bytes:
 
 
 def _descriptor(event: ProfileEvent, name: str) -> bytes:
-    """Encode a CounterDescriptor of one counter for all CPUs.
+    """Encode a CounterDescriptor with one counter for all CPUs.
 
-    In counters per CPU, samples without a CPU would have no weight.
+    With a counter for each CPU, samples whose CPU is unknown would have no weight.
     """
     descriptor = string(CounterDescriptor.NAME, name) + number(CounterDescriptor.UNIT, _unit(event))
     return descriptor + number(CounterDescriptor.SCOPE, Scope.SCOPE_GLOBAL)

@@ -31,32 +31,33 @@ from perf2x.emitters.perfetto.trace_schema import (
 from perf2x.model.profile import Meta
 
 COMMON_SEQUENCE = 1
-"""The number of the sequence of everything except samples and tracepoints, whose sequences have higher numbers."""
+"""The sequence of everything except samples, waits and tracepoints, whose sequences have higher numbers."""
 
-# flags of the first packet of a sequence, and of those that use its defaults and interned data
+# flags of a sequence's first packet, and of later packets that use its defaults or interned data
 _STARTS_SEQUENCE = SequenceFlags.SEQ_INCREMENTAL_STATE_CLEARED | SequenceFlags.SEQ_NEEDS_INCREMENTAL_STATE
 CONTINUES_SEQUENCE = int(SequenceFlags.SEQ_NEEDS_INCREMENTAL_STATE)
 
 _ROWS_AT_ONCE = 1 << 14
 
 
-def packet_rows(
-    kind: TracePacket,
+def packets_of_columns(
+    field: TracePacket,
     time: U64,
-    fields: Callable[[slice], Sequence[Cells]],
+    message_fields: Callable[[slice], Sequence[Cells]],
     sequence: int = COMMON_SEQUENCE,
     flags: int = 0,
 ) -> Iterator[bytes]:
     """Yield packets, one for each entry of ``time`` (nanoseconds), many at once.
 
-    Each has a message of this ``kind``; ``fields`` encodes the fields of these messages for a slice of rows.
+    Each packet has a time and, in ``field``, a message; ``message_fields`` encodes the messages' fields for a slice of
+    the rows.
     """
     for rows in row_slices(len(time), _ROWS_AT_ONCE):
         sequence_fields = constant_cells(rows.stop - rows.start, _sequence_fields(sequence, flags))
         parts = [
             number_cells(TracePacket.TIMESTAMP, time[rows]),
             sequence_fields,
-            message_cells(kind, join_fields(fields(rows))),
+            message_cells(field, join_fields(message_fields(rows))),
         ]
         yield message_cells(TRACE_PACKET, join_fields(parts)).tobytes()
 
@@ -66,21 +67,21 @@ def packet(payload: bytes, sequence: int = COMMON_SEQUENCE, flags: int = 0) -> b
     return message(TRACE_PACKET, _sequence_fields(sequence, flags) + payload)
 
 
-def interned_packet(tables: bytes, sequence: int = COMMON_SEQUENCE) -> bytes:
+def interned_packet(interned_data: bytes, sequence: int = COMMON_SEQUENCE) -> bytes:
     """Encode a packet with interned data for later packets of the sequence."""
-    return packet(message(TracePacket.INTERNED_DATA, tables), sequence, CONTINUES_SEQUENCE)
+    return packet(message(TracePacket.INTERNED_DATA, interned_data), sequence, CONTINUES_SEQUENCE)
 
 
-def interned_texts(tables: Mapping[InternedData, Iterable[str]]) -> bytes:
-    """Encode interned texts; those of each table are numbered from 1 on. They must be printable."""
+def interned_strings(tables: Mapping[InternedData, Iterable[str]]) -> bytes:
+    """Encode the strings to intern in each table, numbered from 1 on; they must be encodable as UTF-8 (`printable`)."""
     return b"".join(
-        interned_string(field, iid, text.encode()) for field in tables for iid, text in enumerate(tables[field], 1)
+        interned_string(table, iid, string.encode()) for table in tables for iid, string in enumerate(tables[table], 1)
     )
 
 
-def interned_string(field: InternedData, iid: int, octets: bytes) -> bytes:
-    """Encode one interned text, or interned bytes, with its number."""
-    return message(field, number(InternedString.IID, iid) + message(InternedString.STR, octets))
+def interned_string(table: InternedData, iid: int, octets: bytes) -> bytes:
+    """Encode a string, or other bytes such as a build id, as the entry ``iid`` of a table of interned data."""
+    return message(table, number(InternedString.IID, iid) + message(InternedString.STR, octets))
 
 
 def _sequence_fields(sequence: int, flags: int) -> bytes:
@@ -96,11 +97,11 @@ _CLOCKS: dict[int, BuiltinClock] = {
 }
 
 
-def _clock_of(meta: Meta) -> BuiltinClock:
+def _trace_clock(meta: Meta) -> BuiltinClock:
     """Return the clock of the recording's times; PERF for perf's own clock and for clocks that readers do not know.
 
     Times recorded with CLOCK_REALTIME are times of day. If the user gives another time of day (``--start-time``), the
-    recorded times are wrong as times of day, so their clock is PERF, not REALTIME.
+    recorded times are no longer times of day, so their clock is PERF, not REALTIME.
     """
     clock = _CLOCKS.get(meta.clock_id, BuiltinClock.BUILTIN_CLOCK_PERF)
     is_overridden = clock == BuiltinClock.BUILTIN_CLOCK_REALTIME and meta.wall_start_ns != meta.start_ns
@@ -108,8 +109,8 @@ def _clock_of(meta: Meta) -> BuiltinClock:
 
 
 def clock_snapshot(meta: Meta) -> bytes:
-    """Encode the recording's start on its own clock, which is that of the trace, and the time of day if known."""
-    clock = _clock_of(meta)
+    """Encode the time at which the recording started, on the trace's clock and, if known, as time of day."""
+    clock = _trace_clock(meta)
     readings = {clock: meta.start_ns} | (
         {BuiltinClock.BUILTIN_CLOCK_REALTIME: meta.wall_start_ns} if meta.wall_start_ns else {}
     )
@@ -123,9 +124,9 @@ def clock_snapshot(meta: Meta) -> bytes:
 
 
 def sequence_start(meta: Meta, sequence: int = COMMON_SEQUENCE, defaults: bytes = b"") -> bytes:
-    """Start a sequence, or start it anew without interned data.
+    """Encode the packet that starts a sequence, or restarts it, which drops its interned data.
 
-    Its times are on the recording's clock; ``defaults`` are more fields of TracePacketDefaults.
+    Times on the sequence are on the trace's clock; ``defaults`` are more fields of TracePacketDefaults.
     """
-    clock = number(TracePacketDefaults.TIMESTAMP_CLOCK_ID, _clock_of(meta))
+    clock = number(TracePacketDefaults.TIMESTAMP_CLOCK_ID, _trace_clock(meta))
     return packet(message(TracePacket.TRACE_PACKET_DEFAULTS, clock + defaults), sequence, _STARTS_SEQUENCE)

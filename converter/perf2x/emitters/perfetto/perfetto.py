@@ -1,11 +1,12 @@
 """Perfetto's own trace format, for ui.perfetto.dev and its trace processor.
 
 A trace is a list of packets, each with a message of one kind. Packets belong to numbered *sequences*: on a sequence, a
-packet can set defaults for the packets after it, and *intern* texts, frames or stacks, to which later packets refer by
-number (``iid``). The samples of each event are on a sequence of their own, and so are the instants of each
-tracepoint; everything else is on a common sequence.
+packet can set defaults for the packets after it, and *intern* strings, frames or stacks, to which later packets refer
+by number (``iid``). The samples and waits of each event (or group of events, see sample_sequences.py) are on a sequence
+of their own, and so are the instants of each tracepoint; everything else is on a common sequence.
 
-Samples are written as samples (StackSample), not as slices, which would state when a thread ran. Viewers draw tracks of
+Samples are written as samples (StackSample), not as slices, because a slice claims to know from when to when a function
+ran. Viewers draw tracks of
 processes and threads with their samples, and flame graphs of any range. Field numbers are in trace_schema.py.
 
 Source of truth: protos/perfetto/trace and the importers in src/trace_processor of Perfetto's repository.
@@ -22,10 +23,10 @@ from perf2x.emitters.perfetto.trace_schema import SystemInfo, TracePacket, Utsna
 from perf2x.emitters.perfetto.tracks.counters_and_instants import (
     counter_packets,
     loss_packets,
-    running_packets,
+    running_thread_packets,
     tracepoint_packets,
 )
-from perf2x.emitters.perfetto.tracks.thread_states import name_packets, state_slice_packets, task_state_packets
+from perf2x.emitters.perfetto.tracks.thread_states import state_slice_packets, task_state_packets, thread_name_packets
 from perf2x.model.plugin_options import FINISHED, START_TIME, Format, Needs
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import Meta, Profile
@@ -49,14 +50,14 @@ class Perfetto(Format):
         out.writelines(self.packets(profile))
 
     def packets(self, profile: Profile) -> Iterator[bytes]:
-        """Yield the trace, a few thousand packets at a time."""
+        """Yield the trace, many packets at a time."""
         yield clock_snapshot(profile.meta) + sequence_start(profile.meta)
         yield _system_info(profile.meta)
         yield process_tree(profile)
         yield from sample_packets(profile)
         yield from counter_packets(profile)
-        yield from running_packets(profile)
-        yield from name_packets(profile)
+        yield from running_thread_packets(profile)
+        yield from thread_name_packets(profile)
         yield from task_state_packets(profile)
         yield from state_slice_packets(profile)
         yield from tracepoint_packets(profile)
@@ -64,7 +65,7 @@ class Perfetto(Format):
 
 
 def _system_info(meta: Meta) -> bytes:
-    """Encode kernel version and architecture as uname calls them; nothing if the recording has neither."""
+    """Encode the kernel's version and the architecture, as uname prints them; nothing if the recording has neither."""
     if not meta.os_release and not meta.arch:
         return b""
     names = string(Utsname.SYSNAME, "Linux") + string(Utsname.RELEASE, printable(meta.os_release))

@@ -23,7 +23,7 @@ from perf2x.model.profile import Profile
 
 
 class ThreadIds(Frozen):
-    """Distinct pairs of pid and tid, sorted by pid, then tid, without negative ids, which readers reject.
+    """Distinct pairs of pid and tid, sorted by pid, then tid; none is negative, because readers reject negative ids.
 
     A thread that was renamed has several rows in Profile.threads, but one here.
     """
@@ -48,12 +48,12 @@ def process_tree(profile: Profile) -> bytes:
     with the lowest tid was sampled last.
     """
     ids = thread_ids(profile)
-    last = _last_sampled(profile, ids)
+    last_sampled = _last_sampled(profile, ids)
     threads, strings = profile.threads, profile.strings
     pid, tid = ids.pid.tolist(), ids.tid.tolist()
-    thread_names = [printable(strings[row]) for row in threads.comm[last].tolist()]
-    process_names = [printable(strings[row]) for row in threads.process[last].tolist()]
-    parent_pid = _parent_pids(profile, ids, last).tolist()
+    thread_names = [printable(strings[row]) for row in threads.comm[last_sampled].tolist()]
+    process_names = [printable(strings[row]) for row in threads.process[last_sampled].tolist()]
+    parent_pid = _parent_pids(profile, ids, last_sampled).tolist()
     first_threads = flatnonzero(begins_run(ids.pid)).tolist()
     pieces = [_process(pid[row], parent_pid[row], process_names[row]) for row in first_threads]
     pieces += [_thread(*row) for row in zip(pid, tid, thread_names, strict=True)]
@@ -62,19 +62,19 @@ def process_tree(profile: Profile) -> bytes:
 
 
 def _last_sampled(profile: Profile, ids: ThreadIds) -> I64:
-    """Return (rows of ``ids``,) the row of Profile.threads that was sampled last; without samples, any of its rows."""
-    last = zeros(len(ids.pid))
-    last[ids.row_of_thread] = arange(len(ids.row_of_thread))
+    """Return (rows of ``ids``,) the row of Profile.threads that was sampled last, or any if none was sampled."""
+    last_sampled = zeros(len(ids.pid))
+    last_sampled[ids.row_of_thread] = arange(len(ids.row_of_thread))
     # samples are in time order, and the last assignment to an index wins
-    last[ids.row_of_thread[profile.samples.thread]] = profile.samples.thread
-    return last
+    last_sampled[ids.row_of_thread[profile.samples.thread]] = profile.samples.thread
+    return last_sampled
 
 
-def _parent_pids(profile: Profile, ids: ThreadIds, last: I64) -> I64:
+def _parent_pids(profile: Profile, ids: ThreadIds, last_sampled: I64) -> I64:
     """Return (rows of ``ids``,) the pid of each thread's parent process, −1 if the parent is not in the profile."""
     if profile.parents is None:
-        return minus_ones(len(last))
-    parent = profile.parents[last]
+        return minus_ones(len(last_sampled))
+    parent = profile.parents[last_sampled]
     return np.where(parent >= 0, ids.pid[ids.row_of_thread[parent]], -1)
 
 

@@ -1,7 +1,8 @@
 """Field and enum numbers of the Perfetto messages that perf2x writes.
 
 Source of truth: protos/perfetto/trace in Perfetto's repository; tests compare every number with the classes of the
-``perfetto`` package. Classes are named after messages and enums, members after fields and values.
+``perfetto`` package. Members are named after fields and values, classes after messages and enums; where that name is
+nested in another message, or taken, the docstring states the message.
 """
 
 from enum import IntEnum
@@ -84,7 +85,7 @@ class InternedData(IntEnum):
 
 
 class InternedString(IntEnum):
-    """A text, or bytes, and its id."""
+    """A string, or bytes, with its id."""
 
     IID = 1
     STR = 2

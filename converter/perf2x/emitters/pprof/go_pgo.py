@@ -2,7 +2,7 @@
 
 Go's compiler counts samples by caller, line in the caller, and callee, which it takes from the two innermost locations
 of each stack: see ``NewGraph`` in internal/profile/graph.go and ``createNamedEdgeMap`` in cmd/internal/pgo/pprof.go of
-Go's sources. So everything else is left out, and samples that differ in nothing else are summed up.
+Go's sources. So everything else is left out, and samples that have become equal are summed up.
 """
 
 import numpy as np
@@ -13,26 +13,26 @@ from perf2x.model.filters.profile_filters import keep_frames, keep_innermost
 from perf2x.model.profile import Meta, Profile, Threads, Wait, keep_samples
 from perf2x.model.transforms.drop_unused import compact
 
-_LOCATIONS = 2
+_INNERMOST_LOCATIONS = 2
 """Number of innermost locations that Go reads: a call and its target, each with the functions inlined there."""
 _CLOCK_NAME = "cpu"
 """Name of CPU time in Go's own profiles."""
 
 
 def for_go_pgo(profile: Profile) -> Profile:
-    """Keep the default event, user frames and two locations of each stack; drop threads and facts of the machine."""
+    """Keep the default event, user frames and two locations of each stack; drop threads, labels and the machine."""
     meta = Meta(
         start_ns=profile.meta.start_ns, duration_ns=profile.meta.duration_ns, wall_start_ns=profile.meta.wall_start_ns
     )
-    user = keep_frames(_default_event(profile), "user")
+    user = keep_frames(_keep_default_event(profile), "user")
     # all samples are of one thread, which has no name and no ids
     no_name, no_id = np.zeros(1, np.int32), np.full(1, -1, np.int32)
     samples = replace(user.samples, thread=np.zeros_like(user.samples.thread))
     reduced = replace(user, samples=samples, threads=Threads(no_id, no_id, no_name, no_name), meta=meta, labels={})
-    return compact(keep_innermost(reduced, _LOCATIONS))
+    return compact(keep_innermost(reduced, _INNERMOST_LOCATIONS))
 
 
-def _default_event(profile: Profile) -> Profile:
+def _keep_default_event(profile: Profile) -> Profile:
     """Keep the samples of the default event, without waits; a clock gets the name that Go uses."""
     default, samples = profile.default_event, profile.samples
     is_kept = (samples.event == default) & (samples.waits == Wait.RAN)

@@ -1,8 +1,8 @@
 """pprof: gzip-compressed protobuf for ``go tool pprof``, Perfetto, Pyroscope and Parca.
 
-Schema: proto/profile.proto. Small fields are encoded by the generated classes, tables and samples by
-encoding/protobuf.py. The file is one message, whose fields are encoded and written one after the other, so that the
-encoded message is never in memory as a whole.
+Schema: proto/profile.proto. Tables and samples are encoded by encoding/protobuf.py, all other fields by the generated
+classes. The file is one message, whose fields are encoded and written one after the other, so that the encoded message
+is never in memory as a whole.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,14 +40,21 @@ from perf2x.emitters.pprof.pprof_tables import (
     encode_functions,
     encode_locations,
     encode_mappings,
-    encode_other_stacks,
+    encode_other_stacks_location,
     mapping_order,
     one_location_per_line,
     with_placeholders,
     without_inlining,
 )
 from perf2x.emitters.pprof.sample_labels import LABELS, MEMORY_LABELS, EncodedLabels, labels_of
-from perf2x.emitters.pprof.sample_types import ValueKind, fixed_period, heaviest, in_style, summed_values, value_kinds
+from perf2x.emitters.pprof.sample_types import (
+    SampleType,
+    fixed_period,
+    heaviest_rows,
+    in_style,
+    make_sample_types,
+    summed_values,
+)
 from perf2x.model.cgroup_parts import needed_columns
 from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, WAITS, Format, Needs
 from perf2x.model.profile import Profile, depths, named_functions, paths_of_length, plain_names
@@ -134,23 +141,23 @@ class Pprof(Format):
             compressed.writelines(self.chunks(profile))
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
-        """Say how many samples max_samples merged, and whether Go will reject the profile."""
+        """Say whether Go will reject the profile, and how many samples max_samples merged."""
         profile = self._for_reader(profile)
-        return (*self._go_rejects(profile), *self._merged_samples(profile))
+        return (*self._go_warning(profile), *self._merge_note(profile))
 
-    def _go_rejects(self, profile: Profile) -> tuple[str, ...]:
+    def _go_warning(self, profile: Profile) -> tuple[str, ...]:
         """Warn if the profile is for Go, but has nothing that ``go build -pgo`` can use."""
         if self.reader == "any" or (profile.functions.start_line > 0).any():
             return ()
         return ("no function has a start line, so go build -pgo refuses the profile: is this a Go program?",)
 
-    def _merged_samples(self, profile: Profile) -> tuple[str, ...]:
+    def _merge_note(self, profile: Profile) -> tuple[str, ...]:
         """Say how many samples are merged into one because of max_samples, if any are."""
         if not 0 < self.max_samples < len(profile.samples):
             return ()
         labels = labels_of(profile, self._labels, StringTable(profile).add)
-        values = _distinct_samples(profile, labels.keys(), value_kinds(profile, self.sample_types))[1]
-        kept = heaviest(values, self.max_samples)
+        values = _distinct_samples(profile, labels.keys(), make_sample_types(profile, self.sample_types))[1]
+        kept = heaviest_rows(values, self.max_samples)
         if len(kept) == len(values):
             return ()
         share = 1 - sum_of(values[kept, -1]) / max(sum_of(values[:, -1]), 1)
@@ -161,33 +168,33 @@ class Pprof(Format):
         """Yield the uncompressed message in chunks; the string table comes last, when all strings are known."""
         profile = self._for_reader(profile)
         strings = StringTable(profile)
-        kinds = value_kinds(profile, self.sample_types)
-        yield _header(profile, strings, kinds, self.sample_types).SerializeToString(deterministic=True)
+        types = make_sample_types(profile, self.sample_types)
+        yield _header(profile, strings, types, self.sample_types).SerializeToString(deterministic=True)
         order = mapping_order(profile)
         yield encode_mappings(profile.mappings, order)
-        locations, functions, written_locations = profile.locations, profile.functions, None
+        locations, functions, file_locations = profile.locations, profile.functions, None
         if self.placeholders:
             locations, functions = with_placeholders(profile, strings)
         if self.inline == "off":
             locations = without_inlining(locations)
         elif self.inline == "frames":
-            locations, written_locations = one_location_per_line(locations)
+            locations, file_locations = one_location_per_line(locations)
         yield from encode_locations(locations, order)
         if self.max_samples:
             functions = join_tables([functions, named_functions(as_int32([strings.add(OTHER_STACKS)]))])
-            yield encode_other_stacks(len(locations) + 1, len(functions))
+            yield encode_other_stacks_location(len(locations) + 1, len(functions))
         del locations
         yield encode_functions(functions)
-        yield from self._samples(profile, kinds, strings, written_locations)
-        yield repeated_string(6, strings.texts)  # Profile.string_table
+        yield from self._samples(profile, types, strings, file_locations)
+        yield repeated_string(6, strings.entries)  # Profile.string_table
 
     def _samples(
-        self, profile: Profile, kinds: list[ValueKind], strings: StringTable, written_locations: ListArray | None
+        self, profile: Profile, types: list[SampleType], strings: StringTable, file_locations: ListArray | None
     ) -> Iterator[bytes]:
         """Yield Profile.sample (2): one for each distinct pair of stack and labels, with a value for each sample type.
 
-        They are sorted by stack, then labels. ``written_locations``: see `_StackIds`. Example with one label, one
-        sample type, and max_samples=2::
+        They are sorted by stack, then labels. ``file_locations``: see `_EncodedStacks`. Example with one label, one
+        sample type, and max_samples=2; samples with equal stacks and labels are merged first::
 
             rows of Profile.samples       distinct samples       kept              message
             stack  label  value           stack  label  value
@@ -198,57 +205,57 @@ class Pprof(Format):
         """
         labels = labels_of(profile, self._labels, strings.add)
         keys = labels.keys()
-        distinct, values = _distinct_samples(profile, keys, kinds)
-        kept = heaviest(values, self.max_samples)
+        distinct, values = _distinct_samples(profile, keys, types)
+        kept = heaviest_rows(values, self.max_samples)
         encoded_labels = EncodedLabels(labels, keys, distinct[kept])
-        stack_ids = _StackIds(profile, written_locations)
+        encoded_stacks = _EncodedStacks(profile, file_locations)
         stack = as_int64(profile.samples.stack[distinct[kept]])
-        for rows in row_batches(stack_ids.lengths[stack], _FRAMES_PER_WRITE):
+        for rows in row_batches(encoded_stacks.lengths[stack], _FRAMES_PER_WRITE):
             batch_labels = encoded_labels.of_samples(int(rows[0]), int(rows[-1]) + 1)
-            yield _encoded_samples(stack_ids.of_stacks(stack[rows]), values[kept[rows]], batch_labels)
+            yield _encoded_samples(encoded_stacks.of_stacks(stack[rows]), values[kept[rows]], batch_labels)
         if len(kept) < len(values):
             others = values.sum(axis=0, dtype=np.int64) - values[kept].sum(axis=0, dtype=np.int64)
-            yield _encoded_other_stacks(others, stack_ids.location_count + 1)
+            yield _encoded_sum_of_others(others, encoded_stacks.location_count + 1)
 
 
-def _distinct_samples(profile: Profile, label_keys: Sequence[I64], kinds: list[ValueKind]) -> tuple[I64, I64]:
+def _distinct_samples(profile: Profile, label_keys: Sequence[I64], types: list[SampleType]) -> tuple[I64, I64]:
     """Merge samples of the same stack and labels; sort them by stack, then labels.
 
-    ``label_keys`` are `Labels.keys`. Returns, for each distinct sample, one of its rows of Profile.samples, and the
-    sums over all its rows. Shapes: (distinct,) and (distinct, kinds).
+    ``label_keys`` are `Labels.keys`. Returns (distinct samples,) a row of Profile.samples of each, and (distinct
+    samples, sample types) the sums of all its rows.
     """
     first, group = group_rows([profile.samples.stack, *label_keys])
-    return first, summed_values(profile, kinds, group, len(first))
+    return first, summed_values(profile, types, group, len(first))
 
 
-class _StackIds:
-    """The location ids of stacks, encoded as Sample.location_id (1), innermost first."""
+class _EncodedStacks:
+    """Encodes stacks as Sample.location_id (1): the ids of their locations, innermost first."""
 
-    def __init__(self, profile: Profile, written_locations: ListArray | None) -> None:
-        """``written_locations``: for each location of the profile, the locations of the file that replace it.
+    def __init__(self, profile: Profile, file_locations: ListArray | None) -> None:
+        """``file_locations``: for each location of the profile, the locations of the file that replace it.
 
-        They count from 0, ids from 1. None: each location is replaced by itself.
+        They are numbered from 0 on, ids from 1 on. None: the file has the locations of the profile.
         """
-        self.location_count = len(profile.locations) if written_locations is None else len(written_locations.values)
+        self.location_count = len(profile.locations) if file_locations is None else len(file_locations.values)
         """Number of locations of the file."""
-        self._written, self._stacks = written_locations, profile.stacks
+        self._file_locations, self._stacks = file_locations, profile.stacks
         self._ids = EncodedIds(self.location_count)
         self.lengths = np.append(depths(profile.stacks.parent) + 1, 0)
-        """(stacks + 1,) number of locations of each stack; the last entry is for −1, the stack without frames."""
+        """(stacks + 1,) locations of the profile in each stack; the last entry is for −1, the stack without frames."""
 
     def of_stacks(self, stack: I64) -> SharedColumn:
-        """Encode the ids of (n,) stacks, which are rows of Profile.stacks; each distinct stack is encoded once."""
+        """Encode stacks, which are rows of Profile.stacks; each distinct stack is encoded once."""
         leaf, leaf_index = unique_inverse(stack)
         path = paths_of_length(self._stacks.parent, leaf, self.lengths[leaf])
         locations = ListArray(path.offsets, self._stacks.location[path.values])
-        if self._written is not None:
-            written = self._written[as_int64(locations.values)]
+        if self._file_locations is not None:
+            written = self._file_locations[as_int64(locations.values)]
             locations = ListArray(written.offsets[path.offsets], written.values)
         return encoded_values(self._ids.packed_field(1, locations)), leaf_index
 
 
-def _encoded_other_stacks(values: I64, location_id: int) -> bytes:
-    """Encode one sample without labels for the sum of everything that max_samples leaves out."""
+def _encoded_sum_of_others(values: I64, location_id: int) -> bytes:
+    """Encode one sample without labels: the sum of all samples that max_samples leaves out."""
     return message(2, message(1, varint(location_id)) + message(2, b"".join(map(varint, values.tolist()))))
 
 
@@ -259,15 +266,15 @@ def _encoded_samples(location_ids: SharedColumn, values: I64, labels: SharedColu
     return messages_of_columns(2, [location_ids, (encoded_values(packed_field(2, rows)), values_index), labels])
 
 
-def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind], style: str) -> "profile_pb2.Profile":
+def _header(profile: Profile, strings: StringTable, types: list[SampleType], style: str) -> "profile_pb2.Profile":
     """Return a message of all fields except tables and samples."""
     from perf2x.emitters.pprof import profile_pb2
 
     meta, header = profile.meta, profile_pb2.Profile()
-    for kind in kinds:
-        header.sample_type.add(type=strings.add(kind.name), unit=strings.add(kind.unit))
-    if kinds:
-        header.default_sample_type = strings.add(kinds[-1].name)
+    for sample_type in types:
+        header.sample_type.add(type=strings.add(sample_type.name), unit=strings.add(sample_type.unit))
+    if types:
+        header.default_sample_type = strings.add(types[-1].name)
     if profile.events:
         default = profile.default_event
         event, name = profile.events[default], plain_names(profile.events)[default]

@@ -54,15 +54,15 @@ class StringTable:
     """
 
     def __init__(self, profile: Profile) -> None:
-        self.texts = [printable(text) for text in profile.strings]
-        self._index = {text: row for row, text in reversed(list(enumerate(self.texts)))}
+        self.entries = [printable(string) for string in profile.strings]
+        self._row_by_string = {string: row for row, string in reversed(list(enumerate(self.entries)))}
 
-    def add(self, text: str) -> int:
-        """Return the index of a text, which is appended if new."""
-        text = printable(text)
-        row = self._index.setdefault(text, len(self.texts))
-        if row == len(self.texts):
-            self.texts.append(text)
+    def add(self, string: str) -> int:
+        """Return the row of a string, which is appended if new."""
+        string = printable(string)
+        row = self._row_by_string.setdefault(string, len(self.entries))
+        if row == len(self.entries):
+            self.entries.append(string)
         return row
 
 
@@ -84,7 +84,7 @@ def mapping_order(profile: Profile) -> I64:
 
 
 def encode_mappings(mappings: Mappings, order: I64) -> bytes:
-    """Encode Profile.mapping (3), in the given order."""
+    """Encode Profile.mapping (3); ``order`` is that of `mapping_order`."""
     columns = (
         mappings.start, mappings.limit, mappings.offset, mappings.filename, mappings.build_id, mappings.has_functions,
         mappings.has_filenames, mappings.has_line_numbers, mappings.has_inline_frames,
@@ -99,7 +99,7 @@ def encode_functions(functions: Functions) -> bytes:
 
 
 def _numbered_rows(field: int, columns: Sequence[AnyArray]) -> bytes:
-    """Encode messages with an id, from 1 on, in field 1 and the columns in fields from 2 on."""
+    """Encode a message per row: an id, from 1 on, in field 1, and the columns in the fields from 2 on."""
     return top_level(field, number_fields(dict(enumerate([arange(1, len(columns[0]) + 1), *columns], 1))))
 
 
@@ -125,7 +125,7 @@ def with_placeholders(profile: Profile, strings: StringTable) -> tuple[Locations
 
 
 def without_inlining(locations: Locations) -> Locations:
-    """Keep only the last line of each location, which is the function that contains the address."""
+    """Keep only the last line of each location: that of the function into which the others were inlined."""
     has_lines = np.diff(locations.line_offsets) > 0
     last = locations.line_offsets[1:][has_lines] - 1
     function, number = locations.line_function[last], locations.line_number[last]
@@ -149,9 +149,9 @@ def one_location_per_line(locations: Locations) -> tuple[Locations, ListArray]:
 def encode_locations(locations: Locations, mapping_order: I64) -> Iterator[bytes]:
     """Yield Profile.location (4), many at once; ``mapping_order`` is the order in which mappings are written.
 
-    There is a row for each line, and one for a location without lines. The first row of a location begins its message:
-    id, mapping and lookup address (pprof's convention for callers: return address − 1). Each row then has its line as a
-    nested message.
+    Columns have a row for each line, and one for each location without lines. The first row of a location begins its
+    message: id, mapping and lookup address (pprof's convention for callers: return address − 1). Each row then has its
+    line as a nested message.
     """
     mapping_id = zeros(len(mapping_order) + 1)  # the last entry is for mapping -1
     mapping_id[mapping_order] = arange(1, len(mapping_order) + 1)
@@ -177,14 +177,14 @@ def encode_locations(locations: Locations, mapping_order: I64) -> Iterator[bytes
         yield join_fields([head, line]).tobytes()
 
 
-def encode_other_stacks(location_id: int, function_id: int) -> bytes:
+def encode_other_stacks_location(location_id: int, function_id: int) -> bytes:
     """Encode one more Profile.location (4), in no mapping, for OTHER_STACKS."""
     # Location: id 1, line 4; Line: function_id 1
     return message(4, number(1, location_id) + message(4, number(1, function_id)))
 
 
 def comment_lines(meta: Meta) -> tuple[str, ...]:
-    """Return perf's version, its command line and perf2x's remarks."""
+    """Return the comments of a profile: perf's version, its command line, and perf2x's remarks."""
     lines = [f"perf-version:{meta.perf_version}"] if meta.perf_version else []
     lines += [f"perf-command:{' '.join(meta.command_line)}"] if meta.command_line else []
     return (*lines, *meta.comments)

@@ -1,7 +1,7 @@
 """Labels of pprof samples: they distinguish samples of the same stack.
 
-A label is a column with a number for each sample, or for each thread. Only samples whose labels are all equal are
-summed up, so that labels are made before samples are merged, and encoded afterwards.
+A label is a column with a number for each sample, or for each thread. Only samples with equal labels are merged, so
+labels are made before samples are merged, and encoded afterwards.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,11 +39,11 @@ MEMORY_LABELS: dict[str, Callable[[int], str]] = {
 """Labels decoded from a memory access's data_src."""
 
 Intern = Callable[[str], int]
-"""Maps a text to its index in the string table."""
+"""Returns the row of a string in the string table, to which it is added if new."""
 
 
 class LabelColumn(Frozen):
-    """One label: a number (``unit`` set) or an index into the string table."""
+    """One label of all samples; if it has a ``unit``, its values are numbers, otherwise rows of the string table."""
 
     key: str
     values: I64
@@ -51,13 +51,13 @@ class LabelColumn(Frozen):
     unit: str = ""
     by_thread: bool = False
 
-    def value_replacements(self, profile: Profile, rows: I64 | slice = slice(None)) -> I64:
+    def sample_values(self, profile: Profile, rows: I64 | slice = slice(None)) -> I64:
         """Return (rows,) the label's values of these rows of Profile.samples."""
         return self.values[profile.samples.thread[rows] if self.by_thread else rows]
 
 
 MakeLabel = Callable[[str, Profile, Intern], LabelColumn | None]
-"""Makes the label with this key of a profile's samples; None if the data for it was not recorded."""
+"""Makes a label, given its name, the profile and its string table; None if the data for it was not recorded."""
 
 
 class Labels:
@@ -68,10 +68,10 @@ class Labels:
         self._profile_labels = sorted(profile.labels.items())
 
     def keys(self) -> list[I64]:
-        """Return (samples,) columns of numbers that are equal where all labels are, and sort like the labels.
+        """Return (samples,) columns of numbers, which are equal where all labels are, and sort as the labels do.
 
-        Labels of threads are one column: the number of the thread's combination of them. With the labels pid, comm and
-        cpu, the keys are that number and the CPU::
+        All labels of threads together are one column, which numbers their combinations. With the labels pid, comm and
+        cpu, the keys are the number of the pair of pid and comm, and the CPU::
 
             threads   pid  comm   number         samples   thread  cpu         keys
                         7  web         1                        1    0          0 0
@@ -87,7 +87,7 @@ class Labels:
         intern = self._intern
         fixed = [(intern(key), intern(value)) for key, value in self._profile_labels]
         parts = [
-            _encoded_label(intern(column.key), column.value_replacements(self._profile, rows), intern(column.unit))
+            _encoded_label(intern(column.key), column.sample_values(self._profile, rows), intern(column.unit))
             for column in self._columns
         ]
         parts += [_encoded_label(key, np.full(len(rows), value, np.int64), 0) for key, value in fixed]
@@ -96,13 +96,13 @@ class Labels:
 
 def labels_of(profile: Profile, names: tuple[str, ...], intern: Intern) -> Labels:
     """Return the labels called ``names`` that this profile has, in the order of ``LABELS``, then tags of inputs."""
-    found = (LABELS[name](name, profile, intern) for name in LABELS if name in names)
-    columns = [column for column in found if column is not None] + _tags(profile, intern)
+    all_labels = (LABELS[name](name, profile, intern) for name in LABELS if name in names)
+    columns = [column for column in all_labels if column is not None] + _tags(profile, intern)
     return Labels(columns, profile, intern)
 
 
 def _tags(profile: Profile, intern: Intern) -> list[LabelColumn]:
-    """Return labels that identify merged inputs; a sample whose input lacks one has an empty text."""
+    """Return the tags of merged inputs as labels; a sample whose input lacks a tag has an empty string."""
     if profile.samples.tags is None:
         return []
     keys = sorted({key for tags in profile.tag_sets for key in tags})
@@ -120,13 +120,14 @@ class EncodedLabels:
 
     def __init__(self, labels: Labels, keys: Sequence[I64], rows: I64) -> None:
         columns = [column[rows] for column in keys] or [zeros(len(rows))]
-        # (n,) the combination of labels that each row has, and an index in ``rows`` that has each combination
+        # (n,) the combination of labels that each row has; (combinations,) an index in ``rows`` of a row that has it
         combinations, self._combination = unique_inverse(columns[0] if len(columns) == 1 else group_rows(columns)[1])
-        example = np.empty(len(combinations), np.int64)
-        example[self._combination] = arange(len(rows))
+        example_index = np.empty(len(combinations), np.int64)
+        example_index[self._combination] = arange(len(rows))
         self._rows, self._labels = rows, labels
-        is_shared = 4 * len(example) < len(rows)  # with times hardly any are shared, so they are encoded on demand
-        self._encoded = encoded_values(labels.encoded(rows[example])) if is_shared else None
+        # with times, hardly any combination is shared; then labels are encoded in batches, by of_samples
+        is_shared = 4 * len(example_index) < len(rows)
+        self._encoded = encoded_values(labels.encoded(rows[example_index])) if is_shared else None
 
     def of_samples(self, start: int, stop: int) -> SharedColumn:
         """Return the labels of the rows with indices from ``start`` to ``stop`` − 1."""
@@ -138,7 +139,7 @@ class EncodedLabels:
 def _encoded_label(key: int, values: I64, unit: int) -> ListArray:
     """Return (values,) lists of one Label each, as Sample.label (3): key 1, str 2, num 3, num_unit 4.
 
-    ``key`` and ``unit`` are string indices; without a unit, so are the values, and empty texts get no label.
+    ``key`` and ``unit`` are rows of the string table; without a unit, values are, too, and empty strings get no label.
     """
     distinct, index = unique_inverse(values)
     count = len(distinct)
@@ -150,7 +151,7 @@ def _encoded_label(key: int, values: I64, unit: int) -> ListArray:
 
 
 def _interned_texts(rows: AnyArray, names: Sequence[str], intern: Intern) -> I64:
-    """Convert rows of ``names`` to string indices; names of no row are not interned."""
+    """Convert rows of ``names`` to rows of the string table; names that no row refers to are not interned."""
     return map_distinct(rows, lambda row: intern(names[row]))
 
 

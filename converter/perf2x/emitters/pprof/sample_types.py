@@ -10,25 +10,25 @@ from perf2x.base.columnar import I64, Frozen, arange, lexsort, rows_by, sum_at, 
 from perf2x.errors import SettingError
 from perf2x.model.profile import Profile, ProfileEvent, plain_names
 
-FEW_KINDS, MOST_CELLS = 64, 1 << 27
-"""With more sample types than the first number, samples × types must not exceed the second (1 GiB of values).
+FEW_TYPES, MOST_CELLS = 64, 1 << 27
+"""With more than FEW_TYPES sample types, samples × types must not exceed MOST_CELLS (1 GiB of values).
 
 A small file can declare thousands of events.
 """
 
 
-class ValueKind(Frozen):
-    """One sample type."""
+class SampleType(Frozen):
+    """One sample type of the file."""
 
     name: str
     unit: str
     event: int
     """Row of Profile.events; −1: all events."""
-    is_count: bool
-    """Its values are numbers of samples; otherwise sums of the samples' values (periods, as a rule)."""
+    counts_samples: bool
+    """Values are numbers of samples; otherwise sums of the samples' values (usually their periods)."""
 
 
-def value_kinds(profile: Profile, style: str) -> list[ValueKind]:
+def make_sample_types(profile: Profile, style: str) -> list[SampleType]:
     """Return the sample types in file order; the last one, the default event's, is what viewers show first.
 
     The styles are those of the option ``sample_types``:
@@ -40,15 +40,17 @@ def value_kinds(profile: Profile, style: str) -> list[ValueKind]:
 
     Events without samples are omitted unless there are no others. pprof requires distinct names.
     """
-    with_samples = unique(profile.samples.event).tolist() or list(range(len(profile.events)))
+    sampled_events = unique(profile.samples.event).tolist() or list(range(len(profile.events)))
     default = profile.default_event
-    events = [row for row in with_samples if row != default] + [default] * (default in with_samples)
+    events = [row for row in sampled_events if row != default] + [default] * (default in sampled_events)
     if style == "compat":
         name_counts = Counter(event.name for event in profile.events)
-        return [kind for row in events for kind in _compat_kinds(profile.events[row].name, row, name_counts)]
+        return [
+            sample_type for row in events for sample_type in _compat_types(profile.events[row].name, row, name_counts)
+        ]
     names = names_in_style(profile, events, style)
-    periods = (ValueKind(names[row], in_style(profile.events[row].unit, style), row, False) for row in events)
-    return [ValueKind("samples", "count", -1, True), *periods]
+    periods = (SampleType(names[row], in_style(profile.events[row].unit, style), row, False) for row in events)
+    return [SampleType("samples", "count", -1, True), *periods]
 
 
 def names_in_style(profile: Profile, rows: Iterable[int], style: str) -> dict[int, str]:
@@ -76,22 +78,22 @@ def fixed_period(event: ProfileEvent) -> int:
     return 1_000_000_000 // event.frequency if event.unit == "nanoseconds" and event.frequency else event.period
 
 
-def _compat_kinds(recorded_name: str, row: int, name_counts: Mapping[str, int]) -> list[ValueKind]:
-    """Return the types of perf_data_converter for an event; events of the same name are numbered."""
+def _compat_types(recorded_name: str, row: int, name_counts: Mapping[str, int]) -> list[SampleType]:
+    """Return the two types of an event; if several events have its name, the name gets the event's row appended."""
     name = recorded_name or f"event_{row}"
     name = name if name_counts[recorded_name] == 1 else f"{name}_{row}"
-    return [ValueKind(f"{name}_sample", "count", row, True), ValueKind(f"{name}_event", "count", row, False)]
+    return [SampleType(f"{name}_sample", "count", row, True), SampleType(f"{name}_event", "count", row, False)]
 
 
-def summed_values(profile: Profile, kinds: list[ValueKind], group: I64, count: int) -> I64:
-    """Return (count, kinds) the sums of groups of samples for each sample type.
+def summed_values(profile: Profile, types: list[SampleType], group: I64, count: int) -> I64:
+    """Return (count, types) the sums of groups of samples for each sample type.
 
     ``group`` (samples,) is the group of each row of Profile.samples, from 0 to ``count`` − 1. Raises SettingError if
     there are so many sample types and groups that the result would be too large.
     """
-    if len(kinds) > FEW_KINDS and count * len(kinds) > MOST_CELLS:
+    if len(types) > FEW_TYPES and count * len(types) > MOST_CELLS:
         raise SettingError(
-            f"pprof has a number of each of {len(kinds):,} sample types in each of {count:,} samples, too many: "
+            f"pprof has a number of each of {len(types):,} sample types in each of {count:,} samples, too many: "
             "choose some (",
             "events",
             "), or write a file for each (",
@@ -99,20 +101,21 @@ def summed_values(profile: Profile, kinds: list[ValueKind], group: I64, count: i
             ")",
         )
     samples = profile.samples
-    values = zeros((count, len(kinds)))
+    values = zeros((count, len(types)))
     rows_by_event = dict(rows_by(samples.event))
-    for column, kind in enumerate(kinds):
-        rows = slice(None) if kind.event < 0 else rows_by_event.get(kind.event, zeros(0))
+    for column, sample_type in enumerate(types):
+        rows = slice(None) if sample_type.event < 0 else rows_by_event.get(sample_type.event, zeros(0))
         # summed apart, then copied into its column: a fifth of the time, because the sums are neighbours in memory
-        values[:, column] = sum_at(group[rows], (samples.count if kind.is_count else samples.value)[rows], count)
+        addends = samples.count if sample_type.counts_samples else samples.value
+        values[:, column] = sum_at(group[rows], addends[rows], count)
     return values
 
 
-def heaviest(values: I64, max_samples: int) -> I64:
+def heaviest_rows(values: I64, max_samples: int) -> I64:
     """Return the rows to keep, ascending: all, or the ``max_samples`` − 1 with the largest values.
 
-    Their number leaves room for one more sample, the sum of the others. ``values`` are (samples, sample types): the
-    last type decides, then the one before it, and so on, then the order of rows. 0: no limit.
+    One place is left for the sum of all others. ``values`` are (samples, sample types): the last type decides, then the
+    one before it, and so on, then the order of rows. ``max_samples`` 0: no limit.
     """
     if max_samples <= 0 or len(values) <= max_samples:
         return arange(len(values))

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from perf2x.emitters.perfetto.perfetto import Perfetto
 from perf2x.emitters.perfetto.trace_schema import TaskState
-from perf2x.emitters.perfetto.tracks.thread_states import states_of
+from perf2x.emitters.perfetto.tracks.thread_states import task_states_of
 from perf2x.emitters.timeline.tracks import UNKNOWN_ID
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.tracepoint_fields import FieldColumn, TracepointFields
@@ -169,7 +169,7 @@ def test_a_thread_that_comes_back_is_not_dead() -> None:
 
 
 def test_every_prev_state_has_a_meaning() -> None:
-    found = states_of(np.array([0, 0x100, 0x400, 1, 2, 4, 8, 0x10, 0x20, 0x80, 0x82, 0x201, 0x40], np.int64))
+    found = task_states_of(np.array([0, 0x100, 0x400, 1, 2, 4, 8, 0x10, 0x20, 0x80, 0x82, 0x201, 0x40], np.int64))
     assert found.tolist() == [2, 2, 2, 4, 5, 6, 6, 7, 7, 5, 5, 4, 4]
 
 

@@ -1,8 +1,7 @@
 """Sample packets, and the interned tables that they refer to: stacks, frames, names, files, threads and CPUs.
 
-The samples of each event are on a packet sequence of their own, with their own interned tables, so that an event's
-tables have only what it uses. Waits are slices on tracks below those of their threads, each with the stack at its
-start.
+The samples of each event, or group of events, are on a packet sequence of their own, whose interned tables have only
+what these samples use. Waits are slices on tracks below those of their threads, each with the stack at its start.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,17 +40,17 @@ from perf2x.emitters.perfetto.packets_and_clocks import (
     CONTINUES_SEQUENCE,
     interned_packet,
     interned_string,
-    interned_texts,
-    packet_rows,
+    interned_strings,
+    packets_of_columns,
     sequence_start,
 )
 from perf2x.emitters.perfetto.samples.sample_sequences import SampleSequence, sample_sequences
-from perf2x.emitters.perfetto.samples.stack_numbers import (
+from perf2x.emitters.perfetto.samples.stack_ids import (
     FrameTable,
-    StackPaths,
+    StackTree,
     frame_table,
     intern_by_frequency,
-    stack_paths,
+    stack_tree,
     used_frames,
 )
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
@@ -73,13 +72,13 @@ from perf2x.model.profile import Profile, Wait, are_placed_waits, wait_ends
 _ROWS_AT_ONCE = 1 << 16
 
 
-def _interned_packets(profile: Profile, paths: StackPaths, leaves: I64, sequence: int) -> Iterator[bytes]:
-    """Yield packets with the frames of the stacks of ``leaves``, and then with these stacks, numbered from 1 on."""
-    used, frame_iids = used_frames(paths, leaves)
-    yield from (interned_packet(tables, sequence) for tables in _frame_tables(profile, paths.frames, used))
+def _stack_packets(profile: Profile, tree: StackTree, leaves: I64, sequence: int) -> Iterator[bytes]:
+    """Yield packets that intern the frames of the stacks of ``leaves``, then these stacks, numbered from 1 on."""
+    used, frame_iids = used_frames(tree, leaves)
+    yield from (interned_packet(data, sequence) for data in _interned_frames(profile, tree.frames, used))
     encoded_iids = EncodedIds(len(used), Callstack.FRAME_IDS)
     first_iid = 1
-    for stacks in paths.frame_lists(leaves):
+    for stacks in tree.frame_lists(leaves):
         iids = arange(first_iid, first_iid + len(stacks))
         frame_fields = encoded_iids.rows(ListArray(stacks.offsets, frame_iids[stacks.values] - 1))
         callstacks = side_by_side([number_field(Callstack.IID, iids), frame_fields])
@@ -87,20 +86,21 @@ def _interned_packets(profile: Profile, paths: StackPaths, leaves: I64, sequence
         first_iid += len(stacks)
 
 
-def _frame_tables(profile: Profile, frames: FrameTable, used: I64) -> Iterator[bytes]:
-    """Yield names, source files and mappings; then frames, which refer to those.
+def _interned_frames(profile: Profile, frames: FrameTable, used: I64) -> Iterator[bytes]:
+    """Yield interned data: names, source files and mappings; then frames, which refer to these by number.
 
     ``used`` are rows of ``frames`` in the order of their interning ids.
     """
     names, name_index = unique_inverse(frames.name[used])
-    yield interned_texts({InternedData.FUNCTION_NAMES: map(frames.names.__getitem__, names.tolist())})
-    name_index = name_index.astype(np.int32)  # here and below: 32 bits, because these columns have a row per frame
+    yield interned_strings({InternedData.FUNCTION_NAMES: map(frames.names.__getitem__, names.tolist())})
+    # here and below: 32 bits, to save memory, because these columns have a row per frame
+    name_index = name_index.astype(np.int32)
     sources, source_index = unique_known(np.where(frames.source[used] > 0, frames.source[used], -1))
     source_index = source_index.astype(np.int32)
-    yield interned_texts({InternedData.SOURCE_PATHS: (printable(profile.strings[row]) for row in sources.tolist())})
+    yield interned_strings({InternedData.SOURCE_PATHS: (printable(profile.strings[row]) for row in sources.tolist())})
     mappings, mapping_index = unique_inverse(frames.mapping[used])
     mapping_index = mapping_index.astype(np.int32)
-    yield _mappings(profile, mappings.tolist())
+    yield _interned_mappings(profile, mappings.tolist())
     for rows in row_slices(len(used), _ROWS_AT_ONCE):
         batch = used[rows]
         fields = [
@@ -109,17 +109,17 @@ def _frame_tables(profile: Profile, frames: FrameTable, used: I64) -> Iterator[b
             nonzero_cells(Frame.MAPPING_ID, mapping_index[rows] + 1),
             nonzero_cells(Frame.REL_PC, frames.rel_pc[batch]),
             nonzero_cells(Frame.SOURCE_PATH_IID, source_index[rows] + 1),
-            nonzero_cells(Frame.LINE_NUMBER, frames.line[batch]),
+            nonzero_cells(Frame.LINE_NUMBER, frames.line_number[batch]),
             nonzero_cells(Frame.KIND, frames.kind[batch]),
         ]
         yield message_cells(InternedData.FRAMES, join_fields(fields)).tobytes()
 
 
-def _mappings(profile: Profile, rows: Sequence[int]) -> bytes:
-    """Encode mapped files with their build ids, numbered from 1 on.
+def _interned_mappings(profile: Profile, rows: Sequence[int]) -> bytes:
+    """Encode mappings, their paths and their build ids, numbered from 1 on.
 
-    ``rows`` are rows of Profile.mappings; the row after its last one stands for addresses outside all mappings. Address
-    ranges are omitted: with them, readers would keep the frames of every process separate.
+    ``rows`` are rows of Profile.mappings; the row after the table's last one stands for addresses outside all mappings.
+    Address ranges are omitted: with them, readers would keep the frames of every process separate.
     """
     pieces = []
     for iid, row in enumerate(rows, 1):
@@ -141,36 +141,35 @@ _MODES = as_int64([
     Mode.MODE_UNKNOWN, Mode.MODE_KERNEL, Mode.MODE_USER, Mode.MODE_HYPERVISOR, Mode.MODE_GUEST_KERNEL,
     Mode.MODE_GUEST_USER,
 ])  # fmt: skip
-"""By CpuMode."""
-
+"""Perfetto's mode for each CpuMode."""
 _MODE_COUNT = np.int32(len(CpuMode))
 
 
 def sample_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield the samples of all events, the default event first, each after the stacks it needs."""
-    paths, ids, names = stack_paths(profile.stacks, frame_table(profile)), thread_ids(profile), event_names(profile)
-    for samples in sample_sequences(profile):
-        sequence = COMMON_SEQUENCE + 1 + samples.events[0]
-        leaves, callstack_iids = intern_by_frequency(profile.samples.stack[samples.rows])
-        defaults = stack_sample_defaults([(profile.events[row], names[row]) for row in samples.events])
+    """Yield the samples of all events, the default event first, each sequence after the stacks that it needs."""
+    tree, ids, names = stack_tree(profile.stacks, frame_table(profile)), thread_ids(profile), event_names(profile)
+    for packets in sample_sequences(profile):
+        sequence = COMMON_SEQUENCE + 1 + packets.events[0]
+        leaves, callstack_iids = intern_by_frequency(profile.samples.stack[packets.rows])
+        defaults = stack_sample_defaults([(profile.events[row], names[row]) for row in packets.events])
         yield sequence_start(profile.meta, sequence, defaults)
-        yield from _interned_packets(profile, paths, leaves, sequence)
-        yield from _stack_samples(profile, samples, paths, callstack_iids, ids, sequence)
-        yield from _wait_packets(profile, samples.rows, callstack_iids, ids, sequence)
+        yield from _stack_packets(profile, tree, leaves, sequence)
+        yield from _stack_samples(profile, packets, tree, callstack_iids, ids, sequence)
+        yield from _wait_packets(profile, packets.rows, callstack_iids, ids, sequence)
 
 
 def _stack_samples(
-    profile: Profile, packets: SampleSequence, paths: StackPaths, callstack_iids: I32, ids: ThreadIds, sequence: int
+    profile: Profile, packets: SampleSequence, tree: StackTree, callstack_iids: I32, ids: ThreadIds, sequence: int
 ) -> Iterator[bytes]:
-    """Yield the StackSample packets of a sequence after the threads, CPUs and modes to which they refer.
+    """Yield the StackSample packets of a sequence, after the threads, CPUs and modes to which they refer.
 
-    ``callstack_iids`` (packets,) are the interning ids of their stacks.
+    ``callstack_iids`` (packets,) are the interning ids of the samples' stacks.
     """
     samples, sample_rows = profile.samples, packets.rows
     tasks, task_iids = intern_by_frequency(ids.row_of_thread[samples.thread[sample_rows]])
     # (locations + 1,) synthetic frames have no mode; the last entry is for samples without a stack
     location_mode = np.append(np.where(profile.locations.synthetic, 0, profile.locations.mode), 0).astype(np.uint8)
-    mode = location_mode[paths.location[samples.stack[sample_rows]]]
+    mode = location_mode[tree.location[samples.stack[sample_rows]]]
     # pairs of CPU and mode as one number each; CPU −1 is unknown
     contexts, context_iids = intern_by_frequency((samples.cpus[sample_rows] + 1) * _MODE_COUNT + mode)
     yield _contexts(ids, tasks, contexts, sequence)
@@ -186,7 +185,9 @@ def _stack_samples(
             cells.append(packed_cells(StackSample.FOLLOWER_WEIGHTS, [weights[rows] for weights in packets.weights[1:]]))
         return cells
 
-    yield from packet_rows(TracePacket.STACK_SAMPLE, samples.times[sample_rows], fields, sequence, CONTINUES_SEQUENCE)
+    yield from packets_of_columns(
+        TracePacket.STACK_SAMPLE, samples.times[sample_rows], fields, sequence, CONTINUES_SEQUENCE
+    )
 
 
 def _contexts(ids: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> bytes:
@@ -210,7 +211,7 @@ def _contexts(ids: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> bytes
     return interned_packet(tables, sequence)
 
 
-# in the order of the values of Wait, which count from 1 on, as interning ids do
+# in the order of the values of Wait, which start at 1, so that these are the names' interning ids
 _WAIT_NAMES = {Wait.BLOCKED: "blocked", Wait.PREEMPTED: "preempted", Wait.UNKNOWN: "waiting"}
 
 
@@ -224,7 +225,9 @@ def _wait_packets(profile: Profile, rows: I64, callstack_iids: I32, ids: ThreadI
     if samples.wait is None or not len(waits):
         return
     rows = rows[waits]
-    thread, name = as_int64(ids.row_of_thread[samples.thread[rows]]), as_int64(samples.wait[rows])
-    texts, bounds = list(_WAIT_NAMES.values()), np.stack([samples.times[rows], wait_ends(samples)[rows]], axis=1)
+    thread, name_iids = as_int64(ids.row_of_thread[samples.thread[rows]]), as_int64(samples.wait[rows])
+    names, bounds = list(_WAIT_NAMES.values()), np.stack([samples.times[rows], wait_ends(samples)[rows]], axis=1)
     callstack_iids = callstack_iids[waits]
-    yield from thread_slices(ids, thread, TrackKind.WAITS, "off-cpu", texts, bounds, name, sequence, callstack_iids)
+    yield from thread_slices(
+        ids, thread, TrackKind.WAITS, "off-cpu", names, bounds, name_iids, sequence, callstack_iids
+    )

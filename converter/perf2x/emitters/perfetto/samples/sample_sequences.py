@@ -1,9 +1,9 @@
 """Divides samples into packet sequences: one for each event, or for a group of events read together with their leader.
 
 With ``perf record -e '{cycles,instructions}:S'`` only the leader takes samples, and the counts of the others, its
-followers, are read then. A profile has a row for each of these counts. A StackSample of Perfetto has a weight for each
-event of a group, so that the rows of one sample become one packet (as ``perf report --group`` shows them). Readers take
-all samples of a sequence to be of the sequence's first event, so every event or group has a sequence of its own.
+followers, are read at the same time. A profile has a row for each of these counts. Perfetto's StackSample has a weight
+for each event of a group, so the rows of one sample become one packet (as ``perf report --group`` shows them). Readers
+take all samples of a sequence to be of the sequence's first event, so every event or group has a sequence of its own.
 """
 
 from collections.abc import Container, Iterator, Sequence
@@ -32,13 +32,13 @@ class SampleSequence(Frozen):
     events: tuple[int, ...]
     """The event that takes the samples, then its followers (rows of Profile.events)."""
     rows: I64
-    """(packets,) rows of Profile.samples; if several rows were one sample, the first of them."""
+    """(packets,) rows of Profile.samples; for several rows that were one sample, the first of them."""
     weights: tuple[I64, ...]
     """(packets,) for each of ``events``: by how much its count rose, 0 if the sample has no row of the event."""
 
 
 def sample_sequences(profile: Profile) -> Iterator[SampleSequence]:
-    """Yield all samples, those of the default event first."""
+    """Yield the samples of all events except counts of perf stat, those of the default event first."""
     rows_by_event = {row: rows for row, rows in rows_by(profile.samples.event) if not profile.events[row].is_count}
     leader_by_event = {event: _leader(profile, event, rows_by_event) for event in rows_by_event}
     first = leader_by_event.get(profile.default_event, -1)
@@ -51,14 +51,14 @@ def sample_sequences(profile: Profile) -> Iterator[SampleSequence]:
             yield SampleSequence(events, rows_by_event[leader], (profile.samples.value[rows_by_event[leader]],))
 
 
-def _leader(profile: Profile, event: int, sampled_event_names: Container[int]) -> int:
+def _leader(profile: Profile, event: int, sampled_events: Container[int]) -> int:
     """Return the event on whose sequence an event is written: its leader, or itself.
 
-    It is written on its own sequence if its leader has no samples, and in profiles without times, in which rows of one
-    sample cannot be found.
+    An event is written on its own sequence if its leader has no samples, or if samples have no times: then the rows of
+    one sample cannot be found.
     """
     leader = profile.events[event].leader
-    return leader if leader in sampled_event_names and profile.samples.time is not None else event
+    return leader if leader in sampled_events and profile.samples.time is not None else event
 
 
 def _group_sequence(samples: ProfileSamples, events: tuple[int, ...], rows: I64) -> SampleSequence:

@@ -1,9 +1,8 @@
-"""Counter and instant tracks: cumulative counts per process, tracepoints with their fields, lost records.
+"""Counters and instants: cumulative counts per process, the number of running threads, tracepoints, lost records.
 
-Samples have weights, but readers do not draw curves of them. So the counts of each process and event (not of all
-events, see ``counter_packets``) are written a second time, as a counter track of running sums, whose slope viewers can
-show as a rate. Tracepoints are instants on the
-tracks of their threads, losses on a track of their own.
+Samples have weights, but viewers do not draw curves of them. So the counts of each process and event (for some events
+only, see ``counter_packets``) are written a second time, as a counter track of cumulative sums, whose slope viewers can
+show as a rate. Tracepoints are instants on the tracks of their threads, losses on a track of their own.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,8 +34,8 @@ from perf2x.emitters.perfetto.packets_and_clocks import (
     COMMON_SEQUENCE,
     CONTINUES_SEQUENCE,
     interned_packet,
-    interned_texts,
-    packet_rows,
+    interned_strings,
+    packets_of_columns,
     sequence_start,
 )
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
@@ -63,7 +62,7 @@ from perf2x.model.printable_text import printable
 from perf2x.model.profile import FieldColumn, Profile
 from perf2x.model.recording import is_tracepoint
 
-# about how many steps a recording is divided into, and the least length of a step; a counter has one value per step
+# A recording is divided into about this many steps of at least this length; a counter has at most one value per step.
 _STEPS = 10_000
 _MIN_STEP_NS = 1_000_000
 
@@ -73,21 +72,22 @@ def counter_packets(profile: Profile) -> Iterator[bytes]:
 
     Waits and tracepoints have no such track, and the default event has one only if it is a count of perf stat. Values
     rise from 0 at the start of the recording. In each step of time (a ten-thousandth of the recording, at least a
-    millisecond) only the last sample of a track has a value.
+    millisecond), a track has a value only at its last sample.
     """
     time = profile.samples.time
-    countable = [row for row, event in enumerate(profile.events) if not (event.is_wait or is_tracepoint(event.name))]
-    counted = [row for row in countable if row != profile.default_event or profile.events[row].is_count]
-    rows = flatnonzero(np.isin(profile.samples.event, counted))
+    events = [row for row, event in enumerate(profile.events) if not (event.is_wait or is_tracepoint(event.name))]
+    events = [row for row in events if row != profile.default_event or profile.events[row].is_count]
+    rows = flatnonzero(np.isin(profile.samples.event, events))
     if time is None or not len(rows):
         return
     ids = thread_ids(profile)
     pid = ids.pid[ids.row_of_thread[profile.samples.thread[rows]]]
     counters = counters_of(profile, rows, pid, event_names(profile))
     yield from _counter_tracks(profile, ids, [counter for counter, _ in counters])
-    # samples of all counters, one counter after the other, and (n,) which counter each belongs to
-    rows, index = np.concatenate([own for _, own in counters]), row_numbers(as_int64([len(own) for _, own in counters]))
-    time, total = time[rows], _running_totals(profile.samples.value[rows], index)
+    # samples of all counters, one counter after the other, and (samples,) the index of each sample's counter
+    rows = np.concatenate([counter_rows for _, counter_rows in counters])
+    index = row_numbers(as_int64([len(counter_rows) for _, counter_rows in counters]))
+    time, total = time[rows], _cumulative_sums(profile.samples.value[rows], index)
     step = (time - time.min()) // np.uint64(max(_MIN_STEP_NS, int(np.ptp(time)) // _STEPS))
     is_last = ends_run(index, step)
     start = np.full(len(counters), profile.meta.start_ns, np.uint64)
@@ -95,8 +95,8 @@ def counter_packets(profile: Profile) -> Iterator[bytes]:
     yield from _counter_values(time[is_last], index[is_last], total[is_last], first_counter_track(ids))
 
 
-def running_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield a counter track of the number of threads that ran at each time, if context switches were recorded."""
+def running_thread_packets(profile: Profile) -> Iterator[bytes]:
+    """Yield a counter track of the number of threads that ran at each time, if that is known."""
     switches = profile.switches
     origin = profile.meta.start_ns
     if switches:
@@ -118,7 +118,7 @@ def _counter_tracks(profile: Profile, ids: ThreadIds, counters: list[Counter]) -
         yield named_track(track_id, counter.name, process_track_id(ids, counter.pid), unit)
 
 
-def _running_totals(value: I64, counter: I64) -> I64:
+def _cumulative_sums(value: I64, counter: I64) -> I64:
     """Return (n,) the sum of each value and of those before it of the same counter; rows are sorted by counter."""
     total = cumsum(value)
     first = flatnonzero(begins_run(counter))
@@ -126,8 +126,8 @@ def _running_totals(value: I64, counter: I64) -> I64:
 
 
 def _counter_values(time: U64, track: I64, value: I64, first_track: int) -> Iterator[bytes]:
-    """Encode values of counters; ``first_track + track`` are the ids of the tracks of the values. Shapes: (n,)."""
-    return packet_rows(
+    """Yield values of counters, given as columns (values,); ``first_track + track`` are the ids of their tracks."""
+    return packets_of_columns(
         TracePacket.TRACK_EVENT,
         time,
         lambda rows: [
@@ -145,7 +145,7 @@ _LOSS_ANNOTATIONS = ("count", "cpu")
 
 
 def tracepoint_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield the instants of tracepoints that have fields, after the tracks of their threads.
+    """Yield the instants of tracepoints that have fields, after descriptions of their threads' tracks.
 
     Each event is on a sequence of its own, whose number is above those of all samples.
     """
@@ -168,16 +168,16 @@ def _event_instants(profile: Profile, rows: I64, sample_threads: I64, sequence: 
     ``rows`` are rows of Profile.samples; ``sample_threads`` (samples of the profile,) are rows of ThreadIds.
     """
     for table, indices, table_rows in field_tables(profile, rows):
-        annotations, texts = _annotation_values(table.columns, table_rows)
+        annotations, strings = _annotation_values(table.columns, table_rows)
         interned = {
             InternedData.DEBUG_ANNOTATION_NAMES: [printable(column.name) for column in table.columns],
-            InternedData.DEBUG_ANNOTATION_STRING_VALUES: texts,
+            InternedData.DEBUG_ANNOTATION_STRING_VALUES: strings,
             InternedData.EVENT_CATEGORIES: [_CATEGORY],
             InternedData.EVENT_NAMES: [name],
         }
-        yield sequence_start(profile.meta, sequence) + interned_packet(interned_texts(interned), sequence)
+        yield sequence_start(profile.meta, sequence) + interned_packet(interned_strings(interned), sequence)
         track = track_ids(TrackKind.THREAD, sample_threads[rows[indices]])
-        yield from packet_rows(
+        yield from packets_of_columns(
             TracePacket.TRACK_EVENT,
             profile.samples.times[rows[indices]],
             partial(_instants_with_annotations, track, annotations),
@@ -189,28 +189,28 @@ def _event_instants(profile: Profile, rows: I64, sample_threads: I64, sequence: 
 def _annotation_values(
     columns: Sequence[FieldColumn], rows: I64
 ) -> tuple[list[tuple[DebugAnnotation, I64]], list[str]]:
-    """Return for each column the field of DebugAnnotation and (rows,) the values, and the texts to intern.
+    """Return the annotations, and the strings to intern for them.
 
-    The values of a text column are interning ids of these texts.
+    An annotation is a field of DebugAnnotation and (rows,) its values; for a text column, interning ids of the strings.
     """
-    texts: list[str] = []
+    strings: list[str] = []
     annotations = []
     for column in columns:
         values = column.values[rows]
         if column.kind == "text":
             used, index = unique_inverse(values)
-            annotations.append((DebugAnnotation.STRING_VALUE_IID, len(texts) + 1 + index))
-            texts += [printable(column.texts[row]) for row in used.tolist()]
+            annotations.append((DebugAnnotation.STRING_VALUE_IID, len(strings) + 1 + index))
+            strings += [printable(column.texts[row]) for row in used.tolist()]
         else:
             is_unsigned = values.dtype.kind == "u"
             annotations.append((DebugAnnotation.UINT_VALUE if is_unsigned else DebugAnnotation.INT_VALUE, values))
-    return annotations, texts
+    return annotations, strings
 
 
 def _instants_with_annotations(
     track: I64, annotations: Sequence[tuple[DebugAnnotation, I64]], rows: slice
 ) -> list[Cells]:
-    """Encode the fields of TrackEvents: category 1, name 1, and annotations, whose names are numbered from 1 on."""
+    """Encode the fields of TrackEvents: category (iid 1), name (iid 1), and annotations (name iids from 1 on)."""
     ones = np.ones(len(track[rows]), np.int64)
     cells = [_annotation(name_iid, field, values[rows]) for name_iid, (field, values) in enumerate(annotations, 1)]
     return [number_cells(TrackEvent.CATEGORY_IIDS, ones), *cells, *_instant(track[rows], ones)]
@@ -223,7 +223,7 @@ def loss_packets(profile: Profile) -> Iterator[bytes]:
         return
     yield named_track(track_ids(TrackKind.LOSSES, 0), "lost")
     names = {InternedData.EVENT_NAMES: _LOSS_NAMES, InternedData.DEBUG_ANNOTATION_NAMES: _LOSS_ANNOTATIONS}
-    yield sequence_start(profile.meta) + interned_packet(interned_texts(names))
+    yield sequence_start(profile.meta) + interned_packet(interned_strings(names))
     track = track_ids(TrackKind.LOSSES, zeros(len(losses)))
 
     def fields(rows: slice) -> list[Cells]:
@@ -236,7 +236,7 @@ def loss_packets(profile: Profile) -> Iterator[bytes]:
 
     end = np.uint64(profile.meta.start_ns + profile.meta.duration_ns)
     time: U64 = np.where(losses.time > 0, losses.time, end)  # perf reports some losses at the end, without a time
-    yield from packet_rows(TracePacket.TRACK_EVENT, time, fields, COMMON_SEQUENCE, CONTINUES_SEQUENCE)
+    yield from packets_of_columns(TracePacket.TRACK_EVENT, time, fields, COMMON_SEQUENCE, CONTINUES_SEQUENCE)
 
 
 def _annotation(name_iid: int, field: DebugAnnotation, values: AnyArray) -> Cells:

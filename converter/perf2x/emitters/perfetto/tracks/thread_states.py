@@ -39,7 +39,7 @@ from perf2x.base.columnar import (
     zeros,
 )
 from perf2x.emitters.encoding.protobuf import number_cells
-from perf2x.emitters.perfetto.packets_and_clocks import packet_rows, sequence_start
+from perf2x.emitters.perfetto.packets_and_clocks import packets_of_columns, sequence_start
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
 from perf2x.emitters.perfetto.trace_schema import GenericKernelTaskStateEvent, TaskState, TracePacket
 from perf2x.emitters.perfetto.tracks.track_packets import TrackKind, thread_slices
@@ -52,14 +52,14 @@ _STATES_BY_BITS = (
     (0x0C, TaskState.TASK_STATE_STOPPED),
     (0x82, TaskState.TASK_STATE_UNINTERRUPTIBLE_SLEEP),
 )
-"""Bits of prev_state (include/linux/sched.h) and what they mean; the first match counts.
+"""Bits of prev_state (include/linux/sched.h), and the state that they stand for; the first match counts.
 
-They are those of TASK_REPORT, and 0x80 for idle kernel threads.
+0x30: EXIT_DEAD, EXIT_ZOMBIE; 0x0C: stopped, traced; 0x82: uninterruptible, or an idle kernel thread.
 """
 _NOT_RUNNABLE = 0x2FF
-"""Bits of prev_state that mean that the thread does not want to run; if none of them is set, it was preempted.
+"""Bits of prev_state for threads that do not want to run; if none of them is set, the thread was preempted.
 
-Preemption itself is marked by another bit: 0x100 since Linux 4.14, before that 0x400 or a higher one.
+Preemption has a bit of its own: 0x100 since Linux 4.14, before that 0x400 or a higher one.
 """
 
 
@@ -73,24 +73,24 @@ class _CpuSwitches(Frozen):
     cpu: I32
     """−1: unknown."""
     state: U8
-    """The TaskState from then on."""
+    """The thread's TaskState from ``time`` on."""
 
 
 def _all_switches(profile: Profile, ids: ThreadIds) -> _CpuSwitches:
-    """Return all context switches of a profile, by time."""
+    """Return all context switches of a profile, sorted by time."""
     switches = profile.switches
     if switches is None:
         return no_rows(_CpuSwitches)
     inferred_state = np.where(
         switches.is_preempted, TaskState.TASK_STATE_RUNNABLE, TaskState.TASK_STATE_INTERRUPTIBLE_SLEEP
     )
-    state_after_out = np.where(switches.state >= 0, states_of(switches.state), inferred_state)
+    state_after_out = np.where(switches.state >= 0, task_states_of(switches.state), inferred_state)
     state = np.where(switches.is_out, state_after_out, TaskState.TASK_STATE_RUNNING).astype(np.uint8)
     thread = as_int64(ids.row_of_thread[switches.thread])
     return _CpuSwitches(switches.time, thread, switches.is_out, switches.cpu, state)
 
 
-def states_of(prev_state: AnyArray) -> U8:
+def task_states_of(prev_state: AnyArray) -> U8:
     """Return (n,) the TaskState of each prev_state (of the tracepoint sched_switch)."""
     bits = as_int64(prev_state)
     state = np.full(len(bits), TaskState.TASK_STATE_INTERRUPTIBLE_SLEEP, np.uint8)
@@ -111,33 +111,33 @@ _STATE_NAMES = {
 
 
 def state_slice_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield a slice from each context switch without a CPU to its thread's next switch."""
+    """Yield a slice from each context switch on an unknown CPU to its thread's next switch."""
     ids = thread_ids(profile)
-    switches = _without_cpu(_all_switches(profile, ids), ids)
+    switches = _switches_without_cpu(_all_switches(profile, ids), ids)
     rows, ends = _slices(switches, np.uint64(profile.meta.start_ns + profile.meta.duration_ns))
     if not len(rows):
         return
-    name_iids = zeros(max(_STATE_NAMES) + 1)  # by TaskState
-    name_iids[list(_STATE_NAMES)] = arange(1, len(_STATE_NAMES) + 1)
-    bounds, name = np.stack([switches.time[rows], ends], axis=1), name_iids[switches.state[rows]]
-    names = list(_STATE_NAMES.values())
+    state_iids = zeros(max(_STATE_NAMES) + 1)  # by TaskState
+    state_iids[list(_STATE_NAMES)] = arange(1, len(_STATE_NAMES) + 1)
+    bounds, names = np.stack([switches.time[rows], ends], axis=1), list(_STATE_NAMES.values())
+    name_iids = state_iids[switches.state[rows]]
     yield sequence_start(profile.meta)
-    yield from thread_slices(ids, switches.thread[rows], TrackKind.STATES, "state", names, bounds, name)
+    yield from thread_slices(ids, switches.thread[rows], TrackKind.STATES, "state", names, bounds, name_iids)
 
 
-def _without_cpu(switches: _CpuSwitches, ids: ThreadIds) -> _CpuSwitches:
-    """Return the switches on unknown CPUs, by thread and time; idle and unknown threads are left out."""
+def _switches_without_cpu(switches: _CpuSwitches, ids: ThreadIds) -> _CpuSwitches:
+    """Return the switches on unknown CPUs, sorted by thread and time, without those of idle and unknown threads."""
     tid = ids.tid[switches.thread]
     kept = flatnonzero((switches.cpu < 0) & (tid > 0) & (tid != UNKNOWN_ID))
     return take_rows_of(switches, kept[argsort_rows([switches.thread[kept], switches.time[kept]])])
 
 
 def _slices(switches: _CpuSwitches, end: np.uint64) -> tuple[I64, U64]:
-    """Return the rows at which a slice begins, and the time at which each of them ends.
+    """Return the rows at which a slice begins, and the time at which each slice ends.
 
-    If two switches in, or two switches out, follow each other, one between them was lost, and the second is ignored. If
-    the thread ran last, its last slice extends to ``end``, the end of the recording; if it slept last, that sleep has
-    no slice, because its end is unknown. ::
+    If two switch-ins, or two switch-outs, follow each other, a switch between them was lost, and the second of them is
+    ignored. A thread's last slice extends to ``end``, the end of the recording, if the thread then runs; if it then
+    sleeps, there is no slice, because the end of the sleep is unknown. ::
 
         switches   10 in   20 out   30 out   40 in        slices   10…20 Running   20…40 Sleeping   40…end Running
     """
@@ -151,7 +151,7 @@ def _slices(switches: _CpuSwitches, end: np.uint64) -> tuple[I64, U64]:
 
 
 class _TaskStates(ColumnTable):
-    """Changes of threads' states in time order; at equal times, threads that leave a CPU come first."""
+    """Changes of threads' states in time order; at equal times, threads that stop running come first."""
 
     time: U64
     tid: I64
@@ -164,7 +164,7 @@ def task_state_packets(profile: Profile) -> Iterator[bytes]:
     """Yield a packet for each change of a thread's state."""
     ids = thread_ids(profile)
     states = _task_states(_all_switches(profile, ids), ids)
-    yield from packet_rows(
+    yield from packets_of_columns(
         TracePacket.GENERIC_KERNEL_TASK_STATE_EVENT,
         states.time,
         lambda rows: [
@@ -176,7 +176,7 @@ def task_state_packets(profile: Profile) -> Iterator[bytes]:
 
 
 def _task_states(switches: _CpuSwitches, ids: ThreadIds) -> _TaskStates:
-    """Return the states from context switches, without idle and unknown threads and unknown CPUs.
+    """Return the states from context switches, except those of idle and unknown threads and on unknown CPUs.
 
     States are added where a switch is missing, and repeated ones are omitted. In this example, the numbers are CPUs: a
     switch out of CPU 0 is missing before the third record, and a switch into CPU 1 before the last one. ::
@@ -188,32 +188,34 @@ def _task_states(switches: _CpuSwitches, ids: ThreadIds) -> _TaskStates:
     tid = ids.tid[switches.thread]
     known_rows = flatnonzero((tid > 0) & (tid != UNKNOWN_ID) & (switches.cpu >= 0))
     columns = (switches.thread, switches.time, switches.is_out, switches.cpu)
-    order = known_rows[argsort_rows([column[known_rows] for column in columns])]
-    switches, tid = take_rows_of(switches, order), tid[order]
+    known_rows = known_rows[argsort_rows([column[known_rows] for column in columns])]
+    switches, tid = take_rows_of(switches, known_rows), tid[known_rows]
     switches = _without_early_ends(switches, tid)
-    # for each row: whether the row before is of the same thread, and the CPU of the row before
+    # (rows,) whether the row before is of the same thread, and the CPU of the row before
     continues_thread, cpu_before = ~begins_run(switches.thread), of_previous(switches.cpu, -1)
     is_repeated = continues_thread & ~begins_run(switches.is_out)
+    # a state is added before the row: Runnable for a missing switch-out, Running for a missing switch-in, a nanosecond
+    # earlier (not if the row has the time of the row before)
     lacks_out = is_repeated & ~switches.is_out & (switches.cpu != cpu_before)
     lacks_in = is_repeated & switches.is_out & begins_run(switches.time)
-    is_empty = _in_empty_runs(switches, continues_thread)
+    is_empty = _bounds_empty_run(switches, continues_thread)
     kept = flatnonzero((~is_repeated | lacks_out | lacks_in) & ~is_empty)
-    add_out, add_in = flatnonzero(lacks_out & ~is_empty), flatnonzero(lacks_in & ~is_empty)
+    lost_out, lost_in = flatnonzero(lacks_out & ~is_empty), flatnonzero(lacks_in & ~is_empty)
     added_states = (TaskState.TASK_STATE_RUNNABLE, TaskState.TASK_STATE_RUNNING)
-    rows = _TaskStates(
-        time=np.concatenate([switches.time[kept], switches.time[add_out], switches.time[add_in] - np.uint64(1)]),
-        tid=tid[np.concatenate([kept, add_out, add_in])],
-        cpu=np.concatenate([switches.cpu[kept], cpu_before[add_out], switches.cpu[add_in]]),
-        state=np.append(switches.state[kept], repeat(added_states, [len(add_out), len(add_in)]).astype(np.uint8)),
+    states = _TaskStates(
+        time=np.concatenate([switches.time[kept], switches.time[lost_out], switches.time[lost_in] - np.uint64(1)]),
+        tid=tid[np.concatenate([kept, lost_out, lost_in])],
+        cpu=np.concatenate([switches.cpu[kept], cpu_before[lost_out], switches.cpu[lost_in]]),
+        state=np.append(switches.state[kept], repeat(added_states, [len(lost_out), len(lost_in)]).astype(np.uint8)),
     )
-    enters_cpu = rows.state == TaskState.TASK_STATE_RUNNING
-    return take_rows_of(rows, argsort_rows([rows.time, enters_cpu, rows.cpu, rows.tid]))
+    enters_cpu = states.state == TaskState.TASK_STATE_RUNNING
+    return take_rows_of(states, argsort_rows([states.time, enters_cpu, states.cpu, states.tid]))
 
 
 def _with_cpus_of_exits(switches: _CpuSwitches) -> _CpuSwitches:
-    """Set the CPU of switches out that have none, as at a thread's exit, to the CPU that the thread entered before.
+    """Give switch-outs on unknown CPUs, such as a thread's exit, the CPU that the thread entered before.
 
-    Rows are sorted by thread and time.
+    The returned rows are sorted by thread and time.
     """
     order = argsort_rows([switches.thread, switches.time, switches.is_out, switches.cpu])
     switches = take_rows_of(switches, order)
@@ -223,10 +225,10 @@ def _with_cpus_of_exits(switches: _CpuSwitches) -> _CpuSwitches:
 
 
 def _without_early_ends(switches: _CpuSwitches, tid: I64) -> _CpuSwitches:
-    """Replace the state TASK_STATE_DEAD by sleeping where switches of the same tid follow; ``tid`` is that of each row.
+    """Replace TASK_STATE_DEAD by an interruptible sleep where switches of the same tid follow.
 
-    They follow if the tid was reused, or if the thread was preempted while it exited. Readers reject whatever follows a
-    thread's end.
+    This happens if the tid was reused, or if the thread was preempted while it exited. Readers reject whatever follows
+    a thread's end. ``tid`` (rows,) is the tid of each switch.
     """
     tids, tid_index = unique_inverse(tid)
     last_time = np.zeros(len(tids), np.uint64)
@@ -236,18 +238,18 @@ def _without_early_ends(switches: _CpuSwitches, tid: I64) -> _CpuSwitches:
     return replace(switches, state=state)
 
 
-def _in_empty_runs(switches: _CpuSwitches, continues_thread: Bools) -> Bools:
+def _bounds_empty_run(switches: _CpuSwitches, continues_thread: Bools) -> Bools:
     """Return (rows,) whether a switch begins or ends a run of zero length.
 
-    ``continues_thread`` (rows,): the row before is of the same thread.
+    ``continues_thread`` (rows,): whether the row before is of the same thread.
     """
-    # the end of an empty run: a switch out at the time of the switch in before it; then its start, the row before
+    # the end of an empty run is a switch-out at the time of the switch-in before it; its start is the row before
     is_empty = continues_thread & switches.is_out & ~of_previous(switches.is_out, True) & ~begins_run(switches.time)
     is_empty[:-1] |= is_empty[1:]
     return is_empty
 
 
-def name_packets(profile: Profile) -> Iterator[bytes]:
+def thread_name_packets(profile: Profile) -> Iterator[bytes]:
     """Yield slices for the names of renamed threads.
 
     A name lasts from its first sample to the first sample with the next name, or to the thread's last sample. ::
@@ -261,27 +263,27 @@ def name_packets(profile: Profile) -> Iterator[bytes]:
     thread = as_int64(ids.row_of_thread[profile.samples.thread])
     samples = flatnonzero(is_renamed[thread])
     samples = samples[argsort_small(thread[samples])]
-    thread, name = thread[samples], as_int64(profile.threads.comm[profile.samples.thread[samples]])
-    runs = _runs_of_names(thread, name)
-    thread, name = thread[runs[:, 0]], name[runs[:, 0]]
-    if not len(runs):
+    thread, comm = thread[samples], as_int64(profile.threads.comm[profile.samples.thread[samples]])
+    spans = _name_spans(thread, comm)
+    thread, comm = thread[spans[:, 0]], comm[spans[:, 0]]
+    if not len(spans):
         return
-    names, name_index = unique_inverse(name)
-    texts, bounds = [printable(profile.strings[row]) for row in names.tolist()], profile.samples.time[samples][runs]
+    comms, name_index = unique_inverse(comm)
+    names, bounds = [printable(profile.strings[row]) for row in comms.tolist()], profile.samples.time[samples][spans]
     yield sequence_start(profile.meta)
-    yield from thread_slices(ids, thread, TrackKind.NAMES, "name", texts, bounds, name_index + 1)
+    yield from thread_slices(ids, thread, TrackKind.NAMES, "name", names, bounds, name_index + 1)
 
 
-def _runs_of_names(thread: I64, name: I64) -> I64:
-    """Return (runs, 2) the rows at which a name begins and ends: its first row, and the first row of the next name.
+def _name_spans(thread: I64, name: I64) -> I64:
+    """Return (spans, 2) the rows at which a name begins and ends: its first row, and the first row of the next name.
 
     A thread's last name ends at the thread's last row. Rows are sorted by thread, then time; threads with one name have
-    no runs. For thread 7 7 7 8 and name a a b c, the runs are (0, 2) and (2, 2).
+    no spans. For thread 7 7 7 8 and name a a b c, the spans are (0, 2) and (2, 2).
     """
     is_first_of_thread = begins_run(thread)
     begins = flatnonzero(is_first_of_thread | begins_run(name))
     ends = of_next(begins, len(thread))
     has_next_name = ~np.append(is_first_of_thread, True)[ends]
     ends -= ~has_next_name
-    runs: I64 = np.stack([begins, ends], axis=1)[has_next_name | of_previous(has_next_name, False)]
-    return runs
+    spans: I64 = np.stack([begins, ends], axis=1)[has_next_name | of_previous(has_next_name, False)]
+    return spans

@@ -1,7 +1,7 @@
 """Descriptions of tracks of threads, processes and the whole recording, and slices on tracks of threads.
 
-Every track has an id of its own (TrackDescriptor.uuid). The ids of threads come first: a thread has one for each kind
-of track. Those of processes follow, which are their pids after an offset, then those of counters.
+Every track has an id of its own (TrackDescriptor.uuid). The ids of threads' tracks come first: each thread has as many
+ids as there are kinds of tracks. The ids of processes follow: an offset plus the pid; then those of counters.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,9 +16,9 @@ from perf2x.emitters.perfetto.packets_and_clocks import (
     COMMON_SEQUENCE,
     CONTINUES_SEQUENCE,
     interned_packet,
-    interned_texts,
+    interned_strings,
     packet,
-    packet_rows,
+    packets_of_columns,
 )
 from perf2x.emitters.perfetto.thread_ids import ThreadIds
 from perf2x.emitters.perfetto.trace_schema import (
@@ -60,13 +60,13 @@ def track_ids(kind: TrackKind, thread: Number) -> Number:
 
 
 def thread_track(ids: ThreadIds, row: int) -> bytes:
-    """Describe a thread's own track."""
+    """Encode a packet that describes a thread's own track."""
     thread = number(ThreadDescriptor.PID, int(ids.pid[row])) + number(ThreadDescriptor.TID, int(ids.tid[row]))
     return _descriptor_packet(track_ids(TrackKind.THREAD, row), message(TrackDescriptor.THREAD, thread))
 
 
 def named_track(track_id: int, name: str, parent_id: int = 0, unit: TrackUnit | None = None) -> bytes:
-    """Describe a track with a name; a counter track if it has a unit.
+    """Encode a packet that describes a track with a name; a counter track if it has a unit.
 
     ``parent_id`` is the track below which this track is drawn; 0: this track belongs to the whole recording.
     """
@@ -77,13 +77,13 @@ def named_track(track_id: int, name: str, parent_id: int = 0, unit: TrackUnit | 
 
 
 def process_track(ids: ThreadIds, pid: int) -> bytes:
-    """Describe a process's own track."""
+    """Encode a packet that describes a process's own track."""
     process = message(TrackDescriptor.PROCESS, number(ProcessDescriptor.PID, pid))
     return _descriptor_packet(process_track_id(ids, pid), process)
 
 
 def first_counter_track(ids: ThreadIds) -> int:
-    """Return the first id after those of all threads and processes; UNKNOWN_ID is the largest pid."""
+    """Return the first id after those of all threads and processes; no pid is larger than UNKNOWN_ID."""
     return process_track_id(ids, UNKNOWN_ID + 1)
 
 
@@ -107,17 +107,17 @@ def thread_slices(
     sequence: int = COMMON_SEQUENCE,
     callstack_iids: I32 | None = None,
 ) -> Iterator[bytes]:
-    """Yield slices on tracks below those of their threads; the tracks are described, too, and named after the category.
+    """Yield descriptions of tracks below those of the threads, called ``category``, then slices on these tracks.
 
-    ``thread`` (slices,) are rows of ``ids``; ``bounds`` (slices, 2) are start and end in nanoseconds. ``name_iids`` and
-    ``callstack_iids`` (slices,) count from 1: entries of ``names``, and stacks that are already on the sequence. Each
+    ``thread`` (slices,) are rows of ``ids``; ``bounds`` (slices, 2) are start and end in nanoseconds. ``name_iids``
+    (slices,) count the ``names`` from 1; ``callstack_iids`` (slices,) are stacks that the sequence has already. Each
     slice is two packets: its start and its end.
     """
     track = track_ids(kind, thread)
     for row in unique(thread).tolist():
         yield thread_track(ids, row) + named_track(track_ids(kind, row), category, track_ids(TrackKind.THREAD, row))
     tables = {InternedData.EVENT_CATEGORIES: [category], InternedData.EVENT_NAMES: names}
-    yield interned_packet(interned_texts(tables), sequence)
+    yield interned_packet(interned_strings(tables), sequence)
 
     def fields(rows: slice) -> list[Cells]:
         # packets 2 · i and 2 · i + 1 are start and end of slice i
@@ -135,4 +135,4 @@ def thread_slices(
             cells.append(number_cells(TrackEvent.CALLSTACK_IID, callstack_iids[row]).without(is_end))
         return cells
 
-    yield from packet_rows(TracePacket.TRACK_EVENT, bounds.reshape(-1), fields, sequence, CONTINUES_SEQUENCE)
+    yield from packets_of_columns(TracePacket.TRACK_EVENT, bounds.reshape(-1), fields, sequence, CONTINUES_SEQUENCE)

@@ -54,12 +54,12 @@ _PYTHON_PREFIX = "py::"
 
 
 class FrameTable(Frozen):
-    """All frames, location by location; the last frame stands for samples without a stack."""
+    """The frames of all locations, and a last frame, ``[no stack]``, for samples without a stack."""
 
     offsets: I64
     """(locations + 2,) location i has the frames from ``offsets[i]`` to before ``offsets[i + 1]``, outermost first.
 
-    The last "location" is ``[no stack]``.
+    One more location follows the last one: it has the frame ``[no stack]``.
     """
     names: list[str]
     """Distinct names; the following columns have an entry for each frame."""
@@ -71,8 +71,8 @@ class FrameTable(Frozen):
     """Offset in the file; for the kernel, in the mapping; outside all mappings, the address."""
     source: I32
     """Source file: row of Profile.strings, 0 if unknown."""
-    line: I32
-    """Number of the source line, 0 if unknown."""
+    line_number: I32
+    """0 if unknown."""
     kind: U8
     """A FrameKind."""
 
@@ -80,20 +80,20 @@ class FrameTable(Frozen):
 def frame_table(profile: Profile) -> FrameTable:
     """Return the frames of all locations; inlined functions are frames at the same address."""
     locations = profile.locations
-    line, offsets = lines_outermost_first(locations)
-    owner = row_numbers(np.diff(offsets))
-    function, mapping = functions_of(locations, line), as_int32(locations.mapping[owner])
+    line_row, offsets = lines_outermost_first(locations)
+    frame_location = row_numbers(np.diff(offsets))
+    function, mapping = functions_of(locations, line_row), as_int32(locations.mapping[frame_location])
     names, name = _names(profile, function, mapping)
     no_mapping = np.int32(len(profile.mappings))
     is_python = np.array([name.startswith(_PYTHON_PREFIX) for name in names], np.bool_)[name]
-    kind = _kinds(profile, function, mapping, owner, is_python)
+    kind = _kinds(profile, function, mapping, frame_location, is_python)
     del is_python
     source = as_int32(np.append(profile.functions.filename, 0))[function]
     del function  # large columns are freed as soon as possible
-    line_number = as_int32(np.append(np.maximum(locations.line_number, 0), 0))[line]
-    del line
-    rel_pc = _rel_pc(profile, locations)[owner]
-    del owner
+    line_number = as_int32(np.append(np.maximum(locations.line_number, 0), 0))[line_row]
+    del line_row
+    rel_pc = _rel_pc(profile, locations)[frame_location]
+    del frame_location
     return FrameTable(
         offsets=np.append(offsets, offsets[-1] + 1),
         names=[*names, NO_STACK],
@@ -101,7 +101,7 @@ def frame_table(profile: Profile) -> FrameTable:
         mapping=np.append(np.where(mapping >= 0, mapping, no_mapping), no_mapping),
         rel_pc=np.append(rel_pc, np.uint64(0)),
         source=np.append(source, np.int32(0)),
-        line=np.append(line_number, np.int32(0)),
+        line_number=np.append(line_number, np.int32(0)),
         kind=np.append(kind, np.uint8(0)),
     )
 
@@ -128,12 +128,12 @@ def _rel_pc(profile: Profile, locations: Locations) -> U64:
     return rel_pc
 
 
-def _kinds(profile: Profile, function: I64, mapping: I32, owner: I64, is_python: Bools) -> U8:
-    """Return (frames,) the FrameKind of each frame; ``owner`` (frames,) is the location of each."""
+def _kinds(profile: Profile, function: I64, mapping: I32, frame_location: I64, is_python: Bools) -> U8:
+    """Return (frames,) the FrameKind of each frame; ``frame_location`` (frames,) is the row of its location."""
     locations = profile.locations
     location_kind = np.where(np.isin(locations.mode, _KERNEL_MODES), FrameKind.KIND_KERNEL, FrameKind.KIND_NATIVE)
     location_kind[(locations.mode == CpuMode.UNKNOWN) | locations.synthetic] = FrameKind.KIND_UNKNOWN
-    kind = location_kind.astype(np.uint8)[owner]
+    kind = location_kind.astype(np.uint8)[frame_location]
     is_jit = are_in_memory(profile)[mapping] & (function >= 0)
     kind[is_jit] = FrameKind.KIND_JIT
     kind[is_jit & is_python] = FrameKind.KIND_INTERPRETED
@@ -141,37 +141,37 @@ def _kinds(profile: Profile, function: I64, mapping: I32, owner: I64, is_python:
 
 
 _FRAMES_AT_ONCE = 1 << 17
-"""Frames of stacks encoded at once, which limits the memory used."""
+"""About how many frames of stacks are encoded at once, to save memory."""
 
 
-class StackPaths(Frozen):
-    """The tree of stacks, with a last row for samples without a stack; made once for all events."""
+class StackTree(Frozen):
+    """Profile.stacks, with one more row for samples without a stack; made once for all events."""
 
     parent: I32
     depth: I32
     location: I32
-    """Row of Profile.locations; for the last row, the last "location" of ``frames``."""
+    """Row of Profile.locations; for the last row, the location of ``frames`` that has the frame ``[no stack]``."""
     frames: FrameTable
 
     def frame_lists(self, leaves: I64) -> Iterator[ListArray]:
-        """Yield the frames of each leaf's stack, outermost first, some stacks at a time.
+        """Yield the frames (rows of ``frames``) of each leaf's stack, outermost first, many stacks at a time.
 
-        ``leaves`` are rows of the tree; −1 is the last one. Values are rows of the frame table.
+        ``leaves`` are rows of the tree; −1 is the last one, for samples without a stack.
         """
         lengths = as_int64(self.depth[leaves]) + 1
         start, count = self.frames.offsets[:-1], np.diff(self.frames.offsets)
         for rows in row_batches(lengths, _FRAMES_AT_ONCE):
             path = paths_of_length(self.parent, leaves[rows], lengths[rows], outermost_first=True)
             location = self.location[path.values]
-            frames_before = offsets_of(count[location])  # number of frames before each location of the paths
+            frames_before = offsets_of(count[location])  # frames before each location of the paths
             yield ListArray(frames_before[path.offsets], ranges(start[location], count[location]))
 
 
-def stack_paths(stacks: Stacks, frames: FrameTable) -> StackPaths:
-    """Return the tree of stacks with a row for samples without a stack."""
+def stack_tree(stacks: Stacks, frames: FrameTable) -> StackTree:
+    """Return the tree of these stacks."""
     parent = np.append(stacks.parent, np.int32(-1))
     location = np.append(stacks.location, np.int32(len(frames.offsets) - 2))
-    return StackPaths(parent, as_int32(depths(parent)), location, frames)
+    return StackTree(parent, as_int32(depths(parent)), location, frames)
 
 
 def intern_by_frequency(values: AnyArray) -> tuple[I64, I32]:
@@ -186,19 +186,19 @@ def intern_by_frequency(values: AnyArray) -> tuple[I64, I32]:
     return as_int64(distinct[order]), iids[index]
 
 
-def used_frames(paths: StackPaths, leaves: I64) -> tuple[I64, I32]:
-    """Return the frames of these stacks, most used first, and the interning id of every frame, 0 if unused.
+def used_frames(tree: StackTree, leaves: I64) -> tuple[I64, I32]:
+    """Return the frames (rows of ``tree.frames``) of the stacks of ``leaves``, most used first, and interning ids.
 
-    Frames are rows of ``paths.frames``, and so are the ids: (frames,).
+    The ids (all rows of ``tree.frames``,) are 0 for frames that these stacks do not have.
     """
-    uses = zeros(len(paths.frames.name))
-    for rows in paths.frame_lists(leaves):
+    uses = zeros(len(tree.frames.name))
+    for rows in tree.frame_lists(leaves):
         uses += bincount(rows.values, len(uses))
     return _most_used_first(uses)
 
 
 def _most_used_first(uses: I64) -> tuple[I64, I32]:
-    """Return the rows that are used, most used first, and (rows,) the interning id of each, 0 if unused.
+    """Return the used rows, most used first, and (rows,) the interning id of each row, 0 if unused.
 
     ``uses`` (rows,) is how often each row is used.
     """

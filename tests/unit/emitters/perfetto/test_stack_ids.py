@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.emitters.perfetto.samples.stack_numbers import intern_by_frequency
+from perf2x.emitters.perfetto.samples.stack_ids import intern_by_frequency
 
 NEAR = st.integers(-1, 9)
 FAR = st.integers(-(2**31), 2**31 - 1)
