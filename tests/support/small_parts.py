@@ -24,7 +24,7 @@ _OTHERS = {
     "reader.record_framing": {"_RECORDS_PER_STEP": 3, "_MIN_RUN": 2, "_LARGE_RECORD_WORDS": 12},
     "stitcher.stacks.raw_stack_cache": {"_MAX_ROWS": 8, "_MAX_WORDS": 64},
     "stitcher.stacks.sample_sums": {"_MIN_NEW_ROWS": 8},
-    "stitcher.branch_traces": {"_MANY_ROWS": 8},
+    "stitcher.branch_traces": {"_MIN_NEW_ROWS": 8},
     "base.columnar.hashing": {"_FEW_WORDS": 4},
     "base.columnar.keyed_values": {"_DENSE_LIMIT": 64},
     "base.columnar.unique": {"FEW_ROWS": 2},

@@ -97,7 +97,7 @@ def _stitch_options(options: LoadOptions, events: Sequence[Event]) -> StitchOpti
     return StitchOptions(
         timeline=timeline,
         per_process=options.as_recorded,
-        as_recorded=options.as_recorded,
+        keep_samples=options.as_recorded,
         by_thread=options.keeps_threads,
         extra_columns=tuple(name for name, is_kept in extra_columns.items() if is_kept),
         deferred_missing=options.deferred_missing,

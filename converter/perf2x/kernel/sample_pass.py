@@ -71,18 +71,18 @@ class SamplePass(Struct):
     def _run_in(self, processes: int, progress: Progress | None) -> None:
         """Process the samples in several processes.
 
-        Each process takes shard after shard from a queue; but if single samples are written in order (``recorded``),
+        Each process takes shard after shard from a queue; but if single samples are kept (``sample_spools``),
         process i gets the i-th of equal, contiguous shares of the recording.
         """
-        recorded = self.stitcher.recorded
+        spools = self.stitcher.sample_spools
         shards, finished = ShardQueue.among(processes), list[int]()
-        if recorded is not None:
-            recorded.create_worker_spools(processes)
+        if spools is not None:
+            spools.create_worker_spools(processes)
 
         def work(number: int) -> None:
             if number:
                 self._begin_in_worker(number)
-            self._process(shards if recorded is None else Shard(number, processes), None if number else progress)
+            self._process(shards if spools is None else Shard(number, processes), None if number else progress)
             finished.extend(shards.taken)
 
         def result() -> _PartialResult:
@@ -102,12 +102,12 @@ class SamplePass(Struct):
 
         def replace_lost(numbers: range) -> None:
             """Process the fixed shares of processes that died; shards of the queue are processed again below."""
-            for number in numbers if recorded is not None else ():
+            for number in numbers if spools is not None else ():
                 self._process(Shard(number, processes), None)
 
         try:
             join_from_processes(processes, work, result, absorb, replace_lost)
-            lost = shards.lost(finished) if recorded is None else None
+            lost = shards.lost(finished) if spools is None else None
             if lost is not None:
                 self._process(lost, None)
         finally:
@@ -118,8 +118,8 @@ class SamplePass(Struct):
         self.diagnostics.counts.clear()
         self.stages.wall.clear()
         self.stages.cpu.clear()
-        if self.stitcher.recorded is not None:
-            self.stitcher.recorded.use_spool_of(process)
+        if self.stitcher.sample_spools is not None:
+            self.stitcher.sample_spools.use_spool_of(process)
 
     def _process(self, shard: Shard, progress: Progress | None) -> None:
         """Decode, filter, unwind and stitch the samples of a shard."""

@@ -1,7 +1,8 @@
-"""Counts one object's branches from branch stacks, and the stretches of code that ran between two branches.
+"""Counts the samples in one object, and the branches from or to it that branch stacks hold.
 
 A branch stack has the last branches that were taken, newest first. From the target of one branch to the source of the
-next newer one, code ran without a jump. So each branch is counted together with the source of the branch after it::
+next newer one, code ran without a jump. So that such stretches of code can be counted, too, each branch is counted
+together with the source of the branch after it::
 
     newest   C ─▶ D        after it: not recorded
              B ─▶ C'       after it: C, so that the code from C' to C ran

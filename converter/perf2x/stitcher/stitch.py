@@ -56,7 +56,7 @@ from perf2x.stitcher.history.process_history import ProcessHistory
 from perf2x.stitcher.stacks.callchain import fill_empty_chains, split_cookies
 from perf2x.stitcher.stacks.frame_keys import FrameKeys, SideTable
 from perf2x.stitcher.stacks.raw_stack_cache import RawStackCache
-from perf2x.stitcher.stacks.sample_stacks import RecordedSpools
+from perf2x.stitcher.stacks.sample_stacks import SampleSpools
 from perf2x.stitcher.stacks.sample_sums import SampleRows, SampleSums, TimedRows, TimedSamples
 from perf2x.stitcher.stacks.stack_interner import StackInterner, ThreadRows
 from perf2x.stitcher.stacks.stack_rows import StackInputs, StackRowBuilder
@@ -174,8 +174,8 @@ class StitchOptions(Frozen):
 
     ``mark``: they get a root frame; ``kernel-only``: they get none; ``drop``: they are dropped.
     """
-    as_recorded: bool = False
-    """Keep thread and stack of each sample, in file order, in addition to the sums."""
+    keep_samples: bool = False
+    """Keep the thread and stack of each sample, in file order, in addition to the sums."""
     merge_callchains: bool = True
     """Join samples with their deferred user chains; otherwise a root frame marks samples whose user chain is deferred.
     """
@@ -198,8 +198,8 @@ class Stitcher:
         self._sums = SampleSums(() if options.timeline else options.extra_columns)
         self._threads = ThreadLookup(history, self._interner, by_thread=options.by_thread)
         self._timeline = TimedSamples(options.extra_columns if options.timeline else ())
-        self.recorded = RecordedSpools() if options.as_recorded else None
-        """The thread and stack of each sample, with ``as_recorded``."""
+        self.sample_spools = SampleSpools() if options.keep_samples else None
+        """The thread and stack of each sample, with ``keep_samples``."""
         self._totals = SampleTotals()
 
     def add(self, samples: Samples, root: U8 | None = None) -> None:
@@ -225,8 +225,8 @@ class Stitcher:
             samples, record, roots = take_rows(replace(samples, chain=chain), kept), record[kept], roots[kept]
             chain = samples.chain
         thread_and_stack = self._add_rows(samples, chain, record, roots)
-        if self.recorded is not None:
-            self.recorded.add(all_samples, kept, *thread_and_stack)
+        if self.sample_spools is not None:
+            self.sample_spools.add(all_samples, kept, *thread_and_stack)
 
     def intern_ips(self, samples: Samples) -> I32:
         """Intern, for each sample, a stack of its instruction pointer alone, without counting the sample.
@@ -250,7 +250,7 @@ class Stitcher:
             threads=self._interner.threads(),
             samples=self._sums.rows(),
             timeline=self._timeline.rows() if self._options.timeline else None,
-            recorded=None if self.recorded is None else self.recorded.rows(),
+            recorded=None if self.sample_spools is None else self.sample_spools.rows(),
             totals=self._totals,
             deferred=self._join.tally,
         )
@@ -263,8 +263,8 @@ class Stitcher:
         self._sums.add(renumbering.renumber(result.samples))
         if result.timeline is not None:
             self._timeline.add(renumbering.renumber(result.timeline))
-        if result.recorded is not None and self.recorded is not None:
-            self.recorded.absorb(result.recorded.renumber(renumbering.thread, renumbering.stack))
+        if result.recorded is not None and self.sample_spools is not None:
+            self.sample_spools.absorb(result.recorded.renumber(renumbering.thread, renumbering.stack))
         self._join.absorb(result.deferred)
         self._totals = self._totals.plus(result.totals)
 

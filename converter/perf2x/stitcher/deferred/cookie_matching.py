@@ -176,7 +176,7 @@ class DeferredRecords:
         """
         first, end = cookie_rows
         # A sample of an unknown thread is taken for one of the thread whose record is the first with the cookie. A
-        # sample of a known thread matches a record of an unknown thread.
+        # sample of a known thread may match a record of an unknown thread (−1).
         other_tid = as_int32(np.where(tid[rows] < 0, self._records.tid[first], np.int32(-1)))
         of_unknown = self._nearest_record(first, end, other_tid, time_key[rows])
         of_leader = self._nearest_record(first, end, pid[rows], time_key[rows])

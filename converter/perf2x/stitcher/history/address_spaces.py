@@ -285,11 +285,11 @@ def _index_mappings(
 
     ``mmap_images`` (mappings,) and ``ksymbol_images`` (ksymbols,) are the images that the records belong to.
     """
-    removed = flatnonzero(ksymbols.unregister & (ksymbol_images >= 0))
-    start = np.concatenate([mmaps.start, ksymbols.start[removed]])
-    length = np.concatenate([mmaps.length, ksymbols.length[removed]])
-    sequence = np.concatenate([mmap_sequence, ksymbol_sequence[removed]])
-    value = np.concatenate([arange(len(mmaps)), np.full(len(removed), _TOMBSTONE, np.int64)])
+    rows = flatnonzero(ksymbols.unregister & (ksymbol_images >= 0))
+    start = np.concatenate([mmaps.start, ksymbols.start[rows]])
+    length = np.concatenate([mmaps.length, ksymbols.length[rows]])
+    sequence = np.concatenate([mmap_sequence, ksymbol_sequence[rows]])
+    value = np.concatenate([arange(len(mmaps)), np.full(len(rows), _TOMBSTONE, np.int64)])
     return OverlappingRanges(
-        np.append(mmap_images, ksymbol_images[removed]), start, end_addresses(start, length), sequence, value
+        np.append(mmap_images, ksymbol_images[rows]), start, end_addresses(start, length), sequence, value
     )

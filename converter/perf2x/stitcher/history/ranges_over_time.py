@@ -43,7 +43,7 @@ class _Level(Frozen):
 
     keys: I64
     """block << 32 | sequence number."""
-    values: I64
+    values: I64  # the value of each entry's range
 
 
 class OverlappingRanges:

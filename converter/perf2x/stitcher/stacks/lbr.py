@@ -82,7 +82,7 @@ def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older_calls
     is_replaced = (marker >= 0) & (count > 0)
     kept_words = np.where(is_replaced, marker - chain.offsets[:-1], chain.lengths)
     head = chain.truncated(kept_words)
-    leaf = _leaf(chain, marker, ip, branches)[is_replaced]
+    leaf = _innermost_user_addresses(chain, marker, ip, branches)[is_replaced]
     calls = ListArray.of(branches.from_ip, branches.offsets[:-1], np.where(is_replaced, count, 0))
     parts = [head, _mark_each(ListArray(offsets_of(is_replaced), leaf)), _mark_each(calls)]
     if older_calls is not None:
@@ -111,8 +111,8 @@ def _first_user_marker(chain: ListArray) -> I64:
     return first
 
 
-def _leaf(chain: ListArray, marker: I64, ip: U64, branches: Branches) -> U64:
-    """Return the innermost user address of each sample: after the marker, else ``ip`` or ``to``; shape (n,)."""
+def _innermost_user_addresses(chain: ListArray, marker: I64, ip: U64, branches: Branches) -> U64:
+    """Return (n,) the innermost user address of each sample: the word after ``marker``, else ``ip`` or ``to``."""
     after_marker = marker + 1
     is_recorded = (marker >= 0) & (after_marker < chain.offsets[1:])
     word = np.zeros(len(marker), np.uint64)
@@ -138,14 +138,15 @@ def stitch_older_calls(
     """Find older calls, overwritten in the registers but present in the thread's previous sample (``--stitch-lbr``).
 
     ``thread`` (n,) identifies threads, ``rank`` (n,) is each sample's rank by time, ``register_count`` is the number
-    of branch records that the processor keeps. Returns the calls to append to each sample's own (n rows), and the state
-    for the next batch.
+    of branch records that the processor keeps. Returns (n,) the calls to append to the calls of each sample, and the
+    state for the next batch.
 
     Let P be the thread's previous sample. A sample continues P if the sample's oldest record is also in P, unchanged
     and in the same register. Then P's records that are older than this record belong to the sample as well; they are
-    the sample's *chunk*. So do the calls that were added to P, which are the chunks of P and of the samples before it.
-    With the chunks of a thread laid out newest first, every result is one slice. Of four samples in order of time, b
-    continues a, c continues nothing, d continues c::
+    the sample's *chunk*. So do the calls that were added to P: its chunk, then the chunk of the sample that P
+    continues, and so on. With the chunks of a thread laid out newest first, every result is one slice. Of four samples
+    in order of time, b continues a, c continues nothing, d continues c; a is the thread's last sample before the batch,
+    whose chunk is the calls that were added to it then::
 
         laid out       [d's chunk] [c's: empty] [b's chunk] [a's chunk]
         added to b                              ^---------- ----------^
@@ -204,7 +205,7 @@ def _chunks(
 ) -> ListArray:  # fmt: skip
     """Return the chunk of each sample: the previous sample's records after the one at position ``position``.
 
-    The chunk of a sample that continues none is empty. A row of the state has as its chunk the older calls that were
+    The chunk of a sample that continues none is empty. The chunk of a row of the state is the older calls that were
     added to it in an earlier batch.
     """
     first = branches.offsets[previous] + position + 1

@@ -17,7 +17,7 @@ from perf2x.model.profile import RecordedPart, RecordedRows, position_checksum
 from perf2x.model.recording import Samples
 
 
-class RecordedSpools:
+class SampleSpools:
     """Collects the thread and stack of each sample, batch by batch, possibly in several processes."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class RecordedSpools:
             spool.open()
 
     def use_spool_of(self, process: int) -> None:
-        """Make ``add`` write to the spool of a worker (1 and up), in that worker; 0 is the parent's."""
+        """Let ``add`` write to the spool of the worker with this number, from 1 on; to be called in the worker."""
         self._spool_index = process
 
     def add(self, samples: Samples, kept: I64 | slice, thread: I32, stack: I32) -> None:
@@ -63,7 +63,7 @@ class RecordedSpools:
         self._count += sum(part.stop - part.start for part in rows.parts)
 
     def rows(self) -> RecordedRows:
-        """Return all rows. A worker's result has no spools: its parts refer to the parent's."""
+        """Return all rows. The result of a worker has no spools: its parts refer to spools by the parent's numbers."""
         self._end_part()
         if self._spool_index:
             self._spools[self._spool_index].flush()

@@ -75,13 +75,13 @@ class StackRowBuilder:
 
     def rows(self, inputs: StackInputs) -> ListArray:
         """Return (n,) uint64 frame keys of each stack, innermost first."""
-        sections = [self._own_rows(inputs)]
+        pieces = [self._own_rows(inputs)]
         if (inputs.deferred_chain >= 0).any():
-            sections.append(self._deferred_rows(inputs))
+            pieces.append(self._deferred_rows(inputs))
         if inputs.root.any():
             has_root = inputs.root > 0
-            sections.append(ListArray(offsets_of(has_root), root_frame_keys(inputs.root[has_root])))
-        return sections[0] if len(sections) == 1 else side_by_side(sections)
+            pieces.append(ListArray(offsets_of(has_root), root_frame_keys(inputs.root[has_root])))
+        return pieces[0] if len(pieces) == 1 else side_by_side(pieces)
 
     def _own_rows(self, inputs: StackInputs) -> ListArray:
         """Return (n,) keys of the frames in the sample's own chain."""

@@ -103,11 +103,11 @@ class SimpleRules(Frozen):
     step ignores it. In rules that are not simple, all distances are `_OUTSIDE_DUMP`.
     """
     is_restored: Bools
-    """(k - 1, m + 1) whether the rule restores each of ``registers[1:]``"""
+    """(k - 1, m + 1) whether each rule restores each of ``registers[1:]``."""
     is_simple: Bools
-    """(m,)"""
+    """(m,) whether each rule is simple."""
     is_outermost: Bools
-    """(m + 1,) whether the rule states that there is no caller"""
+    """(m + 1,) whether each rule states that there is no caller."""
 
 
 class SimpleRuleTable(Struct):

@@ -8,7 +8,7 @@ import pytest
 from perf2x.errors import FormatError
 from perf2x.features.single_samples.reread_samples import _RowsByPosition
 from perf2x.reader import first_walk
-from perf2x.stitcher.stacks.sample_stacks import RecordedSpools
+from perf2x.stitcher.stacks.sample_stacks import SampleSpools
 from tests import forge
 from tests.forge import kernel as k
 from tests.support.command import perf2x
@@ -55,7 +55,7 @@ def test_parts_of_a_session_in_several_processes(monkeypatch: pytest.MonkeyPatch
 
 
 def test_samples_that_change_meanwhile_are_told() -> None:
-    spools = RecordedSpools()
+    spools = SampleSpools()
     for base in (100, 0):
         samples = batch(base + 1, base + 2, base + 3)
         samples.position = samples.position + base

@@ -7,7 +7,7 @@ import numpy as np
 
 from perf2x.base.columnar.arrays import I32
 from perf2x.model.profile.recorded_samples import DROPPED
-from perf2x.stitcher.stacks.sample_stacks import RecordedSpools
+from perf2x.stitcher.stacks.sample_stacks import SampleSpools
 
 
 def numbers(*values: int) -> I32:
@@ -25,11 +25,11 @@ def batch(*times: int) -> Any:
 
 def test_a_shard_of_a_dead_worker_lies_behind_those_before_it() -> None:
     """Two workers write to files of their own; the third one dies, and the first process writes once more."""
-    first = RecordedSpools()
+    first = SampleSpools()
     first.create_worker_spools(3)
     first.add(batch(5, 4), slice(None), numbers(0, 1), numbers(0, 1))
     for worker in (1, 2):
-        other = RecordedSpools()
+        other = SampleSpools()
         other._spools = first._spools
         other.use_spool_of(worker)
         other.add(batch(7), slice(None), numbers(0), numbers(worker))
@@ -46,7 +46,7 @@ def test_a_shard_of_a_dead_worker_lies_behind_those_before_it() -> None:
 
 
 def test_numbers_change_again_and_again() -> None:
-    spools = RecordedSpools()
+    spools = SampleSpools()
     spools.add(batch(1, 2, 3, 4), np.array([0, 1, 2]), numbers(0, 1, 0), numbers(2, 1, 0))
     rows = spools.rows().renumber(numbers(5, 6), numbers(1, 0, -1)).renumber(None, numbers(DROPPED, 7))
     thread, stack = rows.rows(0, 4)
