@@ -70,7 +70,7 @@ def parameter_of(setting: Setting) -> inspect.Parameter:
     """Return the function parameter from which typer makes the option (or argument) of a setting."""
     # typer only needs to know how many values the option takes
     typer_type: Any = bool if setting.kind is bool else list[str] if setting.is_repeatable else str
-    is_choice = setting.values and not setting.is_repeatable
+    is_choice = setting.all_choices and not setting.is_repeatable
     default = setting.default if setting.typed_default is ... else setting.typed_default
     common: dict[str, Any] = {
         "metavar": setting.metavar or (None if is_choice else setting.name.upper()),
@@ -87,7 +87,7 @@ def parameter_of(setting: Setting) -> inspect.Parameter:
         setting.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=None if default in ("", ()) else default,
-        annotation=Annotated[Literal[setting.values] if is_choice else typer_type, declaration],
+        annotation=Annotated[Literal[setting.all_choices] if is_choice else typer_type, declaration],
     )
 
 

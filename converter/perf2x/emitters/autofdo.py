@@ -59,7 +59,7 @@ def _lines(function: FunctionCounts) -> Iterator[str]:
 
     Source lines and inlined functions are sorted by their location.
     """
-    for depth, call_location, instance in function.tree():
+    for depth, call_location, instance in function.walk():
         entered = "" if depth else f":{function.entered}"
         call_text = f"{' ' * depth}{_line_text(call_location)}: " if depth else ""
         yield f"{call_text}{instance.name}:{instance.total}{entered}\n"

@@ -67,7 +67,7 @@ class Gcov(Autofdo):
         functions = by_weight(profile)
         # by count: how many locations have it
         frequencies = Counter(
-            counts.count for top in functions for _, _, function in top.tree() for counts in function.lines.values()
+            counts.count for top in functions for _, _, function in top.walk() for counts in function.lines.values()
         )
         total, names = sum(count * locations for count, locations in frequencies.items()), StringTableBuilder()
         is_version_3 = self.gcc == "16"
@@ -103,7 +103,7 @@ class Gcov(Autofdo):
 def _body(function: FunctionCounts, names: StringTableBuilder) -> bytes:
     """Return the body of a function, and in it those of the functions inlined into it; new names are numbered."""
     parts = []
-    for depth, call_location, instance in function.tree():
+    for depth, call_location, instance in function.walk():
         parts.append(pack("<I", _line_word(call_location)) if depth else b"")
         inlined = sum(len(instances) for instances in instance.inlined.values())
         parts.append(pack("<III", names[instance.name], len(instance.lines), inlined))

@@ -1,4 +1,4 @@
-"""Advice on how to record better: sentences that quote names from the recording, in each output's own style."""
+"""Advice on how to record better, in sentences with names from the recording, which each output quotes in its style."""
 
 from collections.abc import Callable
 
@@ -6,13 +6,13 @@ from perf2x.base.frozen_struct import Frozen
 
 
 class Advice(Frozen):
-    """One sentence of advice: ``text``, whose placeholders ``{0}``, ``{1}`` … stand for ``names``, and ``command``."""
+    """One sentence of advice: ``text``, in which ``{0}``, ``{1}`` … stand for ``names``, then ``command``."""
 
-    about: str  # a key, by which programs can tell advice apart
+    about: str  # key of the kind of advice, such as "undated", for programs
     text: str
     names: tuple[str, ...] = ()
     concerns_dates: bool = False
-    """Whether it matters only to outputs that show the time of day."""
+    """Whether the advice matters only to outputs that show the time of day."""
 
     command: str = ""
     """The command of perf2x that the sentence ends with; "" if it ends with none."""

@@ -1,10 +1,10 @@
-"""Parses the names that runtimes give to JIT-compiled code: the language, and the function's name for display.
+"""Parses the names that runtimes give to JIT-compiled code: finds the language, and the function's display name.
 
-Each row of ``_FORMS`` is one form of name; docs/symbols.md shows what each becomes. The forms are those of CPython's
-Python/perf_trampoline.c; V8's src/logging/log.cc and src/objects/code-kind.cc; OpenJDK's ``Method::external_name``;
-perf's jvmti/libjvmti.c; perf-map-agent.c; .NET's src/coreclr/vm/perfmap.cpp; PHP's zend_jit_trace.c; OTP's
-beam_jit_main.cpp; LuaJIT's lj_trace.c; Ruby's yjit/src/codegen.rs; Dart's runtime/vm/code_observers.cc; Julia's
-src/codegen.cpp.
+Each row of ``_FORMS`` is one form of name; docs/symbols.md shows the display name for each. The forms are those of
+CPython's Python/perf_trampoline.c; V8's src/logging/log.cc and src/objects/code-kind.cc; OpenJDK's
+``Method::external_name``; perf's jvmti/libjvmti.c; perf-map-agent.c; .NET's src/coreclr/vm/perfmap.cpp; PHP's
+zend_jit_trace.c; OTP's beam_jit_main.cpp; LuaJIT's lj_trace.c; Ruby's yjit/src/codegen.rs; Dart's
+runtime/vm/code_observers.cc; Julia's src/codegen.cpp.
 """
 
 import re
@@ -15,17 +15,17 @@ from perf2x.model.printable_text import base_name
 
 
 class JitName(Frozen):
-    """What the name of a function in a perf map or jitdump tells."""
+    """What the name of a function in a perf map or jitdump says about the function."""
 
     language: str
     """In the terms of OpenTelemetry's ``profile.frame.type``; "native" for engines that it does not list."""
-    shown: str = ""
-    """The function's name without the compiler's marks; "" if the name is shown unchanged."""
+    display_name: str = ""
+    """The function's name without the compiler's marks; "" if the name is displayed unchanged."""
     file: str = ""  # source file; "" if the name does not have it
     line: int = 0  # line in the source file; 0 if the name does not have it
 
 
-# Names shown for V8's code without a name, by kind; code of all other kinds is an ``(anonymous)`` function.
+# Display names of nameless code of V8, by kind; nameless code of all other kinds is an ``(anonymous)`` function.
 _V8_ANONYMOUS = {"Eval": "(eval)", "Script": "(script)"}
 # Name of a Java method, without the suffixes _[i] and _[j] with which perf-map-agent marks inlined and compiled code.
 _MEMBER = r"<(?:cl)?init>|(?:(?!_\[[ij]\])[^;\s():/<>])+"
@@ -51,7 +51,7 @@ def _v8(found: re.Match[str]) -> str:
 
 
 def _java(found: re.Match[str]) -> str:
-    """Return class and method, joined by a dot; for a list of inlined methods (``a->b``), those of each."""
+    """Return class and method, joined by a dot; in a list of methods (``A::b->C::d``), for each of them."""
     return re.sub(_JAVA_METHOD, _java_method, found.string)
 
 
@@ -66,9 +66,9 @@ def _dotnet(found: re.Match[str]) -> str:
     return re.sub(r"\[.*\]", "", f"{found['type']}.{found['name']}")
 
 
-# Language, regular expression, and a function that returns the name for display. Without a function, the group ``name``
-# is displayed or, if the expression has no such group, the whole name. The groups ``file`` and ``line`` are the source.
-# The first expression that matches the beginning of a name counts.
+# Language, regular expression, and a function that returns the display name. Without a function, the display name is
+# the group ``name`` or, if the expression has no such group, the whole name. The groups ``file`` and ``line`` are the
+# source position. The first expression that matches the beginning of a name counts.
 _FORMS: tuple[tuple[str, str, Callable[[re.Match[str]], str] | None], ...] = (
     # py::Tool.main:/srv/tool.py
     ("cpython", r"py::(?P<name>.+?):(?P<file>/.*|<[^<>]*>|[^:]*\.py)$", _python),
@@ -76,8 +76,8 @@ _FORMS: tuple[tuple[str, str, Callable[[re.Match[str]], str] | None], ...] = (
     # JS:*work /srv/app.js:2:14
     #
     # The mark before the name is the tier: "~" interpreted, "^" baseline, "+" Maglev, "*" TurboFan, "-" TurboFan's code
-    # for any native context. "o" before it: code entered by on-stack replacement. "'" after it: code for one context.
-    # A name may have blanks: it ends at the first blank that a path, or a word with a colon, follows.
+    # for any native context. "o" before the mark: code entered by on-stack replacement. "'" after it: code for one
+    # context. A name may have blanks: it ends at the first blank before a path or a word with a colon.
     (
         "v8js",
         r"(?P<kind>JS|LazyCompile|Function|Eval|Script):(?:o?[~^*+-]'?)?(?P<name>[^ ]*+(?: (?!/|[^ ]*:)[^ ]*+)*+) "
@@ -121,11 +121,12 @@ _FORMS: tuple[tuple[str, str, Callable[[re.Match[str]], str] | None], ...] = (
 
 
 def parse_jit_name(name: str) -> JitName:
-    """Parse the name of JIT-compiled code; a name of unknown form is shown unchanged, as native code."""
-    for language, form, display_name in _FORMS:
+    """Parse the name of JIT-compiled code; a name of unknown form is displayed unchanged, as native code."""
+    for language, form, make_display_name in _FORMS:
         if found := re.match(form, name):
             parts = found.groupdict()
-            shown = display_name(found) if display_name else parts.get("name") or ""
+            display_name = make_display_name(found) if make_display_name else parts.get("name") or ""
             # lines of profiles are int32
-            return JitName(language, shown, parts.get("file") or "", min(int(parts.get("line") or 0), 2**31 - 1))
+            line = min(int(parts.get("line") or 0), 2**31 - 1)
+            return JitName(language, display_name, parts.get("file") or "", line)
     return JitName("native")

@@ -2,21 +2,21 @@
 
 from collections.abc import Iterable, Sequence
 
-# Name of the event whose values have an unknown unit, as in folded stacks: samples, nanoseconds or bytes.
+# Name of the event of inputs whose values have an unknown unit. In folded stacks they may be samples, times or bytes.
 WEIGHT = "weight"
 _TIME_UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
 
 
-def format_amount(value: int, unit: str, scale_of: int | None = None) -> str:
+def format_amount(value: int, unit: str, total: int | None = None) -> str:
     """Return ``12.34 ms`` for nanoseconds, ``1,234`` for any other unit.
 
-    A time is shown in the largest unit in which it is at least 1. To show several amounts in the same unit, pass their
-    total as ``scale_of``: the unit is the largest in which this total is at least 10.
+    A time is shown in the largest unit in which it is at least 1, or in ns. To show several amounts in the same unit,
+    pass their total as ``total``: the unit is the largest in which this total is at least 10, or ns.
     """
     if unit != "nanoseconds":
         return f"{value:,}"
     for nanoseconds, name in _TIME_UNITS:
-        if abs(value if scale_of is None else scale_of // 10) >= nanoseconds:
+        if abs(value if total is None else total // 10) >= nanoseconds:
             return f"{value / nanoseconds:,.2f} {name}"
     return f"{value:,} ns"
 
@@ -40,7 +40,7 @@ def format_factor(before: int, after: int) -> str:
 
 
 def count_noun(events: Iterable[str]) -> str:
-    """Return what to call the number of samples of these events: ``samples``, or ``units of weight``."""
+    """Return the noun for numbers of samples of these events: ``samples``, or ``units of weight`` if all are WEIGHT."""
     return "units of weight" if {*events} == {WEIGHT} else "samples"
 
 
@@ -50,6 +50,6 @@ def plural(number: int, word: str) -> str:
 
 
 def shortened_list(names: Sequence[str], most: int) -> str:
-    """Return the first ``most`` of the names, and how many there are beyond: ``a, b and 3 more``."""
+    """Return at most ``most`` of the names, and the number of the others: ``a, b and 3 more``."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

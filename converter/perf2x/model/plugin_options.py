@@ -1,4 +1,4 @@
-"""What an output format declares: its own options, the data and features it needs, and the options it supports.
+"""What an output format declares: its own options, the data and features it needs, and other options it supports.
 
 Plugins import `Format` and `Needs` from ``perf2x.plugins``.
 """
@@ -10,7 +10,7 @@ from perf2x.model.setting import FeatureSettings, Settings, settings_in, setting
 
 SAMPLES, FRAMES, STACKS, WAITS, NAMES, INLINE = "samples", "frames", "stacks", "waits", "names", "inline"
 TAGS, START_TIME, LISTINGS = "tags", "start_time", "listings"
-# Groups of options that concern a finished profile; a format that shows whole profiles supports all of them.
+# Groups of options whose effect is complete once the profile is finished; any format that shows profiles supports them.
 FINISHED = frozenset({SAMPLES, FRAMES, STACKS, WAITS, NAMES, INLINE})
 # All groups of options that a format may support.
 ALL_GROUPS = FINISHED | {TAGS, START_TIME, LISTINGS}
@@ -20,24 +20,24 @@ class Needs(Frozen):
     """The data that an output format needs, and the groups of options that it supports."""
 
     timeline: bool = False
-    """True: it gets a row for each sample, in time order; False: equal samples are summed."""
+    """True: the format gets a row for each sample, in time order; False: equal samples are summed."""
     times: bool = False
-    """Whether it cannot show samples without times."""
+    """Whether the format cannot show samples without times."""
     columns: frozenset[str] = frozenset()
-    """Optional columns of Profile.samples that it uses, and optional kinds of samples.
+    """Optional columns of Profile.samples that the format uses, and optional kinds of samples.
 
     Columns: ``cpu``, ``cgroup``, ``data_src``, ``fields`` (of tracepoints), ``latency`` (if the user requests latency,
     the format shows it in addition to the values). Samples: ``counts``, readings of perf stat; ``events``, samples of
     events that the user did not select.
     """
     threads: bool = True
-    """Whether it distinguishes threads of the same name."""
+    """Whether the format distinguishes threads of the same name."""
     full_names: bool = False
-    """Whether it can carry full names in addition to displayed ones (``Profile.full_names``)."""
+    """Whether the format can contain full names in addition to display names (``Profile.full_names``)."""
     features: tuple[FeatureSettings, ...] = ()
-    """Features that it needs (``model/format_features.py``): counts of code, listings, single samples, bytes."""
+    """Settings of the features that the format needs (``model/format_features.py``)."""
     lines: bool = True
-    """Whether it shows source lines or inlined functions, which need debug info."""
+    """Whether the format shows source lines or inlined functions, which need debug info."""
     honours: frozenset[str] = FINISHED
     """Groups of options that affect the output; kernel/options_for_format.py refuses the options of all other groups.
 
@@ -48,7 +48,7 @@ class Needs(Frozen):
     why: str = ""
     """Why options are refused; the error message about a refused option ends with it."""
     binary: bool = False
-    """Whether its output is not text for a terminal."""
+    """Whether the output is not text for a terminal."""
     dated: bool = True
     """Whether the output should have the time of day, so that advice is given if the recording lacks it."""
     viewer: str = ""
@@ -60,9 +60,9 @@ class Needs(Frozen):
 
 
 class Format(Frozen):
-    """Base class of output formats: fields with a Setting are its options, whose values are checked on creation.
+    """Base class of output formats: fields with a Setting are options, whose values are checked on creation.
 
-    A Setting without names has no option on the command line: ``--set`` sets it.
+    A Setting without names has no option of its own on the command line: ``--set`` sets it.
     """
 
     suffix: ClassVar[str]

@@ -1,10 +1,11 @@
 r"""Makes recorded names printable: for output formats, terminals and logs.
 
-Names come from files and kernels and may contain any byte. Undecodable bytes are surrogate escapes (PEP 383) inside
-perf2x; no format can carry these, and Perfetto would reject the whole file, so they are written as ``\xNN``.
+Names come from files and kernels and may contain any byte. Inside perf2x, undecodable bytes are surrogate escapes
+(PEP 383). No format can contain these, and Perfetto would reject the whole file, so they are written as ``\xNN``.
 
 A name may also contain escape sequences that rewrite the screen, line breaks that forge a log line, or marks that
-reverse the direction of the text. Everything printed goes through ``escaped``, messages through ``safe_message``.
+reverse the direction of the text. Names that are printed go through ``escaped``, whole messages through
+``safe_message``.
 """
 
 import re
@@ -22,7 +23,7 @@ def printable(text: str) -> str:
 
 
 def undo_printable(text: str) -> str:
-    r"""Undo ``printable``: ``\x80`` to ``\xff`` become undecodable bytes again."""
+    r"""Return the text in which ``\x80`` to ``\xff`` are undecodable bytes again."""
     if "\\x" not in text:
         return text
     return _ESCAPED.sub(lambda found: chr(0xDC00 + int(found.group(1), 16)), text)
@@ -46,14 +47,14 @@ def base_name(filename: str) -> str:
 
 
 def bracketed(filename: str) -> str:
-    """Return the name of a frame of which only the object is known: ``[libc.so.6]``; ``[unknown]`` for ""."""
+    """Return the name of a frame for which only the object is known: ``[libc.so.6]``; ``[unknown]`` for ""."""
     name = base_name(filename)
     return name if name.startswith("[") else f"[{name or 'unknown'}]"
 
 
 # Maximum length of a name in a message.
 NAME_LENGTH = 120
-# Maximum length of a word in a message; paths that people type are shorter.
+# Maximum length of a word in a message; longer than the paths that people type.
 _WORD_LENGTH = 400
 # Maximum length of a message.
 MESSAGE_LENGTH = 4000

@@ -5,8 +5,9 @@
     class Grouping(Frozen):
         merge_threads: Annotated[bool, Setting("Merge the threads of each process.", group=STACKS)] = False
 
-From this declaration, the command line makes the option, with its help and choices. Formats that do not support its
-group refuse it, as do inputs that lack the data it needs. Options of formats are declared in the same way.
+From this declaration, the command line makes the option, with its help and choices. An option is refused if the format
+does not support the option's group, or if the input lacks the data that the option needs. Options of formats are
+declared in the same way.
 """
 
 import functools
@@ -24,9 +25,9 @@ from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import SettingError
 
 ON_BY_DEFAULT = "On by default"
-"""Heading in the help for switches with two names (``--x/--no-x``).
+"""Heading in the help above switches with two names (``--x/--no-x``).
 
-They have a panel of their own, because next to other options such long names would leave less room for the help texts.
+They have a panel of their own: next to other options, such long names would leave less room for the help texts.
 """
 _SWITCH_WORDS = {
     "1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False
@@ -41,7 +42,7 @@ class Setting(Frozen):
     help: str = ""
     """Text for the help; empty: the setting has no option on the command line."""
     names: tuple[str, ...] = ()
-    """Names of the option; empty: that of the field, or ``--set`` for a format's option."""
+    """Names of the option; empty: the name of the field, or ``--set`` for a format's option."""
     metavar: str | None = None  # placeholder of the value in the help; None: one made from the type
     least: int | None = None
     """The smallest number allowed."""
@@ -50,7 +51,7 @@ class Setting(Frozen):
     shown_default: str | bool = True
     """How the help describes the default; True: by its value, False: not at all."""
     panel: str = ""
-    """Heading in the help under which the option is; empty: ``PANEL`` of the struct."""
+    """Heading above the option in the help; empty: ``PANEL`` of the struct."""
     rare: bool = False
     """True: only ``--help-all`` shows the option."""
     group: str = ""
@@ -69,14 +70,14 @@ class Setting(Frozen):
     variable: str = ""
     """Environment variable that replaces the default."""
     read: Callable[[str, Any], Any] | None = None
-    """Converts what the user typed to the field's value, or to a mapping of several fields with their values.
+    """Converts what the user typed to the field's value, or to the values of several fields, by field name.
 
     Called with the setting's name and the typed text, or texts if the option may be repeated. Raises SettingError.
     """
     choices: tuple[str, ...] = ()
     """Values to choose from, if the type of the field does not list them."""
     complete: Callable[[str], list[str]] | None = None
-    """Returns values that begin with a text, for shell completion."""
+    """Returns the values that begin with a text, for shell completion."""
     name: str = ""
     """Name of the field; ``setting_of`` fills in this and the following attributes."""
     kind: Any = str
@@ -84,8 +85,8 @@ class Setting(Frozen):
     default: Any = None
 
     @property
-    def values(self) -> tuple[str, ...]:
-        """Values to choose from; empty: any."""
+    def all_choices(self) -> tuple[str, ...]:
+        """Values to choose from: ``choices``, or those that the type lists; empty: any value."""
         return self.choices or tuple(choice for choice in get_args(self.kind) if choice and isinstance(choice, str))
 
     @property
@@ -113,6 +114,7 @@ class Setting(Frozen):
         return {self.name: value}
 
     def _read_many(self, value: Any) -> tuple[Any, ...]:
+        """Convert typed texts, or one text with commas, to a tuple; only numbers and choices are split in each text."""
         if int in get_args(self.kind):
             return split_numbers(self.name, value)
         if self.choices and not isinstance(value, str):
@@ -123,8 +125,8 @@ class Setting(Frozen):
         """Raise SettingError for a value that is not among the choices, and for a number out of range."""
         for single in value if self.is_repeatable else (value,) if value != self.default else ():
             problem = ""
-            if self.values and single not in self.values:
-                problem = f"choose from {', '.join(self.values)}{did_you_mean(single, self.values)}"
+            if self.all_choices and single not in self.all_choices:
+                problem = f"choose from {', '.join(self.all_choices)}{did_you_mean(single, self.all_choices)}"
             elif self.least is not None and single < self.least:
                 problem = f"it must be at least {self.least}"
             elif self.most is not None and single > self.most:
@@ -134,10 +136,9 @@ class Setting(Frozen):
 
 
 class Argument(Setting):
-    """A positional argument.
+    """A positional argument; ``metavar`` is its name in the help.
 
-    ``metavar`` is its name in the help. If it has ``names``, it can also be given as an option, which the help does not
-    show.
+    If it has ``names``, it can also be given as an option, which the help does not show.
     """
 
 
@@ -145,7 +146,7 @@ class FeatureSettings(Frozen):
     """Settings of one feature; with all defaults, the feature is off."""
 
     NEEDS_TIMES = False
-    """True: it needs all samples one by one in time order, and may read the recording again after the sample pass."""
+    """True: the feature needs all samples one by one, in time order, and may read the recording a second time."""
     LATE_TIMES = False
     """True: the user's time ranges apply to the feature's result, not to the samples that it is computed from."""
     HIDES_NAMES = ""
@@ -159,15 +160,15 @@ class FeatureSettings(Frozen):
 Settings = TypeVar("Settings", bound=FeatureSettings)
 
 
-def settings_of(features: Iterable[FeatureSettings], kind: type[Settings]) -> Settings:
-    """Return the settings of type ``kind`` among those of several features; the defaults if there are none."""
-    return next((settings for settings in features if isinstance(settings, kind)), kind())
+def settings_of(features: Iterable[FeatureSettings], settings_type: type[Settings]) -> Settings:
+    """Return the settings of one type among those of several features; the defaults if there are none."""
+    return next((settings for settings in features if isinstance(settings, settings_type)), settings_type())
 
 
 @functools.cache
-def hints_of(kind: type[Struct]) -> Mapping[str, Any]:
+def hints_of(struct_type: type[Struct]) -> Mapping[str, Any]:
     """Return the type of each field of a struct, with the Setting in ``Annotated``."""
-    return get_type_hints(kind, include_extras=True)
+    return get_type_hints(struct_type, include_extras=True)
 
 
 def setting_of(hint: Any, name: str = "", default: Any = None) -> Setting | None:
@@ -181,18 +182,19 @@ def setting_of(hint: Any, name: str = "", default: Any = None) -> Setting | None
 
 
 @functools.cache
-def settings_in(kind: type) -> Mapping[str, Setting]:
-    """Return the settings of a struct's fields, by field; none for a class that is not a struct."""
-    fields = zip(getattr(kind, "__struct_fields__", ()), getattr(kind, "__struct_defaults__", ()), strict=True)
-    settings = (setting_of(hints_of(kind)[name], name, default) for name, default in fields)
+def settings_in(struct_type: type) -> Mapping[str, Setting]:
+    """Return the settings of a struct's fields, by field name; none for a class that is not a struct."""
+    names, defaults = getattr(struct_type, "__struct_fields__", ()), getattr(struct_type, "__struct_defaults__", ())
+    fields = zip(names, defaults, strict=True)
+    settings = (setting_of(hints_of(struct_type)[name], name, default) for name, default in fields)
     return {setting.name: setting for setting in settings if setting is not None}
 
 
 def changed_settings(struct: Struct, prefix: str = "") -> Iterator[tuple[str, Setting]]:
     """Yield name and Setting of each field whose value is not the default, in a struct and the structs inside it.
 
-    Names begin with ``prefix``; those of inner structs have a dot, ``filters.pids``, except those of features. Raises
-    SettingError for a value that is not among the choices.
+    Names begin with ``prefix``. Names from inner structs are those of both fields, ``filters.pids``; names from
+    features are those of the feature's fields alone. Raises SettingError for a value that is not among the choices.
     """
     settings = settings_in(type(struct))
     for field in struct.__struct_fields__:
@@ -200,20 +202,20 @@ def changed_settings(struct: Struct, prefix: str = "") -> Iterator[tuple[str, Se
         for inner in (value,) if isinstance(value, Struct) else value if field == "features" else ():
             yield from changed_settings(inner, "" if field == "features" else f"{prefix}{field}.")
         if setting is not None and not isinstance(value, Struct) and value != setting.default:
-            if setting.values:
+            if setting.all_choices:
                 replace(setting, name=f"{prefix}{field}").check(value)
             yield f"{prefix}{field}", setting
 
 
 def struct_in(hint: Any) -> type[Struct] | None:
-    """Return the struct type in a field's type, such as X in ``Annotated[X | None, …]``; None if there is none."""
+    """Return the struct in a field's type, such as X in ``Annotated[X | None, …]``; None if there is none."""
     hint = getattr(hint, "__origin__", hint) if hasattr(hint, "__metadata__") else hint
-    kinds = [kind for kind in (hint, *getattr(hint, "__args__", ())) if isinstance(kind, type)]
-    return next((kind for kind in kinds if issubclass(kind, Struct)), None)
+    classes = [part for part in (hint, *getattr(hint, "__args__", ())) if isinstance(part, type)]
+    return next((found for found in classes if issubclass(found, Struct)), None)
 
 
 def split_names(_: str, texts: Iterable[str]) -> tuple[str, ...]:
-    """Return all names in texts such as ``a,b``. Commas within <>, () and {} belong to a name."""
+    """Return all names in texts such as ``a,b``; commas within <>, () and {} belong to a name. A `Setting.read`."""
     names: list[str] = []
     for text in texts:
         depth, begin = 0, 0
@@ -227,7 +229,7 @@ def split_names(_: str, texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def split_numbers(setting: str, texts: Iterable[str]) -> tuple[int, ...]:
-    """Return all numbers in texts such as ``0-3,7``, ascending. Raises SettingError for any other text."""
+    """Return all numbers in texts such as ``0-3,7``, ascending. Raises SettingError for texts of another form."""
     numbers: set[int] = set()
     for part in (part.strip() for text in texts for part in text.split(",")):
         found = re.fullmatch(r"(-?\d{1,10})(?:-(\d{1,10}))?", part)
@@ -240,22 +242,21 @@ def split_numbers(setting: str, texts: Iterable[str]) -> tuple[int, ...]:
     return tuple(sorted(numbers))
 
 
-def read_path(setting: str, text: str, is_of_kind: Callable[[Path], bool] = Path.is_file, kind: str = "file") -> Path:
+def read_path(setting: str, text: str, is_right: Callable[[Path], bool] = Path.is_file, noun: str = "file") -> Path:
     """Return the typed path.
 
-    Raises SettingError if it does not exist, or is not of the right kind: ``is_of_kind`` decides, ``kind`` is for the
-    message.
+    Raises SettingError if it does not exist, or if ``is_right`` is False: the message says that it is not a ``noun``.
     """
     path = Path(text)
     if not path.exists():
         raise SettingError("", setting, f" {text}: there is no such file or directory")
-    if not is_of_kind(path):
-        raise SettingError("", setting, f" {text}: not a {kind}")
+    if not is_right(path):
+        raise SettingError("", setting, f" {text}: not a {noun}")
     return path
 
 
 def read_directory(setting: str, text: str) -> Path:
-    """Return the typed path of a directory. Raises SettingError if there is none."""
+    """Return the typed path of a directory. Raises SettingError if there is no such directory."""
     return read_path(setting, text, Path.is_dir, "directory")
 
 

@@ -1,4 +1,4 @@
-"""Limits of the numbers in a profile; larger numbers in a file are clamped or refused as they are read."""
+"""Limits of the numbers in a profile; larger numbers in a file are clamped or refused when they are read."""
 
 import numpy as np
 
@@ -9,14 +9,14 @@ from perf2x.errors import FormatError
 LAST_TIME = 2**63 - 1
 # Largest period of a sample or event: a counter that counts once per nanosecond reaches it in three days.
 MOST_PERIOD = 1 << 48
-# The values of all samples must add up to less than this, so that the sum of any of them fits into int64.
+# The values of all samples must add up to less than this, so that every sum of samples fits into int64.
 MOST_VALUE = 1 << 62
 
 
 def check_total(source: str, values: I64, total_so_far: float = 0.0) -> float:
     """Return ``total_so_far`` plus the sum of ``values`` (int64, none negative).
 
-    Raises FormatError, which names the input ``source``, if it is 2⁶² or more.
+    Raises FormatError, which names the input ``source``, if this total is 2⁶² or more.
     """
     total = total_so_far + float(values.sum(dtype=np.float64))
     if total >= MOST_VALUE:
@@ -25,5 +25,5 @@ def check_total(source: str, values: I64, total_so_far: float = 0.0) -> float:
 
 
 def periods_error(source: str) -> FormatError:
-    """Return the error for an input whose samples have such large values that it must be damaged."""
+    """Return the error for an input with such large periods that it must be damaged."""
     return FormatError(f"{source}: damaged: the periods of its samples add up to 2⁶² or more")

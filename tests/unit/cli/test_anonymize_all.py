@@ -72,9 +72,9 @@ def settings(name: str) -> Iterator[tuple[str, ...]]:
     """Words for each value but the default of each setting of a format that is a choice, a switch or a list."""
     yield ()
     for entry in settings_in(load_emitter(name)).values():
-        values = entry.values or (("yes", "no") if isinstance(entry.default, bool) else ())
+        values = entry.all_choices or (("yes", "no") if isinstance(entry.default, bool) else ())
         if isinstance(entry.default, tuple):
-            values = (",".join(value for value in entry.values),)
+            values = (",".join(value for value in entry.all_choices),)
         values = ("no",) if entry.name == "instructions" else values  # they are refused: test_callgrind.py
         default = {True: "yes", False: "no"}.get(entry.default, entry.default)
         values = tuple(value for value in values if value != default)

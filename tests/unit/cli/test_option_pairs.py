@@ -157,7 +157,8 @@ def test_a_wrong_value_is_named_as_typed(name: str, tmp_path: Path) -> None:
     """Fields set by ``--set``: wrong names, and values of the wrong kind."""
     fields = settings_in(load_emitter(name)).values()
     wrong = [("nosuch", f"{name} has no option --set nosuch; it has")]
-    wrong += [(entry.name, f"--set {entry.name}=x") for entry in fields if entry.values or entry.kind in (int, bool)]
+    checked = [entry.name for entry in fields if entry.all_choices or entry.kind in (int, bool)]
+    wrong += [(field, f"--set {field}=x") for field in checked]
     options = {entry.name for entry in fields if entry.names}
     for field, words in wrong:
         words = f"--set {field}=…: use the option --" if field in options else words

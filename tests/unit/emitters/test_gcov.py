@@ -36,7 +36,7 @@ def test_a_reader_finds_what_was_counted(gcc: str) -> None:
     assert list(found.functions) == ["run", "even", "odd"], "the hottest come first"
     expected = {each.name: each for each in functions()}
     for each in expected.values():
-        for _, _, function in each.tree():
+        for _, _, function in each.walk():
             function.total = 0  # which GCC adds up itself
     assert found.functions == expected
 
@@ -59,7 +59,7 @@ def test_bytes_of_version_2() -> None:
 
 def test_the_summary_is_what_the_counts_add_up_to() -> None:
     found = read(counted())
-    counts = [line.count for top in functions() for _, _, each in top.tree() for line in each.lines.values()]
+    counts = [line.count for top in functions() for _, _, each in top.walk() for line in each.lines.values()]
     assert found.summary == (sum(counts), max(counts), 5, len(counts), 3)
     cutoffs = [cutoff for cutoff, _, _ in found.shares]
     assert (cutoffs[0], cutoffs[-1], sorted(cutoffs)) == (10_000, 999_999, cutoffs)

@@ -97,8 +97,8 @@ def test_the_documentation_shows_the_same() -> None:
     for _, written, shown in rows:
         shorts = set(re.findall(r"``?(.+?)``?(?=[, ]|$)", shown))
         for name in re.findall(r"``?(.+?)``?(?=, |$)", written):
-            assert (parse_jit_name(name).shown or name) in shorts | {name} and (
-                parse_jit_name(name).shown or "as written" in shown
+            assert (parse_jit_name(name).display_name or name) in shorts | {name} and (
+                parse_jit_name(name).display_name or "as written" in shown
             ), name
             checked += 1
     assert checked > 30

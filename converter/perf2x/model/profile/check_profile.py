@@ -1,4 +1,4 @@
-"""Invariants of profiles: emitters may rely on them, and profiles made by hand must satisfy them."""
+"""Checks the invariants of profiles, on which emitters may rely, and which profiles made by hand must satisfy."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from perf2x.model.profile.profile_tables import ProfileSamples, ProfileTables, R
 
 
 def check_profile(profile: ProfileTables) -> None:
-    """Check every invariant. Raises ValueError naming the first one violated."""
+    """Raise ValueError, which names the first invariant that is violated."""
     _check_strings(profile)
     _check_lengths(profile)
     _check_ranges(profile)
@@ -18,14 +18,14 @@ def check_profile(profile: ProfileTables) -> None:
         _check_running_threads(profile.running)
 
 
-def _require(holds: bool | np.bool_, sentence: str) -> None:
+def _require(holds: bool | np.bool_, problem: str) -> None:
     if not holds:
-        raise ValueError(f"broken profile: {sentence}")
+        raise ValueError(f"broken profile: {problem}")
 
 
-def _require_within(column: AnyArray, low: int, high: int, sentence: str) -> None:
-    """Require every number of the column to be at least ``low`` and below ``high``."""
-    _require(not len(column) or (column.min() >= low and column.max() < high), sentence)
+def _require_within(column: AnyArray, low: int, high: int, problem: str) -> None:
+    """Require every number of the column to be at least ``low`` and below ``high``; otherwise, name the problem."""
+    _require(not len(column) or (column.min() >= low and column.max() < high), problem)
 
 
 def _check_strings(profile: ProfileTables) -> None:

@@ -1,4 +1,4 @@
-"""Counts of branches and samples in the code of one object, for compilers and optimizers, and sums of these counts.
+"""Counts of branches and samples in the code of one object, for compilers and optimizers.
 
 There are two forms. Formats for optimizers of binaries (BOLT) take counts by address: `BranchCounts`, `AddressCounts`.
 Formats for compilers (LLVM's and GCC's AutoFDO) take counts by source line: a tree of `FunctionCounts`, in which each
@@ -14,13 +14,13 @@ from msgspec.structs import replace
 from perf2x.base.columnar import I64, U64, ColumnTable, Frozen, join_tables, sum_of, sum_rows
 from perf2x.errors import SettingError
 
-# A source position in a function, as in LLVM's class of this name: line, relative to the function's declaration, modulo
-# 2¹⁶; and base discriminator.
+# A source position in a function, as in LLVM's class of this name: the line, relative to the function's declaration,
+# modulo 2¹⁶; and the base discriminator.
 LineLocation = tuple[int, int]
 
 
 class LineCount(Struct):
-    """Execution count of one line of a function, and counts of the calls made from it, by called function."""
+    """Execution count of one line of a function, and the number of calls from the line to each function."""
 
     count: int = 0
     calls: dict[str, int] = field(default_factory=dict)
@@ -36,9 +36,9 @@ class FunctionCounts(Struct):
     name: str
     """Linkage name."""
     total: int = 0
-    """If branches were recorded: execution counts, summed over all bytes of its code; otherwise the number of samples.
+    """If branches were recorded: execution counts, summed over all bytes of the code; otherwise the number of samples.
 
-    Includes the code of the functions inlined into it.
+    Includes the code of functions that were inlined into this one.
     """
     entered: int = 0
     """Number of branches to the function's start; 0 for inlined instances."""
@@ -47,14 +47,14 @@ class FunctionCounts(Struct):
     """Inlined instances by the location of the call, then by name."""
 
     def line(self, location: LineLocation) -> LineCount:
-        """Return the counts of a line; zeros are added for a new one."""
+        """Return the counts of a line; a line without counts is added, with zeros."""
         return self.lines.setdefault(location, LineCount())
 
     def instance(self, location: LineLocation, name: str) -> "FunctionCounts":
-        """Return the instance of function ``name`` inlined at ``location``; zeros are added for a new one."""
+        """Return the instance of function ``name`` inlined at ``location``; a missing one is added, with zeros."""
         return self.inlined.setdefault(location, {}).setdefault(name, FunctionCounts(name))
 
-    def tree(self) -> Iterator[tuple[int, LineLocation, "FunctionCounts"]]:
+    def walk(self) -> Iterator[tuple[int, LineLocation, "FunctionCounts"]]:
         """Yield this function and all functions inlined into it, depth first, each with its depth and location.
 
         Instances inlined into one function are sorted by location, then name. The function itself has depth 0 and
@@ -70,7 +70,7 @@ class FunctionCounts(Struct):
     def add(self, other: "FunctionCounts") -> None:
         """Add the counts of the same function in another recording."""
         path: list[FunctionCounts] = []  # the functions of this tree from the root to the one being added to
-        for depth, call, theirs in other.tree():
+        for depth, call, theirs in other.walk():
             mine = path[depth - 1].instance(call, theirs.name) if depth else self
             path[depth:] = [mine]
             mine.total += theirs.total
@@ -86,29 +86,29 @@ class FunctionCounts(Struct):
 EXTERNAL = np.uint64(2**64 - 1)
 # Takes the place of an address that was not recorded.
 NOT_RECORDED = np.uint64(2**64 - 2)
-# For formats made from these counts: the reason, in messages, why they support no options for stacks and names.
+# The reason, in messages, why formats made of these counts support no options for stacks and names.
 COUNTS_NOT_STACKS = "branches of one program are counted, not stacks"
 # The lowest kernel address on x86-64; user code is always below.
 KERNEL_HALF = np.uint64(0xFFFF_8000_0000_0000)
 
 
 class BranchCounts(ColumnTable):
-    """Counts of taken branches by source, target and source of the next taken branch.
+    """Counts of taken branches, by source, target and source of the next taken branch.
 
-    Between two taken branches, code runs straight on: from the first one's target to the second one's source.
+    Between two taken branches, code runs straight on: from the target of the first to the source of the second.
     """
 
     source: U64
     target: U64
     next: U64
-    """Source of the next taken branch; NOT_RECORDED or EXTERNAL if it is unknown how far the code ran."""
+    """Source of the next taken branch; NOT_RECORDED or EXTERNAL if the end of the code that ran is unknown."""
     count: I64
     mispredicted: I64
     """How many of ``count`` were mispredicted."""
 
 
 class AddressCounts(ColumnTable):
-    """Number of samples taken at each address."""
+    """Numbers of samples that were taken at each address."""
 
     address: U64
     count: I64
@@ -123,15 +123,15 @@ class CodeCounts(Frozen):
     branches: BranchCounts
     samples: AddressCounts
     functions: tuple[FunctionCounts, ...] = ()
-    """Counts by line, of every function, sorted by name; empty unless requested."""
+    """Counts by line of all functions, sorted by name; empty unless requested."""
     files: dict[str, set[str]] = field(default_factory=dict)
     """Base names of the source files that declare a function, by the function's name; "" for an unknown file."""
 
 
 def describe_counts(code: CodeCounts, use: str = "") -> str:
-    """Return what was counted: ``1,234 branches``, or how many samples if no branches were recorded.
+    """Return a sentence part on what was counted: ``1,234 branches``, or samples if no branches were recorded.
 
-    ``use`` is inserted after the number of samples; it says which command can use a file that has only samples.
+    ``use`` is inserted after the number of samples; it says which command can use a file with samples alone.
     """
     if len(code.branches):
         return f"{sum_of(code.branches.count):,} branches"

@@ -1,6 +1,6 @@
-"""Names of code addresses on their way from where they are known, such as a dataset, into a profile.
+"""Names of code addresses that are known from elsewhere, such as a dataset, on their way into a profile.
 
-A place is an address in an object. Places are numbered by whoever exchanges their names.
+A place is an object and an address in it. The code that passes `PlaceNames` on defines the numbers of places.
 """
 
 from collections.abc import Sequence
@@ -14,18 +14,18 @@ FunctionRow = tuple[str, str, str, int]
 class PlaceNames(Frozen):
     """The functions and lines of ``n`` places, in two tables: a row per place, and a row per function at a place.
 
-    Place i has ``count[i]`` rows in the second table, after those of the places before it, innermost inlined function
-    first.
+    Row i of the first table has ``count[i]`` rows in the second one, which follow those of row i − 1, innermost inlined
+    function first.
     """
 
     place: I64
-    """(n,) distinct numbers of places; places without names may be missing."""
+    """(n,) distinct place numbers; places without names may be missing."""
     count: I64
     """(n,) number of functions at the place."""
     is_exact: Bools
-    """(n,) True if the place was recorded as a return address, but no call precedes it, so it is an instruction's."""
+    """(n,) True for addresses recorded as return addresses that follow no call, and so are looked up unchanged."""
     has_inlines: Bools
-    """(n,) whether the source of the names reports inlined functions, too."""
+    """(n,) True if the source of the names reports inlined functions, too."""
     function: I64
     """(rows,) index into ``functions``."""
     line: I64

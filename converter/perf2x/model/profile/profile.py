@@ -1,6 +1,6 @@
-"""`Profile`: all tables of a finished profile, and functions on them: finding events, placing waits, counting threads.
+"""`Profile`, all tables of a finished profile, and functions that find events, place waits and count threads.
 
-With ``--off-cpu`` some rows of samples are waits, marked in ``Profile.samples.wait``. Their ``count`` is 1, and
+With ``--off-cpu``, some rows of samples are waits, marked in ``Profile.samples.wait``. Their ``count`` is 1, and
 their ``value`` is the length in nanoseconds. In a timeline, ``time`` is when the thread left the CPU, so a wait lasts
 from ``time`` to ``time + value``. Waits of one thread never overlap, except ``UNPLACED`` ones, whose time is unknown.
 The other columns have the waiting thread, its stack, and the CPU that it left (−1: unknown).
@@ -66,10 +66,10 @@ __all__ = [
 
 
 class Profile(ProfileTables):
-    """A finished profile; `check` tests what its tables guarantee."""
+    """A finished profile."""
 
     def check(self) -> None:
-        """Check every invariant. Raises ValueError naming the first one violated."""
+        """Raise ValueError, which names the first invariant that is violated."""
         check_profile(self)
 
     def __repr__(self) -> str:
@@ -91,7 +91,7 @@ class Wait(IntEnum):
     UNKNOWN = 3
     """Either BLOCKED or PREEMPTED: the recording does not distinguish them."""
     UNPLACED = 4
-    """A sum of waits, or a wait whose start is unknown: it has no place in a timeline, and ``time`` is meaningless."""
+    """A sum of waits, or a wait whose start is unknown. It has no place in a timeline; its ``time`` is meaningless."""
 
 
 def are_placed_waits(samples: ProfileSamples) -> Bools:
@@ -103,9 +103,9 @@ def are_placed_waits(samples: ProfileSamples) -> Bools:
 
 
 def wait_ends(samples: ProfileSamples) -> U64:
-    """Return (samples,) the time at which each placed wait ends; for other rows, their ``time``.
+    """Return (samples,) the end of each placed wait; for other rows, their ``time``.
 
-    Zeros in aggregated profiles, which have no times.
+    All are 0 in aggregated profiles, which have no times.
     """
     return samples.times + as_uint64(np.where(are_placed_waits(samples), samples.value, 0))
 
@@ -133,7 +133,7 @@ def find_event(profile: Profile, name: str | None) -> int:
 
 
 def event_rows_called(profile: Profile, name: str) -> list[int]:
-    """Return the rows in profile.events that a name matches.
+    """Return the rows in profile.events that a name matches, none, one or several.
 
     An event has several spellings: its recorded name, its plain name (`plain_names`), its numbered name
     (`numbered_names`), its name up to the first colon or slash, and others that `matches_event_name` knows. They are
@@ -151,12 +151,12 @@ def event_rows_called(profile: Profile, name: str) -> list[int]:
 
 
 def sampled_event_names(profile: Profile) -> list[str]:
-    """Return the names of events with samples, in the order of events."""
+    """Return the names of events with samples, in the order of Profile.events."""
     return [profile.events[row].name for row in unique(profile.samples.event).tolist()]
 
 
 def numbered_names(events: Sequence[ProfileEvent]) -> list[str]:
-    """Return a distinct name for each event: for several ``cpu-clock``, ``cpu-clock#1`` and ``cpu-clock#2``."""
+    """Return a distinct name for each event: ``cpu-clock#1``, ``cpu-clock#2`` if two are called ``cpu-clock``."""
     totals, so_far = Counter(event.name for event in events), Counter[str]()  # of events, by name
     names = []
     for event in events:
@@ -169,8 +169,7 @@ def plain_names(events: Sequence[ProfileEvent]) -> list[str]:
     """Return the events' names without terms that only describe recording: ``cpu-clock`` for ``cpu-clock/freq=499/``.
 
     Formats that append a unit to the name use this: with terms, pprof's sample type would be
-    ``cpu-clock/freq=499//nanoseconds``.
-    If two events would get the same name, both keep the recorded one.
+    ``cpu-clock/freq=499//nanoseconds``. Events that would get the same name keep their recorded names.
     """
     short_names = [_without_terms(event.name) for event in events]
     totals = Counter(short_names)
@@ -190,7 +189,7 @@ def count_threads(threads: Threads) -> int:
 
     A thread that was renamed counts once. If a pid and tid were reused, each thread that had them counts.
     """
-    # (pid, tid) as one number
+    # each distinct (pid, tid), as one number, and its index for each row
     ids, id_row = unique_inverse(as_int64(threads.pid) << 32 | as_int64(threads.tid) & 0xFFFFFFFF)
     # Each row of ``threads`` says how many threads began under its name, and a renamed thread began under only one of
     # its names. So the sum over all names of a (pid, tid) counts every thread once.

@@ -1,8 +1,8 @@
 """Profile tables, from the stitcher to the symbolizer and the emitters: stacks in pprof's terms.
 
 Samples refer to rows of events, threads and stacks; stacks, a prefix tree, to locations; locations to mappings and
-functions; threads, mappings and functions to strings. A reference is a row number, −1 if there is none. The order of
-rows depends only on their contents, so the same input gives the same bytes.
+functions; threads, mappings and functions to strings. A reference is a row number, or −1 for none. The order of rows
+depends only on their contents, so equal inputs give equal bytes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ class ProfileEvent(Frozen):
     frequency: int
     """Samples per second, 0 for events with a fixed period."""
     is_wait: bool = False
-    """True if all samples are waits, or times between two tracepoints: ``value`` is a length in nanoseconds."""
+    """True if all samples are waits, or times between two tracepoints: ``value`` is a duration in nanoseconds."""
     leader: int = -1
     """Row of the event whose samples read this event's counter (``{a,b}:S``); −1 if the event has its own samples."""
     is_count: bool = False
@@ -55,7 +55,7 @@ class Mappings(ColumnTable):
 
     start: U64
     limit: U64
-    """First address past the mapping; 0 if the address of the file is unknown; then its locations have none, either."""
+    """First address past the mapping; 0 if it is unknown where the file was mapped: then addresses are unknown, too."""
     offset: U64
     """File offset of ``start``."""
     filename: I32
@@ -65,7 +65,8 @@ class Mappings(ColumnTable):
     pid: I32
     """A process that has the mapping (for perf-PID.map and /proc/PID/root); −1 for the kernel, and for data."""
     is_kernel: Bools
-    has_functions: Bools  # this column and the next three are pprof's: what is known about the code in the mapping
+    # As in pprof, the next four columns say what is known about the code in the mapping.
+    has_functions: Bools
     has_filenames: Bools
     has_line_numbers: Bools
     has_inline_frames: Bools
@@ -74,9 +75,9 @@ class Mappings(ColumnTable):
 class Functions(ColumnTable):
     """Unique (name, system_name, filename, start_line); the first three index strings.
 
-    ``name`` is displayed, in the style of ``--names``; ``system_name`` is the name in the symbol table, or from a JIT
-    compiler. Functions that share a ``name``, such as overloads and instances of a template, differ in their
-    ``system_name``.
+    ``name`` is the display name, in the style of ``--names``; ``system_name`` is the name in the symbol table, or the
+    one that a JIT compiler gave. Functions with the same ``name``, such as overloads and instances of a template,
+    differ in their ``system_name``.
     """
 
     name: I32
@@ -89,14 +90,14 @@ class Locations(ColumnTable):
     """Unique (mapping, address, lookup, mode), apart from synthetic frames, which differ in their functions.
 
     - ``address``: the recorded virtual address;
-    - ``lookup``: the address to look up: ``address``, or one less for return addresses, so that it is inside the call;
+    - ``lookup``: the address to look up, which is ``address`` or, for return addresses, one less: inside the call;
     - ``mapping``: −1 for addresses outside all mappings;
     - ``mode``: a uapi.CpuMode;
     - ``synthetic``: True for a frame that perf2x adds, such as ``[user stack missing]``; it has address 0, mapping −1
       and one line.
 
-    Location i has the lines ``line_offsets[i]`` to ``line_offsets[i + 1]`` − 1, innermost inlined function first;
-    without lines, its name is unknown. Each line is a row in Functions and a line number, 0 if unknown. Shapes:
+    Location i has the lines ``line_offsets[i]`` to ``line_offsets[i + 1]`` − 1, innermost inlined function first. If
+    there are none, the function is unknown. Each line is a row in Functions and a line number, 0 if unknown. Shapes:
     ``line_offsets`` (locations + 1,), ``line_function`` and ``line_number`` (lines,).
     """
 
@@ -122,7 +123,7 @@ class Stacks(ColumnTable):
 
 
 class ProfileSamples(SampleColumns):
-    """The samples: summed, or one by one.
+    """The samples of a profile, summed or one by one.
 
     In an aggregated profile, ``time`` is None, and a row sums all samples that are equal in every column but ``value``,
     ``count`` and ``latency``. In a timeline, a row is one sample; rows are in time order.
@@ -135,7 +136,7 @@ class ProfileSamples(SampleColumns):
     value: I64
     """Sum of periods, in the event's unit."""
     count: I64
-    """Number of samples."""
+    """Number of samples that the row sums."""
     time: U64 | None = None
     """Nanoseconds of the recording's clock."""
     cpu: I32 | None = None
@@ -148,14 +149,14 @@ class ProfileSamples(SampleColumns):
     latency: I64 | None = None
     """``value`` divided by the number of threads running at the same time; None unless requested."""
     wait: U8 | None = None
-    """A Wait: 0 if the thread ran, otherwise it waited from ``time`` for ``value`` nanoseconds.
+    """A Wait: 0 if the thread ran, otherwise the thread waited from ``time`` for ``value`` nanoseconds.
 
     None in aggregated profiles and without ``--off-cpu``.
     """
     fields: I32 | None = None
     """Row in the concatenated tables of Profile.fields, −1 for none; None unless a format needs fields."""
     position: I64 | None = None
-    """Position of each sample's record in the recording, until a feature has filled ``fields`` by it; then None."""
+    """Position of each sample's record in the recording, by which a feature fills ``fields``; None afterwards."""
 
     @property
     def waits(self) -> U8:
@@ -172,7 +173,7 @@ class ThreadSwitches(ColumnTable):
     cpu: I32
     """−1: unknown."""
     is_preempted: Bools
-    """The thread left the CPU although it was runnable; False for threads that entered a CPU, and if unknown."""
+    """True if the thread left the CPU although it was runnable; False if it entered a CPU, or if that is unknown."""
     state: I64
     """For a thread that left: prev_state of sched_switch, EXIT_DEAD if it exited, −1 if unknown. Otherwise −1."""
 
@@ -236,26 +237,24 @@ class ProfileTables(Frozen):
     stacks: Stacks
     samples: ProfileSamples
     meta: Meta = field(default_factory=Meta)
-    # None in aggregated profiles and in merged ones, as losses
+    # The next three tables are None in aggregated profiles, and in merged ones, because clocks may differ.
     switches: ThreadSwitches | None = None
     running: RunningThreads | None = None
-    """None in aggregated profiles, and without recorded context switches."""
+    """None also without recorded context switches."""
     losses: Losses | None = None
-    """None in aggregated profiles, and in merged ones, because the clocks of the merged profiles may differ."""
     parents: I32 | None = None
-    """(threads,) the parent process of each thread's process: its first row in ``threads``, −1 if it has no samples.
+    """(threads,) the first row in ``threads`` of the parent of each thread's process; −1 if the parent has no samples.
 
-    Only timelines have this column.
+    Only timelines that are not merged have this column.
     """
     recorded: RecordedRows | None = None
     """Thread and stack of every single sample; None unless requested."""
     default_event: int = 0
-    """Row of the event shown first: the first event with samples, unless the user chose one."""
+    """Row of the event to show first: usually the first event with samples, or the one that the user chose."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels of all samples (``--tag key=value``)."""
+    """Tags that all samples have (``--tag key=value``)."""
     tag_sets: tuple[Mapping[str, str], ...] = ()
-    """Distinct sets of labels, to which ``samples.tags`` refers: samples of several inputs may differ in their labels.
-    """
+    """Distinct sets of tags, to which ``samples.tags`` refers, if samples of different inputs have different tags."""
     fields: tuple[TracepointFields, ...] = ()
     """Tables of tracepoints' fields, to which ``samples.fields`` refers."""
     has_final_roots: bool = False

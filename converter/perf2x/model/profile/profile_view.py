@@ -21,9 +21,9 @@ class RecordedBatch(Frozen):
     stack: I32
     """(samples,) leaf row in Stacks, −1 for an empty stack."""
     earliest_in_later_batches: int
-    """The earliest time in all later batches, or the earliest position if samples have no time.
+    """The earliest time in all later batches, or the earliest position if samples have no times.
 
-    Samples before it can be written in time order. In the last batch, it is NEVER (recorded_samples.py).
+    Samples before it can be written in time order at once. In the last batch, it is NEVER (recorded_samples.py).
     """
 
 
@@ -31,20 +31,21 @@ _PAGE_FAULTS = (SoftwareConfig.PAGE_FAULTS, SoftwareConfig.PAGE_FAULTS_MIN, Soft
 
 
 def perf_names_data(event: Event) -> bool:
-    """Return whether perf names the data address of an event's samples (sample_addr_correlates_sym in util/event.c).
+    """Return whether perf script prints symbols for the data addresses of an event's samples.
 
-    There, perf also names the addresses of Intel BTS, which are branch targets rather than data.
+    As in sample_addr_correlates_sym (tools/perf/util/event.c), but without Intel BTS, whose addresses are branch
+    targets rather than data.
     """
     return event.type == EventType.SOFTWARE and event.config in _PAGE_FAULTS
 
 
 class NamedPlaces(Frozen):
-    """Names of recorded addresses that are not in stacks: those of branches, or of data."""
+    """Names of recorded addresses outside stacks: of branches, or of data."""
 
     profile: Profile
     """A symbolized profile, separate from the main one, whose locations are these addresses."""
     symbol_start: U64
-    """(locations,) as in SampleReader, for the locations of ``profile``."""
+    """(locations of ``profile``,) as in SampleReader."""
     locate: Callable[[Samples], I32]
     """Returns the row, in ``profile.locations``, of each address in a batch.
 
@@ -60,15 +61,15 @@ class SampleReader(Frozen):
     raw_texts: Callable[[Event, ListArray], tuple[list[str], I64]]
     """Formats a tracepoint's raw data (PERF_SAMPLE_RAW) with its print format.
 
-    Takes the event and the bytes of ``n`` samples; returns texts, one for each distinct data, and
-    (n,) the index of each sample's text.
+    Takes the event and the raw bytes of ``n`` samples. Returns one string for each distinct value of raw bytes, and
+    (n,) the index of each sample's string.
     """
     places: Mapping[str, NamedPlaces]
-    """Named addresses outside stacks: ``branches``, ``data``, or both, as requested (`SingleSampleSettings`)."""
+    """Names of addresses outside stacks, by kind: ``branches``, ``data``, or both (`SingleSampleSettings.places`)."""
     session: Session
     sideband: Sideband
     symbol_start: U64
-    """(locations,) recorded address of the first byte of each location's symbol, 0 if unknown."""
+    """(locations,) recorded address at which each location's symbol begins, 0 if unknown."""
 
 
 class View(Profile):
@@ -85,5 +86,5 @@ class View(Profile):
 
 
 def profile_as_view(profile: Profile, code: CodeCounts | None = None) -> View:
-    """Return a view without additional data except, if given, counts of code."""
+    """Return a view whose only additional data is ``code``."""
     return View(**{**asdict(profile), "code": code})

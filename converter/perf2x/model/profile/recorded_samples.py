@@ -1,8 +1,8 @@
 """Thread and stack of every single sample, in file order, for formats that read the samples a second time.
 
-A pair of numbers is stored for each sample while it is stitched. Later steps renumber threads and stacks, by sorting,
-merging or filtering them. The stored numbers stay; instead, each run of samples (`RecordedPart`) has two tables, from
-stored to current thread and from stored to current stack.
+While samples are stitched, a pair of numbers is stored for each of them. Later steps sort, merge and filter threads and
+stacks, and so renumber them. The stored numbers stay as they are: each run of samples (`RecordedPart`) has two tables,
+from the stored to the current number of threads and of stacks.
 """
 
 from collections.abc import Sequence
@@ -24,18 +24,18 @@ class RecordedPart(Frozen):
     """A run of samples in one spool, with tables from stored to current numbers of threads and stacks."""
 
     spool: int
-    """Index of the spool in RecordedRows."""
+    """Index of the spool in ``RecordedRows.spools``."""
     start: int
     """The run's first row in the spool."""
     stop: int
-    """One past its last row."""
+    """One past the run's last row."""
     thread: I32 | None = None
     """Table from stored to current number of threads; None: the stored numbers are current."""
     stack: I32 | None = None
     """The same for stacks."""
 
     def renumber(self, thread: I32 | None, stack: I32) -> "RecordedPart":
-        """Renumber threads and stacks: current number i becomes ``thread[i]`` or ``stack[i]``, −1 stays.
+        """Return the part with new numbers: thread i becomes ``thread[i]``, stack i becomes ``stack[i]``, and −1 stays.
 
         ``thread`` is None if threads keep their numbers.
         """
@@ -44,9 +44,9 @@ class RecordedPart(Frozen):
 
 
 class RecordedRows(Frozen):
-    """Thread and stack of each sample in file order, spooled to disk if there are many.
+    """Thread and stack of each sample, spooled to disk if there are many.
 
-    The stitcher's batches are kept, too, so that a second reading can find its samples here by position.
+    The limits of the stitcher's batches are stored, too, so that a second pass finds its samples here by position.
     """
 
     parts: list[RecordedPart]
@@ -62,18 +62,18 @@ class RecordedRows(Frozen):
     """Each stores two rows of int32, thread and stack."""
 
     def renumber(self, thread: I32 | None, stack: I32) -> "RecordedRows":
-        """Renumber threads and stacks: current number i becomes ``thread[i]`` or ``stack[i]``, −1 stays.
+        """Return the rows with new numbers: thread i becomes ``thread[i]``, stack i becomes ``stack[i]``, and −1 stays.
 
         ``thread`` is None if threads keep their numbers.
         """
         return replace(self, parts=[part.renumber(thread, stack) for part in self.parts])
 
     def rows(self, start: int, stop: int) -> tuple[I32, I32]:
-        """Return (n,) thread and (n,) stack of samples ``start`` to ``stop`` − 1; dropped samples have thread −1."""
+        """Return (n,) thread and (n,) stack of rows ``start`` to ``stop`` − 1; dropped samples have thread −1."""
         found, end = [np.zeros((2, 0), np.int32)], 0
-        for part in self.parts:  # holds samples ``begin`` to ``end`` − 1
+        for part in self.parts:  # holds rows ``begin`` to ``end`` − 1
             begin, end = end, end + part.stop - part.start
-            # the samples of the part that are requested: ``first`` to ``first_after`` − 1
+            # those of the part's rows that are requested: ``first`` to ``first_after`` − 1
             first, first_after = max(start, begin), min(stop, end)
             if first < first_after:
                 columns = self.spools[part.spool].read(first - begin + part.start, first_after - begin + part.start)
@@ -85,13 +85,13 @@ class RecordedRows(Frozen):
 
 
 def position_checksum(position: I64) -> int:
-    """Return a checksum of positions, to check that a second reading sees the same samples."""
+    """Return a checksum of positions, which shows whether a second pass reads the same samples."""
     return crc32(position.tobytes())
 
 
 def _renumbered(current: I32 | None, new: I32) -> I32:
     """Return a table from stored to new numbers.
 
-    ``current``: table from stored to current numbers; None: they are equal. ``new``: from current to new numbers.
+    ``current``: table from stored to current numbers; None: these are equal. ``new``: from current to new numbers.
     """
     return new if current is None else np.append(new, as_int32([DROPPED, -1]))[current]  # −2 and −1 stay

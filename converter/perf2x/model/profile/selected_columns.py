@@ -1,4 +1,4 @@
-"""Finds the events and ratios that users name as additional columns of a table: ``page-faults``, ``ipc``, ``a/b``."""
+"""Finds events and ratios that users name as additional columns of a table: ``page-faults``, ``ipc``, ``a/b``."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,29 +6,29 @@ from perf2x.base.columnar import Frozen, bincount, flatnonzero
 from perf2x.errors import SettingError
 from perf2x.model.profile.profile import Profile, event_rows_called, plain_names
 
-# Named ratios: possible names of the dividend, of the divisor, and what the quotient is multiplied by.
+# By name of the ratio: possible names of the dividend, possible names of the divisor, and a factor of the quotient.
 _RATIOS = {
     "ipc": (("instructions",), ("cycles", "cpu-cycles"), 1),
     "mpki": (("cache-misses", "LLC-load-misses"), ("instructions",), 1000),
     "mispredicts": (("branch-misses",), ("branches", "branch-instructions"), 1),
 }
-# Ratios to an event in nanoseconds, such as task-clock, are multiplied by this, so that they are counts per second.
+# Factor of quotients whose divisor is in nanoseconds, such as task-clock, which makes them counts per second.
 _SECOND = 1_000_000_000
 
 
 class SelectedColumn(Frozen):
-    """An event whose costs to show, or two events whose ratio to show."""
+    """An event whose costs are shown, or two events whose ratio is shown."""
 
     name: str
     """The name that the user typed, or the event's."""
     events: tuple[int, ...]
     """The event's row in Profile.events, or the rows of the ratio's dividend and divisor."""
     factor: int = 1
-    """What the quotient is multiplied by."""
+    """A factor by which the quotient is multiplied."""
 
 
 def selected_columns(profile: Profile, names: Sequence[str]) -> list[SelectedColumn]:
-    """Return the columns that users name: an event, a named ratio, ``A/B``, or ``all``.
+    """Return the columns for the names that a user typed: an event, a named ratio, ``A/B``, or ``all``.
 
     ``all`` stands for each event with samples but the default one. Raises SettingError for a name that matches nothing,
     or more than one event or ratio.
@@ -37,7 +37,7 @@ def selected_columns(profile: Profile, names: Sequence[str]) -> list[SelectedCol
 
 
 def offered_columns(profile: Profile) -> list[SelectedColumn]:
-    """Return every event with samples, and each unambiguous named ratio of two events with samples."""
+    """Return a column for each event with samples, and each unambiguous named ratio of two events with samples."""
     event_columns = list(_event_columns(profile))
     rows = {row for column in event_columns for row in column.events}
     ratios = (_matches(profile, name) for name in _RATIOS)
@@ -74,11 +74,11 @@ def _matches(profile: Profile, name: str) -> list[SelectedColumn]:
     return [SelectedColumn(name, (row,)) for row in event_rows_called(profile, name)] or [
         SelectedColumn(name, (dividend, divisor), _SECOND if profile.events[divisor].unit == "nanoseconds" else factor)
         for dividends, divisors, factor in ratios
-        for dividend in _first_found(profile, dividends)
-        for divisor in _first_found(profile, divisors)
+        for dividend in _rows_of_first_match(profile, dividends)
+        for divisor in _rows_of_first_match(profile, divisors)
     ]
 
 
-def _first_found(profile: Profile, names: Sequence[str]) -> list[int]:
-    """Return the events that match the first of ``names`` that matches any event."""
+def _rows_of_first_match(profile: Profile, names: Sequence[str]) -> list[int]:
+    """Return the rows of the events that match the first of ``names`` with any match."""
     return next(filter(None, (event_rows_called(profile, name) for name in names)), [])

@@ -1,8 +1,8 @@
 """Converts locations to frames, which viewers draw as boxes.
 
-A location is an address. It has one frame for its function and one for each function inlined there; if its function is
-unknown, its one frame is named after the object. Locations with equal frames share them. pprof has locations; all other
-formats draw frames.
+A location is an address. It has one frame for its function, and one for each function inlined there. If the function is
+unknown, the location has one frame, which is named after the object. Equal frames of different locations are one frame.
+The format pprof writes locations; others show frames.
 """
 
 import re
@@ -41,11 +41,11 @@ class LocationFrames(ColumnTable):
     name: Sequence[str]
     """Function name; ``[libfoo.so]`` if only the object is known; ``[unknown]`` if nothing is."""
     object: Sequence[str]
-    """Base name of the mapped file, "" if there is none."""
+    """Base name of the mapped file, "" if no file is known."""
     mapping: I64
-    """Row in Profile.mappings of one mapping that contains the frame, −1 if none does."""
+    """Row in Profile.mappings of one of the mappings that contain the frame, −1 if none does."""
     function: I64
-    """First row in Profile.functions with the frame's name and source file, −1 if the function is unknown."""
+    """First row in Profile.functions with this name and source file, −1 if the function is unknown."""
     mode: U8
     """The CpuMode of the location."""
     inlined: Bools
@@ -92,8 +92,8 @@ def location_frames(profile: Profile) -> LocationFrames:
 def full_names(profile: Profile, frames: LocationFrames) -> list[str]:
     """Return (frames,) the full name of each frame's function from Profile.full_names, "" if it has none.
 
-    A frame of several functions, such as instances of a template, gets the full name of the first, and the number of
-    the others.
+    A frame of several functions, such as instances of a template, gets the full name of the first function, and the
+    number of the other full names.
     """
     if not profile.full_names:
         return [""] * len(frames)
@@ -112,7 +112,7 @@ def _first_and_count(names: list[str]) -> str:
 
 
 def _first_alike(functions: Functions) -> I64:
-    """Return (functions,) for each function, the first one with the same name and source file, possibly itself."""
+    """Return (functions,) the first function with the same name and source file as each function."""
     first, group = group_rows([functions.name, functions.filename])
     return first[group]
 
@@ -123,7 +123,7 @@ def are_jit(profile: Profile, frames: LocationFrames) -> Bools:
 
 
 def are_in_memory(profile: Profile) -> Bools:
-    """Return (mappings + 1,) True for code that is in no file, such as a JIT compiler's; the last entry is for −1.
+    """Return (mappings + 1,) True for code that is in no file, such as JIT-compiled code; the last entry is for −1.
 
     A memfd with a build id is an ELF file, such as a library that was unpacked into memory.
     """
@@ -163,7 +163,7 @@ def functions_of(locations: Locations, line: I64) -> I64:
 
 
 def outermost_functions(locations: Locations) -> I64:
-    """Return (locations,) the function whose code contains the address, which is that of the last line; −1 for none."""
+    """Return (locations,) the function of each location's last line, whose code contains the address; −1 for none."""
     ends = locations.line_offsets[1:]
     return functions_of(locations, np.where(np.diff(locations.line_offsets) > 0, ends - 1, -1))
 

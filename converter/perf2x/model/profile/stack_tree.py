@@ -1,8 +1,9 @@
 """Walks the prefix tree of stacks, and rebuilds it when stacks change; one numpy pass per level, never per stack.
 
-In the tree (`Stacks`), row i is a frame called from row ``parent[i]``, −1 for a root. A parent has a smaller number
-than its children. A stack is named by its innermost row, its leaf; −1 is an empty stack. Trees that are built here
-are also sorted by level, as by `prefix_tree`. Functions that need no locations take just the column ``parent``.
+In the tree (`Stacks`), row i is a location that was called from row ``parent[i]``, −1 for a root. A parent has a
+smaller row number than its children. The number of a stack is the row of its innermost location, its leaf; −1 is an
+empty stack. Trees that are built here are also sorted by level, as `prefix_tree` sorts them. Functions that need no
+locations take only the column ``parent``.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -45,8 +46,8 @@ from perf2x.model.profile.recorded_samples import DROPPED
 _SUMMED = frozenset({"value", "count", "latency"})
 # Stacks to expand at a time, which bounds the memory for their paths.
 _LEAVES_AT_ONCE = 1 << 15
-# `path_sums` sums this many runs one by one; beyond, passes over all remaining rows together are cheaper.
-_RUNS = 2048
+# `path_sums` sums this many runs one by one; after these, passes over all remaining rows together are cheaper.
+_MAX_RUNS = 2048
 
 
 def depths(parent: AnyArray) -> I64:
@@ -64,22 +65,22 @@ def depths(parent: AnyArray) -> I64:
     return row_numbers(np.diff(ends))
 
 
-def path_sums(parent: AnyArray, own: I64) -> I64:
-    """Return (rows,) the sum of ``own`` (rows,) over each row and all its ancestors.
+def path_sums(parent: AnyArray, values: I64) -> I64:
+    """Return (rows,) the sum of ``values`` (rows,) over each row and all its ancestors.
 
     Rows are divided into runs: each is as long as possible without a row whose parent is in the same run. In a tree
     sorted by level, a run is a level. Runs are summed one after another, each in one pass. Rows after the first
-    ``_RUNS`` runs are summed by pointer doubling, in log(depth) passes::
+    ``_MAX_RUNS`` runs are summed by pointer doubling, in log(depth) passes::
 
         parent    -1 0 1 2 3
-        own        1 1 1 1 1     each row's ancestor is its parent
+        values     1 1 1 1 1     each row's ancestor is its parent
         pass 1     1 2 2 2 2     the ancestor's number is added; the ancestor's ancestor becomes the row's ancestor
         pass 2     1 2 3 4 4     the same
         pass 3     1 2 3 4 5
     """
-    total, last_parent = np.append(own, 0), np.maximum.accumulate(parent)  # the appended 0 is for parent −1
+    total, last_parent = np.append(values, 0), np.maximum.accumulate(parent)  # the appended 0 is for parent −1
     begin, number = 0, parent.dtype.type
-    for _ in range(_RUNS):
+    for _ in range(_MAX_RUNS):
         end = int(last_parent.searchsorted(number(begin)))
         if end == begin:
             break
@@ -96,13 +97,10 @@ def path_sums(parent: AnyArray, own: I64) -> I64:
 
 
 def are_on_paths(parent: AnyArray, rows: AnyArray) -> Bools:
-    """Return (rows of the tree,) True for the given rows and all their ancestors; −1 is ignored.
-
-    Each pass goes up one step for all rows.
-    """
+    """Return (rows of the tree,) True for the given rows and all their ancestors; −1 is ignored."""
     found = falses(len(parent))
     rows = unique(rows[rows >= 0])
-    while len(rows):
+    while len(rows):  # all rows go up one step at a time
         found[rows] = True
         above = unique(parent[rows])
         rows = above[(above >= 0) & ~found[above]]
@@ -112,9 +110,9 @@ def are_on_paths(parent: AnyArray, rows: AnyArray) -> Bools:
 def merged_tree(parent: I64, location: I32, depth: I64, is_used: Bools) -> tuple[Stacks, I32]:
     """Merge several concatenated trees into one: rows of one location under the same merged parent become one row.
 
-    ``depth`` is depths(parent). Rows whose ``is_used`` is False are left out; it must be True for all ancestors of a
-    row for which it is True. Returns the tree, sorted as by `prefix_tree`, and (rows + 1,) the new row of each old row,
-    −1 for those left out; the last entry, for row −1, is −1, too.
+    ``depth`` is depths(parent). Rows whose ``is_used`` is False are left out; all ancestors of used rows must be used,
+    too. Returns the tree, sorted as `prefix_tree` sorts, and (rows + 1,) the new row of each old row, −1 for those left
+    out; the last entry, for row −1, is −1, too.
     """
     rows = flatnonzero(is_used)
     rows = rows[argsort_small(depth[rows])]
@@ -122,13 +120,13 @@ def merged_tree(parent: I64, location: I32, depth: I64, is_used: Bools) -> tuple
     parents, locations = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
     first_above = total = 0  # the first new row of the level above, and the number of new rows so far
     for level in np.split(rows, cumsum(bincount(depth[rows]))[:-1]) if len(rows) else ():
-        new_parent, own = new_row[parent[level]], location[level]
-        # parents count from the first row of their level; roots, whose parent is −1, count as 0
-        numbers = as_int64(np.maximum(new_parent - first_above, 0)), as_int64(own)
-        kept, place = group_pairs(*numbers, len(parents[-1]), bits)
-        new_row[level] = total + place
+        new_parent, level_location = new_row[parent[level]], location[level]
+        # parents are numbered from the first row of their level; roots, whose parent is −1, get the parent 0
+        pairs = as_int64(np.maximum(new_parent - first_above, 0)), as_int64(level_location)
+        kept, index_in_level = group_pairs(*pairs, len(parents[-1]), bits)
+        new_row[level] = total + index_in_level
         parents.append(new_parent[kept])
-        locations.append(own[kept])
+        locations.append(level_location[kept])
         first_above, total = total, total + len(kept)
     return Stacks(np.concatenate(parents), np.concatenate(locations)), new_row
 
@@ -154,8 +152,8 @@ def paths_of_length(parent: AnyArray, rows: I64, lengths: I64, outermost_first: 
     cursor = as_int64(rows[order])
     first, step = ((offsets[1:] - 1)[order], -1) if outermost_first else (offsets[:-1][order], 1)
     # after each step up, ``done`` paths have reached their length
-    for steps, done in enumerate(cumsum(bincount(lengths, 1))[:-1].tolist()):
-        values[first[done:] + step * steps] = cursor[done:]
+    for step_count, done in enumerate(cumsum(bincount(lengths, 1))[:-1].tolist()):
+        values[first[done:] + step * step_count] = cursor[done:]
         cursor[done:] = parent[cursor[done:]]
     return ListArray(offsets, values)
 
@@ -172,9 +170,9 @@ def ancestors(parent: I64, rows: I64, steps: I64) -> I64:
 
 
 def stack_weights(samples: ProfileSamples, rows: int, is_counted: Bools | None = None) -> I64:
-    """Return (rows,) the number of samples whose leaf is each row of the tree, which has ``rows`` rows.
+    """Return (``rows``,) for each row of the tree the number of samples whose leaf it is.
 
-    ``is_counted`` (samples,): which rows of samples to count; None: all.
+    ``is_counted`` (samples,): True for the rows of samples to count; None: count all.
     """
     # np.bincount adds floating-point numbers, which are exact below 2**53 samples
     count = samples.count if is_counted is None else samples.count * is_counted
@@ -182,12 +180,12 @@ def stack_weights(samples: ProfileSamples, rows: int, is_counted: Bools | None =
 
 
 def used_leaves(profile: Profile) -> tuple[I64, I64]:
-    """Return the distinct leaves of the samples, ascending, which may include −1, and the index of each sample's leaf.
+    """Return the distinct leaves of the samples, ascending, and (samples,) the index of each sample's leaf among them.
 
-    Shape of the index: (samples,).
+    The leaves include −1 if there are empty stacks.
     """
-    leaves, place = unique_inverse(as_int64(profile.samples.stack) + 1)
-    return leaves - 1, place
+    leaves, leaf_index = unique_inverse(as_int64(profile.samples.stack) + 1)
+    return leaves - 1, leaf_index
 
 
 def stack_locations(profile: Profile, leaves: I64) -> ListArray:
@@ -200,14 +198,14 @@ def stack_locations(profile: Profile, leaves: I64) -> ListArray:
 def kinds_in_stacks(
     profile: Profile, leaves: I64, kinds: ListArray, count: int
 ) -> Iterator[tuple[slice, I64, I64, I64]]:
-    """Find out which kinds of frame each stack contains. A kind is whatever frames are grouped by, such as functions.
+    """Find out which kinds of frame each stack contains. Callers define the kinds, for example by function or object.
 
-    ``kinds`` lists the kinds of each location, numbers below ``count``, outermost frame first. Stacks are processed in
-    spans of ``leaves``, to save memory. Yields for each span:
+    ``kinds`` lists the kinds of each location's frames, outermost first; kinds are numbers below ``count``. Stacks are
+    processed in spans of ``leaves``, to save memory. Yields for each span:
 
     - the slice of ``leaves``;
     - (stacks of the span,) the kind of each stack's innermost frame, −1 for a stack without frames;
-    - (pairs,) and (pairs,): each distinct pair of a stack, numbered from the span's start, and a kind that it contains.
+    - (pairs,) and (pairs,): each distinct pair of a stack, counted from the span's start, and a kind in this stack.
     """
     for span in row_slices(len(leaves) if count else 0, _LEAVES_AT_ONCE):
         rows = stack_locations(profile, leaves[span])
@@ -224,27 +222,26 @@ def costs_of_kinds(
     """Return the self and the total cost of each kind of frame, for each column of weights.
 
     ``leaves``, ``kinds`` and ``count`` are as in `kinds_in_stacks`. A column (leaves, …) has the weight of each stack.
-    A kind's self cost sums the stacks whose innermost frame is of this kind, its total cost all stacks that contain it;
-    a stack that contains it twice counts once. Shape of both costs: (count, …).
+    The self cost of a kind sums the stacks whose innermost frame is of this kind; the total cost sums all stacks that
+    contain the kind, each once. Shape of both costs: (count, …).
     """
     # the last entry takes the stacks without frames, whose kind is −1
     sums = [tuple(np.zeros((count + 1, *column.shape[1:]), column.dtype) for _ in range(2)) for column in columns]
     for span, innermost, stack, kind in kinds_in_stacks(profile, leaves, kinds, count):
-        for (own, total), column in zip(sums, columns, strict=True):
-            np.add.at(own, innermost, column[span])
+        for (self_cost, total), column in zip(sums, columns, strict=True):
+            np.add.at(self_cost, innermost, column[span])
             np.add.at(total, kind, column[span][stack])
-    return [(own[:-1], total[:-1]) for own, total in sums]
+    return [(self_cost[:-1], total[:-1]) for self_cost, total in sums]
 
 
 def rewrite_stacks(profile: Profile, change: Callable[[ListArray], ListArray]) -> Profile:
     """Change every stack that samples use; samples that become equal are summed, except in a timeline.
 
-    ``change`` takes the distinct stacks, each a list of locations, outermost first, and returns a list for each of
-    them.
+    ``change`` takes the distinct stacks, each a list of locations, outermost first, and returns the new list of each.
     """
-    leaves, place = used_leaves(profile)
+    leaves, leaf_index = used_leaves(profile)
     parent, location, new_leaf = prefix_tree(change(stack_locations(profile, leaves)))
-    stack = new_leaf[place] if len(leaves) else profile.samples.stack
+    stack = new_leaf[leaf_index] if len(leaves) else profile.samples.stack
     samples = replace(profile.samples, stack=as_int32(stack))
     recorded = profile.recorded
     if recorded is not None:
@@ -268,10 +265,7 @@ def sum_samples(profile: Profile) -> Profile:
 
 
 def sum_sample_rows(samples: ProfileSamples) -> ProfileSamples:
-    """Sum rows that are equal in all columns but those of ``_SUMMED``, and sort them by content.
-
-    The samples must not have times.
-    """
+    """Sum rows that are equal in all columns but ``_SUMMED``, and sort them by content. Samples must not have times."""
     columns = {name: getattr(samples, name) for name in ProfileSamples.__struct_fields__ if name != "time"}
     present = {name: column for name, column in columns.items() if column is not None}
     keys = {name: column for name, column in present.items() if name not in _SUMMED}
@@ -283,15 +277,15 @@ def sum_sample_rows(samples: ProfileSamples) -> ProfileSamples:
 
 
 def keep_samples(profile: Profile, rows: I64 | Bools) -> Profile:
-    """Keep only the given rows of samples: row numbers, in the order to keep them in, or (samples,) a mask."""
+    """Keep only the given rows of samples: row numbers, which also give the new order, or (samples,) a mask."""
     return replace(profile, samples=take_rows_of(profile.samples, rows))
 
 
 def without_times(profile: Profile, *, keep_cpu: bool, keep_wait: bool = False) -> Profile:
     """Convert a timeline to an aggregated profile: drop everything that has a time, and sum equal samples.
 
-    Samples of different CPUs are equal unless ``keep_cpu``. With ``keep_wait``, waits stay separate from samples of
-    threads that ran, for `without_scheduler_frames`.
+    With ``keep_cpu``, samples of different CPUs are not summed. With ``keep_wait``, waits are not summed with samples
+    of threads that ran: `without_scheduler_frames` needs to know which samples are waits.
     """
     cpu = profile.samples.cpu if keep_cpu else None
     wait = profile.samples.wait if keep_wait else None
@@ -305,10 +299,10 @@ def equal_rows(parent: I64, location: I64, changed: I64) -> I64:
     """Find rows that became equal because the locations of the ``changed`` rows were replaced.
 
     Two rows are equal if they have the same location, and their parents are the same row or equal rows. Returns (rows,)
-    for each row the first row that it equals, itself if there is no other.
+    the first row to which each row is equal, itself if there is no earlier one.
 
-    Only siblings of changed rows can become equal. If some do, their children become siblings, as if their parents had
-    changed, and are compared in the next round: one round per level at most.
+    Only a changed row and a sibling can become equal. If two do, their children become siblings: these count as changed
+    in the next round. There is at most one round per level.
     """
     first_equal = arange(len(parent))
     while len(changed):

@@ -1,4 +1,4 @@
-"""Frames that perf2x adds to stacks, without an address: a root that groups samples, or says why a stack ends there."""
+"""Frames without an address that perf2x adds to stacks: roots that group samples, or that say why a stack ends."""
 
 from enum import IntEnum
 
@@ -45,15 +45,15 @@ def with_synthetic_frames(profile: Profile, names: list[str]) -> tuple[Profile, 
 
 
 def named_functions(names: I32) -> Functions:
-    """Return functions that have a name but no file or line; ``names`` (n,) are string indices."""
+    """Return functions with a name but without file and line; ``names`` (n,) are string indices."""
     nothing = np.zeros(len(names), np.int32)
     return Functions(names, names, nothing, nothing)
 
 
 class RootFrame(IntEnum):
-    """Why a stack ends before its outermost function, which its root frame says. NONE: the stack is complete.
+    """Why a stack ends before its outermost function; NONE: the stack is complete.
 
-    ROOT_FRAME_NAMES has the names of the frames.
+    Incomplete stacks get a root frame with the reason; ROOT_FRAME_NAMES has the names of these frames.
     """
 
     NONE = 0
@@ -84,10 +84,10 @@ ROOT_FRAME_NAMES = {
 
 
 def root_functions(root: I64, strings: StringTableBuilder) -> tuple[Functions, I32]:
-    """Return a function for each kind of root frame in ``root``, and the index of the function of each root frame.
+    """Return a function for each kind of root frame in ``root``, and (root frames,) the index of each one's function.
 
-    ``root`` (locations,) holds a RootFrame, or 0 for locations that are not root frames. The functions are ordered by
-    kind, and their names are added to ``strings``. Shape of the index: (number of root frames,).
+    ``root`` (locations,) has a RootFrame for each location, NONE for locations that are not root frames. The functions
+    are sorted by kind, and their names are added to ``strings``.
     """
     kinds = unique(root[root > 0])
     names = strings.add_all(ROOT_FRAME_NAMES[RootFrame(kind)] for kind in kinds.tolist())

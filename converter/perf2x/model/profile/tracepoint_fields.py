@@ -12,7 +12,7 @@ class FieldColumn(Frozen):
     kind: str
     """``integer`` or ``text``."""
     values: AnyArray
-    """(n,) int64 or uint64: the field's numbers or, if it has texts, indices into ``texts``."""
+    """(n,) int64 or uint64: the field's numbers or, if ``kind`` is ``text``, indices into ``texts``."""
     texts: Sequence[str] = ()
     """Distinct texts; empty for integers."""
 

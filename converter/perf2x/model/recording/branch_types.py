@@ -28,18 +28,18 @@ _EXTENDED = 15
 
 
 def type_numbers(flags: U64) -> I64:
-    """Return (n,) the index in TYPES of each branch's type, from perf_branch_entry.type and new_type."""
+    """Return (n,) each branch's type as an index in TYPES, from perf_branch_entry.type and new_type."""
     old_type, new_type = flags >> np.uint64(20) & np.uint64(15), flags >> np.uint64(26) & np.uint64(15)
     return as_int64(np.where(old_type == _EXTENDED, old_type + new_type, old_type))
 
 
 def speculations(flags: U64) -> I64:
-    """Return (n,) the index in SPECULATIONS of each branch's outcome, from perf_branch_entry.spec."""
+    """Return (n,) each branch's speculation outcome as an index in SPECULATIONS, from perf_branch_entry.spec."""
     return as_int64(flags >> np.uint64(24) & np.uint64(3))
 
 
 def privileges(flags: U64) -> I64:
-    """Return (n,) the index in PRIVILEGES of each branch's level, from perf_branch_entry.priv."""
+    """Return (n,) each branch's privilege level as an index in PRIVILEGES, from perf_branch_entry.priv."""
     return as_int64(flags >> np.uint64(30) & np.uint64(7))
 
 
@@ -47,7 +47,7 @@ _FIELDS = ((TYPES, type_numbers), (SPECULATIONS, speculations), (PRIVILEGES, pri
 
 
 def parse_branch_filter(text: str) -> tuple[str, ...]:
-    """Parse ``call,ret,user`` to words in capitals. Raises SettingError for a word that perf does not have."""
+    """Parse ``call,ret,user`` to words in capitals. Raises SettingError for a word that is in none of the tables."""
     words = tuple(word.upper() for word in text.split(",") if word)
     all_words = [word for table, _ in _FIELDS for word in table if word]
     for word in words:
@@ -57,16 +57,16 @@ def parse_branch_filter(text: str) -> tuple[str, ...]:
 
 
 def chosen_branches(flags: U64, words: Sequence[str]) -> Bools:
-    """Return (n,) True for branches that a filter selects.
+    """Return (n,) True for branches that a filter of these words selects.
 
     A word selects by type, speculation or privilege. Words for the same property are alternatives; different properties
     must all match. So ``call,ret,user`` selects calls and returns in user mode.
     """
     is_chosen = trues(len(flags))
-    for table, numbers in _FIELDS:
-        chosen_numbers = [number for number, word in enumerate(table) if word and word in words]
-        if chosen_numbers:
-            is_chosen &= np.isin(numbers(flags), chosen_numbers)
+    for table, indices_of in _FIELDS:
+        chosen_indices = [index for index, word in enumerate(table) if word and word in words]
+        if chosen_indices:
+            is_chosen &= np.isin(indices_of(flags), chosen_indices)
     return is_chosen
 
 

@@ -1,4 +1,4 @@
-"""Build ids of mappings whose records have none, from the recording's table of build ids (HEADER_BUILD_ID), by name."""
+"""Looks build ids up by name in the recording's table (HEADER_BUILD_ID), for mappings whose records have none."""
 
 import numpy as np
 from msgspec.structs import replace
@@ -8,7 +8,7 @@ from perf2x.base.mapping_names import VDSO, VDSO_32, VDSO_X32
 from perf2x.model.recording.events import Session
 from perf2x.model.recording.sideband import Mmaps
 
-# Name of the kernel in the table. Its mapping is named after the reference symbol, too: ``[kernel.kallsyms]_text``.
+# Name of the kernel in the table. The name of its mapping ends with the reference symbol: ``[kernel.kallsyms]_text``.
 KERNEL = "[kernel.kallsyms]"
 _64_BIT_MACHINES = frozenset({"x86_64", "aarch64", "ppc64le", "s390x", "riscv64", "sparc64", "loongarch64", "mips64"})
 
@@ -25,11 +25,11 @@ def kernel_build_id(session: Session, mmaps: Mmaps) -> bytes:
 
 
 def with_vdso_names(mmaps: Mmaps, session: Session) -> Mmaps:
-    """Rename the vDSO of 32-bit programs on a 64-bit machine, so that it is found in the table of build ids.
+    """Rename the vDSOs of 32-bit programs on a 64-bit machine, so that they are found in the table of build ids.
 
-    Every vDSO is mapped as ``[vdso]``, but in the table, those of 32-bit programs (i386 and x32) have names of their
-    own. A vDSO mapped below 4 GiB is one of these. If the table has both names, the address does not say which one it
-    is, so `build_id_by_name` returns no build id for it.
+    Every vDSO is mapped as ``[vdso]``, but in the table the vDSOs of i386 and x32 programs have names of their own. A
+    vDSO that is mapped below 4 GiB is one of these two. If the table has both names, nothing shows which one is right:
+    `build_id_by_name` then returns no build id.
     """
     is_low = mmaps.filename.which(lambda name: name == VDSO) & (mmaps.start < np.uint64(2**32))
     if not is_low.any() or not has_64_bits(session):
@@ -44,8 +44,8 @@ def with_vdso_names(mmaps: Mmaps, session: Session) -> Mmaps:
 def build_id_by_name(session: Session, name: str) -> bytes:
     """Return the build id that the recording's table has for a mapping's name; b"" if it has none.
 
-    Also b"" for the 32-bit vDSO if the table has both kinds. The name of the kernel's mapping may have a reference
-    symbol, which is ignored.
+    Also b"" for a 32-bit vDSO if the table has both i386 and x32. The reference symbol in the name of the kernel's
+    mapping is ignored.
     """
     if name == VDSO_32 and VDSO_X32 in session.build_ids:
         return b""

@@ -1,4 +1,4 @@
-"""Parses event names: separates the event from how it was recorded.
+"""Parses event names into the event and how it was recorded.
 
 perf has many names for one event: ``cycles``, ``cycles:P``, ``cycles/freq=99/``, ``cpu_core/cycles/``, ``cycles:u``.
 Their grammar is ``event:modifiers``, ``event/terms/modifiers`` or ``pmu/event,terms/modifiers``.
@@ -18,7 +18,7 @@ RECORDING_TERMS = {
 _MODIFIERS = "ukhIGHpPSDWebR"
 _WITH_SLASHES = re.compile(rf"([^/]+)/([^/]*)/:?([{_MODIFIERS}]*)/?")
 _WITH_COLON = re.compile(rf"(.+):([{_MODIFIERS}]+)")
-# PMUs of CPU cores: cpu, cpu_core, cpu_atom, armv8_cortex_a72, apple_firestorm_pmu.
+# Names of PMUs of CPU cores: cpu, cpu_core, cpu_atom, armv8_cortex_a72, apple_firestorm_pmu.
 _CORE_PMU = re.compile(r"cpu(_\w+)?|arm\w+|apple_\w+")
 # perf's aliases (event_symbols_hw and _sw in tools/perf/util/parse-events.c), and those of Arm's PMUs.
 _ALIASES = {
@@ -36,31 +36,31 @@ class EventName(Frozen):
     An event that is given by numbers instead of a name keeps its PMU and terms: ``cpu/event=0x3c,umask=0x1/``.
     """
     pmu: str
-    """The PMU of the event, such as ``cpu_core``; empty if the name has none, or if ``event`` has it."""
+    """The PMU of the event, such as ``cpu_core``; empty if the name has no PMU, or if ``event`` includes it."""
     modes: frozenset[str]
-    """The only modes in which the event is counted, out of u, k, h and G (user, kernel, hypervisor, guest).
+    """Letters of the modes to which the name restricts counting: u, k, h and G (user, kernel, hypervisor, guest).
 
-    Empty if the name does not restrict them: the event is counted in all modes but the guest's. H is left out, because
-    it excludes guests, which is the default; all other modifiers concern precision and scheduling.
+    Empty if the name has no such restriction: the event is counted in all modes, except in guests. H is left out,
+    because it excludes guests, which is the default. All other modifiers concern precision and scheduling.
     """
 
     @property
     def canonical(self) -> str:
-        """The event's name or, if that is an alias, the name that it stands for: ``cycles`` for ``cpu-cycles``."""
+        """The event's name or, if it is an alias, the name for which it stands: ``cycles`` for ``cpu-cycles``."""
         return _ALIASES.get(self.event, self.event)
 
     @property
     def is_core_pmu(self) -> bool:
-        """Whether the name has a PMU, and it belongs to CPU cores."""
+        """Whether the name has a PMU that belongs to CPU cores."""
         return _CORE_PMU.fullmatch(self.pmu) is not None
 
     def counts_like(self, other: "EventName") -> bool:
         """Return whether both names count the same event, possibly in different modes or on different kinds of core.
 
-        A name without a PMU counts the same as one with any PMU.
+        A name without a PMU counts the same as a name with any PMU.
         """
-        both_cores = self.is_core_pmu and other.is_core_pmu
-        return self.canonical == other.canonical and (self.pmu in ("", other.pmu) or not other.pmu or both_cores)
+        are_core_pmus = self.is_core_pmu and other.is_core_pmu
+        return self.canonical == other.canonical and (self.pmu in ("", other.pmu) or not other.pmu or are_core_pmus)
 
 
 def parse_event_name(text: str) -> EventName:
@@ -79,9 +79,9 @@ def parse_event_name(text: str) -> EventName:
 
 
 def matches_event_name(typed_name: str, recorded_name: str) -> bool:
-    """Return whether a name that a user typed matches a recorded one.
+    """Return whether an event name that a user typed matches a recorded one.
 
-    A typed name without a PMU, or with ``cpu``, matches all PMUs; one without modes matches all modes.
+    A typed name without a PMU, or with the PMU ``cpu``, matches all PMUs. A typed name without modes matches all modes.
     """
     if typed_name == recorded_name:
         return True

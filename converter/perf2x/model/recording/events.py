@@ -1,9 +1,9 @@
 """What a recording consists of: a `Session`, the side-band tables (sideband.py) and batches of `Samples`.
 
-Names are the kernel's. The tables are frozen structs of equal-length arrays, one row per record in file order; −1 is
-"none" in integer columns, and a missing optional column is None. Times are nanoseconds of the recording's clock.
-``position`` is the byte offset of the record in the (decompressed) record stream: unique and ascending in file order,
-it breaks ties of equal times and is the only order in recordings without timestamps.
+Names are the kernel's. The tables are frozen structs of arrays of equal length: a row per record, in file order. In
+integer columns, −1 stands for none; a missing optional column is None. Times are nanoseconds of the recording's clock.
+``position`` is the byte offset of the record in the (decompressed) record stream. It is unique and ascends in file
+order. Records with equal times are sorted by it, as are all records of recordings without timestamps.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ class Event(Frozen):
     sample_type: int
     read_format: int
     flags: frozenset[str]
-    """Names from uapi.ATTR_FLAGS of the set bits."""
+    """Names of the bits that are set (uapi.ATTR_FLAGS)."""
     precise_ip: int = 0
     ids: tuple[int, ...] = ()
     attr_size: int = 0
@@ -52,7 +52,7 @@ class Event(Frozen):
     sample_stack_user: int = 0
     sample_regs_intr: int = 0
     clockid: int = -1
-    unit: str = ""
+    unit: str = ""  # of counts that are multiplied by ``scale``, from HEADER_EVENT_UPDATE; "" if there is none
     scale: float = 1.0
     group_leader: int = -1
     """Index of the group's leader if the leader's samples read this event's counter (``{a,b}:S``), else −1."""
@@ -88,13 +88,13 @@ class Session(Frozen):
     kcore_dir: str = ""
     """Path of ``kcore_dir`` in a directory recorded with --kcore; "" otherwise."""
     thread_map: tuple[tuple[int, str], ...] = ()
-    """(tid, name) of each thread that perf stat counted for, from PERF_RECORD_THREAD_MAP; tid −1 stands for all."""
+    """(tid, name) of each thread whose events perf stat counted, from PERF_RECORD_THREAD_MAP; tid −1 stands for all."""
     aggregation: int = -1
     """enum aggr_mode: how perf stat aggregated counts; −1 if unknown."""
     is_perf_stat: bool = False
     """Whether perf stat made the recording: events were counted, not sampled."""
     recorded_files: Mapping[str, RecordedFile] = field(default_factory=dict)
-    """Symbols in the recording itself, by file name (simpleperf)."""
+    """Files whose symbols are in the recording itself, by file name (simpleperf)."""
     kallsyms: bytes = b""
     """The kernel's symbols in the recording itself, as text of /proc/kallsyms (simpleperf); b"" without them."""
     has_call_addresses: bool = False
@@ -128,7 +128,7 @@ class UserStacks(Frozen):
     size: I64
     """(n,) bytes that the kernel copied (dyn_size); 0 without a dump."""
     requested: int
-    """perf_event_attr.sample_stack_user: the size of a dump that was requested, in bytes."""
+    """perf_event_attr.sample_stack_user: the requested size of a dump, in bytes."""
 
     def __getitem__(self, rows: I64) -> "UserStacks":
         return replace(self, abi=self.abi[rows], regs=self.regs[rows], start=self.start[rows], size=self.size[rows])
@@ -158,21 +158,21 @@ class UserStacks(Frozen):
         )
 
     def _spread(self, mask: int) -> U64:
-        """Return the registers in the columns of a mask that includes this one; columns of other registers are zero.
+        """Return (n, popcount(mask)) the registers in the columns of ``mask``, which has all bits of ``self.mask``.
 
-        Shape: (n, popcount(mask)).
+        Columns of registers that were not recorded are zero.
         """
         if self.mask == mask:
             return self.regs
         spread = np.zeros((len(self.abi), mask.bit_count()), np.uint64)
-        for source, bit in enumerate(bit for bit in range(64) if self.mask >> bit & 1):
+        for column, bit in enumerate(bit for bit in range(64) if self.mask >> bit & 1):
             # a register's column is the number of set bits below its own
-            spread[:, (mask & ((1 << bit) - 1)).bit_count()] = self.regs[:, source]
+            spread[:, (mask & ((1 << bit) - 1)).bit_count()] = self.regs[:, column]
         return spread
 
 
 class Entries(Frozen):
-    """A list for each of ``n`` samples, such as its branches: all entries concatenated, a column for each field.
+    """A list for each of ``n`` samples, such as its branches: all entries concatenated, with a column for each field.
 
     Columns in ``_ONE_PER_SAMPLE`` have one number per sample, not per entry.
     """
@@ -222,8 +222,9 @@ class ReadValues(Entries):
     """PERF_SAMPLE_READ of a batch: an entry per counter read, several if the event's read_format has GROUP."""
 
     enabled: U64 | None
-    """(n,) nanoseconds that the event was enabled, likewise ``running``; None if not recorded."""
+    """(n,) nanoseconds for which the event was enabled; None if not recorded."""
     running: U64 | None
+    """(n,) nanoseconds for which it was on the hardware; None if not recorded."""
     value: U64
     id: U64 | None
     lost: U64 | None
@@ -233,8 +234,8 @@ class Samples(SampleColumns):
     """One batch of PERF_RECORD_SAMPLE in file order; all columns have ``n`` rows.
 
     ``event`` is an index into Session.events. ``cpumode`` is misc & PERF_RECORD_MISC_CPUMODE. ``chain`` is the
-    callchain exactly as recorded, including context markers and cookies of deferred callchains; it is cut where the
-    record ends if its length says more, and empty for samples without one.
+    callchain exactly as recorded, including context markers and cookies of deferred callchains. It is cut off at the
+    end of the record if its recorded length exceeds the record, and is empty for samples without a callchain.
     """
 
     event: I32
@@ -257,7 +258,7 @@ class Samples(SampleColumns):
     raw: ListArray | None = None
     """uint8 bytes of PERF_SAMPLE_RAW, in the file's byte order."""
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """Columns that only ``dump`` and perf-script show: id, stream_id, read values, transaction, phys_addr, …"""
+    """Columns that only ``perf2x dump`` and the format perf-script show: id, read values, transaction, phys_addr, …"""
 
 
 class Want(Flag):
@@ -271,9 +272,9 @@ class Want(Flag):
     ADDR = auto()
     CGROUP = auto()
     MEMORY = auto()
-    """weight and data_src"""
+    """The columns weight and data_src."""
     STACKS = auto()
-    """user_stacks"""
+    """The column user_stacks."""
     BRANCHES = auto()
     RAW = auto()
     EXTRA = auto()
@@ -284,9 +285,9 @@ class Want(Flag):
 
 
 class Shard(Frozen):
-    """A share of a recording's blocks, for one worker.
+    """A share of a recording's blocks, which one worker reads.
 
-    The blocks are divided into ``count`` shards of about equal size; each is a run of consecutive blocks.
+    The blocks are divided into ``count`` shards of about equal size. Each is a run of consecutive blocks.
     """
 
     number: int = 0  # from 0 to ``count`` − 1

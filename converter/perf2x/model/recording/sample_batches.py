@@ -1,4 +1,4 @@
-"""Selects rows of batches of samples, and joins batches, whichever optional columns these have."""
+"""Selects rows of batches of samples, and joins batches, which may differ in their optional columns."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from perf2x.base.columnar import I64, Bools, ListArray, argsort, flatnonzero
 from perf2x.base.columnar.list_array import join_columns
 from perf2x.model.recording.events import Samples
 
-# what samples without a column get where others have it; in columns not listed here, 0 or an empty list
+# By column: the value for samples of batches that lack the column. In all other columns, it is 0 or an empty list.
 _FILL = {"cpu": -1}
 
 
@@ -63,7 +63,7 @@ def _join_column(name: str, parts: Sequence[Any], counts: Sequence[int]) -> Any:
         _filler(name, example, count) if part is None else part for part, count in zip(parts, counts, strict=True)
     ]
     if isinstance(example, np.ndarray) and example.ndim == 2:
-        # batches may differ in the number of values per sample: add zeros up to the largest number
+        # batches may differ in the number of values per sample: pad rows with zeros to the largest number
         width = max(part.shape[1] for part in filled)
         filled = [np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in filled]
     return join_columns(filled)

@@ -1,6 +1,6 @@
-"""Files whose symbols Android's simpleperf writes into a recording: those in which samples were taken.
+"""Symbol tables that Android's simpleperf writes into a recording, for the files in which samples were taken.
 
-Source of truth: dso.cpp of simpleperf. What the addresses of symbols mean depends on the kind of file (`FileKind`).
+Source of truth: dso.cpp of simpleperf. The meaning of a symbol's address depends on the kind of file (`FileKind`).
 """
 
 import re
@@ -12,12 +12,12 @@ from perf2x.base.columnar import I64, U64, Frozen, searchsorted
 
 
 class FileKind(IntEnum):
-    """DsoType in simpleperf's dso.h. The text below each kind says what the addresses of the file's symbols are."""
+    """DsoType in simpleperf's dso.h. The text below each kind says what the addresses of the symbols are."""
 
     KERNEL = 0
     """Recorded addresses."""
     MODULE = 1
-    """Addresses in the file; ``RecordedFile.min_vaddr`` is ``offset`` bytes after the module's start."""
+    """Addresses in the file; ``RecordedFile.min_vaddr`` is mapped ``offset`` bytes after the module's start."""
     ELF = 2
     """Addresses in the ELF file, where ``min_vaddr`` is at file offset ``offset``; for JIT-compiled code, recorded
     addresses.
@@ -55,11 +55,11 @@ _JIT_FILE = re.compile(r"(?:^|/)(?:[^/]*_jit_(app|zygote)_cache:|TemporaryFile-)
 
 
 def shown_path(path: str) -> str:
-    """Return the name for a file of JIT-compiled code as in simpleperf's reports; other paths unchanged.
+    """Return the path of a file of JIT-compiled code as simpleperf's reports show it; other paths unchanged.
 
     simpleperf writes such code into slices of a file next to the recording. The file's path is replaced, the slice
     stays: ``[JIT app cache]128-4096`` for ``perf.data_jit_app_cache:128-4096``. Older versions wrote separate files:
-    ``[JIT cache]gutP02`` for ``TemporaryFile-gutP02``. Outputs show these names up to the bracket (`base_name`).
+    ``[JIT cache]gutP02`` for ``TemporaryFile-gutP02``. Outputs show only the part in brackets (`base_name`).
     """
     found = _JIT_FILE.search(path)
     return path if found is None else f"[JIT {found[1] + ' ' if found[1] else ''}cache]{found[2]}"

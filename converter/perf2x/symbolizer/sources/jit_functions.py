@@ -16,7 +16,7 @@ symbols, in the ELF files that perf inject writes.
 def jit_function(name: str) -> Function:
     """Convert a name in a perf map or jitdump to a function, with display name, file and line if the name has them."""
     compiled = parse_jit_name(name)
-    return Function(name, compiled.shown, compiled.file, compiled.line)
+    return Function(name, compiled.display_name, compiled.file, compiled.line)
 
 
 def is_v8(name: str) -> bool:

@@ -43,7 +43,7 @@ def test_sums_of_paths_do_not_depend_on_the_way(drawn: list[tuple[int, int]], nu
     expected: list[int] = []
     for above, number in zip(parent.tolist(), own.tolist(), strict=True):
         expected.append(number + (expected[above] if above >= 0 else 0))
-    with mock.patch.object(stack_tree, "_RUNS", runs):
+    with mock.patch.object(stack_tree, "_MAX_RUNS", runs):
         assert path_sums(parent, own).tolist() == expected
 
 

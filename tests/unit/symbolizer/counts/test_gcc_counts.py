@@ -47,7 +47,7 @@ def by_line(functions: dict[str, FunctionCounts]) -> Lines:
     found: Lines = {}
     for top in functions.values():
         path: list[object] = []
-        for depth, (line, _), each in top.tree():
+        for depth, (line, _), each in top.walk():
             path[2 * depth - 1 if depth else 0 :] = [line, each.name] if depth else [each.name]
             for (at, _), count in each.lines.items():
                 most, calls = found.setdefault((*path, at), (0, defaultdict(int)))
