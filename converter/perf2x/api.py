@@ -22,13 +22,13 @@ One row per sample (``timeline=True``) or per distinct stack, as numpy columns:
 
 ``to_arrow`` gives the same table to pyarrow, polars and pandas.
 
-``SymbolOptions`` names the sources of names, ``Filters`` selects a part of the recording, ``Grouping`` groups its
-samples; their fields are the options of the command line:
+``SymbolOptions`` says where to look up names, ``Filters`` selects a part of the recording, ``Grouping`` groups its
+samples; the fields of these three are options of the command line:
 
 >>> from perf2x import Filters, Grouping, SymbolOptions
 >>> from pathlib import Path
->>> here = SymbolOptions(symfs=Path("examples/deferred/symfs"), kallsyms=Path("examples/deferred/kallsyms.xz"))
->>> work = read("examples/deferred/perf.data", symbols=here, filters=Filters(dsos=("threads",), max_stack=1))
+>>> files = SymbolOptions(symfs=Path("examples/deferred/symfs"), kallsyms=Path("examples/deferred/kallsyms.xz"))
+>>> work = read("examples/deferred/perf.data", symbols=files, filters=Filters(dsos=("threads",), max_stack=1))
 >>> "work::Compute::step" in set(sample_table(work.profile)["function"])
 True
 >>> work.samples < work.recorded_samples
@@ -109,17 +109,20 @@ __all__ = [
     "write",
 ]
 
-Path = str | PathLike[str]
+StrPath = str | PathLike[str]
 _DEFAULT_SYMBOLS = SymbolOptions()
-_KEEP_CHOICES = {"cpu", "cgroup", "data_src", "fields"}  # column names that the option ``keep`` may have
+_KEEP_CHOICES = {"cpu", "cgroup", "data_src", "fields"}  # names of columns that ``keep`` may contain
 
 
 def read(
-    inputs: Path | Sequence[Path], *, symbols: SymbolOptions | None = _DEFAULT_SYMBOLS, **options: Unpack[ReadOptions]
+    inputs: StrPath | Sequence[StrPath],
+    *,
+    symbols: SymbolOptions | None = _DEFAULT_SYMBOLS,
+    **options: Unpack[ReadOptions],
 ) -> Loaded:
     """Read a recording, or several together, as a profile with reports on its quality.
 
-    ``symbols`` names the sources of names; None looks up none. Raises Perf2xError.
+    ``symbols`` says where to look up names; None: no names are looked up. Raises Perf2xError.
 
     >>> from perf2x import Filters, read
     >>> read("examples/deferred/perf.data", symbols=None, filters=Filters(comms=("comp*",))).samples
@@ -129,8 +132,8 @@ def read(
 
 
 def convert(
-    inputs: Path | Sequence[Path],
-    output: Path,
+    inputs: StrPath | Sequence[StrPath],
+    output: StrPath,
     *,
     to: FormatName | Emitter | None = None,
     settings: Mapping[str, object] | None = None,
@@ -140,31 +143,31 @@ def convert(
     """Convert recordings to a file, whole or not at all, and return the converted profile with reports on its quality.
 
     ``to`` names the format; None: the format is determined by the suffix of ``output``. ``settings`` are the format's
-    options (``perf2x formats -v`` lists them). ``to`` may also be an emitter, which has its options itself, checked by
-    type checkers; for a plugin's format, pass ``perf2x.plugins.build_emitter(name, settings)``. ``symbols`` and
-    ``options`` are those of ``read``. Raises Perf2xError.
+    options (``perf2x formats -v`` lists them). ``to`` may also be an emitter, an object whose fields are these options;
+    for a plugin's format, pass ``perf2x.plugins.build_emitter(name, settings)``. ``symbols`` and ``options`` are those
+    of ``read``. Raises Perf2xError.
 
     >>> import tempfile
     >>> from perf2x import convert
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     out = f"{folder}/calls.folded"
-    ...     done = convert("examples/deferred/perf.data", out, symbols=None, settings={"value": "samples"})
+    ...     converted = convert("examples/deferred/perf.data", out, symbols=None, settings={"value": "samples"})
     ...     with open(out) as lines:
     ...         sum(int(line.rpartition(" ")[2]) for line in lines)
     1799
     """
     sources, target = _input_paths(inputs), fspath(output)
     format_name, emitter = _emitter(to, target, settings)
-    request = _load_options(symbols, options)
+    all_options = _load_options(symbols, options)
     timeline = options.get("timeline")
     return convert_recordings(
-        lambda profile: [(target, profile)], sources, format_name, emitter, request, timeline=timeline
+        lambda profile: [(target, profile)], sources, format_name, emitter, all_options, timeline=timeline
     )[0]
 
 
 def write(
     profile: Profile,
-    output: Path,
+    output: StrPath,
     *,
     to: FormatName | Emitter | None = None,
     settings: Mapping[str, object] | None = None,
@@ -210,7 +213,7 @@ def sample_table(profile: Profile) -> SampleTable:
 
 
 def to_arrow(profile: Profile) -> ArrowTable:
-    """Make the table of ``sample_table`` for Arrow: strings are dictionary-encoded, numbers keep their types.
+    """Return the table of ``sample_table`` for Arrow: strings are dictionary-encoded, numbers keep their types.
 
     Use it as ``polars.DataFrame(to_arrow(profile))``, ``pyarrow.table(to_arrow(profile))``,
     ``pandas.DataFrame.from_arrow(to_arrow(profile))``. Needs pyarrow (``pip install 'perf2x[arrow]'``) or polars.
@@ -223,7 +226,7 @@ def to_arrow(profile: Profile) -> ArrowTable:
 
 
 def top(
-    inputs: Path | Sequence[Path] | Loaded,
+    inputs: StrPath | Sequence[StrPath] | Loaded,
     *,
     by: By = "function",
     sort: Sort = "self",
@@ -246,13 +249,13 @@ def top(
       columns: name, object, self, total
     """
     _check_limit(limit)
-    request = _load_options(symbols, options).but(**table_load_options(by, value), keep_other_events=bool(columns))
-    return TopTable(_read(inputs, request).profile, by, sort, value, limit, columns)
+    all_options = _load_options(symbols, options).but(**table_load_options(by, value), keep_other_events=bool(columns))
+    return TopTable(_read(inputs, all_options).profile, by, sort, value, limit, columns)
 
 
 def diff(
-    before: Path | Loaded,
-    after: Path | Loaded,
+    before: StrPath | Loaded,
+    after: StrPath | Loaded,
     *,
     by: By = "function",
     sort: Sort = "self",
@@ -287,15 +290,17 @@ def diff(
     pair_options = PairOptions(
         normalize, per, per_value, read_object_names("map", [f"{old}={new}" for old, new in (map or {}).items()])
     )
-    request = _load_options(symbols, options).but(**table_load_options(by, value), keep_other_events=bool(columns))
-    loaded = [_read(side, pair_options.to_load(request)) for side in (before, after)]
+    all_options = _load_options(symbols, options).but(**table_load_options(by, value), keep_other_events=bool(columns))
+    loaded = [_read(side, pair_options.to_load(all_options)) for side in (before, after)]
     names = [side.recording.session.source if isinstance(side, Loaded) else fspath(side) for side in (before, after)]
-    pair = pair_of((names[0], names[1]), (loaded[0], loaded[1]), value, pair_options, () if columns else request.events)
+    pair = pair_of(
+        (names[0], names[1]), (loaded[0], loaded[1]), value, pair_options, () if columns else all_options.events
+    )
     return pair.table(RowSelection(by, sort, limit, unmoved), pair.comparison_by(by).changes(confidence), columns)
 
 
-def _read(inputs: Path | Sequence[Path] | Loaded, options: LoadOptions) -> Loaded:
-    """Read the inputs, unless they were read already."""
+def _read(inputs: StrPath | Sequence[StrPath] | Loaded, options: LoadOptions) -> Loaded:
+    """Read the inputs, unless they are the result of ``read``."""
     return inputs if isinstance(inputs, Loaded) else load(_input_paths(inputs), options)
 
 
@@ -319,10 +324,10 @@ def _emitter(
 
 def _load_options(symbols: SymbolOptions | None, options: ReadOptions | TableOptions) -> LoadOptions:
     """Return the options for a load. Raises OptionError for an unknown column in ``keep``."""
-    request = load_options(symbols=symbols, **options)
-    if unknown := ", ".join(sorted(request.keep - _KEEP_CHOICES)):
+    all_options = load_options(symbols=symbols, **options)
+    if unknown := ", ".join(sorted(all_options.keep - _KEEP_CHOICES)):
         raise OptionError(f"keep={unknown}: it may have {', '.join(sorted(_KEEP_CHOICES))}")
-    return request
+    return all_options
 
 
 def _decode_strings(column: Strings) -> npt.NDArray[np.object_]:
@@ -332,8 +337,8 @@ def _decode_strings(column: Strings) -> npt.NDArray[np.object_]:
     return distinct[column.indices]
 
 
-def _input_paths(inputs: Path | Iterable[Path]) -> list[str]:
-    paths = [fspath(inputs)] if isinstance(inputs, str | PathLike) else [fspath(each) for each in inputs]
+def _input_paths(inputs: StrPath | Iterable[StrPath]) -> list[str]:
+    paths = [fspath(inputs)] if isinstance(inputs, str | PathLike) else [fspath(path) for path in inputs]
     if not paths:
         raise OptionError("no recording was given: the list of inputs is empty")
     return paths

@@ -38,17 +38,17 @@ class FormatError(Perf2xError):
 
 
 class OptionError(Perf2xError):
-    """The options contradict each other or the recording (a usage error: exit code 2)."""
+    """Options cannot be accepted: they are malformed, or contradict each other or the recording (exit code 2)."""
 
 
 class SettingError(OptionError):
-    """A single setting, which the text names, cannot be accepted: because of its value, the format or the input."""
+    """One setting, which the text names, cannot be accepted because of its value, the output format or the input."""
 
 
 class SeveralFunctionsError(OptionError):
-    """The user's name for a function fits several: ``candidates`` maps the full name of each to its cost as text.
+    """A name of a function that the user typed means several functions.
 
-    The function with the highest cost comes first.
+    ``candidates`` maps their full names to their costs as text, highest cost first.
     """
 
     def __init__(self, typed: str, candidates: Mapping[str, str]) -> None:
@@ -57,7 +57,10 @@ class SeveralFunctionsError(OptionError):
 
 
 class ObjectError(Perf2xError):
-    """One ELF file, map or symbol table cannot be read; the conversion goes on without it."""
+    """An object, a part of it, or another file with names, such as a perf map, cannot be read.
+
+    A conversion goes on without it.
+    """
 
 
 class OutputError(Perf2xError):

@@ -28,7 +28,7 @@ FormatName = Literal[
 
 
 class TableOptions(TypedDict, total=False):
-    """Keyword arguments of ``top`` and ``diff``; left out, each is as in LoadOptions."""
+    """Keyword arguments of ``top`` and ``diff``; LoadOptions and the settings of features have the defaults."""
 
     timeline: bool
     """True: keep one row per sample, in time order. False: keep one row per distinct stack."""

@@ -1,9 +1,10 @@
 """Public API for plugins: output formats, symbol sources and commands. Tests import from ``perf2x.testing``.
 
-- Output format: subclass ``Format``, and annotate each field that is an option with a ``Setting``. Its property
-  ``needs`` returns ``Needs``: which optional parts of the ``View``, the profile that it writes, it uses.
-- Symbol source: subclass ``SymbolSource``. It receives ``Context`` and ``Dso``, and returns ``Symbols`` with a
-  ``Function`` for each name.
+- Output format: subclass ``Format``, and annotate each field that is an option with a ``Setting``. The format's method
+  ``emit`` writes a ``View``, which is a profile. The format's property ``needs`` returns ``Needs``, which says what the
+  format uses of the profile. Every format is an ``Emitter``; ``build_emitter`` makes one from the format's name.
+- Symbol source: subclass ``SymbolSource``. Its methods receive a ``Context``, with what is known about the
+  recording, and a ``Dso``, an object. ``Symbols`` are the result; each name in it is a ``Function``.
 - Command: a function whose parameters are annotated with ``Setting`` or ``Argument``.
 
 Errors that users should see as one sentence are subclasses of ``Perf2xError``.

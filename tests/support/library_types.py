@@ -40,7 +40,7 @@ FormatName = Literal[
 
 
 class TableOptions(TypedDict, total=False):
-    """Keyword arguments of ``top`` and ``diff``; left out, each is as in LoadOptions."""
+    """Keyword arguments of ``top`` and ``diff``; LoadOptions and the settings of features have the defaults."""
 
 {table}
 
