@@ -63,7 +63,7 @@ def _restored_registers(
     """
     used_rules = flatnonzero(bincount(rule, len(columns.cfa_register)))
     restored = []
-    for register in view.architecture.registers_to_restore(table.needed):
+    for register in view.architecture.registers_to_restore(table.registers_read):
         kinds = flatnonzero(bincount(columns.kind[register, used_rules], len(RuleKind))).tolist()
         for kind in kinds:
             if kind == RuleKind.SAME:

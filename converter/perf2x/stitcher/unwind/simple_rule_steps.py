@@ -120,7 +120,7 @@ class SimpleRuleTable(Struct):
 
     def rules(self) -> SimpleRules:
         """Return all rules so far, for the registers that these rules read."""
-        columns, needed = self._table.columns(), self._table.needed
+        columns, needed = self._table.columns(), self._table.registers_read
         source = self._computed_from
         if self._rules is None or source is None or source[0] is not columns or source[1] != needed:
             self._rules, self._computed_from = _simple_rules(columns, self._architecture, needed), (columns, needed)

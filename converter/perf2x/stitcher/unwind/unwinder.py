@@ -155,10 +155,10 @@ class _BatchUnwinder(Struct):
         with this register; that happens once or twice in a recording.
         """
         while True:
-            needed = self.code.table.needed
+            needed = self.code.table.registers_read
             self.guesses.reset(rows)
             entries = list(self._entries(rows, needed))
-            if self.code.table.needed == needed:
+            if self.code.table.registers_read == needed:
                 return entries
 
     def _entries(self, rows: I64, needed: int) -> Iterator[U64]:
@@ -191,12 +191,12 @@ class _BatchUnwinder(Struct):
                     unusual = unusual.with_others([before.select(unstepped[is_cached])])
             elif len(uncached):
                 learned, others = self._learn_rules(uncached)
-                if self.code.table.needed != needed:
+                if self.code.table.registers_read != needed:
                     return
                 ready, uncached, unusual = ready.with_others([learned]), empty, unusual.with_others([others])
             else:
                 entries, continuing = self._unusual_step(unusual.put_back())
-                if self.code.table.needed != needed:
+                if self.code.table.registers_read != needed:
                     return
                 yield entries
                 ready, unusual = ready.with_others([self._states_of(replace(batch, rows=continuing))]), empty

@@ -69,8 +69,8 @@ def _functions_and_lines(
     # file and line are looked up together at every function's entry, then at all addresses that have a function
     row = np.concatenate([arange(len(decoded)), index[has_function]])
     svma = np.concatenate([entry, address[has_function]])
-    file = table.values(as_int64([function.file_table for function in decoded]), entry, row, svma)
-    line = table.values(as_int64([function.line_table for function in decoded]), entry, row, svma)
+    file = table.values(as_int64([function.file_table_offset for function in decoded]), entry, row, svma)
+    line = table.values(as_int64([function.line_table_offset for function in decoded]), entry, row, svma)
     # the first rows are those of entries, so file[row] is the file of the function
     is_valid = (file == file[row]) & (line > 0) & (line <= MAX_LINE)
     address_line = zeros(len(address))

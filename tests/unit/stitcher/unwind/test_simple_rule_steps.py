@@ -99,7 +99,7 @@ def some_rule(random: Random) -> Rule:
 def test_simple_steps_are_those_of_the_general_rules(all_needed) -> None:
     random, table, count = Random(all_needed), RuleTable(17), 4000
     numbers = np.array([table.number(PLAIN), *(table.number(some_rule(random)) for _ in range(400))], np.int32)
-    table.needed |= 2**17 - 1 if all_needed else 0
+    table.registers_read |= 2**17 - 1 if all_needed else 0
     rule = np.array(random.choices(numbers.tolist(), k=count), np.int64)
     known = np.array(random.choices([True] * 6 + [False], k=count), np.bool_)
     ours = view_of(random, count)
@@ -154,7 +154,7 @@ def test_new_rules_and_registers_are_known_at_once() -> None:
     table.number(Rule(7, 8, 16, False, ((3, RegisterRule(RuleKind.UNDEFINED, 0)), (16, PLAIN.registers[1][1]))))
     assert simple.rules().is_simple.tolist() == [True, True]
     assert simple.rules() is simple.rules()
-    table.needed |= 1 << 3
+    table.registers_read |= 1 << 3
     assert simple.rules().is_simple.tolist() == [True, False]
     assert simple.rules().registers == [16, 3, 6]
 
@@ -163,7 +163,7 @@ def test_registers_that_functions_need_not_give_back_are_left_to_the_general_rul
     table = RuleTable(17)
     for register, cfa in ((5, 7), (3, 7), (3, 5)):
         table.number(Rule(cfa, 24, 16, False, ((register, RegisterRule(RuleKind.OFFSET, -16)), PLAIN.registers[1])))
-    table.needed |= 1 << 5 | 1 << 3
+    table.registers_read |= 1 << 5 | 1 << 3
     rules = SimpleRuleTable(table, X86_64).rules()
     assert (rules.registers, rules.is_simple.tolist()) == ([16, 3, 6], [False, True, False])
 

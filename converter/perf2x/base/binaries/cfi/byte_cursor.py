@@ -11,7 +11,7 @@ from msgspec import Struct
 from perf2x.base.abi.cfi_numbers import POINTER_INDIRECT, POINTER_OMIT, PointerBase, PointerFormat
 from perf2x.errors import ObjectError
 
-# the largest 64-bit number; a mask that truncates numbers to 64 bits
+# The largest 64-bit number. Also used as a mask, to truncate numbers to 64 bits.
 MAX_U64 = 2**64 - 1
 # Letters of `struct`, which numpy dtypes share, for the pointer formats of a fixed size.
 FIXED_SIZE_CODES: dict[int, str] = {
@@ -21,7 +21,7 @@ FIXED_SIZE_CODES: dict[int, str] = {
 
 
 class CfiCursor(Struct):
-    """A position in the bytes of an entry; every read moves it past what was read."""
+    """A position in the bytes of an entry. Each method reads something there, and moves past it."""
 
     data: bytes
     position: int
@@ -30,8 +30,7 @@ class CfiCursor(Struct):
     """Offset of the first byte that must not be read."""
     byte_order: str = "<"
     address_size: int = 8
-    # svma of the first byte of ``data``, to which DW_EH_PE_pcrel and DW_EH_PE_aligned pointers refer; it may stay 0 for
-    # data without such pointers
+    # svma of the first byte of ``data``; needed only for DW_EH_PE_pcrel and DW_EH_PE_aligned pointers
     address: int = 0
 
     def fixed(self, code: str) -> int:
@@ -61,7 +60,7 @@ class CfiCursor(Struct):
         return to_signed(value - (1 << bit_count) if is_negative else value)
 
     def _leb(self) -> tuple[int, int, int]:
-        """Read a LEB128 number: (its low 64 bits or a few more, unsigned; number of bits read; last byte)."""
+        """Read a LEB128 number: (value without sign, at least its low 64 bits; number of bits read; last byte)."""
         value = bit_count = 0
         while True:
             byte = self.u8()
@@ -96,16 +95,16 @@ class CfiCursor(Struct):
         stop = self.data.find(b"\0", self.position, self.end)
         if stop < 0:
             raise ObjectError("call frame information: an unterminated string")
-        text = self.data[self.position : stop]
+        characters = self.data[self.position : stop]
         self.position = stop + 1
-        return text
+        return characters
 
     def pointer(self, encoding: int, data_base: int = 0) -> int | None:
         """Read a pointer and return the svma that it points to.
 
         ``encoding`` is its DW_EH_PE_* byte; ``data_base`` is the svma that DW_EH_PE_datarel pointers are relative to.
-        Returns None if the pointer is omitted, relative to a base that is not known here, or indirect: its value is
-        then in the memory of the process.
+        Returns None if the pointer is omitted, is relative to another base than those below, or is indirect: what it
+        points to is then in the memory of the process.
         """
         if encoding == POINTER_OMIT:
             return None

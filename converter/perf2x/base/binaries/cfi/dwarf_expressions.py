@@ -4,7 +4,7 @@ An expression is a program for a stack machine; here, each entry of its stack is
 
 Linkers write one expression for the procedure linkage table, where the CFA depends on how far into an entry the program
 counter is; C libraries write one per register for signal frames; functions that realign the stack have some, too.
-None of these has branches; an expression with a branch is rejected. Source: DWARF 5, section 2.5.
+None of these expressions has branches; an expression with a branch is rejected. Source: DWARF 5, section 2.5.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,8 @@ _MAX_OPERATIONS = 256
 class Operation(NamedTuple):
     """One operator with its operands.
 
-    Operators that push a constant all become CONSTU, those that push a register plus an offset all become BREGX.
+    The parser turns all operators that push a constant into CONSTU, and those that push a register plus an offset into
+    BREGX.
     """
 
     operator: Operator
@@ -45,31 +46,31 @@ class ExpressionContext(Protocol):
     def register(self, number: int) -> tuple[U64, Bools]:
         """Return the value of a register for each sample, and which values are known: (n,) each.
 
-        The frame is the callee's: the expression computes values of its caller.
+        The values are those in the callee's frame: the expression computes a value of its caller.
         """
         ...
 
     def load(self, address: U64, size: int) -> tuple[U64, Bools]:
-        """Return ``size`` bytes of memory at each address as numbers, and which of them were recorded: (n,) each.
+        """Return the number of ``size`` bytes at each address, and which numbers were recorded: (n,) each.
 
-        A ``size`` of 0 means the size of an address.
+        If ``size`` is 0, the numbers are as large as addresses.
         """
         ...
 
 
-# Operators with an operand, and how to read it (`CfiCursor.operand`).
+# {operator with an operand: how to read it}, as a letter for `CfiCursor.operand`; BREG0 to BREGX are not included.
 _OPERANDS: dict[int, str] = {
     Operator.ADDR: "a", Operator.CONST1U: "B", Operator.CONST1S: "b", Operator.CONST2U: "H", Operator.CONST2S: "h",
     Operator.CONST4U: "I", Operator.CONST4S: "i", Operator.CONST8U: "Q", Operator.CONST8S: "q",
     Operator.CONSTU: "u", Operator.CONSTS: "s",
     Operator.PICK: "B", Operator.PLUS_UCONST: "u", Operator.DEREF_SIZE: "B",
 }  # fmt: skip
-# Operators that push their operand; among those with an operand, they have the lowest codes.
+# The operators of _OPERANDS that push their operand.
 _CONSTANTS = frozenset(code for code in _OPERANDS if code <= Operator.CONSTS)
 
 
 def parse_expression(block: bytes, address_size: int, byte_order: str) -> Expression:
-    """Parse an expression. Raises ObjectError for an operator that is not allowed in call frame information."""
+    """Parse an expression. Raises ObjectError if it is cut off, too long, or has an operator that is not supported."""
     cursor = CfiCursor(block, 0, len(block), byte_order, address_size)
     operations = []
     while cursor.position < cursor.end:
@@ -80,7 +81,7 @@ def parse_expression(block: bytes, address_size: int, byte_order: str) -> Expres
 
 
 def _parse_operation(code: int, cursor: CfiCursor) -> Operation:
-    """Return the operation with an operator's code, and read its operands."""
+    """Make an operation from an operator's code, and read its operands."""
     if Operator.LIT0 <= code <= Operator.LIT31:
         return Operation(Operator.CONSTU, code - Operator.LIT0)
     if Operator.BREG0 <= code <= Operator.BREG31:
@@ -137,7 +138,8 @@ _UNARY: dict[Operator, Callable[[U64], U64]] = {
     Operator.NOT: np.invert,
     Operator.NOP: lambda a: a,
 }
-# Required number of stack entries of each operator that only copies, drops or reorders entries.
+# {operator that only copies, drops or reorders stack entries: how many it needs}. PICK is not included: its operand
+# says how many.
 _ENTRIES_NEEDED = {Operator.DUP: 1, Operator.OVER: 2, Operator.SWAP: 2, Operator.ROT: 3, Operator.DROP: 1}
 # Operators without an operand.
 _WITHOUT_OPERAND = {Operator.DEREF, *_BINARY, *_UNARY, *_ENTRIES_NEEDED}

@@ -2,11 +2,11 @@
 
 There are two kinds of entries. An FDE (Frame Description Entry) has the instructions that make the unwind rules of one
 range of code. A CIE (Common Information Entry) has what many FDEs share: alignment factors, the encoding of pointers,
-and the first instructions of each of them.
+and instructions that run before those of each FDE.
 
-FDEs are found by address. .eh_frame_hdr has a table of them, sorted by the linker, which is used as it is. Without that
-table, as for .debug_frame and in old static objects, a Python loop walks over the entries once and collects their
-addresses; large programs have a few hundred thousand.
+FDEs are found by address. .eh_frame_hdr has a table of them, which the linker sorted. Without that table, as for
+.debug_frame and in old static objects, a Python loop walks over the entries once and collects their addresses; large
+programs have a few hundred thousand.
 
 Sources: DWARF 5, section 6.4.1; Linux Standard Base, "Exception Frames" for the differences of .eh_frame, and
 ".eh_frame_hdr".
@@ -24,30 +24,30 @@ from perf2x.errors import ObjectError
 
 
 class EntryHeader(NamedTuple):
-    """The first two fields of an entry, its length and CIE pointer, decoded; offsets are those in the section."""
+    """The first two fields of an entry, length and CIE pointer, as offsets in the section."""
 
     body: int
     """Offset of the first byte after the header."""
     end: int
     """Offset of the next entry."""
-    cie: int
-    """Offset of the CIE that an FDE belongs to; −1 for a CIE."""
+    cie_offset: int
+    """For an FDE, the offset of its CIE; for a CIE, −1."""
 
 
 class Cie(NamedTuple):
     """A decoded Common Information Entry."""
 
     code_alignment: int
-    """Factor of the distances by which instructions advance the address."""
+    """Distances in instructions that advance the address are multiplied by this."""
     data_alignment: int
-    """Factor of most offsets in instructions; negative where the stack grows down."""
+    """Most offsets in instructions are multiplied by this; negative where the stack grows down."""
     return_register: int
-    """Number of the register, real or not, whose rule gives the return address."""
+    """Number of the register whose rule gives the return address; it need not be one that the processor has."""
     pointer_encoding: int
     """DW_EH_PE_* of addresses in the FDEs."""
     address_size: int
     segment_size: int
-    """Bytes of the segment selector that is before an FDE's start address."""
+    """Bytes of the segment selector before the start address of an FDE."""
     has_augmentation_data: bool
     is_signal_frame: bool
     """Augmentation ``S``: a signal interrupted the caller, whose address is that of its next instruction to run."""
@@ -70,7 +70,7 @@ class FrameSection(Struct):
 
     data: bytes
     address: int
-    """svma of the first byte; pointers may be relative to their own address."""
+    """svma of the first byte: pointers may be relative to the address where they are stored."""
     is_eh: bool
     """The section is an .eh_frame; otherwise it is a .debug_frame."""
     byte_order: str
@@ -105,7 +105,7 @@ class FrameSection(Struct):
         # a CIE has a mark in place of a CIE pointer: 0 in .eh_frame, all ones in .debug_frame
         if cie_pointer == (0 if self.is_eh else 2**64 - 1 if is_64 else 2**32 - 1):
             return EntryHeader(cursor.position, end, -1)
-        # the CIE pointer of .eh_frame is a distance, counted back from itself; that of .debug_frame is an offset
+        # in .eh_frame, a CIE pointer is the distance back from itself to the CIE; in .debug_frame, it is an offset
         distance = to_signed(cie_pointer) if is_64 else cie_pointer
         return EntryHeader(cursor.position, end, start - distance if self.is_eh else cie_pointer)
 
@@ -114,7 +114,7 @@ class FrameSection(Struct):
         cie = self.cies.get(offset)
         if cie is None:
             header = self.header(offset)
-            if header is None or header.cie != -1:
+            if header is None or header.cie_offset != -1:
                 raise ObjectError(f"call frame information: there is no CIE at {offset:#x}")
             cie = self.cies[offset] = self._decode_cie(header)
         return cie
@@ -122,16 +122,16 @@ class FrameSection(Struct):
     def fde(self, offset: int) -> Fde:
         """Decode the FDE at ``offset``. Raises ObjectError if there is no FDE, or it is damaged."""
         header = self.header(offset)
-        if header is None or header.cie == -1:
+        if header is None or header.cie_offset == -1:
             raise ObjectError(f"call frame information: there is no FDE at {offset:#x}")
-        cie = self.cie(header.cie)
+        cie = self.cie(header.cie_offset)
         cursor = self.cursor(header.body, header.end)
         cursor.address_size = cie.address_size
         cursor.position += cie.segment_size
         start = cursor.pointer(cie.pointer_encoding)
         if start is None:
             raise ObjectError(f"call frame information: the FDE at {offset:#x} has no start address")
-        size = cursor.pointer_value(cie.pointer_encoding & 0x0F)  # in the pointers' format, but relative to nothing
+        size = cursor.pointer_value(cie.pointer_encoding & 0x0F)  # stored in the format of pointers
         if size < 0 or start + size > 2**64 - 1:
             raise ObjectError(f"call frame information: the FDE at {offset:#x} extends past the address space")
         if cie.has_augmentation_data:
@@ -161,9 +161,9 @@ class FrameSection(Struct):
     def _pointer_encoding(self, cursor: CfiCursor, augmentation: bytes) -> int:
         """Return the pointer encoding of the FDEs, and move the cursor over the augmentation data of the CIE.
 
-        Each letter of ``augmentation`` after ``z`` states one item of the data: ``R`` the pointer encoding, ``P`` the
-        encoding and address of the personality routine, ``L`` the encoding of language-specific data; ``S``, ``B`` and
-        ``G`` have no data. Data of unknown letters is skipped by the data's size.
+        Each letter of ``augmentation`` after ``z`` stands for an item of the data: ``R`` the pointer encoding, ``P``
+        the encoding and address of the personality routine, ``L`` the encoding of language-specific data; ``S``, ``B``
+        and ``G`` have no data. From an unknown letter on, the data is skipped.
         """
         encoding: int = PointerFormat.ABSPTR
         if not augmentation.startswith(b"z"):
@@ -193,7 +193,7 @@ class FrameIndex(Frozen):
     """(n,) offset of the FDE in ``section``."""
 
     def find(self, svma: U64) -> I64:
-        """Return the index of the last FDE that starts at or before each address; −1 if there is none.
+        """Return the row of the last FDE that starts at or before each address; −1 if there is none.
 
         The code of that FDE may end before the address. Shapes: ``svma`` (n,); returns (n,).
         """
@@ -204,18 +204,18 @@ def index_from_header(section: FrameSection, header: bytes, header_address: int)
     """Return the index that .eh_frame_hdr contains; ``header`` is its contents, ``header_address`` its svma.
 
     .eh_frame_hdr has a table of (start of a function, address of its FDE), both relative to ``header_address``. The
-    FDEs are in ``section``, the .eh_frame.
-    Returns None if there is no table, or one in an unsupported format. Raises ObjectError if the table is cut off.
+    FDEs are in ``section``, the .eh_frame. Returns None without a table in a supported format. Raises ObjectError if
+    the table is cut off.
     """
     cursor = FrameSection(header, header_address, True, section.byte_order, section.address_size).cursor(0, len(header))
     version, frame_encoding, count_encoding, table_encoding = cursor.u8(), cursor.u8(), cursor.u8(), cursor.u8()
     cursor.pointer(frame_encoding, header_address)  # the address of .eh_frame
     count = cursor.pointer(count_encoding, header_address)
     # the format of the numbers if they have a fixed size and are relative to .eh_frame_hdr (DW_EH_PE_datarel)
-    code = FIXED_SIZE_CODES.get(table_encoding ^ PointerBase.DATAREL)
-    if version != 1 or not count or code is None:
+    number_format = FIXED_SIZE_CODES.get(table_encoding ^ PointerBase.DATAREL)
+    if version != 1 or not count or number_format is None:
         return None
-    dtype = np.dtype(section.byte_order + code)
+    dtype = np.dtype(section.byte_order + number_format)
     if count * 2 * dtype.itemsize > len(header) - cursor.position:
         raise ObjectError(f".eh_frame_hdr: {count} entries do not fit in its {len(header)} bytes")
     pairs = as_int64(np.frombuffer(header, dtype, count * 2, cursor.position).reshape(count, 2)).view(np.uint64)
@@ -225,7 +225,7 @@ def index_from_header(section: FrameSection, header: bytes, header_address: int)
 
 
 def index_by_walking(section: FrameSection, past_terminator: bool = True) -> FrameIndex:
-    """Build the index by walking the entries; skip damaged FDEs, and all entries after a damaged header.
+    """Build the index by walking over the entries; skip damaged FDEs, and all entries after a damaged header.
 
     ``past_terminator``: see `fde_offsets`.
     """
@@ -257,7 +257,7 @@ def fde_offsets(section: FrameSection, past_terminator: bool) -> list[int]:
                 break
             offset += 4
             continue
-        if header.cie != -1:
+        if header.cie_offset != -1:
             offsets.append(offset)
         offset = header.end
     return offsets
@@ -265,6 +265,6 @@ def fde_offsets(section: FrameSection, past_terminator: bool) -> list[int]:
 
 def _sorted_index(section: FrameSection, start: U64, offset: I64) -> FrameIndex:
     if len(start) > 1 and not bool(np.all(start[1:] >= start[:-1])):
-        order = argsort(start)
-        start, offset = start[order], offset[order]
+        sorted_rows = argsort(start)
+        start, offset = start[sorted_rows], offset[sorted_rows]
     return FrameIndex(section, start, offset)

@@ -11,23 +11,23 @@ from perf2x.base.columnar import Frozen
 # The high two bits of an instruction's first byte. If either is set, they are the opcode, and the low six bits are the
 # first operand; otherwise the whole byte is the opcode.
 PRIMARY_MASK = 0xC0
-# Instructions that are not in OPCODES, because they do something other than change rules: the opcode of DW_CFA_set_loc;
-# remember_state and restore_state as the bytes of a whole instruction. advance_loc is in the patterns of
-# `run_instructions`.
+# Instructions that do something other than change rules are not in OPCODES: these three, and the advances, which are in
+# a pattern of `run_instructions`. DW_CFA_set_loc is an opcode; DW_CFA_remember_state and DW_CFA_restore_state are whole
+# instructions, as bytes.
 SET_LOCATION = 0x01
-REMEMBER, RECALL = b"\x0a", b"\x0b"
+REMEMBER_STATE, RESTORE_STATE = b"\x0a", b"\x0b"
 
 
 class Effect(IntEnum):
     """The effect of an instruction on the rules in force."""
 
-    NOTHING = 0  # no effect
+    NOTHING = 0
     SET = 1  # set the rule of a register, the first operand
     RESTORE = 2  # give a register, the first operand, the rule that it has after the CIE's instructions
-    CFA = 3  # the CFA is a register plus an offset: the operands
+    CFA = 3  # the CFA is a register plus an offset, which are the operands
     CFA_REGISTER = 4  # change the register of the CFA, but not the offset
     CFA_OFFSET = 5  # change the offset of the CFA, but not the register
-    CFA_EXPRESSION = 6  # the CFA is the result of an expression: the operand
+    CFA_EXPRESSION = 6  # the CFA is the result of an expression, which is the operand
 
 
 class Opcode(Frozen):
@@ -43,7 +43,7 @@ class Opcode(Frozen):
     rule: RuleKind = RuleKind.SAME
     """The kind of rule that ``SET`` sets for the register."""
     factor: int = 0
-    """If it is 1 or −1, the last operand is multiplied by it and by the CIE's data alignment; if 0, by nothing."""
+    """1 or −1: the last operand is multiplied by this and by the CIE's data alignment. 0: it is used as stored."""
 
 
 _OFFSET, _VAL_OFFSET = RuleKind.OFFSET, RuleKind.VAL_OFFSET

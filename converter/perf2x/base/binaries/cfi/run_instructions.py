@@ -3,16 +3,16 @@
 A row is an address and the number of the rule that applies from there on. Registers that the unwinder does not track,
 such as vector registers, are ignored.
 
-Instructions either change rules or advance the address; the programs of different functions have the same few runs of
-changes, because prologues are alike. So a program is split into *strides*: some changes, then one advance. The rules in
-force are a *state*, and each state caches, by the bytes of the changes, the states that they lead to. Most strides
-then cost one match of a regular expression and one dictionary lookup::
+Most instructions either change rules or advance the address. Prologues are alike, so the programs of most functions
+have the same few groups of changes. A program is split into *strides*: some changes, then one advance. The rules in
+force are a *state*, which caches {bytes of changes: the state that they lead to}. Most strides then cost one match of a
+regular expression and one dictionary lookup::
 
     41         | 0e 10 83 02 | 44         | 0e 80 01   | 02 70      the bytes of a program
     advance 1  | push %rbx   | advance 4  | sub …,%rsp | advance 112
                  state 0 → 1                state 1 → 2
 
-Every instruction takes at least a byte and makes at most one row, so the length of the entry bounds time and memory.
+Every instruction has at least one byte and makes at most one row, so the length of the entry bounds time and memory.
 """
 
 import re
@@ -24,7 +24,7 @@ from msgspec import Struct, field
 from perf2x.base.binaries.cfi.byte_cursor import MAX_U64, CfiCursor, to_signed
 from perf2x.base.binaries.cfi.dwarf_expressions import parse_expression
 from perf2x.base.binaries.cfi.frame_entries import Cie, Fde, FrameSection
-from perf2x.base.binaries.cfi.opcodes import OPCODES, PRIMARY_MASK, RECALL, REMEMBER, SET_LOCATION, Effect
+from perf2x.base.binaries.cfi.opcodes import OPCODES, PRIMARY_MASK, REMEMBER_STATE, RESTORE_STATE, SET_LOCATION, Effect
 from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, NO_RULE, RegisterRule, Rule, RuleKind, RuleTable
 from perf2x.errors import ObjectError
 
@@ -41,20 +41,20 @@ _CHANGE = b"|".join(
 )
 # Matches an instruction that ends a stride: DW_CFA_advance_loc (distance in the low six bits), advance_loc1,
 # advance_loc2, advance_loc4, MIPS_advance_loc8, remember_state or restore_state.
-_STRIDE_END = rb"[\x40-\x7f]|\x02.|\x03..|\x04.{4}|\x1d.{8}|%b|%b" % (REMEMBER, RECALL)
-# Matches one stride. Group 1 is the instructions that change rules; group 2 is the instruction that advances the
-# address, or remembers or recalls a state. If another instruction follows group 1, group 3 is all the bytes from there.
+_STRIDE_END = rb"[\x40-\x7f]|\x02.|\x03..|\x04.{4}|\x1d.{8}|%b|%b" % (REMEMBER_STATE, RESTORE_STATE)
+# Matches one stride. Group 1 is the instructions that change rules; group 2 is the instruction that ends the stride. If
+# another instruction follows group 1, group 2 is empty, and group 3 is all bytes from that instruction on.
 _STRIDE = re.compile(rb"((?:%b)*)(?:(%b)|(.*))" % (_CHANGE, _STRIDE_END), re.DOTALL)
 
 
 class FunctionRows(Struct):
-    """The rows of one function, by ascending address: which rule applies from where on."""
+    """The rows of one function, by ascending address."""
 
     end: int
     """svma after the function; 0 if its entry is damaged."""
     start: "array[int]"
     """svma of each row."""
-    rule: "array[int]"
+    rule_number: "array[int]"
     """Number of each row's rule."""
 
     def advance(self, location: int, new_location: int, rule: int) -> int:
@@ -64,20 +64,20 @@ class FunctionRows(Struct):
         """
         if new_location > location and rule != NO_RULE:
             self.start.append(location)
-            self.rule.append(rule)
+            self.rule_number.append(rule)
         return new_location
 
 
 class _State(Struct):
     """The rules in force at some point of a program; programs of one CIE share states."""
 
-    # (register, offset), or (CFA_BY_EXPRESSION, number of the expression); None before the CFA is defined.
+    # (register, offset) or (CFA_BY_EXPRESSION, number of the expression); None before the CFA is defined.
     cfa: tuple[int, int] | None
     # (register, rule) of registers that are not SAME, by ascending register.
     registers: tuple[tuple[int, RegisterRule], ...]
-    # Number of the rule that ``cfa`` and ``registers`` make up; NO_RULE without a CFA.
-    rule: int
-    # The states that follow this one, by the bytes of the instructions that lead to them.
+    # Number of the rule with this ``cfa`` and these ``registers``; NO_RULE without a CFA.
+    rule_number: int
+    # {bytes of instructions that change rules: the state that they lead to}
     successors: dict[bytes, "_State"] = field(default_factory=dict)
 
 
@@ -94,21 +94,21 @@ class CfiPrograms:
                 f"call frame information: the return address is in unsupported register {cie.return_register}"
             )
         self._section, self._cie, self._table = section, cie, table
-        self._order: Literal["little", "big"] = "little" if section.byte_order == "<" else "big"
+        self._byte_order: Literal["little", "big"] = "little" if section.byte_order == "<" else "big"
         self._states: dict[object, _State] = {}
-        # rules after the CIE's instructions, which DW_CFA_restore restores
-        self._initial: dict[int, RegisterRule] = {}
-        # the state in which a program begins: it has no rules for the program of the CIE; those of FDEs begin in the
-        # state in which the CIE's ends
-        self._start = self._state(None, {})
-        self._start = self._run(cie.instructions, 0, FunctionRows(0, array("Q"), array("i")))
-        self._initial = dict(self._start.registers)
-        # forget the cached states: when they were made, DW_CFA_restore had no initial rules
+        # the rules after the CIE's instructions: DW_CFA_restore restores the rule of one register
+        self._initial_rules: dict[int, RegisterRule] = {}
+        # The state in which programs begin. The CIE's own program begins without rules; the programs of FDEs begin in
+        # the state in which the CIE's program ends.
+        self._first_state = self._state(None, {})
+        self._first_state = self._run(cie.instructions, 0, FunctionRows(0, array("Q"), array("i")))
+        self._initial_rules = dict(self._first_state.registers)
+        # forget the states of the CIE's program: in it, DW_CFA_restore had no rules to restore
         self._states.clear()
-        self._start.successors.clear()
+        self._first_state.successors.clear()
 
     def rows(self, fde: Fde) -> FunctionRows:
-        """Return the rows of a function. Raises ObjectError if its entry is damaged."""
+        """Return the rows of a function. Raises ObjectError if the FDE is damaged."""
         rows = FunctionRows(fde.end, array("Q"), array("i"))
         self._run(fde.instructions, fde.start, rows)
         return rows
@@ -116,37 +116,37 @@ class CfiPrograms:
     def _run(self, span: tuple[int, int], location: int, rows: FunctionRows) -> _State:
         """Run a program, add its rows to ``rows``, and return the state at its end.
 
-        ``span``: offsets of the program's first byte and of its end; ``location``: the address at which it begins.
+        ``span``: offsets of the program's first byte and of its end; ``location``: address at which the rules begin.
         """
         cursor = self._section.cursor(*span)
         cursor.address_size = self._cie.address_size
-        state, remembered_states = self._start, list[_State]()
+        state, remembered_states = self._first_state, list[_State]()
         while cursor.position < cursor.end:
             match_end, unmatched = min(cursor.position + _MATCH_SIZE, cursor.end), b""
             for changes, end, unmatched in _STRIDE.findall(cursor.data, cursor.position, match_end):
                 if changes:
                     state = state.successors.get(changes) or self._learn(state, changes)
-                if end == REMEMBER:
+                if end == REMEMBER_STATE:
                     remembered_states.append(state)
-                elif end == RECALL:  # restores the CFA as well, as GCC and binutils do
+                elif end == RESTORE_STATE:  # restores the CFA as well, as GCC and binutils do
                     if not remembered_states:
                         raise ObjectError("call frame information: it restores a state that it never remembered")
                     state = remembered_states.pop()
                 elif end:  # one of the advances
-                    distance = end[0] & ~PRIMARY_MASK if len(end) == 1 else int.from_bytes(end[1:], self._order)
+                    distance = end[0] & ~PRIMARY_MASK if len(end) == 1 else int.from_bytes(end[1:], self._byte_order)
                     new_location = location + distance * self._cie.code_alignment & MAX_U64
-                    location = rows.advance(location, new_location, state.rule)
+                    location = rows.advance(location, new_location, state.rule_number)
                 elif unmatched:
                     break
-            # The unmatched bytes begin with an instruction that is not part of a stride, or that match_end cut off. If
-            # strides were matched before it, matching continues there; otherwise, that one instruction is run.
+            # ``unmatched`` begins with an instruction that is not part of a stride, or that match_end cut off. If bytes
+            # were matched before it, matching continues there; otherwise, this one instruction is run.
             if len(unmatched) < match_end - cursor.position:
                 cursor.position = match_end - len(unmatched)
             elif unmatched[0] == SET_LOCATION:
-                location = rows.advance(location, self._location(cursor), state.rule)
+                location = rows.advance(location, self._location(cursor), state.rule_number)
             else:
                 state = self._state_after(state, cursor, cursor.position)
-        rows.advance(location, MAX_U64 + 1, state.rule)  # up to the end of the function, `FunctionRows.end`
+        rows.advance(location, MAX_U64 + 1, state.rule_number)  # up to the end of the function, `FunctionRows.end`
         return state
 
     def _location(self, cursor: CfiCursor) -> int:
@@ -159,7 +159,7 @@ class CfiPrograms:
 
     def _learn(self, state: _State, changes: bytes) -> _State:
         """Return the state that the instructions ``changes`` lead to, and cache it in ``state``."""
-        cursor = CfiCursor(changes, 0, len(changes))  # no operand of these depends on byte order or address size
+        cursor = CfiCursor(changes, 0, len(changes))  # _CHANGE has no operand that needs byte order or address size
         state_after = state.successors[changes] = self._state_after(state, cursor, cursor.end)
         return state_after
 
@@ -179,10 +179,10 @@ class CfiPrograms:
                 operands[-1] *= opcode.factor * self._cie.data_alignment
             match opcode.effect:
                 case Effect.SET:
-                    # after the register there is one operand, the value of the rule, or none: then the value is 0
+                    # the operand after the register is the value of the rule; without one, the value is 0
                     self._set(registers, operands[0], RegisterRule(opcode.rule, to_signed(sum(operands[1:]))))
                 case Effect.RESTORE:
-                    self._set(registers, operands[0], self._initial.get(operands[0]))
+                    self._set(registers, operands[0], self._initial_rules.get(operands[0]))
                 case Effect.CFA_EXPRESSION:
                     cfa = CFA_BY_EXPRESSION, operands[0]
                 case Effect.CFA:
@@ -195,9 +195,9 @@ class CfiPrograms:
                 return self._state(cfa, registers)
 
     def _operand(self, kind: str, opcode: int, cursor: CfiCursor) -> int:
-        """Read an operand of a kind (see `Opcode.operands`); ``opcode`` is the instruction's first byte.
+        """Read an operand; ``kind`` is a letter of `Opcode.operands`, ``opcode`` the instruction's first byte.
 
-        An expression is parsed, and its number returned.
+        An expression is parsed, and its number in the `RuleTable` returned.
         """
         if kind == "6":
             return opcode & ~PRIMARY_MASK
@@ -207,7 +207,7 @@ class CfiPrograms:
         return cursor.operand(kind)
 
     def _set(self, registers: dict[int, RegisterRule], register: int, rule: RegisterRule | None) -> None:
-        """Set the rule of a register, unless the unwinder does not track that register; None means SAME."""
+        """Set the rule of a register, if the unwinder tracks that register; None means SAME."""
         registers.pop(register, None)
         if rule is not None and rule.kind is not RuleKind.SAME and register < self._table.register_count:
             registers[register] = rule

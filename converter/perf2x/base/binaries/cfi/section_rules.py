@@ -1,10 +1,10 @@
 """Looks up unwind rules by address in one section of call frame information.
 
 A lookup has two steps. A sorted index of FDEs gives the FDE of the function that contains the address. Then the rows of
-that function give the rule: a row is an address, and the number in a `RuleTable` of the rule that applies from there
-on. Rows are decoded when the function is first hit.
+that function give the rule: a row is an address, and the number of the rule that applies from there on, in a
+`RuleTable`. Rows are decoded when a lookup first needs them.
 
-The section is found in an ELF file by name, or by segment if the section table was stripped.
+The section is found in an ELF file by name or, if the section table was stripped, by segment.
 """
 
 from array import array
@@ -23,33 +23,33 @@ _NO_ROWS = FunctionRows(0, array("Q"), array("i"))
 
 
 class SectionRules(Struct):
-    """The rules of one section: its index, and the rows of the functions decoded so far.
+    """Looks up rules in one section: has its index, and the rows of the functions decoded so far.
 
-    ``_table`` gives rules their numbers. For each damaged entry, a sentence is added to ``_problems``, which the caller
-    owns.
+    ``_rule_table`` gives rules their numbers. ``_problems`` is the caller's: a sentence is added to it for each damaged
+    entry.
     """
 
     _index: FrameIndex
-    _table: RuleTable
+    _rule_table: RuleTable
     _problems: list[str]
-    # rows of each decoded function, by the number of its FDE in the index
+    # rows of each decoded function, by the row of its FDE in the index
     _rows: dict[int, FunctionRows] = {}
     _programs: dict[Cie, CfiPrograms] = {}
 
     def find(self, svma: U64) -> I32:
         """Return the number of the rule at each address, NO_RULE outside functions. Shapes: (n,) → (n,)."""
-        fde_numbers = self._index.find(svma).tolist()
-        return as_int32([self._rule(fde, address) for fde, address in zip(fde_numbers, svma.tolist(), strict=True)])
+        fde_rows = self._index.find(svma).tolist()
+        return as_int32([self._rule_number(fde, address) for fde, address in zip(fde_rows, svma.tolist(), strict=True)])
 
-    def _rule(self, fde_number: int, svma: int) -> int:
-        """Return the number of the rule at an address, given the last FDE that starts at or before it (−1: none)."""
-        if fde_number < 0:
+    def _rule_number(self, fde_row: int, svma: int) -> int:
+        """Return the number of the rule at an address; ``fde_row`` is the result of `FrameIndex.find`."""
+        if fde_row < 0:
             return NO_RULE
-        rows = self._rows.get(fde_number)
+        rows = self._rows.get(fde_row)
         if rows is None:
-            rows = self._rows[fde_number] = self._decode(int(self._index.offset[fde_number]))
+            rows = self._rows[fde_row] = self._decode(int(self._index.offset[fde_row]))
         row_count = bisect_right(rows.start, svma)  # the number of rows that start at or before the address
-        return rows.rule[row_count - 1] if row_count and svma < rows.end else NO_RULE
+        return rows.rule_number[row_count - 1] if row_count and svma < rows.end else NO_RULE
 
     def _decode(self, offset: int) -> FunctionRows:
         """Return the rows of the FDE at an offset; no rows if it is damaged."""
@@ -57,7 +57,7 @@ class SectionRules(Struct):
         try:
             fde = section.fde(offset)
             if fde.cie not in self._programs:
-                self._programs[fde.cie] = CfiPrograms(section, fde.cie, self._table)
+                self._programs[fde.cie] = CfiPrograms(section, fde.cie, self._rule_table)
             return self._programs[fde.cie].rows(fde)
         except ObjectError as error:
             self._problems.append(str(error))
@@ -95,15 +95,15 @@ def _index_by_segment(elf: ElfObject) -> FrameIndex | None:
     """Build the index of .eh_frame from segments.
 
     The segment PT_GNU_EH_FRAME is .eh_frame_hdr, which has the address of .eh_frame. The size of .eh_frame is unknown;
-    it ends with its PT_LOAD segment at the latest. If .eh_frame_hdr has no table of FDEs, entries are walked up to the
-    terminator only, because other sections may follow.
+    it ends with its PT_LOAD segment at the latest. If .eh_frame_hdr has no table of FDEs, entries are walked only up to
+    the terminator, because what follows may be another section.
     """
     header = next((segment for segment in elf.segments if segment.type == "PT_GNU_EH_FRAME"), None)
     if header is None:
         return None
     data = elf.read(header.offset, header.file_size)
     cursor = _frame_section(elf, data, header.address, True).cursor(0, len(data))
-    cursor.position = 4  # after the version and three encodings; byte 1 is the encoding of .eh_frame's address
+    cursor.position = 4  # the address of .eh_frame, after the version and three encodings; byte 1 is its encoding
     address = cursor.pointer(data[1], header.address) if len(data) > 4 else None
     if address is None or not (entries := elf.bytes_at(address, elf.size)):
         raise ObjectError(f"{elf.name}: its .eh_frame_hdr points outside the file")

@@ -21,7 +21,7 @@ CFA_BY_EXPRESSION = -1
 
 
 class RuleKind(IntEnum):
-    """Location of the caller's value of a register, given ``value`` of the `RegisterRule` (DWARF 5, section 6.4.1)."""
+    """How to find the caller's value of a register (DWARF 5, section 6.4.1); ``value`` is `RegisterRule.value`."""
 
     SAME = 0
     """Still in the register; also for registers that a rule does not mention, as in libdw and libunwind."""
@@ -30,13 +30,13 @@ class RuleKind(IntEnum):
     OFFSET = 2
     """In memory at CFA + ``value``."""
     VAL_OFFSET = 3
-    """The caller's value is CFA + ``value``."""
+    """It is CFA + ``value`` itself."""
     REGISTER = 4
     """In register number ``value``."""
     EXPRESSION = 5
     """In memory at the result of expression number ``value``."""
     VAL_EXPRESSION = 6
-    """The caller's value is the result of expression number ``value``."""
+    """It is the result of expression number ``value`` itself."""
 
 
 class RegisterRule(NamedTuple):
@@ -82,8 +82,8 @@ class RuleTable:
 
     def __init__(self, register_count: int) -> None:
         self.register_count = register_count
-        # bit mask: bit r is set if any rule or expression reads register r; other registers need not be restored
-        self.needed = 0
+        # bit mask: bit r is set if any rule or expression so far reads register r; others need not be restored
+        self.registers_read = 0
         self.rules: list[Rule] = []
         self.expressions: list[Expression] = []
         self._rule_numbers: dict[Rule, int] = {}
@@ -94,26 +94,26 @@ class RuleTable:
         self._columns: RuleColumns | None = None
 
     def number(self, rule: Rule) -> int:
-        """Return the number of a rule, which is added if it is new; equal rules have the same number."""
+        """Return the number of a rule, and add the rule if it is new; equal rules have the same number."""
         number = self._rule_numbers.get(rule)
         if number is None:
             number = self._rule_numbers[rule] = len(self.rules)
             self.rules.append(rule)
-            self.needed |= _registers_read_by(rule)
+            self.registers_read |= _registers_read_by(rule)
         return number
 
     def expression_number(self, expression: Expression) -> int:
-        """Return the number of an expression, which is added if it is new; equal expressions have the same number."""
+        """Return the number of an expression, and add the expression if it is new; equal ones have the same number."""
         number = self._expression_numbers.get(expression)
         if number is None:
             number = self._expression_numbers[expression] = len(self.expressions)
             self.expressions.append(expression)
             for operation in expression:
-                self.needed |= 1 << operation.register if 0 <= operation.register < self.register_count else 0
+                self.registers_read |= 1 << operation.register if 0 <= operation.register < self.register_count else 0
         return number
 
     def columns(self) -> RuleColumns:
-        """Return all rules so far as columns; call it again when rules were added."""
+        """Return all rules so far as columns; call it again after rules were added."""
         new_rules = self.rules[len(self._is_signal) :]
         if new_rules or self._columns is None:
             self._append_to_columns(new_rules)
@@ -140,7 +140,10 @@ class RuleTable:
 
 
 def _registers_read_by(rule: Rule) -> int:
-    """Return a bit mask of the registers that a rule reads, and of the one that holds the return address."""
+    """Return a bit mask of the registers that a rule reads, and of the return address register.
+
+    Registers that its expressions read are not among them; `RuleTable.expression_number` adds these.
+    """
     registers = 1 << rule.return_register
     if rule.cfa_register != CFA_BY_EXPRESSION:
         registers |= 1 << rule.cfa_register

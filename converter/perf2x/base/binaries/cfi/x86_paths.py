@@ -2,9 +2,9 @@
 
 No code is run: values are symbolic, in terms of the unknown values at the beginning of the path. ``push %rbx``
 makes the stack pointer (rsp, −8), and the word there (rbx, 0). Only words of 64 (or 32) bits, and additions of
-constants, are followed; a register that any other instruction writes is unknown afterwards. Overlooked are targets of
-vector instructions, and what instructions other than push and mov of a register write to memory. Registers have the
-numbers of machine code: rax 0, rcx 1, rdx 2, rbx 3, rsp 4, rbp 5, …
+constants, are followed; a register that any other instruction writes is unknown afterwards. We overlook that vector
+instructions may write general registers, and that instructions other than push and mov of a register write memory.
+Registers have the numbers of machine code: rax 0, rcx 1, rdx 2, rbx 3, rsp 4, rbp 5, …
 """
 
 from collections.abc import Iterator
@@ -13,16 +13,15 @@ from typing import NamedTuple
 from perf2x.base.binaries.elf.x86_code import X86Code
 from perf2x.base.binaries.elf.x86_instructions import FIXED, X86Instruction, opcodes
 
-# The maximum number of instructions to follow in one call of `path_ends`.
+# Maximum number of instructions to follow in one call of `path_ends`.
 _MAX_INSTRUCTIONS = 4096
 # rax, which holds results; rsp, the stack pointer; rbp, the frame pointer
 RESULT, STACK, FRAME = 0, 4, 5
 # Opcodes of conditional branches: jcc, loop and jcxz. All opcodes here are those of `X86Instruction`: 0x180 is 0F 80.
 _CONDITIONAL = opcodes("70-7f e0-e3 180-18f")
-# Opcodes at which a path ends without result: far returns and jumps, int3, iret, hlt, ud2.
+# Opcodes at which a path stops without a `PathEnd`: far returns and jumps, int3, iret, hlt, ud2.
 _DEAD_ENDS = opcodes("ca cb cc cf ea f4 10b")
-# Opcodes that compute a value, and write it to the register or memory in ModR/M's r/m field, or to the register in its
-# reg field.
+# Opcodes that compute a value, and write it to the r/m field of ModR/M (a register or memory), or to its reg field.
 _WRITES_OPERAND = opcodes(
     "00 01 08 09 10 11 18 19 20 21 28 29 30 31 80-83 86-88 c0 c1 c6 c7 d0-d3 190-19f 1a4 1a5 1ab-1ad 1b0 1b1 1b3 1bb "
     "1c0 1c1"
@@ -30,7 +29,7 @@ _WRITES_OPERAND = opcodes(
 _WRITES_REGISTER = opcodes(
     "02 03 0a 0b 12 13 1a 1b 22 23 2a 2b 32 33 40-4f 63 69 6b 86 87 8a 90-97 b0-bf 140-14f 1af 1b6-1b8 1bc-1bf 1c8-1cf"
 )
-# The opcodes of both sets that write a byte: for them, the registers 4 to 7 may be ah, ch, dh and bh, not rsp to rdi.
+# The opcodes of both sets that write a byte. For these, registers 4 to 7 may be ah, ch, dh and bh, not rsp to rdi.
 _WRITES_BYTE = opcodes("80 82 86 88 8a b0-b7 c0 c6 d0 d2 f6 fe 190-19f 1b0 1c0").union(range(0, 0x38, 2))
 # Opcodes that write rax, rcx, rdx, rbx, …, rdi (in this order) without naming it: operations on the accumulator, string
 # instructions, in, cdq, cmpxchg, syscall, cpuid, rdtsc, rdtscp. mul and div, which share their opcodes with test, not
@@ -43,16 +42,16 @@ _IMPLIED_TARGETS = tuple(map(opcodes, (
 # Operations of opcodes 80 to 83, as ModR/M's reg field encodes them; 0 is add, 5 is sub.
 _AND, _COMPARE = 4, 7
 
-# A symbolic value: (base, bytes to add to it). The base is a register's number, for its initial value; or another
-# KnownValue, for the initial word at that address; or ``"aligned"``, for a stack pointer that was aligned. Examples:
-# (4, −8) is rsp − 8; ((5, 16), 0) is the word at rbp + 16.
+# A symbolic value: (base, bytes to add to it). The base stands for a value at the beginning of the path: a register's
+# number for what the register held, another KnownValue for the word at that address. Or it is ``"aligned"``, for a
+# stack pointer that was aligned. Examples: (4, −8) is rsp − 8; ((5, 16), 0) is the word at rbp + 16.
 KnownValue = tuple[object, int]
 # A KnownValue, or None for an unknown value.
 Value = KnownValue | None
 
 
 class PathState(NamedTuple):
-    """Registers and memory at a point of a path, in terms of their values at its beginning; changed in place."""
+    """Registers and memory at a point of a path, in terms of the values at its beginning; changed in place."""
 
     registers: list[Value]
     """By register number."""
@@ -95,29 +94,29 @@ class PathEnd(NamedTuple):
     """The end of a path: the address ``until`` of `path_ends`, a return, or a tail call through memory."""
 
     state: PathState
-    popped: int
-    """Bytes that ``ret`` pops, the return address included.
+    popped_size: int
+    """Bytes that ``ret`` pops, including the return address.
 
-    At a tail call: the size of the return address, as if ``ret`` were there. At ``until``: 0.
+    At a tail call, the size of the return address, as if there were a ``ret``; at ``until``, 0.
     """
 
     @property
     def cfa(self) -> Value:
         """The canonical frame address, at a return or tail call: the stack pointer after ``ret``.
 
-        It is None if unknown, or if ``ret`` pops a word that this path has stored, as in V8's builtins: that word is
+        None if it is unknown, or if ``ret`` pops a word that this path has stored, as in V8's builtins: that word is
         not the caller's address.
         """
         stack_top = self.state.address(STACK, 0)
-        return self.state.address(STACK, self.popped) if self.state.load(stack_top) == (stack_top, 0) else None
+        return self.state.address(STACK, self.popped_size) if self.state.load(stack_top) == (stack_top, 0) else None
 
 
 def path_ends(code: X86Code, begin: int, extent: tuple[int, int], until: int = -1) -> Iterator[PathEnd]:
     """Follow all paths from ``begin``, in the function with this extent, and yield their ends.
 
-    A path has an end at a return, at a tail call through memory at a fixed address, and at the address ``until``. One
-    that stops for another reason yields nothing; for example, an instruction that an earlier path has reached is not
-    followed a second time.
+    A path ends at a return, at a tail call through memory at a fixed address, and at the address ``until``. For a path
+    that stops for another reason, nothing is yielded; for example, no path continues at an instruction that an earlier
+    path has reached.
     """
     word_size = 8 if code.is_64 else 4
     # (next instruction, state there, extent of its function) of each path that is still to be followed
@@ -155,7 +154,7 @@ def path_ends(code: X86Code, begin: int, extent: tuple[int, int], until: int = -
 def leads_to_system_call(code: X86Code, svma: int) -> bool:
     """Return whether one of the eight instructions from ``svma`` on is a system call.
 
-    It is one at the address to which a thread's start function returns, because the code there ends the thread.
+    This recognizes the address to which a thread's start function returns: the code there ends the thread.
     """
     for _ in range(8):
         instruction = code.instruction(svma)

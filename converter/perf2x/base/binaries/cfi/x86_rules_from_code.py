@@ -8,8 +8,8 @@ so the path from an instruction to ``ret`` shows where the return address and th
               pop %rbx
               ret
 
-A path may branch, so several ends may be reached; they must agree on the CFA. If no path reaches a ``ret``, as when
-all end in calls that do not return, or if the ends disagree, we try the path from the function's start to the
+Code branches, so there may be several paths; their ends must agree on the CFA. If no path reaches a ``ret``, as when
+all end in calls that do not return, or if the ends disagree, we follow paths from the function's start to the
 instruction, provided that a symbol states the start.
 
 Registers have the numbers of machine code, except in rules, where they have DWARF's.
@@ -24,7 +24,7 @@ from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RegisterRul
 from perf2x.base.binaries.cfi.x86_paths import FRAME, STACK, KnownValue, PathState, Value, path_ends
 from perf2x.base.binaries.elf.x86_code import ANYWHERE, X86Code
 
-# At most this many path ends are compared; a function may have any number of them.
+# How many ends of paths are compared at most.
 _MAX_PATH_ENDS = 4
 # Callee-saved registers: rbx, rbp, r12 to r15 in 64-bit code (True); ebx, ebp, esi, edi in 32-bit code (False).
 _CALLEE_SAVED = {True: (3, FRAME, 12, 13, 14, 15), False: (3, FRAME, 6, 7)}
@@ -35,27 +35,27 @@ _TO_DWARF = {1: 2, 2: 1, 4: 7, 5: 6, 6: 4, 7: 5}
 def rule_by_code(code: X86Code, svma: int, table: RuleTable, *, is_exact: bool) -> Rule | None:
     """Return the rule at ``svma``, or None if the code does not determine it.
 
-    ``is_exact``: ``svma`` is the sampled instruction; otherwise it is a return address, and its function is that of the
-    call before it.
+    ``is_exact``: ``svma`` is the sampled instruction; otherwise it is a return address, and the call before it says
+    which function it is in.
     """
     extent = code.function_extent(svma if is_exact else svma - 1)
     ends = list(islice(path_ends(code, svma, extent), _MAX_PATH_ENDS))
-    cfas = {(end.cfa, end.popped) for end in ends}
-    cfa, popped = cfas.pop() if len(cfas) == 1 else (None, 0)
+    cfas = {(end.cfa, end.popped_size) for end in ends}
+    cfa, popped_size = cfas.pop() if len(cfas) == 1 else (None, 0)
     if cfa is not None:
-        # what each callee-saved register holds at the ends; ends that disagree leave the register undefined
+        # what each callee-saved register holds at the ends; if the ends disagree, the register becomes undefined
         values = {register: {end.state.registers[register] for end in ends} for register in _CALLEE_SAVED[code.is_64]}
         agreed = {register: distinct.pop() for register, distinct in values.items() if len(distinct) == 1}
-        return _rule(code.is_64, cfa, popped, agreed, table)
+        return _rule(code.is_64, cfa, popped_size, agreed, table)
     return _rule_from_start(code, extent, svma, table) if extent != ANYWHERE and extent[0] <= svma else None
 
 
 def _rule_from_start(code: X86Code, extent: tuple[int, int], svma: int, table: RuleTable) -> Rule | None:
     """Derive the rule from a path from the function's start to ``svma``.
 
-    Returns None if no path reaches ``svma`` with the return address in its place: V8's builtins pop it, and push it
-    elsewhere. Also returns None if neither the frame pointer nor the stack pointer is then at a known distance from the
-    CFA.
+    Returns None if no path reaches ``svma``, if the return address is no longer where the call pushed it (V8's builtins
+    pop it, and push it elsewhere), or if neither the frame pointer nor the stack pointer is at a known distance from
+    the CFA.
     """
     return_address: KnownValue = (STACK, 0)  # the stack pointer at the function's start points to it
     for end in path_ends(code, extent[0], extent, until=svma):
@@ -63,7 +63,7 @@ def _rule_from_start(code: X86Code, extent: tuple[int, int], svma: int, table: R
             continue
         # The frame pointer comes first: callees may pop their arguments, which the path does not know. An end that
         # pops bytes is a ``ret``, not ``svma``.
-        for register in () if end.popped else (FRAME, STACK):
+        for register in () if end.popped_size else (FRAME, STACK):
             value = end.state.registers[register]
             if value is not None and value[0] == STACK and value[1] <= 0:
                 word_size = end.state.word_size
@@ -75,9 +75,9 @@ def _rule_from_start(code: X86Code, extent: tuple[int, int], svma: int, table: R
 def _saved_values(is_64: bool, state: PathState, cfa: tuple[int, int]) -> dict[int, Value]:
     """Return where the caller's values of callee-saved registers are after a path from the function's start.
 
-    ``state`` is in terms of registers at the start. The result and ``cfa`` are in terms of those at the path's end, as
-    `_rule` needs it: a value is the register itself, if the function has not changed it, or the word that it was
-    pushed to.
+    ``state`` is in terms of registers at the start of the path. ``cfa`` and the result are in terms of registers at its
+    end, as `_rule` needs them: a value is the register itself, if the function has not changed it, or the word of the
+    stack to which it was pushed.
     """
     values: dict[int, Value] = {}
     for register in _CALLEE_SAVED[is_64]:
@@ -89,16 +89,16 @@ def _saved_values(is_64: bool, state: PathState, cfa: tuple[int, int]) -> dict[i
     return values
 
 
-def _rule(is_64: bool, cfa: KnownValue, popped: int, saved: Mapping[int, Value], table: RuleTable) -> Rule | None:
+def _rule(is_64: bool, cfa: KnownValue, popped_size: int, saved: Mapping[int, Value], table: RuleTable) -> Rule | None:
     """Build a rule from symbolic values, which are in terms of registers and memory at the address of the rule.
 
-    ``cfa`` is the canonical frame address, ``popped`` the distance from it down to the return address, and ``saved``
-    has the caller's values of callee-saved registers; those without a value that a rule can state become undefined.
-    Returns None if a rule cannot state the CFA.
+    ``cfa``: the canonical frame address; ``popped_size``: the return address is this many bytes below it; ``saved``:
+    the caller's values of callee-saved registers. A register whose value a rule cannot state becomes undefined. Returns
+    None if a rule cannot state the CFA.
     """
     base, distance = cfa
     return_register = 16 if is_64 else 8  # DWARF's numbers for rip and eip
-    registers = [(return_register, RegisterRule(RuleKind.OFFSET, -popped))]
+    registers = [(return_register, RegisterRule(RuleKind.OFFSET, -popped_size))]
     for register in _CALLEE_SAVED[is_64]:
         value = saved.get(register)
         if value == (register, 0):  # the register still has the caller's value

@@ -23,7 +23,7 @@ import numpy as np
 
 from perf2x.base.binaries.elf.elf_file import ElfObject, ElfSection
 from perf2x.base.binaries.elf.symtab import raw_symbols, relocations
-from perf2x.base.binaries.go.pclntab import MAX_LINE, GoFunctions, byte_order, is_go
+from perf2x.base.binaries.go.pclntab import MAX_LINE, GoFunctions, byte_order_of, is_go
 from perf2x.base.columnar import as_uint64, flatnonzero, unique
 from perf2x.errors import ObjectError
 
@@ -31,8 +31,8 @@ _SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")
 # The first eight bytes of a table: its magic number in either byte order, two zeros, the size of the shortest
 # instruction (1, 2 or 4), the word size (4 or 8).
 _TABLE_START = re.compile(rb"(?:[\xfb\xfa\xf0\xf1]\xff\xff\xff|\xff\xff\xff[\xfb\xfa\xf0\xf1])\0\0[\1\2\4][\4\10]")
-# The index of the word that holds the start of the code: among the words of the table's header, which follow its first
-# 8 bytes, and in ``.go.module``, which is runtime.firstmoduledata.
+# Index of the word with the start of the code: in the header of the table, where words begin after 8 bytes; and in
+# ``.go.module``, which is runtime.firstmoduledata.
 _TEXT_IN_HEADER, _TEXT_IN_MODULE = 2, 22
 # The number of the relocation type R_*_RELATIVE, by machine.
 _RELATIVE = {"EM_X86_64": 8, "EM_AARCH64": 1027, "EM_386": 8, "EM_ARM": 23, "EM_RISCV": 3, "EM_S390": 12}
@@ -66,7 +66,7 @@ def _locate(elf: ElfObject) -> tuple[ElfSection, int] | None:
         return None
     # in position-independent programs, the system's linker merges .data.rel.ro.gopclntab into this section
     for match in _TABLE_START.finditer(data := elf.data(section)):
-        if (section.address + match.start()) % 8 == 0 and byte_order(data[match.start() : match.start() + 16]):
+        if (section.address + match.start()) % 8 == 0 and byte_order_of(data[match.start() : match.start() + 16]):
             return section, match.start()
     return None
 
@@ -74,34 +74,34 @@ def _locate(elf: ElfObject) -> tuple[ElfSection, int] | None:
 def _text_start(elf: ElfObject, data: bytes, address: int) -> int:
     """Return the start of the code, from which entries of the table count; ``address`` is the table's svma.
 
-    It is in the table's header or, since Go 1.26, in moduledata; failing these, it is the start of ``.text``. Tables of
-    Go before 1.18 do not need it.
+    It is stored in the table's header or, since Go 1.26, in moduledata; if neither has it, it is taken to be the start
+    of ``.text``. Tables of Go before 1.18 do not need it.
     """
-    order = byte_order(data)
-    word_size = data[7] if order else 0
-    if order and (start := _word(elf, data[8:], order, word_size, address + 8, _TEXT_IN_HEADER)):
+    byte_order = byte_order_of(data)
+    word_size = data[7] if byte_order else 0
+    if byte_order and (start := _word(elf, data[8:], byte_order, word_size, address + 8, _TEXT_IN_HEADER)):
         return start
     module = elf.section(".go.module")
-    if order and module is not None:
+    if byte_order and module is not None:
         moduledata = elf.data(module)
         # the first word of moduledata is the address of the table
-        if _word(elf, moduledata, order, word_size, module.address, 0) == address and (
-            start := _word(elf, moduledata, order, word_size, module.address, _TEXT_IN_MODULE)
+        if _word(elf, moduledata, byte_order, word_size, module.address, 0) == address and (
+            start := _word(elf, moduledata, byte_order, word_size, module.address, _TEXT_IN_MODULE)
         ):
             return start
     text = elf.section(".text")
     return text.address if text is not None else 0
 
 
-def _word(elf: ElfObject, data: bytes, order: str, word_size: int, address: int, index: int) -> int:
-    """Return a word, by index, of the structure ``data`` at ``address``; 0 if ``data`` is too short.
+def _word(elf: ElfObject, data: bytes, byte_order: str, word_size: int, address: int, index: int) -> int:
+    """Return word ``index`` of ``data``, a structure at ``address``; 0 if ``data`` is too short.
 
-    Where the file has 0, as in position-independent programs, the word is taken from its relocation.
+    If the stored word is 0, as in position-independent programs, the word of its relocation is returned.
     """
     offset = index * word_size
     if offset + word_size > len(data):
         return 0
-    stored = int.from_bytes(data[offset : offset + word_size], "little" if order == "<" else "big")
+    stored = int.from_bytes(data[offset : offset + word_size], "little" if byte_order == "<" else "big")
     return stored or _relocated_word(elf, address + offset)
 
 
@@ -119,11 +119,11 @@ def _relocated_word(elf: ElfObject, address: int) -> int:
     return int(rows.addend[matches[0]]) if rows.addend is not None and len(matches) else 0
 
 
-# bytes of an inlinedCall
+# Bytes of an inlinedCall.
 _CALL_SIZE = 16
 # Maximum number of inlined calls to read for each function; large functions have a few hundred.
 MAX_CALLS = 1 << 12
-# the name of the symbol as a string table has it, with the NUL that ends the string before it
+# the symbol's name as it is in a string table, with the NUL at the end of the string before it
 _TREES_SYMBOL = b"\0go:func.*\0"
 
 

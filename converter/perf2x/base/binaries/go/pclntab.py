@@ -1,6 +1,6 @@
 """Reads Go's table of functions and lines, ``.gopclntab``, which neither ``-ldflags=-s`` nor strip removes.
 
-The parts of the table have Go's names here:
+We call the parts of the table what Go calls them:
 
 - *functab*: sorted pairs of a function's entry address and the offset of its row, of type _func in the runtime;
 - *funcnametab* and *filetab*: names of functions, and paths of files, as NUL-terminated strings;
@@ -51,9 +51,9 @@ class GoFunction(Frozen):
     """svma"""
     start_line: int
     """The line of the ``func`` keyword, 0 before Go 1.20."""
-    line_table: int
+    line_table_offset: int
     """Offset in pctab of the table that maps the function's code to lines."""
-    file_table: int
+    file_table_offset: int
     """Offset in pctab of the table that maps the function's code to numbers of files in its compilation unit."""
     first_file: int
     """Index in cutab of the unit's first file, to which the number of a file is added; 0 in Go 1.2."""
@@ -65,7 +65,7 @@ class _PclntabLayout(Frozen):
     # The magic number, one of _GO_12 to _GO_120.
     version: int
     # ``<`` or ``>``
-    order: str
+    byte_order: str
     word_size: int
     # Bytes of the shortest instruction.
     quantum: int
@@ -83,7 +83,7 @@ class _PclntabLayout(Frozen):
 
         Since Go 1.18, an entry address is stored as its offset from the start of the code.
         """
-        return self.order + ("u4" if self.version in (_GO_118, _GO_120) or self.word_size == 4 else "u8")
+        return self.byte_order + ("u4" if self.version in (_GO_118, _GO_120) or self.word_size == 4 else "u8")
 
 
 class GoFunctions:
@@ -125,14 +125,18 @@ class GoFunctions:
         entry_size = layout.word_size if layout.version in (_GO_12, _GO_116) else 4
         if row_offset + entry_size + 36 > len(self._data):
             return None
-        fields = struct.unpack_from(layout.order + "9I", self._data, row_offset + entry_size)
+        fields = struct.unpack_from(layout.byte_order + "9I", self._data, row_offset + entry_size)
         # in Go 1.20, the fields are nameOff, args, deferreturn, pcsp, pcfile, pcln, npcdata, cuOffset and startLine;
         # rows of older versions do not have startLine, and those of Go 1.2 do not have cuOffset either
-        name_offset, _, _, _, file_table, line_table, _, first_file, start_line = fields
+        name_offset, _, _, _, file_table_offset, line_table_offset, _, first_file, start_line = fields
         name = self.name_at(name_offset)
         start_line = start_line if layout.version == _GO_120 else 0
         first_file = first_file if layout.version != _GO_12 else 0
-        return GoFunction(name, int(self._entry[row]), start_line, line_table, file_table, first_file) if name else None
+        return (
+            GoFunction(name, int(self._entry[row]), start_line, line_table_offset, file_table_offset, first_file)
+            if name
+            else None
+        )
 
     def name_at(self, offset: int) -> str:
         """Return the name of a function, given its offset in funcnametab; "" if the table is damaged there."""
@@ -141,7 +145,7 @@ class GoFunctions:
     def inline_trees(self, rows: Sequence[int]) -> list[tuple[int, int]]:
         """Return (offset, number of calls) of the inline tree of each of these functions that has one.
 
-        find_pclntab.py describes inline trees, and from where their offsets count.
+        find_pclntab.py describes inline trees, and says from where their offsets count.
         """
         layout = self._layout
         if layout.version != _GO_120:
@@ -175,9 +179,9 @@ class GoFunctions:
 
         If there is none, the result is 0 or less. No line has the number 0, but a file may have it.
 
-        ``table_offset`` is the ``line_table`` or ``file_table`` of each function, ``entry`` the svma of its start;
-        ``function`` is the index of each address's function in these two arrays. Shapes: ``table_offset`` and ``entry``
-        (functions,); ``function``, ``svma`` and the result (addresses,).
+        For each function, ``table_offset`` is `GoFunction.line_table_offset` or ``file_table_offset``, and ``entry`` is
+        the svma of its start. For each address, ``function`` is the index of its function in these two arrays. Shapes:
+        ``table_offset`` and ``entry`` (functions,); ``function``, ``svma`` and the result (addresses,).
         """
         layout = self._layout
         with_table = flatnonzero(table_offset != 0)  # the functions that have a table
@@ -198,17 +202,17 @@ class GoFunctions:
         layout = self._layout
         if number < 0:
             return ""
-        # ``row`` is where the path's offset is: in cutab or, in Go 1.2, in filetab itself; in Go 1.2, the path's offset
-        # counts from the start of the whole table
-        row = layout.filetab if layout.version == _GO_12 else layout.cutab
-        row += 4 * (number + first_file)
-        if row + 4 > len(self._data):
+        # The path's offset is in cutab, and counts from filetab. In Go 1.2, it is in filetab itself, and counts from
+        # the start of the whole table.
+        slot = layout.filetab if layout.version == _GO_12 else layout.cutab
+        slot += 4 * (number + first_file)
+        if slot + 4 > len(self._data):
             return ""
-        path_offset = self._u32(row)
+        path_offset = self._u32(slot)
         return self._string(path_offset if layout.version == _GO_12 else layout.filetab + path_offset)
 
     def _u32(self, offset: int) -> int:
-        (number,) = struct.unpack_from(self._layout.order + "I", self._data, offset)
+        (number,) = struct.unpack_from(self._layout.byte_order + "I", self._data, offset)
         return int(number)
 
     def _string(self, offset: int) -> str:
@@ -222,36 +226,36 @@ def _read_layout(data: bytes, name: str) -> _PclntabLayout:
 
     Raises ObjectError if there is no such header, or the table is too short.
     """
-    order = byte_order(data)
-    if not order:
+    byte_order = byte_order_of(data)
+    if not byte_order:
         raise ObjectError(f"{name}: not a table of Go functions: it begins with {data[:8].hex()}")
-    (magic,) = struct.unpack_from(order + "I", data)
+    (magic,) = struct.unpack_from(byte_order + "I", data)
     quantum, word_size = data[6], data[7]
-    words = np.frombuffer(data, order + f"u{word_size}", min(8, (len(data) - 8) // word_size), 8).tolist()
+    words = np.frombuffer(data, byte_order + f"u{word_size}", min(8, (len(data) - 8) // word_size), 8).tolist()
     count = words[0]
     if magic == _GO_12:  # functab follows the count, and the offset of filetab follows functab
         functab = 8 + word_size
         functab_end = functab + (2 * count + 1) * word_size
         if functab_end + 4 > len(data):
             raise ObjectError(f"{name}: {count} functions do not fit in {len(data)} bytes")
-        (filetab,) = struct.unpack_from(order + "I", data, functab_end)
+        (filetab,) = struct.unpack_from(byte_order + "I", data, functab_end)
         # there is no cutab; offsets of names, and of the tables of pctab, count from the start of the table
-        return _PclntabLayout(magic, order, word_size, quantum, count, functab, 0, 0, filetab, 0)
+        return _PclntabLayout(magic, byte_order, word_size, quantum, count, functab, 0, 0, filetab, 0)
     if len(words) < 8:
         raise ObjectError(f"{name}: its table of Go functions is cut off after {len(data)} bytes")
     # before the offsets: number of functions, number of files and, since Go 1.18, the start of the code
     funcnametab, cutab, filetab, pctab, functab = words[2:7] if magic == _GO_116 else words[3:8]
-    return _PclntabLayout(magic, order, word_size, quantum, count, functab, funcnametab, cutab, filetab, pctab)
+    return _PclntabLayout(magic, byte_order, word_size, quantum, count, functab, funcnametab, cutab, filetab, pctab)
 
 
-def byte_order(data: bytes) -> str:
+def byte_order_of(data: bytes) -> str:
     """Return ``<`` or ``>`` if ``data`` begins like a table of Go functions, otherwise ""."""
     if len(data) < 16 or data[4:6] != b"\0\0" or data[6] not in (1, 2, 4) or data[7] not in (4, 8):
         return ""
     magics = (_GO_12, _GO_116, _GO_118, _GO_120)
-    return next((order for order in "<>" if struct.unpack_from(order + "I", data)[0] in magics), "")
+    return next((byte_order for byte_order in "<>" if struct.unpack_from(byte_order + "I", data)[0] in magics), "")
 
 
 def is_go(elf: ElfObject) -> bool:
-    """Return whether Go's linker made the file, or a part of it."""
+    """Return whether the file has code that Go's linker has linked."""
     return any(section.name in (".note.go.buildid", ".go.buildinfo") for section in elf.sections)

@@ -35,7 +35,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.base.columnar.byte_streams import decode_leb128
 
-# Bytes of the longest integer: no field is wider than 32 bits.
+# Bytes of the longest integer: none has more than 32 bits.
 _MAX_NUMBER_SIZE = 5
 # Bytes of the longest table of one function that is read. Generated code needs tens of thousands; a hostile table must
 # not take seconds.
@@ -52,7 +52,7 @@ def values_at(data: bytes, table_offset: I64, quantum: int, table: I64, code_off
     """Look up values at code addresses; a result of 0 or less means that there is none.
 
     ``table_offset`` (n,) has the offsets of tables in ``data``. For each of m lookups, ``table`` (m,) is an index into
-    ``table_offset``, and ``code_offset`` (m,) the distance from the entry of that table's function, in bytes.
+    ``table_offset``, and ``code_offset`` (m,) is the address, in bytes from the entry of the table's function.
     ``quantum``: bytes of the shortest instruction. Returns (m,) values.
     """
     ends, values = pc_values(data, table_offset, quantum)
@@ -73,32 +73,32 @@ def values_at(data: bytes, table_offset: I64, quantum: int, table: I64, code_off
 def pc_values(data: bytes, table_offset: I64, quantum: int) -> tuple[ListArray, I64]:
     """Decode tables into ranges of code and the value in each.
 
-    ``table_offset`` (n,) has the offsets of tables in ``data``. Row i of the first result has the ends of table i's
-    ranges, in bytes from the function's entry; the second result has the values of all ranges, concatenated.
+    ``table_offset`` (n,) has the offsets of tables in ``data``. Row i of the first result has the ends of the ranges of
+    table i, in bytes from the function's entry; the second result has the values of all ranges, table after table.
     """
     begin = np.clip(table_offset, 0, len(data))
     max_size = np.minimum(_MAX_TABLE_SIZE, len(data) - begin)
-    size, unfinished = np.minimum(_FIRST_ATTEMPT_SIZE, max_size), arange(len(table_offset))
-    finished, finished_pairs = [unfinished[:0]], list[ListArray]()
-    while len(unfinished):
-        still_unfinished = []
-        for batch in row_batches(size[unfinished], _BATCH_SIZE):
-            tables = unfinished[batch]
+    size, remaining = np.minimum(_FIRST_ATTEMPT_SIZE, max_size), arange(len(table_offset))
+    finished, finished_pairs = [remaining[:0]], list[ListArray]()
+    while len(remaining):
+        still_remaining = []
+        for batch in row_batches(size[remaining], _BATCH_SIZE):
+            tables = remaining[batch]
             pairs, is_finished = _delta_pairs(data, begin[tables], size[tables])
             is_finished |= size[tables] == max_size[tables]
             finished.append(tables[is_finished])
             finished_pairs.append(pairs[flatnonzero(is_finished)])
-            still_unfinished.append(tables[~is_finished])
-        unfinished = np.concatenate(still_unfinished)
-        size[unfinished] = np.minimum(4 * size[unfinished], max_size[unfinished])
-    # tables were finished in another order than that of ``table_offset``
+            still_remaining.append(tables[~is_finished])
+        remaining = np.concatenate(still_remaining)
+        size[remaining] = np.minimum(4 * size[remaining], max_size[remaining])
+    # tables were not finished in the order of ``table_offset``: sort them
     return _accumulate(ListArray.joined(finished_pairs)[argsort(np.concatenate(finished))], quantum)
 
 
 def _delta_pairs(data: bytes, begin: I64, size: I64) -> tuple[ListArray, Bools]:
-    """Decode the first ``size`` bytes of tables; return the numbers of each, and whether its end is among these bytes.
+    """Read the first ``size`` bytes of tables; return the numbers of each, and whether its end is among these bytes.
 
-    The numbers are change, length of the range, change, length …, undecoded: changes are in zigzag encoding. Shapes:
+    The numbers are change, length of the range, change, length …; changes are still in zigzag encoding. Shapes:
     ``begin`` and ``size`` (tables,); the list array has a row per table.
     """
     raw, starts = np.frombuffer(data, np.uint8)[ranges(begin, size)], offsets_of(size)
@@ -127,7 +127,7 @@ def _accumulate(pairs: ListArray, quantum: int) -> tuple[ListArray, I64]:
     change, length = pairs.values[::2].view(np.int64), pairs.values[1::2]
     offsets = pairs.offsets // 2
     table = row_numbers(np.diff(offsets))
-    # sums over all tables, with a 0 before them; the sum before a table is then subtracted from all its rows
+    # sums over all tables, with a 0 before them; from all rows of a table, the sum before the table is subtracted
     value = np.append(0, cumsum(change >> 1 ^ -(change & 1)))  # zigzag: 0, 1, 2, 3, 4 stand for 0, −1, 1, −2, 2
     end = np.append(np.uint64(0), np.cumsum(length, dtype=np.uint64))
     values = value[1:] - value[offsets[table]] - 1

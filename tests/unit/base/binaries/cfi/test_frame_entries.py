@@ -38,7 +38,7 @@ INITIAL = def_cfa(7, 8) + offset(16, -8)
 
 def rule_rows(section, fde, table) -> list[tuple[int, int]]:
     rows = CfiPrograms(section, fde.cie, table).rows(fde)
-    return list(zip(rows.start, rows.rule, strict=True))
+    return list(zip(rows.start, rows.rule_number, strict=True))
 
 
 def rules_by_address(file, frame=0) -> tuple[dict, RuleTable]:

@@ -138,7 +138,7 @@ def in_strides(section, offsets, registers) -> list[list | None]:
             found.append(None)
         else:
             assert rows.end == fde.end
-            rules = [expanded(table.rules[rule]) for rule in rows.rule]
+            rules = [expanded(table.rules[rule]) for rule in rows.rule_number]
             found.append(list(zip(rows.start, rules, strict=True)))
     return found
 

@@ -43,8 +43,8 @@ def test_every_layout_is_read(version, word, order) -> None:
     assert (first.name, first.entry, second.name) == ("main.main", TEXT, "main.(*T).run")
     assert second.start_line == (69 if version == "1.20" else 0)
     inside = np.array([0x200, 0x207, 0x208, 0x210, 0x21F, 0x220], np.uint64) + np.uint64(TEXT)
-    assert values_of(found, second, "line_table", inside) == [70, 70, 3, 72, 72, 0]
-    numbers = values_of(found, second, "file_table", inside[:3])
+    assert values_of(found, second, "line_table_offset", inside) == [70, 70, 3, 72, 72, 0]
+    numbers = values_of(found, second, "file_table_offset", inside[:3])
     assert [found.filename(int(n), second.first_file) for n in numbers] == ["/src/main.go", "/src/main.go", FILES[2]]
 
 
@@ -52,7 +52,7 @@ def test_offsets_count_instructions_of_four_bytes() -> None:
     found = GoFunctions(table(quantum=4), TEXT, "x")
     first = found.function(0)
     points = np.array([0, 15, 16, 16 + 1199, 16 + 1200], np.uint64) + np.uint64(TEXT)
-    assert values_of(found, first, "line_table", points) == [10, 10, 12, 12, 11]
+    assert values_of(found, first, "line_table_offset", points) == [10, 10, 12, 12, 11]
 
 
 def scalar_values(data, at, quantum) -> tuple[list[int], list[int]]:
@@ -132,7 +132,7 @@ def test_damaged_tables_give_a_value_or_an_object_error(layout, flips, data) -> 
         for row in range(min(len(found), 5)):
             function = found.function(row)
             if function is not None:
-                numbers = values_of(found, function, "file_table", np.array([TEXT, 2**64 - 1], np.uint64))
+                numbers = values_of(found, function, "file_table_offset", np.array([TEXT, 2**64 - 1], np.uint64))
                 assert all(isinstance(found.filename(int(n), function.first_file), str) for n in numbers)
 
 
@@ -144,7 +144,7 @@ def test_a_values_offset_beyond_the_table_gives_no_values(version: str) -> None:
     found = GoFunctions(bytes(whole), TEXT, "x")
     function = found.function(0)
     assert function is not None
-    assert values_of(found, function, "line_table", np.array([TEXT], np.uint64)) == [0]
+    assert values_of(found, function, "line_table_offset", np.array([TEXT], np.uint64)) == [0]
 
 
 @pytest.mark.parametrize("name", [".gopclntab", ".data.rel.ro.gopclntab"])
