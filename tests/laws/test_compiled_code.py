@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from perf2x.base.binaries.find.object_finder import Finder
 from perf2x.base.binaries.find.search_paths import SearchPaths
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.base.installed_packages import available
+from perf2x.base.installed_packages import entry_points_by_name
 from perf2x.errors import ObjectError
 from perf2x.kernel.load import Loaded, load
 from perf2x.kernel.load_options import LoadOptions
@@ -145,7 +145,7 @@ def odd(tmp_path_factory) -> Path:
     return written(folder, anon, *[sample(CODE + at, 500 + at) for at in (0x14, 0x24, 0x34, 0x44)])
 
 
-@pytest.mark.parametrize("name", sorted(available(EMITTERS)))
+@pytest.mark.parametrize("name", sorted(entry_points_by_name(EMITTERS)))
 def test_all_formats_hold_long_and_odd_names(name: str, odd: Path) -> None:
     profile = outputs.profile_of(
         odd, timeline=outputs.is_timeline(name), symbols=SymbolOptions(perf_map_dir=odd.parent, symfs=odd.parent)

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.base.installed_packages import available
+from perf2x.base.installed_packages import entry_points_by_name
 from perf2x.errors import FormatError, Perf2xError
 from perf2x.kernel.registry import EMITTERS
 from tests import forge
 from tests.support import extremes, outputs
 from tests.support.command import perf2x
 
-FORMATS = sorted(available(EMITTERS))
+FORMATS = sorted(entry_points_by_name(EMITTERS))
 OPTIONS: dict[str, tuple[dict[str, object], ...]] = {
     "chrome": ({}, {"per_cpu": True}),
     "pprof": ({}, {"label": ("cpu", "cgroup")}),

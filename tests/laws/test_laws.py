@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.base.installed_packages import available
+from perf2x.base.installed_packages import entry_points_by_name
 from perf2x.kernel.registry import EMITTERS
 from tests.forge import rewrite
 from tests.support import outputs
@@ -14,7 +14,7 @@ from tests.support.recordings import HALVES, Case, corpus_cases, quick_first
 
 CASES = quick_first(corpus_cases())
 ONE_HALF, OTHER_HALF = (quick_first(corpus_cases(), quick=half) for half in HALVES)
-FORMATS = sorted(name for name in available(EMITTERS) if not outputs.is_on_demand(name))
+FORMATS = sorted(name for name in entry_points_by_name(EMITTERS) if not outputs.is_on_demand(name))
 """Those of one object's code need its file, and have recordings of their own (tests/unit/symbolizer)."""
 FEW = [case for case in corpus_cases() if case.name in {"events", "family", "compat32", "task_end", "per_thread"}]
 

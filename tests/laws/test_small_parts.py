@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from perf2x.base.installed_packages import available
+from perf2x.base.installed_packages import entry_points_by_name
 from perf2x.kernel.registry import EMITTERS
 from tests.support import outputs
 from tests.support.command import perf2x
@@ -12,7 +12,7 @@ from tests.support.perfetto_trace import read_trace
 from tests.support.recordings import corpus_cases
 from tests.support.small_parts import cut_small, small_parts
 
-FORMATS = sorted(name for name in available(EMITTERS) if not outputs.is_on_demand(name))
+FORMATS = sorted(name for name in entry_points_by_name(EMITTERS) if not outputs.is_on_demand(name))
 TELLING = ["perfetto", "pprof"]
 """With them a timeline, or the sums of samples, are told whole."""
 CASES = {case.name: case for case in corpus_cases()}

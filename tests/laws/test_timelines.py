@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from perf2x.base.installed_packages import available
+from perf2x.base.installed_packages import entry_points_by_name
 from perf2x.emitters.timeline.shown_samples import durations_of, origin_of
 from perf2x.emitters.timeline.tracks import CPUS_ID, tracks_of
 from perf2x.kernel.load import load
@@ -94,7 +94,7 @@ def assert_drawn(drawn: dict[Lane, float], wanted: dict[Lane, tuple[int, int]], 
 
 
 def test_every_timeline_has_a_law() -> None:
-    timelines = {name for name in available(EMITTERS) if outputs.is_timeline(name)}
+    timelines = {name for name in entry_points_by_name(EMITTERS) if outputs.is_timeline(name)}
     assert timelines <= DRAWN.keys() | WEIGHED
 
 

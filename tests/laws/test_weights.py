@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from perf2x.base.columnar import hashing
-from perf2x.base.installed_packages import available
+from perf2x.base.installed_packages import entry_points_by_name
 from perf2x.kernel.registry import EMITTERS
 from tests import forge
 from tests.support import outputs
 from tests.support.collisions import chains_alike, other_weights
 from tests.support.recordings import Case, corpus_cases
 
-FORMATS = sorted(available(EMITTERS))
+FORMATS = sorted(entry_points_by_name(EMITTERS))
 FEW = [case for case in corpus_cases() if case.name in {"events", "family", "switch_output", "unwind"}]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import perf2x
-from perf2x.base.installed_packages import available
+from perf2x.base.installed_packages import entry_points_by_name
 from perf2x.kernel.feature import feature_settings
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.kernel.registry import EMITTERS, is_built_in
@@ -57,7 +57,7 @@ def library_types() -> str:
         "".join(text for name, text in fields.items() if (name in OF_READ) == is_read and name not in OTHERS)
         for is_read in (False, True)
     )
-    names = [name for name, one in available(EMITTERS).items() if is_built_in(one)]
+    names = [name for name, one in entry_points_by_name(EMITTERS).items() if is_built_in(one)]
     return HEAD.format(formats="\n".join(f'    "{name}",' for name in names), table=table, read=read)
 
 

@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from perf2x.base.installed_packages import available
+from perf2x.base.installed_packages import entry_points_by_name
 from perf2x.kernel.registry import EMITTERS, load_emitter
 from perf2x.model.format_features import CodeSettings
 from tests.forge import Branch, Comm, Event, LostSamples, Mmap2, Record, Sample, Session, Stamp, write_file
@@ -31,8 +31,10 @@ from tests.support.rich_recording import MS
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 from tests.support.traced_program import FOLDER, NAMES, OFFSET, SIZE, START, samples, spe_recording, taken
 
-FORMATS = (*available(EMITTERS),)
-CODE = tuple(name for name in available(EMITTERS) if load_emitter(name)().needs.of(CodeSettings).code is not None)
+FORMATS = (*entry_points_by_name(EMITTERS),)
+CODE = tuple(
+    name for name in entry_points_by_name(EMITTERS) if load_emitter(name)().needs.of(CodeSettings).code is not None
+)
 LISTED = ROOT / "tests" / "unit" / "features" / "annotate" / "data"
 
 

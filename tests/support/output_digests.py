@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.base.installed_packages import available
+from perf2x.base.installed_packages import entry_points_by_name
 from perf2x.kernel.registry import EMITTERS
 from tests.support.command import Ran, perf2x
 from tests.support.isolation import isolated
@@ -24,7 +24,7 @@ COMMANDS = "report", "info", "dump"
 
 def _digests(recording: str, folder: Path) -> Iterator[str]:
     """Lines: digests of the file and of what was said, the exit code, and what was done."""
-    for name in sorted(available(EMITTERS)):
+    for name in sorted(entry_points_by_name(EMITTERS)):
         target = folder / "out"
         ran = perf2x("convert", recording, "--to", name, "-o", target, "--jobs", 1)
         content = target.read_bytes() if target.is_file() else b""

@@ -69,10 +69,8 @@ def _packages_by_library() -> Iterator[tuple[str, str]]:
     for package in distributions():
         try:
             name = package.name
-        except (
-            FileNotFoundError,
-            KeyError,
-        ):  # a damaged package has none; Python 3.15 raises a subclass, MetadataNotFound
+        # a damaged package has no name; Python 3.15 raises MetadataNotFound, a subclass of the first
+        except (FileNotFoundError, KeyError):
             continue
         if name:
             yield name, package.read_text("entry_points.txt") or ""
@@ -101,7 +99,7 @@ def _text(path: str) -> str:
         return ""
 
 
-def available(group: str) -> dict[str, EntryPoint]:
+def entry_points_by_name(group: str) -> dict[str, EntryPoint]:
     """Return the entry points of a group by name, sorted by name; none of them is imported.
 
     Raises OptionError if two packages use one name for different objects, and if there are no entry points at all:

@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from perf2x import __version__
 from perf2x.base.did_you_mean import did_you_mean
-from perf2x.base.installed_packages import EntryPoint, available
+from perf2x.base.installed_packages import EntryPoint, entry_points_by_name
 from perf2x.cli.error_handling import EXIT_USAGE
 from perf2x.cli.help import CONTEXT_SETTINGS, PlainHelp, print_full_help
 from perf2x.cli.plain_parameters import leave_as_typed
@@ -53,7 +53,9 @@ is the first line of its docstring.
 @functools.cache
 def entry_points() -> dict[str, EntryPoint]:
     """Return the entry points of all installed commands by the command's name, such as ``fleet query``."""
-    return {name.replace(".", " "): entry_point for name, entry_point in available("perf2x.commands").items()}
+    return {
+        name.replace(".", " "): entry_point for name, entry_point in entry_points_by_name("perf2x.commands").items()
+    }
 
 
 @functools.cache

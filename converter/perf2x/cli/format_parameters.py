@@ -61,11 +61,11 @@ def options_of_formats() -> dict[str, tuple[str, list[str]]]:
 
     Keys are options such as ``--width``, even for a field that is typed as ``--set width=…``.
     """
-    from perf2x.base.installed_packages import available
+    from perf2x.base.installed_packages import entry_points_by_name
     from perf2x.kernel.registry import EMITTERS
 
     options: dict[str, tuple[str, list[str]]] = {}
-    for name, entry_point in available(EMITTERS).items():
+    for name, entry_point in entry_points_by_name(EMITTERS).items():
         for setting in settings_in(entry_point.load()).values():
             for option in setting.names or (f"--{setting.name.replace('_', '-')}",):
                 how_to_type = option if setting.names else f"--set {setting.name}=…"

@@ -24,7 +24,7 @@ from msgspec import field
 from msgspec.structs import replace
 
 from perf2x.base.frozen_struct import Frozen
-from perf2x.base.installed_packages import available
+from perf2x.base.installed_packages import entry_points_by_name
 from perf2x.model.setting import FeatureSettings
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def with_profile(loaded: "Loaded", profile: "Profile") -> "Loaded":
 @cache
 def features() -> tuple[Feature, ...]:
     """Return all installed features, in the order of their entry points."""
-    return tuple(point.load() for point in available(_STEPS).values())
+    return tuple(point.load() for point in entry_points_by_name(_STEPS).values())
 
 
 def feature_settings() -> tuple[type[FeatureSettings], ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from perf2x.base.installed_packages import EntryPoint, available
+from perf2x.base.installed_packages import EntryPoint, entry_points_by_name
 from perf2x.errors import SettingError
 from perf2x.kernel.registry import EMITTERS, is_built_in
 
@@ -16,7 +16,7 @@ def format_of(output: str | None) -> str:
     A final ``.gz`` is ignored, both in the output's name and in suffixes. Raises SettingError if no suffix matches, if
     several formats have the longest one, and for standard output.
     """
-    formats = available(EMITTERS)
+    formats = entry_points_by_name(EMITTERS)
     if output is None or output == "-":
         raise SettingError("name a format with ", "to", f": {', '.join(formats)}")
     matching = _matching_suffixes(_without_gz(output), formats)
@@ -35,7 +35,7 @@ def check_output_name(format_name: str, output: str) -> None:
     To save imports, only the most common formats and the format that has the suffix as its name are considered. A
     suffix that belongs to no format, or to many, such as ``.txt`` and ``.json``, is accepted.
     """
-    formats = available(EMITTERS)
+    formats = entry_points_by_name(EMITTERS)
     own = _suffix(formats[format_name]) if format_name in formats else ""
     for other in {*_COMMON_FORMATS, Path(output).suffix[1:]} & formats.keys() - {format_name}:
         if own and output.endswith(_suffix(formats[other])) and not _without_gz(output).endswith(_without_gz(own)):

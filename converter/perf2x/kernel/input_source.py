@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from perf2x.base.frozen_struct import Frozen
-from perf2x.base.installed_packages import available
+from perf2x.base.installed_packages import entry_points_by_name
 
 if TYPE_CHECKING:
     from perf2x.base.diagnostics import Diagnostics
@@ -90,4 +90,4 @@ class SourceKind(Frozen):
 @cache
 def source_kinds() -> tuple[SourceKind, ...]:
     """Return all installed kinds, in the order of their entry points."""
-    return tuple(point.load() for point in available("perf2x.sources").values())
+    return tuple(point.load() for point in entry_points_by_name("perf2x.sources").values())

@@ -101,9 +101,9 @@ def refuse_lacking(options: LoadOptions, lacks: Lacks) -> None:
 
 def _formats_that_can(group: str) -> str:
     """Return the end of a sentence with the built-in formats that support a group: ``; pprof and html can``."""
-    from perf2x.base.installed_packages import available
+    from perf2x.base.installed_packages import entry_points_by_name
     from perf2x.kernel.registry import EMITTERS, build_emitter, is_built_in
 
-    built_in = [name for name, point in available(EMITTERS).items() if is_built_in(point)]
+    built_in = [name for name, point in entry_points_by_name(EMITTERS).items() if is_built_in(point)]
     names = [name for name in built_in if group in build_emitter(name).needs.honours]
     return f"; {' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))} can"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from perf2x.base.did_you_mean import did_you_mean
-from perf2x.base.installed_packages import EntryPoint, available
+from perf2x.base.installed_packages import EntryPoint, entry_points_by_name
 from perf2x.errors import OptionError, SettingError
 from perf2x.model.plugin_options import Needs
 from perf2x.model.profile import View
@@ -55,7 +55,7 @@ def load_emitter(name: str) -> type[Emitter]:
 
     Raises OptionError for an unknown name, and for a plugin that is not an emitter.
     """
-    formats = available(EMITTERS)
+    formats = entry_points_by_name(EMITTERS)
     if name not in formats:
         suggestion = did_you_mean(name, formats) or _mentioned_in(name, formats) or ";"
         raise OptionError(f"no output format {name!r}{suggestion} installed: {', '.join(formats)}")
@@ -106,4 +106,4 @@ def notes(emitter: Emitter, profile: View) -> tuple[str, ...]:
 
 def load_symbol_sources() -> "list[type[SymbolSource]]":
     """Return the class of every symbol source, both built-in ones and those of plugins."""
-    return [point.load() for point in available(_SYMBOL_SOURCES).values()]
+    return [point.load() for point in entry_points_by_name(_SYMBOL_SOURCES).values()]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from perf2x import Filters, Grouping, SymbolOptions, convert, read
-from perf2x.base.installed_packages import available
+from perf2x.base.installed_packages import entry_points_by_name
 from perf2x.errors import OptionError
 from perf2x.kernel.registry import EMITTERS, load_emitter
 from perf2x.model.annotate_options import ListingOptions
@@ -22,13 +22,13 @@ from tests.support.command import perf2x
 from tests.support.rich_recording import SECRETS
 
 REFUSING = {"autofdo", "bolt", "gcov", "perf-script"}
-HIDING = [name for name in available(EMITTERS) if NAMES in load_emitter(name)().needs.honours]
+HIDING = [name for name in entry_points_by_name(EMITTERS) if NAMES in load_emitter(name)().needs.honours]
 ADDED = ("--root", "thread"), ("--root", "cgroup"), ("--off-cpu", "beside"), ("--names", "full")
 """Options that put names where they would not be, one for each format in turn."""
 
 
 def test_formats_that_cannot_hide_names_refuse() -> None:
-    assert {*available(EMITTERS)} - {*HIDING} == REFUSING
+    assert {*entry_points_by_name(EMITTERS)} - {*HIDING} == REFUSING
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from perf2x.base.installed_packages import available
+from perf2x.base.installed_packages import entry_points_by_name
 from perf2x.cli.app import app, command
 from perf2x.cli.commands import perf_to_profile
 from perf2x.emitters.pprof import profile_pb2
@@ -101,7 +101,7 @@ def test_what_has_an_option_is_not_set_otherwise(tmp_path, name, field, option) 
 def test_no_option_of_a_field_is_one_of_the_command_with_another_meaning() -> None:
     spelled = {word for one in command("convert").params for word in (*one.opts, *one.secondary_opts)}
     names = {one.name for one in command("convert").params}
-    for name in available(EMITTERS):
+    for name in entry_points_by_name(EMITTERS):
         for entry in settings_in(load_emitter(name)).values():
             taken = spelled.intersection(entry.names)
             assert taken <= {"--event", "--value"}, (name, entry.name)

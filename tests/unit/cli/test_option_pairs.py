@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from perf2x import convert
-from perf2x.base.installed_packages import available
+from perf2x.base.installed_packages import entry_points_by_name
 from perf2x.cli.app import command
 from perf2x.cli.option_names import option_of
 from perf2x.errors import OptionError
@@ -152,7 +152,7 @@ def test_listings_are_refused_by_what_was_typed(words: tuple[str, ...], tmp_path
     assert (ran.code, ran.said) == (2, f"perf2x: pprof cannot take {words[0]}; html can")
 
 
-@pytest.mark.parametrize("name", [name for name in available(EMITTERS) if settings_in(load_emitter(name))])
+@pytest.mark.parametrize("name", [name for name in entry_points_by_name(EMITTERS) if settings_in(load_emitter(name))])
 def test_a_wrong_value_is_named_as_typed(name: str, tmp_path: Path) -> None:
     """Fields set by ``--set``: wrong names, and values of the wrong kind."""
     fields = settings_in(load_emitter(name)).values()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.base.installed_packages import available
+from perf2x.base.installed_packages import entry_points_by_name
 from perf2x.emitters.perfetto.trace_schema import TrackEventType
 from perf2x.kernel.registry import EMITTERS, build_emitter
 from tests.support.command import perf2x
@@ -147,7 +147,7 @@ def test_sums_of_counts_are_compared() -> None:
 
 
 def formats() -> list[str]:
-    names = [name for name in available(EMITTERS) if "counts" not in build_emitter(name).needs.columns]
+    names = [name for name in entry_points_by_name(EMITTERS) if "counts" not in build_emitter(name).needs.columns]
     assert {"collapsed", "html", "pprof"} < {*names}
     return names
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.base.installed_packages import available
+from perf2x.base.installed_packages import entry_points_by_name
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.kernel.registry import EMITTERS, load_emitter
@@ -33,10 +33,10 @@ TEXTS = {
 KINDS = {"perf script": "text of perf script", "folded": "folded stacks"}
 SAMPLES = {"perf script": 2, "folded": 5}
 """Samples of the first event."""
-NEEDS = {name: load_emitter(name)().needs for name in available(EMITTERS)}
+NEEDS = {name: load_emitter(name)().needs for name in entry_points_by_name(EMITTERS)}
 REFUSED = {name: "no records" if needs.of(SingleSampleSettings).as_recorded else "has names, not addresses in files"
            for name, needs in NEEDS.items() if is_on_demand(name)}  # fmt: skip
-FORMATS = [name for name in available(EMITTERS) if name not in REFUSED]
+FORMATS = [name for name in entry_points_by_name(EMITTERS) if name not in REFUSED]
 
 
 @pytest.fixture(params=TEXTS)

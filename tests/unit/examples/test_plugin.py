@@ -14,9 +14,9 @@ PLUGIN = Path(__file__).parents[3] / "examples/plugin"
 USE = """
 import io
 from perf2x.kernel.registry import EMITTERS, build_emitter
-from perf2x.base.installed_packages import available
+from perf2x.base.installed_packages import entry_points_by_name
 from perf2x.testing import ProfileBuilder
-assert {"tree-csv", "tree-json", "pprof"} <= set(available(EMITTERS))
+assert {"tree-csv", "tree-json", "pprof"} <= set(entry_points_by_name(EMITTERS))
 builder = ProfileBuilder()
 builder.event(); builder.thread()
 builder.sample([builder.function("main"), builder.function("work")], value=30)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from perf2x import Filters, Grouping, Perf2xError, convert, read, write
-from perf2x.base.installed_packages import available
+from perf2x.base.installed_packages import entry_points_by_name
 from perf2x.kernel.registry import EMITTERS
 from tests.support.command import perf2x, recording
 
@@ -24,7 +24,7 @@ PAIRS: tuple[tuple[tuple[str, ...], Mapping[str, object]], ...] = (
 
 def cases() -> Iterator[Any]:
     """Formats and options; quick ones are each format without options and with a third of them."""
-    for number, name in enumerate(sorted(available(EMITTERS))):
+    for number, name in enumerate(sorted(entry_points_by_name(EMITTERS))):
         for row, pair in enumerate(PAIRS):
             yield pytest.param(name, *pair, marks=() if not row or (number + row) % 3 == 0 else pytest.mark.slow)
 

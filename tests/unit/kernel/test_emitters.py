@@ -1,6 +1,6 @@
 import pytest
 
-from perf2x.base.installed_packages import available
+from perf2x.base.installed_packages import entry_points_by_name
 from perf2x.emitters.collapsed import Collapsed
 from perf2x.emitters.pprof.pprof import Pprof
 from perf2x.errors import OptionError
@@ -9,18 +9,18 @@ from perf2x.model.setting import settings_in
 
 
 def test_built_in_formats_come_through_entry_points() -> None:
-    assert {"pprof", "chrome", "collapsed"} <= set(available(EMITTERS))
+    assert {"pprof", "chrome", "collapsed"} <= set(entry_points_by_name(EMITTERS))
     assert load_emitter("pprof") is Pprof
 
 
 def test_every_suffix_starts_with_a_dot_and_belongs_to_one_format() -> None:
-    suffixes = [load_emitter(name).suffix for name in available(EMITTERS)]
+    suffixes = [load_emitter(name).suffix for name in entry_points_by_name(EMITTERS)]
     assert all(suffix.startswith(".") for suffix in suffixes)
     assert len(set(suffixes)) == len(suffixes)
 
 
 def test_every_emitter_and_option_has_a_description() -> None:
-    for name in available(EMITTERS):
+    for name in entry_points_by_name(EMITTERS):
         emitter = load_emitter(name)
         assert emitter.__doc__, name
         assert len((emitter.__doc__).splitlines()[0]) < 110, name

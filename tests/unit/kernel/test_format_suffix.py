@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from perf2x.base.installed_packages import EntryPoint, available
+from perf2x.base.installed_packages import EntryPoint, entry_points_by_name
 from perf2x.errors import OptionError
 from perf2x.kernel import format_suffix as suffix
 from perf2x.kernel.format_suffix import check_output_name, format_of
@@ -25,7 +25,7 @@ class Folded:
 @pytest.mark.parametrize("stem", ["out", "some.where/perf.12", "chrome.svg"])
 @pytest.mark.parametrize("ending", ["", ".gz"])
 def test_every_format_is_known_by_its_suffix(stem: str, ending: str) -> None:
-    for name in available(EMITTERS):
+    for name in entry_points_by_name(EMITTERS):
         suffix = load_emitter(name).suffix.removesuffix(".gz")
         assert format_of(f"{stem}{suffix}{ending}") == name
 
@@ -44,7 +44,7 @@ def test_standard_output_needs_the_name_of_a_format(output: str | None) -> None:
         format_of(output)
 
 
-@pytest.mark.parametrize("name", sorted(available(EMITTERS)))
+@pytest.mark.parametrize("name", sorted(entry_points_by_name(EMITTERS)))
 def test_a_name_of_another_format_is_refused(name: str) -> None:
     own = load_emitter(name).suffix
     for output in (f"out{own}", f"out{own}.gz", "out.json", "out.txt", "out", "html", "-", ""):
@@ -58,12 +58,14 @@ def test_a_name_of_another_format_is_refused(name: str) -> None:
 def with_plugin(monkeypatch: pytest.MonkeyPatch, name: str, plugin: type) -> None:
     point = EntryPoint(name, f"{__name__}:{plugin.__name__}")
     monkeypatch.setitem(sys.modules, __name__, sys.modules[plugin.__module__])
-    monkeypatch.setattr("perf2x.kernel.format_suffix.available", lambda group: available(group) | {name: point})
+    monkeypatch.setattr(
+        "perf2x.kernel.format_suffix.entry_points_by_name", lambda group: entry_points_by_name(group) | {name: point}
+    )
 
 
 def test_a_plugin_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with_plugin(monkeypatch, "zlines", Lines)
-    monkeypatch.setattr("perf2x.kernel.registry.available", suffix.available)
+    monkeypatch.setattr("perf2x.kernel.registry.entry_points_by_name", suffix.entry_points_by_name)
     with pytest.raises(OptionError, match=r"zlines .* is a plugin for another version of perf2x: it has no needs"):
         load_emitter("zlines")
 

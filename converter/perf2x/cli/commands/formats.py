@@ -15,12 +15,12 @@ def formats(verbose: Verbose = False) -> None:
         perf2x formats
         perf2x formats -v
     """
-    from perf2x.base.installed_packages import EntryPoint, available
+    from perf2x.base.installed_packages import EntryPoint, entry_points_by_name
     from perf2x.kernel.registry import EMITTERS, is_built_in
     from perf2x.model.setting import settings_in
 
     emitters: dict[str, tuple[EntryPoint, Any]] = {
-        name: (entry_point, entry_point.load()) for name, entry_point in sorted(available(EMITTERS).items())
+        name: (entry_point, entry_point.load()) for name, entry_point in sorted(entry_points_by_name(EMITTERS).items())
     }
     name_width, suffix_width = max(map(len, emitters)), max(len(emitter.suffix) for _, emitter in emitters.values())
     for name, (entry_point, emitter) in emitters.items():

@@ -12,10 +12,10 @@ DEFAULT_FORMAT = "pprof"
 
 def installed_formats(incomplete: str) -> list[str]:
     """Return the output formats, plugins' included, whose names begin with ``incomplete``, for shell completion."""
-    from perf2x.base.installed_packages import available
+    from perf2x.base.installed_packages import entry_points_by_name
     from perf2x.kernel.registry import EMITTERS
 
-    return [name for name in sorted(available(EMITTERS)) if name.startswith(incomplete)]
+    return [name for name in sorted(entry_points_by_name(EMITTERS)) if name.startswith(incomplete)]
 
 
 class OutputFlags(Frozen):

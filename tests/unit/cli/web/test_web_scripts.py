@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.base.installed_packages import available
+from perf2x.base.installed_packages import entry_points_by_name
 from perf2x.cli.diff.diff_files import FORMATS as DIFFERENCES
 from perf2x.kernel.registry import EMITTERS
 from tests.support.page_scripts import evaluated
@@ -26,7 +26,7 @@ def test_the_words_of_commands() -> None:
 
 def test_formats_have_the_suffixes_of_the_command() -> None:
     formats = evaluated(f"(await import({str(PAGE / 'command_words.js')!r})).FORMATS")
-    found = available(EMITTERS)
+    found = entry_points_by_name(EMITTERS)
     assert {name: one["suffix"] for name, one in formats.items()} == {
         name: found[name].load().suffix for name in formats
     }
