@@ -2,8 +2,7 @@
 
 Source of truth: firefox-devtools/profiler, docs-developer/CHANGELOG-formats.md, src/types/profile.ts and the upgraders.
 Perfetto reads the format, too, if ``meta`` is the first key, samples have ``time`` (it does not read ``timeDeltas``)
-and no marker's ``endTime`` is null. ``meta`` describes the recording, and the units of the
-samples' numbers.
+and no marker's ``endTime`` is null. ``meta`` describes the recording, and says in which units samples are.
 """
 
 from typing import Annotated, BinaryIO
@@ -59,18 +58,18 @@ class Firefox(Format):
         if profile.samples.time is None:
             profile = keep_samples(profile, zeros(0))  # without times there is no timeline to show
         sample_events, marker_events = self._select_events(profile)
-        frames, texts = location_frames(profile), StringInterner[str]()
-        is_sample = np.isin(profile.samples.event, sample_events)
-        threads = threads_to_write(profile, frames, is_sample, self.markers, texts)
+        frames, strings = location_frames(profile), StringInterner[str]()
+        in_samples_tables = np.isin(profile.samples.event, sample_events)
+        threads = threads_to_write(profile, frames, in_samples_tables, self.markers, strings)
         out.write(b'{"meta":' + json_bytes(self._meta(profile, sample_events, marker_events)))
         libraries = libraries_of(profile)
         out.write(b',"libs":' + json_bytes(libraries.entries) + b',"pages":[],"profilerOverhead":[],"counters":[')
-        counters = threads.counters(flatnonzero(~is_sample)) if self.counters else iter(())
+        counters = threads.counters(flatnonzero(~in_samples_tables)) if self.counters else iter(())
         out.write(b",".join(b"\n" + json_bytes(counter) for counter in counters))
         out.write(b'],"threads":[')
         out.writelines(threads.encoded_threads())
-        shared = shared_tables(profile, frames, threads.stacks, libraries, texts)
-        out.write(b'],"shared":' + json_bytes(shared | {"stringArray": texts.table()}) + b"}\n")
+        shared = shared_tables(profile, frames, threads.stacks, libraries, strings)
+        out.write(b'],"shared":' + json_bytes(shared | {"stringArray": strings.table()}) + b"}\n")
 
     def _meta(self, profile: Profile, sample_events: list[int], marker_events: list[int]) -> JsonObject:
         """Return ``meta``; the events are rows of Profile.events."""
@@ -103,21 +102,21 @@ class Firefox(Format):
     def _select_events(self, profile: Profile) -> tuple[list[int], list[int]]:
         """Return the events (rows of Profile.events) that make the samples, and all other events with samples.
 
-        The first event of the samples is the one that the user selected or, by default, that of `_default_event`. By
-        default, waits and a clock make the samples together, because both measure time.
+        The first event of the samples is the one that the user selected or, by default, the one that `_default_event`
+        returns. By default, waits and a clock make the samples together, because both measure time.
         """
         if not profile.events:
             return [], []
-        with_samples = unique(profile.samples.event[are_samples(profile)]).tolist()
-        first = find_event(profile, self.event) if self.event is not None else _default_event(profile, with_samples)
-        joined = [
+        sampled_events = unique(profile.samples.event[are_samples(profile)]).tolist()
+        first = find_event(profile, self.event) if self.event is not None else _default_event(profile, sampled_events)
+        joined_events = [
             row
-            for row in with_samples
+            for row in sampled_events
             if self.event is None and _are_clock_and_waits(profile.events[first], profile.events[row])
         ]
         # readings of perf stat (is_count) are not samples
-        sample_events = [row for row in (first, *joined) if not profile.events[row].is_count]
-        return sample_events, [row for row in with_samples if row not in sample_events]
+        sample_events = [row for row in (first, *joined_events) if not profile.events[row].is_count]
+        return sample_events, [row for row in sampled_events if row not in sample_events]
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
         """Say which events make the samples, and what became of the others."""
@@ -131,13 +130,13 @@ class Firefox(Format):
         return (f"samples are {samples}; {treatment} {others}",)
 
 
-def _default_event(profile: Profile, with_samples: list[int]) -> int:
+def _default_event(profile: Profile, sampled_events: list[int]) -> int:
     """Return the profile's default event or, if that does not measure time, the first clock that has samples, if any.
 
     A clock is preferred because the viewer takes samples to stand for CPU time.
     """
     clocks = [
-        row for row in with_samples if profile.events[row].unit == "nanoseconds" and not profile.events[row].is_wait
+        row for row in sampled_events if profile.events[row].unit == "nanoseconds" and not profile.events[row].is_wait
     ]
     measures_time = profile.events[profile.default_event].unit == "nanoseconds"
     return clocks[0] if clocks and not measures_time else profile.default_event

@@ -65,9 +65,9 @@ def _values(column: FieldColumn, rows: I64) -> AnyArray:
     if column.kind == "integer":
         return number_chunks(column.values[rows])
     used = unique(column.values[rows])
-    texts = chunk_array([b""] * len(column.texts))
-    texts[used] = chunk_array(json_bytes(printable(column.texts[row])) for row in used.tolist())
-    return texts[column.values[rows]]
+    json_strings = chunk_array([b""] * len(column.texts))
+    json_strings[used] = chunk_array(json_bytes(printable(column.texts[row])) for row in used.tolist())
+    return json_strings[column.values[rows]]
 
 
 def _member_name(column: FieldColumn) -> str:
@@ -116,28 +116,28 @@ class Markers(ColumnTable):
 def event_markers(
     profile: Profile,
     timeline: Timeline,
-    marked: I64,
+    marker_samples: I64,
     sample_stacks: I64,
     event_categories: I64,
-    texts: StringInterner[str],
+    strings: StringInterner[str],
 ) -> Markers:
-    """Return a marker for each of the samples ``marked`` (rows of Profile.samples).
+    """Return a marker for each of ``marker_samples``, which are rows of Profile.samples.
 
     ``sample_stacks`` (samples of the profile,) are rows of stackTable, ``event_categories`` (events,) rows of
-    ``meta.categories``; ``texts`` collects the names.
+    ``meta.categories``; ``strings`` collects the names.
     """
     samples = profile.samples
-    if not len(marked):
+    if not len(marker_samples):
         return no_rows(Markers)
     event_names, heads = zeros(len(profile.events)), chunk_array([b""] * len(profile.events))
-    for row in unique(samples.event[marked]).tolist():
+    for row in unique(samples.event[marker_samples]).tolist():
         name = one_line(profile.events[row].name)
-        event_names[row], heads[row] = texts[name], b'{"type":%b' % json_bytes(name)
-    event = samples.event[marked]
-    start = timeline.times(marked)
-    duration = np.where(are_placed_waits(samples)[marked], samples.value[marked], 0)
-    data = _payloads(heads[event], _field_chunks(profile, marked), start, sample_stacks[marked])
-    track = timeline.sample_tracks[marked]
+        event_names[row], heads[row] = strings[name], b'{"type":%b' % json_bytes(name)
+    event = samples.event[marker_samples]
+    start = timeline.times(marker_samples)
+    duration = np.where(are_placed_waits(samples)[marker_samples], samples.value[marker_samples], 0)
+    data = _payloads(heads[event], _field_chunks(profile, marker_samples), start, sample_stacks[marker_samples])
+    track = timeline.sample_tracks[marker_samples]
     return Markers(track, start, start + duration, event_names[event], event_categories[event], data)
 
 
@@ -154,12 +154,12 @@ def _payloads(head: AnyArray, fields: AnyArray, time: I64, stack: I64) -> AnyArr
     return payloads
 
 
-def switch_markers(spans: Spans, texts: StringInterner[str]) -> Markers:
+def switch_markers(spans: Spans, strings: StringInterner[str]) -> Markers:
     """Return a marker for each of the ``spans`` during which threads were off CPU."""
     count = len(spans)
     if not count:
         return no_rows(Markers)
-    name, category = np.full(count, texts[_SWITCH_NAME], np.int64), np.full(count, SCHEDULER, np.int64)
+    name, category = np.full(count, strings[_SWITCH_NAME], np.int64), np.full(count, SCHEDULER, np.int64)
     data = chunk_array([b'{"type":%b}' % json_bytes(_SWITCH_NAME)] * count)
     return Markers(spans.track, spans.start, spans.end, name, category, data)
 
@@ -174,7 +174,7 @@ _NO_MARKERS = b'{"length":0,"name":[],"startTime":[],"endTime":[],"phase":[],"ca
 
 
 def marker_table(markers: Markers, rows: slice) -> bytes:
-    """Return a thread's ``markers`` table as JSON; ``rows`` are those of the thread."""
+    """Return a thread's ``markers`` table as JSON; ``rows`` are the thread's rows of ``markers``."""
     if rows.start == rows.stop:
         return _NO_MARKERS
     start, end = markers.start[rows], markers.end[rows]
@@ -215,8 +215,8 @@ def _schema(name: str, formats: dict[str, str], description: str) -> JsonObject:
 def switch_spans(profile: Profile, timeline: Timeline) -> Spans:
     """Return when threads were off CPU, in nanoseconds since the timeline's origin; idle threads are left out.
 
-    A span lasts from a switch out to the thread's next switch in. It has no length if another switch out comes first,
-    because a record was lost, or if the recording ends::
+    A span lasts from a switch-out to the thread's next switch-in. It has no length if another switch-out comes first,
+    because a record was lost, or if none follows::
 
         switches     out   in  out   out
         spans         |----|    |     |

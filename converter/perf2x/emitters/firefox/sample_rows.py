@@ -1,12 +1,12 @@
 """Threads of a Firefox profile, and the rows of their samples tables.
 
-Threads are in the format's order: processes by pid, main threads first. A row of a samples table has a time, a stack,
-a weight, and the CPU time since the row before (``threadCPUDelta``). The viewer shows a stack until the thread's next
+Threads are in the format's order: processes by pid, main threads first. A row of a samples table has a time, a stack, a
+weight, and the CPU time since the row before (``threadCPUDelta``). The viewer shows a stack until the thread's next
 row. It spreads the CPU time of a row evenly over the time since the row before, and takes a thread without
 ``threadCPUDelta`` to run all the time. perf records nothing while a thread sleeps, so the samples alone would look as
 if their stacks lasted through every sleep. Therefore *blank rows*, without stack and weight, are added: where a thread
-starts and stops running, where a wait ends, and where a stack has been shown for the duration of its sample. In this
-example, ``-`` is a blank row, and CPU times are in columns of the drawing; C is a wait::
+starts and stops running, where a wait ends, and where a stack has been shown for the duration of its sample. In
+this example, ``-`` is a blank row, and CPU times are in columns of the drawing; C is a wait::
 
     thread runs     |-------|          |-----|              |----|
     samples             A   B       C                            D
@@ -131,7 +131,7 @@ class SampleTableRows(ColumnTable):
     sample: I64
     """Row in Profile.samples; −1 for a blank row."""
     cpu_time: I64
-    """Nanoseconds that the thread ran since the row before; in its first row, since it started to run."""
+    """Nanoseconds that the thread ran since the row before; in its first row, since it spans_before to run."""
 
 
 class _UntimedRows(Frozen):
@@ -177,7 +177,7 @@ def samples_by_track(profile: Profile, timeline: Timeline, samples: I64) -> Samp
     """Sort the samples to write by track; ``samples`` are rows of Profile.samples, ascending."""
     samples = narrow(samples)
     shown = shown_samples(profile, timeline.sample_tracks, samples)
-    # spans count from the start of the first one, which may be before the first sample
+    # the times of spans count from the start of the first box or run, which may be before the first sample
     shift = timeline.origin - origin_of(profile)
     for times in (shown.start, shown.end):  # no other code has these columns, so they can change in place
         np.subtract(times, shift, out=times)
@@ -199,7 +199,7 @@ def rows_between(track: AnyArray, first_track: int, end_track: int) -> slice:
 
 
 def _blank_rows_around_runs(shown: ShownSamples, span_is_wait: Bools, length: I64) -> _UntimedRows:
-    """Return blank rows where threads start and stop running, and where waits end.
+    """Return blank rows where threads start and stop running_rows, and where waits end.
 
     ``span_is_wait``: whether each row of ``shown`` is a wait; ``length``: see `SamplesByTrack`.
     """
@@ -238,16 +238,16 @@ def _blank_rows_after_stacks(rows: _UntimedRows, length: I64, is_wait: Bools) ->
 
 def _cpu_time(rows: _UntimedRows, shown: ShownSamples, is_wait: Bools) -> I64:
     """Return (rows,) nanoseconds that each row's thread ran since the row before."""
-    running = flatnonzero(~is_wait[shown.sample])
-    track, start, length = shown.track[running], shown.start[running], (shown.end - shown.start)[running]
+    running_rows = flatnonzero(~is_wait[shown.sample])
+    track, start, length = shown.track[running_rows], shown.start[running_rows], (shown.end - shown.start)[running_rows]
     # (running spans + 1,) sum of all earlier spans; it may wrap around, but differences within a track do not
     total_before = np.append(0, cumsum(length))
-    started = rows_until((track, start), (rows.track, rows.time))  # number of spans before each row, on any track
-    latest = np.maximum(started - 1, 0)
-    is_same_track = (started > 0) & (np.append(track, -1)[latest] == rows.track)
+    spans_before = rows_until((track, start), (rows.track, rows.time))  # spans that start before each row, on any track
+    latest = np.maximum(spans_before - 1, 0)
+    is_same_track = (spans_before > 0) & (np.append(track, -1)[latest] == rows.track)
     # the part of the latest span that is after the row
     remaining = np.where(is_same_track, np.maximum(np.append(start + length, 0)[latest] - rows.time, 0), 0)
-    total = total_before[started] - remaining
+    total = total_before[spans_before] - remaining
     first = flatnonzero(begins_run(rows.track))
     cpu_time: I64 = total - of_previous(total, 0)
     cpu_time[first] = total[first] - total_before[searchsorted(track, rows.track[first])]

@@ -2,8 +2,8 @@
 
 Since version 60 of the format, all threads refer to one set of tables. (Profiles with tables per thread can still be
 read: the viewer merges their tables, but then has a copy of every stack for each thread in which it occurs.) ``libs``
-lists the mapped files with their build ids, by which symbol servers find them. The category of a frame or marker gives
-it a name and a colour.
+lists the mapped files with their build ids, by which symbol servers find them. Each frame and each marker has a
+category, which has a name and a colour.
 """
 
 from collections.abc import Sequence
@@ -135,7 +135,7 @@ def category_list(events: Sequence[ProfileEvent]) -> tuple[list[JsonObject], I64
 
 
 def _frame_categories(profile: Profile, frames: LocationFrames) -> I64:
-    """Return (frames,) the category of each frame by CPU mode, which is known even for frames without a name."""
+    """Return (frames,) the category of each frame: JIT, or its CPU mode's, which is known even without a name."""
     mode_categories = zeros(256)  # OTHER for all modes that are not listed
     mode_categories[[int(mode) for mode in _MODE_CATEGORIES]] = list(_MODE_CATEGORIES.values())
     return np.where(are_jit(profile, frames), JIT, mode_categories[frames.mode])
@@ -148,8 +148,8 @@ _WAIT_VALUES = 8
 class SharedStacks(Frozen):
     """Columns of stackTable and frameTable.
 
-    A stack in which threads both ran and waited has two rows (three, if they were blocked and preempted). These differ
-    in their innermost frame: that of a wait has the category of waits.
+    A stack in which threads both ran and waited has several rows: one without a wait, and one for each kind of wait.
+    These differ in their innermost frame, which has the category of waits if the thread waited.
     """
 
     parent: I64
@@ -157,7 +157,7 @@ class SharedStacks(Frozen):
     frame: I64
     """(stacks,) row of frameTable: the innermost frame of each stack."""
     location_frame: I64
-    """(rows of frameTable,) row in LocationFrames: what the frame shows, except for a wait."""
+    """(rows of frameTable,) row in LocationFrames, which says what the frame shows, except that it waits."""
     wait: I64
     """(rows of frameTable,) the Wait of a waiting frame, 0 for others."""
     sample_stacks: I64
@@ -165,19 +165,19 @@ class SharedStacks(Frozen):
 
 
 def shared_stacks(profile: Profile, frames: LocationFrames) -> SharedStacks:
-    """Return all distinct stacks; stacks that end in a wait are separate, because their leaf has another category."""
+    """Return all distinct stacks; those of waits are separate, because their innermost frame has another category."""
     all_frames = arange(len(frames))
-    rows = merge_siblings(expand(profile.stacks, frames.of_location), all_frames)
-    sample_stacks, wait = rows.innermost(as_int64(profile.samples.stack)), as_int64(profile.samples.waits)
+    tree = merge_siblings(expand(profile.stacks, frames.of_location), all_frames)
+    sample_stacks, wait = tree.innermost(as_int64(profile.samples.stack)), as_int64(profile.samples.waits)
     waiting = flatnonzero((wait > 0) & (sample_stacks >= 0))
     # one more stack for each pair of stack and Wait, and one more frame for each pair of leaf frame and Wait
     stack_waits, added_stack = unique_inverse(sample_stacks[waiting] * _WAIT_VALUES + wait[waiting])
     waited_stack = stack_waits // _WAIT_VALUES
-    frame_waits, added_frame = unique_inverse(rows.frame[waited_stack] * _WAIT_VALUES + stack_waits % _WAIT_VALUES)
-    sample_stacks[waiting] = len(rows.parent) + added_stack
+    frame_waits, added_frame = unique_inverse(tree.frame[waited_stack] * _WAIT_VALUES + stack_waits % _WAIT_VALUES)
+    sample_stacks[waiting] = len(tree.parent) + added_stack
     return SharedStacks(
-        np.append(rows.parent, rows.parent[waited_stack]),
-        np.append(rows.frame, len(all_frames) + added_frame),
+        np.append(tree.parent, tree.parent[waited_stack]),
+        np.append(tree.frame, len(all_frames) + added_frame),
         np.append(all_frames, frame_waits // _WAIT_VALUES),
         np.append(zeros(len(all_frames)), frame_waits % _WAIT_VALUES),
         sample_stacks,
@@ -185,14 +185,14 @@ def shared_stacks(profile: Profile, frames: LocationFrames) -> SharedStacks:
 
 
 def shared_tables(
-    profile: Profile, frames: LocationFrames, stacks: SharedStacks, libraries: Libraries, texts: StringInterner[str]
+    profile: Profile, frames: LocationFrames, stacks: SharedStacks, libraries: Libraries, strings: StringInterner[str]
 ) -> JsonObject:
-    """Return all members of ``shared`` except stringArray, which is made of ``texts`` when everything is written."""
-    resource, resources = _resources(frames, libraries, texts)
-    names = as_int64(texts.add_all(map(one_line, frames.name)))
+    """Return all members of ``shared`` except stringArray, which is made of ``strings`` when everything is written."""
+    resource, resources = _resources(frames, libraries, strings)
+    names = as_int64(strings.add_all(map(one_line, frames.name)))
     # frames of one function in one object differ in mode and inlining, but share a row of funcTable
     first, func = group_rows([names, resource, frames.function])
-    source, sources = _sources(profile, texts)
+    source, sources = _sources(profile, strings)
     return {
         "stackTable": _table(len(stacks.parent), prefix=_with_nulls(stacks.parent), frame=stacks.frame),
         "frameTable": _frame_table(stacks, frames, func[stacks.location_frame], _frame_categories(profile, frames)),
@@ -214,9 +214,9 @@ def _table(length: int, **columns: object) -> JsonObject:
 
 
 def _frame_table(stacks: SharedStacks, frames: LocationFrames, func: I64, category: I64) -> JsonObject:
-    """Return frameTable. Shapes: ``func`` (rows of frameTable,) rows of funcTable; ``category`` (frames,) categories.
+    """Return frameTable; frames have no address, because one frame stands for all call sites of its function.
 
-    Frames have no address, because one frame stands for all call sites of its function.
+    ``func`` (rows of frameTable,) are rows of funcTable; ``category`` (rows of LocationFrames,) are categories.
     """
     waits = [stacks.wait == Wait.BLOCKED, stacks.wait == Wait.PREEMPTED]
     return _table(
@@ -254,20 +254,20 @@ def _func_table(profile: Profile, name: I64, resource: I64, function: I64, funct
     )
 
 
-def _resources(frames: LocationFrames, libraries: Libraries, texts: StringInterner[str]) -> tuple[I64, JsonObject]:
+def _resources(frames: LocationFrames, libraries: Libraries, strings: StringInterner[str]) -> tuple[I64, JsonObject]:
     """Return (frames,) the resource of each frame, −1 for none, and resourceTable: objects, with their file if any."""
-    names = as_int64([texts[one_line(name)] if name else -1 for name in frames.object])
+    names = as_int64([strings[one_line(name)] if name else -1 for name in frames.object])
     library = np.append(libraries.mapping_libraries, -1)[frames.mapping]
-    with_object = flatnonzero(names >= 0)
-    first, row = group_rows([names[with_object], library[with_object]])
+    rows_with_object = flatnonzero(names >= 0)
+    first, row = group_rows([names[rows_with_object], library[rows_with_object]])
     resource = minus_ones(len(frames))
-    resource[with_object] = row
-    distinct = with_object[first]
+    resource[rows_with_object] = row
+    distinct = rows_with_object[first]
     table = _table(len(distinct), lib=_with_nulls(library[distinct]), name=names[distinct], host=None, type=1)
     return resource, table
 
 
-def _sources(profile: Profile, texts: StringInterner[str]) -> tuple[I64, JsonObject]:
+def _sources(profile: Profile, strings: StringInterner[str]) -> tuple[I64, JsonObject]:
     """Return (functions,) the row of each function's source file in ``sources``, −1 for none, and ``sources``."""
     files, function_files = unique_inverse(profile.functions.filename)
     is_named = np.array([bool(profile.strings[row]) for row in files.tolist()], np.bool_)
@@ -275,7 +275,7 @@ def _sources(profile: Profile, texts: StringInterner[str]) -> tuple[I64, JsonObj
     table = _table(
         len(names),
         id=None,
-        filename=texts.add_all(names),
+        filename=strings.add_all(names),
         startLine=1,
         startColumn=1,
         sourceMapURL=None,

@@ -70,8 +70,7 @@ class ThreadsToWrite(Frozen):
     stacks: SharedStacks
     samples: SamplesByTrack
     weighted_by_time: bool
-    """Samples are weighted by their values (ns), because there are waits of any length; otherwise each counts as one.
-    """
+    """Whether each sample's weight is its value (ns), because there are waits of any length, instead of 1."""
     markers: Markers
 
     def encoded_threads(self) -> Iterator[bytes]:
@@ -82,25 +81,23 @@ class ThreadsToWrite(Frozen):
             rows = self.samples.table_rows(first_track, first_track + len(threads))
             for thread in threads:
                 yield comma
-                own_rows = rows_between(rows.track, thread.track, thread.track + 1)
-                yield from self._encoded_thread(thread, take_rows_of(rows, own_rows))
+                thread_rows = rows_between(rows.track, thread.track, thread.track + 1)
+                yield from self._encoded_thread(thread, take_rows_of(rows, thread_rows))
                 comma = b",\n"
 
     def _thread_batches(self) -> Iterator[list[ThreadLifetime]]:
-        """Yield the threads of one or several whole processes at a time, with _ROWS_AT_ONCE samples or more.
+        """Yield threads of whole processes, at least _ROWS_AT_ONCE samples at a time (fewer only in the last batch).
 
-        Only the last ones may have fewer.
-
-        Threads and tracks are both in order of processes, and differ in order only within a process. So the threads of
+        Threads and tracks are both sorted by process, and differ in order only within a process. So the threads of
         whole processes are contiguous tracks.
         """
         pid, sample_count = self.timeline.tracks.pid, np.diff(self.samples.offsets)
         batch: list[ThreadLifetime] = []
         size = 0
-        for thread, following in zip_longest(self.threads, self.threads[1:]):
+        for thread, next_thread in zip_longest(self.threads, self.threads[1:]):
             batch.append(thread)
             size += int(sample_count[thread.track])
-            if following is None or (size >= _ROWS_AT_ONCE and pid[thread.track] != pid[following.track]):
+            if next_thread is None or (size >= _ROWS_AT_ONCE and pid[thread.track] != pid[next_thread.track]):
                 yield batch
                 batch, size = [], 0
 
@@ -122,10 +119,10 @@ class ThreadsToWrite(Frozen):
         yield from json_member("threadCPUDelta", rows.cpu_time)
         yield b"}"
 
-    def counters(self, counted: I64) -> Iterator[JsonObject]:
-        """Yield the counter of running threads, if it is known, and the event counters of the samples ``counted``.
+    def counters(self, samples: I64) -> Iterator[JsonObject]:
+        """Yield the counter of running threads, if it is known, and the event counters of these samples.
 
-        ``counted`` are rows of Profile.samples.
+        ``samples`` are rows of Profile.samples.
         """
         timeline = self.timeline
         pid, steps = timeline.tracks.pid, running_steps(self.profile, timeline.origin)
@@ -133,27 +130,27 @@ class ThreadsToWrite(Frozen):
             yield _running_counter(steps, int(pid[self.threads[0].track]))
         # reversed, so that the first thread of a process wins
         first_threads = {int(pid[thread.track]): index for index, thread in reversed(list(enumerate(self.threads)))}
-        yield from _event_counters(self.profile, counted, timeline, first_threads)
+        yield from _event_counters(self.profile, samples, timeline, first_threads)
 
 
 def threads_to_write(
-    profile: Profile, frames: LocationFrames, is_sample: Bools, with_markers: bool, texts: StringInterner[str]
+    profile: Profile, frames: LocationFrames, in_samples_tables: Bools, with_markers: bool, strings: StringInterner[str]
 ) -> ThreadsToWrite:
     """Compute everything that is written of threads; markers are only made with ``with_markers``.
 
-    ``is_sample`` (samples,) selects the rows of Profile.samples for the samples tables. Other samples become markers,
-    and so do samples with tracepoint fields; readings of perf stat do not.
+    ``in_samples_tables`` (samples,) selects the rows of Profile.samples for the samples tables. Other samples become
+    markers, and so do samples with tracepoint fields; readings of perf stat do not.
     """
     timeline = timeline_of(profile)
-    samples = samples_by_track(profile, timeline, flatnonzero(is_sample))
+    samples = samples_by_track(profile, timeline, flatnonzero(in_samples_tables))
     stacks = shared_stacks(profile, frames)
     has_fields = False if profile.samples.fields is None else profile.samples.fields >= 0  # only markers show fields
-    marked = flatnonzero((~is_sample | has_fields) & are_samples(profile))
+    marker_samples = flatnonzero((~in_samples_tables | has_fields) & are_samples(profile))
     markers = no_rows(Markers)
     if with_markers:
         event_categories = category_list(profile.events)[1]
-        events = event_markers(profile, timeline, marked, stacks.sample_stacks, event_categories, texts)
-        markers = merge_markers([events, switch_markers(switch_spans(profile, timeline), texts)])
+        events = event_markers(profile, timeline, marker_samples, stacks.sample_stacks, event_categories, strings)
+        markers = merge_markers([events, switch_markers(switch_spans(profile, timeline), strings)])
     return ThreadsToWrite(
         profile,
         timeline,
@@ -170,18 +167,18 @@ _COLOURS = ("blue", "green", "magenta", "orange", "purple", "red", "teal", "yell
 
 
 def _event_counters(
-    profile: Profile, counted: I64, timeline: Timeline, first_threads: dict[int, int]
+    profile: Profile, samples: I64, timeline: Timeline, first_threads: dict[int, int]
 ) -> Iterator[JsonObject]:
-    """Yield a counter for each event and process among the samples ``counted``, except for waits and tracepoints.
+    """Yield a counter for each event and process of these samples, except for waits and tracepoints.
 
     ``first_threads``: by pid, the index of the process's first thread in the written list of threads.
     """
     has_counter = np.array([not (event.is_wait or is_tracepoint(event.name)) for event in profile.events], np.bool_)
-    counted = counted[has_counter[profile.samples.event[counted]]]
+    samples = samples[has_counter[profile.samples.event[samples]]]
     names = [one_line(event.name) for event in profile.events]
-    for counter, samples in counters_of(profile, counted, timeline.tracks.pid[timeline.sample_tracks[counted]], names):
-        values = profile.samples.value[samples].tolist()
-        table = {"length": len(samples), "time": (timeline.times(samples) / 1e6).tolist(), "count": values}
+    for counter, rows in counters_of(profile, samples, timeline.tracks.pid[timeline.sample_tracks[samples]], names):
+        values = profile.samples.value[rows].tolist()
+        table = {"length": len(rows), "time": (timeline.times(rows) / 1e6).tolist(), "count": values}
         unit = profile.events[counter.event].unit
         members = _counter(counter.name, unit, counter.event, counter.pid, first_threads[counter.pid])
         yield members | {"samples": table}
@@ -191,8 +188,8 @@ def _running_counter(steps: Steps, pid: int) -> JsonObject:
     """Return the counter of how many threads of all processes ran at the same time.
 
     A counter belongs to a thread: this one to the first thread, which is in the process ``pid``. The viewer
-    interpolates between rows linearly. So each row with a change comes after a row of the same time without a change:
-    this gives the curve steps.
+    interpolates between rows linearly. So that it draws steps, each row with a change comes after a row of the same
+    time without a change.
     """
     changes = zeros(2 * len(steps))
     changes[1::2] = np.diff(steps.threads, prepend=0)

@@ -34,7 +34,7 @@ from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, Format, Need
 from perf2x.model.profile import Meta, Profile, View
 from perf2x.model.setting import Setting
 
-_KEYS = {
+_ATTRIBUTE_KEYS = {
     "pid": "process.pid",
     "tid": "thread.id",
     "comm": "thread.name",
@@ -49,31 +49,30 @@ _KEYS = {
 """
 
 
-def _attribute_columns(profile: Profile, names: tuple[str, ...], dictionary: Dictionary) -> list[I64]:
-    """Return a column for each label in ``names`` that the profile has: the index of each sample's attribute.
+def _attribute_columns(profile: Profile, labels: tuple[str, ...], dictionary: Dictionary) -> list[I64]:
+    """Return a column for each of these pprof labels that the profile has: each sample's row in the attribute table.
 
-    Shape of a column: (samples,), 0 for unknown values. The values are those of pprof's labels; they are added to the
-    dictionary's table of attributes.
+    Shape of a column: (samples,), 0 where the label's value is unknown. Attributes are added to the dictionary.
     """
     strings = StringTable(profile)
     columns = []
-    for name, key in _KEYS.items():
-        label = LABELS[name](name, profile, strings.add) if name in names else None
+    for name, key in _ATTRIBUTE_KEYS.items():
+        label = LABELS[name](name, profile, strings.add) if name in labels else None
         if label is None:
             continue
         distinct, index = unique_inverse(label.sample_values(profile))
         if label.unit:
             values: list[Value | None] = [number if number >= 0 else None for number in distinct.tolist()]
         else:
-            unknown_texts = ("", MODE_NAMES[CpuMode.UNKNOWN] if name == "mode" else "")
-            texts = (strings.entries[row] for row in distinct.tolist())
-            values = [None if text in unknown_texts else text for text in texts]
+            unknown_values = ("", MODE_NAMES[CpuMode.UNKNOWN] if name == "mode" else "")
+            string_values = (strings.entries[row] for row in distinct.tolist())
+            values = [None if value in unknown_values else value for value in string_values]
         columns.append(dictionary.add_column(key, values, index))
     return columns
 
 
 _MAX_PAYLOAD_MIB = 1024
-"""protobuf messages are limited to 2 GiB, and the samples need space, too."""
+"""A protobuf message is limited to 2 GiB, and samples need space, too."""
 
 
 class Otlp(Format):
@@ -83,7 +82,7 @@ class Otlp(Format):
 
     label: Annotated[
         tuple[str, ...],
-        Setting("Attributes of samples, separated by commas.", ("--label",), choices=tuple(_KEYS)),
+        Setting("Attributes of samples, separated by commas.", ("--label",), choices=tuple(_ATTRIBUTE_KEYS)),
     ] = ("pid", "tid", "comm", "process")
     value: Annotated[Literal["period", "samples"], Setting("Period, or samples (their number).", ("--value",))] = (
         "period"
@@ -135,8 +134,8 @@ class Otlp(Format):
         if self.original_payload and not profile.original:
             raise OptionError("the profile was read without the recording's own bytes (LoadOptions.original)")
         dictionary = Dictionary()
-        leaves = used_rows(profile.samples.stack, len(profile.stacks))
-        groups = self._groups(profile, dictionary, leaves.new_row[profile.samples.stack])
+        used_stacks = used_rows(profile.samples.stack, len(profile.stacks))
+        groups = self._sample_groups(profile, dictionary, used_stacks.new_row[profile.samples.stack])
         types = event_types(profile, self.value == "samples", self.sample_types)
         profiles = ProfileEncoder(profile, dictionary, groups, types, keep_original=bool(self.original_payload))
         resources: list[bytes] = []
@@ -148,12 +147,12 @@ class Otlp(Format):
             scope = message_chunks(ScopeProfiles.SCOPE, [string(InstrumentationScope.NAME, "perf2x")])
             scope_profiles = message_chunks(ResourceProfiles.SCOPE_PROFILES, [*scope, *profiles.of_resource(tag_set)])
             resources += message_chunks(ProfilesData.RESOURCE_PROFILES, [*resource, *scope_profiles])
-        tables = StackTables(profile, leaves.rows, self.placeholders).encoded(dictionary)
-        shared = message_chunks(ProfilesData.DICTIONARY, chain(tables, dictionary.own_tables()))
+        tables = StackTables(profile, used_stacks.rows, self.placeholders).encoded(dictionary)
+        shared = message_chunks(ProfilesData.DICTIONARY, chain(tables, dictionary.encoded_tables()))
         return chain(resources, shared)
 
-    def _groups(self, profile: Profile, dictionary: Dictionary, stack: I64) -> SampleGroups:
-        """Group samples into messages; ``stack`` (samples,) is each sample's row of the written stack table."""
+    def _sample_groups(self, profile: Profile, dictionary: Dictionary, stack: I64) -> SampleGroups:
+        """Group samples into messages; ``stack`` (samples,) is each sample's row in the file's stack table."""
         samples = profile.samples
         resource = zeros(len(samples)) if samples.tags is None else as_int64(samples.tags)
         attributes = _attribute_columns(profile, self.label, dictionary)

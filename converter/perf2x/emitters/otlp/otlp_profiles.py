@@ -42,7 +42,7 @@ from perf2x.emitters.encoding.protobuf import (
 )
 from perf2x.emitters.otlp.otlp_schema import Chunks, Sample, ScopeProfiles, ValueType
 from perf2x.emitters.otlp.otlp_schema import Profile as ProfileFields
-from perf2x.emitters.otlp.otlp_tables import Dictionary, indices_of_rows
+from perf2x.emitters.otlp.otlp_tables import Dictionary, lists_without_zeros
 from perf2x.emitters.pprof.pprof_tables import comment_lines
 from perf2x.emitters.pprof.sample_types import fixed_period, in_style, names_in_style
 from perf2x.errors import OptionError, SettingError
@@ -53,12 +53,12 @@ _SAMPLES_AT_ONCE = 1 << 14
 
 
 class SampleGroups(Frozen):
-    """Samples grouped into messages, by resource, then event."""
+    """Samples grouped into messages, which are sorted by resource, then event."""
 
     stack: I64
-    """(messages,) row of the written stack table."""
+    """(messages,) row of the file's stack table."""
     attributes: tuple[I64, ...]
-    """Columns (messages,) of attribute indices; 0 for none."""
+    """Columns (messages,) of rows of the attribute table; 0 for none."""
     offsets: I64
     """(messages + 1,) message i has the observations from ``offsets[i]`` to before ``offsets[i + 1]``."""
     values: I64
@@ -99,7 +99,7 @@ def _encoded_samples(groups: SampleGroups, messages: slice) -> ListArray:
     """Return the bytes of each of these Sample messages."""
     offsets = groups.offsets[messages.start : messages.stop + 1]
     observations = slice(int(offsets[0]), int(offsets[-1]))
-    attributes = indices_of_rows([column[messages] for column in groups.attributes], messages.stop - messages.start)
+    attributes = lists_without_zeros([column[messages] for column in groups.attributes], messages.stop - messages.start)
     fields = [
         number_field(Sample.STACK_INDEX, groups.stack[messages]),
         packed_field(Sample.ATTRIBUTE_INDICES, attributes),
@@ -204,11 +204,11 @@ class ProfileEncoder:
         chunks: list[bytes] = []
         for event in events:
             begin, end = searchsorted(groups.event[first:last], [event, event + 1]).tolist()
-            fields = self._profile(self._types[event], slice(first + begin, first + end))
+            fields = self._profile_fields(self._types[event], slice(first + begin, first + end))
             chunks += message_chunks(ScopeProfiles.PROFILES, fields)
         return chunks
 
-    def _profile(self, event_type: EventType, messages: slice) -> Chunks:
+    def _profile_fields(self, event_type: EventType, messages: slice) -> Chunks:
         """Return the fields of one Profile, whose samples are these messages."""
         start, duration = _interval(self._meta, self._groups, messages)
         batches = _sample_batches(self._groups, messages)
@@ -226,7 +226,7 @@ class ProfileEncoder:
         ]
 
     def _payload(self) -> Chunks:
-        """Return the original recording when called first, then nothing: it is embedded in the first profile only."""
+        """Return the fields of the original recording at the first call, then none: only the first profile has them."""
         original, self._original = self._original, b""
         if not original:
             return []
@@ -236,14 +236,14 @@ class ProfileEncoder:
     def _value_type(self, field: int, name: str, unit: str) -> Chunks:
         add = self._dictionary.strings.add
         fields = ((ValueType.TYPE_STRINDEX, name), (ValueType.UNIT_STRINDEX, unit))
-        return message_chunks(field, [nonzero_number(index, add(string)) for index, string in fields])
+        return message_chunks(field, [nonzero_number(number, add(string)) for number, string in fields])
 
 
 def _interval(meta: Meta, groups: SampleGroups, messages: slice) -> tuple[int, int]:
     """Return start (since the epoch; 0: unknown) and duration of a profile, in nanoseconds.
 
-    This is the time of the recording, extended to all times of these messages. Its end is exclusive: a nanosecond after
-    the last sample.
+    The interval is that of the recording, extended to all times of these messages. Its end is exclusive: a nanosecond
+    after the last sample.
     """
     start, duration = meta.wall_start_ns, meta.duration_ns + 1 if meta.duration_ns else 0
     if groups.times is None:

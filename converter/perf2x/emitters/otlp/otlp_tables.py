@@ -89,7 +89,7 @@ Value = str | int | bool | tuple[str, ...]
 def key_values(field: int, attributes: dict[str, str], strings: DictionaryStrings | None) -> Chunks:
     """Yield attributes of a resource as a repeated field, sorted by key.
 
-    With ``strings``, keys and values are written as rows of that table; otherwise as text.
+    With ``strings``, keys and values are written as rows of that table, otherwise as strings.
     """
     items = sorted(attributes.items())
     if strings is None:
@@ -103,7 +103,7 @@ def key_values(field: int, attributes: dict[str, str], strings: DictionaryString
 
 
 def _any_value(field: int, value: Value) -> bytes:
-    """Encode an AnyValue; an empty text is an empty message."""
+    """Encode an AnyValue; an empty string is an empty message."""
     if isinstance(value, str):
         return message(field, string(AnyValue.STRING_VALUE, printable(value)))
     if isinstance(value, tuple):
@@ -112,7 +112,7 @@ def _any_value(field: int, value: Value) -> bytes:
     return message(field, number(AnyValue.BOOL_VALUE if isinstance(value, bool) else AnyValue.INT_VALUE, value))
 
 
-def indices_of_rows(columns: Sequence[I64], count: int) -> ListArray:
+def lists_without_zeros(columns: Sequence[I64], count: int) -> ListArray:
     """Return for each of ``count`` rows the list of its entries in all columns, without zeros."""
     if not columns:
         return ListArray.of_empty_rows(count, np.int64)
@@ -121,7 +121,7 @@ def indices_of_rows(columns: Sequence[I64], count: int) -> ListArray:
 
 
 class Dictionary:
-    """Builds the string and attribute tables that profiles share."""
+    """Builds the tables of strings and attributes, to which profiles and all other tables refer."""
 
     def __init__(self) -> None:
         self.strings = DictionaryStrings()
@@ -144,8 +144,8 @@ class Dictionary:
 
         return map_distinct(rows, attribute_row)
 
-    def own_tables(self) -> Chunks:
-        """Yield the tables of links, strings and attributes; nothing may be added afterwards."""
+    def encoded_tables(self) -> Chunks:
+        """Yield the tables of links, strings and attributes; must come after everything that adds to them."""
         yield message(ProfilesDictionary.LINK_TABLE, b"")
         yield repeated_string(ProfilesDictionary.STRING_TABLE, self.strings)
         yield message(ProfilesDictionary.ATTRIBUTE_TABLE, b"")
@@ -160,12 +160,12 @@ _LOCATIONS_AT_ONCE = 1 << 16
 
 
 class UsedRows(Frozen):
-    """The rows of one of the profile's tables that are written."""
+    """Which rows of one of the profile's tables are written, and their rows in the file's table."""
 
     rows: I64
     """Ascending."""
     new_row: I64
-    """(rows of the table + 1,) row in the written table; 0 for rows that are not written, and for −1."""
+    """(rows of the profile's table + 1,) row in the file's table; 0 for rows that are not written, and for −1."""
 
 
 def used_rows(references: AnyArray, count: int) -> UsedRows:
@@ -216,7 +216,7 @@ class StackTables:
         for flag in ("has_functions", "has_filenames", "has_line_numbers", "has_inline_frames"):
             flags = as_int64(getattr(mappings, flag)[rows])
             columns.append(add(f"pprof.mapping.{flag}", (None, True), flags))
-        attributes = indices_of_rows(columns, len(rows))
+        attributes = lists_without_zeros(columns, len(rows))
         numbers = number_fields(
             {
                 Mapping.MEMORY_START: mappings.start[rows],
@@ -240,7 +240,7 @@ class StackTables:
                     Line.LINE: np.maximum(locations.line_number[line_rows], 0),
                 }
             )
-            attributes = indices_of_rows([type_attributes[rows]], rows.stop - rows.start)
+            attributes = lists_without_zeros([type_attributes[rows]], rows.stop - rows.start)
             yield side_by_side(
                 [
                     number_field(Location.MAPPING_INDEX, self._used_mappings.new_row[locations.mapping[rows]]),
@@ -257,8 +257,8 @@ class StackTables:
             Function.SYSTEM_NAME_STRINDEX: functions.system_name,
             Function.FILENAME_STRINDEX: functions.filename,
         }
-        add, texts = dictionary.strings.add_rows, self._strings.entries
-        fields = {field: add(texts, column) for field, column in columns.items()}
+        add, strings = dictionary.strings.add_rows, self._strings.entries
+        fields = {field: add(strings, column) for field, column in columns.items()}
         yield number_fields({**fields, Function.START_LINE: np.maximum(functions.start_line, 0)})
 
     def _encoded_stacks(self) -> Iterator[ListArray]:
@@ -272,18 +272,18 @@ class StackTables:
 
 
 _FRAME_TYPES = (None, "native", "kernel", "go", "rust", "cpython", "v8js", "jvm", "dotnet", "php", "beam", "ruby")
-"""Values by number; None if unknown."""
+"""Values of ``profile.frame.type``, by the numbers used here; None if unknown."""
 _UNKNOWN, _NATIVE, _KERNEL, _GO, _RUST = range(5)
 
 _KERNEL_MODES = (CpuMode.KERNEL, CpuMode.HYPERVISOR, CpuMode.GUEST_KERNEL)
 _SOURCE_LANGUAGES = {"go": _GO, "rs": _RUST}
-"""Types by the suffix of the source file."""
+"""Frame types by the suffix of the source file."""
 _RUST_NAME = re.compile(r"_R[A-Za-z]|_ZN.*17h[0-9a-f]{16}E")
 """Mangled names of Rust: the v0 scheme, and the legacy one, which ends with a hash."""
 
 
 def _frame_types(profile: Profile) -> I64:
-    """Return (locations,) the number of each frame's type; synthetic frames, and those of unknown mode, have none.
+    """Return (locations,) the number of each frame's type, _UNKNOWN for synthetic frames and those of unknown mode.
 
     The outermost function of a location decides, because the others were inlined into it.
     """
@@ -299,7 +299,7 @@ def _frame_types(profile: Profile) -> I64:
 
 
 def _languages(profile: Profile, is_jit: bool) -> list[int]:
-    """Return (functions,) the type of each function's language, for JIT-compiled code or for code of a file."""
+    """Return (functions,) the frame type of each function, taken to be JIT-compiled (``is_jit``) or from a file."""
     strings, functions = profile.strings, profile.functions
     names = (strings[row] for row in functions.system_name.tolist())
     if is_jit:
@@ -309,6 +309,6 @@ def _languages(profile: Profile, is_jit: bool) -> list[int]:
 
 
 def _language(name: str, source: str) -> int:
-    """Return the type of a function in a file by its source file, or else by its mangled name."""
+    """Return the frame type of a function from a file: by its source file's suffix, otherwise by its mangled name."""
     type_by_name = _RUST if _RUST_NAME.match(name) else _NATIVE
     return _SOURCE_LANGUAGES.get(source.rpartition(".")[2], type_by_name)
