@@ -248,15 +248,15 @@ class CallGraphs:
 
     def _with_calls(self, samples: Samples, branches: Branches) -> ListArray:
         """Return all chains; those of events with call stacks have the calls in ``branches`` as their user part."""
-        older = None
+        older_calls = None
         if self._options.stitch_lbr and branches.hw_index is not None and self._lbr_register_count:
             time = samples.position if samples.time is None else samples.time.view(np.int64)
             rank = np.empty(len(time), np.int64)  # how many samples of the batch are earlier than each
             rank[lexsort([samples.position, time])] = arange(len(time))
-            older, self._lbr_state = stitch_older_calls(
+            older_calls, self._lbr_state = stitch_older_calls(
                 branches, as_int64(samples.tid), rank, self._lbr_register_count, self._lbr_state
             )
-        chain = call_stack_chains(samples.chain, samples.ip, branches, older)
+        chain = call_stack_chains(samples.chain, samples.ip, branches, older_calls)
         has_calls = np.isin(samples.event, self._call_stack_events)
         if has_calls.all():
             return chain

@@ -82,10 +82,10 @@ def _totals_of(samples: Samples) -> SampleTotals:
     """Return the totals of one batch; the time LAST_TIME stands for an unknown or impossible one, and is left out."""
     period = float(samples.period.sum(dtype=float))
     time = np.zeros(0, np.uint64) if samples.time is None else samples.time
-    valid = time if len(time) and time.max() < np.uint64(LAST_TIME) else time[time < np.uint64(LAST_TIME)]
-    if not len(valid):
+    valid_times = time if len(time) and time.max() < np.uint64(LAST_TIME) else time[time < np.uint64(LAST_TIME)]
+    if not len(valid_times):
         return SampleTotals(period=period)
-    return SampleTotals(int(valid.min()), int(valid.max()), period)
+    return SampleTotals(int(valid_times.min()), int(valid_times.max()), period)
 
 
 class StitchResult(Frozen):
@@ -190,7 +190,7 @@ class Stitcher:
     def __init__(self, history: ProcessHistory, options: StitchOptions) -> None:
         self._history = history
         self._options = options
-        self._join = DeferredJoin(history.deferred, options.merge_callchains)
+        self._join = DeferredJoin(history.deferred_records, options.merge_callchains)
         self._keys = FrameKeys(history.spaces, history.merged_mappings, history.layout, options.per_process)
         self._builder = StackRowBuilder(self._keys, history.sideband.deferred.chain, history.has_call_addresses)
         self._cache = RawStackCache()
@@ -218,15 +218,15 @@ class Stitcher:
             is_candidate = (record < 0) & (roots == RootFrame.NONE)
             roots[self._kernel_hidden_rows(samples, chain, is_candidate)] = RootFrame.KERNEL_HIDDEN
         self._totals = self._totals.plus(_totals_of(samples))
-        kept: I64 | slice = slice(None)
+        kept_rows: I64 | slice = slice(None)
         all_samples = samples
         if self._options.deferred_missing == "drop":
-            kept = flatnonzero(outcome < JoinOutcome.MISSING)
-            samples, record, roots = take_rows(replace(samples, chain=chain), kept), record[kept], roots[kept]
-            chain = samples.chain
+            kept_rows = flatnonzero(outcome < JoinOutcome.MISSING)
+            samples = take_rows(replace(samples, chain=chain), kept_rows)
+            chain, record, roots = samples.chain, record[kept_rows], roots[kept_rows]
         thread_and_stack = self._add_rows(samples, chain, record, roots)
         if self.sample_spools is not None:
-            self.sample_spools.add(all_samples, kept, *thread_and_stack)
+            self.sample_spools.add(all_samples, kept_rows, *thread_and_stack)
 
     def intern_ips(self, samples: Samples) -> I32:
         """Intern, for each sample, a stack of its instruction pointer alone, without counting the sample.
@@ -287,8 +287,8 @@ class Stitcher:
         rows = rows[np.isin(samples.event[rows], list(self._options.user_only))]
         chains = chain[rows]
         addresses_before = cumsum(np.append(0, chains.values < np.uint64(CALLCHAIN_CONTEXT_MAX)))[chains.offsets]
-        hidden: I64 = rows[np.diff(addresses_before) == 0]
-        return hidden
+        hidden_rows: I64 = rows[np.diff(addresses_before) == 0]
+        return hidden_rows
 
     def _add_rows(self, samples: Samples, chain: ListArray, record: I64, roots: I64) -> tuple[I32, I32]:
         """Intern threads and stacks of samples, and add the samples to the sums or the timeline.

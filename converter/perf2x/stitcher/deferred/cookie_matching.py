@@ -208,17 +208,17 @@ class DeferredRecords:
         """
         rows = flatnonzero(record >= 0)
         record_time = self._time_key_of(record[rows])
-        early = rows[(record_time < time_key[rows]) & (outcome[rows] == JoinOutcome.JOINED)]
-        outcome[early] = JoinOutcome.JOINED_EARLY_RECORD
+        early_rows = rows[(record_time < time_key[rows]) & (outcome[rows] == JoinOutcome.JOINED)]
+        outcome[early_rows] = JoinOutcome.JOINED_EARLY_RECORD
         if not self.has_time:
             return
         is_distant = distance(record_time, time_key[rows]) > COOKIE_REUSE_NS
-        distant, record_time = rows[is_distant], record_time[is_distant]
-        if not len(distant):
+        distant_rows, record_time = rows[is_distant], record_time[is_distant]
+        if not len(distant_rows):
             return
         # If the thread has another record in between, it returned to user space since, so the counter wrapped around.
-        after = np.minimum(record_time, time_key[distant]) + np.uint64(1)
-        before = np.maximum(record_time, time_key[distant]) - np.uint64(1)
-        other_round = distant[self.times_by_thread.between(tid[distant], after, before)]
+        after = np.minimum(record_time, time_key[distant_rows]) + np.uint64(1)
+        before = np.maximum(record_time, time_key[distant_rows]) - np.uint64(1)
+        other_round = distant_rows[self.times_by_thread.between(tid[distant_rows], after, before)]
         record[other_round] = -1
         outcome[other_round] = JoinOutcome.REFUSED

@@ -207,13 +207,13 @@ def deferred_report(history: ProcessHistory, tally: DeferredTally) -> DeferredRe
     early, across = int(outcomes[JoinOutcome.JOINED_EARLY_RECORD]), int(outcomes[JoinOutcome.JOINED_ACROSS_EXEC])
     return DeferredReport(
         samples=sum_of(outcomes[1:]),
-        records=len(history.deferred),
+        records=len(history.deferred_records),
         joined=int(outcomes[JoinOutcome.JOINED]) + early + across,
         joined_early_record=early,
         joined_across_exec=across,
         missing=int(outcomes[JoinOutcome.MISSING]),
-        missing_reasons=missing_reasons(missing, history.sideband, history.deferred),
+        missing_reasons=missing_reasons(missing, history.sideband, history.deferred_records),
         refused=int(outcomes[JoinOutcome.REFUSED]),
-        duplicates=history.deferred.duplicates,
-        orphans=history.deferred.orphans(tally.is_joined),
+        duplicates=history.deferred_records.duplicates,
+        orphans=history.deferred_records.orphans(tally.is_joined),
     )

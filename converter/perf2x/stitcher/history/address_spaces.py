@@ -193,9 +193,9 @@ class AddressSpaces:
         image = np.where(epoch >= 0, self._epoch_image[epoch], -1)
         sequence = self._epoch_sequence[epoch]
         mmap = self._find_in_images(image, sequence, address)
-        retried = flatnonzero(through_exec & (mmap < 0) & (image >= 0))
-        mmap[retried] = self._find_in_images(
-            self._images.image_before_exec[image[retried]], sequence[retried], address[retried]
+        retry_rows = flatnonzero(through_exec & (mmap < 0) & (image >= 0))
+        mmap[retry_rows] = self._find_in_images(
+            self._images.image_before_exec[image[retry_rows]], sequence[retry_rows], address[retry_rows]
         )
         return mmap
 

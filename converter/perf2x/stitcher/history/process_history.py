@@ -3,9 +3,9 @@
 It is built once from the side-band records and never changed, so that forked workers share it without a copy.
 
 Records that change a process (mmap, comm, fork, exec, kernel symbols) are in total order: by time, then by position in
-the file. The *sequence number* of any record, such as a sample, is the number of such records before it. Times are
-compared once, here; all other modules compare these small integers, which also works for recordings without timestamps
-(all times are 0: the position alone decides).
+the file. The *sequence number* of a sample, or of any other record, is the number of process changes before it. Times
+are compared once, here; all other modules compare these small integers, which also works for recordings without
+timestamps (all times are 0: the position alone decides).
 
 A thread's name comes from its own PERF_RECORD_COMM. A thread without this record has the name that its parent had at
 the fork (thread__fork in tools/perf). If that is unknown, too, perf shows the thread as ``:TID``, or as ``swapper`` for
@@ -203,7 +203,7 @@ class ProcessHistory(Frozen):
     merged_mappings: MergedMappings
     layout: AddressLayout
     """``merged_mappings`` laid end to end."""
-    deferred: DeferredRecords
+    deferred_records: DeferredRecords
     deferred_epoch: I32
     """(deferred records,) the epoch of the process at each record's time, −1 for unknown processes."""
     has_call_addresses: bool = False
@@ -216,7 +216,7 @@ class ProcessHistory(Frozen):
     @property
     def has_time(self) -> bool:
         """Whether any event of the recording has samples with times."""
-        return self.deferred.has_time
+        return self.deferred_records.has_time
 
     def note_missing_times(self, time: U64, diagnostics: Diagnostics) -> None:
         """Report samples that a timeline cannot place; ``time`` (samples,) uint64 has the times of all samples.
@@ -279,7 +279,7 @@ def build_process_history(
         names=ThreadNames(sideband.comms, comm_sequence, sideband.forks, fork_sequence),
         merged_mappings=merged_mappings,
         layout=AddressLayout(merged_mappings),
-        deferred=DeferredRecords(deferred, sideband.comms, has_time),
+        deferred_records=DeferredRecords(deferred, sideband.comms, has_time),
         deferred_epoch=as_int32(spaces.epoch(as_int64(deferred.pid), deferred_sequence)),
         has_call_addresses=session.has_call_addresses,
     )

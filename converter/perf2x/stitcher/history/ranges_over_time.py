@@ -74,9 +74,9 @@ class OverlappingRanges:
         bound = searchsorted(self._points, point, "right") - 1  # the last one at or before each point
         interval = searchsorted(self._bounds, space * len(self._points) + bound, "right") - 1
         interval[bound < 0] = -1
-        newest = minus_ones(len(point))
+        newest_sequence = minus_ones(len(point))
         for number, level in enumerate(self._levels):
-            _find_in_level(level, interval >> (_RADIX_BITS * number), sequence, value, newest)
+            _find_in_level(level, interval >> (_RADIX_BITS * number), sequence, value, newest_sequence)
         return value
 
     @property
@@ -113,17 +113,18 @@ class OverlappingRanges:
         return same
 
 
-def _find_in_level(level: _Level, block: I64, sequence: I64, value: I64, newest: I64) -> None:
-    """Replace ``value`` and ``newest``, its sequence number, where this level has a newer range. Shapes: all (n,).
+def _find_in_level(level: _Level, block: I64, sequence: I64, value: I64, newest_sequence: I64) -> None:
+    """Replace ``value``, and its sequence number ``newest_sequence``, where this level has a newer range.
 
-    ``block`` is the block of the level that each point is in, ``sequence`` the sequence number to look up.
+    ``block`` is the block of the level that each point is in, ``sequence`` the sequence number to look up. Shapes: all
+    (n,).
     """
     index = searchsorted(level.keys, block << 32 | sequence, "right") - 1
     key = level.keys[np.maximum(index, 0)]
     is_newer = (index >= 0) & (block >= 0) & (key >> 32 == block)
-    is_newer &= (key & 0xFFFFFFFF) > newest
+    is_newer &= (key & 0xFFFFFFFF) > newest_sequence
     value[is_newer] = level.values[index[is_newer]]
-    newest[is_newer] = key[is_newer] & 0xFFFFFFFF
+    newest_sequence[is_newer] = key[is_newer] & 0xFFFFFFFF
 
 
 def _build_levels(first: I64, end: I64, sequence: I64, value: I64) -> list[_Level]:

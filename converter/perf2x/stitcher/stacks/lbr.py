@@ -72,9 +72,9 @@ def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older_calls
     Chains without a user part or without branches stay as they are. ``older_calls`` has further calls to append to each
     chain, from ``stitch_older_calls``.
 
-    For a sample taken in user mode, the sampled user address is its own ``ip``: that is precise (PEBS), while the
-    recorded chain begins at the interrupt, some instructions later. For a sample taken in the kernel, it is the address
-    recorded after PERF_CONTEXT_USER or, if there is none, the ``to`` of the newest branch.
+    For a sample taken in user mode, the sampled user address is ``ip``, which is precise (PEBS), while the recorded
+    chain begins where the interrupt arrived, some instructions later. For a sample taken in the kernel, it is the
+    address recorded after PERF_CONTEXT_USER or, if there is none, the ``to`` of the newest branch.
     """
     marker = _first_user_marker(chain)
     chain = _with_precise_leaf(chain, marker, ip)
@@ -164,10 +164,10 @@ def stitch_older_calls(
     position, is_continuation = _compare_with_previous(all_branches, rows, previous, register_count)
     is_continuation &= ~begins_run(thread)
     chunks = _chunks(all_branches, older_calls, rows, previous, position, is_continuation)
-    added = _concatenate_runs(chunks, is_continuation)
-    added_in_batch = added[argsort(rows)[len(state.thread) :]]
+    added_calls = _concatenate_runs(chunks, is_continuation)
+    added_in_batch = added_calls[argsort(rows)[len(state.thread) :]]
     last = flatnonzero(ends_run(thread))
-    return added_in_batch, LbrState(thread[last], all_branches[rows[last]], added[last])
+    return added_in_batch, LbrState(thread[last], all_branches[rows[last]], added_calls[last])
 
 
 def _indices(branches: Branches) -> U64:

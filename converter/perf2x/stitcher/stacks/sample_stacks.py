@@ -42,13 +42,13 @@ class SampleSpools:
         """Let ``add`` write to the spool of the worker with this number, from 1 on; to be called in the worker."""
         self._spool_index = process
 
-    def add(self, samples: Samples, kept: I64 | slice, thread: I32, stack: I32) -> None:
+    def add(self, samples: Samples, kept_rows: I64 | slice, thread: I32, stack: I32) -> None:
         """Add a batch. Raises FormatError if there is no space.
 
-        ``thread`` and ``stack`` are those of the samples ``kept`` (rows of ``samples``); the others get −1.
+        ``thread`` and ``stack`` are those of the samples ``kept_rows`` (rows of ``samples``); the others get −1.
         """
         rows = np.full((2, len(samples)), -1, np.int32)
-        rows[:, kept] = thread, stack
+        rows[:, kept_rows] = thread, stack
         self._spools[self._spool_index].extend(*rows)
         self._count += len(samples)
         earliest = samples.position[:1] if samples.time is None else samples.time.min(keepdims=True).view(np.int64)

@@ -123,12 +123,12 @@ def _entries(function: JitFunction, address_size: int) -> list[_Entry]:
             continue
         start, end = (0, function.size) if len(offsets) == 1 else (fde.start, fde.end)
         if start < end <= function.size:
-            cie, instructions = _rewritten_cie(fde.cie, section.data), section.data[slice(*fde.instructions)]
+            cie, instructions = _rewrite_cie(fde.cie, section.data), section.data[slice(*fde.instructions)]
             entries.append(_Entry(cie, start, end - start, instructions))
     return entries
 
 
-def _rewritten_cie(cie: Cie, data: bytes) -> bytes:
+def _rewrite_cie(cie: Cie, data: bytes) -> bytes:
     """Return a CIE with the same rules, for FDEs with absolute addresses of 8 bytes (DW_EH_PE_absptr, the default).
 
     ``data`` is the section that the CIE is in.

@@ -46,7 +46,7 @@ class ObjectRules(Struct):
     _read_sources: list[SectionRules] = field(default_factory=list)
     """The .eh_frame and .debug_frame sections that were needed so far."""
     _unread_sources: Iterator[SectionRules] = iter(())
-    """The other such sections; each is read when the iterator reaches it."""
+    """The sections that were not needed so far; each is read when the iterator reaches it."""
     _code: "X86Code | None" = None
     """Decoded instructions; None until needed."""
     _rules_from_code: dict[tuple[int, bool], int] = field(default_factory=dict)

@@ -76,7 +76,7 @@ class StackMemory(Frozen):
         return self.is_complete[rows] & self._is_above(rows, address)
 
     def is_unread(self, rows: I64, address: U64) -> Bools:
-        """Return (n,) bool: whether an address is likewise above a dump that ended early, at a page boundary.
+        """Return (n,) bool: what `is_beyond` does, for dumps that ended early, at a page boundary.
 
         The kernel does not page in memory for a dump (copy_from_user_nmi), and large frames have untouched pages.
         """

@@ -112,9 +112,9 @@ class Unwinder(Struct):
 
 
 class _Guesses(Frozen):
-    """What was guessed for each sample, where no unwind information covers a frame.
+    """What was guessed for each sample where no unwind information covers a frame.
 
-    These are the columns ``guessed``, ``guessed_in_jit`` and ``cut_in_jit`` of `UserChains`.
+    They become the columns ``guessed``, ``guessed_in_jit`` and ``cut_in_jit`` of `UserChains`.
     """
 
     frames: I64
@@ -222,7 +222,7 @@ class _BatchUnwinder(Struct):
         return entries, continuing, unstepped, is_cached[unstepped]
 
     def _learn_rules(self, states: SampleStates) -> tuple[SampleStates, SampleStates]:
-        """Look up the rules of samples' addresses; return the states whose rules are now cached, and the others."""
+        """Look up and cache the rules of samples; return the states whose rules are now cached, and the others."""
         image, sequence, address = states.lookup_keys
         first, _ = group_rows([image, address])
         rows, distinct = states.rows[first], address[first]
