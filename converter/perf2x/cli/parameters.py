@@ -11,7 +11,8 @@ makes the structs from the typed values. Marks in the annotation, such as ``Hidd
 the command has.
 
 typer only splits the command line. Values are parsed here, as their settings declare: typer would make a pydantic model
-of each parameter, used or not, which takes longer than a small conversion, and its messages change between versions.
+of each parameter, used or not, which takes longer than a small conversion, and pydantic's messages change between
+versions.
 """
 
 import inspect

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _MAX_EXPLAINED = 50
 
 WithSymbols = Annotated[bool, Setting("Look up names, and show the share of frames that have one.", ("--symbols",))]
-Explained = Annotated[
+VerboseSymbols = Annotated[
     bool,
     Setting("With --symbols: show for each object why names are missing, and what helps.", ("--verbose", "-v")),
 ]
@@ -33,7 +33,7 @@ def info(
     *,
     print_flags: Annotated[PrintFlags, Without("wide")],
     with_symbols: WithSymbols = False,
-    verbose: Explained = False,
+    verbose: VerboseSymbols = False,
     load_options: Annotated[LoadOptions, Only(SymbolOptions, "no_symbols", "max_unpacked")],
     quiet: Quiet = False,
 ) -> None:

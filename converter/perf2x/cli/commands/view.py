@@ -52,7 +52,7 @@ def view(
     """
     from perf2x.cli.render.summary import quality_lines
     from perf2x.cli.view.recording_pages import Page, file_name, make_page, pages_of_all_and_each
-    from perf2x.cli.view.view_page import open_pages, serve_pages
+    from perf2x.cli.view.show_pages import open_pages, serve_pages
     from perf2x.kernel.options_for_format import options_for_format
     from perf2x.kernel.registry import notes
 

@@ -40,8 +40,8 @@ class GrowthGate(Frozen):
     ) -> "GrowthVerdict":
         """Check every limit, and return the outcome.
 
-        ``comparison_by`` and ``callers`` are methods of RecordingPair (``comparison_by``, ``callers``): the first
-        returns the comparison of functions, objects, threads or shares. A limit that names no kind of rows applies to
+        ``comparison_by`` and ``callers`` are the methods of RecordingPair with these names: the first returns the
+        comparison of one kind of rows, such as ``function`` or ``share``. A limit that names no kind of rows applies to
         rows of the kind ``by``. Without ``callers``, moved code and likely causes are not looked for. Raises
         OptionError for a limit that could never be exceeded and, without --allow-unknown, for a name that neither
         recording has.
@@ -63,10 +63,8 @@ class GrowthGate(Frozen):
         notes = [check.unknown_name for check in checks if check.unknown_name]
         if notes and not self.flags.allow_unknown:
             raise OptionError(f"{notes[0]} (--allow-unknown accepts that)")
-        functions, verdict = (
-            comparison_by("function"),
-            GrowthVerdict(notes=notes),
-        )  # further notes go into the same list
+        # further notes go into the same list
+        functions, verdict = comparison_by("function"), GrowthVerdict(notes=notes)
         if mismatch := functions.mismatch():
             # the functions differ, but totals of the same command can be compared
             checks = [replace(check, rows=()) for check in checks if check.with_total and functions.same_command]
@@ -83,7 +81,7 @@ class GrowthGate(Frozen):
         """Return a sentence on the likely cause of everything that failed; "" if there is no single cause."""
         # only growth of self costs points to a function, because total costs also grow with those of callees
         failed = {key for key in verdict.failures if key == TOTAL or self.sort == "self"}
-        # functions with a failure of their own, of their share, of their object or of the total
+        # functions that failed a limit, or whose share, object or total failed one
         grown = {
             row.key
             for row in functions.rows
@@ -115,9 +113,9 @@ class GrowthGate(Frozen):
         verdict.intervals.update({(check.kind, *row.key): row.interval(self.sort) for row in rows})
         over_limit = [row for row in rows if row.change(self.sort) > check.allowed]
         if check.kind == "share" and not functions.normalize:
-            over_limit = self._costlier(over_limit, functions, limited_share, verdict)
+            over_limit = self._keep_costlier(over_limit, functions, limited_share, verdict)
         if callers and not self.flags.any_change and check.kind in ("function", "share"):
-            over_limit = self._not_moved(over_limit, check, functions, callers, verdict)
+            over_limit = self._drop_moved(over_limit, check, functions, callers, verdict)
         over_limit_by_key = {
             (check.kind, *row.key): row for row in sorted(over_limit, key=lambda row: (-row.change(self.sort), row.key))
         }
@@ -141,7 +139,7 @@ class GrowthGate(Frozen):
                 "within sampling noise (--fail-above); record longer to be sure"
             )
 
-    def _costlier(
+    def _keep_costlier(
         self, shares: Sequence["Change"], functions: "Comparison", limited_share: float, verdict: "GrowthVerdict"
     ) -> list["Change"]:
         """Return the rows of ``shares`` whose functions also cost more; add a note on the others to the verdict."""
@@ -153,7 +151,7 @@ class GrowthGate(Frozen):
             )
         return [row for row in shares if row.key in costlier]
 
-    def _not_moved(
+    def _drop_moved(
         self,
         over_limit: Sequence["Change"],
         check: "_Check",
@@ -208,7 +206,8 @@ class GrowthVerdict(Frozen):
     cause: str = ""
     """A sentence on the likely cause of the failures, if there is a single one."""
     notes: list[str] = field(default_factory=list)
-    """Sentences on what did not fail: names that neither recording has, growth that may be noise, moved code."""
+    """Sentences on what did not fail, for example growth that may be noise, moved code, and names that neither
+    recording has."""
     other_program: str = ""
     """A sentence if the earlier recording is of another program; then nothing was compared."""
     intervals: dict["RowKey", "Interval"] = field(default_factory=dict)

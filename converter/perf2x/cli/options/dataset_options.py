@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from perf2x.fleet.ingest import IngestTotals, Job
     from perf2x.kernel.load_options import LoadOptions
 
-Folder = Annotated[str, Argument("A folder, or an address (s3://…).", metavar="DATASET")]
-Dataset = Annotated[
+WholeDataset = Annotated[str, Argument("A folder, or an address (s3://…).", metavar="DATASET")]
+DatasetOrPart = Annotated[
     str, Argument("A folder, or an address (s3://…); ?KEY=VALUE chooses recordings by tag or date.", metavar="DATASET")
 ]
-Output = Annotated[str, Setting("The dataset; created if missing.", ("--output", "-o"), "DIR")]
+OutputDataset = Annotated[str, Setting("The dataset; created if missing.", ("--output", "-o"), "DIR")]
 DryRun = Annotated[bool, Setting("Change nothing; only print what would be removed.", ("--dry-run", "-n"))]
 _AGE = re.compile(r"(\d{1,6})([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}

@@ -1,7 +1,7 @@
-"""Measures text in cells of a terminal, and shortens it to a number of cells.
+"""Measures text in cells of a terminal, shortens it to a number of cells, and cuts a page to a number of bytes.
 
 East Asian characters take two cells, combining marks none. The package rich knows the widths; it is imported only for
-text that is not ASCII.
+text with such characters.
 """
 
 from bisect import bisect_right
@@ -34,8 +34,8 @@ def shorten(text: str, room: int, *, at_end: bool = False) -> str:
         return text
     if room < 1:
         return ""
-    tail = 0 if at_end else (room - 1) // 2
-    return _beginning(text, room - 1 - tail) + _ELLIPSIS + _end(text, tail)
+    end_room = 0 if at_end else (room - 1) // 2
+    return _beginning(text, room - 1 - end_room) + _ELLIPSIS + _end(text, end_room)
 
 
 def divide_width(widths: Sequence[int], room: int) -> list[int]:

@@ -1,6 +1,6 @@
 """The header sections of a recording (perf calls them features) for ``perf2x info``.
 
-The JSON has all sections; the text has a line for each section that helps to judge a recording.
+The JSON has all sections; the text describes those that help to judge a recording, and names the others.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,7 +32,7 @@ def _tracepoint_fields(tracepoint: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def section_lines(features: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each section that helps to judge a recording, and one with the names of the others."""
+    """Yield lines on each section that helps to judge a recording, and a line with the names of the other sections."""
     for name, describe in _DESCRIPTIONS.items():
         value = features.get(name)
         if value:
@@ -95,8 +95,8 @@ _ANDROID_LINES = (
 )
 
 
-_SYMBOLS = "symbols in the recording: {symbols:,} of {files:,} files"
-# By section: a format string for its values, or a function that makes the line from its value.
+_SYMBOL_COUNTS = "symbols in the recording: {symbols:,} of {files:,} files"
+# By section: a format string for the line, or a function that returns one or more lines; both take the section's value.
 _DESCRIPTIONS: dict[str, str | Callable[[Any], str]] = {
     "text": lambda kind: f"kind: {kind}",  # of text instead of perf.data: what kind of tool wrote it
     "cpudesc": lambda cpu: f"cpu: {cpu}",
@@ -119,8 +119,8 @@ _DESCRIPTIONS: dict[str, str | Callable[[Any], str]] = {
         sorted(_tracepoint_fields(tracepoint)["name"] for tracepoint in value.get("formats", {}).values()),
     ),
     "simpleperf_meta_info": _android,
-    "simpleperf_file": _SYMBOLS,
-    "simpleperf_file2": _SYMBOLS,
+    "simpleperf_file": _SYMBOL_COUNTS,
+    "simpleperf_file2": _SYMBOL_COUNTS,
 }
 # sections that other lines of ``perf2x info`` show
 _SHOWN_ELSEWHERE = {"hostname", "osrelease", "version", "arch", "cmdline", "event_desc", "build_id", "sample_time"}

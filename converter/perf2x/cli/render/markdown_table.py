@@ -45,17 +45,14 @@ def markdown_document(
 ) -> Iterator[str]:
     """Return the lines of a document: ``lines_before``, the heading and the sections, up to ``max_bytes`` of UTF-8.
 
-    If lines are beyond this limit, the last line has their number. ``heading`` and the texts of the sections are
-    Markdown; recorded names in them must have passed through ``code``.
+    If the document would be larger, its last line says how many lines were left out. ``heading`` and the texts of the
+    sections are Markdown; recorded names in them must have passed through ``code``.
     """
     return first_lines(chain(lines_before, _document_lines(heading, sections)), max_bytes)
 
 
 def lines_as_markdown(heading: str, lines: Iterable[str]) -> Iterator[str]:
-    """Return the lines of a document that lists ``lines``.
-
-    Each is in a code span, because they contain recorded names and paths.
-    """
+    """Return the lines of a document that lists ``lines``, each in a code span: they contain recorded names."""
     items = (f"- {code(line.strip(), _LINE_WIDTH)}" for line in lines if line)
     return markdown_document(heading, [Section("\n".join(items), ())])
 
@@ -86,17 +83,17 @@ def sentence_with_code(text: str) -> str:
     Unlike ``_prose``, it escapes nothing as an entity (``&#95;``), because people also read the sentence in logs.
     """
 
-    def shown(match: re.Match[str]) -> str:
+    def as_code(match: re.Match[str]) -> str:
         word = match.group()
         # a code span may contain backticks, if its fence is a longer run of them and spaces separate both
         fence, space = "`" * (1 + max(map(len, re.findall("`*", word)))), " " * ("`" in word)
         return f"{fence}{space}{word}{space}{fence}" if _MARKUP.search(_SIGN.sub("", word)) else word
 
-    return _WORD.sub(shown, escaped(text))
+    return _WORD.sub(as_code, escaped(text))
 
 
 def escape_tildes(text: str) -> str:
-    """Escape perf2x's own text: a tilde means "about", and must not start strikethrough."""
+    """Escape the tildes in a text of perf2x's own, so that they do not start strikethrough."""
     return text.replace("~", "\\~")
 
 
@@ -110,11 +107,11 @@ def _document_lines(heading: str, sections: Iterable[Section]) -> Iterator[str]:
     yield f"### {heading}"
     for section in sections:
         yield from ("", *section.text.split("\n")) if section.text else ()
-        lines = _table_rows(section)
+        lines = _table_lines(section)
         yield from ("", *lines) if len(lines) > _LINES_BEFORE_ROWS else ()
 
 
-def _table_rows(section: Section) -> list[str]:
+def _table_lines(section: Section) -> list[str]:
     """Return the lines of a table: headings, alignment of the columns, rows."""
     layout = section.layout
     escapes = [code if column.is_name else escape_tildes for column in layout]

@@ -21,7 +21,7 @@ from perf2x.stitcher.deferred.deferred_join import DeferredReport
 from perf2x.stitcher.unwind.unwound_chains import End
 
 # Maximum number of objects with unnamed frames to list.
-_LISTED_OBJECTS = 3
+_MAX_OBJECTS = 3
 _OBJECT_NAMES = {VDSO_32: "the 32-bit vDSO"}
 # A table on the terminal needs no more than a format without declarations.
 _NEEDS_OF_TABLE = Needs()
@@ -56,7 +56,7 @@ def summary(
     if completed:
         yield completed
     yield from _trouble_lines(loaded)
-    yield from symbol_lines(loaded, _LISTED_OBJECTS)
+    yield from symbol_lines(loaded, _MAX_OBJECTS)
     yield from _advice_lines(loaded, needs)
     hint = needs.viewer.format(outputs[0]) if outputs[0] != "standard output" else ""
     written = f"wrote {format_name} to {', '.join(outputs)}" + "".join(f"; {text}" for text in notes)
@@ -101,7 +101,7 @@ def quality_lines(loaded: Loaded, verbose: bool = False) -> Iterator[str]:
     """Return lines on losses, on the share of named frames, and on how to record better; ``verbose``: on more."""
     if verbose:
         return verbose_lines(loaded)
-    return chain(_trouble_lines(loaded), symbol_lines(loaded, _LISTED_OBJECTS), _advice_lines(loaded))
+    return chain(_trouble_lines(loaded), symbol_lines(loaded, _MAX_OBJECTS), _advice_lines(loaded))
 
 
 def warning_lines(loaded: Loaded, max_objects: int = 1) -> Iterator[str]:
@@ -164,11 +164,11 @@ def unwound_line(report: UnwindReport) -> str:
         if count and end is End.TRUNCATED and report.better_size > report.requested:
             parts[-1] += f" (record with --call-graph dwarf,{report.better_size})"
         if end is End.NO_UNWIND_INFO and report.cut_in_jit:
-            parts[-1] += f" ({_compiled_code(count, report)})"
+            parts[-1] += f" ({_jit_note(count, report)})"
     return ", ".join(parts)
 
 
-def _compiled_code(count: int, report: UnwindReport) -> str:
+def _jit_note(count: int, report: UnwindReport) -> str:
     """Return how many of the ``count`` stacks without unwind info end in JIT-compiled code, and what helps."""
     subset = "" if report.cut_in_jit == count else f"{report.cut_in_jit:,} of them "
     remedy = "perf inject --jit where its jit-PID.dump is" if report.dumps_missing else JIT_UNWIND_ADVICE

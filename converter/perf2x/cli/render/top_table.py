@@ -25,7 +25,7 @@ def remarks(table: TopTable, loaded: Loaded, *, verbose: bool = False) -> Iterat
     """Yield lines for standard error: events that the table does not show, the recording's quality, and hints."""
     from perf2x.cli.render.summary import quality_lines
 
-    shown = {
+    shown_events = {
         table.whole.event.removeprefix("latency:"),
         *(totals.event for column in table.other_columns for totals in column.tables),
     }
@@ -34,7 +34,7 @@ def remarks(table: TopTable, loaded: Loaded, *, verbose: bool = False) -> Iterat
     others = [
         names[index]
         for index, event in enumerate(loaded.events)
-        if event.samples and index != default_event and (event.name not in shown or names[index] != event.name)
+        if event.samples and index != default_event and (event.name not in shown_events or names[index] != event.name)
     ]
     if others:
         yield f"other events: {', '.join(others)} (select with --event)"

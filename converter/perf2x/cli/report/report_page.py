@@ -103,29 +103,31 @@ def _parts(
     # a recording of perf stat has no functions
     title = "Hottest functions by themselves" if tables.by_self.rows else "Sums"
     warning = " (some are missing)" * lacks_callers(steps)
-    yield _functions(title, tables.by_self, tables, warning)
+    yield _function_part(title, tables.by_self, tables, warning)
     if tables.by_self.rows:
-        yield _functions("Hottest functions with all that they call", tables.by_total, tables, warning)
+        yield _function_part("Hottest functions with all that they call", tables.by_total, tables, warning)
         yield _Part(
             "Hottest paths" + warning.replace("some", "some callers"),
-            [*_paths(tables.paths, tables.by_self.whole.cost)],
+            [*_path_lines(tables.paths, tables.by_self.whole.cost)],
         )
         yield _Part("Objects", (), tables.objects, top_layouts(tables.objects))
         yield _Part("Threads", (), tables.threads, top_layouts(tables.threads))
     yield _Part("Quality", [*labelled_quality_lines(loaded, limit)])
 
 
-def _functions(title: str, table: TopTable, tables: ReportTables, warning: str) -> _Part:
+def _function_part(title: str, table: TopTable, tables: ReportTables, warning: str) -> _Part:
     """Return a table of functions, with a column that lists callers and the share of the total due to each.
 
     ``warning`` is added to the heading of this column. Layouts for narrow terminals lack it.
     """
-    callers = name_column(f"called by{warning}", [_callers(tables.callers[row.key], row.total) for row in table.rows])
+    callers = name_column(
+        f"called by{warning}", [_callers_text(tables.callers[row.key], row.total) for row in table.rows]
+    )
     layouts = top_layouts(table)
     return _Part(title, (), table, [*([*layout, callers] for layout in layouts), *layouts])
 
 
-def _callers(callers: Sequence[Caller], total: int) -> str:
+def _callers_text(callers: Sequence[Caller], total: int) -> str:
     """Return the first callers of a function with their shares of its ``total``, and the number of others."""
     listed = [
         f"{short(caller.name, _NAME_LENGTH) or 'no caller'} {format_percent(caller.value, total)}"
@@ -134,7 +136,7 @@ def _callers(callers: Sequence[Caller], total: int) -> str:
     return ", ".join([*listed, *([f"{len(callers) - _MAX_CALLERS:,} more"] if len(callers) > _MAX_CALLERS else [])])
 
 
-def _paths(paths: Iterable[HotPath], event_total: int) -> Iterator[str]:
+def _path_lines(paths: Iterable[HotPath], event_total: int) -> Iterator[str]:
     """Yield a line for each path, with its share of the total of the event."""
     for path in paths:
         own = f", the last function itself {format_percent(path.own, event_total)}" if path.own else ""

@@ -5,7 +5,7 @@ from typing import Annotated
 from perf2x.base.files.operating_system import available_cores
 from perf2x.cli.fail_if import exit_for_failed_gates
 from perf2x.cli.fleet_progress import FleetProgress
-from perf2x.cli.options.dataset_options import IngestFlags, Output, WorkerFlags, parse_age, print_ingest_summary
+from perf2x.cli.options.dataset_options import IngestFlags, OutputDataset, WorkerFlags, parse_age, print_ingest_summary
 from perf2x.cli.options.gate_options import parse_percentage
 from perf2x.cli.options.input_options import Quiet
 from perf2x.cli.parameters import Only
@@ -19,8 +19,10 @@ Recordings = Annotated[
 Lists = Annotated[
     tuple[str, ...], Setting("A file with the name of a recording per line; repeatable.", ("--list",), "FILE")
 ]
-Leave = Annotated[str, Setting("Skip unfinished recordings that changed within this time (0s: none).", metavar="AGE")]
-FailAbove = Annotated[str, Setting("Fail if more than PCT % of the recordings cannot be read.", metavar="PCT")]
+LeaveUnfinished = Annotated[
+    str, Setting("Skip unfinished recordings that changed within this time (0s: none).", metavar="AGE")
+]
+FailAboveErrors = Annotated[str, Setting("Fail if more than PCT % of the recordings cannot be read.", metavar="PCT")]
 
 # One worker is enough for this many recordings: starting another one would take longer than the work.
 _RECORDINGS_PER_WORKER = 8
@@ -29,12 +31,12 @@ _RECORDINGS_PER_WORKER = 8
 def fleet_ingest(
     inputs: Recordings = (),
     *,
-    output: Output,
+    output: OutputDataset,
     lists: Lists = (),
     ingest_flags: IngestFlags,
     worker_flags: WorkerFlags,
-    leave_unfinished: Leave = "1m",
-    fail_above_errors: FailAbove = "100",
+    leave_unfinished: LeaveUnfinished = "1m",
+    fail_above_errors: FailAboveErrors = "100",
     load_options: Annotated[
         LoadOptions, Only("symfs", "kallsyms", "debug_dirs", "buildid_dir", "perf_map_dir", "max_unpacked")
     ],

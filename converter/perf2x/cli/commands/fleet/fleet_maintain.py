@@ -4,7 +4,7 @@ from time import time_ns
 from typing import Annotated
 
 from perf2x.cli.messages import print_message
-from perf2x.cli.options.dataset_options import DryRun, Folder, parse_age
+from perf2x.cli.options.dataset_options import DryRun, WholeDataset, parse_age
 from perf2x.cli.options.input_options import Quiet
 from perf2x.model.number_format import plural
 from perf2x.model.setting import Setting
@@ -15,7 +15,7 @@ OlderThan = Annotated[
 
 
 def fleet_maintain(
-    dataset: Folder, *, older_than: OlderThan = None, dry_run: DryRun = False, quiet: Quiet = False
+    dataset: WholeDataset, *, older_than: OlderThan = None, dry_run: DryRun = False, quiet: Quiet = False
 ) -> None:
     """Keep a dataset in order: merge small files, remove old recordings (--older-than) and what killed commands left.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.messages import print_message
-from perf2x.cli.options.dataset_options import Dataset
+from perf2x.cli.options.dataset_options import DatasetOrPart
 from perf2x.cli.options.input_options import Quiet
 from perf2x.cli.options.table_options import Json, Wide
 from perf2x.cli.parameters import Only
@@ -75,7 +75,7 @@ class ResultFlags(Frozen):
 
 
 def fleet_query(
-    dataset: Dataset,
+    dataset: DatasetOrPart,
     sql: Sql,
     *,
     result_flags: ResultFlags,

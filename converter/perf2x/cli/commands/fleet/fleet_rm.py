@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from perf2x.cli.messages import print_message
-from perf2x.cli.options.dataset_options import Dataset, DryRun
+from perf2x.cli.options.dataset_options import DatasetOrPart, DryRun
 from perf2x.cli.options.input_options import Quiet
 from perf2x.errors import OptionError
 from perf2x.model.number_format import plural
@@ -12,7 +12,9 @@ from perf2x.model.setting import Argument
 Recordings = Annotated[tuple[str, ...], Argument("Paths, file names or ids of recordings.", metavar="RECORDING")]
 
 
-def fleet_rm(dataset: Dataset, recordings: Recordings = (), *, dry_run: DryRun = False, quiet: Quiet = False) -> None:
+def fleet_rm(
+    dataset: DatasetOrPart, recordings: Recordings = (), *, dry_run: DryRun = False, quiet: Quiet = False
+) -> None:
     """Remove recordings from a dataset by name or tags.
 
     Without names, all recordings with the tags after the dataset's name are removed. Only the dataset changes, not the

@@ -8,7 +8,7 @@ from perf2x.base.files.operating_system import available_cores
 from perf2x.base.files.remote_files import is_address
 from perf2x.cli.fleet_progress import FleetProgress
 from perf2x.cli.messages import print_message
-from perf2x.cli.options.dataset_options import Folder, WorkerFlags
+from perf2x.cli.options.dataset_options import WholeDataset, WorkerFlags
 from perf2x.cli.options.input_options import Quiet
 from perf2x.cli.parameters import Only, Without
 from perf2x.errors import FormatError, ObjectError, OptionError
@@ -31,7 +31,7 @@ _MAX_PLACES_WITHOUT_WORKERS = 50_000
 
 
 def fleet_symbolize(
-    dataset: Folder,
+    dataset: WholeDataset,
     objects: Objects = (),
     *,
     worker_flags: WorkerFlags,
