@@ -65,7 +65,7 @@ def _stitched(recording: Recording, filters: AppliedFilters, context: LoadContex
         del stitcher, sample_pass  # frees the stitcher's indices, which are as large as the profile's tables
         profile = build_profile(recording.session, history, result)
         for value in values:
-            profile = value.named(profile)
+            profile = value.with_event_names(profile)
     return Stitched(profile, deferred_report(history, result.deferred), call_graphs.report(diagnostics))
 
 

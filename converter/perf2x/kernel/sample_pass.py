@@ -132,7 +132,7 @@ class SamplePass(Struct):
             batch = decoded
             with self.stages.stage("unwind"):
                 for value in self.values:
-                    batch = value.of(batch)
+                    batch = value.apply(batch)
                 samples, root = self.call_graphs.complete(batch if self.stacks else _without_addresses(batch))
             with self.stages.stage("stitch"):
                 for part, part_root in _cache_sized(samples, root):

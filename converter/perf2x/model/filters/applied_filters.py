@@ -22,7 +22,7 @@ from perf2x.model.recording import Recording, Samples, Want, select_rows
 
 
 class AppliedFilters:
-    """The filters of one run, applied to one recording; call the methods in the order of their definition.
+    """The user's filters, applied to one recording. Call the methods in the order in which they are defined.
 
     ``sample_filter`` has all conditions on columns of samples, time ranges included. With ``late_times``, `batches`
     leaves the time ranges out: features that need the whole recording apply them later. ``seen`` collects the values
@@ -57,7 +57,7 @@ class AppliedFilters:
             yield select_rows(batch, self.seen.add(batch, self._batch_filter))
 
     def check(self) -> None:
-        """Report to ``unmatched`` the filters that no batch matched: OptionError if this is the only recording."""
+        """Report to ``unmatched`` the filters that no batch matched: OptionError if there are no other recordings."""
         self.seen.check(self._batch_filter, self.unmatched)
 
     def before_symbols(self, profile: Profile) -> Profile:
@@ -65,7 +65,7 @@ class AppliedFilters:
         return self._filtered(profile, BEFORE_SYMBOLS)
 
     def after_symbols(self, profile: Profile) -> Profile:
-        """Apply the filters by function, truncate stacks, and drop unused rows from the tables."""
+        """Apply all other filters on the profile, and drop unused rows from the tables."""
         if not self._filters:
             return profile
         from perf2x.model.transforms.drop_unused import compact
@@ -74,7 +74,7 @@ class AppliedFilters:
         return compact(profile) if profile.recorded is None else profile  # ``recorded`` may refer to unused rows
 
     def _filtered(self, profile: Profile, names: Set[str]) -> Profile:
-        """Apply those of the filters ``names`` that are set, in the order of PROFILE_FILTERS."""
+        """Apply the filters that are both in ``names`` and set, in the order of PROFILE_FILTERS."""
         settings = self._filters.active_values()
         for name, apply_filter in PROFILE_FILTERS.items():
             if name in settings and name in names:

@@ -13,8 +13,8 @@ from perf2x.model.setting import Setting, split_names
 Root = Literal["", "comm", "process", "thread", "cpu", "cgroup", "container", "pod", "none"]
 SAMPLES_PANEL = "Samples (all filters must match; repeat an option for more values)"
 _FRAMES_PANEL = "Frames (RE matches a function, object or source file; in this order)"
-# Filters by regular expressions or presets that match frames.
-_PATTERNS = ("ignore", "focus", "skip_after", "hide", "keep", "collapse")
+# Fields whose values are patterns: regular expressions or presets that match frames.
+_PATTERN_FIELDS = ("ignore", "focus", "skip_after", "hide", "keep", "collapse")
 
 
 def _sample_setting(help_text: str, name: str, metavar: str, **more: Any) -> Setting:
@@ -65,7 +65,7 @@ class Filters(Frozen):
         _sample_setting("Times of day, 10:00:00,10:00:05.5.", "--time-wall", "START,STOP", asks="times"),
     ] = ()
     ignore: Annotated[tuple[str, ...], _frame_setting("Drop samples with a matching frame.", group=FRAMES)] = ()
-    """Regular expressions or presets that match frames (``frame_presets.py``), like the fields below up to collapse."""
+    """Regular expressions or presets that match frames (``frame_presets.py``), as in the fields up to ``collapse``."""
     focus: Annotated[tuple[str, ...], _frame_setting("Keep samples with a matching frame.", group=FRAMES)] = ()
     skip_after: Annotated[tuple[str, ...], _frame_setting("Cut the callers off a matching frame.")] = ()
     hide: Annotated[
@@ -87,11 +87,11 @@ class Filters(Frozen):
 
     def __post_init__(self) -> None:
         """Raise SettingError for an invalid regular expression."""
-        if not self.rename and not any(getattr(self, name) for name in _PATTERNS):
+        if not self.rename and not any(getattr(self, name) for name in _PATTERN_FIELDS):
             return
         from perf2x.model.filters.frame_presets import compile_patterns, compile_renames
 
-        for name in _PATTERNS:
+        for name in _PATTERN_FIELDS:
             compile_patterns(name, getattr(self, name))
         compile_renames("rename", self.rename)
 
@@ -105,14 +105,14 @@ class Filters(Frozen):
 
 
 class Grouping(Frozen):
-    """Options that group the samples that pass the filters."""
+    """Options that group samples."""
 
     PANEL = "Grouping"
 
     root: Annotated[
         Root, Setting("Add a root frame to every stack.", shown_default="none; collapsed: comm", group=STACKS)
     ] = ""
-    """Kind of the root frame to add to every stack: its process, thread, …; ``none``: no root frame is added.
+    """What the root frame of every stack shows, such as the thread's name (``comm``); ``none``: add no root frames.
 
     Empty: the format's default.
     """

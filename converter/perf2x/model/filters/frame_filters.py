@@ -1,8 +1,8 @@
-"""Filters by patterns of frames: they hide, keep, rename or collapse frames, drop samples and truncate stacks.
+"""Filters by patterns that match frames: they hide, keep, rename or collapse frames, drop samples or truncate stacks.
 
-A stack is a list of locations, and a location has one or more frames, if functions were inlined there. A pattern is
-matched once per distinct frame. Then a filter changes the frames of locations (`_with_lines`), the lists of locations
-(`rewrite_stacks`), or both, all stacks at once. Filters are applied in the order of PROFILE_FILTERS
+A stack is a list of locations. A location has one frame, or several if functions were inlined there. A pattern is
+matched once per distinct frame. Then a filter changes the frames of locations (`_replace_frames`), the lists of
+locations (`rewrite_stacks`), or both, all stacks at once. Filters are applied in the order of PROFILE_FILTERS
 (profile_filters.py).
 """
 
@@ -51,62 +51,60 @@ from perf2x.model.profile import (
 Patterns = tuple[str, ...]
 
 
-class _FrameLines(ColumnTable):
-    """The frames of all locations: a row for each frame, sorted by location; those of a location innermost first.
+class _Frames(ColumnTable):
+    """The frames of all locations: a row for each frame, sorted by location, then innermost first.
 
-    A location without lines has one frame without a function.
+    A location whose function is unknown has one frame without a function.
     """
 
     location: I64  # row of Profile.locations
     function: I64
     """Row of Profile.functions, −1 if there is none."""
-    number: I64
-    """Line number, 0 if unknown."""
+    line_number: I64
+    """0 if unknown."""
 
 
 def hide(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters) -> Profile:
-    """Remove matching frames from stacks, so that their cost goes to their callers.
+    """Remove matching frames from stacks, so that their costs go to their callers.
 
     Samples without remaining frames are dropped.
     """
-    lines, is_match = _matching_lines(profile, "hide", patterns, unmatched)
-    return _with_frames(profile, lines, ~is_match, unmatched)
+    frames, is_match = _matching_frames(profile, "hide", patterns, unmatched)
+    return _keep_frames(profile, frames, ~is_match, unmatched)
 
 
 def keep(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters) -> Profile:
     """Keep only matching frames; drop samples without remaining frames."""
-    return _with_frames(profile, *_matching_lines(profile, "keep", patterns, unmatched), unmatched)
+    return _keep_frames(profile, *_matching_frames(profile, "keep", patterns, unmatched), unmatched)
 
 
 def focus(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters) -> Profile:
     """Drop samples without a matching frame."""
-    has_match = _stacks_with(profile, _locations_with(profile, *_matching_lines(profile, "focus", patterns, unmatched)))
-    return keep_samples(profile, has_match)
+    matching = _locations_with(profile, *_matching_frames(profile, "focus", patterns, unmatched))
+    return keep_samples(profile, _stacks_with(profile, matching))
 
 
 def ignore(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters) -> Profile:
     """Drop samples with a matching frame."""
-    has_match = _stacks_with(
-        profile, _locations_with(profile, *_matching_lines(profile, "ignore", patterns, unmatched))
-    )
-    return keep_samples(profile, ~has_match)
+    matching = _locations_with(profile, *_matching_frames(profile, "ignore", patterns, unmatched))
+    return keep_samples(profile, ~_stacks_with(profile, matching))
 
 
 def skip_after(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters) -> Profile:
     """Remove the callers of the innermost matching frame from each stack; stacks without a match stay whole."""
-    lines, is_match = _matching_lines(profile, "skip_after", patterns, unmatched)
-    # In a location with matches, remove the frames outside the innermost match. Frames are innermost first, so those to
-    # keep are the ones up to the first match: no match of the same location comes before them.
+    frames, is_match = _matching_frames(profile, "skip_after", patterns, unmatched)
+    # In a location with matches, keep the frames from the innermost one to the first match: those before which the
+    # location has no match.
     matches_before: I64 = cumsum(is_match) - is_match  # in all locations together
-    starts = offsets_of(bincount(lines.location, len(profile.locations)))[:-1]  # each location's first frame
-    inner_lines = take_rows_of(lines, matches_before == matches_before[starts][lines.location])
-    shortened = _with_lines(profile, inner_lines, arange(len(profile.locations)))
-    has_match = _locations_with(profile, lines, is_match)
+    starts = offsets_of(bincount(frames.location, len(profile.locations)))[:-1]  # each location's first frame
+    inner_frames = take_rows_of(frames, matches_before == matches_before[starts][frames.location])
+    shortened = _replace_frames(profile, inner_frames, arange(len(profile.locations)))
+    has_match = _locations_with(profile, frames, is_match)
 
     def from_last_match(rows: ListArray) -> ListArray:
         # matches[i] is the number of locations with a match among the first i entries of all stacks. Within a stack,
-        # outermost location first, this number reaches its last value at the innermost match: keep the entries from
-        # there on. In a stack without a match it never changes, so all entries are kept.
+        # whose outermost location comes first, this number reaches its final value at the innermost match: the entries
+        # from there on are kept. In a stack without a match it never changes, so all entries are kept.
         matches = np.append(0, cumsum(has_match[rows.values]))
         return select_entries(rows, repeat(matches[rows.offsets[1:]], rows.lengths) == matches[1:])
 
@@ -114,105 +112,105 @@ def skip_after(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters
 
 
 def collapse(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters) -> Profile:
-    """Merge each run of frames that match in the same way into one frame, named after what matched, in brackets.
+    """Merge each run of frames in which the same text matches into one frame, which is called after this text.
 
-    That is the object (``[libfoo.so]``), the preset, or the matching part of the name::
+    The text is the name of an object (``[libfoo.so]``), of a preset, or the part of a name that matches::
 
         outermost first      main  a (lib)  b (lib)  main2  c (lib)
         result               main  [lib]             main2  [lib]
 
-    A frame's label is the index of its new name, −1 if it does not match. Frames of equal labels are merged within each
-    location first, then across neighbouring locations of a stack.
+    The match number of a frame is the index of its new name, −1 if it does not match. Frames with equal match numbers
+    are merged within each location first, then across neighbouring locations of a stack.
     """
-    lines = _lines_of(profile)
-    label, matched_texts = _labels(profile, lines, "collapse", patterns, unmatched)
+    frames = _frames_of(profile)
+    match_number, matched_texts = _match_numbers(profile, frames, "collapse", patterns, unmatched)
     names = [bracketed(text) for text in matched_texts]
     # a function for each new name is appended to the table of functions
-    function = np.where(label < 0, lines.function, len(profile.functions) + label)
-    lines = _FrameLines(lines.location, function, np.where(label < 0, lines.number, 0))
+    function = np.where(match_number < 0, frames.function, len(profile.functions) + match_number)
+    frames = _Frames(frames.location, function, np.where(match_number < 0, frames.line_number, 0))
     # within a location: keep one frame of each run
-    is_kept = begins_run(lines.location, label) | (label < 0)
-    lines, label = take_rows_of(lines, is_kept), label[is_kept]
-    ends = cumsum(bincount(lines.location, len(profile.locations)))  # one past each location's last frame
+    is_kept = begins_run(frames.location, match_number) | (match_number < 0)
+    frames, match_number = take_rows_of(frames, is_kept), match_number[is_kept]
+    ends = cumsum(bincount(frames.location, len(profile.locations)))  # one past each location's last frame
     lengths = np.diff(ends, prepend=0)
-    # (locations,) the labels of each location's outermost and innermost frame
-    outer_label, inner_label = label[ends - 1], label[ends - lengths]
-    # If a location's outermost frame has the label of its caller's innermost frame, the two are one run. In stacks with
-    # such a caller, the location is replaced by a copy without its outermost frame, or removed if that is its only
-    # frame. Copies are appended to the locations.
-    copied = flatnonzero((outer_label >= 0) & (lengths > 1))
-    copy_lines = take_rows_of(lines, ranges((ends - lengths)[copied], lengths[copied] - 1))
-    copy_lines = replace(copy_lines, location=row_numbers(lengths[copied] - 1) + len(profile.locations))
+    # (locations,) the match numbers of each location's outermost and innermost frame
+    outer_match, inner_match = match_number[ends - 1], match_number[ends - lengths]
+    # If a location's outermost frame has the same match number as its caller's innermost frame, the two frames are in
+    # one run. In stacks with such a caller, the location is replaced by a copy without its outermost frame, or removed
+    # if that is its only frame. Copies are appended to the locations.
+    copied = flatnonzero((outer_match >= 0) & (lengths > 1))
+    copy_frames = take_rows_of(frames, ranges((ends - lengths)[copied], lengths[copied] - 1))
+    copy_frames = replace(copy_frames, location=row_numbers(lengths[copied] - 1) + len(profile.locations))
     copy_of = minus_ones(len(profile.locations))
     copy_of[copied] = len(profile.locations) + arange(len(copied))
     origin = np.append(arange(len(profile.locations)), copied)  # the location that each new one is a copy of
-    labelled = _with_lines(_with_functions(profile, names), join_tables([lines, copy_lines]), origin)
+    collapsed = _replace_frames(_with_functions(profile, names), join_tables([frames, copy_frames]), origin)
 
     def merge_runs(rows: ListArray) -> ListArray:
         location = rows.values
-        is_same_run = (outer_label[location] >= 0) & (outer_label[location] == of_previous(inner_label[location], -1))
+        is_same_run = (outer_match[location] >= 0) & (outer_match[location] == of_previous(inner_match[location], -1))
         is_same_run[rows.offsets[:-1][rows.lengths > 0]] = False  # the first location of a stack has no caller
         merged = np.where(is_same_run, copy_of[location], location)
         return select_entries(ListArray(rows.offsets, merged), merged >= 0)
 
-    return rewrite_stacks(labelled, merge_runs)
+    return rewrite_stacks(collapsed, merge_runs)
 
 
 def rename(profile: Profile, replacements: Patterns, unmatched: UnmatchedFilters) -> Profile:
     r"""Replace matches of ``RE=NAME`` in function names, and in object names that stand for code without a name."""
-    lines, renames = _lines_of(profile), compile_renames("rename", replacements)
-    mapping = as_int64(np.where(lines.function < 0, profile.locations.mapping[lines.location], -1))
+    frames, renames = _frames_of(profile), compile_renames("rename", replacements)
+    mapping = as_int64(np.where(frames.function < 0, profile.locations.mapping[frames.location], -1))
     # a kind of frame is a function, or a mapping in which functions are unknown
-    first, kind = group_rows([lines.function, mapping])
-    old_names = [frame_name(profile, *pair) for pair in zip(lines.function[first], mapping[first], strict=True)]
+    first, kind = group_rows([frames.function, mapping])
+    old_names = [frame_name(profile, *pair) for pair in zip(frames.function[first], mapping[first], strict=True)]
     new_names = list(old_names)
     for pattern, name in renames:
         with match_time_limited("rename", (pattern.text,)):
             results = [pattern.regex.subn(name, text) for text in new_names]
         unmatched.record_pattern(pattern.text, any(count for _, count in results))
         new_names = [text for text, _ in results]
-    # A function is appended for each distinct new name. A renamed function gets the name of the appended one, and keeps
-    # its row, file and system name; a frame without a function gets the appended one as its function.
+    # A function is appended for each distinct new name. A renamed function keeps its row, file and system name, and
+    # takes over the name of the appended one. A frame without a function gets the appended function.
     distinct, name_index = number_keys(new_names)
     renamed, new_function = _with_functions(profile, distinct), len(profile.functions) + name_index
     is_changed = np.array(old_names, object) != np.array(new_names, object)
-    names, has_function = renamed.functions.name.copy(), is_changed & (lines.function[first] >= 0)
-    names[lines.function[first][has_function]] = names[new_function[has_function]]
-    function = np.where(is_changed[kind] & (lines.function < 0), new_function[kind], lines.function)
+    names, has_function = renamed.functions.name.copy(), is_changed & (frames.function[first] >= 0)
+    names[frames.function[first][has_function]] = names[new_function[has_function]]
+    function = np.where(is_changed[kind] & (frames.function < 0), new_function[kind], frames.function)
     renamed = replace(renamed, functions=replace(renamed.functions, name=names))
-    return _with_lines(renamed, replace(lines, function=function), arange(len(profile.locations)))
+    return _replace_frames(renamed, replace(frames, function=function), arange(len(profile.locations)))
 
 
-def _lines_of(profile: Profile) -> _FrameLines:
+def _frames_of(profile: Profile) -> _Frames:
     """Return the frames of all locations, in order of the locations."""
     locations = profile.locations
     counts = np.diff(locations.line_offsets)
     without_lines = as_intp(locations.line_offsets[:-1][counts == 0])  # where to insert their frames
     function = np.insert(as_int64(locations.line_function), without_lines, -1)
     number = np.insert(as_int64(locations.line_number), without_lines, 0)
-    return _FrameLines(row_numbers(np.maximum(counts, 1)), function, number)
+    return _Frames(row_numbers(np.maximum(counts, 1)), function, number)
 
 
-def _with_lines(profile: Profile, lines: _FrameLines, origin: I64) -> Profile:
-    """Return the profile with new locations, whose frames are ``lines``.
+def _replace_frames(profile: Profile, frames: _Frames, origin: I64) -> Profile:
+    """Return the profile with new locations, which have these frames.
 
-    ``lines.location`` counts the new locations. ``origin`` (new locations,) is the old location from which each new one
-    takes its other columns.
+    ``frames.location`` has numbers of new locations. ``origin`` (new locations,) is the old location from which each
+    new one takes its other columns.
     """
-    old, has_function = profile.locations, lines.function >= 0
+    old, has_function = profile.locations, frames.function >= 0
     locations = replace(
         take_locations(old, origin),
-        line_offsets=offsets_of(bincount(lines.location[has_function], len(origin))),
-        line_function=as_int32(lines.function[has_function]),
-        line_number=as_int32(lines.number[has_function]),
+        line_offsets=offsets_of(bincount(frames.location[has_function], len(origin))),
+        line_function=as_int32(frames.function[has_function]),
+        line_number=as_int32(frames.line_number[has_function]),
     )
     return replace(profile, locations=locations)
 
 
 def all_frames_match(profile: Profile, pattern: str) -> Bools:
-    """Return (locations,) True where all frames of a location match a pattern of ``--hide``."""
-    lines, is_match = _matching_lines(profile, "hide", (pattern,), UnmatchedFilters())
-    return ~_locations_with(profile, lines, ~is_match)
+    """Return (locations,) True for locations whose frames all match a pattern of ``--hide``."""
+    frames, is_match = _matching_frames(profile, "hide", (pattern,), UnmatchedFilters())
+    return ~_locations_with(profile, frames, ~is_match)
 
 
 def _with_functions(profile: Profile, names: list[str]) -> Profile:
@@ -220,60 +218,60 @@ def _with_functions(profile: Profile, names: list[str]) -> Profile:
     return replace(with_synthetic_frames(profile, names)[0], locations=profile.locations)
 
 
-def _locations_with(profile: Profile, lines: _FrameLines, is_chosen: Bools) -> Bools:
-    """Return (locations,) True for locations with any of the chosen frames; ``is_chosen`` (lines,)."""
-    return bincount(lines.location[is_chosen], len(profile.locations)) > 0
+def _locations_with(profile: Profile, frames: _Frames, is_chosen: Bools) -> Bools:
+    """Return (locations,) True for locations with any of the chosen frames; ``is_chosen`` (frames,)."""
+    return bincount(frames.location[is_chosen], len(profile.locations)) > 0
 
 
-def _with_frames(profile: Profile, lines: _FrameLines, is_kept: Bools, unmatched: UnmatchedFilters) -> Profile:
-    """Remove the frames whose ``is_kept`` (lines,) is False; drop, and count, samples whose stacks become empty."""
+def _keep_frames(profile: Profile, frames: _Frames, is_kept: Bools, unmatched: UnmatchedFilters) -> Profile:
+    """Remove the frames whose ``is_kept`` (frames,) is False; drop, and count, samples whose stacks become empty."""
     if is_kept.all():
         return profile
-    has_frames = _locations_with(profile, lines, is_kept)
+    has_frames = _locations_with(profile, frames, is_kept)
     is_dropped = (profile.samples.stack >= 0) & ~_stacks_with(profile, has_frames)
     unmatched.diagnostics.add("samples_without_frames", "", sum_of(profile.samples.count[is_dropped]))
-    kept_lines = take_rows_of(lines, is_kept)
-    remaining = _with_lines(keep_samples(profile, ~is_dropped), kept_lines, arange(len(profile.locations)))
+    kept_frames = take_rows_of(frames, is_kept)
+    remaining = _replace_frames(keep_samples(profile, ~is_dropped), kept_frames, arange(len(profile.locations)))
     return rewrite_stacks(remaining, lambda rows: select_entries(rows, has_frames[rows.values]))
 
 
 def _stacks_with(profile: Profile, is_chosen: Bools) -> Bools:
-    """Return (samples,) True where the stack contains one of the chosen locations; ``is_chosen`` (locations,)."""
+    """Return (samples,) True where the stack contains any of the chosen locations; ``is_chosen`` (locations,)."""
     count = path_sums(profile.stacks.parent, as_int64(is_chosen[profile.stacks.location]))
     return np.append(count > 0, False)[profile.samples.stack]
 
 
-def _matching_lines(
+def _matching_frames(
     profile: Profile, setting: str, patterns: Patterns, unmatched: UnmatchedFilters
-) -> tuple[_FrameLines, Bools]:
-    """Return the frames of all locations, and (lines,) True where a pattern matches."""
-    lines = _lines_of(profile)
-    return lines, _labels(profile, lines, setting, patterns, unmatched)[0] >= 0
+) -> tuple[_Frames, Bools]:
+    """Return the frames of all locations, and (frames,) True where a pattern matches."""
+    frames = _frames_of(profile)
+    return frames, _match_numbers(profile, frames, setting, patterns, unmatched)[0] >= 0
 
 
-def _labels(
-    profile: Profile, lines: _FrameLines, setting: str, typed: Patterns, unmatched: UnmatchedFilters
+def _match_numbers(
+    profile: Profile, frames: _Frames, setting: str, typed: Patterns, unmatched: UnmatchedFilters
 ) -> tuple[I64, list[str]]:
-    """Match frames, and return the text that the first matching pattern found in each (`Pattern.matched_text`).
+    """Find what the first pattern that matches a frame finds there (`Pattern.matched_text`), for each frame.
 
-    Returns (lines,) the index of this text in a list of distinct texts, −1 if no pattern matches; and the list.
+    Returns (frames,) the index of this text in a list of distinct texts, −1 if no pattern matches; and the list.
     """
-    mapping = as_int64(profile.locations.mapping[lines.location])
-    mode = as_int64(profile.locations.mode[lines.location])
+    mapping = as_int64(profile.locations.mapping[frames.location])
+    mode = as_int64(profile.locations.mode[frames.location])
     # each distinct frame is matched once
-    first, frame_index = group_rows([lines.function, mapping, mode])
-    columns_of_distinct = [column[first].tolist() for column in (lines.function, mapping, mode)]
+    first, frame_index = group_rows([frames.function, mapping, mode])
+    columns_of_distinct = [column[first].tolist() for column in (frames.function, mapping, mode)]
     numbers: dict[str, int] = {}  # by text
-    label = minus_ones(len(first))
+    match_number = minus_ones(len(first))
     patterns_with_match: set[Pattern] = set()
     patterns = compile_patterns(setting, typed)
     with match_time_limited(setting, typed):
         for row, frame in enumerate(zip(*columns_of_distinct, strict=True)):
             matches = {pattern: text for pattern in patterns if (text := pattern.matched_text(profile, *frame))}
             patterns_with_match.update(matches)
-            for text in [*matches.values()][:1]:  # that of the first pattern, if any matches
-                label[row] = numbers.setdefault(text, len(numbers))
+            for text in [*matches.values()][:1]:  # only the first pattern's text counts
+                match_number[row] = numbers.setdefault(text, len(numbers))
     for pattern in patterns:
         # a preset is never reported: the program need not use the runtime that the preset is for
         unmatched.record_pattern(pattern.text, pattern in patterns_with_match or pattern.is_preset)
-    return label[frame_index], list(numbers)
+    return match_number[frame_index], list(numbers)

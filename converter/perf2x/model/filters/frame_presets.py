@@ -11,9 +11,8 @@ from perf2x.errors import SettingError
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile import Profile, frame_name
 
-# Expressions by preset, for functions that belong to a runtime or to the scheduler rather than to the program.
-#
-# They match names in all styles (``--names``).
+# By preset: an expression for functions that belong to a runtime or to the scheduler rather than to the program. It
+# matches names in all styles (``--names``).
 _PRESETS = {
     "python": r"^(_?Py(Eval|Run|Vectorcall)\w*|_?Py(Object|Function|CFunction|Method|MethodDef)_\w*(Call|Vectorcall)\w*"
     r"|Py_((Run|Bytes)?Main)|_?Py_X?(INCREF|DECREF)|_?Py(Unstable_)?Code_GetExtra|_?PyFrame_Initialize|slot_tp_call"
@@ -39,15 +38,15 @@ _RUNTIME_LIBRARY = re.compile(
 
 
 def is_runtime(name: str, object_name: str) -> bool:
-    """Return whether a function, or the object that contains it, belongs to a language's runtime or the C library.
+    """Return whether a function or its object belongs to a language's runtime, the C library or the dynamic linker.
 
     ``name`` is "" to ask about the object alone.
     """
     return bool(_RUNTIME_LIBRARY.match(base_name(object_name)) or (name and _RUNTIME_FUNCTION.search(name)))
 
 
-# CPU time that one filter's expressions may take in all: ``(a+)+!`` would take years on some names.
-_MOST_SECONDS = 20
+# CPU time that the expressions of one filter may take in all. On some names, ``(a+)+!`` would take years.
+_MAX_CPU_SECONDS = 20
 # Presets that match in kernel mode only, because a program may have functions of the same names.
 #
 # ``scheduler`` matches the innermost frames in stacks of threads that leave the CPU: functions of the kernel, most of
@@ -56,7 +55,7 @@ _KERNEL_PRESETS = frozenset({"scheduler"})
 
 
 class Pattern(Frozen):
-    """A regular expression that the user typed, or that of a preset."""
+    """A regular expression that the user typed, or the one that belongs to a preset."""
 
     text: str
     """What the user typed: the expression, or the name of a preset."""
@@ -70,10 +69,10 @@ class Pattern(Frozen):
     def matched_text(self, profile: Profile, function: int, mapping: int, mode: int) -> str:
         """Match a frame, given as rows of functions and mappings (−1: none) and a CPU mode; return what matches.
 
-        A preset is matched against the name of the function, and returned by its own name. Any other expression is
-        matched against the object's base name and path: if one of them matches, the base name is returned. Otherwise,
-        it is matched against the names of the function and of its source file, and the part that matches is returned.
-        Returns "" if nothing matches.
+        A preset is matched against the name of the function; what matches is the preset, whose name is returned. Any
+        other expression is matched against the object's base name and path: if one of them matches, the base name is
+        returned. Otherwise, the expression is matched against the name of the function, then of its source file, and
+        the part that matches is returned. Returns "" if nothing matches.
         """
         strings, name = profile.strings, frame_name(profile, function, mapping)
         if self.is_preset:
@@ -85,7 +84,7 @@ class Pattern(Frozen):
         if any(text and self.regex.search(text) for text in (object_name, object_path)):
             return object_name or object_path
         matches = (self.regex.search(text) for text in (name, source_path) if text)
-        # an expression such as ``x*`` may match nothing: then the name stands for the match
+        # an expression such as ``x*`` may match an empty part: then the whole name is returned
         return next((match.group() or name for match in matches if match), "")
 
 
@@ -114,16 +113,16 @@ def compile_renames(setting: str, texts: Sequence[str]) -> tuple[tuple[Pattern, 
 
 
 def match_time_limited(setting: str, texts: Sequence[str]) -> AbstractContextManager[None]:
-    """Return a context in which SettingError is raised if matching the expressions ``texts`` takes too long.
+    """Return a context that raises SettingError if matching the expressions ``texts`` in it takes too long.
 
-    There is no limit on platforms where ``cpu_time_limited`` has none.
+    Some platforms have no such limit (`cpu_time_limited`).
     """
-    problem = f" {', '.join(map(repr, texts))}: names take more than {_MOST_SECONDS} s to match"
-    return cpu_time_limited(_MOST_SECONDS, SettingError("", setting, problem))
+    problem = f" {', '.join(map(repr, texts))}: names take more than {_MAX_CPU_SECONDS} s to match"
+    return cpu_time_limited(_MAX_CPU_SECONDS, SettingError("", setting, problem))
 
 
 def _compiled(setting: str, text: str, expression: str) -> re.Pattern[str]:
-    """Compile an expression. Raises SettingError, which quotes what the user typed, ``text``."""
+    """Compile an expression. Raises SettingError, which quotes ``text``, what the user typed, for an invalid one."""
     try:
         return re.compile(expression)
     except (re.error, OverflowError, RecursionError) as error:

@@ -37,6 +37,7 @@ _GLOB = re.compile(r"[*?[]")
 # Terms and modifiers that perf appends to an event's name (tools/perf/util/parse-events.l).
 _DECORATION = re.compile(r"/[^/]*/[a-zA-Z]*$|:[ukhIGHpPSDWeb]+$")
 
+# One address, or the first and last address of a range.
 _ADDRESSES = re.compile(r"(0x[0-9a-fA-F]{1,16})(?:-(0x[0-9a-fA-F]{1,16}))?")
 
 _KERNEL_MODES = frozenset({CpuMode.KERNEL, CpuMode.GUEST_KERNEL, CpuMode.HYPERVISOR})
@@ -45,27 +46,27 @@ _USER_MODES = frozenset({CpuMode.USER, CpuMode.GUEST_USER})
 _REMOVED_MODES = {"user": _KERNEL_MODES, "kernel": _USER_MODES}
 
 
-# Filters by number: the column of samples that they compare before anything is looked up.
+# By filter: the column of samples whose numbers it selects, before anything is looked up.
 NUMBER_COLUMNS = {"pids": "pid", "tids": "tid", "cpus": "cpu"}
-# Other filters on columns of samples. Each takes the samples and the filter's value; returns (n,) which samples pass.
+# Other filters on columns of samples: functions of the samples and the filter's value that return (n,) which pass.
 SAMPLE_CONDITIONS: dict[str, Callable[[Samples, object], Bools]] = {"no_idle": lambda samples, _: samples.pid != 0}
 
 
 class Names(Frozen):
-    """Names that a filter's patterns are matched against, most important first, as error messages list them."""
+    """Names against which a filter's patterns are matched, most important first: error messages list them so."""
 
     kind: str
     """What the names are, in error messages: ``object``."""
     names: Sequence[str]
     aliases: Sequence[Sequence[str]] = field(default=())
-    """Other spellings of each name; empty: there are none."""
+    """Other spellings of each name; empty: no name has any."""
 
     def matching(self, patterns: Iterable[str], unmatched: UnmatchedFilters | None = None) -> set[int]:
         """Return the rows of ``names`` that match any of the patterns, which are names or globs.
 
-        A pattern that matches no function as a whole name or glob is compared without scopes, parameters and so on
-        (`means_function`). A pattern without a match is reported to ``unmatched`` or, if that is None, raised as an
-        OptionError.
+        If the names are functions, a pattern that matches none of them is compared again, without scopes, parameters
+        and so on (`means_function`). A pattern without a match is reported to ``unmatched``; if ``unmatched`` is None,
+        OptionError is raised.
         """
         unmatched = unmatched or UnmatchedFilters()
         rows: set[int] = set()
@@ -76,9 +77,9 @@ class Names(Frozen):
         for pattern in patterns:
             found = set(rows_by_spelling.get(pattern, ()))
             if _GLOB.search(pattern):
-                found.update(*(named for text, named in rows_by_spelling.items() if fnmatchcase(text, pattern)))
+                found.update(*(same for text, same in rows_by_spelling.items() if fnmatchcase(text, pattern)))
             if not found and self.kind == "function":
-                found.update(*(named for text, named in rows_by_spelling.items() if means_function(pattern, text)))
+                found.update(*(same for text, same in rows_by_spelling.items() if means_function(pattern, text)))
             unmatched.record(self.kind, pattern, found, self.names)
             rows |= found
         return rows
@@ -122,7 +123,7 @@ def keep_comms(profile: Profile, patterns: tuple[str, ...], unmatched: Unmatched
 
 
 def keep_objects(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:
-    """Keep samples whose innermost frame is in a matching object; a pattern is its base name or its path."""
+    """Keep samples whose innermost frame is in a matching object; patterns match an object's base name or path."""
     leaf = _leaf_locations(profile)
     mapping = as_int64(np.append(profile.locations.mapping, -1)[leaf])
     rows = _heaviest_first(sum_at(mapping, profile.samples.count, len(profile.mappings) + 1)[:-1])
@@ -135,36 +136,39 @@ def keep_objects(profile: Profile, patterns: tuple[str, ...], unmatched: Unmatch
 def keep_functions(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:
     """Keep samples taken in matching functions or in code inlined into them.
 
-    A pattern is a function's name as displayed, in the symbol table or in full; for code without a name, the name that
-    outputs give it (``[libc.so.6]``); or recorded addresses, ``0x7f01…`` or ``0x7f01…-0x7f02…``, both ends included.
+    A pattern is one of:
+
+    - a function's display name, its name in the symbol table, or its full name;
+    - for code without a name, the name that outputs give it: ``[libc.so.6]``;
+    - recorded addresses: ``0x7f01…`` or ``0x7f01…-0x7f02…``, both ends included.
     """
     unmatched, leaf = unmatched or UnmatchedFilters(), _leaf_locations(profile)
     weight = sum_at(leaf, profile.samples.count, len(profile.locations) + 1)
     chosen = falses(len(profile.locations) + 1)
-    for span in filter(None, map(_address_span, patterns)):
-        chosen |= _at_addresses(profile, span, weight, unmatched)
-    names = tuple(text for text in patterns if _address_span(text) is None)
+    for first_and_last in filter(None, map(_address_range, patterns)):
+        chosen |= _at_addresses(profile, first_and_last, weight, unmatched)
+    names = tuple(text for text in patterns if _address_range(text) is None)
     if names:
         chosen |= _locations_named(profile, names, weight, unmatched)
     return keep_samples(profile, flatnonzero(chosen[leaf]))
 
 
 def _locations_named(profile: Profile, patterns: tuple[str, ...], weight: I64, unmatched: UnmatchedFilters) -> Bools:
-    """Return which locations have a frame whose name matches.
+    """Return (locations + 1,) True for locations that have a frame with a matching name.
 
-    Shapes: ``weight`` (locations + 1,), the number of samples at each location; returns (locations + 1,). The last
-    entry stands for samples without a location.
+    ``weight`` (locations + 1,) is the number of samples at each location. The last entry of both stands for samples
+    without a location.
     """
     locations, functions = profile.locations, profile.functions
     location = row_numbers(np.diff(locations.line_offsets))  # of each line
     has_samples = weight[location] > 0
-    # samples of each function, on its own lines and on those of functions inlined into it
+    # (functions,) the number of samples of each function, including those in functions inlined into it
     total = sum_at(locations.line_function[has_samples], weight[location[has_samples]], len(functions))
     rows = _heaviest_first(total)  # of functions
     displayed = [profile.strings[functions.name[row]] for row in rows.tolist()]
     other_names = [_other_names(profile, profile.strings[functions.system_name[row]]) for row in rows.tolist()]
-    object_names, locations_of_objects = _nameless(profile, weight)
-    # rows of the names: first the functions, then the objects with code that is in no known function
+    object_names, locations_of_objects = _code_without_symbols(profile, weight)
+    # names to match: first those of functions, then those of objects that contain code in no known function
     aliases = [*other_names, *([name] for name in object_names)]
     found = Names("function", [*displayed, *object_names], aliases).matching(patterns, unmatched)
     chosen_functions = rows[sorted(row for row in found if row < len(rows))]
@@ -182,23 +186,23 @@ def _other_names(profile: Profile, system_name: str) -> list[str]:
     return [system_name] if full_name is None else [system_name, full_name]
 
 
-def _at_addresses(profile: Profile, span: tuple[int, int], weight: I64, unmatched: UnmatchedFilters) -> Bools:
-    """Return (locations + 1,) True where the recorded address is in the range ``span``.
+def _at_addresses(profile: Profile, first_and_last: tuple[int, int], weight: I64, unmatched: UnmatchedFilters) -> Bools:
+    """Return (locations + 1,) True where the recorded address is in a range, whose ends are both included.
 
     The range counts as unmatched if no sample was taken in it.
     """
-    first, last = span
+    first, last = first_and_last
     address = profile.locations.address
     is_inside = np.append((address >= np.uint64(first)) & (address <= np.uint64(last)), False)
     if (weight[is_inside] > 0).any():
-        unmatched.matched("address", span)
+        unmatched.matched("address", first_and_last)
     else:
         problem = f"no sample at {first:#x}" + (f" to {last:#x}" if last > first else "")
-        unmatched.missed_with_error("address", span, lambda: OptionError(problem))
+        unmatched.missed_with_error("address", first_and_last, lambda: OptionError(problem))
     return is_inside
 
 
-def _address_span(text: str) -> tuple[int, int] | None:
+def _address_range(text: str) -> tuple[int, int] | None:
     """Return the first and last address of ``0x1000`` or ``0x1000-0x1fff``; None for a name."""
     found = _ADDRESSES.fullmatch(text)
     if found is None:
@@ -207,25 +211,25 @@ def _address_span(text: str) -> tuple[int, int] | None:
     return first, int(found.group(2), 16) if found.group(2) else first
 
 
-def _nameless(profile: Profile, weight: I64) -> tuple[list[str], list[I64]]:
-    """Return the names in outputs of sampled code without symbols (``[libc.so.6]``), and the locations of each."""
+def _code_without_symbols(profile: Profile, weight: I64) -> tuple[list[str], list[I64]]:
+    """Return the names of sampled code without symbols in outputs (``[libc.so.6]``), and the locations of each name."""
     locations = profile.locations
-    is_nameless = (np.diff(locations.line_offsets) == 0) & ~locations.synthetic & (weight[:-1] > 0)
+    has_no_symbol = (np.diff(locations.line_offsets) == 0) & ~locations.synthetic & (weight[:-1] > 0)
     locations_by_name: dict[str, list[I64]] = {}
-    for mapping in unique(locations.mapping[is_nameless]).tolist():
+    for mapping in unique(locations.mapping[has_no_symbol]).tolist():
         filename = profile.strings[profile.mappings.filename[mapping]] if mapping >= 0 else ""
         object_name = _object_names(filename)[0] or "unknown"
         name = object_name if object_name.startswith("[") else f"[{object_name}]"
-        locations_by_name.setdefault(name, []).append(flatnonzero(is_nameless & (locations.mapping == mapping)))
+        locations_by_name.setdefault(name, []).append(flatnonzero(has_no_symbol & (locations.mapping == mapping)))
     return list(locations_by_name), [np.concatenate(rows) for rows in locations_by_name.values()]
 
 
-def keep_frames(profile: Profile, kind: str, _: UnmatchedFilters | None = None) -> Profile:
-    """Keep only the frames of one ``kind``, ``user`` or ``kernel``; drop samples without remaining frames."""
-    if kind not in _REMOVED_MODES:
-        raise SettingError("", "frames", f" {kind}: it must be user or kernel")
-    is_kept = ~np.isin(profile.locations.mode, list(_REMOVED_MODES[kind]))
-    if kind == "kernel":
+def keep_frames(profile: Profile, kept: str, _: UnmatchedFilters | None = None) -> Profile:
+    """Keep only ``user`` or only ``kernel`` frames; drop samples without remaining frames."""
+    if kept not in _REMOVED_MODES:
+        raise SettingError("", "frames", f" {kept}: it must be user or kernel")
+    is_kept = ~np.isin(profile.locations.mode, list(_REMOVED_MODES[kept]))
+    if kept == "kernel":
         is_kept &= ~profile.locations.synthetic  # synthetic frames stand for missing user frames
     remaining = rewrite_stacks(profile, lambda rows: select_entries(rows, is_kept[rows.values]))
     return keep_samples(remaining, flatnonzero(remaining.samples.stack >= 0))
@@ -253,18 +257,17 @@ def _heaviest_first(total: I64) -> I64:
 
 
 def _object_names(filename: str) -> list[str]:
-    """Return the names by which a pattern can mean an object, the short one first.
+    """Return the names by which patterns find an object, the short one first.
 
-    For ``/lib/libc.so.6``, these are ``libc.so.6`` and the whole path; for ``[kernel.kallsyms]_text``, they are
-    ``[kernel.kallsyms]`` and the whole name.
+    For ``/lib/libc.so.6``, they are ``libc.so.6`` and the path; for ``[kernel.kallsyms]_text``, they are
+    ``[kernel.kallsyms]`` and the recorded name.
     """
     path = filename.partition("]")[0] + "]" if filename.startswith("[") and "]" in filename else filename
     return list(dict.fromkeys([path.rpartition("/")[2] or path, path, filename]))
 
 
-# Filters on the finished profile by field, in the order in which they are applied.
-#
-# Each is called with the profile, the field's value, and the UnmatchedFilters that collect patterns without a match.
+# By filter: a function of the profile, the filter's value, and the UnmatchedFilters that collect patterns without a
+# match. It returns the filtered profile. Filters are applied in this order.
 PROFILE_FILTERS: dict[str, Callable[..., Profile]] = {
     "comms": keep_comms,
     "frames": keep_frames,
@@ -279,5 +282,5 @@ PROFILE_FILTERS: dict[str, Callable[..., Profile]] = {
     "rename": frame_filters.rename,
     "max_stack": lambda profile, frames, _: keep_innermost(profile, frames),
 }
-# Filters that need no function names.
+# Filters on profiles that need no function names.
 BEFORE_SYMBOLS = frozenset({"comms", "frames", "dsos"})

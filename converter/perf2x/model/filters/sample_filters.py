@@ -1,4 +1,4 @@
-"""Filters on columns of samples (pid, tid, CPU, time), applied to batches before anything is looked up."""
+"""Filters on columns of samples (pid, tid, CPU, time), which are applied to batches before anything is looked up."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -44,12 +44,12 @@ class SampleFilter(Frozen):
         return passes
 
     def numbers(self) -> list[tuple[str, tuple[int, ...]]]:
-        """Return each column that is filtered by number (pid, tid, cpu), with the numbers that pass."""
+        """Return the columns that are filtered by number (pid, tid, cpu), each with the numbers that pass."""
         return [(NUMBER_COLUMNS[name], value) for name, value in self.values.items() if name in NUMBER_COLUMNS]
 
 
 def within(time: U64, ranges: Sequence[Range]) -> Bools:
-    """Return (n,) True for times that lie in one of the ranges; if there are no ranges, for all."""
+    """Return (n,) True for times in any of the ranges; if there are no ranges, True for all times."""
     is_inside = np.full(len(time), not ranges, np.bool_)
     for first, last in ranges:
         is_inside |= (time >= np.uint64(first)) & (time <= np.uint64(last))
@@ -67,7 +67,7 @@ class SeenValues(Struct):
     passed: int = 0  # how many of them passed the filter
 
     def add(self, samples: Samples, sample_filter: SampleFilter) -> Bools:
-        """Record the values of a batch, and return (n,) which of its samples pass the filter."""
+        """Record the values of a batch; return (n,) which of the batch's samples pass the filter."""
         passes = sample_filter.passes(samples)
         self.samples += len(samples)
         self.passed += sum_of(passes)
@@ -87,9 +87,10 @@ class SeenValues(Struct):
         self.passed += other.passed
 
     def check(self, sample_filter: SampleFilter, unmatched: UnmatchedFilters) -> None:
-        """Report numbers and times that no sample matched; nothing for an empty recording.
+        """Report typed numbers that no sample has, and times at which no sample was taken.
 
         Times are reported only if nothing else is filtered: otherwise, another filter may have dropped the samples.
+        Nothing is reported for a recording without samples.
         """
         if not self.samples:
             return
@@ -103,7 +104,7 @@ class SeenValues(Struct):
             unmatched.missed_with_error("time", sample_filter.times, lambda: OptionError(problem))
 
     def _check_numbers(self, column: str, numbers: tuple[int, ...], unmatched: UnmatchedFilters) -> None:
-        """Report each number that no sample had; CPUs, which may be typed as a range, only if all were missing."""
+        """Report each number that no sample has; CPUs, which may be typed as a range, only if no sample has any."""
         seen = self.numbers[column]
         if column == "cpu" and not seen.isdisjoint(numbers):
             numbers = tuple(number for number in numbers if number in seen)

@@ -1,8 +1,8 @@
 """Parses time ranges: of the recording's clock (``--time``) in perf's grammar, and of the wall clock (``--time-wall``).
 
-perf's grammar is that of tools/perf/util/time-utils.c::
+perf's grammar (tools/perf/util/time-utils.c)::
 
-    12.5,13             seconds of the recording's clock, both ends included; either may be left out
+    12.5,13             seconds of the recording's clock, both ends included; either end may be left out
     12,13 20,21         several ranges
     10%                 the first tenth of the recording
     10%/2               the second tenth
@@ -23,7 +23,7 @@ _TimeParser = Callable[[str], int]
 
 # The last nanosecond of a range without an end.
 OPEN_END = 2**64 - 1
-# Seconds and decimals; those beyond nanoseconds are ignored.
+# Seconds with decimals; decimals beyond nanoseconds are ignored.
 _SECONDS = re.compile(r"(\d+)(?:\.(\d{1,9})\d*)?")
 # ``10%/2``, or ``10%`` for ``10%/1``.
 _NUMBERED_SLICE = re.compile(r"(\d+(?:\.\d+)?)%(?:/(\d+))?")
@@ -44,8 +44,8 @@ def parse_times(text: str, first: int, last: int) -> tuple[Range, ...]:
 def parse_wall_times(text: str, start: datetime, offset_ns: int) -> tuple[Range, ...]:
     """Parse ``--time-wall``: ``2026-11-21T10:00:00,`` or, on the day of ``start``, ``10:00:00,10:01:30``.
 
-    ``start`` is when the recording started, in a time zone, which is also that of typed times without a zone.
-    ``offset_ns`` is what to add to recorded times to get nanoseconds since the Unix epoch. Raises SettingError.
+    ``start`` is when the recording started. Its time zone applies to typed times without a zone, too. ``offset_ns``
+    plus a recorded time is nanoseconds since the Unix epoch. Raises SettingError for texts of another form.
     """
 
     def recorded_time(part: str) -> int:
@@ -70,9 +70,9 @@ def _wall_time(part: str, start: datetime) -> datetime:
 
 
 def _start_and_stop(part: str, text: str, parse: _TimeParser, setting: str = "times") -> Range:
-    """Parse one range ``START,STOP``, whose two times ``parse`` converts.
+    """Parse one range ``START,STOP``; ``parse`` converts one time.
 
-    ``text`` is all that the user typed for ``setting``, for messages; ``part`` is the range in it.
+    ``part`` is the text of the range, ``text`` the whole text that the user typed for ``setting``, for messages.
     """
     start, comma, stop = part.partition(",")
     if not comma:
@@ -101,7 +101,7 @@ def parse_seconds(text: str) -> int | None:
 def _percent_range(part: str, first: int, last: int, text: str) -> Range:
     """Parse one range ``10%/2`` or ``0%-10%``; ``first``, ``last``: the times of the recording's first and last sample.
 
-    ``text`` is all that the user typed, for messages; ``part`` is the range in it.
+    ``part`` is the text of the range, ``text`` the whole text that the user typed, for messages.
     """
     numbered_slice, share = _NUMBERED_SLICE.fullmatch(part), _SHARE.fullmatch(part)
     if numbered_slice:

@@ -1,8 +1,8 @@
-"""Matches functions as people type them, and reports filters that no sample matches.
+"""Reports filters that no sample matches, and finds functions by names as people type them.
 
 People type names without scopes, parameters, template arguments and compilers' suffixes. A filter that matches no
-sample is an error. With one recording, the error is raised at once; with several, after the last recording, if the
-filter matched in none of them.
+sample is an error, except for patterns of frames. With one recording, the error is raised at once; with several, after
+the last one, if the filter matched in none of them.
 """
 
 import re
@@ -23,8 +23,8 @@ _TEMPLATE_ARGUMENTS = re.compile(r"(?<!operator)(?<!operator<)<[^<>]*>")
 # Parameters at the end, which may contain parentheses one level deep; ``operator()`` is a name.
 _PARAMETERS = re.compile(r"(?<!operator)\((?:[^()]|\([^()]*\))*\)$")
 
-# Maximum number of passes over a name. Each removes one suffix, and all template arguments that contain no others, so
-# arguments that are nested more deeply than this stay.
+# Maximum number of passes over a name. A pass removes one suffix, and all template arguments without template arguments
+# of their own. So arguments that are nested more deeply than this stay.
 _MOST_PASSES = 20
 
 
@@ -38,15 +38,15 @@ class UnmatchedFilters:
     def __init__(self, recordings: int = 1, diagnostics: Diagnostics | None = None) -> None:
         self._recordings = recordings
         self.diagnostics = diagnostics or Diagnostics()
-        """Counts what filters remove, and frame patterns without a match, which are not an error."""
+        """Counts samples that lose all frames, and frame patterns without a match."""
         self._misses: dict[str, int] = {}  # by frame pattern: the number of recordings in which no frame matched
-        # Keys of the following are (kind, what the user typed).
+        # The keys of the following are pairs: the kind of filter, and what the user typed.
         self._matched: set[Hashable] = set()
         self._errors: dict[Hashable, Callable[[], OptionError]] = {}
-        self._recorded_values: dict[Hashable, dict[str, None]] = {}  # distinct values, in order, of unmatched filters
+        self._recorded_values: dict[Hashable, dict[str, None]] = {}  # distinct values, in order of arrival
 
     def record(self, kind: str, typed: Hashable, matches: object, recorded: Sequence[str]) -> None:
-        """Record whether a recording matched a filter: it did if ``matches`` is true, or not empty.
+        """Record whether a recording matched a filter: whether ``matches`` is true, or not empty.
 
         ``recorded``: all values of this kind in the recording, for the error message. Raises OptionError if the only
         recording did not match.
@@ -68,8 +68,8 @@ class UnmatchedFilters:
         """
         values = self._recorded_values.setdefault((kind, typed), {})
         values.update(dict.fromkeys(recorded))
-        whose = "the file has" if self._recordings == 1 else f"the {self._recordings:,} recordings have"
-        self.missed_with_error(kind, typed, lambda: OptionError(no_such_message(kind, typed, list(values), whose)))
+        intro = "the file has" if self._recordings == 1 else f"the {self._recordings:,} recordings have"
+        self.missed_with_error(kind, typed, lambda: OptionError(no_such_message(kind, typed, list(values), intro)))
 
     def missed_with_error(self, kind: str, typed: Hashable, make_error: Callable[[], OptionError]) -> None:
         """Record that a recording did not match a filter; ``make_error`` makes the error, if one is raised.
@@ -99,14 +99,14 @@ class UnmatchedFilters:
                 raise make_error()
 
 
-def no_such_message(kind: str, typed: object, recorded: Sequence[str], whose: str = "the file has") -> str:
+def no_such_message(kind: str, typed: object, recorded: Sequence[str], intro: str = "the file has") -> str:
     """Return ``no event 'cycle'; did you mean cycles:P? The file has: cycles:P, page-faults``.
 
-    ``recorded`` are the names to suggest and to list; ``whose``, here "the file has", introduces the list.
+    ``recorded`` are the names to suggest and to list; ``intro``, here "the file has", introduces the list.
     """
     names_by_part = {part: name for name in reversed(recorded) for part in (_last_part(name), name)}
     close = {names_by_part[part]: None for part in close_names(_last_part(str(typed)), names_by_part)}  # distinct
-    suggestion = f"did you mean {' or '.join(close)}? {whose[0].upper()}{whose[1:]}" if close else whose
+    suggestion = f"did you mean {' or '.join(close)}? {intro[0].upper()}{intro[1:]}" if close else intro
     quoted = repr(typed) if isinstance(typed, str) else str(typed)
     return f"no {kind} {quoted}; {suggestion}: {shortened_list(list(dict.fromkeys(recorded)), _MOST_LISTED) or 'none'}"
 
@@ -114,7 +114,7 @@ def no_such_message(kind: str, typed: object, recorded: Sequence[str], whose: st
 def means_function(typed: str, name: str) -> bool:
     """Return whether a typed name means a function: ``insert`` and ``Map::insert(int)`` mean ``tree::Map<…>::insert``.
 
-    Both names are compared without what `_bare` removes, and the typed one may lack outer scopes.
+    Both names are compared after `_bare`; the typed one may lack outer scopes.
     """
     bare = _bare(typed).removeprefix("::")
     return bool(bare) and re.search(rf"(?<![\w$~]){re.escape(bare)}$", _bare(name)) is not None

@@ -1,6 +1,6 @@
 """Removes unused rows from a profile's tables, so that outputs disclose nothing beyond the selected samples.
 
-Also removes the placeholder addresses of profiles that were read from text.
+Also removes placeholders for addresses from profiles that were read from text.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from perf2x.base.columnar import AnyArray, Bools, falses, flatnonzero, new_row_numbers, take_rows_of
 from perf2x.model.profile import Profile, are_on_paths, take_locations
 
-# By table: the columns whose values are string indices.
+# By table: the columns whose values are string indices, apart from samples.cgroup.
 STRING_COLUMNS = {
     "threads": ("comm", "process"),
     "mappings": ("filename", "build_id"),
@@ -18,9 +18,9 @@ STRING_COLUMNS = {
 
 
 def compact(profile: Profile) -> Profile:
-    """Return the profile with only those rows in its tables that samples use, in the same order.
+    """Return the profile with only the rows that samples use, in the same order.
 
-    Switches of threads without samples are dropped, too.
+    Affects stacks, locations, functions, mappings, threads and strings; switches of removed threads are removed, too.
     """
     # from samples to what they refer to: each table is reduced before its references are followed
     is_used = are_on_paths(profile.stacks.parent, profile.samples.stack)
@@ -37,10 +37,10 @@ def compact(profile: Profile) -> Profile:
 
 
 def without_placeholder_addresses(profile: Profile) -> Profile:
-    """Set placeholders for addresses in a profile that was read from text to 0, and remove their unnamed mappings.
+    """Set placeholders for addresses to 0, and remove unnamed mappings of placeholders.
 
-    Text has no addresses. A profile read from text has other numbers in their place, in mappings with the limit 0: they
-    keep locations apart until names are known. If there are such mappings, the numbers outside all mappings are
+    Text has no addresses. A profile read from text has other numbers in their place, which distinguish locations until
+    names are known. Their mappings have the limit 0. If a profile has such mappings, numbers outside all mappings are
     placeholders, too.
     """
     mappings, locations = profile.mappings, profile.locations
@@ -83,9 +83,9 @@ def _used_rows(count: int, *columns: AnyArray) -> Bools:
 
 
 def _renumbered(profile: Profile, is_used: Bools, columns: dict[str, tuple[str, ...]]) -> Profile:
-    """Renumber columns that refer to a table which is reduced to its used rows; references to removed rows become −1.
+    """Renumber references to a table of which only the used rows remain; references to removed rows become −1.
 
-    ``columns``: names of these columns, by the table that they are in.
+    ``is_used`` (rows of that table,); ``columns``: the columns with the references, by the name of their table.
     """
     new_row, changed = new_row_numbers(is_used), {}
     for table, names in columns.items():

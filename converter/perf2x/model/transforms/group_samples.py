@@ -1,4 +1,4 @@
-"""Groups samples: folds recursion, merges the threads of a process, adds a root frame to every stack (`Grouping`)."""
+"""Applies the options of `Grouping`: folds recursion, merges threads of a process, adds root frames to stacks."""
 
 from collections.abc import Callable
 
@@ -37,7 +37,7 @@ from perf2x.model.transforms.drop_unused import compact
 
 
 def grouped(profile: Profile, grouping: Grouping) -> Profile:
-    """Return the profile with all groupings that are set, recursion first."""
+    """Apply the groupings that are set: recursion, then threads, then root frames."""
     if grouping.fold_recursion:
         profile = _fold_recursion(profile)
     if grouping.merge_threads:
@@ -45,15 +45,15 @@ def grouped(profile: Profile, grouping: Grouping) -> Profile:
     if grouping.root not in ("", "none"):
         profile = _with_roots(profile, grouping.root)
     threads = profile.threads
-    # if threads have neither names nor ids, the root frames that formats add would all be called the same: add none
+    # if threads have neither names nor ids, root frames that formats add would all have the same name: add none
     are_nameless = len(threads) > 0 and not (threads.comm.any() or (threads.pid >= 0).any())
     return replace(profile, has_final_roots=grouping.root != "" or are_nameless)
 
 
 def _fold_recursion(profile: Profile) -> Profile:
-    """Merge consecutive frames of a function that calls itself into the innermost one: a b b b c becomes a b c.
+    """Keep only the innermost of consecutive frames of one function: a b b b c becomes a b c.
 
-    Indirect recursion (a b a b) stays. A location whose functions are unknown is merged only if it repeats itself.
+    Indirect recursion (a b a b) stays. Locations whose functions are unknown are merged if they are the same location.
     """
     function_list = _function_list_numbers(profile)
 
@@ -78,12 +78,13 @@ def _merge_threads(profile: Profile) -> Profile:
     )
     row_of_thread = as_int32(new_row[group])
     samples = replace(profile.samples, thread=row_of_thread[profile.samples.thread])
-    # The switches of several threads, merged, would not show when the process ran. Parents are rows of the old table.
+    # switches are dropped, as those of several threads do not show when the process ran; parents are rows of the old
+    # table
     return compact(sum_samples(replace(profile, threads=merged, samples=samples, switches=None, parents=None)))
 
 
 def _with_roots(profile: Profile, root: str) -> Profile:
-    """Add a synthetic root frame to every stack, named after the property of the sample that ``root`` selects.
+    """Add a synthetic root frame to every stack, whose name shows the property of samples that ``root`` selects.
 
     The property is the comm, the process (``name-PID``), the thread (``comm-PID/TID``), the CPU, or a part of the
     cgroup's path (`CGROUP_PARTS`). Raises SettingError if it is the CPU or cgroup and samples have none.
@@ -101,7 +102,7 @@ def _with_roots(profile: Profile, root: str) -> Profile:
 
 
 def _name_by_cgroup(part: str) -> Callable[[Profile, int], str]:
-    """Return a function that names the frame for the string index of a cgroup's path."""
+    """Return a function that returns the frame's name for the string index of a cgroup's path."""
     return lambda profile, path: cgroup_part(part, profile.strings[path]) or "?"
 
 
@@ -135,9 +136,9 @@ def _with_root_locations(profile: Profile, root: I64) -> Profile:
 
 
 def _function_list_numbers(profile: Profile) -> I64:
-    """Return (locations,) a number that two locations share if they have the same functions, inlined ones included.
+    """Return (locations,) numbers that are equal for locations with equal lists of functions, inlined ones included.
 
-    Locations whose functions are unknown get negative numbers of their own.
+    Each location whose functions are unknown gets a negative number of its own.
     """
     locations = profile.locations
     # equal lists of functions end at the same node of a prefix tree; the empty list ends at −1

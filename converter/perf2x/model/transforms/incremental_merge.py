@@ -12,13 +12,13 @@ LEAST_ROWS = 1 << 15
 class IncrementalMerge:
     """The merged profile so far, and profiles waiting to be merged into it.
 
-    Waiting profiles are merged once they are together as large as the merged profile, so that the work is at most twice
-    that of a single merge. Merging is associative, so the result does not depend on when it happens.
+    Waiting profiles are merged once they are together as large as the merged profile, which limits the total work to
+    about twice the work of a single merge. Merging is associative, so the result does not depend on when it happens.
     """
 
     def __init__(self) -> None:
         self._waiting: list[Profile] = []  # the first one is the merged profile
-        self._size = self._merged_size = 0  # number of rows: of all profiles in _waiting, and of the first one
+        self._size = self._merged_size = 0  # numbers of rows: of all profiles in _waiting, and of the first one
 
     def add(self, profile: Profile) -> None:
         """Add the next profile."""
@@ -30,7 +30,7 @@ class IncrementalMerge:
             self._merge()
 
     def finish(self) -> Profile:
-        """Return the profile that ``merge_profiles`` would make of all profiles that were added."""
+        """Return the profile that ``merge_profiles`` would return for all added profiles."""
         if len(self._waiting) > 1:
             self._merge()
         return self._waiting[0]
@@ -41,5 +41,5 @@ class IncrementalMerge:
 
 
 def _size(profile: Profile) -> int:
-    """Return the number of rows of the tables that grow with a recording."""
+    """Return the number of rows in the tables that grow most with a recording."""
     return len(profile.samples) + len(profile.stacks) + len(profile.locations)

@@ -1,9 +1,10 @@
-"""Merges events that perf opened once per kind of CPU core, or once per control group.
+"""Joins events that perf opened once for each kind of CPU core, or once for each control group.
 
 perf opens ``cycles`` once for each kind of core (``cpu_core/cycles/P``, ``cpu_atom/cycles/P``), and an event once for
 each control group (``-G a,b``, ``--for-each-cgroup``) under one name. Each of these events has only a part of the
 samples, so they are joined to one event. Other events of the same name count the same thing several times, so their
-sum would be too large: they are not joined, and the one with the largest sum is shown by default.
+sum would be too large: they are not joined. If the default event is one of them, the one with the largest sum becomes
+the default.
 """
 
 import re
@@ -24,7 +25,7 @@ _CGROUP_OPTION = re.compile(r"-[abdginqsvBNPRTW]*G|--(for-each-)?cgroup(=|$)")
 
 
 def has_cgroups(command_line: Sequence[str]) -> bool:
-    """Return whether perf record recorded events of control groups."""
+    """Return whether perf record was asked for events of control groups."""
     options = takewhile(lambda word: word != "--", command_line)  # without the recorded command
     return any(_CGROUP_OPTION.match(word) for word in options)
 
@@ -32,10 +33,10 @@ def has_cgroups(command_line: Sequence[str]) -> bool:
 def with_joined_events(
     profile: Profile, selected: Sequence[str], diagnostics: Diagnostics, *, by_cgroup: bool
 ) -> Profile:
-    """Join events that are parts of one: the first part gets all samples, the other parts stay, without samples.
+    """Join events that are parts of one: the first part gets all samples, the others stay in the table without samples.
 
-    ``selected`` are the event names that the user typed. If there are any, but none of them matches all parts of an
-    event, these parts stay separate. ``by_cgroup``: events of the same name are those of control groups.
+    ``selected``: event names that the user typed. If there are any, parts of an event are joined only if one of the
+    names matches all of them. ``by_cgroup``: events of the same name belong to different control groups.
     """
     names = numbered_names(profile.events)
     for rows in _same_events(profile):
@@ -56,7 +57,7 @@ def with_joined_events(
 
 
 def _same_events(profile: Profile) -> Iterator[list[int]]:
-    """Yield rows of sampled events that count the same, on different kinds of core or under one name."""
+    """Yield the rows of sampled events that count the same, on different kinds of core or under one name."""
     groups: dict[object, list[int]] = {}
     for row in flatnonzero(bincount(profile.samples.event, len(profile.events))).tolist():
         event = profile.events[row]
@@ -69,7 +70,7 @@ def _same_events(profile: Profile) -> Iterator[list[int]]:
 
 
 def _joined(profile: Profile, rows: list[int]) -> Profile:
-    """Replace references to any of the ``rows`` of events by references to the first of them."""
+    """Join the events in ``rows``: references to any of them become references to the first one."""
     first, events = rows[0], list(profile.events)
     new_row = np.arange(len(events), dtype=np.int32)
     new_row[rows] = first

@@ -1,8 +1,8 @@
-"""Merges independent profiles: tables are joined by content and sorted as by the stitcher, samples are summed.
+"""Merges independent profiles: tables are joined by content and sorted as the stitcher sorts them, samples are summed.
 
-Each table is merged in the same way: the rows of all profiles are concatenated, rows of equal content become one, and
-for each profile there is a column from old to new row numbers, with which references to the table are renumbered. These
-columns have an additional last entry, −1, so that −1 (none) stays −1; only those of events lack it.
+Each table is merged in the same way: the rows of all profiles are concatenated, and rows of equal content become one.
+For each profile, a column from old to new row numbers renumbers references to the table. The columns have an additional
+last entry, −1, so that −1 (none) stays −1; only the columns for events lack it.
 
 The result does not depend on the order of the profiles. Recordings of one session are not merged here, but stitched
 together (reader/joined_session.py).
@@ -49,8 +49,6 @@ from perf2x.model.profile import (
 from perf2x.model.transforms.drop_unused import STRING_COLUMNS
 from perf2x.model.value_limits import LAST_TIME
 
-Tags = Mapping[str, str]
-
 # Columns by which tables are sorted, most significant first.
 _SORTED_BY = {
     "threads": ("pid", "tid", "comm", "process"),
@@ -62,23 +60,23 @@ _SORTED_BY = {
 }  # fmt: skip
 
 
-def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = None) -> Profile:
+def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Mapping[str, str]] | None = None) -> Profile:
     """Merge all samples of all profiles.
 
-    ``tags`` (one mapping per profile) replace the tags of the profile's samples; without them, samples keep theirs. Two
-    events are the same if their names and units are equal. Merging some of the profiles first gives the same result.
-    The times in a merged timeline are comparable only if all profiles have the same clock.
+    ``tags`` has a mapping for each profile, which replaces the tags of the profile's samples; if it is None, samples
+    keep their tags. Events with equal names and units are merged. Merging some of the profiles first gives the same
+    result. The times in a merged timeline are comparable only if all profiles have the same clock.
     """
     if tags is not None:
         profiles = [with_tags(profile, tag) for profile, tag in zip(profiles, tags, strict=True)]
-    # texts: all strings, sorted, and the index of each profile's strings among them, by which tables are compared and
-    # sorted; strings: those of the merged profile, added as tables are merged
-    strings, texts = StringTableBuilder(), _distinct_rows([list(profile.strings) for profile in profiles])
-    # event_of, thread_of …: for each profile, the new row of each of its rows
+    # All strings, sorted, and for each profile the index of its strings among them: tables are compared and sorted by
+    # these indices. The merged profile's own string table grows as tables are merged.
+    sorted_strings, strings = _distinct_rows([list(profile.strings) for profile in profiles]), StringTableBuilder()
+    # event_of, thread_of …: for each profile, the column from old to new row numbers
     events, event_of = _merged_events(profiles)
-    threads, thread_of = _merged_threads(profiles, texts, strings)
-    mappings, mapping_of = _merged_table(profiles, "mappings", texts, strings)
-    functions, function_of = _merged_table(profiles, "functions", texts, strings)
+    threads, thread_of = _merged_threads(profiles, sorted_strings, strings)
+    mappings, mapping_of = _merged_table(profiles, "mappings", sorted_strings, strings)
+    functions, function_of = _merged_table(profiles, "functions", sorted_strings, strings)
     locations, location_of = _merged_locations(profiles, mapping_of, function_of)
     stacks, leaves = _merged_stacks(profiles, location_of)
     samples = _merged_samples(profiles, event_of, thread_of, leaves, strings)
@@ -96,13 +94,13 @@ def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = No
     return sum_samples(_in_time_order(merged))
 
 
-def with_tags(profile: Profile, tags: Tags) -> Profile:
+def with_tags(profile: Profile, tags: Mapping[str, str]) -> Profile:
     """Return the profile with ``tags``, and no others, on every sample."""
     rows = np.zeros(len(profile.samples), np.int32) if tags else None
     return replace(profile, samples=replace(profile.samples, tags=rows), tag_sets=(dict(tags),) if tags else ())
 
 
-def _merged_tags(profiles: Sequence[Profile]) -> tuple[tuple[Tags, ...], I32 | None]:
+def _merged_tags(profiles: Sequence[Profile]) -> tuple[tuple[Mapping[str, str], ...], I32 | None]:
     """Return the distinct sets of tags, sorted, and (samples of all profiles,) the index of each sample's set.
 
     Returns () and None if no sample has tags.
@@ -157,15 +155,15 @@ def _distinct_rows(tables: Sequence[list[Any]]) -> tuple[list[Any], list[I64]]:
 
 
 def _merged_table(
-    profiles: Sequence[Profile], name: str, texts: tuple[list[str], list[I64]], strings: StringTableBuilder
+    profiles: Sequence[Profile], name: str, sorted_strings: tuple[list[str], list[I64]], strings: StringTableBuilder
 ) -> tuple[Any, list[I32]]:
-    """Merge the tables called ``name`` of all profiles; return the table, and for each profile the new rows of its own.
+    """Merge the tables called ``name``; return the merged table, and for each profile the new row of each old row.
 
-    ``texts`` are the strings of all profiles, sorted, and for each profile the index of its strings among them. Columns
-    of strings are compared by these indices, so that the table is sorted by text. Strings of the merged table are added
-    to ``strings``.
+    ``sorted_strings``: the strings of all profiles, sorted, and for each profile the index of its strings among them.
+    Columns of strings are compared by these indices, so that the table is sorted by the strings themselves. Strings of
+    the merged table are added to ``strings``.
     """
-    tables, (sorted_texts, index_of_string) = [getattr(profile, name) for profile in profiles], texts
+    tables, (all_strings, index_of_string) = [getattr(profile, name) for profile in profiles], sorted_strings
     columns = {
         column: np.concatenate(
             [index[getattr(table, column)] for table, index in zip(tables, index_of_string, strict=True)]
@@ -175,10 +173,10 @@ def _merged_table(
         for column in _SORTED_BY[name]
     }
     if name == "mappings":
-        columns["pid"] = _least_pids(columns, sorted_texts)
+        columns["pid"] = _least_pids(columns, all_strings)
     first, group = group_rows(list(columns.values()))
     merged: dict[str, AnyArray] = {
-        column: strings.add_all(sorted_texts[index] for index in values[first].tolist())
+        column: strings.add_all(all_strings[index] for index in values[first].tolist())
         if column in STRING_COLUMNS[name]
         else values[first]
         for column, values in columns.items()
@@ -186,30 +184,30 @@ def _merged_table(
     return replace(tables[0], **merged), _split_by_table(group, tables)
 
 
-def _least_pids(columns: Mapping[str, AnyArray], sorted_texts: Sequence[str]) -> AnyArray:
-    """Give mappings of a file that differ only in their pid the lowest pid among them, as in one recording.
+def _least_pids(columns: Mapping[str, AnyArray], all_strings: Sequence[str]) -> AnyArray:
+    """Return (mappings,) a pid for each mapping: mappings of a file that differ only in their pids get the lowest one.
 
-    Mappings of anonymous memory keep their pid. Returns (mappings,).
+    The stitcher does the same within a recording. Mappings of anonymous memory keep their pid.
     """
     _, group = group_rows([column for name, column in columns.items() if name != "pid"])
     least = np.full(len(group), np.iinfo(np.int32).max, np.int32)
     np.minimum.at(least, group, columns["pid"])
     filenames, filename = unique_inverse(columns["filename"])
-    is_file = np.array([is_object(sorted_texts[text], has_build_id=False) for text in filenames.tolist()], np.bool_)
+    is_file = np.array([is_object(all_strings[index], has_build_id=False) for index in filenames.tolist()], np.bool_)
     return np.where(is_file[filename], least[group], columns["pid"])
 
 
 def _split_by_table(new_row: I64, tables: Sequence[Sized]) -> list[I32]:
-    """Split the new row of each row of the concatenated tables by table, and append −1 to each part."""
+    """Split ``new_row`` (rows of all tables,) into a column for each table, and append −1 to each column."""
     parts = np.split(as_int32(new_row), cumsum([len(table) for table in tables])[:-1])
     return [np.append(part, np.int32(-1)) for part in parts]
 
 
 def _merged_threads(
-    profiles: Sequence[Profile], texts: tuple[list[str], list[I64]], strings: StringTableBuilder
+    profiles: Sequence[Profile], sorted_strings: tuple[list[str], list[I64]], strings: StringTableBuilder
 ) -> tuple[Threads, list[I32]]:
-    """Merge the tables of threads, and return for each profile the new rows of its own."""
-    threads, new_rows = _merged_table(profiles, "threads", texts, strings)
+    """Merge the tables of threads; return the merged table, and for each profile the new row of each old row."""
+    threads, new_rows = _merged_table(profiles, "threads", sorted_strings, strings)
     starts = np.zeros(len(threads), np.int32)
     for profile, new_row in zip(profiles, new_rows, strict=True):
         if profile.threads.starts is not None:  # the largest, not the sum: a thread may be in several recordings
@@ -220,9 +218,9 @@ def _merged_threads(
 def _merged_locations(
     profiles: Sequence[Profile], mapping_of: list[I32], function_of: list[I32]
 ) -> tuple[Locations, list[I32]]:
-    """Merge the tables of locations, and return for each profile the new rows of its own.
+    """Merge the tables of locations; return the merged table, and for each profile the new row of each old row.
 
-    ``mapping_of`` and ``function_of`` have each profile's new rows of mappings and functions.
+    ``mapping_of`` and ``function_of``: for each profile, the columns from old to new rows of mappings and functions.
     """
     tables = [profile.locations for profile in profiles]
     parts = [
@@ -240,12 +238,12 @@ def _merged_locations(
 
 
 def _merged_stacks(profiles: Sequence[Profile], location_of: list[I32]) -> tuple[Stacks, list[I32]]:
-    """Return the merged tree, and for each profile the new leaf of each of its samples.
+    """Return the merged tree, and for each profile (samples,) the new leaf of each sample.
 
-    ``location_of`` has each profile's new rows of locations.
+    ``location_of``: for each profile, the column from old to new rows of locations.
     """
     trees = [profile.stacks for profile in profiles]
-    # concatenate the trees: their rows move to where each tree begins
+    # concatenate the trees: the rows of each tree are counted from where it begins
     begins = offsets_of(as_int64([len(tree) for tree in trees])).tolist()
     parents, leaves = (
         [np.where(rows < 0, -1, rows + begin) for rows, begin in zip(columns, begins, strict=False)]
@@ -267,11 +265,12 @@ def _merged_samples(
 ) -> ProfileSamples:
     """Concatenate the samples of all profiles, with references to the merged tables.
 
-    An optional column is left out unless all profiles have it. But ``fields`` is kept if any has it, and −1 elsewhere.
+    An optional column is left out unless all profiles have it. An exception is ``fields``, which is kept if any profile
+    has it, with −1 for samples of the others.
     """
     columns: dict[str, list[AnyArray | None]] = {name: [] for name in ProfileSamples.__struct_fields__}
     has_fields = any(profile.samples.fields is not None for profile in profiles)
-    field_rows = 0  # rows in the tables of tracepoints' fields of the profiles so far
+    field_rows = 0  # number of rows in all tables of tracepoint fields of the profiles so far
     for profile, new_event, new_thread, new_leaf in zip(profiles, event_of, thread_of, leaves, strict=True):
         old = profile.samples
         fields = np.full(len(old), -1, np.int32) if old.fields is None and has_fields else old.fields
@@ -293,13 +292,13 @@ def _merged_samples(
 
 
 def _cgroups(profile: Profile, column: I32, strings: StringTableBuilder) -> I32:
-    """Return a column of string indices of ``profile`` as indices into ``strings``, to which the strings are added."""
+    """Convert a column of string indices of ``profile`` to indices into ``strings``, to which the strings are added."""
     used, index = unique_inverse(column)
     return strings.add_all(profile.strings[row] for row in used.tolist())[index]
 
 
 def _in_time_order(profile: Profile) -> Profile:
-    """Sort the samples of a timeline by time, and those of equal times by content."""
+    """Sort samples with times by time, and samples of equal times by content; other profiles stay unchanged."""
     samples = profile.samples
     if samples.time is None:
         return profile
@@ -311,8 +310,8 @@ def _in_time_order(profile: Profile) -> Profile:
 def merged_meta(metas: Sequence[Meta]) -> Meta:
     """Merge the properties of recordings: the earliest start and, as in google/pprof's merge.go, the sum of durations.
 
-    Sources and comments are joined. Any other text, such as the host name, is kept only if it is the same in all
-    recordings; the largest number of CPUs is kept only if the host name is.
+    Sources and comments are joined. Any other property, such as the host name, is kept only if it is equal in all
+    recordings. The number of CPUs is the largest one, and is kept only if the host name is kept.
     """
     common: dict[str, Any] = {
         name: values.pop() if len(values := {getattr(meta, name) for meta in metas}) == 1 else ""

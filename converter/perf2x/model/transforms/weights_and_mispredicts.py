@@ -1,13 +1,13 @@
-"""Replaces the period of samples by another value, or their stacks by another address.
+"""Replaces the periods of samples by other values, or their stacks by other addresses.
 
 - ``weight``: the period becomes PERF_SAMPLE_WEIGHT, or the first part of WEIGHT_STRUCT: on x86 the latency of a load in
   cycles;
 - ``mispredicts``: a sample becomes one sample for each mispredicted branch of its branch stack, at the branch's source,
   as ``perf report -b --sort symbol_from,mispredict`` counts them;
-- data addresses: the stack becomes the address of the accessed data (PERF_SAMPLE_ADDR), so that costs are those of data
-  objects.
+- ``data``: the stack becomes the address of the accessed data (PERF_SAMPLE_ADDR), so that data objects have the costs.
 
-The samples of the last two have no callers: branch stacks do not record a branch's callers, and data is not called.
+For the last two, samples have no callers: branch stacks do not show who called the function with the branch, and data
+is not called.
 """
 
 from typing import Any
@@ -23,14 +23,14 @@ from perf2x.model.recording import Recording, Samples, Want, take_rows
 from perf2x.model.value_limits import MOST_PERIOD
 
 _WEIGHT, _MISPREDICTS, _DATA = "weight", "mispredicts", "data"
-# Kinds that users choose as a value (``LoadOptions.value``); data addresses have an option of their own.
+# Kinds of replacement that users choose as ``LoadOptions.value``; ``data`` has an option of its own.
 _VALUES = (_WEIGHT, _MISPREDICTS)
 # Bit of struct perf_branch_entry's flags (include/uapi/linux/perf_event.h).
-_MISPREDICTED = np.uint64(1)
+_MISPREDICTED_BIT = np.uint64(1)
 # Addresses with this bit are the kernel's.
 _KERNEL_BIT = np.uint64(1 << 63)
-# For each kind of replacement: the sample fields it needs, the columns to decode, what to call the fields in messages,
-# and which commands record them.
+# By kind of replacement: the sample fields that it needs, the columns to decode, the noun for these fields in messages,
+# and the commands that record them.
 _FIELDS = {
     _WEIGHT: (
         SampleType.WEIGHT | SampleType.WEIGHT_STRUCT,
@@ -44,7 +44,7 @@ _FIELDS = {
 
 
 def load_value(value: str | None) -> str:
-    """Return ``LoadOptions.value`` for the value that a table or format shows; "" for values that all samples have."""
+    """Return ``LoadOptions.value`` for the value that a table or format shows: "" for values that all samples have."""
     return value if value in _VALUES else ""
 
 
@@ -55,7 +55,7 @@ def table_load_options(by: str, value: str) -> dict[str, Any]:
 
 
 class ValueReplacement:
-    """One kind of replacement, ``weight``, ``mispredicts`` or ``data``, for the samples of one recording."""
+    """One kind of replacement (``weight``, ``mispredicts`` or ``data``) for the samples of one recording."""
 
     def __init__(self, kind: str, recording: Recording) -> None:
         """Raise OptionError if no event of the recording has the needed fields."""
@@ -66,16 +66,16 @@ class ValueReplacement:
             setting, typed = ("data_objects", "") if kind == _DATA else ("value", f" {kind}")
             raise SettingError("", setting, f"{typed}: the recording has no {fields}; record with: {commands}")
 
-    def of(self, samples: Samples) -> Samples:
+    def apply(self, samples: Samples) -> Samples:
         """Return the samples with the replacement; samples of events without the needed fields are left out."""
         samples = take_rows(samples, flatnonzero(self._event_has_field[samples.event]))
         if self.kind == _WEIGHT:
             weight = samples.weight
             return samples if weight is None else replace(samples, period=np.minimum(weight, np.uint64(MOST_PERIOD)))
-        return _mispredicted(samples) if self.kind == _MISPREDICTS else _accessed(samples)
+        return _at_mispredicted_branches(samples) if self.kind == _MISPREDICTS else _at_accessed_data(samples)
 
-    def named(self, profile: Profile) -> Profile:
-        """Return the profile with the kind of value in the names of events, such as ``weight:cpu/mem-loads/``."""
+    def with_event_names(self, profile: Profile) -> Profile:
+        """Put the kind of value before names of events, as in ``weight:cpu/mem-loads/``; ``data`` changes no names."""
         if self.kind == _DATA:
             return profile
         events = tuple(
@@ -87,26 +87,26 @@ class ValueReplacement:
         return replace(profile, events=events)
 
 
-def _mispredicted(samples: Samples) -> Samples:
+def _at_mispredicted_branches(samples: Samples) -> Samples:
     """Return a sample, with period 1, for each mispredicted branch."""
     branches = samples.branches
     if branches is None:
         return take_rows(samples, zeros(0))
-    mispredicted = flatnonzero(branches.flags & _MISPREDICTED)
+    mispredicted = flatnonzero(branches.flags & _MISPREDICTED_BIT)
     row = row_numbers(np.diff(branches.offsets))[mispredicted]
     moved = samples_at(samples, row, branches.from_ip[mispredicted])
     return replace(moved, period=np.ones(len(row), np.uint64))
 
 
-def _accessed(samples: Samples) -> Samples:
+def _at_accessed_data(samples: Samples) -> Samples:
     """Return the samples at the addresses of the data that they accessed."""
     return samples if samples.addr is None else samples_at(samples, arange(len(samples)), samples.addr)
 
 
 def samples_at(samples: Samples, row: I64, address: U64) -> Samples:
-    """Return ``n`` samples without stacks: sample ``row[i]`` of the given ones, as if it were taken at ``address[i]``.
+    """Return ``n`` samples without stacks: copies of ``samples[row[i]]``, as if they had been taken at ``address[i]``.
 
-    Addresses in the upper half of the address space are the kernel's. Shapes: ``row`` and ``address`` (n,).
+    Addresses in the upper half of the address space are taken for the kernel's. Shapes: ``row`` and ``address`` (n,).
     """
     chain = ListArray.of_empty_rows(len(samples), np.uint64)
     moved = take_rows(replace(samples, chain=chain, branches=None, user_stacks=None, raw=None, extra={}), row)

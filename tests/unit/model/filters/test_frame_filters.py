@@ -179,7 +179,7 @@ def test_ready_made_sets_know_names_of_all_styles(kind: str) -> None:
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows cannot stop an expression")
 @pytest.mark.parametrize(("name", "text"), [("hide", "(a+)+!"), ("collapse", "(a|a)*!"), ("rename", "(a+)+!=b")])
 def test_an_expression_that_takes_too_long_is_refused(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frame_presets, "_MOST_SECONDS", 0.02)
+    monkeypatch.setattr(frame_presets, "_MAX_CPU_SECONDS", 0.02)
     profile, before = profile_of([(0, [("a" * 64, "", 3)])], [[0]]), signal.getsignal(signal.SIGVTALRM)
     with pytest.raises(OptionError, match="to match") as refused:
         applied(profile, Filters(**{name: (text,)}))
