@@ -3,7 +3,7 @@
 from perf2x.base.binaries.elf.elf_file import ElfObject
 from perf2x.base.binaries.find.object_finder import Finder
 from perf2x.base.binaries.find.recorded_vdso import find_vdso
-from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
+from perf2x.base.binaries.find.untrusted_paths import RecordedFileCheck
 from perf2x.base.mapping_names import VDSO, is_jitdump, is_real_path, is_vdso
 from perf2x.model.recording import Session, has_64_bits, kernel_build_id
 from perf2x.stitcher.history.process_history import ProcessHistory
@@ -21,7 +21,7 @@ For example, the stack is recorded at exec, before its protection is final (setu
 def make_unwinder(session: Session, history: ProcessHistory, finder: Finder, arch: str, max_depth: int) -> Unwinder:
     """Create the unwinder of a recording; ``arch`` is uname -m of the recording machine."""
     mmaps = history.mmaps
-    recorded = RecordedFiles(session, mmaps)
+    recorded = RecordedFileCheck(session, mmaps)
 
     def find(name: str, build_id: bytes) -> tuple[ElfObject | None, ElfObject | None]:
         """Return the file with the code, and the separate debug file if it is another one."""
@@ -29,7 +29,7 @@ def make_unwinder(session: Session, history: ProcessHistory, finder: Finder, arc
             kernel = kernel_build_id(session, mmaps)
             files = find_vdso(finder, session, build_id, kernel, is_64=name == VDSO and has_64_bits(session))
         else:
-            files = finder.find(name, build_id, recorded_files=recorded)
+            files = finder.find(name, build_id, file_check=recorded)
         return files.code, None if files.dwarf is files.code else files.dwarf
 
     is_code = may_hold_code(mmaps) & ~mmaps.filename.which(_DATA_NAMES.__contains__)

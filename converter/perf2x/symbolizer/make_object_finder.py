@@ -9,7 +9,7 @@ from perf2x.base.binaries.find.debuginfod import Debuginfod, Progress, cache_dir
 from perf2x.base.binaries.find.object_finder import Fetcher, Finder
 from perf2x.base.binaries.find.perf_archive import Archive, substitute_build_id
 from perf2x.base.binaries.find.source_files import Fetch
-from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
+from perf2x.base.binaries.find.untrusted_paths import RecordedFileCheck
 from perf2x.base.columnar import flatnonzero
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.profile import Profile
@@ -101,5 +101,5 @@ def make_context(
             build_id = bytes.fromhex(profile.strings[int(profile.mappings.build_id[row])]) or build_id
             break
     namespaces = sideband.namespaces if sideband else None
-    files = RecordedFiles(session, sideband.mmaps if sideband else None)
+    files = RecordedFileCheck(session, sideband.mmaps if sideband else None)
     return Context(options, session, finder, diagnostics, build_id, reference, namespaces, files)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from perf2x.base.binaries.elf.elf_file import ElfObject
 from perf2x.base.binaries.find.object_finder import ObjectFiles
-from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
+from perf2x.base.binaries.find.untrusted_paths import RecordedFileCheck
 from perf2x.base.columnar import I64, U64, Frozen, as_int64, flatnonzero, unique, zeros
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.mapping_names import is_real_path, without_deleted
@@ -161,8 +161,8 @@ def _files_of(counted: _CountedObject, recording: Recording, context: LoadContex
 
     Raises OptionError if the program itself is missing: its program headers map file offsets to addresses.
     """
-    recorded_files = RecordedFiles(recording.session, recording.sideband.mmaps)
-    files = context.finder.find(counted.filename, bytes.fromhex(counted.build_id), recorded_files=recorded_files)
+    file_check = RecordedFileCheck(recording.session, recording.sideband.mmaps)
+    files = context.finder.find(counted.filename, bytes.fromhex(counted.build_id), file_check=file_check)
     if files.code is None:
         raise SettingError(
             f"{counted.filename}: {files.reason or 'its code is missing'}; this format needs the program itself (",

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from perf2x.base.abi import ClockId, CpuMode
 from perf2x.base.binaries.find.object_finder import Finder
-from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
+from perf2x.base.binaries.find.untrusted_paths import RecordedFileCheck
 from perf2x.base.columnar import Frozen, as_int64, as_uint64, flatnonzero, rows_by, searchsorted, zeros
 from perf2x.base.columnar.hashing import salted_key
 from perf2x.base.diagnostics import Diagnostics
@@ -56,7 +56,7 @@ class JitdumpFiles(Struct):
     _options: SymbolOptions
     _finder: Finder
     _diagnostics: Diagnostics
-    _recorded: RecordedFiles
+    _recorded: RecordedFileCheck
     _by_inode: dict[tuple[int, int], JitDump | None] = {}
     """Dumps by device and inode number; None for unreadable files."""
 
@@ -133,7 +133,7 @@ def with_jitdump_mappings(
     markers = _markers(mmaps)
     if not markers:
         return sideband, []
-    recorded = RecordedFiles(session, mmaps)
+    recorded = RecordedFileCheck(session, mmaps)
     added: list[_CodeMapping] = []
     dumps: list[AnnouncedDump] = []
     for marker, dump in _open_dumps(markers, mmaps, JitdumpFiles(options, finder, diagnostics, recorded), diagnostics):

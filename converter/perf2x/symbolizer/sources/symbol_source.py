@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import field
 
 from perf2x.base.binaries.find.object_finder import Finder, ObjectFiles
-from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
+from perf2x.base.binaries.find.untrusted_paths import RecordedFileCheck
 from perf2x.base.columnar import I32, I64, U64, Frozen, as_int32, offsets_of, zeros
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording import Namespaces, Session
@@ -108,7 +108,7 @@ class Context(Frozen):
     """
     namespaces: Namespaces | None = None
     """The recording's namespace records (``perf record --namespaces``)."""
-    recorded: RecordedFiles = field(default_factory=RecordedFiles)
+    recorded: RecordedFileCheck = field(default_factory=RecordedFileCheck)
     """Decides which files of this machine are the recorded ones."""
 
     def find(self, name: str, build_id: bytes, pid: int = -1) -> ObjectFiles:

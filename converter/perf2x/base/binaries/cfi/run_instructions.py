@@ -57,14 +57,14 @@ class FunctionRows(Struct):
     rule_number: "array[int]"
     """Number of each row's rule."""
 
-    def advance(self, location: int, new_location: int, rule: int) -> int:
-        """Add a row: ``rule`` applies from ``location`` up to ``new_location``, which is returned.
+    def advance(self, location: int, new_location: int, rule_number: int) -> int:
+        """Add a row for the rule that applies from ``location`` up to ``new_location``, and return the latter.
 
-        No row is added if it would be empty, or ``rule`` is NO_RULE.
+        No row is added if it would be empty, or the rule is NO_RULE.
         """
-        if new_location > location and rule != NO_RULE:
+        if new_location > location and rule_number != NO_RULE:
             self.start.append(location)
-            self.rule_number.append(rule)
+            self.rule_number.append(rule_number)
         return new_location
 
 
@@ -123,17 +123,19 @@ class CfiPrograms:
         state, remembered_states = self._first_state, list[_State]()
         while cursor.position < cursor.end:
             match_end, unmatched = min(cursor.position + _MATCH_SIZE, cursor.end), b""
-            for changes, end, unmatched in _STRIDE.findall(cursor.data, cursor.position, match_end):
+            for changes, ending, unmatched in _STRIDE.findall(cursor.data, cursor.position, match_end):
                 if changes:
                     state = state.successors.get(changes) or self._learn(state, changes)
-                if end == REMEMBER_STATE:
+                if ending == REMEMBER_STATE:
                     remembered_states.append(state)
-                elif end == RESTORE_STATE:  # restores the CFA as well, as GCC and binutils do
+                elif ending == RESTORE_STATE:  # restores the CFA as well, as GCC and binutils do
                     if not remembered_states:
                         raise ObjectError("call frame information: it restores a state that it never remembered")
                     state = remembered_states.pop()
-                elif end:  # one of the advances
-                    distance = end[0] & ~PRIMARY_MASK if len(end) == 1 else int.from_bytes(end[1:], self._byte_order)
+                elif ending:  # one of the advances
+                    distance = (
+                        ending[0] & ~PRIMARY_MASK if len(ending) == 1 else int.from_bytes(ending[1:], self._byte_order)
+                    )
                     new_location = location + distance * self._cie.code_alignment & MAX_U64
                     location = rows.advance(location, new_location, state.rule_number)
                 elif unmatched:

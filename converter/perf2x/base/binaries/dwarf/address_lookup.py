@@ -119,7 +119,7 @@ class AddressLookup:
         ]
 
     def _line_table_offset(self, unit_index: int) -> int:
-        """Return the offset of a unit's line table, the sort key that makes units with a common table adjacent."""
+        """Return the offset of a unit's line table: sorting by it makes units with a common table adjacent."""
         try:
             return self._file.units[unit_index].root.get(c.AT_STMT_LIST, (0, 0))[1]
         except ObjectError:
@@ -176,17 +176,17 @@ def unit_ranges(sections: DebugSections) -> dict[int, list[tuple[int, int]]]:
     """
     data, byte_order = sections.aranges, sections.file.byte_order
     found: dict[int, list[tuple[int, int]]] = {}
-    table = 0  # offset of a unit's table
-    while table + 12 <= len(data):
-        length, header, offset_size = initial_length(byte_order, data, table)
-        end = header + length  # of the table; ``header`` is the offset after unit_length
+    table_offset = 0
+    while table_offset + 12 <= len(data):
+        length, header_offset, offset_size = initial_length(byte_order, data, table_offset)
+        end = header_offset + length
         if end > len(data) or length < 12:
             break
         version, unit_offset, size = struct.unpack_from(
-            f"{byte_order}H{'Q' if offset_size == 8 else 'I'}B", data, header
+            f"{byte_order}H{'Q' if offset_size == 8 else 'I'}B", data, header_offset
         )
         # the header after unit_length has 2 + offset_size + 1 + 1 bytes; its end is rounded up to pairs of addresses
-        first_pair = table + -(-(header + offset_size + 4 - table) // (2 * size or 1)) * (2 * size)
+        first_pair = table_offset + -(-(header_offset + offset_size + 4 - table_offset) // (2 * size or 1)) * (2 * size)
         if version == 2 and size in (4, 8) and first_pair < end:
             count = (end - first_pair) // size
             pairs = np.frombuffer(data, f"{byte_order}u{size}", count // 2 * 2, first_pair).reshape(-1, 2)
@@ -194,7 +194,7 @@ def unit_ranges(sections: DebugSections) -> dict[int, list[tuple[int, int]]]:
             # offsets are dictionary keys, and a hostile file could choose huge ones whose hashes are all the same
             if ranges and unit_offset < len(sections.info):
                 found.setdefault(unit_offset, []).extend(ranges)
-        table = end
+        table_offset = end
     return found
 
 

@@ -225,7 +225,7 @@ class AbbreviationTable:
         self.leaf_sizes = [0] * 256
         self.sibling_jumps: list[tuple[int, ...]] = [()] * 256
         self._is_complete = False  # whether the whole table was parsed
-        # the offset of the next abbreviation; and the end of the bytes read, which differs only after an error, or
+        # offset of the next abbreviation; and end of the bytes read so far, which is further only after an error, or
         # after the zero code at the end of the table
         self._next_offset, self._read_end = offset, offset
         self._error = ""

@@ -75,7 +75,7 @@ class LineRows(Frozen):
 
     address: U64
     file: I64
-    """Numbers that need more than 31 bits are replaced by 0, as are those in ``line``."""
+    """Numbers of more than 31 bits become 0, in ``line``, too."""
     line: I64
     is_end: Bools
     """Whether the row ends a sequence: its address is the first one after the sequence."""
@@ -84,7 +84,7 @@ class LineRows(Frozen):
 
 
 def run_line_program(machine: Machine, program: bytes) -> LineRows:
-    """Run a line program, and leave out unterminated sequences and those of discarded code.
+    """Run a line program, and leave out unterminated sequences and sequences of discarded code.
 
     Raises ObjectError for an address of more than eight bytes, and for opcodes with absurdly many operands.
     """

@@ -38,7 +38,7 @@ _USUAL_ROWS = {_USUAL_COLUMNS: "IB", (*_USUAL_COLUMNS, (_CONTENT_MD5, c.FORM_DAT
 class FileNames(Frozen):
     """File names of a line table, by file number.
 
-    Paths are joined only on demand: in a hostile file, n files may share a directory name of n bytes.
+    Paths are joined only on demand: in a hostile file, thousands of files may share a directory name of many kilobytes.
     """
 
     comp_dir: str

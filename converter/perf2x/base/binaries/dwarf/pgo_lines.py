@@ -122,8 +122,8 @@ class PgoLines:
     def _frames(self, chain: list[FunctionInstance], line: int, discriminator: int) -> tuple[CodeFrame, ...]:
         """Return the frames of one address, outermost first.
 
-        ``line`` and ``discriminator`` are those of the line table, which belong to the innermost function. Those of
-        each caller are in the entry of the function inlined into it.
+        ``line`` and ``discriminator`` come from the line table, and belong to the innermost function. The entry of an
+        inlined function states those of the call, which belong to its caller.
         """
         innermost_first = []
         for function in reversed(chain):

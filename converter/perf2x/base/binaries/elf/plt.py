@@ -1,11 +1,11 @@
 """Makes symbols for the entries of procedure linkage tables (PLT), such as ``malloc@plt``.
 
-There are up to three sections with such entries, pieces of code that jump to a function whose address is in the global
-offset table (GOT):
+An entry is a piece of code that jumps to a function whose address is in the global offset table (GOT). Up to three
+sections have entries:
 
 - ``.plt``: a common header, which may be missing with ``-z now``, then an entry per relocation in ``.rela.plt`` or
   ``.rel.plt``, in the same order (x86: in the order of the relocations' offsets);
-- ``.plt.sec`` (x86 with IBT): with this section, calls go to its entries, and the whole of ``.plt`` counts as header;
+- ``.plt.sec`` (x86 with IBT): where it exists, calls go to its entries, and the whole of ``.plt`` counts as header;
 - ``.plt.got`` (x86): entries without a relocation in ``.rela.plt``. On x86-64, their names come from the GOT slots that
   they read, which have relocations in ``.rela.dyn``.
 

@@ -31,7 +31,7 @@ _RELOCATION_SIZES = {
     "EM_PPC64": {38: 8, 1: 4},  # R_PPC64_ADDR64, R_PPC64_ADDR32
 }
 # {section type: its number}, for sections that are copied, and for the section with their names
-_SECTION_TYPE_NUMBERS = {"SHT_PROGBITS": 1, "SHT_STRTAB": 3, "SHT_NOTE": 7}
+_TYPE_NUMBERS = {"SHT_PROGBITS": 1, "SHT_STRTAB": 3, "SHT_NOTE": 7}
 # the sections that are copied to the executable
 _COPIED_SECTIONS = (".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_line_str", ".debug_ranges",
          ".debug_rnglists", ".debug_addr", ".debug_str_offsets", ".note.gnu.build-id")  # fmt: skip
@@ -75,7 +75,7 @@ def relocate_debug_info(module: ElfObject) -> bytes:
     addresses |= _code_addresses(module, -(-end // 4096) * 4096, is_init=True)
     sections = []
     for index, section in enumerate(module.sections):
-        if section.name in _COPIED_SECTIONS and section.type in _SECTION_TYPE_NUMBERS:
+        if section.name in _COPIED_SECTIONS and section.type in _TYPE_NUMBERS:
             data = np.frombuffer(module.data(section), np.uint8).copy()
             for other in module.sections:
                 if other.type in ("SHT_RELA", "SHT_REL") and other.info == index:
@@ -89,8 +89,8 @@ def _apply_relocations(
 ) -> None:
     """Apply the relocations in ``section`` to ``data``: store symbol + addend at the offset of each relocation.
 
-    ``addresses``: {section number: address}; ``sizes``: {relocation type: bytes that it changes}; ``data``: the bytes
-    that the relocations change, a uint8 array, in place.
+    ``addresses``: {section number: address}; ``sizes``: {relocation type: bytes that it changes}; ``data``: the section
+    to relocate, an array of uint8, which is changed in place.
     """
     rows = relocations(module, section)
     if not 0 < section.link < len(module.sections):
@@ -139,18 +139,7 @@ def _executable(module: ElfObject, sections: list[tuple[ElfSection, AnyArray]]) 
     body, headers = [], [struct.pack(module.byte_order + layout, *[0] * 10)]
     for name, kind, data in [*((s.name, s.type, d.tobytes()) for s, d in sections), (".shstrtab", "SHT_STRTAB", names)]:
         # sh_name, sh_type, sh_flags, sh_addr, sh_offset, sh_size, sh_link, sh_info, sh_addralign, sh_entsize
-        row = (
-            names.index(b"\0" + name.encode() + b"\0") + 1,
-            _SECTION_TYPE_NUMBERS[kind],
-            0,
-            0,
-            offset,
-            len(data),
-            0,
-            0,
-            4,
-            0,
-        )
+        row = (names.index(b"\0" + name.encode() + b"\0") + 1, _TYPE_NUMBERS[kind], 0, 0, offset, len(data), 0, 0, 4, 0)
         headers.append(struct.pack(module.byte_order + layout, *row))
         body.append(data)
         offset += len(data)

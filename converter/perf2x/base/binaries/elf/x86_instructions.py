@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 # Maximum bytes of an instruction.
 MAX_SIZE = 15
-# Values of ``X86Instruction.operand`` for memory without a base register, at a fixed address; and for memory whose
-# address has an index register.
+# Values of ``X86Instruction.operand`` for memory at a fixed address, absolute or relative to rip; and for memory whose
+# address SIB states, unless that is only a base register.
 FIXED, INDEXED = -1, -2
 
 

@@ -3,8 +3,9 @@
 An object may have several files: the file that was mapped, a separate debug file, the file that is its mini debug info,
 files in archives and on debuginfod servers. `ObjectFiles` tells which of them has code, symbols or debug info.
 
-A file is refused if its build id is not the recorded one or, where no build id was recorded, if `RecordedFiles` refuses
-it; messages say why. Source of truth: tools/perf/util/symbol.c dso__load, util/dso.c dso__read_binary_type_filename.
+A file is refused if its build id is not the recorded one or, where no build id was recorded, if `RecordedFileCheck`
+refuses it; messages say why. Source of truth: tools/perf/util/symbol.c dso__load, util/dso.c
+dso__read_binary_type_filename.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -17,7 +18,7 @@ from perf2x.base.binaries.elf.build_id_notes import same_build_id, strip_build_i
 from perf2x.base.binaries.elf.debug_link import debug_link, has_crc, mini_debug_info
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_object
 from perf2x.base.binaries.find.search_paths import SearchPaths
-from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
+from perf2x.base.binaries.find.untrusted_paths import RecordedFileCheck
 from perf2x.base.files.sysroot import is_file
 from perf2x.base.frozen_struct import Frozen
 from perf2x.base.mapping_names import without_deleted
@@ -95,7 +96,7 @@ def has_code(file: ElfObject) -> bool:
 
 
 # trusts all paths
-_ANY_RECORDING = RecordedFiles()
+_ANY_RECORDING = RecordedFileCheck()
 # Returns why the file at a path is refused; "" if it may be taken.
 _Refusal = Callable[[Path], str]
 # (kind, build id) → files in an archive or on debuginfod servers; the kind is ``executable`` or ``debuginfo``.
@@ -110,7 +111,7 @@ class Finder(Struct, eq=False):
     _fetchers: tuple[Fetcher, ...] = ()
     # Yields files of a bundle by recorded name, for objects without a build id; searched before this machine.
     _bundled_files: Callable[[str], Iterator[ElfObject]] = lambda _: iter(())
-    # results by recorded name, build id and `RecordedFiles.key`
+    # results by recorded name, build id and `RecordedFileCheck.key`
     _cache: dict[tuple[str, bytes, Hashable], ObjectFiles] = {}
     # files that `provide` was given, by name
     _provided: dict[str, ObjectFiles] = {}
@@ -121,11 +122,11 @@ class Finder(Struct, eq=False):
         return not self._fetchers
 
     def find(
-        self, name: str, build_id: bytes, pid: int = -1, recorded_files: RecordedFiles = _ANY_RECORDING
+        self, name: str, build_id: bytes, pid: int = -1, file_check: RecordedFileCheck = _ANY_RECORDING
     ) -> ObjectFiles:
         """Find all files of the object that was mapped as ``name``.
 
-        ``build_id`` is b"" if it was not recorded; ``recorded_files`` then decides which files may be taken. With a
+        ``build_id`` is b"" if it was not recorded; ``file_check`` then decides which files may be taken. With a
         build id, the root directory of the process ``pid``, which mapped the object, is searched, too, if the process
         still runs.
         """
@@ -133,10 +134,10 @@ class Finder(Struct, eq=False):
         if not build_id and name in self._provided:
             return self._provided[name]
         if build_id or self.search_paths.symfs is not None:
-            recorded_files = _ANY_RECORDING
-        key = (name, build_id, recorded_files.key(name))
+            file_check = _ANY_RECORDING
+        key = (name, build_id, file_check.key(name))
         if key not in self._cache:
-            refusal, is_doubtful = partial(recorded_files.refusal, name), recorded_files.made_elsewhere
+            refusal, is_doubtful = partial(file_check.refusal, name), file_check.made_elsewhere
             # the kernel appends " (deleted)" to names of deleted files, but a file's own name may end like that
             exists = any(map(is_file, self.search_paths.local_paths(name)))
             searched_name = name if exists else without_deleted(name)

@@ -66,7 +66,7 @@ class MappedFiles(Protocol):
         ...
 
 
-class RecordedFiles:
+class RecordedFileCheck:
     """Decides whether files of this machine may be taken for those that a recording names."""
 
     def __init__(self, session: RecordingOrigin | None = None, mmaps: MappedFiles | None = None) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
+from perf2x.base.binaries.find.untrusted_paths import RecordedFileCheck
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.features.annotate.source_lines import SourceLines
 from perf2x.model.annotate_options import ListingOptions
@@ -146,7 +146,7 @@ def test_lines_of_no_object_of_this_machine(machine: Path, tmp_path: Path) -> No
     put(machine, SOURCE, f"{SECRET}\n".encode() * 40)
     opened = open_recording(str(inlines(tmp_path / "a.data", HERE)))
     options, diagnostics = SymbolOptions(), Diagnostics()
-    recorded = RecordedFiles(opened.session, opened.sideband.mmaps)
+    recorded = RecordedFileCheck(opened.session, opened.sideband.mmaps)
     assert recorded.made_here
     profile = make_profile([(0, 4096, 0, INLINES, BUILD_ID.hex(), 7)], [(0, 8)])
 

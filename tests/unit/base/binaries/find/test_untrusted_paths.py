@@ -10,7 +10,7 @@ import pytest
 from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.base.binaries.find.object_finder import PERHAPS_OTHER_FILE, Finder, ObjectFiles
 from perf2x.base.binaries.find.search_paths import SearchPaths
-from perf2x.base.binaries.find.untrusted_paths import RecordedFiles, is_installed_here
+from perf2x.base.binaries.find.untrusted_paths import RecordedFileCheck, is_installed_here
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.kernel.registry import load_symbol_sources
 from perf2x.reader import open_recording
@@ -78,7 +78,7 @@ def test_a_file_that_was_written_to_in_place(machine: Path, tmp_path: Path) -> N
         assert ("parse" in names(recording)) is known, (written - now, changed - now)
     opened = open_recording(str(recording))
     recording.unlink()
-    files = RecordedFiles(opened.session, opened.sideband.mmaps)
+    files = RecordedFileCheck(opened.session, opened.sideband.mmaps)
     assert not files.refusal(NAME, program), "nobody knows when it was written"
 
 
@@ -109,11 +109,11 @@ def test_debug_files_by_name_alone(machine: Path, tmp_path: Path) -> None:
 def test_where_it_was_made_if_mappings_do_not_say(machine: Path, tmp_path: Path) -> None:
     for inodes, host, here in (((5,), HERE, True), ((), HERE, False), ((5,), "there", False), ((5,), None, False)):
         recording = open_recording(str(write(tmp_path / "a.data", *inodes, host=host)))
-        assert RecordedFiles(recording.session, recording.sideband.mmaps).made_here is here
-        assert not RecordedFiles(recording.session).made_here
+        assert RecordedFileCheck(recording.session, recording.sideband.mmaps).made_here is here
+        assert not RecordedFileCheck(recording.session).made_here
     (machine / "proc/sys/kernel/hostname").unlink()
     recording = open_recording(str(write(tmp_path / "a.data", 5, host=None)))
-    assert not RecordedFiles(recording.session, recording.sideband.mmaps).made_here, "two machines without a name"
+    assert not RecordedFileCheck(recording.session, recording.sideband.mmaps).made_here, "two machines without a name"
 
 
 def test_several_recordings_that_name_one_path(machine: Path, tmp_path: Path) -> None:
@@ -139,8 +139,8 @@ def test_one_finder_judges_each_recording(
         written = status.st_ctime_ns + SECOND - age
         os.utime(path, ns=(written, written))
         recording = open_recording(str(path))
-        recorded = RecordedFiles(recording.session, recording.sideband.mmaps)
-        assert bool(finder.find(NAME, b"", recorded_files=recorded).files) is known
+        recorded = RecordedFileCheck(recording.session, recording.sideband.mmaps)
+        assert bool(finder.find(NAME, b"", file_check=recorded).files) is known
 
 
 def gate(*words: object) -> Ran:
@@ -172,8 +172,8 @@ def test_why_it_was_refused(machine: Path, tmp_path: Path) -> None:
 
     def found(inode: int, host: str) -> ObjectFiles:
         recording = open_recording(str(write(tmp_path / "a.data", inode, host=host)))
-        files = RecordedFiles(recording.session, recording.sideband.mmaps)
-        return Finder(SearchPaths(system_debug_dir=None, proc=None)).find(NAME, b"", recorded_files=files)
+        files = RecordedFileCheck(recording.session, recording.sideband.mmaps)
+        return Finder(SearchPaths(system_debug_dir=None, proc=None)).find(NAME, b"", file_check=files)
 
     for inode, host, why in (
         (5, HERE, "replaced after the recording"),
