@@ -1,7 +1,7 @@
 """``--value latency`` and ``--parallelism``: the cost of a sample in elapsed time, not in CPU time.
 
-A sample taken while four threads ran counts a quarter of its period: the elapsed time is divided equally among the
-threads that ran. Sums equal those of ``perf report --latency`` (machine__resolve in tools/perf/util/event.c).
+A sample that was taken while four threads ran counts a quarter of its period: elapsed time is divided equally among the
+threads that run. The sums equal those of ``perf report --latency`` (machine__resolve in tools/perf/util/event.c).
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from perf2x.model.recording import Recording
 
 # Prefix of the names of events whose values are latencies.
 _PREFIX = "latency:"
-# Number of binary digits with which fractions are carried from one sample to the next.
+# Number of binary digits of the fractions that are carried from one sample to the next.
 _FRACTION_BITS = 20
 
 
@@ -32,12 +32,12 @@ def with_latency(
 ) -> Profile:
     """Add the number of running threads over time to the profile, and a column of latencies to its samples.
 
-    - ``mode``: the setting ``latency``; if it is empty, no column is added.
-    - ``levels``: keep only samples taken while one of these numbers of threads ran; empty: keep all.
-    - ``pids``: count only threads of these processes; empty: of all.
+    - ``mode``: the setting ``latency``; if it is "", no column is added.
+    - ``levels``: keep only samples that were taken while one of these numbers of threads ran; empty: keep all.
+    - ``pids``: count only threads of these processes; empty: count those of all processes.
 
-    Raises OptionError if the recording has no context switches. If no sample is at one of the levels, this is reported
-    to ``unmatched``.
+    Raises OptionError if the number of running threads is unknown (`_check_is_recorded`). If samples were taken at none
+    of the levels, this is reported to ``unmatched``.
     """
     _check_is_recorded(profile, recording, "latency" if mode else "parallelism")
     running = running_threads(profile, recording, pids)
@@ -50,7 +50,7 @@ def with_latency(
 
 
 def _check_is_recorded(profile: Profile, recording: Recording, setting: str) -> None:
-    """Raise OptionError, which names the ``setting``, if the number of running threads is unknown."""
+    """Raise OptionError, which names the ``setting``, with --off-cpu or if the number of running threads is unknown."""
     if profile.samples.wait is not None:
         raise SettingError("", setting, ": it only concerns running threads; leave out ", "off_cpu")
     check_has_times(setting, profile, recording)
@@ -66,7 +66,7 @@ def _check_is_recorded(profile: Profile, recording: Recording, setting: str) -> 
 
 
 def _rows_at_levels(parallelism: I32, levels: tuple[int, ...], unmatched: UnmatchedFilters) -> I64:
-    """Return the rows of ``parallelism`` (samples,) that are one of ``levels``; tell ``unmatched`` if none is."""
+    """Return the rows where ``parallelism`` (samples,) is one of ``levels``; tell ``unmatched`` if there are none."""
     rows = flatnonzero(np.isin(parallelism, levels))
     if len(rows):
         unmatched.matched("parallelism", levels)
@@ -80,7 +80,8 @@ def _rows_at_levels(parallelism: I32, levels: tuple[int, ...], unmatched: Unmatc
 def _with_latencies(profile: Profile, parallelism: I32) -> Profile:
     """Add the column ``latency``: values divided by ``parallelism`` (samples,).
 
-    Values of waits are not divided, because no running thread shares that time. The idle task has latency 0.
+    Values of events that are waits are not divided, because no running thread shares that time. The idle task has
+    latency 0.
     """
     samples = profile.samples
     latency = samples.value.copy()
@@ -94,7 +95,7 @@ def _with_latencies(profile: Profile, parallelism: I32) -> Profile:
 def divide(value: I64, parallelism: I64) -> I64:
     """Return (n,) ``value / parallelism`` as integers, whose sum is nearly exact.
 
-    Fractions are carried to the next sample: values 1, 1, 1, 1 at a parallelism of 2 become 0, 1, 0, 1.
+    Each fraction is carried to the next sample: values 1, 1, 1, 1 at a parallelism of 2 become 0, 1, 0, 1.
     """
     quotient, remainder = np.divmod(value, parallelism)
     carried_sum = cumsum((remainder << _FRACTION_BITS) // parallelism) >> _FRACTION_BITS
@@ -104,7 +105,7 @@ def divide(value: I64, parallelism: I64) -> I64:
 def latency_as_value(profile: Profile) -> Profile:
     """Replace values by latencies, and put ``latency:`` before the names of events; without latencies, do nothing.
 
-    The period of the events becomes 0, because latencies are not multiples of it.
+    The periods of events become 0 (none), because latencies are not multiples of a period.
     """
     if profile.samples.latency is None:
         return profile

@@ -2,7 +2,7 @@
 
 ``perf report --latency`` (machine->parallelism in tools/perf/util/machine.c) counts them: a switch-in adds one, a
 switch-out or exit removes one. Here threads are tracked individually, so that a lost record does not shift the count
-for the rest of the recording, and the idle task does not count.
+for the rest of the recording. The idle task does not count.
 """
 
 from typing import Any
@@ -35,12 +35,12 @@ from perf2x.model.recording import Recording
 
 
 def running_threads(profile: Profile, recording: Recording, pids: tuple[int, ...]) -> RunningThreads:
-    """Return the number of running threads over time, of all processes or of ``pids``."""
+    """Return the number of running threads over time, of the processes ``pids`` or, if empty, of all processes."""
     schedule = schedule_of(recording)
-    sampled = sample_times(profile)
-    # A thread runs when it is sampled; but at a sample of sched_switch it stops running.
-    was_running = ~np.isin(profile.samples.event, event_rows_named(profile.events, SCHED_SWITCH)) & (sampled.tid != 0)
-    times, is_running = _state_changes(schedule, sampled.where(was_running))
+    samples = sample_times(profile)
+    # samples show that their thread runs, except samples of sched_switch, at which it stops running
+    shows_running = ~np.isin(profile.samples.event, event_rows_named(profile.events, SCHED_SWITCH)) & (samples.tid != 0)
+    times, is_running = _state_changes(schedule, samples.where(shows_running))
     if pids:
         keep = np.isin(times.tid, _tids_of_processes(profile, recording, schedule, pids))
         times, is_running = times.where(keep), is_running[keep]
@@ -48,13 +48,13 @@ def running_threads(profile: Profile, recording: Recording, pids: tuple[int, ...
 
 
 def cpu_count(recording: Recording) -> int:
-    """Return the recorded number of CPUs; 0 if unknown."""
+    """Return the number of CPUs that the recording's header has; 0 if unknown."""
     counts: Any = recording.session.features.get("nrcpus") or {}
     return int(counts.get("available") or 0)
 
 
 def _limited_to_cpus(cpus: int, running: RunningThreads) -> RunningThreads:
-    """Limit the number of running threads to ``cpus`` (0: unknown): records may be lost, and CPUs' clocks differ."""
+    """Limit the number of running threads to ``cpus`` (0: unknown): records may be lost, and clocks of CPUs differ."""
     if not cpus or not len(running):
         return running
     return _where_changed(running.time, np.minimum(running.threads, cpus))
@@ -67,11 +67,10 @@ def _where_changed(time: U64, threads: AnyArray) -> RunningThreads:
 
 
 def _state_changes(schedule: Schedule, sampled: ThreadTimes) -> tuple[ThreadTimes, Bools]:
-    """Return the times at which threads start or stop running, and (n,) True for each time from which a thread runs.
+    """Return times of threads, and (n,) True if the thread runs from that time on, False if it has stopped.
 
-    A thread starts running at a switch-in. A sample (``sampled``) shows that it runs, too. If switch-outs are samples
-    of sched_switch, both are used. If they are context-switch records, samples are used only for threads that have no
-    record of a switch or of their exit.
+    Switch-ins and samples (``sampled``) show that a thread runs; switch-outs and exits show that it has stopped. If
+    switch-outs are context-switch records, samples are used only for threads without any switch or exit.
     """
     if not schedule.switches_are_samples:
         switching = np.append(schedule.switch_ins.tid, schedule.stops.tid)
@@ -83,16 +82,16 @@ def _state_changes(schedule: Schedule, sampled: ThreadTimes) -> tuple[ThreadTime
 
 
 def _tids_of_processes(profile: Profile, recording: Recording, schedule: Schedule, pids: tuple[int, ...]) -> I64:
-    """Return the tids of all known threads of the processes ``pids``."""
+    """Return the tids of all threads of the processes ``pids`` that any table knows."""
     tables: list[Any] = [schedule.switch_outs, recording.sideband.switches, recording.sideband.exits, profile.threads]
     return unique(np.concatenate([as_int64(table.tid[np.isin(table.pid, pids)]) for table in tables]))
 
 
 def count_running(changes: ThreadTimes, is_running: Bools, forks: ThreadTimes) -> RunningThreads:
-    """Count how many threads run after each of ``changes``.
+    """Count how many threads run after each of ``changes``, which are in any order.
 
     ``is_running`` (changes,): True if the thread runs from that time on, False if it has stopped by then. A thread
-    whose first change is a stop must have run before: since its fork, or since time 0 if its fork is not recorded.
+    whose first change is a stop ran before: since its fork or, if no fork is recorded, since time 0.
 
     ::
 
@@ -102,7 +101,7 @@ def count_running(changes: ThreadTimes, is_running: Bools, forks: ThreadTimes) -
     order = argsort_rows([changes.tid, changes.time, ~is_running])
     tid, time, is_on = changes.tid[order], changes.time[order], is_running[order]
     is_first = begins_run(tid)
-    was_running = np.where(is_first, ~is_on, of_previous(is_on, False))  # a repeated state changes nothing: step 0
+    was_running = np.where(is_first, ~is_on, of_previous(is_on, False))  # if a state is repeated, the step is 0
     steps = as_int64(is_on) - was_running
     ran_before = is_first & ~is_on
     start_times = last_time(ThreadTimes(tid[ran_before], time[ran_before]), forks)
@@ -118,10 +117,10 @@ def _running_sum(time: U64, steps: I64) -> RunningThreads:
 
 
 def parallelism_at(running: RunningThreads, time: U64, cpus: int) -> I32:
-    """Return (n,) the number of running threads at each of the times ``time`` (n,), at which samples were taken.
+    """Return (n,) the number of running threads at each ``time`` (n,) of a sample.
 
-    The number is at least 1, for the sampled thread itself, and at most ``cpus`` (0: unknown). Without these limits,
-    lost records could make it too small or too large.
+    The number is at least 1, because the sampled thread runs, and at most ``cpus`` (0: unknown): lost records could
+    make it too small or too large.
     """
     row = searchsorted(running.time, time, side="right") - 1
     count = np.append(running.threads, np.int32(0))[row]

@@ -1,4 +1,4 @@
-"""``--value latency`` and ``--parallelism``: divides or selects samples by how many threads ran when each was taken.
+"""``--value latency`` and ``--parallelism``: divide values, or select samples, by the number of running threads.
 
 Timelines with context switches also get the number of running threads over time.
 """
@@ -41,10 +41,10 @@ class _Parallelism(FeatureSettings):
     """Keep samples taken while this many threads ran (running_threads.py); empty: all."""
 
 
-def _count_threads(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Add latencies, select samples and add the number of running threads, as the options say.
+def _count_running_threads(loaded: "Loaded", run: SessionRun) -> "Loaded":
+    """Add the number of running threads and the latencies, and select samples, as the options request.
 
-    Without the options, only timelines get the number of running threads.
+    Without these options, timelines with context switches get the number of running threads.
     """
     parallelism, pids = run.options.of(_Parallelism), run.options.filters.pids
     profile: Profile = loaded.profile
@@ -69,8 +69,8 @@ def _drop_unused(loaded: "Loaded", run: SessionRun) -> "Loaded":
     return with_profile(loaded, compact(loaded.profile))
 
 
-def _count_latency(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Make the latencies the values of the samples, if the options say so."""
+def _replace_values(loaded: "Loaded", run: SessionRun) -> "Loaded":
+    """Replace the values of samples by latencies, if requested."""
     if run.options.of(_Parallelism).latency != "value":
         return loaded
     from perf2x.features.latency.divide_values import latency_as_value
@@ -79,5 +79,5 @@ def _count_latency(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 FEATURE = Feature(
-    {Phase.RUNNING: _count_threads, Phase.FILTERED: _drop_unused, Phase.REVALUED: _count_latency}, _Parallelism
+    {Phase.RUNNING: _count_running_threads, Phase.FILTERED: _drop_unused, Phase.REVALUED: _replace_values}, _Parallelism
 )

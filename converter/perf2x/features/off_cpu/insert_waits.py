@@ -1,6 +1,6 @@
-"""Computes from when to when threads waited, adds these waits to a profile as samples, and sums them up.
+"""Computes when waits of threads begin and end, adds waits to a profile as samples, and sums them up.
 
-A wait lasts from a thread's switch-out until it is back on a CPU.
+A wait lasts from a thread's switch-out until the thread is back on a CPU.
 """
 
 from collections.abc import Sequence
@@ -34,20 +34,20 @@ from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
 
 
 class WaitSpans(ColumnTable):
-    """One row per wait, which lasts from ``since`` to ``until`` (ns)."""
+    """A row for each wait, which lasts from ``since`` to ``until`` (ns)."""
 
     switch_out: I64
     """The switch-out with which the wait begins: a row of ``Schedule.switch_outs``."""
     since: U64
     until: U64
     is_guessed: Bools
-    """Whether the wait may have ended before ``until``, because no record shows when the thread was back."""
+    """True if the wait may have ended before ``until``, because no record shows when the thread was back."""
     is_open: Bools
-    """Whether nothing shows that the thread was back before the recording ended."""
+    """True if nothing shows that the thread was back before the recording ended."""
 
     @property
     def duration(self) -> I64:
-        """Nanoseconds, limited to the largest period that a sample may have."""
+        """Nanoseconds from ``since`` to ``until``, at most MOST_PERIOD."""
         duration: U64 = np.minimum(self.until - self.since, np.uint64(MOST_PERIOD))
         return as_int64(duration)
 
@@ -55,14 +55,14 @@ class WaitSpans(ColumnTable):
 def wait_spans(schedule: Schedule, sampled: ThreadTimes) -> WaitSpans:
     """Return the wait after each switch-out; waits of one thread do not overlap.
 
-    A wait ends when a record shows the thread's switch-in. Without such a record, the end is a guess: the first time at
-    which something else shows that the thread is back. That may be its next switch-out, its exit or, if switch-outs
-    are samples of sched_switch, its next sample (``sampled``: all samples of all threads). If nothing shows that the
-    thread was back, it waits until the end of the recording.
+    A wait ends at the thread's next switch-in. If something else shows earlier that the thread is back, the wait ends
+    there, and its end is a guess: at the thread's next switch-out, its exit or, if switch-outs are samples of
+    sched_switch, its next sample (``sampled``: all samples of all threads). If nothing shows that the thread was back,
+    it waits until the end of the recording.
 
     ::
 
-        switch-outs   ●───────────┐        ●────────┐       ●──────────
+        switch-outs    ●───────────┐        ●────────┐       ●──────────
         records                    switch-in         exit               end of the recording
     """
     switch_outs = schedule.switch_outs
@@ -77,8 +77,8 @@ def wait_spans(schedule: Schedule, sampled: ThreadTimes) -> WaitSpans:
     end = np.maximum(start.time, np.uint64(schedule.end))
     until = np.minimum(np.minimum(time_in, guessed_time), end)
     is_open = (time_in > end) & (guessed_time > end)
-    # Threads whose switch-ins are never recorded, because only selected threads were recorded: their last wait may
-    # have ended before the recording did.
+    # If only selected threads were recorded, no switch-ins of a thread may be recorded at all. Then the thread's last
+    # wait may have ended before the recording did.
     never_enters = np.full(len(first_rows), schedule.switches_are_samples, np.bool_) & ~np.isin(
         start.tid, schedule.switch_ins.tid
     )
@@ -88,7 +88,7 @@ def wait_spans(schedule: Schedule, sampled: ThreadTimes) -> WaitSpans:
 
 
 def cut_to_ranges(spans: WaitSpans, ranges: Sequence[Range]) -> WaitSpans:
-    """Return the parts of waits that lie within time ranges, in order of time; without ranges, the waits unchanged."""
+    """Return the parts of waits that lie within time ranges, sorted by time; without ranges, the waits unchanged."""
     if not ranges:
         return spans
     joined = join_tables([_within(spans, first, min(last, LAST_TIME - 1)) for first, last in ranges])
@@ -96,7 +96,7 @@ def cut_to_ranges(spans: WaitSpans, ranges: Sequence[Range]) -> WaitSpans:
 
 
 def _within(spans: WaitSpans, range_first: int, range_last: int) -> WaitSpans:
-    """Cut waits to the time range from ``range_first`` to ``range_last`` (ns, both included); drop those outside it."""
+    """Cut waits to the time range from ``range_first`` to ``range_last`` (ns, both included); drop waits outside it."""
     since = np.maximum(spans.since, np.uint64(range_first))
     until = np.minimum(spans.until, np.uint64(range_last + 1))
     begins_inside = (spans.since >= np.uint64(range_first)) & (spans.since <= np.uint64(range_last))
@@ -113,7 +113,7 @@ class Waits(ColumnTable):
     """Waits that become samples."""
 
     sample: I64
-    """Row of Profile.samples that gives the wait its stack, −1 for none."""
+    """Row of Profile.samples from which the wait has its stack, −1 for none."""
     thread: I32
     """Row of Profile.threads."""
     stack: I32
@@ -153,9 +153,9 @@ def with_wait_frames(profile: Profile, waits: Waits) -> tuple[Profile, Waits]:
 
 
 def _with_callee(profile: Profile, callers: I32, location: int) -> tuple[Profile, I32]:
-    """Add a stack for each caller: the caller's stack, plus ``location`` as the innermost frame.
+    """Add a stack for each of ``callers``: the caller's stack, with ``location`` as the new innermost frame.
 
-    Also returns (callers,) the row of each new stack. ``callers``: rows of Profile.stacks; −1 is an empty stack.
+    ``callers``: rows of Profile.stacks; −1 is an empty stack. Also returns (callers,) the row of each new stack.
     """
     parents, new_row = unique_inverse(callers)
     old_stacks = profile.stacks
@@ -185,15 +185,14 @@ def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int) -> P
 
 
 def _taken_from_samples(column: AnyArray | None, waits: Waits) -> AnyArray | None:
-    """Return (waits,) the value of each wait in a column of samples: that of the wait's sample; 0 without a sample."""
+    """Return (waits,) the number that each wait's sample has in a column of samples; 0 for waits without a sample."""
     return None if column is None else np.append(column, column.dtype.type(0))[waits.sample]
 
 
 def summarize_waits(waits: Waits, near_ns: int = 0, open_ns: int = 0) -> WaitReport:
-    """Sum up waits for the summary; unknown stacks must still be −1 (see `with_wait_frames`).
+    """Sum up waits for the summary. Must be called before `with_wait_frames` replaces unknown stacks.
 
-    ``near_ns``: how old a sample may be to give a blocked thread's wait its stack. ``open_ns``: the time of waits that
-    were not over when the recording ended.
+    ``near_ns`` and ``open_ns``: see `WaitReport`.
     """
     duration = waits.duration
     return WaitReport(

@@ -1,11 +1,11 @@
-"""``--off-cpu``: waiting time by stack. A wait lasts from when a thread leaves its CPU until it runs again.
+"""``--off-cpu``: waiting time by stack. A wait begins when a thread leaves its CPU, and ends when it runs again.
 
 Waits come from the first of these sources that the recording has:
 
 - ``perf record --off-cpu``: samples of ``offcpu-time`` whose period is the waiting time (`_measured_waits`);
 - ``-e sched:sched_switch -g``: each sample is a switch-out, with the thread's stack, and begins a wait. It also names
   the thread that gets the CPU next (next_pid), whose wait ends (`_scheduled_waits`). Context-switch records, if there
-  are any, also show when waits end. A wait ends at the latest at the thread's next sample, or at its exit;
+  are any, also show when waits end. At the latest, a wait ends at the thread's next sample, or at its exit;
 - ``--switch-events``: records of switch-outs and switch-ins, without stacks. A wait gets the stack of a sample shortly
   before the switch-out (wait_stacks.py).
 """
@@ -46,7 +46,7 @@ from perf2x.model.value_limits import LAST_TIME
 
 # The event of perf record --off-cpu, whose periods are waiting times.
 _OFFCPU_TIME = "offcpu-time"
-# The names that perf2x gives: to an event of its own for waits, and to the clock event with waits added.
+# Names that perf2x gives to a new event for waits, and to the clock event if waits are added to it.
 _SEPARATE_NAME = "off-cpu"
 _MERGED_NAME = "wall-clock"
 
@@ -54,11 +54,11 @@ _MERGED_NAME = "wall-clock"
 def off_cpu(
     profile: Profile, recording: Recording, mode: str, diagnostics: Diagnostics, sample_filter: SampleFilter
 ) -> tuple[Profile, WaitReport]:
-    """Add waits as samples to a timeline profile, and report figures about them; ``mode`` as in `_with_waits`.
+    """Add waits as samples to a timeline, and return figures on them; ``mode`` as in `_with_waits`.
 
-    ``sample_filter`` is the filter that was applied to the profile's samples, apart from its time ranges. These are
-    applied here, because a wait that began before a range still counts from the range's start. Raises OptionError if
-    the recording has no waits.
+    ``sample_filter`` is the filter that was applied to the profile's samples, apart from its time ranges. The ranges
+    are applied here, because a wait that began before a range still counts from the range's start. Raises OptionError
+    if the recording does not show when threads waited.
     """
     measuring_events = event_rows_named(profile.events, _OFFCPU_TIME)
     if measuring_events:
@@ -89,9 +89,9 @@ def _with_waits(profile: Profile, waits: Waits, mode: str, sample_filter: Sample
 
     ``mode``:
 
-    - ``apart``: keep only the waits, as the event off-cpu;
-    - ``beside``: keep the samples of all other events, too; the waits stay samples of offcpu-time if that was recorded;
-    - ``merged``: add the waits to the clock event, call it wall-clock, and keep no other event.
+    - ``apart``: keep only the waits, as samples of a new event ``off-cpu``;
+    - ``beside``: keep the samples of other events, too; if offcpu-time was recorded, waits stay samples of that event;
+    - ``merged``: add the waits to the clock event, call it ``wall-clock``, and keep no samples of other events.
 
     Raises OptionError if there is no clock event to merge with, or no sample and no wait in the time ranges.
     """
@@ -127,16 +127,16 @@ def _clock_event(profile: Profile) -> int:
     return sampled[0]
 
 
-# The time that the reader gives to perf's sums of short waits, which have none (bpf_off_cpu_samples.py).
+# The time that the reader gives to perf's sums of short waits, which have no time (bpf_off_cpu_samples.py).
 _NO_TIME = np.uint64(LAST_TIME)
 
 
 def _measured_waits(samples: ProfileSamples, rows: I64, ranges: Sequence[Range]) -> Waits:
-    """Return samples of offcpu-time (``rows``) as waits, if these end within ``ranges``.
+    """Return the waits that end within ``ranges``, from samples of offcpu-time (``rows``).
 
-    Such a sample is written at the end of a wait, whose duration is the sample's period. Two kinds get no place in
-    timelines (Wait.UNPLACED): perf's sums of short waits, which have no time and are put at the time of the last
-    sample; and waits that would begin before time 0, whose ``since`` is their end.
+    Such a sample is written at the end of a wait; its period is the wait's duration. Two kinds of waits get no place in
+    timelines (Wait.UNPLACED): perf's sums of short waits, which have no time, and get the time of the last sample; and
+    waits that would begin before time 0, whose ``since`` is their end.
     """
     time = samples.times
     last_time = time[time < _NO_TIME].max(initial=np.uint64(0))
@@ -148,7 +148,7 @@ def _measured_waits(samples: ProfileSamples, rows: I64, ranges: Sequence[Range])
     return take_rows_of(waits, within(until, ranges))
 
 
-# Advice if -F or -c made perf sample only some of the switches.
+# Advice for recordings in which perf sampled only some of the switches, because of -F or -c.
 _SAMPLED_SWITCHES = (
     "-F samples sched_switch, too; leave it out and record with: -e cpu-clock/freq=999/ -e sched:sched_switch"
 )
@@ -157,10 +157,10 @@ _SAMPLED_SWITCHES = (
 def _scheduled_waits(
     profile: Profile, recording: Recording, sample_filter: SampleFilter, diagnostics: Diagnostics
 ) -> tuple[Profile, Waits, WaitReport]:
-    """Return the waits between context switches, with the figures for the summary.
+    """Return the waits between context switches, and the figures on them.
 
-    ``sample_filter`` selects waits by pid, tid and CPU, and cuts them to its time ranges. Threads that have waits but
-    no samples are added to the profile.
+    ``sample_filter`` selects waits by pid, tid and CPU, and cuts them to its time ranges. The returned profile also has
+    the threads that have waits, but no samples.
     """
     schedule = schedule_of(recording)
     spans = cut_to_ranges(wait_spans(schedule, sample_times(profile)), sample_filter.times)
@@ -184,7 +184,7 @@ def _scheduled_waits(
 
 
 def _stack_sources_of_samples(profile: Profile, switch_outs: SwitchOuts) -> StackSources:
-    """Return, for each switch-out, its sample of sched_switch and that sample's thread; −1 if a filter dropped it."""
+    """Return, for each switch-out, its sample of sched_switch and the sample's thread; −1 if a filter dropped it."""
     switch_events = event_rows_named(profile.events, SCHED_SWITCH)
     rows = flatnonzero(np.isin(profile.samples.event, switch_events))
     times = sample_times(profile)
@@ -196,7 +196,10 @@ def _stack_sources_of_samples(profile: Profile, switch_outs: SwitchOuts) -> Stac
 
 
 def _note_stacks(interval: int, stack_sources: StackSources, diagnostics: Diagnostics) -> None:
-    """Count waits with the stack of an earlier sample, and those without a stack; ``interval``: between samples, ns."""
+    """Count waits with the stack of an earlier sample, and waits without a stack.
+
+    ``interval``: nanoseconds between two samples of a running thread.
+    """
     advice = (
         f"the stack is that of a sample at most {interval / BLOCKED_SHARE / 1e6:.3g} ms before the thread blocked,"
         f" {interval / 1e6:.3g} ms before it was preempted; record with: perf record --off-cpu"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class _OffCpu(FeatureSettings):
-    """The setting for the time that threads waited."""
+    """The setting of ``--off-cpu``."""
 
     PANEL = "Grouping"
     NEEDS_TIMES = True
@@ -44,7 +44,7 @@ def _add_waits(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _hide_scheduler(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Remove the scheduler's frames from the stacks of waits; this needs the names of functions."""
+    """Remove the scheduler's frames from the stacks of waits, once the names of functions are known."""
     if not run.options.of(_OffCpu).off_cpu:
         return loaded
     from perf2x.features.off_cpu.wait_stacks import without_scheduler_frames

@@ -1,4 +1,4 @@
-"""Figures on waits for the summary. The modules that compute them are imported only if waits are requested."""
+"""Figures on waits for the summary, in a module without the imports of those that compute them."""
 
 from perf2x.model.number_format import plural
 from perf2x.model.step_report import StepReport
@@ -9,18 +9,18 @@ class WaitReport(StepReport):
 
     NAME = "waits"
 
-    waits: int
-    waited_ns: int
-    preempted_ns: int
+    waits: int  # number of waits
+    waited_ns: int  # time of all waits
+    preempted_ns: int  # time of waits of preempted threads
     nameless_ns: int
     """Time of waits whose stack is unknown."""
     near_ns: int = 0
-    """How old a sample may be to give a blocked thread's wait its stack; 0 if waits have stacks of their own."""
+    """Maximum age of a sample whose stack a blocked thread's wait gets; 0 if waits have stacks of their own."""
     open_ns: int = 0
     """Time of waits that were not over at the end of the recording."""
 
     def line(self) -> str:
-        """Return the number and duration of waits, and how much of that was preempted, without a stack, or open."""
+        """Return the number and the time of waits, and how much of the time was preempted, without a stack, or open."""
         parts = [f"{plural(self.waits, 'wait')} of {self.waited_ns / 1e9:.3f} s"]
         if self.preempted_ns:
             parts.append(f"{self.preempted_ns / 1e9:.3f} s preempted")

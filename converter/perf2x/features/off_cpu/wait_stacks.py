@@ -4,11 +4,12 @@ A wait gets the stack of its thread's last sample before the switch-out, if that
 depends on the sampling interval of the sample's event:
 
 - A thread that blocked called the kernel after the sample was taken, possibly from another function. The limit is a
-  tenth of the interval: then on average at most a tenth of the waits get the stack of code that merely ran before.
-- A preempted thread was interrupted where it ran. The limit is the whole interval, the time that a sample represents.
+  tenth of the interval, so that on average at most a tenth of the waits get the stack of code that merely ran before.
+- A preempted thread was interrupted where it ran. The limit is the whole interval, which is the time that a sample
+  represents.
 
-The scheduler's own frames are removed from the stacks of waits, because the scheduler's caller shows what the thread
-waited for.
+The scheduler's frames are removed from the stacks of waits, because the scheduler's caller shows what the thread waited
+for.
 """
 
 import numpy as np
@@ -38,7 +39,7 @@ from perf2x.model.recording import Sideband
 def without_scheduler_frames(profile: Profile) -> Profile:
     """Remove the scheduler's frames at the inner end of waits' stacks; the outermost frame of a stack is always kept.
 
-    In a profile without times, no later step needs the column ``wait``, so it is removed.
+    From profiles without times, the column ``wait`` is removed, too, because no later step needs it.
     """
     samples, parent = profile.samples, as_int64(profile.stacks.parent)
     is_scheduler = all_frames_match(profile, "scheduler")[profile.stacks.location] & (parent >= 0)
@@ -50,24 +51,24 @@ def without_scheduler_frames(profile: Profile) -> Profile:
     return sum_samples(replace(profile, samples=replace(samples, stack=stack.astype(samples.stack.dtype), wait=wait)))
 
 
-# A blocked thread's wait gets the stack of a sample that is at most 1/BLOCKED_SHARE of a sampling interval older.
+# A blocked thread's wait gets the stack of a sample that is older by at most 1/BLOCKED_SHARE of a sampling interval.
 BLOCKED_SHARE = 10
 
 
 class StackSources(Frozen):
-    """Where waits get their stacks and threads from."""
+    """For each wait: the sample whose stack it gets, and its thread."""
 
     sample: I64
-    """(waits,) row of Profile.samples whose stack the wait gets, −1 for none."""
+    """(waits,) row of Profile.samples, −1 for none."""
     thread: I32
     """(waits,) row of Profile.threads."""
 
 
 def nearby_stack_sources(profile: Profile, switch_outs: SwitchOuts, sideband: Sideband) -> tuple[Profile, StackSources]:
-    """Return, for each switch-out, the recent sample of its thread whose stack it gets, and the thread's row.
+    """Return, for each switch-out, the recent sample of its thread whose stack it gets, and its thread.
 
-    The row of the thread comes from any of the thread's samples, earlier or later. A thread without samples is added to
-    the profile, which is returned, too.
+    The thread is that of the last sample before the switch-out or, if there is none, of the first one after it. Threads
+    without samples are added to the profile, which is returned, too.
     """
     samples = sample_times(profile)
     # (switch-outs,) the last sample before each switch-out, and the first one after it; −1: none
@@ -82,18 +83,18 @@ def nearby_stack_sources(profile: Profile, switch_outs: SwitchOuts, sideband: Si
 
 
 def _of_same_process(profile: Profile, switch_outs: SwitchOuts, sample: I64) -> I64:
-    """Return ``sample`` (switch-outs,) with −1 where the sample is of another process, which had the same tid.
+    """Return ``sample`` with −1 where the sample is of another process, in which a thread had the same tid.
 
-    ``sample``: a row of Profile.samples for each switch-out, or −1.
+    ``sample`` (switch-outs,): a row of Profile.samples for each switch-out, or −1.
     """
     pid = profile.threads.pid[np.append(profile.samples.thread, 0)[sample]] if len(profile.threads) else switch_outs.pid
     return np.where((sample >= 0) & ((pid == switch_outs.pid) | (switch_outs.pid < 0)), sample, -1)
 
 
 def _max_age(profile: Profile, switch_outs: SwitchOuts, before: I64) -> I64:
-    """Return how old, in nanoseconds, the last sample before each switch-out may be to give the switch its stack.
+    """Return (switch-outs,) the maximum age (ns) of a sample whose stack each switch-out may get.
 
-    ``before``: the rows of these samples, −1 for none. Shapes: ``before`` (switch-outs,); returns (switch-outs,).
+    ``before`` (switch-outs,): row of the last sample before each switch-out, −1 for none.
     """
     interval = np.append(sampling_intervals(profile), 0)[np.append(profile.samples.event, -1)[before]]
     max_age: I64 = np.where(switch_outs.kind == Wait.PREEMPTED, interval, interval // BLOCKED_SHARE)
@@ -101,9 +102,10 @@ def _max_age(profile: Profile, switch_outs: SwitchOuts, before: I64) -> I64:
 
 
 def _with_threads(profile: Profile, switch_outs: SwitchOuts, thread: I32, sideband: Sideband) -> tuple[Profile, I32]:
-    """Add a thread to the profile for each (pid, tid) of switch-outs without a thread; return every switch's thread.
+    """Add a thread to the profile for each (pid, tid) of switch-outs without a thread.
 
-    ``thread`` (switch-outs,): row of Profile.threads, −1 if the thread is not in the profile yet.
+    ``thread`` (switch-outs,): row of Profile.threads, −1 if the thread is not in the profile yet. Also returns this
+    column without −1.
     """
     rows_without = flatnonzero(thread < 0)
     first, group = group_rows([as_int64(switch_outs.pid[rows_without]), switch_outs.tid[rows_without]])
@@ -123,20 +125,20 @@ def _with_threads(profile: Profile, switch_outs: SwitchOuts, thread: I32, sideba
     return replace(profile, strings=strings.table(), threads=threads, parents=parents), thread_of_each
 
 
-# Maximum number of threads in which to look for a name: the thread itself and its ancestors.
+# Maximum number of threads to search for a name: the thread itself and its ancestors.
 _MAX_GENERATIONS = 64
 
 
 def names_of_threads(sideband: Sideband, threads: ThreadTimes) -> list[str]:
     """Return the name of each thread at its time in ``threads``.
 
-    Until a thread sets a name, it has that of its parent at the time of the fork. Names come from COMM records, parents
-    from FORK records. If neither the thread nor its nearest ancestors (`_MAX_GENERATIONS`) have a name, the thread is
+    Until a thread sets a name, it has the name that its parent had at the fork. Names come from COMM records, parents
+    from FORK records. If neither the thread nor its nearest ancestors (`_MAX_GENERATIONS`) set a name, the thread is
     called ``:TID``, as in perf.
     """
     latest_first = slice(None, None, -1)  # if a thread got several names at the same time, the last one counts
     comms = ThreadTimes(as_int64(sideband.comms.tid[latest_first]), sideband.comms.time[latest_first])
-    # tid and time: where to look next for each thread's name
+    # the thread and time at which to look next for each thread's name, and the row of the name in ``comms``
     tid, time, comm_row = threads.tid.copy(), threads.time.copy(), minus_ones(len(threads))
     for _ in range(_MAX_GENERATIONS):
         rows_without = flatnonzero((comm_row < 0) & (tid >= 0))

@@ -1,4 +1,4 @@
-"""The schedule of a recording: when threads were switched out, and why, and switched in, forked and ended.
+"""The schedule of a recording: when and why threads left a CPU, and when they entered one, were forked and exited.
 
 Context switches come from two kinds of records:
 
@@ -10,8 +10,8 @@ Context switches come from two kinds of records:
 If a recording has both, switch-outs come from the samples, and switch-ins from both. But if perf sampled only some of
 the switches (``-F``, ``-c``), only the context-switch records count.
 
-The idle task, thread 0, is ignored: an idle CPU is not a thread that waits or runs. `sampling_intervals` estimates how
-often each event samples a thread that runs all the time.
+The idle task, thread 0, is ignored: it neither waits nor runs. `sampling_intervals` estimates how often each event
+samples a thread that runs all the time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,7 +65,7 @@ class SwitchSamples(ColumnTable):
 
     @property
     def rows_by_cpu(self) -> I64:
-        """Return the rows of samples whose CPU is known, sorted by CPU and time."""
+        """Return the row numbers of samples whose CPU is known, sorted by CPU and time."""
         rows = flatnonzero(self.cpu >= 0)
         return rows[argsort_rows([self.cpu[rows], self.time[rows], rows])]
 
@@ -75,7 +75,7 @@ class SwitchSamples(ColumnTable):
         return ThreadTimes(self.next_tid, self.time).where(self.next_tid >= 0)
 
 
-def _base_name(name: str) -> str:
+def _without_modifiers(name: str) -> str:
     """Return an event's name without modifiers: ``sched:sched_switch`` for ``sched:sched_switch:u``."""
     parts = name.split(":")
     return ":".join(parts[:2]) if name.startswith("sched:") else parts[0]
@@ -83,7 +83,7 @@ def _base_name(name: str) -> str:
 
 def event_rows_named(events: Sequence[Event | ProfileEvent], name: str) -> list[int]:
     """Return the rows of the events that have this name; modifiers are ignored."""
-    return [row for row, event in enumerate(events) if _base_name(event.name) == name]
+    return [row for row, event in enumerate(events) if _without_modifiers(event.name) == name]
 
 
 def read_switch_samples(recording: Recording) -> tuple[SwitchSamples, int, int]:
@@ -107,13 +107,13 @@ def read_switch_samples(recording: Recording) -> tuple[SwitchSamples, int, int]:
 
 
 def unseen_switch_outs(samples: SwitchSamples, switches: ThreadTimes) -> ThreadTimes:
-    """Infer switch-outs whose sample is missing, because it was lost or because only selected threads were recorded.
+    """Infer switch-outs without a sample, which was lost, or not taken because only selected threads were recorded.
 
-    If a sample shows that a thread gets a CPU, but the CPU's next sample shows another thread leave, then the first
-    thread must have left in between. The time of the next sample is taken for that switch-out::
+    If a sample shows that a thread gets a CPU, but the CPU's next sample shows that another thread leaves, then the
+    first thread must have left in between. The switch-out gets the time of the next sample::
 
         samples of a CPU    A → B    B → C                 A → D
-        switch-outs        A        B       C (inferred)  A
+        switch-outs         A        B       C (inferred)  A
 
     Nothing is inferred if ``switches`` (recorded switch-outs and switch-ins) has a switch of the thread between these
     samples.
@@ -122,9 +122,9 @@ def unseen_switch_outs(samples: SwitchSamples, switches: ThreadTimes) -> ThreadT
     rows = samples.rows_by_cpu
     sample, next_sample = rows[:-1], rows[1:]
     arrived_tid = samples.next_tid[sample]
-    is_lost = samples.cpu[sample] == samples.cpu[next_sample]
-    is_lost &= (arrived_tid > 0) & (samples.tid[next_sample] != arrived_tid)
-    sample, next_sample, arrived_tid = sample[is_lost], next_sample[is_lost], arrived_tid[is_lost]
+    is_missing = samples.cpu[sample] == samples.cpu[next_sample]
+    is_missing &= (arrived_tid > 0) & (samples.tid[next_sample] != arrived_tid)
+    sample, next_sample, arrived_tid = sample[is_missing], next_sample[is_missing], arrived_tid[is_missing]
     next_switch = next_time(ThreadTimes(arrived_tid, samples.time[sample] + np.uint64(1)), switches)
     return ThreadTimes(arrived_tid, samples.time[next_sample]).where(next_switch > samples.time[next_sample])
 
@@ -135,43 +135,44 @@ def _field_layouts(recording: Recording, row: int) -> _FieldLayouts:
     return {field["name"]: (field["offset"], field["size"]) for field in entry["fields"]} if entry else {}
 
 
-def _decode_samples(batch: Samples, rows: I64, fields: _FieldLayouts, order: str) -> SwitchSamples:
-    """Return the samples ``rows`` of a batch, which are of sched_switch; ``order``: byte order, ``<`` or ``>``."""
-    next_tid, states = (minus_ones(len(batch)) for _ in range(2))
-    for name, column in (("next_pid", next_tid), ("prev_state", states)):
-        readable, numbers = _decode_field(batch.raw, rows, fields.get(name), order)
+def _decode_samples(batch: Samples, rows: I64, fields: _FieldLayouts, byte_order: str) -> SwitchSamples:
+    """Decode samples of sched_switch, the ``rows`` of a batch; ``byte_order``: ``<`` or ``>``."""
+    next_tid, state = (minus_ones(len(batch)) for _ in range(2))
+    for name, column in (("next_pid", next_tid), ("prev_state", state)):
+        readable, numbers = _decode_field(batch.raw, rows, fields.get(name), byte_order)
         column[readable] = np.maximum(numbers, -1)
     return SwitchSamples(
         tid=as_int64(batch.tid[rows]),
         pid=as_int32(batch.pid[rows]),
         time=batch.times[rows],
         cpu=as_int32(batch.cpus[rows]),
-        state=states[rows],
+        state=state[rows],
         next_tid=next_tid[rows],
     )
 
 
-def _decode_field(raw: ListArray | None, rows: I64, field: tuple[int, int] | None, order: str) -> tuple[I64, I64]:
-    """Return those of ``rows`` whose raw data contains a field, and the field's value in each.
+def _decode_field(raw: ListArray | None, rows: I64, field: tuple[int, int] | None, byte_order: str) -> tuple[I64, I64]:
+    """Return those of ``rows`` whose raw data contain a field, and the field's value in each.
 
     ``field``: offset and size in bytes. If it is None, or the size is neither 4 nor 8, no row is returned.
     """
     if raw is None or field is None or field[1] not in (4, 8):
         return zeros(0), zeros(0)
     offset, size = field
-    has_room = rows[raw.lengths[rows] >= offset + size]
-    return has_room, as_int64(raw.numbers_at(offset, f"{order}i{size}", has_room))
+    readable = rows[raw.lengths[rows] >= offset + size]
+    return readable, as_int64(raw.numbers_at(offset, f"{byte_order}i{size}", readable))
 
 
-# Upper limit of an interval estimated from samples, because between samples further apart a thread may have slept.
+# Upper limit of an interval that is estimated from samples: between samples that are further apart, a thread may have
+# slept.
 _MAX_ESTIMATE_NS = 10_000_000
 
 
 def sampling_intervals(profile: Profile) -> I64:
     """Return (events,) the nanoseconds between two samples of a thread that runs all the time.
 
-    For events with a frequency and for clocks it is the requested interval. For others it is the median time between
-    two consecutive samples of a thread, but at most 10 ms; 0 if no thread has two samples.
+    For events with a frequency and for clocks, these are the requested interval. For other events, they are the median
+    time between consecutive samples of a thread, but at most 10 ms. 0 if no thread has two samples of the event.
     """
     samples = profile.samples
     intervals = zeros(len(profile.events))
@@ -182,7 +183,7 @@ def sampling_intervals(profile: Profile) -> I64:
 
 
 def _requested_interval(event: ProfileEvent) -> int:
-    """Return the interval (ns) that was requested from perf; 0 if it is not a time."""
+    """Return the interval (ns) that was requested from perf; 0 if the period is not a time."""
     if event.frequency:
         return 1_000_000_000 // event.frequency
     return event.period if event.unit == "nanoseconds" and not event.is_wait else 0
@@ -200,15 +201,16 @@ def _median_interval(profile: Profile, rows: I64) -> int:
 
 # Bits of prev_state that mean that the thread exits: EXIT_DEAD and EXIT_ZOMBIE (include/linux/sched.h).
 _EXIT_STATES = 0x30
-# Bits of prev_state that mean that the thread does not want to run. If none is set, it was preempted (TASK_RUNNING).
+# Bits of prev_state that mean that the thread does not want to run. If none of them is set, the thread was preempted
+# (TASK_RUNNING).
 #
 # Since Linux 4.14, sched_switch marks preempted threads by the bit 0x100; earlier versions use 0x400 or a higher bit.
-# These bits are ignored.
+# The marks are not needed, and are ignored.
 _SLEEPING_STATES = 0x2FF
 
 
 class SwitchOuts(ColumnTable):
-    """Switches out: a thread leaves its CPU. In order of time."""
+    """Switch-outs, in order of time: a thread leaves its CPU."""
 
     tid: I64
     time: U64
@@ -229,9 +231,9 @@ class Schedule(Frozen):
     """The schedule of all threads of a recording, without filters and without the idle task."""
 
     switch_outs: SwitchOuts
-    """Without the last switch-out of each thread that exits, because it never comes back."""
+    """Without the last switch-out of threads that exit, because they never come back."""
     stops: ThreadTimes
-    """All times at which threads stopped running: exits, and switch-outs, last and inferred ones included."""
+    """All times at which threads stopped running: exits and all switch-outs, last and inferred ones included."""
     switch_ins: ThreadTimes
     exits: ThreadTimes
     forks: ThreadTimes
@@ -240,7 +242,7 @@ class Schedule(Frozen):
     switches_are_samples: bool
     """Whether switch-outs are samples of sched_switch, with stacks; otherwise they are context-switch records."""
     unsampled: int = 0
-    """Number of context switches that sched_switch counted without taking a sample; 0 if they are not from samples."""
+    """Number of switches that sched_switch counted without a sample; 0 if switch-outs are context-switch records."""
 
 
 def has_schedule(recording: Recording) -> bool:
@@ -249,13 +251,13 @@ def has_schedule(recording: Recording) -> bool:
 
 
 def has_only_sampled_switches(recording: Recording) -> bool:
-    """Return whether a recording has only samples of some context switches, because of ``-F`` or ``-c``."""
+    """Return whether a recording has only some of its context switches, as samples, because of ``-F`` or ``-c``."""
     switch_events = _switch_events(recording)
     return not (len(recording.sideband.switches) or all(map(_takes_every_switch, switch_events)))
 
 
 def _switch_events(recording: Recording) -> list[Event]:
-    """Return the events that are sched_switch: more than one, if it was recorded with several modifiers."""
+    """Return the events that are sched_switch; there are several if it was recorded with different modifiers."""
     return [recording.session.events[row] for row in event_rows_named(recording.session.events, SCHED_SWITCH)]
 
 
@@ -265,7 +267,7 @@ def _takes_every_switch(event: Event) -> bool:
 
 
 def _uses_samples(recording: Recording) -> bool:
-    """Return whether to take switch-outs from samples of sched_switch: if they are complete, or the only source."""
+    """Return whether switch-outs are taken from samples of sched_switch: if these are complete, or the only source."""
     switch_events = _switch_events(recording)
     is_complete = all(map(_takes_every_switch, switch_events))
     return bool(switch_events) and (is_complete or not len(recording.sideband.switches))
@@ -341,9 +343,9 @@ def _without_idle(times: ThreadTimes) -> ThreadTimes:
 
 
 def has_ended(threads: ThreadTimes, exits: ThreadTimes, forks: ThreadTimes) -> Bools:
-    """Return (threads,) whether each thread has exited by its time in ``threads``.
+    """Return (threads,) True if the thread has exited by its time in ``threads``.
 
-    If another thread with the same tid was forked after the exit, the answer is no: then ``threads`` means that one.
+    False if another thread with the same tid was forked after the exit: then the row of ``threads`` is about that one.
     """
     exit_row, fork_row = last_at_or_before(threads, exits), last_at_or_before(threads, forks)
     zero = np.zeros(1, np.uint64)
@@ -352,13 +354,13 @@ def has_ended(threads: ThreadTimes, exits: ThreadTimes, forks: ThreadTimes) -> B
 
 
 def _time_of_last_record(recording: Recording) -> int:
-    """Return the latest time of any record; perf's header has the time of the last sample."""
+    """Return the latest time of the side-band tables and, from perf's header, of samples."""
     sideband, last = recording.sideband, recording.session.sample_times[1]
     tables = (sideband.switches, sideband.exits, sideband.forks, sideband.comms, sideband.mmaps, sideband.losts)
     return _latest_time(*(table.time for table in tables), np.array([last], np.uint64))
 
 
 def _latest_time(*times: U64) -> int:
-    """Return the latest time; 0 if there is none. LAST_TIME and later times are left out, as no clock shows them."""
+    """Return the latest time before LAST_TIME, the value of unknown and of clamped times; 0 if there is none."""
     time = np.concatenate(times)
     return int(time[time < np.uint64(LAST_TIME)].max(initial=np.uint64(0)))

@@ -1,4 +1,4 @@
-"""Pairs of thread and time, and as-of joins between tables of them: the next, or the last, row of the same thread."""
+"""Pairs of thread and time, and as-of joins of tables of pairs: each finds the next or last row of the same thread."""
 
 from typing import Any
 
@@ -26,14 +26,14 @@ class ThreadTimes(ColumnTable):
 
 
 def sample_times(profile: Profile) -> ThreadTimes:
-    """Return thread and time of every sample; all times are 0 if the recording has none."""
+    """Return thread and time of every sample; all times are 0 if the profile has none."""
     time = profile.samples.time
     tid = as_int64(profile.threads.tid)[profile.samples.thread]
     return ThreadTimes(tid, np.zeros(len(tid), np.uint64) if time is None else time)
 
 
 def first_at_or_after(targets: ThreadTimes, candidates: ThreadTimes) -> I64:
-    """Return (targets,) the first row of ``candidates`` of the same thread, at or after each time; −1: none.
+    """Return (targets,) the first row of ``candidates`` with the same thread, at or after each time; −1: none.
 
     This is an as-of join forwards::
 
@@ -56,7 +56,7 @@ def first_at_or_after(targets: ThreadTimes, candidates: ThreadTimes) -> I64:
 
 
 def last_at_or_before(targets: ThreadTimes, candidates: ThreadTimes) -> I64:
-    """Return (targets,) the last row of ``candidates`` of the same thread, at or before each time; −1: none.
+    """Return (targets,) the last row of ``candidates`` with the same thread, at or before each time; −1: none.
 
     This as-of join backwards is the join forwards with time reversed.
     """

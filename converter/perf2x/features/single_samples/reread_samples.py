@@ -32,10 +32,10 @@ def sample_reader(
 ) -> SampleReader:
     """Return a reader of the recorded samples that ``profile`` sums up.
 
-    ``profile`` has been symbolized already, unless its format needs no names. The filters that ran before stitching are
-    applied once more, by ``filters``. Those that ran later, for instance by function name, removed rows from the
-    profile alone. So the reader keeps a sample only if the profile still has samples of the same event and thread, and
-    samples with the same stack.
+    ``profile`` has been symbolized already, unless its format needs no names. ``filters`` applies the filters on
+    columns of samples once more. Later filters, for instance by function name, removed rows from the profile only. So
+    the reader keeps a sample only if the profile still has samples of the same event and thread, and samples with the
+    same stack.
     """
     rows = profile.recorded
     assert rows is not None
@@ -66,7 +66,7 @@ def sample_reader(
 
 
 class _RowsByPosition:
-    """Finds the stored thread and stack of samples by their position in the recording.
+    """Finds the stored threads and stacks of samples by the samples' positions in the recording.
 
     The first pass stored them batch by batch. Worker processes finished these batches in any order, and a batch of the
     second pass may consist of several batches of the first. Here, the batches of the first pass are sorted by position.
@@ -101,10 +101,10 @@ class _RowsByPosition:
         return *self._rows.rows(begin, begin + checked), int(self._earliest_from[batch])
 
 
-def _branches(_: Event, samples: Samples) -> tuple[I64, U64]:
-    """Return the source addresses of all branches, then their target addresses, each with the row of its sample.
+def _branch_addresses(_: Event, samples: Samples) -> tuple[I64, U64]:
+    """Return rows of samples and addresses: the sources of all branches, then the targets of all branches.
 
-    Shapes: returns (2 * branches,) rows and (2 * branches,) addresses.
+    Shapes: (2 * branches,) both.
     """
     branches = samples.branches
     if branches is None:
@@ -113,8 +113,8 @@ def _branches(_: Event, samples: Samples) -> tuple[I64, U64]:
     return np.concatenate([row, row]), np.concatenate([branches.from_ip, branches.to_ip])
 
 
-def _data(event: Event, samples: Samples) -> tuple[I64, U64]:
-    """Return the row of each sample, and the address of the data that it accessed.
+def _data_addresses(event: Event, samples: Samples) -> tuple[I64, U64]:
+    """Return rows of samples, and the address of the data that each sample accessed.
 
     Shapes: (samples,) both; (0,) both if perf does not name the data addresses of this event (`perf_names_data`).
     """
@@ -123,18 +123,18 @@ def _data(event: Event, samples: Samples) -> tuple[I64, U64]:
     return np.arange(len(address), dtype=np.int64), address
 
 
-# By kind: the optional column to read, and the function that takes addresses from it. The function gets an event and
-# samples of that event; it returns sample rows and addresses.
-_ADDRESSES_OF_KIND = {"branches": (Want.BRANCHES, _branches), "data": (Want.ADDR, _data)}
+# By kind: the optional column to read, and a function of an event and samples of this event, which returns rows of
+# samples and addresses.
+_ADDRESSES_OF_KIND = {"branches": (Want.BRANCHES, _branch_addresses), "data": (Want.ADDR, _data_addresses)}
 
 
 def _named_places(
     read_batches: Callable[[Want], Iterator[RecordedBatch]], recording: Recording, context: LoadContext, kind: str
 ) -> NamedPlaces:
-    """Symbolize addresses that are not in stacks; ``kind``, ``branches`` or ``data``, is a key of _ADDRESSES_OF_KIND.
+    """Symbolize addresses outside stacks; ``kind``: ``branches`` or ``data``.
 
-    Each address is stitched as if a sample had been taken there: it becomes a stack of one location, in a profile of
-    its own, which is symbolized.
+    Each address is stitched as if a sample had been taken there. So it becomes a stack of one location in a separate
+    profile, which is symbolized.
     """
     from perf2x.kernel.perf_data import process_history
     from perf2x.model.transforms.weights_and_mispredicts import samples_at
@@ -150,15 +150,15 @@ def _named_places(
     column, addresses_of = _ADDRESSES_OF_KIND[kind]
 
     def intern_addresses(samples: Samples) -> I32:
-        """Return (n,) the stitcher's stack number of each address of samples, all of which are of one event."""
+        """Return (n,) the stitcher's stack number for each address of samples, which are all of one event."""
         return stitcher.intern_ips(samples_at(samples, *addresses_of(session.events[samples.event[0]], samples)))
 
     for batch in read_batches(column):
         for event in unique(batch.samples.event).tolist():
             intern_addresses(take_rows(batch.samples, flatnonzero(batch.samples.event == event)))
     result = stitcher.result()
-    # build_profile renumbers stacks, and updates the tables of recorded rows accordingly. So a part without samples,
-    # whose table maps each stack number to itself, turns into the table from the stitcher's numbers to the profile's.
+    # build_profile renumbers stacks, also in the tables of ``recorded``. So a table that maps each stack number of the
+    # stitcher to itself, in a part without samples, becomes the table from the stitcher's numbers to the profile's.
     stack_number = np.arange(len(result.stacks), dtype=np.int32)
     empty = zeros(0)
     rows = RecordedRows([RecordedPart(0, 0, 0, stack=stack_number)], empty, as_uint64(empty), empty, empty)

@@ -1,4 +1,4 @@
-"""Gives formats that write each sample as it was recorded a reader of single samples."""
+"""Provides a reader of single samples for formats that write each sample as it was recorded."""
 
 from typing import TYPE_CHECKING
 

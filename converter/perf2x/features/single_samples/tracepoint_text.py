@@ -1,4 +1,4 @@
-"""Formats the data of tracepoint samples as text, with the print formats in the kernel's format files.
+"""Formats the raw data of tracepoint samples as text, with the print formats in the kernel's format files.
 
 perf record copies these files (``events/SYSTEM/NAME/format`` in tracefs) into the recording.
 """
@@ -25,41 +25,45 @@ class TracepointText:
         tracing: Any = session.features.get("tracing_data") or {}
         self._strings: Mapping[str, str] = tracing.get("strings", {})
         self._session = session
-        self._order: ByteOrder = cast(ByteOrder, session.byte_order)
+        self._byte_order: ByteOrder = cast(ByteOrder, session.byte_order)
         # by tracepoint id (``config``): a function from raw data to text
-        self._printers: dict[int, Callable[[bytes], str]] = {}
+        self._formatters: dict[int, Callable[[bytes], str]] = {}
 
     def texts(self, event: Event, raw: ListArray) -> tuple[list[str], I64]:
-        """Return texts, one for each distinct data, and (n,) the index of each sample's text.
+        """Return a string for each distinct row of ``raw``, and (n,) the index of each sample's string.
 
-        ``raw`` has the data of n samples. All texts are "" if the recording does not have the event's format.
+        ``raw`` has the raw data of n samples. All strings are "" if the recording does not have the event's format.
         """
         format_entry = self._session.tracepoint_format(event)
         if format_entry is None:
             return [""], zeros(len(raw))
         distinct = ListInterner(np.uint8)
         row = distinct.number_rows(raw)
-        if event.config not in self._printers:
-            self._printers[event.config] = _printer(format_entry, self._order, self._format_address, self._strings)
-        printer = self._printers[event.config]
-        return [printer(octets.tobytes()) for octets in distinct.table().rows()], row
+        if event.config not in self._formatters:
+            self._formatters[event.config] = _formatter(
+                format_entry, self._byte_order, self._format_address, self._strings
+            )
+        format_raw = self._formatters[event.config]
+        return [format_raw(data.tobytes()) for data in distinct.table().rows()], row
 
 
-def _printer(
-    format_entry: Any, order: ByteOrder, format_address: AddressFormatter, strings: Mapping[str, str]
+def _formatter(
+    format_entry: Any, byte_order: ByteOrder, format_address: AddressFormatter, strings: Mapping[str, str]
 ) -> Callable[[bytes], str]:
-    """Return a function from raw data to text, which follows the event's print format.
+    """Return a function from raw data to text in the event's print format.
 
-    If that format contains something that perf2x does not understand, the text lists names and values of the fields.
+    If perf2x does not understand something in that format, the text lists names and values of the fields instead.
     """
     fields = format_entry["fields"]
     try:
         print_fields = compile_format(format_entry["print"], format_address, strings)
     except PrintFormatError:
-        return lambda raw: field_text(decode_fields(fields, raw, order))
+        return lambda raw: field_text(decode_fields(fields, raw, byte_order))
 
-    def print_raw(raw: bytes) -> str:
-        parts = {field["name"]: field_bytes(field, raw, order) for field in fields}
-        return print_fields({**decode_fields(fields, raw, order), FIELD_BYTES: parts, BYTE_ORDER: ENDIAN[order]})
+    def format_raw(raw: bytes) -> str:
+        parts = {field["name"]: field_bytes(field, raw, byte_order) for field in fields}
+        return print_fields(
+            {**decode_fields(fields, raw, byte_order), FIELD_BYTES: parts, BYTE_ORDER: ENDIAN[byte_order]}
+        )
 
-    return print_raw
+    return format_raw
