@@ -66,7 +66,7 @@ def _stitched(recording: Recording, filters: AppliedFilters, context: LoadContex
         profile = build_profile(recording.session, history, result)
         for value in values:
             profile = value.with_event_names(profile)
-    return Stitched(profile, deferred_report(history, result.deferred), call_graphs.report(diagnostics))
+    return Stitched(profile, deferred_report(history, result.deferred_tally), call_graphs.report(diagnostics))
 
 
 def process_history(recording: Recording, stacks: bool, context: LoadContext) -> ProcessHistory:

@@ -89,7 +89,7 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
         meta=_profile_meta(session, result.totals),
         switches=None if result.timeline is None else thread_switches(history, threads, strings),
         losses=None if result.timeline is None else losses(session.events, history.sideband.losts),
-        recorded=None if result.recorded is None else result.recorded.renumber(row_of_thread, node_of_stack),
+        recorded=None if result.recorded_rows is None else result.recorded_rows.renumber(row_of_thread, node_of_stack),
         parents=None if result.timeline is None else parents(history.sideband.forks, threads),
         default_event=int(samples.event.min()) if len(samples) else 0,
     )

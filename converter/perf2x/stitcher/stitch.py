@@ -105,9 +105,9 @@ class StitchResult(Frozen):
     samples: SampleRows
     """Sums; empty if there is a timeline."""
     timeline: TimedRows | None
-    recorded: RecordedRows | None  # the thread and stack of each sample, in file order
+    recorded_rows: RecordedRows | None  # the thread and stack of each sample, in file order
     totals: SampleTotals
-    deferred: DeferredTally
+    deferred_tally: DeferredTally
 
 
 _HALF_BITS = np.int64(32)
@@ -250,9 +250,9 @@ class Stitcher:
             threads=self._interner.threads(),
             samples=self._sums.rows(),
             timeline=self._timeline.rows() if self._options.timeline else None,
-            recorded=None if self.sample_spools is None else self.sample_spools.rows(),
+            recorded_rows=None if self.sample_spools is None else self.sample_spools.rows(),
             totals=self._totals,
-            deferred=self._join.tally,
+            deferred_tally=self._join.tally,
         )
 
     def absorb(self, result: StitchResult) -> None:
@@ -263,9 +263,9 @@ class Stitcher:
         self._sums.add(renumbering.renumber(result.samples))
         if result.timeline is not None:
             self._timeline.add(renumbering.renumber(result.timeline))
-        if result.recorded is not None and self.sample_spools is not None:
-            self.sample_spools.absorb(result.recorded.renumber(renumbering.thread, renumbering.stack))
-        self._join.absorb(result.deferred)
+        if result.recorded_rows is not None and self.sample_spools is not None:
+            self.sample_spools.absorb(result.recorded_rows.renumber(renumbering.thread, renumbering.stack))
+        self._join.absorb(result.deferred_tally)
         self._totals = self._totals.plus(result.totals)
 
     def _roots(self, outcome: I64, has_cookie: Bools, root: U8 | None) -> I64:

@@ -99,7 +99,7 @@ def test_figures_of_all_batches_and_processes_add_up(tmp_path: Path, how: str) -
     there.add(batch)
     here.absorb(there.result())
     result = here.result()
-    totals, outcomes = result.totals, result.deferred.outcomes
+    totals, outcomes = result.totals, result.deferred_tally.outcomes
     assert totals.period == 18.0
     assert int(result.samples.count.sum()) == (6 if how == "drop" else 9)
     assert (totals.first_ns, totals.last_ns) == (10, 30)
@@ -114,7 +114,7 @@ def test_missing_user_stacks_keep_the_cpu_of_their_sample(tmp_path: Path, event:
     records = [replace(waiting(10 + cookie, cookie, KERNEL_ADDRESS), cpu=cookie) for cookie in (3, 4)]
     (stitcher,), (batch,) = stitchers(written(tmp_path, records, event), StitchOptions(), 1)
     stitcher.add(batch)
-    (missing,) = stitcher.result().deferred.missing
+    (missing,) = stitcher.result().deferred_tally.missing
     assert missing.cpu.tolist() == cpu
 
 

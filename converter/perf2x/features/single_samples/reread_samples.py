@@ -162,7 +162,7 @@ def _named_places(
     stack_number = np.arange(len(result.stacks), dtype=np.int32)
     empty = zeros(0)
     rows = RecordedRows([RecordedPart(0, 0, 0, stack=stack_number)], empty, as_uint64(empty), empty, empty)
-    profile = build_profile(session, history, replace(result, recorded=rows))
+    profile = build_profile(session, history, replace(result, recorded_rows=rows))
     if symbols is not None:
         sources = load_symbol_sources()
         profile, _ = symbolize(profile, session, symbols, uncounted.diagnostics, sources, context.finder, sideband)

@@ -121,7 +121,8 @@ class AddressSpaces:
     """The mappings of every process over time. Immutable; ``find`` returns rows of ``mmaps``.
 
     Each record is in effect from its sequence number (``*_sequence``) on. An epoch begins with each image, each mapping
-    and each record of a kernel symbol, and epochs are numbered in this order.
+    and each record of a kernel symbol. First, all epochs that begin with images are numbered, then those of mappings,
+    then those of kernel symbols.
     """
 
     def __init__(

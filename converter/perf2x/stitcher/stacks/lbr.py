@@ -69,8 +69,8 @@ def empty_lbr_state() -> LbrState:
 def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older_calls: ListArray | None) -> ListArray:
     """Replace the user part of each chain by the sampled user address and the calls in the sample's branch records.
 
-    Chains without a user part or without branches stay as they are. ``older_calls`` has further calls to append to each
-    chain, from ``stitch_older_calls``.
+    Chains without a user part stay as they are; without branches, only the sampled user address is replaced.
+    ``older_calls`` has further calls to append to each chain, from ``stitch_older_calls``.
 
     For a sample taken in user mode, the sampled user address is ``ip``, which is precise (PEBS), while the recorded
     chain begins where the interrupt arrived, some instructions later. For a sample taken in the kernel, it is the

@@ -6,10 +6,10 @@ in the .eh_frame are relative to where they are stored, and assume that it follo
 tools/perf/util/genelf.c). Here the whole dump becomes one image, whose addresses are the dump's file offsets. For that,
 the entries of all functions are rewritten, with absolute addresses, into one section after the dump::
 
-    0             ELF header, instead of the dump's own header and the first record's
-    64            the rest of the dump, all of which is one .text
-    eh_frame_at     .eh_frame
-                  .shstrtab, program header, section headers
+    0              ELF header, in place of the headers of the dump and of its first record
+    64             the rest of the dump; .text is the whole dump
+    eh_frame_at    .eh_frame
+                   .shstrtab, program header, section headers
 """
 
 import struct

@@ -27,7 +27,7 @@ def report_of(path: Path) -> DeferredReport:
     stitcher = Stitcher(history, StitchOptions())
     for batch in recording.samples(Want.CHAIN):
         stitcher.add(batch)
-    return deferred_report(history, stitcher.result().deferred)
+    return deferred_report(history, stitcher.result().deferred_tally)
 
 
 def recording_of(listing: Path) -> Path:
