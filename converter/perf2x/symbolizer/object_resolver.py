@@ -247,7 +247,7 @@ def find_files(context: Context, mapped: MappedObject) -> ObjectFiles:
         return vdso_files(context, mapped)
     files = context.find(key.name, key.build_id, mapped.pid)
     is_program = not is_jitdump(key.name)  # a runtime may still be writing its dump
-    if files.is_doubtful and not files.files and is_program and context.recorded.made_here:
+    if files.is_doubtful and not files.files and is_program and context.recorded.was_made_here:
         advice = (
             "a program without a build id was changed after the recording, so its code has no names: convert before "
             "rebuilding it, keep the recorded file (--symfs DIR), or link with --build-id."

@@ -57,7 +57,7 @@ class SourceLines:
         object of this machine, the path may come from a bundle's object with the same build id, which is not trusted.
         """
         context = self._context
-        if not context.recorded.made_here or context.options.archives:
+        if not context.recorded.was_made_here or context.options.archives:
             return False
         mappings = unique(self._profile.locations.mapping[locations]).tolist()
         for mapping in mappings:

@@ -17,7 +17,12 @@ from perf2x.base.binaries.dwarf.pgo_lines import PgoLines
 from perf2x.base.binaries.dwarf.source_locations import SourceLocations
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.base.binaries.elf.relocate_module import relocate_debug_info
-from perf2x.base.binaries.find.dwo_and_dwz_files import dwo_paths, has_supplementary, package_file, supplementary_file
+from perf2x.base.binaries.find.dwo_and_dwz_files import (
+    dwo_paths,
+    find_package_file,
+    find_supplementary_file,
+    has_supplementary_file,
+)
 from perf2x.base.binaries.find.object_finder import ObjectFiles
 from perf2x.base.columnar import U64, argsort, flatnonzero
 from perf2x.base.files.sysroot import is_file
@@ -91,10 +96,10 @@ class _UnitReader(Struct, dict=True):
     @cached_property
     def _supplementary(self) -> ElfObject | None:
         """The dwz file; None if the debug file refers to none, or if it is missing or unreadable."""
-        if not has_supplementary(self._debug_file):
+        if not has_supplementary_file(self._debug_file):
             return None
         with counting_broken(self._context.diagnostics):
-            dwz_file = supplementary_file(self._context.finder, self._debug_file)
+            dwz_file = find_supplementary_file(self._context.finder, self._debug_file)
             if dwz_file is None:
                 advice = (
                     "part of the debug info is in a dwz file that was not found; some inlined functions have no name. "
@@ -125,7 +130,7 @@ class _UnitReader(Struct, dict=True):
     def _package_file(self) -> ElfObject | None:
         """The ``.dwp`` file; None if there is none."""
         with counting_broken(self._context.diagnostics):
-            return package_file(self._context.finder, self._files, self._recorded_path)
+            return find_package_file(self._context.finder, self._files, self._recorded_path)
         return None
 
     @cached_property

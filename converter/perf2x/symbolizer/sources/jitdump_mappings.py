@@ -75,7 +75,7 @@ class JitdumpFiles(Struct):
         for path in _dump_paths(filename, pid, self._options, self._finder):
             dump = self._read(path) if is_file(path) else None
             is_in_named_folder = self._options.symfs is not None or path.parent == self._options.perf_map_dir
-            if dump is not None and (is_in_named_folder or not self._recorded.made_elsewhere or dump.pid == pid):
+            if dump is not None and (is_in_named_folder or not self._recorded.was_made_elsewhere or dump.pid == pid):
                 return dump
         return None
 

@@ -239,7 +239,7 @@ class PerfMapSource(BuiltInSource):
             yield options.perf_map_dir / f"perf-{pid}.map"
         if options.symfs is not None:
             yield from paths_in_root(options.symfs, f"{PERF_MAP_DIR}/perf-{pid}.map")
-        elif not self._context.recorded.made_elsewhere:  # process ids of another machine are meaningless here
+        elif not self._context.recorded.was_made_elsewhere:  # process ids of another machine are meaningless here
             yield from self._on_this_machine(pid)
 
     def _on_this_machine(self, pid: int) -> Iterator[Path]:
@@ -277,6 +277,6 @@ class PerfMapSource(BuiltInSource):
         if self._namespaces.is_container(pid):
             if options.symfs is not None:
                 paths += _maps_in(resolve_in_root(options.symfs, PERF_MAP_DIR) or options.symfs)
-            elif not self._context.recorded.made_elsewhere:
+            elif not self._context.recorded.was_made_elsewhere:
                 paths += _maps_in_container(proc, self._namespaces.mount(pid)) + _maps_in(host_path(PERF_MAP_DIR))
         return list(dict.fromkeys(paths))

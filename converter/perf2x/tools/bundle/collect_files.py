@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.binaries.elf.elf_file import ElfObject
-from perf2x.base.binaries.find.dwo_and_dwz_files import has_supplementary, supplementary_file
+from perf2x.base.binaries.find.dwo_and_dwz_files import find_supplementary_file, has_supplementary_file
 from perf2x.base.binaries.find.object_finder import ObjectFiles
 from perf2x.base.binaries.find.perf_archive import substitute_build_id
 from perf2x.base.files.tarball import tarball_errors
@@ -114,13 +114,13 @@ class _ContentsCollector:
         if second_file is not None and second_file is not main_file:
             members["debug"] = second_file
         self._add_members(name, build_id, {member: self._contents(file) for member, file in members.items()})
-        if found.dwarf is not None and not self._only_symbols and has_supplementary(found.dwarf):
+        if found.dwarf is not None and not self._only_symbols and has_supplementary_file(found.dwarf):
             self._add_supplementary(name, found.dwarf)
 
     def _add_supplementary(self, name: str, file: ElfObject) -> None:
         """Add the file to which dwz moved the debug info that several objects share, under its own build id."""
         try:
-            dwz_file = supplementary_file(self._context.finder, file)
+            dwz_file = find_supplementary_file(self._context.finder, file)
             reason = "the dwz file of its debug info was not found"
         except ObjectError as error:
             dwz_file, reason = None, str(error)

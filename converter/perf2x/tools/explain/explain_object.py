@@ -14,7 +14,12 @@ from perf2x.base.binaries.elf.debug_link import mini_debug_info
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf, open_object
 from perf2x.base.binaries.elf.relocate_module import relocate_debug_info
 from perf2x.base.binaries.elf.symtab import STT_FUNC, function_symbols
-from perf2x.base.binaries.find.dwo_and_dwz_files import dwo_paths, has_supplementary, package_file, supplementary_file
+from perf2x.base.binaries.find.dwo_and_dwz_files import (
+    dwo_paths,
+    find_package_file,
+    find_supplementary_file,
+    has_supplementary_file,
+)
 from perf2x.base.binaries.find.object_finder import Finder, ObjectFiles, SearchedPath, has_code
 from perf2x.base.binaries.go.find_pclntab import has_go_table
 from perf2x.base.files.sysroot import is_file
@@ -157,7 +162,7 @@ class _ExaminedObject:
     def _version_and_missing(self, file: ElfObject) -> tuple[int, str]:
         """Return the DWARF version of the first unit, and words for what is missing of the debug info ("": nothing)."""
         linked = open_elf(relocate_debug_info(file), file.name) if file.type == "ET_REL" else file
-        dwz_file = supplementary_file(self._finder, file) if has_supplementary(file) else None
+        dwz_file = find_supplementary_file(self._finder, file) if has_supplementary_file(file) else None
         units = DebugFile(
             DebugSections(linked), DebugFile(DebugSections(dwz_file)) if dwz_file is not None else None
         ).units
@@ -185,7 +190,7 @@ class _ExaminedObject:
     def _has_package(self) -> bool:
         """Return whether there is a ``.dwp`` file, which contains the ``.dwo`` files of a program."""
         try:
-            return package_file(self._finder, self._all, self._recorded) is not None
+            return find_package_file(self._finder, self._all, self._recorded) is not None
         except ObjectError as error:
             self.troubles.append(str(error))
             return False

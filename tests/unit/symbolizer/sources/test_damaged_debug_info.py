@@ -21,7 +21,7 @@ from perf2x.base.binaries.dwarf.read_budget import ReadBudget
 from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.base.binaries.elf.elf_headers import CUT_MARK, MAX_STRING_SIZE, string_at
 from perf2x.base.binaries.elf.relocate_module import relocate_debug_info
-from perf2x.base.binaries.find.dwo_and_dwz_files import supplementary_file
+from perf2x.base.binaries.find.dwo_and_dwz_files import find_supplementary_file
 from perf2x.base.binaries.find.object_finder import Finder
 from perf2x.base.binaries.find.search_paths import SearchPaths
 from perf2x.base.diagnostics import Diagnostics
@@ -221,7 +221,7 @@ def test_dangling_dwz_links_are_refused(link, message) -> None:
     parts = [TinySection(".gnu_debugaltlink", link), TinySection(".note.gnu.build-id", note, type="NOTE")]
     finder = Finder(SearchPaths(system_debug_dir=None, proc=None))
     with pytest.raises(ObjectError, match=message):
-        supplementary_file(finder, open_elf(tiny_elf(parts), "x"))
+        find_supplementary_file(finder, open_elf(tiny_elf(parts), "x"))
 
 
 def test_a_line_table_of_too_many_files_and_one_that_is_cut_off() -> None:

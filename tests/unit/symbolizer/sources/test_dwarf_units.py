@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
-from perf2x.base.binaries.find.dwo_and_dwz_files import supplementary_file
+from perf2x.base.binaries.find.dwo_and_dwz_files import find_supplementary_file
 from perf2x.base.binaries.find.object_finder import Finder
 from perf2x.base.binaries.find.search_paths import SearchPaths
 from perf2x.base.diagnostics import Diagnostics
@@ -125,7 +125,7 @@ def test_a_dwz_file_is_fetched_from_a_server() -> None:
 
     finder = Finder(SearchPaths(system_debug_dir=None, proc=None), (fetch,))
     elsewhere = open_elf((DATA / "dwz_one.so").read_bytes(), "dwz_one.so")
-    assert supplementary_file(finder, elsewhere).build_id.hex() == DWZ_ID
+    assert find_supplementary_file(finder, elsewhere).build_id.hex() == DWZ_ID
     assert asked == [("debuginfo", DWZ_ID)]
 
 
@@ -192,7 +192,7 @@ def test_a_dwz_file_next_to_a_debug_file_outside_symfs_is_found(tmp_path) -> Non
     file = open_elf(outside / "prog.so")
     for symfs, there in ((None, True), (tmp_path / "symfs", False), (tmp_path, True)):
         finder = Finder(SearchPaths(symfs=symfs, system_debug_dir=None, proc=None))
-        assert (supplementary_file(finder, file) is not None) is there
+        assert (find_supplementary_file(finder, file) is not None) is there
 
 
 SCOPES = {

@@ -289,11 +289,11 @@ class Unit(Struct, dict=True, eq=False):
             return string_at(self.file.supplementary.sections.strings, value) if self.file.supplementary else ""
         if form in c.INDEXED_STRINGS:
             size = self.encoding.offset_size
-            table = self._indexed_table(c.AT_STR_OFFSETS_BASE, 8 if size == 4 else 16)
+            table = self._indexed_table_offset(c.AT_STR_OFFSETS_BASE, 8 if size == 4 else 16)
             return string_at(sections.strings, self.encoding.integer(sections.str_offsets, table + value * size, size))
         return ""
 
-    def _indexed_table(self, base_attribute: int, header_size: int) -> int:
+    def _indexed_table_offset(self, base_attribute: int, header_size: int) -> int:
         """Return the offset, in its section, of the array that the unit's indexes refer to.
 
         A linked file states this offset in ``base_attribute`` of the root entry. A split file has one array, right
@@ -349,6 +349,6 @@ class Unit(Struct, dict=True, eq=False):
         data = file.sections.rnglists
         if form == c.FORM_RNGLISTX:  # an index into the array of offsets, which count from the start of that array
             size = self.encoding.offset_size
-            table = self._indexed_table(c.AT_RNGLISTS_BASE, 12 if size == 4 else 20)
+            table = self._indexed_table_offset(c.AT_RNGLISTS_BASE, 12 if size == 4 else 20)
             value = table + self.encoding.integer(data, table + value * size, size)
         return lists.rnglists(data, value)

@@ -21,12 +21,12 @@ from perf2x.base.mapping_names import is_real_path
 from perf2x.errors import ObjectError
 
 
-def has_supplementary(file: ElfObject) -> bool:
+def has_supplementary_file(file: ElfObject) -> bool:
     """Return whether dwz moved part of the debug info to a supplementary file."""
     return file.section(".gnu_debugaltlink") is not None
 
 
-def supplementary_file(finder: Finder, file: ElfObject) -> ElfObject | None:
+def find_supplementary_file(finder: Finder, file: ElfObject) -> ElfObject | None:
     """Find the supplementary file that ``.gnu_debugaltlink`` of ``file`` names; None when it is missing.
 
     The section has the path and the build id of the supplementary file; files with another build id are skipped. Raises
@@ -62,7 +62,7 @@ def _supplementary_paths(finder: Finder, file: ElfObject, link: str, build_id: b
         yield from paths_in_root(directory, dwz_path)
 
 
-def package_file(finder: Finder, found: ObjectFiles, recorded_path: str) -> ElfObject | None:
+def find_package_file(finder: Finder, found: ObjectFiles, recorded_path: str) -> ElfObject | None:
     """Find an object's DWARF package (``.dwp``), next to its files or the recorded path, or in debug directories.
 
     ``found`` has the object's files. Returns None if there is no package. Raises ObjectError if the package is not an

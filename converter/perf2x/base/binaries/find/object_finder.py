@@ -137,7 +137,7 @@ class Finder(Struct, eq=False):
             file_check = _ANY_RECORDING
         key = (name, build_id, file_check.key(name))
         if key not in self._cache:
-            refusal, is_doubtful = partial(file_check.refusal, name), file_check.made_elsewhere
+            refusal, is_doubtful = partial(file_check.refusal, name), file_check.was_made_elsewhere
             # the kernel appends " (deleted)" to names of deleted files, but a file's own name may end like that
             exists = any(map(is_file, self.search_paths.local_paths(name)))
             searched_name = name if exists else without_deleted(name)

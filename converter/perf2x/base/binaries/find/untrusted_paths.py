@@ -75,10 +75,10 @@ class RecordedFileCheck:
         self._source = session.source if session else ""
 
     @cached_property
-    def made_here(self) -> bool:
+    def was_made_here(self) -> bool:
         """Whether the recording was made on this machine: it has the same host name, and mappings to compare with.
 
-        If neither this nor ``made_elsewhere`` is true, the origin is unknown.
+        If neither this nor ``was_made_elsewhere`` is true, the origin is unknown.
         """
         return self._mmaps is not None and len(self._mmaps.inode) > 0 and self._same_host
 
@@ -87,13 +87,13 @@ class RecordedFileCheck:
         return bool(self._host) and self._host == running_host_name()
 
     @cached_property
-    def made_elsewhere(self) -> bool:
+    def was_made_elsewhere(self) -> bool:
         """Whether the recording names another host than this one."""
         return bool(self._host) and bool(running_host_name()) and not self._same_host
 
     def key(self, name: str) -> Hashable:
         """Return a key to cache answers of `refusal` for a name by: everything that they depend on."""
-        return self.made_elsewhere, self._inodes.get(name), self._written_ns if self.made_here else 0
+        return self.was_made_elsewhere, self._inodes.get(name), self._written_ns if self.was_made_here else 0
 
     def refusal(self, name: str, path: Path) -> str:
         """Return why the file at ``path`` must not be taken for the one that was recorded as ``name``; "" if it may.
@@ -101,9 +101,9 @@ class RecordedFileCheck:
         This is for objects that were recorded without a build id. Device numbers are not compared, because btrfs and
         overlayfs have one number in mappings and another in stat(2).
         """
-        if self.made_elsewhere:
+        if self.was_made_elsewhere:
             return f"{path} may not be the file that was on {self._host}: it was recorded without a build id"
-        if not self.made_here:
+        if not self.was_made_here:
             return ""
         try:
             status = path.stat()
@@ -122,7 +122,7 @@ class RecordedFileCheck:
 
         If these two differ, the file was replaced during the recording. No file has both, so all are refused.
         """
-        if self._mmaps is None or not self.made_here:
+        if self._mmaps is None or not self.was_made_here:
             return {}
         has_inode = self._mmaps.inode != 0
         name_index, inode = self._mmaps.filename.indices[has_inode], self._mmaps.inode[has_inode]

@@ -78,21 +78,21 @@ def pc_values(data: bytes, table_offset: I64, quantum: int) -> tuple[ListArray, 
     """
     begin = np.clip(table_offset, 0, len(data))
     max_size = np.minimum(_MAX_TABLE_SIZE, len(data) - begin)
-    size, remaining = np.minimum(_FIRST_ATTEMPT_SIZE, max_size), arange(len(table_offset))
-    finished, finished_pairs = [remaining[:0]], list[ListArray]()
-    while len(remaining):
-        still_remaining = []
-        for batch in row_batches(size[remaining], _BATCH_SIZE):
-            tables = remaining[batch]
+    size, remaining_tables = np.minimum(_FIRST_ATTEMPT_SIZE, max_size), arange(len(table_offset))
+    finished_tables, finished_pairs = [remaining_tables[:0]], list[ListArray]()
+    while len(remaining_tables):
+        still_remaining_tables = []
+        for batch in row_batches(size[remaining_tables], _BATCH_SIZE):
+            tables = remaining_tables[batch]
             pairs, is_finished = _delta_pairs(data, begin[tables], size[tables])
             is_finished |= size[tables] == max_size[tables]
-            finished.append(tables[is_finished])
+            finished_tables.append(tables[is_finished])
             finished_pairs.append(pairs[flatnonzero(is_finished)])
-            still_remaining.append(tables[~is_finished])
-        remaining = np.concatenate(still_remaining)
-        size[remaining] = np.minimum(4 * size[remaining], max_size[remaining])
+            still_remaining_tables.append(tables[~is_finished])
+        remaining_tables = np.concatenate(still_remaining_tables)
+        size[remaining_tables] = np.minimum(4 * size[remaining_tables], max_size[remaining_tables])
     # tables were not finished in the order of ``table_offset``: sort them
-    return _accumulate(ListArray.joined(finished_pairs)[argsort(np.concatenate(finished))], quantum)
+    return _accumulate(ListArray.joined(finished_pairs)[argsort(np.concatenate(finished_tables))], quantum)
 
 
 def _delta_pairs(data: bytes, begin: I64, size: I64) -> tuple[ListArray, Bools]:

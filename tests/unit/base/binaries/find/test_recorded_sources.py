@@ -147,7 +147,7 @@ def test_lines_of_no_object_of_this_machine(machine: Path, tmp_path: Path) -> No
     opened = open_recording(str(inlines(tmp_path / "a.data", HERE)))
     options, diagnostics = SymbolOptions(), Diagnostics()
     recorded = RecordedFileCheck(opened.session, opened.sideband.mmaps)
-    assert recorded.made_here
+    assert recorded.was_made_here
     profile = make_profile([(0, 4096, 0, INLINES, BUILD_ID.hex(), 7)], [(0, 8)])
 
     def text_at(*locations: int) -> str:

@@ -109,11 +109,13 @@ def test_debug_files_by_name_alone(machine: Path, tmp_path: Path) -> None:
 def test_where_it_was_made_if_mappings_do_not_say(machine: Path, tmp_path: Path) -> None:
     for inodes, host, here in (((5,), HERE, True), ((), HERE, False), ((5,), "there", False), ((5,), None, False)):
         recording = open_recording(str(write(tmp_path / "a.data", *inodes, host=host)))
-        assert RecordedFileCheck(recording.session, recording.sideband.mmaps).made_here is here
-        assert not RecordedFileCheck(recording.session).made_here
+        assert RecordedFileCheck(recording.session, recording.sideband.mmaps).was_made_here is here
+        assert not RecordedFileCheck(recording.session).was_made_here
     (machine / "proc/sys/kernel/hostname").unlink()
     recording = open_recording(str(write(tmp_path / "a.data", 5, host=None)))
-    assert not RecordedFileCheck(recording.session, recording.sideband.mmaps).made_here, "two machines without a name"
+    assert not RecordedFileCheck(recording.session, recording.sideband.mmaps).was_made_here, (
+        "two machines without a name"
+    )
 
 
 def test_several_recordings_that_name_one_path(machine: Path, tmp_path: Path) -> None:
