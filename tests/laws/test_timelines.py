@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from perf2x.base.installed_packages import entry_points_by_name
 from perf2x.emitters.timeline.shown_samples import durations_of, origin_of
-from perf2x.emitters.timeline.tracks import CPUS_ID, tracks_of
+from perf2x.emitters.timeline.tracks import FIRST_CPU_ID, tracks_of
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions, load_options
 from perf2x.kernel.registry import EMITTERS
@@ -149,10 +149,10 @@ def test_tracks_of_cpus_show_all_that_ran(path: Path) -> None:
     profile = profile_of(path)
     both = chrome_slices(profile, per_cpu=True)
     spans = {lane: outermost(held) for lane, held in both.items()}
-    cpus = {lane: held for lane, held in spans.items() if lane[0] >= CPUS_ID}
+    cpus = {lane: held for lane, held in spans.items() if lane[0] >= FIRST_CPU_ID}
     assert profile.samples.cpu is not None
     assert len(cpus) == len(set(profile.samples.cpu.tolist()))
-    ran = sum(total({lane: held for lane, held in spans.items() if lane[0] < CPUS_ID}).values())
+    ran = sum(total({lane: held for lane, held in spans.items() if lane[0] < FIRST_CPU_ID}).values())
     assert abs(sum(total(cpus).values()) - ran) <= ran / 1000, (
         "on a track of a CPU two threads were in each other's way"
     )

@@ -29,11 +29,11 @@ from perf2x.base.columnar import (
 from perf2x.emitters.chrome.chrome_times import TICK_NS, ids_of, ticks_of, time_chunks
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, number_chunks
 from perf2x.emitters.encoding.json_encoder import JsonObject, json_bytes
-from perf2x.emitters.timeline.counters import TITLE, counters_of, running_steps
+from perf2x.emitters.timeline.counters import RUNNING_TITLE, counters_of, running_steps
 from perf2x.emitters.timeline.running_spans import RunningSpans
 from perf2x.emitters.timeline.running_time import since
 from perf2x.emitters.timeline.shown_samples import durations_of, thread_runs
-from perf2x.emitters.timeline.tracks import CPUS_ID, Tracks, track_names, tracks_of
+from perf2x.emitters.timeline.tracks import FIRST_CPU_ID, Tracks, track_names, tracks_of
 from perf2x.model.printable_text import base_name, one_line, printable
 from perf2x.model.profile import Profile, Wait, are_samples
 
@@ -41,13 +41,13 @@ from perf2x.model.profile import Profile, Wait, are_samples
 def track_metadata(profile: Profile, tracks: Tracks, sample_counts: I64, first_sort_index: int) -> Iterator[bytes]:
     """Yield names and sort indices of processes (busiest first), CPUs (by number) and threads (main thread first).
 
-    Every CPU is a process of its own (`CPUS_ID`). ``sample_counts`` (tracks,) are numbers of samples.
+    Every CPU is a process of its own (`FIRST_CPU_ID`). ``sample_counts`` (tracks,) are numbers of samples.
     """
     names = track_names(profile, tracks)
     first, process = group_rows([tracks.pid])
     pids = tracks.pid[first]
     process_samples = sum_at(process, sample_counts, len(pids))
-    process_samples[pids >= CPUS_ID] = 0  # so that CPUs are sorted by number
+    process_samples[pids >= FIRST_CPU_ID] = 0  # so that CPUs are sorted by number
     for sort_index, row in enumerate(lexsort((pids, -process_samples)).tolist(), first_sort_index):
         track = int(first[row])
         ids = (int(pids[row]), int(tracks.tid[track]))
@@ -131,7 +131,7 @@ def running_events(profile: Profile, tracks: Tracks, origin: int) -> Iterator[by
     """
     steps = running_steps(profile, origin, TICK_NS)
     pid = int(tracks.pid[0]) if len(tracks) else 0
-    head, middle = b'{"ph":"C","name":"%b","ts":' % TITLE.encode(), b',"pid":%d,"tid":%d,"args":{"threads":'
+    head, middle = b'{"ph":"C","name":"%b","ts":' % RUNNING_TITLE.encode(), b',"pid":%d,"tid":%d,"args":{"threads":'
     for rows in row_slices(len(steps), _ROWS_PER_WRITE):
         times = time_chunks(steps.time[rows], middle % (pid, pid or 1))
         yield interleaved(head, times, number_chunks(steps.threads[rows], b"}},\n"))

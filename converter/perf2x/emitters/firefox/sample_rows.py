@@ -45,7 +45,7 @@ from perf2x.base.columnar import (
     take_rows_of,
     zeros,
 )
-from perf2x.emitters.timeline.running_time import rows_until, since
+from perf2x.emitters.timeline.running_time import count_rows_until, since
 from perf2x.emitters.timeline.shown_samples import ShownSamples, origin_of, shown_samples
 from perf2x.emitters.timeline.tracks import Tracks, tracks_of
 from perf2x.model.printable_text import one_line
@@ -199,7 +199,7 @@ def rows_between(track: AnyArray, first_track: int, end_track: int) -> slice:
 
 
 def _blank_rows_around_runs(shown: ShownSamples, span_is_wait: Bools, length: I64) -> _UntimedRows:
-    """Return blank rows where threads start and stop running_rows, and where waits end.
+    """Return blank rows where threads start and stop running, and where waits end.
 
     ``span_is_wait``: whether each row of ``shown`` is a wait; ``length``: see `SamplesByTrack`.
     """
@@ -217,7 +217,7 @@ def _blank_rows_around_runs(shown: ShownSamples, span_is_wait: Bools, length: I6
 def _with_blank_rows(rows: _UntimedRows, blank: _UntimedRows) -> _UntimedRows:
     """Insert blank rows, which are in any order, at times at which their track has no row yet."""
     blank = take_rows_of(blank, argsort_rows([blank.track, blank.time]))
-    insert_at = rows_until((rows.track, rows.time), (blank.track, blank.time))
+    insert_at = count_rows_until((rows.track, rows.time), (blank.track, blank.time))
     before = np.maximum(insert_at - 1, 0)
     has_row = (insert_at > 0) & (rows.track[before] == blank.track) & (rows.time[before] == blank.time)
     is_new = begins_run(blank.track, blank.time) & ~has_row
@@ -242,7 +242,8 @@ def _cpu_time(rows: _UntimedRows, shown: ShownSamples, is_wait: Bools) -> I64:
     track, start, length = shown.track[running_rows], shown.start[running_rows], (shown.end - shown.start)[running_rows]
     # (running spans + 1,) sum of all earlier spans; it may wrap around, but differences within a track do not
     total_before = np.append(0, cumsum(length))
-    spans_before = rows_until((track, start), (rows.track, rows.time))  # spans that start before each row, on any track
+    # spans that start before each row, on any track
+    spans_before = count_rows_until((track, start), (rows.track, rows.time))
     latest = np.maximum(spans_before - 1, 0)
     is_same_track = (spans_before > 0) & (np.append(track, -1)[latest] == rows.track)
     # the part of the latest span that is after the row

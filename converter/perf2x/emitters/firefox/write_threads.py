@@ -48,7 +48,7 @@ from perf2x.emitters.firefox.sample_rows import (
     timeline_of,
 )
 from perf2x.emitters.firefox.shared_tables import SharedStacks, category_list, shared_stacks
-from perf2x.emitters.timeline.counters import TITLE, Steps, counters_of, running_steps
+from perf2x.emitters.timeline.counters import RUNNING_TITLE, Steps, counters_of, running_steps
 from perf2x.emitters.timeline.tracks import track_names
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile import LocationFrames, Profile, are_samples
@@ -193,16 +193,16 @@ def _running_counter(steps: Steps, pid: int) -> JsonObject:
     """
     changes = zeros(2 * len(steps))
     changes[1::2] = np.diff(steps.threads, prepend=0)
-    counter = _counter(TITLE, "count", 0, pid, 0)
-    counter["description"] = f"{TITLE} at once, of the whole recording"
+    counter = _counter(RUNNING_TITLE, "count", 0, pid, 0)
+    counter["description"] = f"{RUNNING_TITLE} at once, of the whole recording"
     counter["display"] = {
         "graphType": "line-accumulated",
         "unit": "",
         "color": _COLOURS[0],
         "markerSchemaLocation": None,
         "sortWeight": 10,
-        "label": TITLE,
-        "tooltipRows": [_tooltip("accumulated", TITLE)],
+        "label": RUNNING_TITLE,
+        "tooltipRows": [_tooltip("accumulated", RUNNING_TITLE)],
     }
     time = repeat(steps.time, 2) / 1e6
     return counter | {"samples": {"length": len(time), "time": time.tolist(), "count": changes.tolist()}}

@@ -2,18 +2,18 @@
 
 A sample shows a thread's stack at one time, and that the thread ran for a period before it: the *box* of the sample.
 Timers sometimes fire late, so that samples are not exactly a period apart, and boxes that end at their samples would
-overlap. So boxes keep the order of their samples and are pushed back in time::
+overlap. So boxes keep the order of their samples, and are moved to earlier times::
 
     samples      1.3   2.0   3.0   4.1          period 1
     boxes     (0-1) (1-2) (2-3)  (3.1-4.1)
 
 Boxes must not overlap in any *chain*: those of one track are a chain, and perhaps those of one CPU. In one chain, the
 latest ends without overlaps are a running minimum from its last box backwards: box i ends at the minimum, over all
-later boxes j and itself, of the time of sample j less the lengths of boxes i + 1 to j. With several chains, this is
+later boxes j and itself, of the time of sample j minus the lengths of boxes i + 1 to j. With several chains, this is
 repeated for each in turn until nothing changes.
 
-If the boxes of a chain need more time than there is, they are cut: a box is pushed back by a few periods at most, and
-then begins where the box before it ends.
+If the boxes of a chain need more time than there is, they are cut: a box is moved by a few times its length at most,
+and begins where the box before it ends.
 """
 
 from itertools import cycle, islice, pairwise
@@ -36,9 +36,9 @@ from perf2x.base.columnar import (
     trues,
 )
 
-# A box may be pushed back by at most this many times its length.
-_MAX_PUSH = 4
-# How often each division into chains is laid out, at most.
+# A box may be moved by at most this many times its length.
+_MAX_SHIFT = 4
+# How often, at most, the boxes are laid out for each division into chains.
 _ROUNDS = 16
 # Gaps of a track are closed, shortest first, until they add up to a 200th of the total length of its boxes.
 _CLOSED_SHARE = 200
@@ -49,12 +49,12 @@ _LONG_CHAIN = 256
 
 
 class BoxChains(Frozen):
-    """Chains of boxes, sorted by time: those of each track, or of each CPU. Boxes of a chain must not overlap."""
+    """A division of boxes into chains, which are sorted by time: one for each track, or one for each CPU."""
 
     order: I64 | None
     """(boxes,) rows of boxes, chain by chain; None if the boxes are in that order."""
     is_first: Bools
-    """(boxes,) for boxes chain by chain: whether a chain begins."""
+    """(boxes,) for boxes chain by chain: whether the box is the first of its chain."""
 
     @staticmethod
     def of(chain: AnyArray, time: I64) -> "BoxChains":
@@ -79,24 +79,24 @@ class BoxChains(Frozen):
         return result
 
 
-def place_boxes(time: I64, length: I64, chains: list[BoxChains]) -> tuple[I64, I64]:
+def place_boxes(time: I64, length: I64, divisions: list[BoxChains]) -> tuple[I64, I64]:
     """Return starts and ends of boxes such that none overlap in any chain.
 
-    ``time`` and ``length`` (boxes,) are the time of each box's sample, and the box's length. ``chains`` are several
-    divisions of the same boxes into chains, that by tracks first. All times are at least 0.
+    ``time`` and ``length`` (boxes,) are the time of each box's sample, and the box's length. ``divisions`` divide
+    the boxes into chains: first by tracks, then perhaps by CPUs. All times are at least 0.
     """
     max_length = _LIMIT // max(len(length), 1)
     length = np.minimum(length, max_length) if length.max(initial=0) > max_length else length
-    end = _latest_ends(time, length, chains)
-    earliest_end = length * -_MAX_PUSH  # in place, here and below: a second column of all boxes takes too much memory
+    end = _latest_ends(time, length, divisions)
+    earliest_end = length * -_MAX_SHIFT  # in place, here and below: a second column of all boxes takes too much memory
     earliest_end += time
     np.maximum(end, earliest_end, out=end)
     np.maximum(end, 0, out=end)
     del earliest_end
-    end_before, is_same_track = _ends_before(end, chains)
+    end_before, is_same_track = _ends_before(end, divisions)
     start = end - length
     np.minimum(np.maximum(start, end_before, out=start), end, out=start)
-    return _without_short_gaps(start, end, end_before, is_same_track, chains[0]), end
+    return _without_short_gaps(start, end, end_before, is_same_track, divisions[0]), end
 
 
 def order_unless_sorted(track: AnyArray, time: I64) -> I64 | None:
@@ -107,35 +107,35 @@ def order_unless_sorted(track: AnyArray, time: I64) -> I64 | None:
     return argsort_rows([track, time])
 
 
-def _latest_ends(time: I64, length: I64, chains: list[BoxChains]) -> I64:
-    """Return (boxes,) the latest ends, not after ``time``, without overlaps; some stay if `_ROUNDS` do not suffice."""
+def _latest_ends(time: I64, length: I64, divisions: list[BoxChains]) -> I64:
+    """Return (boxes,) the latest ends, not after ``time``, without overlaps; some stay if `_ROUNDS` is too low."""
     end, unchanged = time, 0  # unchanged: number of divisions in which these ends are known not to overlap
-    for division in islice(cycle(chains), _ROUNDS * len(chains)):
-        new_end = _pushed_back(end, length, division)
+    for division in islice(cycle(divisions), _ROUNDS * len(divisions)):
+        new_end = _without_overlaps(end, length, division)
         unchanged = unchanged + 1 if new_end is end else 1
         end = new_end
-        if unchanged == len(chains):
+        if unchanged == len(divisions):
             break
     return end
 
 
-def _ends_before(end: I64, chains: list[BoxChains]) -> tuple[I64, Bools]:
+def _ends_before(end: I64, divisions: list[BoxChains]) -> tuple[I64, Bools]:
     """Return (boxes,) the latest end of all earlier boxes in any chain, and whether that box is on the same track."""
-    latest, is_same_track = earlier_ends(end, chains[0]), trues(len(end))
-    for division in chains[1:]:
+    latest, is_same_track = earlier_ends(end, divisions[0]), trues(len(end))
+    for division in divisions[1:]:
         other = earlier_ends(end, division)
         is_same_track &= latest >= other
         np.maximum(latest, other, out=latest)
     return latest, is_same_track
 
 
-def _pushed_back(end: I64, length: I64, chains: BoxChains) -> I64:
+def _without_overlaps(end: I64, length: I64, chains: BoxChains) -> I64:
     """Return (boxes,) the latest ends, not after ``end``, at which the boxes of each chain do not overlap.
 
     If none overlap, returns the same array ``end``.
     """
-    # end[i] - total[i] is the end of box i less the lengths of all boxes up to it: it must not be above that of any
-    # later box, and is lowered to their minimum
+    # end[i] - total[i], the end of box i minus the lengths of all boxes up to it, must not be greater than the same
+    # difference of any later box, and is lowered to their minimum
     total, slack = chains.by_chain(length), chains.by_chain(end)
     np.cumsum(total, dtype=np.int64, out=total)
     slack -= total
@@ -155,8 +155,8 @@ def _any_falls(values: I64, chains: BoxChains) -> bool:
 def _lower_to_later_minimum(values: I64, is_first: Bools) -> None:
     """Replace each value by the minimum of itself and all later ones in its chain, in place.
 
-    ``is_first``: where a chain begins. If chains are short, one running minimum serves them all: each chain is lifted
-    above the maximum of those before it, so that later chains do not lower earlier ones.
+    ``is_first`` (values,): whether a chain begins. If chains are short, one running minimum serves them all: each chain
+    is lifted above the maximum of those before it, so that later chains do not lower earlier ones.
     """
     first = flatnonzero(is_first)
     if len(first) * _LONG_CHAIN <= len(values):
@@ -191,11 +191,11 @@ def earlier_ends(end: I64, chains: BoxChains) -> I64:
 
 
 def _without_short_gaps(start: I64, end: I64, end_before: I64, is_same_track: Bools, tracks: BoxChains) -> I64:
-    """Return the starts of boxes, of which some begin earlier, where the box before them on their track ends.
+    """Close short gaps between the boxes of a track: return starts, some moved to the end of the box before.
 
     A thread that keeps running is drawn as one run, although its samples are not exactly a period apart. So a gap is
     closed if it is short and no box of another chain is in it. ``end_before`` is the latest end of all earlier boxes in
-    any chain, ``is_same_track``: that box is on the same track. ``start`` is changed in place.
+    any chain; ``is_same_track``: whether that box is on the same track. ``start`` is changed in place.
     """
     has_gap = is_same_track & (start > end_before) & (end > start)
     has_gap &= ~tracks.by_box(tracks.is_first)

@@ -20,7 +20,7 @@ class Counter(Frozen):
 
 
 def counters_of(profile: Profile, rows: I64, pid: AnyArray, names: Sequence[str]) -> list[tuple[Counter, I64]]:
-    """Return the counters of the samples ``rows`` (rows of Profile.samples), each with its own rows among them.
+    """Return the counters of some samples (``rows`` of Profile.samples), each with those of the rows that belong to it.
 
     Samples are divided by event and process; counts of perf stat by CPU, too. ``pid`` (rows,) is each sample's process,
     ``names`` (events,) are the names of the events.
@@ -33,10 +33,10 @@ def counters_of(profile: Profile, rows: I64, pid: AnyArray, names: Sequence[str]
         Counter(event, process, f"{names[event]} CPU {number}" if number >= 0 else names[event])
         for event, process, number in keys
     ]
-    return [(counters[row], rows[own]) for row, own in rows_by(group)]
+    return [(counters[row], rows[members]) for row, members in rows_by(group)]
 
 
-TITLE = "threads running"
+RUNNING_TITLE = "threads running"
 """Name of the counter of running threads, in every viewer."""
 
 

@@ -64,9 +64,9 @@ def piles_of(
     shared, ends_early = _shared_depths(shown, node, tree, name_key, min_depth)
     ends_early &= shown.end > shown.start + 1
     depth = tree.depth[node]
-    own = depth - np.maximum(shared[:-1], shared[1:])  # (rows,) number of slices that cover only the row
-    rows = flatnonzero(own)
-    piles = join_tables([_long_piles(node, tree, depth, shared), Piles(rows, rows, node[rows], own[rows])])
+    single = depth - np.maximum(shared[:-1], shared[1:])  # (rows,) number of slices that cover only the row
+    rows = flatnonzero(single)
+    piles = join_tables([_long_piles(node, tree, depth, shared), Piles(rows, rows, node[rows], single[rows])])
     piles = take_rows_of(piles, argsort_small(piles.first))
     duration = shown.end[piles.last] - shown.start[piles.first]
     if min_ticks > 1:
@@ -78,8 +78,8 @@ def piles_of(
 def _long_piles(node: AnyArray, tree: FrameTree, depth: I64, shared: I64) -> Piles:
     """Return the piles that cover more than one row, in order.
 
-    ``depth`` and ``shared`` are those of ``piles_of``. Where ``shared`` rises from one row to the next, slices that
-    cover both begin; where it falls, they end. Slices of one depth do not overlap, so that the first to begin is the
+    ``depth`` and ``shared`` are those of ``piles_of``. Where ``shared`` rises from one entry to the next, slices of
+    several rows begin; where it falls, they end. Slices of one depth do not overlap, so that the first to begin is the
     first to end: beginnings and ends, both sorted by depth, are in the same order. In this example, a slice of depth 1
     covers rows 0 to 2, and one of depth 2 rows 0 and 1::
 

@@ -1,8 +1,8 @@
 """Computes when threads ran, from context switches and, without them, from samples.
 
-A *run* is the time from a thread's switch in to its next switch out. One of these may be missing, because a recording
-starts and ends while threads run, and because records are lost. A run without a switch in begins where the
-box of the thread's first sample in it begins; a run without a switch out ends at the thread's last sample in it.
+A *run* is the time from a thread's switch-in to its next switch-out. One of these may be missing, because a recording
+starts and ends while threads run, and because records are lost. A run without a switch-in begins where the box of the
+thread's first sample in the run begins; a run without a switch-out ends at the thread's last sample in the run.
 
 For threads without recorded switches, the box of each sample (box_layout.py) is placed before the sample, around waits
 and other threads' runs. Two such boxes on one CPU never overlap, nor does a box overlap another thread's recorded run
@@ -36,11 +36,11 @@ from perf2x.emitters.timeline.running_time import (
     FAR,
     RunningTime,
     Spans,
-    last_until,
-    rows_until,
+    count_rows_until,
+    disjoint_spans,
+    ends_cut_at_next,
+    last_row_until,
     since,
-    spans_of,
-    until_next,
 )
 from perf2x.emitters.timeline.tracks import switch_tracks
 from perf2x.model.profile import Profile
@@ -78,8 +78,7 @@ class Boxes(Frozen):
 def runs_of(profile: Profile, origin: int, boxes: Boxes) -> RunningSpans:
     """Return the runs of all tracks (``tracks_of``) that have recorded switches.
 
-    ``boxes`` are those of samples; they show how far a run extends whose start or end was not recorded. ``origin`` is
-    time 0 of the timeline.
+    ``boxes`` show how far a run extends whose start or end was not recorded. ``origin`` is time 0 of the timeline.
     """
     switches = profile.switches
     if not switches:
@@ -93,15 +92,15 @@ def runs_of(profile: Profile, origin: int, boxes: Boxes) -> RunningSpans:
     has_recorded_end = end == of_next(time, FAR)
     is_preempted = np.where(is_out, is_preempted, of_next(is_preempted, False) & has_recorded_end)
     runs = RunningSpans(track, start, end, as_int64(switches.cpu[order]), is_preempted)
-    is_guess = is_out | ~has_recorded_end  # a run made of a switch out has a guessed start
+    is_guess = is_out | ~has_recorded_end  # a run made of a switch-out has a guessed start
     return _sorted_runs(_cut_guesses(take_rows_of(runs, makes_run), is_guess[makes_run], is_out[makes_run]))
 
 
 def _cut_guesses(runs: RunningSpans, is_guess: Bools, is_out: Bools) -> RunningSpans:
     """Cut runs with a guessed start or end where other runs on the CPU overlap.
 
-    ``is_out`` (runs,): the run is made of a switch out. ``is_guess`` (runs,): the start of such a run is guessed, or
-    the end of any other run.
+    ``is_out`` (runs,): whether the run is made of a switch-out. ``is_guess`` (runs,): whether the start of such a run,
+    or the end of another run, is guessed.
     """
     order = argsort_rows([runs.cpu, runs.end, runs.start])
     end_before = earlier_ends(runs.end, BoxChains.in_order(order, runs.cpu))
@@ -116,14 +115,14 @@ def _cut_guesses(runs: RunningSpans, is_guess: Bools, is_out: Bools) -> RunningS
 def _sorted_runs(runs: RunningSpans) -> RunningSpans:
     """Sort runs by track, then start; each is cut where the track's next one begins, and empty ones are removed."""
     runs = take_rows_of(runs, argsort_rows([runs.track, runs.start, runs.end]))
-    end = until_next(runs.track, runs.start, runs.end)
+    end = ends_cut_at_next(runs.track, runs.start, runs.end)
     return take_rows_of(replace(runs, end=end), end > runs.start)
 
 
 def _run_bounds(track: I64, time: I64, is_out: Bools, boxes: Boxes) -> tuple[Bools, I64, I64]:
     """Return (switches,) whether each switch makes a run, and the run's start and end.
 
-    All switches in make a run, and those switches out that have no switch in before them.
+    Each switch-in makes a run, and so does each switch-out without a switch-in before it.
     """
     is_first, is_last = begins_run(track), ends_run(track)
     # times of the switches before and after, which are on other tracks at the first and last switch of a track
@@ -131,27 +130,29 @@ def _run_bounds(track: I64, time: I64, is_out: Bools, boxes: Boxes) -> tuple[Boo
     lacks_in = is_out & (is_first | np.roll(is_out, 1))
     lacks_out = ~is_out & (is_last | ~np.roll(is_out, -1))
     start, end = time.copy(), after
-    end[lacks_out] = _last_sample(boxes, track[lacks_out], np.where(is_last, FAR, after)[lacks_out], time[lacks_out])
+    end[lacks_out] = _last_sample_times(
+        boxes, track[lacks_out], np.where(is_last, FAR, after)[lacks_out], time[lacks_out]
+    )
     end[lacks_in] = time[lacks_in]
-    start[lacks_in] = _first_sample(boxes, track[lacks_in], np.where(is_first, 0, before)[lacks_in], time[lacks_in])
+    start[lacks_in] = _first_box_starts(boxes, track[lacks_in], np.where(is_first, 0, before)[lacks_in], time[lacks_in])
     return ~is_out | lacks_in, start, end
 
 
-def _last_sample(boxes: Boxes, track: I64, until: I64, switch_in: I64) -> I64:
-    """Return (n,) the time of the last sample of each ``track`` that is not later than ``until``.
+def _last_sample_times(boxes: Boxes, track: I64, until: I64, switch_in: I64) -> I64:
+    """Return (n,) the time of the last sample of each ``track`` until the time ``until``.
 
-    If that is before ``switch_in``, or there is none, returns ``switch_in``.
+    If that is before ``switch_in``, or there is no sample, returns ``switch_in``.
     """
-    row = last_until((boxes.track, boxes.time), (track, until))
+    row = last_row_until((boxes.track, boxes.time), (track, until))
     return np.where(row >= 0, np.maximum(np.append(boxes.time, 0)[row], switch_in), switch_in)
 
 
-def _first_sample(boxes: Boxes, track: I64, after: I64, switch_out: I64) -> I64:
+def _first_box_starts(boxes: Boxes, track: I64, after: I64, switch_out: I64) -> I64:
     """Return (n,) the start of the box of the first sample of each ``track`` after the time ``after``.
 
     If the box begins before ``after``, returns ``after``; if there is no sample until ``switch_out``, ``switch_out``.
     """
-    row = rows_until((boxes.track, boxes.time), (track, after))
+    row = count_rows_until((boxes.track, boxes.time), (track, after))
     time = np.append(boxes.time, FAR)[row]
     is_in_run = (np.append(boxes.track, -1)[row] == track) & (time <= switch_out)
     start = np.maximum(time - np.append(boxes.length, 0)[row], after)
@@ -170,16 +171,17 @@ def pieces_without_switches(
     Returns the sample of each piece of a box, and the pieces.
 
     If samples have no CPU and more threads than CPUs would run at the same time, boxes are assigned to all CPUs in
-    turn, provided that they all have about the same length; then they are pushed back only where CPUs are full.
+    turn, provided that they all have about the same length. Then they are moved to earlier times only where CPUs are
+    full.
     """
-    holes = spans_of(waiting.track, waiting.start, waiting.end)
+    holes = disjoint_spans(waiting.track, waiting.start, waiting.end)
     cpu = _box_cpus(profile, boxes, runs)
-    owner, pieces = _placed(boxes, holes, cpu, runs)
-    have_equal_lengths = not len(boxes.length) or boxes.length.max() <= _MAX_LENGTH_RATIO * boxes.length.min()
-    if cpu is None and have_equal_lengths and 0 < profile.meta.cpus < most_at_once(pieces):
-        del owner, pieces  # here and below: a second copy of all boxes takes too much memory
-        owner, pieces = _placed(boxes, holes, _cpus_in_turn(boxes, profile.meta.cpus), runs)
-    return boxes.sample[owner], pieces
+    box_of_piece, pieces = _place_around_holes(boxes, holes, cpu, runs)
+    lengths_are_similar = not len(boxes.length) or boxes.length.max() <= _MAX_LENGTH_RATIO * boxes.length.min()
+    if cpu is None and lengths_are_similar and 0 < profile.meta.cpus < max_overlap(pieces):
+        del box_of_piece, pieces  # here and below: a second copy of all boxes takes too much memory
+        box_of_piece, pieces = _place_around_holes(boxes, holes, _cpus_in_turn(boxes, profile.meta.cpus), runs)
+    return boxes.sample[box_of_piece], pieces
 
 
 def _cpus_in_turn(boxes: Boxes, cpus: int) -> AnyArray:
@@ -189,7 +191,9 @@ def _cpus_in_turn(boxes: Boxes, cpus: int) -> AnyArray:
     return cpu
 
 
-def _placed(boxes: Boxes, holes: Spans, cpu: AnyArray | None, runs: RunningSpans) -> tuple[I64 | slice, Spans]:
+def _place_around_holes(
+    boxes: Boxes, holes: Spans, cpu: AnyArray | None, runs: RunningSpans
+) -> tuple[I64 | slice, Spans]:
     """Place all boxes in running time; return the box of each piece, and the pieces (see RunningTime.to_wall).
 
     ``cpu`` (boxes,): boxes of one CPU do not overlap; None if there are no CPUs.
@@ -202,16 +206,16 @@ def _placed(boxes: Boxes, holes: Spans, cpu: AnyArray | None, runs: RunningSpans
     start, end = place_boxes(time, boxes.length, chains)
     del time
     chains.clear()
-    owner, pieces = clock.to_wall(boxes.track, start, end)
+    box_of_piece, pieces = clock.to_wall(boxes.track, start, end)
     if cpu is not None and len(runs):
-        pieces = _outside_runs(cpu[owner], pieces, runs)
+        pieces = _cut_at_runs(cpu[box_of_piece], pieces, runs)
     if cpu is not None and len(holes):
-        pieces = replace(pieces, start=_starts_after_others(cpu[owner], pieces))
-    return owner, pieces
+        pieces = replace(pieces, start=_starts_after_others(cpu[box_of_piece], pieces))
+    return box_of_piece, pieces
 
 
 def _cpu_chains(cpu: AnyArray, track: AnyArray, holes: Spans) -> AnyArray:
-    """Return (boxes,) the number of a chain: that of the CPU or, on tracks with holes, one for the track.
+    """Return (boxes,) the number of each box's chain: its CPU or, on a track with holes, a number for the track.
 
     A track with holes has a clock of its own, so that its boxes cannot be in a chain with those of other tracks.
     """
@@ -220,25 +224,25 @@ def _cpu_chains(cpu: AnyArray, track: AnyArray, holes: Spans) -> AnyArray:
     return np.where(np.isin(track, holes.track), int(cpu.max(initial=0)) + 1 + as_int64(track), cpu)
 
 
-def most_at_once(spans: Spans) -> int:
+def max_overlap(spans: Spans) -> int:
     """Return the largest number of spans that overlap at any time."""
     starts, ends = np.sort(spans.start), np.sort(spans.end)
-    at_once = arange(1, len(starts) + 1)  # at each start: spans begun less spans ended
-    at_once -= searchsorted(ends, starts, "right")
-    return int(at_once.max(initial=0))
+    overlap = arange(1, len(starts) + 1)  # at each start: the number of spans begun, minus the number of spans ended
+    overlap -= searchsorted(ends, starts, "right")
+    return int(overlap.max(initial=0))
 
 
-def _outside_runs(cpu: AnyArray, pieces: Spans, runs: RunningSpans) -> Spans:
+def _cut_at_runs(cpu: AnyArray, pieces: Spans, runs: RunningSpans) -> Spans:
     """Cut pieces of boxes so that no recorded run on their CPU overlaps them; ``cpu`` (pieces,) is the CPU of each.
 
     They may overlap even if all threads' switches are recorded: an exiting thread has no tid any more, but is still
     sampled in its last run.
     """
     runs = take_rows_of(runs, argsort_rows([runs.cpu, runs.start]))
-    row = last_until((runs.cpu, runs.start), (cpu, pieces.end))
+    row = last_row_until((runs.cpu, runs.start), (cpu, pieces.end))
     ends_in_run = (row >= 0) & (np.append(runs.end, 0)[row] > pieces.end)
     end = np.where(ends_in_run, np.append(runs.start, 0)[row], pieces.end)
-    run_before = last_until((runs.cpu, runs.end), (cpu, end))
+    run_before = last_row_until((runs.cpu, runs.end), (cpu, end))
     start = np.maximum(pieces.start, np.append(runs.end, 0)[run_before])
     return replace(pieces, start=np.minimum(start, end), end=end)
 
@@ -253,9 +257,9 @@ def _starts_after_others(cpu: AnyArray, pieces: Spans) -> I64:
 
 
 def _box_cpus(profile: Profile, boxes: Boxes, runs: RunningSpans) -> AnyArray | None:
-    """Return (boxes,) the CPU of each box; where it is unknown, a number above all CPUs for each track.
+    """Return (boxes,) the CPU of each box; where it is unknown, a number for the track, above all CPUs.
 
-    Returns None if no sample has its CPU.
+    Returns None if the CPU of no sample is known.
     """
     cpu: AnyArray = profile.samples.cpus[boxes.sample]
     if int(cpu.max(initial=-1)) < 0:

@@ -8,7 +8,7 @@ what is left, and they are split at the holes when they are converted back. With
     running time   0    10        10   20
     box            5 to 15 in running time is 5 to 10 and 30 to 35 on the wall clock
 
-Tracks of one table have clocks of their own; all functions here work on the rows of many tracks at once.
+Each track has a clock of its own; all functions here work on the rows of many tracks at once.
 """
 
 from collections.abc import Sequence
@@ -46,8 +46,8 @@ from perf2x.emitters.timeline.box_layout import BoxChains, earlier_ends
 
 FAR = 1 << 61
 """Nanoseconds beyond all times; sums and differences of two times still fit into int64."""
-_INT64_VALUES = 1 << 63
-"""Number of values of int64 that are not negative."""
+_NONNEGATIVE_INT64S = 1 << 63
+"""How many int64 numbers are not negative."""
 
 
 class Spans(ColumnTable):
@@ -58,34 +58,31 @@ class Spans(ColumnTable):
     end: I64
 
 
-def spans_of(track: I64, start: I64, end: I64) -> Spans:
-    """Sort spans, in any order and perhaps overlapping: each is cut where the track's next one begins.
-
-    Empty spans are removed.
-    """
+def disjoint_spans(track: I64, start: I64, end: I64) -> Spans:
+    """Sort spans, and cut each where the track's next one begins; spans that are empty then are removed."""
     order = argsort_rows([track, start, end])
     track, start, end = track[order], start[order], end[order]
-    end = until_next(track, start, end)
+    end = ends_cut_at_next(track, start, end)
     not_empty = end > start
     return Spans(track[not_empty], start[not_empty], end[not_empty])
 
 
-def until_next(track: AnyArray, start: I64, end: I64) -> I64:
-    """Return the ends of spans (sorted by track, then start), cut where the track's next span begins."""
+def ends_cut_at_next(track: AnyArray, start: I64, end: I64) -> I64:
+    """Return (spans,) ends, cut where the track's next span begins; spans are sorted by track, then start."""
     return np.where(ends_run(track), end, np.minimum(end, of_next(start, 0)))
 
 
-def gaps_between(spans: Spans) -> Spans:
+def complement_of(spans: Spans) -> Spans:
     """Return all time from 0 to FAR that no span covers, for each track that has a span."""
     is_first, is_last = begins_run(spans.track), ends_run(spans.track)
     # the gap before each span, then the one after each track's last span
     start = np.concatenate([np.where(is_first, 0, np.roll(spans.end, 1)), spans.end[is_last]])
     end = np.concatenate([spans.start, np.full(sum_of(is_last), FAR, np.int64)])
-    return spans_of(np.concatenate([spans.track, spans.track[is_last]]), start, end)
+    return disjoint_spans(np.concatenate([spans.track, spans.track[is_last]]), start, end)
 
 
 def union_of(one: Spans, other: Spans) -> Spans:
-    """Return all time that a span of either table covers, in the fewest spans; none ends after FAR."""
+    """Return all time until FAR that a span of either table covers, in as few spans as possible."""
     both = join_tables([one, other])
     both = replace(both, end=np.minimum(both.end, FAR))
     both = take_rows_of(both, argsort_rows([both.track, both.start, both.end]))
@@ -117,7 +114,7 @@ class RunningTime(Frozen):
         """Return (n,) the running time of each ``track`` at the wall-clock time ``wall``."""
         if not len(self.holes):
             return wall
-        hole = last_until((self.holes.track, self.holes.start), (track, wall))
+        hole = last_row_until((self.holes.track, self.holes.start), (track, wall))
         rows = flatnonzero(hole >= 0)
         hole = hole[rows]
         running = wall.copy()
@@ -125,33 +122,33 @@ class RunningTime(Frozen):
         running[rows] -= self.total_before[hole] + time_in_hole
         return running
 
-    def stretch(self, track: I64, wall: I64) -> tuple[I64, I64]:
-        """Return (n,) the stretch, from one hole to the next, in which each time lies, and its end in running time.
+    def run_at(self, track: I64, wall: I64) -> tuple[I64, I64]:
+        """Return (n,) the run in which each wall-clock time lies, and the end of that run in running time.
 
-        A stretch is numbered by the hole after it. In a hole, it is the stretch before the hole. Every track must have
-        a hole after all times.
+        A run is the time between two holes; its number is the row of the hole after it. A time in a hole belongs to the
+        run before the hole. Every track must have a hole after all times.
         """
-        next_hole = rows_until((self.holes.track, self.holes.start), (track, wall))
+        next_hole = count_rows_until((self.holes.track, self.holes.start), (track, wall))
         before = np.maximum(next_hole - 1, 0)
         is_in_hole = (next_hole > 0) & (self.holes.track[before] == track) & (wall < self.holes.end[before])
-        stretch = np.where(is_in_hole, before, next_hole)
-        return stretch, self.hole_time[stretch]
+        run = np.where(is_in_hole, before, next_hole)
+        return run, self.hole_time[run]
 
-    def at_last_hole(self, track: I64) -> I64:
-        """Return the running time at the last hole of each track; every track must have one."""
+    def last_run_end(self, track: I64) -> I64:
+        """Return (n,) the running time at the start of each track's last hole; every track must have a hole."""
         return self.hole_time[searchsorted(self.holes.track, track, "right") - 1]
 
     def to_wall(self, track: AnyArray, start: I64, end: I64) -> tuple[I64 | slice, Spans]:
-        """Return the box of each piece, and the pieces: the wall-clock time of which boxes in running time consist.
+        """Convert boxes from running time to wall-clock time: return the box of each piece, and the pieces.
 
         ``track``, ``start`` and ``end`` (boxes,) are the boxes; empty ones have no piece. The pieces of a box lie
-        between the holes that it crosses::
+        before, between and after the holes that it crosses::
 
             box, running time   |..........|
             pieces, wall clock  |...|      |....|    |...|
             holes                   |------|    |----|
 
-        Each piece's box is an index, or all of them are ``slice(None)`` if there are as many pieces as boxes.
+        The boxes of pieces are (pieces,) indices, or ``slice(None)`` if each box is one piece.
         """
         not_empty = end > start
         if not len(self.holes) and not_empty.all():
@@ -161,9 +158,9 @@ class RunningTime(Frozen):
         if not len(self.holes):
             return box, Spans(track, start, end)
         hole_times = (self.holes.track, self.hole_time)
-        hole_before = last_until(hole_times, (track, start))  # the last hole before the box, −1: none
-        last_hole = last_until(hole_times, (track, end - 1))  # the last hole before the end of the box
-        # number of holes within each box (hole_count: where any hole precedes its end), and the first of them
+        hole_before = last_row_until(hole_times, (track, start))  # the last hole before the box, −1: none
+        last_hole = last_row_until(hole_times, (track, end - 1))  # the last hole before the end of the box
+        # number of holes within each box (hole_count is valid where any hole precedes the box's end), and the first one
         hole_count = np.where(hole_before < 0, last_hole - self._first_hole(last_hole), last_hole - hole_before - 1) + 1
         count = np.where(last_hole < 0, 0, hole_count)
         first_hole = np.where(hole_before < 0, self._first_hole(last_hole), hole_before + 1)
@@ -177,9 +174,9 @@ class RunningTime(Frozen):
         is_followed[offsets[1:] - 1] = False
         ends[is_followed] = self.holes.start[hole]
         starts[1:][is_followed[:-1]] = self.holes.end[hole]
-        owner = row_numbers(count + 1)
+        box_of_piece = row_numbers(count + 1)
         not_empty = ends > starts
-        return box[owner[not_empty]], Spans(track[owner[not_empty]], starts[not_empty], ends[not_empty])
+        return box[box_of_piece[not_empty]], Spans(track[box_of_piece[not_empty]], starts[not_empty], ends[not_empty])
 
     def _first_hole(self, hole: I64) -> I64:
         """Return the first hole of each hole's track; 0 for −1."""
@@ -196,25 +193,25 @@ def _first_of_track(spans: Spans) -> I64:
     return first
 
 
-def last_until(rows: tuple[AnyArray, I64], targets: tuple[AnyArray, I64]) -> I64:
+def last_row_until(rows: tuple[AnyArray, I64], targets: tuple[AnyArray, I64]) -> I64:
     """Return (targets,) the last row of the same track that is not later than the target, −1 for none.
 
     ``rows`` and ``targets`` are columns of tracks and of times; ``rows`` are sorted by track, then time.
     """
     if not len(rows[0]) or not len(targets[0]):
         return minus_ones(len(targets[0]))
-    row = rows_until(rows, targets) - 1
+    row = count_rows_until(rows, targets) - 1
     return np.where((row >= 0) & (rows[0][row] == targets[0]), row, -1)
 
 
-def rows_until(rows: tuple[AnyArray, I64], targets: tuple[AnyArray, I64]) -> I64:
+def count_rows_until(rows: tuple[AnyArray, I64], targets: tuple[AnyArray, I64]) -> I64:
     """Return (targets,) the number of rows that are on earlier tracks, or on the same track and not later.
 
     ``rows`` and ``targets`` are columns of tracks and of times; ``rows`` are sorted by track, then time.
     """
     tracks, times = zip(rows, targets, strict=True)
     # a pair of track and time becomes one integer; if that is too large for int64, ranks replace both
-    if (_range_size(tracks) + 1) * _range_size(times) > _INT64_VALUES:
+    if (_range_size(tracks) + 1) * _range_size(times) > _NONNEGATIVE_INT64S:
         tracks, times = _common_ranks(*tracks), _common_ranks(*times)
     width = _range_size(times)
     row_keys, target_keys = (as_int64(track) * width + time for track, time in zip(tracks, times, strict=True))

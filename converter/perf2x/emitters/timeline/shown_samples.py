@@ -14,8 +14,8 @@ Where a box is:
 
 - If the thread's context switches were recorded, it ran from each switch-in to the next switch-out, and only then. The
   first stack of such a *run* is drawn from the switch-in, the last one to the switch-out. A run without a sample is
-  drawn with the next stack. But no stack is drawn more than two periods of running time before its sample, and that of
-  a thread's last sample at most one period after it.
+  drawn with the next stack. But no stack is drawn more than two periods of running time before its sample, nor a
+  thread's last stack more than one period after its sample.
 - Otherwise boxes are placed before their samples, and moved to earlier times where they would overlap (box_layout.py).
   If samples have CPUs, boxes of one CPU do not overlap either: a box ends, at the latest, where the box of another
   thread's later sample begins. Without CPUs, at most as many threads run at the same time as there are CPUs
@@ -23,8 +23,8 @@ Where a box is:
 - A wait begins at its sample and lasts for its value. No box of its thread overlaps it.
 
 So the boxes of a track add up to the periods of the clock event or, without a clock, to the number of samples times the
-typical interval. With context switches they add up to the time between the switches, which is the same to within a
-period.
+typical interval. With context switches, they add up to the time that threads ran, as far as the limits of one and two
+periods allow.
 """
 
 import numpy as np
@@ -57,15 +57,16 @@ from perf2x.emitters.timeline.running_time import (
     FAR,
     RunningTime,
     Spans,
-    gaps_between,
-    last_until,
+    complement_of,
+    ends_cut_at_next,
+    last_row_until,
     since,
     union_of,
-    until_next,
 )
 from perf2x.emitters.timeline.tracks import cpu_tracks_of, tracks_of
 from perf2x.model.profile import Profile, Wait, are_placed_waits, are_samples
 
+# limits of the typical interval
 _MAX_TYPICAL_NS = 10_000_000
 _MIN_TYPICAL_NS = 1000
 _BUSY_RATIO = 1.5
@@ -203,7 +204,7 @@ def shown_samples(profile: Profile, sample_tracks: AnyArray, drawn: AnyArray) ->
     parts = []
     if len(runs):
         has_runs = np.isin(boxes.track, runs.track)
-        holes = union_of(gaps_between(runs.spans()), take_rows_of(waiting, np.isin(waiting.track, runs.track)))
+        holes = union_of(complement_of(runs.spans()), take_rows_of(waiting, np.isin(waiting.track, runs.track)))
         parts.append(_in_runs(take_rows_of(boxes, has_runs), holes))
         boxes = take_rows_of(boxes, ~has_runs)
     parts.append((waits, waiting))
@@ -249,7 +250,7 @@ def _shortened_waits(waiting: Spans, boxes: Boxes) -> Spans:
     """
     if not len(waiting):
         return waiting
-    row = last_until((boxes.track, boxes.time), (waiting.track, waiting.end))
+    row = last_row_until((boxes.track, boxes.time), (waiting.track, waiting.end))
     ends_at_sample = (row >= 0) & (np.append(boxes.time, -1)[row] == waiting.end)
     box_length = np.where(ends_at_sample, np.append(boxes.length, 0)[row], 0)
     return replace(waiting, end=np.maximum(waiting.end - box_length, waiting.start))
@@ -266,26 +267,26 @@ def _in_runs(boxes: Boxes, holes: Spans) -> tuple[AnyArray, Spans]:
 
     After a thread's last sample, its stack is drawn for at most a period.
     """
-    # all times below are running time, in which a hole has no length; a stretch between two holes is a run
+    # all times below are running time, in which a hole has no length
     clock = RunningTime.without(holes)
     track, time = boxes.track, clock.from_wall(boxes.track, boxes.time)
-    run, run_end = clock.stretch(track, boxes.time)
+    run, run_end = clock.run_at(track, boxes.time)
     is_last = ends_run(track)
     # a box ends at its sample; the last one in a run extends to the end of the run, a thread's last one beyond it
-    max_end = np.where(is_last, clock.at_last_hole(track), run_end)
+    max_end = np.where(is_last, clock.last_run_end(track), run_end)
     end = np.where(ends_run(track, run), np.minimum(max_end, time + boxes.length), time)
     # a box begins where the one before it ends, but only a few periods before its sample
     end_before = of_previous(np.where(is_last, 0, end), 0)
     start = np.maximum(end_before, time - np.minimum(_MAX_PERIODS * boxes.length, time))
-    owner, pieces = clock.to_wall(track, start, end)
-    return boxes.sample[owner], pieces
+    box_of_piece, pieces = clock.to_wall(track, start, end)
+    return boxes.sample[box_of_piece], pieces
 
 
 def _merged(parts: list[tuple[AnyArray, Spans]]) -> ShownSamples:
     """Merge parts, which are samples and their time spans, by track and start.
 
-    A span that reaches into the next one is cut where that begins. The list of parts is emptied, because a second copy
-    of all rows takes too much memory.
+    A span that reaches into the next one is cut where the next one begins. The list of parts is emptied, because a
+    second copy of all rows takes too much memory.
     """
     filled = [part for part in parts if len(part[0])] or parts[:1]
     parts.clear()
@@ -299,7 +300,7 @@ def _merged(parts: list[tuple[AnyArray, Spans]]) -> ShownSamples:
     has_length = end > start
     if not has_length.all():  # an empty row must not cut the one before
         track, sample, start, end = track[has_length], sample[has_length], start[has_length], end[has_length]
-    end = until_next(track, start, end)
+    end = ends_cut_at_next(track, start, end)
     has_length = end > start
     if has_length.all():
         return _shown(track, sample, start, end)

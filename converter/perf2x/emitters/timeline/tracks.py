@@ -18,8 +18,8 @@ from perf2x.model.profile import Profile, ThreadSwitches
 UNKNOWN_ID = 4_194_305
 """Replaces unknown ids (−1), because viewers turn negative ids into 0; just above the kernel's PID_MAX_LIMIT."""
 
-CPUS_ID = 4_194_306
-"""Pid and tid of the track of CPU 0; those of other CPUs follow.
+FIRST_CPU_ID = 4_194_306
+"""Pid and tid of the track of CPU 0; CPU n has this number plus n.
 
 Each CPU is a process of its own, so that viewers, which show a process's name first, show "CPU 3".
 """
@@ -36,7 +36,7 @@ class Tracks(ColumnTable):
     A thread that changes its name has several rows. Tracks of CPUs have 0.
     """
     cpu: I64
-    """CPU of an idle thread's or a CPU's track, −1 for threads."""
+    """The CPU of an idle thread's or a CPU's track; −1 for all other threads."""
 
 
 def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
@@ -83,7 +83,7 @@ def cpu_tracks_of(profile: Profile) -> Tracks:
     """Return one track per CPU of the samples."""
     cpu = profile.samples.cpus
     cpus = as_int64(unique(cpu[cpu >= 0]))
-    return Tracks(CPUS_ID + cpus, CPUS_ID + cpus, zeros(len(cpus)), cpus)
+    return Tracks(FIRST_CPU_ID + cpus, FIRST_CPU_ID + cpus, zeros(len(cpus)), cpus)
 
 
 def track_names(profile: Profile, tracks: Tracks) -> list[tuple[str, str]]:
@@ -96,7 +96,7 @@ def track_names(profile: Profile, tracks: Tracks) -> list[tuple[str, str]]:
     rows = zip(tracks.pid.tolist(), tracks.cpu.tolist(), comm, process, strict=True)
     return [
         (f"CPU {cpu}",) * 2
-        if pid >= CPUS_ID
+        if pid >= FIRST_CPU_ID
         else (strings[name] if cpu < 0 else f"swapper/{cpu}", strings[process_name] if pid else "idle")
         for pid, cpu, name, process_name in rows
     ]

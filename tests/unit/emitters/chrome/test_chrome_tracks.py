@@ -1,7 +1,7 @@
 """Processes, threads and CPUs of Chrome traces: their names and their order."""
 
 from perf2x.emitters.chrome.chrome import Chrome
-from perf2x.emitters.timeline.tracks import CPUS_ID, UNKNOWN_ID
+from perf2x.emitters.timeline.tracks import FIRST_CPU_ID, UNKNOWN_ID
 from tests.support.chrome_traces import MS, names, slices, stacks, trace
 
 
@@ -41,19 +41,19 @@ def test_cpu_tracks_show_who_ran(builder) -> None:
     for time, (thread, cpu) in enumerate(((0, 0), (other, 0), (0, 1))):
         builder.sample(stack, thread, time=time * MS, cpu=cpu)
     parsed = trace(builder.build(timeline=True), per_cpu=True)
-    cpus = {(CPUS_ID, CPUS_ID): "CPU 0", (CPUS_ID + 1, CPUS_ID + 1): "CPU 1"}
-    assert {ids: name for ids, name in names(parsed, "process_name").items() if ids[0] >= CPUS_ID} == cpus
+    cpus = {(FIRST_CPU_ID, FIRST_CPU_ID): "CPU 0", (FIRST_CPU_ID + 1, FIRST_CPU_ID + 1): "CPU 1"}
+    assert {ids: name for ids, name in names(parsed, "process_name").items() if ids[0] >= FIRST_CPU_ID} == cpus
     assert set(names(parsed, "thread_name").values()) == {"my prog", "other", "CPU 0", "CPU 1"}
-    drawn = [one for one in parsed["traceEvents"] if one["ph"] == "X" and one["pid"] >= CPUS_ID]
+    drawn = [one for one in parsed["traceEvents"] if one["ph"] == "X" and one["pid"] >= FIRST_CPU_ID]
     mine, others = (0, "my prog (8)", 0), (0, "other (9)", 1000)
     expected = [mine, (0, "a", 0), others, (0, "a", 1000), (1, "my prog (8)", 2000), (1, "a", 2000)]
-    assert [(one["tid"] - CPUS_ID, one["name"], one["ts"]) for one in drawn] == expected
+    assert [(one["tid"] - FIRST_CPU_ID, one["name"], one["ts"]) for one in drawn] == expected
 
 
 def test_a_recording_without_cpus_has_no_tracks_of_them_and_says_so(builder) -> None:
     builder.sample(stacks(builder, "a")[0], cpu=-1)
     profile = builder.build(timeline=True)
-    assert all(one["pid"] < CPUS_ID for one in trace(profile, per_cpu=True)["traceEvents"])
+    assert all(one["pid"] < FIRST_CPU_ID for one in trace(profile, per_cpu=True)["traceEvents"])
     assert ["the samples have no CPU" in note for note in Chrome(per_cpu=True).notes(profile)] == [True]
     assert Chrome().notes(profile) == ()
 

@@ -8,10 +8,10 @@ from perf2x.emitters.timeline.running_time import (
     FAR,
     RunningTime,
     Spans,
-    gaps_between,
-    last_until,
-    rows_until,
-    spans_of,
+    complement_of,
+    count_rows_until,
+    disjoint_spans,
+    last_row_until,
     union_of,
 )
 
@@ -26,7 +26,7 @@ def table(rows: list[tuple[int, int, int]]) -> list[np.ndarray]:
 
 def spans(rows: list[tuple[int, int, int]]) -> Spans:
     track, start, length = table(rows)
-    return spans_of(track, start, start + length)
+    return disjoint_spans(track, start, start + length)
 
 
 def is_hole(holes: Spans, track: int, moment: int) -> bool:
@@ -51,7 +51,7 @@ def test_spans_do_not_overlap(rows) -> None:
 @given(STRETCHES)
 def test_gaps_are_what_spans_leave(rows) -> None:
     held = spans(rows)
-    gaps = gaps_between(held)
+    gaps = complement_of(held)
     for lane in set(held.track.tolist()):
         for moment in (*range(END + 15), FAR - 1):
             assert is_hole(gaps, lane, moment) != is_hole(held, lane, moment)
@@ -97,11 +97,11 @@ def test_pieces_cover_the_box_and_no_hole(rows, boxes) -> None:
 
 @given(STRETCHES, BOXES)
 def test_the_stretch_between_two_holes(rows, boxes) -> None:
-    holes = gaps_between(spans(rows))
+    holes = complement_of(spans(rows))
     known = set(holes.track.tolist())
     track, wall, _ = table([box for box in boxes if box[0] in known])
     clock = RunningTime.without(holes)
-    number, end = clock.stretch(track, wall)
+    number, end = clock.run_at(track, wall)
     for lane, moment, row, found in zip(track.tolist(), wall.tolist(), number.tolist(), end.tolist(), strict=True):
         assert holes.track[row] == lane
         inside = is_hole(holes, lane, moment)
@@ -118,7 +118,7 @@ def test_the_stretch_between_two_holes(rows, boxes) -> None:
 def test_the_last_row_until_a_moment(rows, boxes) -> None:
     known = spans(rows)
     track, wall, _ = table(boxes)
-    found = last_until((known.track, known.start), (track, wall))
+    found = last_row_until((known.track, known.start), (track, wall))
     for lane, moment, row in zip(track.tolist(), wall.tolist(), found.tolist(), strict=True):
         fit = [at for at in range(len(known)) if known.track[at] == lane and known.start[at] <= moment]
         assert row == (fit[-1] if fit else -1)
@@ -132,4 +132,4 @@ def test_rows_until_a_moment_are_those_before_it(known, wanted, scale) -> None:
     """Whether or not tracks and times fit one word together."""
     known, wanted = ([(track, time * scale) for track, time in rows] for rows in (sorted(known), wanted))
     columns = [tuple(np.array([row[at] for row in rows], np.int64) for at in range(2)) for rows in (known, wanted)]
-    assert rows_until(*columns).tolist() == [sum(row <= moment for row in known) for moment in wanted]
+    assert count_rows_until(*columns).tolist() == [sum(row <= moment for row in known) for moment in wanted]

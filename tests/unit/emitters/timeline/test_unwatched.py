@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from perf2x.emitters.timeline.running_spans import most_at_once
+from perf2x.emitters.timeline.running_spans import max_overlap
 from perf2x.emitters.timeline.running_time import Spans
 from perf2x.emitters.timeline.shown_samples import ShownSamples, origin_of, thread_runs
 from perf2x.model.profile.profile import Profile, Wait
@@ -32,10 +32,10 @@ def ran(profile: Profile, found: ShownSamples) -> list[tuple[int, int]]:
 
 
 @given(STRETCHES)
-def test_most_at_once_counts_overlaps(stretches) -> None:
+def test_max_overlap_counts_overlaps(stretches) -> None:
     spans = [(start, start + length) for start, length in stretches]
     start, end = (np.array([span[at] for span in spans], np.int64) for at in range(2))
-    assert most_at_once(Spans(np.zeros(len(spans), np.int64), start, end)) == at_once(spans)
+    assert max_overlap(Spans(np.zeros(len(spans), np.int64), start, end)) == at_once(spans)
 
 
 @given(ROWS, WAITS, st.integers(1, 2))

@@ -56,7 +56,7 @@ from perf2x.emitters.perfetto.tracks.track_packets import (
     thread_track,
     track_ids,
 )
-from perf2x.emitters.timeline.counters import TITLE, Counter, counters_of, running_steps
+from perf2x.emitters.timeline.counters import RUNNING_TITLE, Counter, counters_of, running_steps
 from perf2x.emitters.timeline.field_rows import field_tables
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import FieldColumn, Profile
@@ -104,7 +104,7 @@ def running_thread_packets(profile: Profile) -> Iterator[bytes]:
     steps = running_steps(profile, origin)
     if not len(steps):
         return
-    yield named_track(track_ids(TrackKind.RUNNING, 0), TITLE, unit=TrackUnit.UNIT_COUNT)
+    yield named_track(track_ids(TrackKind.RUNNING, 0), RUNNING_TITLE, unit=TrackUnit.UNIT_COUNT)
     track = track_ids(TrackKind.RUNNING, zeros(len(steps)))
     yield from _counter_values(np.uint64(origin) + as_uint64(steps.time), track, steps.threads, 0)
 
