@@ -11,7 +11,7 @@ _OUT_OF_MEMORY_TEXTS = (
     # CPython: an allocation failed in a C function, which returned an error, but did not set an exception
     "without exception set",
     "without setting an exception",
-    # CPython and numpy: a size does not fit 32 bits
+    # CPython and numpy: a size exceeds what a 32-bit process can address
     "mmap length",
     "array is too big",
     "maximum allowed",

@@ -89,7 +89,7 @@ class Verdict(Frozen):
 
 
 def _sample_shortage(comparison: "Comparison") -> Iterator[str]:
-    """Yield a sentence if a recording has too few samples; if both have, only on the later one.
+    """Yield a sentence on the first recording with too few samples: the later one if both have too few.
 
     A recording with costs but without samples is one of perf stat. Its counts have no sampling noise, so they are
     always enough.

@@ -56,7 +56,7 @@ def _emphasized(heading: str) -> str:
 
 
 class HelpfulCommand(PlainHelp, TyperCommand):
-    """A command that takes the options of its output format, and whose ``--help`` omits rare options."""
+    """A command whose ``--help`` omits rare options. If it has ``--set``, it also takes the output format's options."""
 
     def get_params(self, ctx: Any) -> Any:
         """Return the command's parameters, including ``--help`` and, once added, those of the output format."""

@@ -1,4 +1,4 @@
-"""``perf2x convert``: converts recordings to one file, with a short summary on standard error."""
+"""``perf2x convert``: writes recordings in an output format, and a short summary on standard error."""
 
 import sys
 from time import monotonic

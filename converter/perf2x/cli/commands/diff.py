@@ -66,28 +66,28 @@ def diff(
     for line in pair.notes:
         print_message(f"perf2x: {line}")
     growth = GrowthGate(growth_flags, row_flags.sort).verdict(row_flags.by, pair.comparison_by, pair.callers)
-    quality = unchecked_growth(pair, growth_flags.fail_above)
+    quality_failures = unchecked_growth(pair, growth_flags.fail_above)
     selection = RowSelection(row_flags.by, row_flags.sort, row_flags.limit, row_flags.show_all)
     table = growth.table(pair, selection, growth_flags.confidence, row_flags.columns)
-    written = write_difference(file_format, file_flags.output, pair) if file_format else ""
+    written_note = write_difference(file_format, file_flags.output, pair) if file_format else ""
     verdict = None
     if growth_flags.fail_above:
-        verdict = Verdict.combine(growth_flags, quality, growth, table.comparison)
+        verdict = Verdict.combine(growth_flags, quality_failures, growth, table.comparison)
     if file_flags.output != STDOUT:
         print_flags.show(diff_report(table, growth_flags.confidence, verdict))
         if table.rows and table.unchanged_count and not quiet:
             print_message(f"{table.unchanged_note} (--all shows them)")
-    print_messages(_remarks(pair, table, written, growth, verbose=verbose), quiet)
+    print_messages(_remarks(pair, table, written_note, growth, verbose=verbose), quiet)
     if verdict:
         verdict.exit_or_warn()
 
 
 def _remarks(
-    pair: "RecordingPair", table: "DiffTable", written: str, growth: GrowthVerdict, *, verbose: bool
+    pair: "RecordingPair", table: "DiffTable", written_note: str, growth: GrowthVerdict, *, verbose: bool
 ) -> Iterator[str]:
     """Yield lines for standard error: on the quality of both recordings, and on everything else to report.
 
-    That is: events that are not shown; the file that was written (``written`` is a sentence on it, or ""); and the
+    That is: events that are not shown; the file that was written (``written_note`` is a sentence on it, or ""); and the
     notes of ``--fail-above``, whose outcome is ``growth``.
     """
     from perf2x.cli.render.summary import verbose_lines, warning_lines
@@ -96,6 +96,6 @@ def _remarks(
         for line in verbose_lines(loaded) if verbose else warning_lines(loaded):
             yield f"{source}: {line}"
     yield from pair.left_out(table.other_columns)
-    if written:
-        yield written
+    if written_note:
+        yield written_note
     yield from (f"perf2x: {line}" for line in growth.notes)

@@ -65,11 +65,11 @@ def report(
             pair_sources = existing_inputs([report_flags.before])[0], sources[0]
             pair = load_pair(pair_sources, options, report_flags.value, pair_options, progress)
             loaded = pair.after
-    quality = [*failed_gates(gate_flags, loaded)]
+    quality_failures = [*failed_gates(gate_flags, loaded)]
     if pair:
         growth = GrowthGate(growth_flags, "self").verdict("function", pair.comparison_by, pair.callers)
         changes = changes_of(pair, growth, growth_flags.confidence, report_flags.limit)
-        quality += unchecked_growth(pair, growth_flags.fail_above)
+        quality_failures += unchecked_growth(pair, growth_flags.fail_above)
     verdict = None
     if growth_flags.fail_above or gate_flags != GateFlags():
         if pair:
@@ -77,7 +77,7 @@ def report(
         else:
             sums = totals(loaded.profile, value=report_flags.value)
             comparison = Comparison(sums, sums)  # of the recording with itself: only its number of samples matters
-        verdict = Verdict.combine(growth_flags, quality, growth, comparison)
+        verdict = Verdict.combine(growth_flags, quality_failures, growth, comparison)
     print_report(recording_report(loaded, sources, report_flags, changes, verdict), output_format)
     print_messages(verbose_lines(loaded), quiet or not verbose)
     if verdict:

@@ -85,8 +85,8 @@ def fleet_query(
 ) -> None:
     """Run SQL on a dataset with DuckDB.
 
-    Its tables are recordings, samples, stacks, places, mappings and symbols; views are by_function, by_stack,
-    functions and frames. Nothing else can be read, and nothing written.
+    A dataset has the tables recordings, samples, stacks, places, mappings and symbols, and the views by_function,
+    by_stack, functions and frames. Files outside the dataset cannot be read, and nothing can be written.
 
     ::
 
