@@ -76,7 +76,7 @@ from perf2x.library_types import FormatName, ReadOptions, TableOptions
 from perf2x.model.filters.filter_options import Filters, Grouping
 from perf2x.model.profile import Profile, View, profile_as_view
 from perf2x.model.totals.row_kinds import By, Sort, Value
-from perf2x.model.transforms.weights_and_mispredicts import table_load_options
+from perf2x.model.transforms.replace_samples import table_load_options
 from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.tools.diff.changed_rows import DiffTable, RowSelection

@@ -87,7 +87,7 @@ class TableOptions(TypedDict, total=False):
     original: int
     """Maximum size, in bytes, of a recording to keep unchanged in View.original; 0: keep none."""
     as_recorded: bool
-    """Provide a reader of single samples (``View.single_samples``). Addresses stay those of the sample's process."""
+    """Provide a reader of single samples (``View.single_samples``). Samples keep the addresses of their process."""
     places: frozenset[str]
     """Addresses outside stacks to symbolize, too: ``branches`` (sources and targets), ``data`` (accessed addresses)."""
     start_time: int | Literal["file"] | None

@@ -38,7 +38,7 @@ def _stitched(recording: Recording, filters: AppliedFilters, context: LoadContex
     """Do the work of ``PerfData.stitched``."""
     from perf2x.kernel.sample_pass import SamplePass
     from perf2x.kernel.worker_pool import processes_for_samples
-    from perf2x.model.transforms.weights_and_mispredicts import value_replacements
+    from perf2x.model.transforms.replace_samples import sample_replacements
     from perf2x.stitcher.call_graphs import CallGraphs, completes_stacks
     from perf2x.stitcher.deferred.deferred_join import deferred_report
     from perf2x.stitcher.profile_builder import build_profile
@@ -52,7 +52,7 @@ def _stitched(recording: Recording, filters: AppliedFilters, context: LoadContex
         stitcher = Stitcher(history, stitch_options)
     call_graphs = CallGraphs(recording.session, history, lambda: context.finder, options.call_graphs)
     want = _needed_columns(options, stacks)
-    values = value_replacements(options.value, options.data_objects, recording)
+    values = sample_replacements(options.value, options.data_objects, recording)
     sample_pass = SamplePass(recording, want, filters, call_graphs, stitcher, diagnostics, stages, values, stacks)
     processes = 1 if call_graphs.needs_batch_order else processes_for_samples(recording.sample_count, options)
     sample_pass.run(processes, context.progress_of("stitching"))
@@ -109,7 +109,7 @@ def _stitch_options(options: LoadOptions, events: Sequence[Event]) -> StitchOpti
 
 
 def _needed_columns(options: LoadOptions, stacks: bool) -> Want:
-    """Return the optional columns that the options need; the unwinder and `ValueReplacement` may need more."""
+    """Return the optional columns that the options need; the unwinder and `SampleReplacement` may need more."""
     from perf2x.model.recording import Want
 
     want = Want.CHAIN if stacks else Want(0)

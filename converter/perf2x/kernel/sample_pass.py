@@ -19,7 +19,7 @@ from perf2x.kernel.worker_pool import ShardQueue
 from perf2x.model.filters.applied_filters import AppliedFilters
 from perf2x.model.filters.sample_filters import SeenValues
 from perf2x.model.recording import Recording, Samples, Shard, Want, take_rows
-from perf2x.model.transforms.weights_and_mispredicts import ValueReplacement
+from perf2x.model.transforms.replace_samples import SampleReplacement
 from perf2x.stitcher.call_graphs import CallGraphs, UnwindCounts
 from perf2x.stitcher.stitch import Stitcher, StitchResult
 
@@ -51,7 +51,7 @@ class SamplePass(Struct):
     stitcher: Stitcher
     diagnostics: Diagnostics
     stages: Stages
-    values: tuple[ValueReplacement, ...]
+    values: tuple[SampleReplacement, ...]
     """Replacements of the values, or of the addresses, of samples; empty: samples stay as recorded."""
     stacks: bool
     """False: ignore the stacks of samples, so that all samples of an event in one thread are summed."""

@@ -53,7 +53,7 @@ class SingleSampleSettings(FeatureSettings):
     AS_RECORDED = True
 
     as_recorded: bool = False
-    """Provide a reader of single samples (``View.single_samples``). Addresses stay those of the sample's process."""
+    """Provide a reader of single samples (``View.single_samples``). Samples keep the addresses of their process."""
     places: frozenset[str] = frozenset()
     """Addresses outside stacks to symbolize, too: ``branches`` (sources and targets), ``data`` (accessed addresses)."""
 

@@ -193,8 +193,8 @@ def settings_in(struct_type: type) -> Mapping[str, Setting]:
 def changed_settings(struct: Struct, prefix: str = "") -> Iterator[tuple[str, Setting]]:
     """Yield name and Setting of each field whose value is not the default, in a struct and the structs inside it.
 
-    Names begin with ``prefix``. Names from inner structs are those of both fields, ``filters.pids``; names from
-    features are those of the feature's fields alone. Raises SettingError for a value that is not among the choices.
+    Names begin with ``prefix``. A field of an inner struct is called ``filters.pids``, but a field of a feature only by
+    its own name. Raises SettingError for a value that is not among the choices.
     """
     settings = settings_in(type(struct))
     for field in struct.__struct_fields__:

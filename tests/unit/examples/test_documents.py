@@ -16,8 +16,8 @@ from perf2x.cli.app import HELP_LINES
 from tests.support.command import perf2x, recording
 from tests.support.phone_recording import write_phone
 from tests.support.recordings import ROOT
-from tests.unit.model.transforms.test_weights_and_mispredicts import recorded as loads
-from tests.unit.model.transforms.test_weights_and_mispredicts import sample as load
+from tests.unit.model.transforms.test_replace_samples import recorded as loads
+from tests.unit.model.transforms.test_replace_samples import sample as load
 
 ARCHITECTURE = ROOT / "converter" / "ARCHITECTURE.md"
 SKILL = ROOT / "converter" / "perf2x" / "cli" / "agents" / "SKILL.md"

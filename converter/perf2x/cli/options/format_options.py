@@ -44,7 +44,7 @@ class FormatFlags(Frozen):
 
         With ``--value latency``, latencies replace the periods, unless the format shows both.
         """
-        from perf2x.model.transforms.weights_and_mispredicts import load_value
+        from perf2x.model.transforms.replace_samples import load_value
 
         latency = "beside" if "latency" in needs.columns else "value"
         return {"value": load_value(self.value), "latency": latency if self.value == "latency" else ""}

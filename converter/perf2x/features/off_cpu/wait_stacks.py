@@ -67,8 +67,8 @@ class StackSources(Frozen):
 def nearby_stack_sources(profile: Profile, switch_outs: SwitchOuts, sideband: Sideband) -> tuple[Profile, StackSources]:
     """Return, for each switch-out, the recent sample of its thread whose stack it gets, and its thread.
 
-    The thread is that of the last sample before the switch-out or, if there is none, of the first one after it. Threads
-    without samples are added to the profile, which is returned, too.
+    The thread comes from the last sample before the switch-out or, if there is none, from the first one after it.
+    Threads without samples are added to the profile, which is returned, too.
     """
     samples = sample_times(profile)
     # (switch-outs,) the last sample before each switch-out, and the first one after it; −1: none

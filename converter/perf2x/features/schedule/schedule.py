@@ -51,7 +51,7 @@ _FieldLayouts = Mapping[str, tuple[int, int]]
 
 
 class SwitchSamples(ColumnTable):
-    """Samples of sched_switch, in file order; ``tid`` and ``pid`` are those of the thread that left the CPU."""
+    """Samples of sched_switch, in file order; ``tid`` and ``pid`` belong to the thread that left the CPU."""
 
     tid: I64
     pid: I32
@@ -303,7 +303,7 @@ def schedule_of(recording: Recording) -> Schedule:
 
 
 def _switch_outs_of_records(switches: Switches, session: Session) -> SwitchOuts:
-    """Return the switch-outs of context-switch records."""
+    """Return the switch-outs that context-switch records show."""
     rows = flatnonzero(switches.is_out)
     rows = rows[argsort(switches.time[rows])]
     preempted = switches.preempted[rows]
@@ -323,7 +323,7 @@ def _marks_preempted(release: str) -> bool:
 
 
 def _switch_outs_of_samples(samples: SwitchSamples) -> SwitchOuts:
-    """Return the switch-outs of samples of sched_switch, without those of threads that exit."""
+    """Return the switch-outs that samples of sched_switch show, except of threads that exit."""
     kind = waits_of_states(samples.state)
     comes_back = (samples.state < 0) | (samples.state & _EXIT_STATES == 0)
     rows = flatnonzero(comes_back)

@@ -137,7 +137,7 @@ def _named_places(
     profile, which is symbolized.
     """
     from perf2x.kernel.perf_data import process_history
-    from perf2x.model.transforms.weights_and_mispredicts import samples_at
+    from perf2x.model.transforms.replace_samples import samples_at
     from perf2x.stitcher.profile_builder import build_profile
     from perf2x.stitcher.stitch import Stitcher, StitchOptions
     from perf2x.symbolizer.symbolize import symbolize

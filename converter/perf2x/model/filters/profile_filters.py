@@ -168,7 +168,7 @@ def _locations_named(profile: Profile, patterns: tuple[str, ...], weight: I64, u
     displayed = [profile.strings[functions.name[row]] for row in rows.tolist()]
     other_names = [_other_names(profile, profile.strings[functions.system_name[row]]) for row in rows.tolist()]
     object_names, locations_of_objects = _code_without_symbols(profile, weight)
-    # names to match: first those of functions, then those of objects that contain code in no known function
+    # names to match: first of functions, then of objects that contain code in no known function
     aliases = [*other_names, *([name] for name in object_names)]
     found = Names("function", [*displayed, *object_names], aliases).matching(patterns, unmatched)
     chosen_functions = rows[sorted(row for row in found if row < len(rows))]

@@ -87,7 +87,7 @@ def expand(stacks: Stacks, frames_of_location: ListArray) -> FrameRows:
     parent[start] = np.where(caller >= 0, end[caller] - 1, -1) if len(stacks) else -1
     sizes = frames.lengths
     # Path sums of the lists' lengths are the number of frames from the root to the end of each list. So the list's last
-    # row, end − 1, has the depth path_sums − 1; that of row r in the list is r + path_sums − end.
+    # row, end − 1, has the depth path_sums − 1, and row r of the list has the depth r + path_sums − end.
     depth = arange(len(parent)) + repeat(path_sums(stacks.parent, sizes) - end, sizes)
     return FrameRows(parent, frames.values, end - 1, depth)
 
@@ -279,7 +279,7 @@ def line_positions(rows: FrameRows, rank_of_inner: I64, rank_of_leaf: I64, is_li
     first_sibling = np.maximum.accumulate(np.where(begins_run(family), arange(len(family)), 0))
     # number of lines of earlier families: those below the rows, and those of the rows themselves
     base = below_before[first_sibling] + offsets_of(bincount(family[line_row], len(family)))[family]
-    # within the family, the lines below a row come after those below earlier siblings and those of lesser leaf rank
+    # within the family, before the lines below a row: the lines below earlier siblings, and lines of lesser leaf rank
     start = below_before[:-1] + cumsum(bincount(next_inner, len(family) + 1))[:-1] - base
     for level in _levels(rows.depth)[1:]:
         start[level] += start[rows.parent[level]]  # now the position of the first line below each row

@@ -66,7 +66,7 @@ class InstructionCost(Frozen):
     function: str
     """The innermost function at the address, possibly inlined into the listed one; "" if unknown."""
     is_own: bool
-    """Whether ``function`` is the listed function, whose self costs then include those of the instruction.
+    """Whether ``function`` is the listed function, whose self costs then include this instruction.
 
     False in code of functions that were inlined into the listed one.
     """

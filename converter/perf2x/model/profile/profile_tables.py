@@ -76,8 +76,8 @@ class Functions(ColumnTable):
     """Unique (name, system_name, filename, start_line); the first three index strings.
 
     ``name`` is the display name, in the style of ``--names``; ``system_name`` is the name in the symbol table, or the
-    one that a JIT compiler gave. Functions with the same ``name``, such as overloads and instances of a template,
-    differ in their ``system_name``.
+    one that a JIT compiler gave. Overloads, and instances of a template, may have the same ``name``, but differ in
+    their ``system_name``.
     """
 
     name: I32
@@ -181,8 +181,8 @@ class ThreadSwitches(ColumnTable):
 class RunningThreads(ColumnTable):
     """Number of running threads over time: from ``time[i]`` to ``time[i + 1]``, ``threads[i]`` threads are running.
 
-    All threads are counted, or those of the selected processes, without the idle task. No threads run before the first
-    row. The number differs between neighbouring rows.
+    Counted are the threads of all processes, or of the selected ones, without the idle task. No threads run before the
+    first row. The number differs between neighbouring rows.
     """
 
     time: U64

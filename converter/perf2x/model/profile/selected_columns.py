@@ -51,7 +51,7 @@ def _event_columns(profile: Profile) -> Iterator[SelectedColumn]:
 
 
 def _columns_named(profile: Profile, name: str) -> list[SelectedColumn]:
-    """Return the column of one typed name, or those of ``all``."""
+    """Return the column for one typed name, or all columns for which ``all`` stands."""
     if name == "all":
         return [column for column in _event_columns(profile) if column.events != (profile.default_event,)]
     found = _matches(profile, name)

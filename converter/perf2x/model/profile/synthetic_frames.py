@@ -84,7 +84,7 @@ ROOT_FRAME_NAMES = {
 
 
 def root_functions(root: I64, strings: StringTableBuilder) -> tuple[Functions, I32]:
-    """Return a function for each kind of root frame in ``root``, and (root frames,) the index of each one's function.
+    """Return a function for each kind of root frame in ``root``, and (root frames,) the function of each root frame.
 
     ``root`` (locations,) has a RootFrame for each location, NONE for locations that are not root frames. The functions
     are sorted by kind, and their names are added to ``strings``.

@@ -20,7 +20,7 @@ _WITH_SLASHES = re.compile(rf"([^/]+)/([^/]*)/:?([{_MODIFIERS}]*)/?")
 _WITH_COLON = re.compile(rf"(.+):([{_MODIFIERS}]+)")
 # Names of PMUs of CPU cores: cpu, cpu_core, cpu_atom, armv8_cortex_a72, apple_firestorm_pmu.
 _CORE_PMU = re.compile(r"cpu(_\w+)?|arm\w+|apple_\w+")
-# perf's aliases (event_symbols_hw and _sw in tools/perf/util/parse-events.c), and those of Arm's PMUs.
+# Aliases of perf (event_symbols_hw and _sw in tools/perf/util/parse-events.c) and of Arm's PMUs.
 _ALIASES = {
     "cpu-cycles": "cycles", "cpu_cycles": "cycles", "branch-instructions": "branches", "cs": "context-switches",
     "faults": "page-faults", "migrations": "cpu-migrations",

@@ -144,7 +144,7 @@ class UserStacks(Frozen):
     def joined(cls, parts: "Sequence[UserStacks]") -> "UserStacks":
         """Concatenate the stacks of one block, given as a part for each event; all parts have the same ``words``.
 
-        Events may have recorded different registers: the result has those of all, zeros where an event lacks one.
+        Events may have recorded different registers: the result has all of them, with zeros where an event lacks one.
         """
         mask = reduce(or_, (part.mask for part in parts))
         return cls(

@@ -188,7 +188,7 @@ class Namespaces(_ThreadRecords):
 class Readings(_Records):
     """PERF_RECORD_STAT: a counter's value when perf stat read it.
 
-    Its time is that of the next PERF_RECORD_STAT_ROUND (`Rounds`).
+    The next PERF_RECORD_STAT_ROUND (`Rounds`) has the time.
     """
 
     event: I32

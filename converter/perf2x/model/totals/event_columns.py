@@ -93,7 +93,7 @@ class LineColumns(Frozen):
 
     columns: list[EventColumn]
     measures: tuple[Measure, ...]
-    """The measures of the listings, which must include those of `column_measures`."""
+    """The measures of the listings, which must include all that `column_measures` returns."""
 
     def cells(self, costs: Costs) -> dict[str, Cell]:
         """Return the cells of a line by column name, from the line's costs.

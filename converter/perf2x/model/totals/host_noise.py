@@ -91,7 +91,7 @@ def host_errors(
         factor * _errors([getattr(side, kind) for side in sides], new_rows, parts, scale, len(row_of_key))
         for kind in ("self_costs", "total_costs")
     )
-    # the cost of all samples is treated as that of a single row, number 0
+    # the cost of all samples is treated as a single row, number 0
     whole_costs = [(arange(len(names)), side.group_totals) for side in sides]
     (whole_error,) = factor * _errors(whole_costs, [zeros(1)] * 2, parts, scale, 1)
     errors = dict(zip(row_of_key, zip(self_errors.tolist(), total_errors.tolist(), strict=True), strict=True))

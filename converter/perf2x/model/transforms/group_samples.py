@@ -78,8 +78,7 @@ def _merge_threads(profile: Profile) -> Profile:
     )
     row_of_thread = as_int32(new_row[group])
     samples = replace(profile.samples, thread=row_of_thread[profile.samples.thread])
-    # switches are dropped, as those of several threads do not show when the process ran; parents are rows of the old
-    # table
+    # switches are dropped: merged, they would not show when the process ran; so are parents, rows of the old table
     return compact(sum_samples(replace(profile, threads=merged, samples=samples, switches=None, parents=None)))
 
 

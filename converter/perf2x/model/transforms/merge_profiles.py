@@ -4,7 +4,8 @@ Each table is merged in the same way: the rows of all profiles are concatenated,
 For each profile, a column from old to new row numbers renumbers references to the table. The columns have an additional
 last entry, −1, so that −1 (none) stays −1; only the columns for events lack it.
 
-The result does not depend on the order of the profiles. Recordings of one session are not merged here, but stitched
+The result does not depend on the order of the profiles, apart from lists of sources, comments and tracepoint fields,
+which are joined in this order. Recordings of one session are not merged here, but stitched
 together (reader/joined_session.py).
 """
 

@@ -54,7 +54,7 @@ def table_load_options(by: str, value: str) -> dict[str, Any]:
     return {"value": load_value(value), "latency": latency, "data_objects": by == "data-object"}
 
 
-class ValueReplacement:
+class SampleReplacement:
     """One kind of replacement (``weight``, ``mispredicts`` or ``data``) for the samples of one recording."""
 
     def __init__(self, kind: str, recording: Recording) -> None:
@@ -114,7 +114,7 @@ def samples_at(samples: Samples, row: I64, address: U64) -> Samples:
     return replace(moved, ip=address, cpumode=mode)
 
 
-def value_replacements(value: str, data_objects: bool, recording: Recording) -> tuple[ValueReplacement, ...]:
+def sample_replacements(value: str, data_objects: bool, recording: Recording) -> tuple[SampleReplacement, ...]:
     """Return the requested replacements. Raises OptionError if the recording lacks their fields.
 
     ``value`` is ``weight``, ``mispredicts`` or "" for none; ``data_objects``: whether samples move to accessed data.
@@ -122,4 +122,4 @@ def value_replacements(value: str, data_objects: bool, recording: Recording) -> 
     if value == _MISPREDICTS and data_objects:
         raise SettingError("", "data_objects", ": mispredicted branches access no data; choose another ", "value")
     kinds = ((value,) if value else ()) + ((_DATA,) if data_objects else ())
-    return tuple(ValueReplacement(kind, recording) for kind in kinds)
+    return tuple(SampleReplacement(kind, recording) for kind in kinds)
