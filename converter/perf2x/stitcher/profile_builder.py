@@ -191,7 +191,7 @@ def _timeline_samples(
 
     ``rows`` are changed in place, column by column, because a second copy of millions of samples takes too much memory.
     """
-    rows.thread[:], rows.stack[:] = np.append(row_of_thread, -1)[rows.thread], np.append(node_of_stack, -1)[rows.stack]
+    rows.thread[:], rows.stack[:] = row_of_thread[rows.thread], node_of_stack[rows.stack]
     order = argsort_rows([rows.time, rows.thread, rows.event, rows.stack, rows.value])
     columns: tuple[AnyArray, ...] = (rows.event, rows.thread, rows.stack, rows.cpu, rows.value, rows.time)
     for column in columns:

@@ -44,7 +44,7 @@ def thread_switches(history: ProcessHistory, threads: Threads, strings: StringTa
         (int(pid), int(tid), distinct_strings[comm]): row
         for row, (pid, tid, comm) in enumerate(zip(threads.pid, threads.tid, threads.comm.tolist(), strict=True))
     }
-    # A renamed thread may have samples under only one of its names; then switches under other names belong to that row.
+    # A thread may have no samples under the name that it has at a switch; then the switch belongs to its last row.
     row_of_ids = {(pid, tid): row for (pid, tid, _), row in row_of_thread.items()}
     columns = [as_int64(switches.pid), as_int64(switches.tid), names]
     first, group = group_rows(columns)

@@ -100,7 +100,7 @@ class CodeMap:
         """By object number."""
         self._object_of_mapping: I32 = np.full(len(mappings), _NOT_OPENED, np.int32)
         """(mappings,) object number, −1 if there is no usable file, _NOT_OPENED until it is needed"""
-        self._opened: dict[tuple[str, bytes], int] = {}
+        self._object_numbers: dict[tuple[str, bytes], int] = {}
         """Object number by file name and build id; −1 if there is no usable file."""
         self._to_file_offset: U64 = mappings.pgoff - mappings.start
         """(mappings,) the number to add to an address to get its file offset, modulo 2⁶⁴"""
@@ -214,16 +214,16 @@ class CodeMap:
     def _open(self, filename: str, build_id: bytes) -> int:
         """Return the number of an object, which is opened unless it was before; −1 if there is no usable file."""
         identity = (filename, build_id)
-        if identity not in self._opened:
+        if identity not in self._object_numbers:
             elf, debug = self.find_object(filename, build_id)
-            self._opened[identity] = -1
+            self._object_numbers[identity] = -1
             if elf is not None and elf.machine == self.architecture.elf_machine:
-                self._opened[identity] = len(self.objects)
+                self._object_numbers[identity] = len(self.objects)
                 if has_go_table(elf):
                     self._go_tables[len(self.objects)] = None
                 self._call_sites.append(CallSites(elf))
                 self.objects.append(ObjectRules(elf, debug, self.table, self.architecture))
-        return self._opened[identity]
+        return self._object_numbers[identity]
 
     def _rules_in_object(self, number: int, svma: U64) -> I32:
         """Return (n,) the rule numbers of addresses in one object.
