@@ -97,7 +97,7 @@ def recording_with(kind: str, order: str = "<") -> tuple[bytes, int, int]:
 
 def cut_into(patch: pytest.MonkeyPatch, span: int) -> None:
     """Read so many bytes at once, and make blocks and batches of hardly any records."""
-    patch.setattr(first_walk, "SPAN", span)
+    patch.setattr(first_walk, "BLOCK_SIZE", span)
     patch.setattr(first_walk, "FEW_RECORDS", 1)
     patch.setattr(sideband_decoder, "_MIN_BATCH", 2)
 

@@ -17,10 +17,10 @@ _ROOT = Path(perf2x.__file__).parent
 _NAMED = re.compile(r"^(_(?:[A-Z]+_)*(?:AT_ONCE|PER_WRITE|PER_PIECE)) = ", re.MULTILINE)
 _PIECE = 16
 _OTHERS = {
-    "reader.first_walk": {"SPAN": 1 << 10, "FEW_RECORDS": 4, "LARGEST_BLOCK": 1 << 12},
+    "reader.first_walk": {"BLOCK_SIZE": 1 << 10, "FEW_RECORDS": 4, "LARGEST_BLOCK": 1 << 12},
     "reader.containers.input_file": {"CHUNK": 1 << 10},
     "reader.sideband_decoder": {"_MIN_BATCH": 3},
-    "reader.spe.spe_recording": {"SPAN": 1 << 8},
+    "reader.spe.spe_recording": {"CHUNK_SIZE": 1 << 8},
     "reader.record_framing": {"_RECORDS_PER_STEP": 3, "_MIN_RUN": 2, "_LARGE_RECORD_WORDS": 12},
     "stitcher.stacks.raw_stack_cache": {"_MAX_ROWS": 8, "_MAX_WORDS": 64},
     "stitcher.stacks.sample_sums": {"_MIN_NEW_ROWS": 8},

@@ -1,7 +1,8 @@
 """Keeps all events of a recording, and finds the event to which a record belongs: its owner.
 
-A record has an id, and an event has the ids of its counters. The id's place in a record depends on the event's
-sample_type, which cannot be known before the id is read; so perf requires that the place is the same for all events.
+A record has an id, and an event has the ids of its counters. Where the id lies in a record depends on the event's
+sample_type, which cannot be known before the id is read; so perf requires that it lies at the same place for all
+events.
 Follows evlist__event2evsel, evlist__event2id and __perf_evsel__calc_id_pos in tools/perf/util.
 """
 
@@ -15,6 +16,7 @@ from perf2x.base.columnar.hashing import numbers_from_keys, salted_key
 from perf2x.model.recording import Event
 from perf2x.reader.record_block import Block
 
+# Fields of a sample before its field ID.
 _BEFORE_ID = SampleType.IP | SampleType.TID | SampleType.TIME | SampleType.ADDR
 # Fields that the sample_id trailer of records other than samples may have, in order: one 64-bit word each.
 TRAILER_FIELDS = (
@@ -23,41 +25,41 @@ TRAILER_FIELDS = (
 
 
 class EventTable(Struct):
-    """Events by index and by id; grows while a pipe is read, in which events are records."""
+    """Events by index and by id. It grows while a pipe is read, because a pipe has its events as records."""
 
     events: list[Event] = field(default_factory=list)
-    _owners: dict[bytes, int] = field(default_factory=dict)
-    """Index of the first event with each id, by a secret key of the id (see base/columnar/hashing.py)."""
-    _index_by_id: KeyNumbers | None = None
-    changes: int = 0
-    """Number of changes after which a record may belong to another event than before."""
+    _index_by_key: dict[bytes, int] = field(default_factory=dict)
+    """The index of the first event with each id, by a secret key of the id (see base/columnar/hashing.py)."""
+    _lookup: KeyNumbers | None = None
+    change_count: int = 0
+    """How often events or ids were added: after each time, a record may belong to another event than before."""
 
     def add(self, event: Event) -> None:
         """Append an event."""
         self.events.append(event)
-        self._index_by_id = None
-        self.changes += 1
+        self._lookup = None
+        self.change_count += 1
         for identifier in event.ids:
-            self._owners.setdefault(salted_key(identifier), event.index)
+            self._index_by_key.setdefault(salted_key(identifier), event.index)
 
-    def update(self, index: int, **changes: object) -> None:
+    def update(self, index: int, **fields: object) -> None:
         """Change fields of an event."""
-        self.events[index] = replace(self.events[index], **changes)
+        self.events[index] = replace(self.events[index], **fields)
 
     def add_id(self, index: int, identifier: int) -> None:
         """Add an id to an event; events that do not exist are ignored."""
         if index < len(self.events):
-            self._owners.setdefault(salted_key(identifier), index)
-            self._index_by_id = None
-            self.changes += 1
+            self._index_by_key.setdefault(salted_key(identifier), index)
+            self._lookup = None
+            self.change_count += 1
 
     def event(self, owner: int) -> Event | None:
         """Return the event with this index; for −1, the first one, as perf does; None while there are no events."""
         return self.events[max(owner, 0)] if self.events else None
 
-    def by_id(self, identifier: int) -> int:
+    def index_of_id(self, identifier: int) -> int:
         """Return the index of the event with this id, −1 if none has it; 0 for id 0, or if no event has ids."""
-        return self._owners.get(salted_key(identifier), -1) if identifier and self._owners else 0
+        return self._index_by_key.get(salted_key(identifier), -1) if identifier and self._index_by_key else 0
 
     def owners_of_ids(self, identifiers: U64) -> I32:
         """Return (n,) index of the event with each id; −1 for unknown ids.
@@ -65,61 +67,61 @@ class EventTable(Struct):
         Id 0, which perf writes into records that it synthesizes, belongs to the first event. If no event has ids, all
         records belong to the first one.
         """
-        if not self._owners:
+        if not self._index_by_key:
             return np.zeros(len(identifiers), np.int32)
-        owners: I32 = self._indices().of(identifiers)
+        owners: I32 = self._indices_by_id().of(identifiers)
         is_synthesized = identifiers == 0
         return np.where(is_synthesized, np.int32(0), owners) if is_synthesized.any() else owners
 
     def owners_of_samples(self, block: Block) -> I32:
         """Return (n,) index of the event of each record of a block of samples; −1 for unknown ids."""
-        position = self._id_position()
-        return self._owners_at(block, position, block.starts + (1 + position))
+        offset = self._id_offset()
+        return self._owners_at(block, offset, block.starts + (1 + offset))
 
-    def owners_of_others(self, block: Block) -> I32:
+    def owners_of_nonsamples(self, block: Block) -> I32:
         """Return (n,) index of the event of each record of a block without samples; −1 for unknown ids."""
-        from_end = self._id_position_from_end()
-        return self._owners_at(block, from_end, block.starts + ((block.sizes >> 3) - from_end))
+        offset = self._id_offset_from_end()
+        return self._owners_at(block, offset, block.starts + ((block.sizes >> 3) - offset))
 
-    def _owners_at(self, block: Block, position: int, words: I64) -> I32:
+    def _owners_at(self, block: Block, id_offset: int, id_words: I64) -> I32:
         """Return (n,) owners of the block's records; −1 for unknown ids, and if the id would be outside its record.
 
-        ``words`` (n,) are the indices in ``block.words`` of the records' ids. All records belong to the first event if
-        there are no other events, or if records have no ids (``position`` is −1).
+        ``id_words`` (n,) are the indices in ``block.words`` of the records' ids. All records belong to the first event
+        if there are no other events, or if records have no ids (``id_offset`` is −1).
         """
-        if len(self.events) <= 1 or position < 0:
+        if len(self.events) <= 1 or id_offset < 0:
             return np.zeros(len(block.starts), np.int32)
-        is_inside = (words > block.starts) & (words < block.starts + (block.sizes >> 3))
-        owners = self.owners_of_ids(take(block.words, words, mode="clip"))
+        is_inside = (id_words > block.starts) & (id_words < block.starts + (block.sizes >> 3))
+        owners = self.owners_of_ids(take(block.words, id_words, mode="clip"))
         return owners if is_inside.all() else np.where(is_inside, owners, np.int32(-1))
 
-    def _indices(self) -> KeyNumbers:
-        """Return the indices of events by id. The kernel numbers ids in ascending order, so they are close together."""
-        if self._index_by_id is None:
-            ids = numbers_from_keys(self._owners)
+    def _indices_by_id(self) -> KeyNumbers:
+        """Return the table of events' indices by id. Ids are close together, because the kernel counts them up."""
+        if self._lookup is None:
+            ids = numbers_from_keys(self._index_by_key)
             order = argsort(ids)
-            self._index_by_id = KeyNumbers(ids[order], np.fromiter(self._owners.values(), np.int32, len(ids))[order])
-        return self._index_by_id
+            self._lookup = KeyNumbers(ids[order], np.fromiter(self._index_by_key.values(), np.int32, len(ids))[order])
+        return self._lookup
 
-    def _id_position(self) -> int:
+    def _id_offset(self) -> int:
         """Return the number of words between a sample's header and its id, −1 without an id."""
         if not self.events:
             return -1
-        kind = self.events[0].sample_type
-        if kind & SampleType.IDENTIFIER:
+        sample_type = self.events[0].sample_type
+        if sample_type & SampleType.IDENTIFIER:
             return 0
-        return (kind & _BEFORE_ID).bit_count() if kind & SampleType.ID else -1
+        return (sample_type & _BEFORE_ID).bit_count() if sample_type & SampleType.ID else -1
 
-    def _id_position_from_end(self) -> int:
+    def _id_offset_from_end(self) -> int:
         """Return the number of words from the id in a trailer to the end of the record, −1 without an id."""
         if not self.events or "sample_id_all" not in self.events[0].flags:
             return -1
-        kind = self.events[0].sample_type
-        if kind & SampleType.IDENTIFIER:
+        sample_type = self.events[0].sample_type
+        if sample_type & SampleType.IDENTIFIER:
             return 1
-        if not kind & SampleType.ID:
+        if not sample_type & SampleType.ID:
             return -1
-        return 1 + (kind & (SampleType.STREAM_ID | SampleType.CPU)).bit_count()
+        return 1 + (sample_type & (SampleType.STREAM_ID | SampleType.CPU)).bit_count()
 
 
 def trailer_length(event: Event) -> int:

@@ -3,7 +3,7 @@
 It walks over each section in steps of a few MiB. Records are framed up to a special one (see record_framing.py):
 
 - A compressed record is unpacked; the records in it take its place in the block.
-- The trace data after AUXTRACE and HEADER_TRACING_DATA is skipped, but its place or contents are kept (``_Findings``).
+- The trace data after AUXTRACE and HEADER_TRACING_DATA is skipped. The findings keep where it lies, or the data itself.
 - simpleperf's large records are read here, and are in no block.
 
 Blocks have a few MiB each, so that they stay in the CPU cache. Each is yielded as soon as it is complete, and its plan
@@ -33,26 +33,26 @@ from perf2x.reader.record_block import (
     join_bytes,
     make_block,
 )
-from perf2x.reader.record_framing import WIDE, FramedRecords, frame_records
+from perf2x.reader.record_framing import WIDE_TYPES, FramedRecords, frame_records
 
-SPAN = 4 << 20
+BLOCK_SIZE = 4 << 20
 """Bytes to frame at once, and the usual size of a block.
 
 Small enough for the cache, large enough to amortize the calls of numpy.
 """
 FEW_RECORDS = 24576
-"""A block with fewer records than this continues beyond ``SPAN``.
+"""A block with fewer records than this continues beyond ``BLOCK_SIZE``.
 
 Records with user stack dumps are large, and unwinding few samples takes as many steps as unwinding many.
 """
 # Bytes at which a block ends, however few records it has.
 LARGEST_BLOCK = 120 << 20
 _AUXTRACE_SIZE = HEADER_SIZE + 36  # bytes of struct perf_record_auxtrace up to its field cpu
-_LARGEST_RECORD = 1 << 16  # more than header.size can state
+_RECORD_SIZE_LIMIT = 1 << 16  # more than header.size can state
 
 
 class TraceBlock(Frozen):
-    """The hardware trace that follows an AUXTRACE record: bytes [start, stop) of a section."""
+    """A block of hardware trace, which follows an AUXTRACE record: bytes [start, stop) of a section."""
 
     section: DataSection
     start: int
@@ -71,35 +71,35 @@ Note = Callable[[str, str, int, str], None]
 
 
 class _Findings(Struct):
-    """What the walk has found so far that is in no block, in file order."""
+    """What the walk has found outside the blocks so far, in file order."""
 
     note: Note
     tracing_data: list[U8] = field(default_factory=list)
-    """The data of HEADER_TRACING_DATA records, and of simpleperf's corresponding ones."""
+    """The data of HEADER_TRACING_DATA records, and of SIMPLEPERF_TRACING_DATA."""
     traces: list[TraceBlock] = field(default_factory=list)
     """The hardware trace."""
     kallsyms: U8 | None = None
     """The contents of /proc/kallsyms, from a simpleperf record."""
-    uncounted: Counter[int] = field(default_factory=Counter)
-    """Number of records that are in no block, by type: compressed records, and simpleperf's of the types in WIDE."""
+    counts_outside_blocks: Counter[int] = field(default_factory=Counter)
+    """Number of records outside blocks, by type: compressed ones, and those of ``WIDE_TYPES``."""
 
 
 class FirstWalk:
     """The first walk over all sections: iterate over ``blocks`` to the end, then call ``finish``."""
 
-    def __init__(self, sections: Sequence[DataSection], order: ByteOrder, note: Note) -> None:
+    def __init__(self, sections: Sequence[DataSection], byte_order: ByteOrder, note: Note) -> None:
         """Prepare a walk that calls ``note`` for damage, in file order.
 
         Damage that lies before the end of a block is reported before the block is yielded.
         """
         self._sections = list(sections)
-        self._order: ByteOrder = order
+        self._byte_order: ByteOrder = byte_order
         self.findings = _Findings(note)
         self._plans: list[list[BlockPlan]] = []
         self._end = 0
 
     @property
-    def total(self) -> int:
+    def total_bytes(self) -> int:
         """Bytes of all sections."""
         return sum(len(section.data) for section in self._sections)
 
@@ -108,24 +108,24 @@ class FirstWalk:
         done = 0
         for section in self._sections:
             self._plans.append([])
-            walk = _SectionWalk(section, self._order, self.findings)
-            forgotten = 0  # offset up to which the section's pages may have been freed
+            walk = _SectionWalk(section, self._byte_order, self.findings)
+            forgotten_end = 0  # offset up to which the section's pages may have been freed
             for plan, block in walk.blocks(self._end):
                 self._plans[-1].append(plan)
                 self._end += sum_of(block.sizes)
                 yield block, done + walk.offset
-                section.forget(forgotten, walk.offset)
-                forgotten = walk.offset
+                section.forget(forgotten_end, walk.offset)
+                forgotten_end = walk.offset
             walk.note_leftover()
             done += len(section.data)
 
     def finish(self) -> RecordStream:
         """Return the stream, ready for later walks."""
-        return RecordStream(self._sections, self._order, self._plans, self._end)
+        return RecordStream(self._sections, self._byte_order, self._plans, self._end)
 
 
 class _BlockBuilder(Struct):
-    """Collects the chunks of one block; ``position`` is the block's, ``length`` the bytes of its records so far."""
+    """Collects the chunks of the block at ``position`` in the stream; ``length`` is the bytes of its records so far."""
 
     position: int
     length: int = 0
@@ -138,20 +138,20 @@ class _BlockBuilder(Struct):
     @property
     def is_full(self) -> bool:
         """Whether the block is large enough."""
-        if self.length < SPAN // 2:
+        if self.length < BLOCK_SIZE // 2:
             return False
         return self.length >= LARGEST_BLOCK or self._record_count >= FEW_RECORDS
 
-    def add_uncompressed(self, section: U8, chunk: Chunk, headers: U64, sizes: Sizes) -> None:
-        """Add the records of a chunk, of which ``section`` has the bytes."""
+    def add_uncompressed(self, section_data: U8, chunk: Chunk, headers: U64, sizes: Sizes) -> None:
+        """Add the records of a chunk, whose bytes are in ``section_data``."""
         last = self._chunks[-1] if self._chunks else None
         # join contiguous chunks to one slice of the section, so that nothing need be copied
         if last is not None and last.unpacked_size < 0 and last.stop == chunk.start:
             chunk = Chunk(last.start, chunk.stop)
-            self._parts[-1] = section[chunk.start : chunk.stop]
+            self._parts[-1] = section_data[chunk.start : chunk.stop]
             self._chunks[-1] = chunk
         else:
-            self._parts.append(section[chunk.start : chunk.stop])
+            self._parts.append(section_data[chunk.start : chunk.stop])
             self._chunks.append(chunk)
         self._add_records(headers, sizes)
 
@@ -172,70 +172,71 @@ class _BlockBuilder(Struct):
         self._record_count += len(sizes)
         self.length += int(sizes.sum(dtype=np.int64))
 
-    def finish(self, order: ByteOrder) -> tuple[BlockPlan, Block]:
+    def finish(self, byte_order: ByteOrder) -> tuple[BlockPlan, Block]:
         """Return the block and its plan."""
         sizes, headers = np.concatenate(self._sizes), np.concatenate(self._headers)
-        block = make_block(join_bytes(self._parts), sizes, self.position, order, headers=headers)
+        block = make_block(join_bytes(self._parts), sizes, self.position, byte_order, headers=headers)
         return BlockPlan(self.position, self._chunks, compact_sizes(sizes)), block
 
 
 class _SectionWalk:
     """The first walk over one section, of which the bytes before ``offset`` have been read."""
 
-    def __init__(self, section: DataSection, order: ByteOrder, findings: _Findings) -> None:
+    def __init__(self, section: DataSection, byte_order: ByteOrder, findings: _Findings) -> None:
         self.offset = 0
         self._section = section
-        self._order: ByteOrder = order
+        self._byte_order: ByteOrder = byte_order
         self._findings = findings
         self._unpacker = Unpacker(section.decompressed_limit, len(section.data))
         self._split_parts: list[U8] = []
         """The parts so far of a record that simpleperf has split into several (SIMPLEPERF_SPLIT)."""
-        self._records_left = record_limit(section.file.on_disk)
+        self._records_left = record_limit(section.file.size_on_disk)
         """How many more records the section may have: a limit, because tables in memory grow with each record."""
 
     def blocks(self, position: int) -> Iterator[tuple[BlockPlan, Block]]:
         """Yield the blocks of all records; ``position`` is the first record's position in the stream."""
         block = _BlockBuilder(position)
-        careful, is_last = False, False  # careful: as in frame_records
+        one_by_one, is_last = False, False  # one_by_one: as in frame_records
         while not is_last:
-            framed = self._frame(SPAN, careful)
-            if not framed.length and not framed.special:  # at the end, or before a record larger than SPAN
-                framed = self._frame(_LARGEST_RECORD, careful)
-            careful = framed.special != 0  # where one record is special, further ones usually follow soon
+            framed = self._frame(BLOCK_SIZE, one_by_one)
+            if not framed.length and not framed.special_type:  # at the end, or before a record larger than BLOCK_SIZE
+                framed = self._frame(_RECORD_SIZE_LIMIT, one_by_one)
+            one_by_one = framed.special_type != 0  # where one record is special, further ones usually follow soon
             if framed.length:
                 self._add(framed, block)
                 self._count(len(framed.sizes))
-            has_advanced = framed.special in WIDE and self._read_wide_record(framed.special)
+            has_advanced = framed.special_type in WIDE_TYPES and self._read_wide_record(framed.special_type)
             is_last = framed.length == 0 and not has_advanced
             if block.length and (block.is_full or is_last):
-                yield block.finish(self._order)
+                yield block.finish(self._byte_order)
                 block = _BlockBuilder(block.position + block.length)
 
-    def _frame(self, span: int, careful: bool) -> FramedRecords:
-        """Return the complete records in the next ``span`` bytes."""
-        return frame_records(self._section.data[self.offset : self.offset + span], self._order, careful)
+    def _frame(self, size: int, one_by_one: bool) -> FramedRecords:
+        """Return the complete records in the next ``size`` bytes."""
+        return frame_records(self._section.data[self.offset : self.offset + size], self._byte_order, one_by_one)
 
     def _add(self, framed: FramedRecords, block: _BlockBuilder) -> None:
         """Add framed records to the block, and advance. The last of them may be a special one."""
-        special = framed.special if framed.special not in WIDE else 0  # framing stopped before a record in WIDE
-        special_size = int(framed.sizes[-1]) if special else 0
-        is_compressed = special in (UserRecordType.COMPRESSED, UserRecordType.COMPRESSED2)
+        # framing stops before a record of WIDE_TYPES, which is not among the framed ones
+        special_type = framed.special_type if framed.special_type not in WIDE_TYPES else 0
+        special_size = int(framed.sizes[-1]) if special_type else 0
+        is_compressed = special_type in (UserRecordType.COMPRESSED, UserRecordType.COMPRESSED2)
         length = framed.length - special_size if is_compressed else framed.length
         if length:
             rows = slice(-1 if is_compressed else None)
             chunk = Chunk(self.offset, self.offset + length)
             block.add_uncompressed(self._section.data, chunk, framed.headers[rows], framed.sizes[rows])
         if is_compressed:
-            self._unpack(self.offset + length, special_size, special, block)
+            self._unpack(self.offset + length, special_size, special_type, block)
         self.offset += framed.length
-        if special and not is_compressed:
-            self._skip_trailing_data(special, special_size)
+        if special_type and not is_compressed:
+            self._skip_trailing_data(special_type, special_size)
 
     def _unpack(self, start: int, size: int, kind: int, block: _BlockBuilder) -> None:
         """Unpack the compressed record of this type at ``start``, and add the records in it to the block."""
-        self._findings.uncounted[kind] += 1
+        self._findings.counts_outside_blocks[kind] += 1
         try:
-            data, framed = self._unpacker.unpack(self._section.data[start : start + size], self._order)
+            data, framed = self._unpacker.unpack(self._section.data[start : start + size], self._byte_order)
             self._count(len(framed.sizes))
         except ValueError as error:
             self._findings.note(
@@ -246,12 +247,12 @@ class _SectionWalk:
             return
         block.add_unpacked(data, Chunk(start, start + size, len(data)), framed)
 
-    def _count(self, records: int) -> None:
+    def _count(self, record_count: int) -> None:
         """Count further records of the section. Raises FormatError if it has too many."""
-        self._records_left -= records
+        self._records_left -= record_count
         if self._records_left < 0:
-            on_disk = self._section.file.on_disk
-            size, limit = format_size(on_disk), record_limit(on_disk)
+            size_on_disk = self._section.file.size_on_disk
+            size, limit = format_size(size_on_disk), record_limit(size_on_disk)
             raise FormatError(
                 f"{self._section.name}: its {size} unpack to more than {limit:,} records, too many for a recording; ",
                 "max_unpacked",
@@ -261,15 +262,15 @@ class _SectionWalk:
     def _skip_trailing_data(self, kind: int, size: int) -> None:
         """Skip the data that follows a record AUXTRACE or HEADER_TRACING_DATA, and keep it in the findings.
 
-        ``offset`` is after the record, of ``size`` bytes. Its first field is the length of the data: u64 in AUXTRACE,
-        u32 in HEADER_TRACING_DATA, where the data is padded to whole words.
+        ``offset`` is after the record, which has ``size`` bytes. The record's first field is the length of the data:
+        u64 in AUXTRACE, u32 in HEADER_TRACING_DATA, where the data is padded to whole words.
         """
         record = self._section.data[self.offset - size : self.offset].data
         is_auxtrace = kind == UserRecordType.AUXTRACE
         code, min_size = ("Q", HEADER_SIZE + 8) if is_auxtrace else ("I", HEADER_SIZE + 4)
         if size < min_size:
             return
-        (length,) = struct.unpack_from(self._order + code, record, HEADER_SIZE)
+        (length,) = struct.unpack_from(self._byte_order + code, record, HEADER_SIZE)
         if not is_auxtrace and 0 < length <= size - min_size:  # old simpleperf has the data inside the record
             self._findings.tracing_data.append(self._section.data[self.offset - size + min_size :][:length])
             return
@@ -285,7 +286,7 @@ class _SectionWalk:
             self._findings.tracing_data.append(data)
         elif size >= _AUXTRACE_SIZE:
             # u64 offset, reference; u32 idx; s32 tid, cpu
-            buffer_offset, _, *numbers = struct.unpack_from(self._order + "QQIii", record, HEADER_SIZE + 8)
+            buffer_offset, _, *numbers = struct.unpack_from(self._byte_order + "QQIii", record, HEADER_SIZE + 8)
             block = TraceBlock(self._section, self.offset, self.offset + len(data), buffer_offset, *numbers)
             self._findings.traces.append(block)
         self.offset += len(data)
@@ -293,30 +294,30 @@ class _SectionWalk:
     def _read_wide_record(self, kind: int) -> bool:
         """Read simpleperf's large record at ``offset``, and advance; return False if it is damaged or cut off.
 
-        Records that simpleperf has split into several are joined: SIMPLEPERF_SPLIT has a part of one, header included,
-        SIMPLEPERF_SPLIT_END the last part.
+        simpleperf splits some of these records into parts: the last is in a SIMPLEPERF_SPLIT_END, the others are in
+        SIMPLEPERF_SPLIT. Joined, the parts are a record with its header.
         """
-        body = _wide_record_body(self._section.data[self.offset :], self._order)
+        body = _wide_record_body(self._section.data[self.offset :], self._byte_order)
         if body is None:
             return False
         self.offset += HEADER_SIZE + len(body)
         self._count(1)
-        self._findings.uncounted[kind] += 1
+        self._findings.counts_outside_blocks[kind] += 1
         if kind in (SimpleperfRecordType.SIMPLEPERF_SPLIT, SimpleperfRecordType.SIMPLEPERF_SPLIT_END):
             self._split_parts.append(body)
             if kind == SimpleperfRecordType.SIMPLEPERF_SPLIT:
                 return True
             record, self._split_parts = join_bytes(self._split_parts), []
-            body = _wide_record_body(record, self._order)
+            body = _wide_record_body(record, self._byte_order)
             if body is None:
                 return True
-            (kind,) = struct.unpack_from(self._order + "I", record.data)
-        self._keep(kind, body)
+            (kind,) = struct.unpack_from(self._byte_order + "I", record.data)
+        self._keep_wide_record(kind, body)
         return True
 
-    def _keep(self, kind: int, body: U8) -> None:
+    def _keep_wide_record(self, kind: int, body: U8) -> None:
         """Keep the data of a record of this type, whose body is { u32 size; u8 data[size]; }."""
-        size = int.from_bytes(body[:4].tobytes(), ENDIAN[self._order])
+        size = int.from_bytes(body[:4].tobytes(), ENDIAN[self._byte_order])
         if kind == SimpleperfRecordType.SIMPLEPERF_TRACING_DATA:
             self._findings.tracing_data.append(body[4 : 4 + size])
         elif kind == SimpleperfRecordType.SIMPLEPERF_KERNEL_SYMBOL:
@@ -339,13 +340,13 @@ class _SectionWalk:
             self._findings.note("compressed_bytes_after_last_record", advice, self._unpacker.leftover, "")
 
 
-def _wide_record_body(data: U8, order: ByteOrder) -> U8 | None:
-    """Return the bytes after the header of simpleperf's record at the start of ``data``; None if it is incomplete.
+def _wide_record_body(data: U8, byte_order: ByteOrder) -> U8 | None:
+    """Return the bytes after the header of the large record at the start of ``data``; None if it is incomplete.
 
-    In these records, header.misc is the upper half of the size.
+    The size has 32 bits here: header.misc is its upper half.
     """
     if len(data) < HEADER_SIZE:
         return None
-    _, upper, lower = struct.unpack_from(order + "IHH", data[:HEADER_SIZE].data)
-    size = upper << 16 | lower
+    _, size_high, size_low = struct.unpack_from(byte_order + "IHH", data[:HEADER_SIZE].data)
+    size = size_high << 16 | size_low
     return data[HEADER_SIZE:size] if HEADER_SIZE <= size <= len(data) else None

@@ -1,10 +1,10 @@
 """The index pass: reads every record once, decodes the side-band, and keeps each sample's event for the sample pass.
 
-It walks over the blocks of records. From each block, session records go to the session builder, other records except
-samples to the side-band decoder. Of a sample, only its event is kept, which is found by the id in the record; all other
-fields are decoded in the sample pass, with two exceptions. The times of samples are read if some side-band records have
-no time of their own. In group reads (PERF_SAMPLE_READ), the period is what a counter grew by since the previous sample
-in time, which may be anywhere in the file; so all counter values are collected here.
+It walks over the blocks of records. From each block, records that describe the session go to the session builder, and
+side-band records to the side-band decoder. Of a sample, only its event is kept, which is found by the id in the record;
+all other fields are decoded in the sample pass, with two exceptions. The times of samples are read if some side-band
+records have no time of their own. In group reads (PERF_SAMPLE_READ), the period is what a counter grew by since the
+previous sample in time, which may be anywhere in the file; so all counter values are collected here.
 """
 
 from collections import Counter
@@ -86,43 +86,44 @@ def run_index_pass(
     there was one; without them, a sample's event is looked up among those defined so far, by the header or by records.
     Raises FormatError for more records than a file of this size can have.
     """
-    collector = _Collector(opened.builder, diagnostics, events)
-    walk = FirstWalk(opened.sections, opened.builder.order, collector.note_damage)
+    index_builder = _IndexBuilder(opened.builder, diagnostics, events)
+    walk = FirstWalk(opened.sections, opened.builder.byte_order, index_builder.note_damage)
     for block, done in walk.blocks():
-        collector.add(block)
+        index_builder.add(block)
         if progress is not None:
-            progress(done, walk.total)
+            progress(done, walk.total_bytes)
     for data in walk.findings.tracing_data:
         opened.builder.add_feature(HeaderFeature.TRACING_DATA, data.tobytes())
     if walk.findings.kallsyms is not None:
         opened.builder.kallsyms = walk.findings.kallsyms.tobytes()
-    index = collector.finish(walk)
-    _note_unknown(collector, diagnostics)
+    index = index_builder.finish(walk)
+    _note_unknown(index_builder, diagnostics)
     note_losses(index.session, index.sideband, diagnostics)
     return index
 
 
-def _note_unknown(collector: "_Collector", diagnostics: Diagnostics) -> None:
+def _note_unknown(index_builder: "_IndexBuilder", diagnostics: Diagnostics) -> None:
     """Report records of unknown types, and samples of unknown events."""
-    unknown = sum(count for kind, count in collector.counts.items() if kind not in RECORD_NAMES)
+    unknown = sum(count for kind, count in index_builder.counts.items() if kind not in RECORD_NAMES)
     diagnostics.add("records_of_unknown_type", "Written by a newer perf; skipped by their size.", count=unknown)
     diagnostics.add(
         "samples_of_unknown_event",
-        "Samples carry an id that no event of the file has; they cannot be decoded.", count=collector.undecodable,
+        "Samples carry an id that no event of the file has; they cannot be decoded.",
+        count=index_builder.undecodable_count,
     )  # fmt: skip
 
 
-class _Collector:
-    """Builds an index, one block after another."""
+class _IndexBuilder:
+    """Builds the index from one block after another."""
 
     def __init__(self, builder: SessionBuilder, diagnostics: Diagnostics, events: EventTable | None) -> None:
         self.counts = Counter[int]()  # records by type
-        self.undecodable = 0
+        self.undecodable_count = 0
         """The number of samples of unknown events, whose layout is unknown, too."""
         self._builder = builder
         self._diagnostics = diagnostics
         self._events = events or builder.events
-        self._changes = self._events.changes  # EventTable.changes after the previous block
+        self._change_count = self._events.change_count  # after the previous block
         self._has_late_events = False
         """Whether events changed after records that may belong to them."""
         self._owners: list[Owners] = []
@@ -136,20 +137,20 @@ class _Collector:
         """Read the next block."""
         types = block.types
         others = flatnonzero(types != RecordType.SAMPLE)
-        kinds = unique(types[others])
-        present = frozenset(kinds.tolist())
+        distinct_types = unique(types[others])
+        present_types = frozenset(distinct_types.tolist())
         has_kernel_records = any(kind < UserRecordType.HEADER_ATTR for kind in self.counts)
-        self._count(len(types) - len(others), types[others], kinds)
-        if present & SESSION_RECORDS:
+        self._count(len(types) - len(others), types[others], distinct_types)
+        if present_types & SESSION_RECORDS:
             self._sideband.note_damage()
             self._builder.add_records(block)
-            self._has_late_events |= self._events.changes > self._changes and has_kernel_records
-            self._changes = self._events.changes
+            self._has_late_events |= self._events.change_count > self._change_count and has_kernel_records
+            self._change_count = self._events.change_count
         samples = block.only(flatnonzero(types == RecordType.SAMPLE)) if len(others) else block
         owners = self._events.owners_of_samples(samples)
-        self.undecodable += int(np.count_nonzero(owners < 0))
+        self.undecodable_count += int(np.count_nonzero(owners < 0))
         self._clock.pass_samples(samples, self._events.events)
-        if present & DECODERS.keys():
+        if present_types & DECODERS.keys():
             self._sideband.add(block.only(others))
         block_number = len(self._owners)
         self._readings += ((block_number, part) for part in _read_counters(samples, owners, self._events))
@@ -167,11 +168,11 @@ class _Collector:
     def finish(self, walk: FirstWalk) -> RecordingIndex:
         """Return the index of the whole stream, once all its blocks have been added."""
         stream = walk.finish()
-        self.counts.update(walk.findings.uncounted)  # records that are in no block
+        self.counts.update(walk.findings.counts_outside_blocks)  # records that are in no block
         delivered = delivered_samples(self._readings, len(self._owners)) if self._readings else None
         session, sideband = self._builder.session(), self._sideband.finish(self.counts, stream.end)
-        samples = self._count_samples(session, delivered)
-        if len(sideband.readings) and not samples:  # perf stat record
+        sample_count = self._count_samples(session, delivered)
+        if len(sideband.readings) and not sample_count:  # perf stat record
             session, sideband = replace(session, is_perf_stat=True), with_thread_names(sideband, session)
             note_counts(sideband, session, self._diagnostics)
         if session.recorded_files:
@@ -181,7 +182,7 @@ class _Collector:
             session=session,
             sideband=sideband,
             stream=stream,
-            sample_count=samples,
+            sample_count=sample_count,
             owners=self._owners,
             other_rows=self._other_rows,
             delivered=delivered,
@@ -189,19 +190,19 @@ class _Collector:
             late_events=self._events if self._has_late_events else None,
         )
 
-    def _count(self, samples: int, others: U32, kinds: U32) -> None:
-        """Count records by type: ``samples`` samples, and records of the types ``others`` (n,).
+    def _count(self, sample_count: int, types: U32, distinct_types: U32) -> None:
+        """Count records by type: samples, and other records of these ``types`` (n,).
 
-        ``kinds`` are the distinct types in ``others``, sorted.
+        ``distinct_types`` has each of the ``types`` once, ascending.
         """
-        numbers = bincount(searchsorted(kinds, others), len(kinds))
-        if samples:
-            self.counts[int(RecordType.SAMPLE)] += samples
-        self.counts.update(dict(zip(kinds.tolist(), numbers.tolist(), strict=True)))
+        counts = bincount(searchsorted(distinct_types, types), len(distinct_types))
+        if sample_count:
+            self.counts[int(RecordType.SAMPLE)] += sample_count
+        self.counts.update(dict(zip(distinct_types.tolist(), counts.tolist(), strict=True)))
 
     def _count_samples(self, session: Session, delivered: list[DeliveredSamples] | None) -> int:
         """Return RecordingIndex.sample_count: group reads count as often as samples are delivered from them."""
-        recorded = sum(map(len, self._owners)) - self.undecodable
+        recorded = sum(map(len, self._owners)) - self.undecodable_count
         group_events = [event.index for event in session.events if is_group_read(event)]
         group_reads = sum(sum_of(np.isin(owners, group_events)) for owners in self._owners) if group_events else 0
         return recorded - group_reads + sum(len(of_block.event) for of_block in delivered or [])
@@ -243,9 +244,9 @@ def _counter_readings(block: Block, event: Event, table: EventTable) -> CounterR
 
 
 def narrow_owners(owners: I32) -> Owners:
-    """Return event numbers in less memory: in 16 bits if they fit, and a single number if all are equal."""
+    """Return events' indices in less memory: in 16 bits if they fit, and as a single one if all are equal."""
     if len(owners) and (owners == owners[0]).all():
-        return np.broadcast_to(owners[:1].copy(), len(owners))  # stride 0: the memory of one number
+        return np.broadcast_to(owners[:1].copy(), len(owners))  # stride 0: the memory of one index
     return owners.astype(np.int16) if owners.max(initial=0) <= np.iinfo(np.int16).max else owners
 
 

@@ -41,7 +41,7 @@ def open_input(path: str, source: str, diagnostics: Diagnostics, mapped: InputFi
     container = open_container(input_name(main), file.data, diagnostics)
     kcore = Path(path, "kcore_dir")
     kcore_dir = str(kcore) if directory is not None and kcore.is_dir() else ""
-    builder = SessionBuilder(source or name, container.order, container.is_pipe, diagnostics, kcore_dir=kcore_dir)
+    builder = SessionBuilder(source or name, container.byte_order, container.is_pipe, diagnostics, kcore_dir=kcore_dir)
     builder.add_container(container)
     limit = builder.features.get("compressed", {}).get("mmap_len", 0)  # bytes to which one record may unpack
     # simpleperf stores the mappings of processes that ran before the recording as records in a feature section; they

@@ -1,10 +1,10 @@
 """Blocks of complete records: the record stream of a recording, which can be read any number of times.
 
 The stream has all records of all sections, unpacked, without the trace data between them. The first walk
-(first_walk.py) divides it into blocks of a few MiB. It keeps a plan for each: where its bytes are, and the size of each
-record in one byte (in two bytes if a record of the block is large, or has no whole words). Later walks yield the same
-blocks by these plans, without searching for boundaries. Unpacked records are not kept: each walk unpacks them from the
-compressed ones.
+(first_walk.py) divides it into blocks of a few MiB. It keeps a plan for each block: where the block's bytes are, and
+the size of each record in one byte (in two bytes if a record of the block is large, or its size is not a multiple of
+8). Later walks yield the same blocks by these plans, without searching for boundaries. Unpacked records are not kept:
+each walk unpacks them from the compressed ones.
 
 ::
 
@@ -27,9 +27,9 @@ from perf2x.reader.containers.compressed_records import Unpacker
 from perf2x.reader.containers.input_file import InputFile
 from perf2x.reader.record_framing import header_types
 
-# (records,) bytes of each record, including the header.
+# (records,) number of bytes of each record, header included.
 Sizes = npt.NDArray[np.uint16]
-# (records,) sizes: uint8 counts of 64-bit words if all records have whole words, at most 255; else uint16 in bytes.
+# (records,) sizes: uint8 in 64-bit words if all are whole words, at most 255; otherwise uint16 in bytes.
 CompactSizes = npt.NDArray[np.uint16] | U8
 _WORD_SHIFT = np.uint16(3)
 
@@ -37,7 +37,8 @@ _WORD_SHIFT = np.uint16(3)
 class Block(Frozen):
     """``n`` records; each starts at a word of ``words``, even if it was not aligned in the file.
 
-    ``data`` and ``words`` may also contain records that are not part of this block (``only``).
+    ``data`` and ``words`` may also contain records that are not part of this block, because ``only`` does not copy
+    them.
     """
 
     data: U8
@@ -48,7 +49,7 @@ class Block(Frozen):
     Of two u32 fields that share a word, the first is the lower half in a little-endian file, the upper half in a
     big-endian one.
     """
-    order: ByteOrder
+    byte_order: ByteOrder
     starts: I64
     """(n,) index in ``words`` of each record's header."""
     sizes: I64
@@ -61,12 +62,12 @@ class Block(Frozen):
     @property
     def types(self) -> U32:
         """(n,) header.type of the records; computed at each call, as is ``misc``."""
-        return header_types(self.headers, self.order)
+        return header_types(self.headers, self.byte_order)
 
     @property
     def misc(self) -> npt.NDArray[np.uint16]:
         """(n,) header.misc of the records."""
-        return (self.headers >> np.uint64(32 if self.order == "<" else 16)).astype(np.uint16)
+        return (self.headers >> np.uint64(32 if self.byte_order == "<" else 16)).astype(np.uint16)
 
     def payload(self, row: int) -> bytes:
         """Return the bytes of one record after its header."""
@@ -91,14 +92,14 @@ def make_block(
     data: U8,
     sizes: Sizes,
     position: int,
-    order: ByteOrder,
+    byte_order: ByteOrder,
     excluded_rows: I32 | None = None,
     headers: U64 | None = None,
 ) -> Block:
-    """Make a block from ``data``, which consists of records of these sizes, without the records ``excluded_rows``.
+    """Make a block from ``data``, which consists of records of these sizes; leave out the records ``excluded_rows``.
 
-    ``position`` is that of the first record in the stream. ``headers``, if already read, are those of the records that
-    remain.
+    ``position`` is the first record's in the stream. ``headers`` are those of the remaining records; None if they have
+    not been read yet.
     """
     if np.bitwise_or.reduce(sizes) & 7:
         data, starts, positions = _align_records(data, as_int64(sizes))
@@ -109,17 +110,17 @@ def make_block(
         is_kept[excluded_rows] = False
         rows = flatnonzero(is_kept)
         starts, sizes, positions = take(starts, rows), take(sizes, rows), None if positions is None else positions[rows]
-    words = _native_words(data, order)
+    words = _native_words(data, byte_order)
     positions = (starts * 8 if positions is None else positions) + position
     headers = take(words, starts, mode="clip") if headers is None else headers
-    return Block(data, words, order, starts, as_int64(sizes), headers, positions)
+    return Block(data, words, byte_order, starts, as_int64(sizes), headers, positions)
 
 
 def copy_records(block: Block) -> Block:
     """Copy the words of the block's records, so that the memory of all other records can be freed."""
     word_counts = (block.sizes + 7) >> 3
     data = take(block.data.view("V8"), ranges(block.starts, word_counts)).view(np.uint8)  # in the file's byte order
-    return replace(block, data=data, words=_native_words(data, block.order), starts=offsets_of(word_counts)[:-1])
+    return replace(block, data=data, words=_native_words(data, block.byte_order), starts=offsets_of(word_counts)[:-1])
 
 
 def join_blocks(blocks: Sequence[Block]) -> Block:
@@ -130,7 +131,7 @@ def join_blocks(blocks: Sequence[Block]) -> Block:
     return Block(
         data=np.concatenate([block.data for block in blocks]),
         words=np.concatenate([block.words for block in blocks]),
-        order=blocks[0].order,
+        byte_order=blocks[0].byte_order,
         starts=np.concatenate([block.starts + first for block, first in zip(blocks, first_words, strict=True)]),
         sizes=np.concatenate([block.sizes for block in blocks]),
         headers=np.concatenate([block.headers for block in blocks]),
@@ -138,7 +139,7 @@ def join_blocks(blocks: Sequence[Block]) -> Block:
     )
 
 
-def _native_words(data: U8, order: ByteOrder) -> U64:
+def _native_words(data: U8, byte_order: ByteOrder) -> U64:
     """Return bytes as native words, without a last incomplete one.
 
     That is a view of ``data``, or a copy if the byte order or the alignment of ``data`` requires it.
@@ -146,7 +147,7 @@ def _native_words(data: U8, order: ByteOrder) -> U64:
     whole_words = data[: len(data) // 8 * 8]
     if whole_words.ctypes.data % 8:
         whole_words = whole_words.copy()
-    words = whole_words.view(order + "u8")
+    words = whole_words.view(byte_order + "u8")
     return words.astype(np.uint64, copy=False)
 
 
@@ -165,7 +166,7 @@ def _align_records(data: U8, sizes: I64) -> tuple[U8, I64, I64]:
 
 
 class DataSection(Frozen):
-    """Consecutive records in one file: its data section, or the whole of a ``data.N``."""
+    """Consecutive records in one file: its data section, simpleperf's section INIT_MAP, or a whole file ``data.N``."""
 
     file: InputFile
     start: int
@@ -201,28 +202,28 @@ class BlockPlan(Frozen):
     position: int
     """Offset of the block in the stream."""
     chunks: list[Chunk]
-    compact: CompactSizes
+    compact_sizes: CompactSizes
 
     @property
     def sizes(self) -> Sizes:
         """Bytes of each record."""
-        return sizes_in_bytes(self.compact)
+        return sizes_in_bytes(self.compact_sizes)
 
 
 class RecordStream(Frozen, eq=False):
     """The records of all sections of a recording, in blocks."""
 
     sections: list[DataSection]
-    order: ByteOrder
+    byte_order: ByteOrder
     plans: list[list[BlockPlan]]
     """For each section, the plans of its blocks."""
     end: int
     """The position after the last record."""
 
-    def blocks(self, excluded: Sequence[I32], shard: Shard = ALL_BLOCKS) -> Iterator[tuple[int, Block]]:
+    def blocks(self, excluded_rows: Sequence[I32], shard: Shard = ALL_BLOCKS) -> Iterator[tuple[int, Block]]:
         """Yield the blocks of a shard with their numbers, in file order.
 
-        ``excluded`` has an array for each block of the stream: the rows of records to leave out.
+        ``excluded_rows`` has an array for each block of the stream: the rows of records to leave out.
         """
         numbers, total = count(), sum(map(len, self.plans))
         for section, plans in zip(self.sections, self.plans, strict=True):
@@ -230,15 +231,20 @@ class RecordStream(Frozen, eq=False):
             for plan, number in zip(plans, numbers, strict=False):  # numbers go on from section to section
                 if not shard.holds(number, total) and all(chunk.unpacked_size < 0 for chunk in plan.chunks):
                     continue  # compressed chunks are always unpacked, because later ones depend on them
-                parts = [self._read(section, chunk, unpacker) for chunk in plan.chunks]
+                parts = [self._chunk_bytes(section, chunk, unpacker) for chunk in plan.chunks]
                 if shard.holds(number, total):
-                    yield number, make_block(join_bytes(parts), plan.sizes, plan.position, self.order, excluded[number])
+                    yield (
+                        number,
+                        make_block(
+                            join_bytes(parts), plan.sizes, plan.position, self.byte_order, excluded_rows[number]
+                        ),
+                    )
                 section.forget(plan.chunks[0].start, plan.chunks[-1].stop)
 
-    def _read(self, section: DataSection, chunk: Chunk, unpacker: Unpacker) -> U8:
+    def _chunk_bytes(self, section: DataSection, chunk: Chunk, unpacker: Unpacker) -> U8:
         """Return the bytes of a chunk's records."""
         data = section.data[chunk.start : chunk.stop]
-        return data if chunk.unpacked_size < 0 else unpacker.unpack_again(data, self.order, chunk.unpacked_size)
+        return data if chunk.unpacked_size < 0 else unpacker.unpack_again(data, self.byte_order, chunk.unpacked_size)
 
 
 def compact_sizes(sizes: Sizes) -> CompactSizes:

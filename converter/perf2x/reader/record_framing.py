@@ -20,7 +20,7 @@ import numpy.typing as npt
 from perf2x.base.abi import HEADER_SIZE, ByteOrder, SimpleperfRecordType, UserRecordType
 from perf2x.base.columnar import I64, U8, U32, U64, Frozen, as_uint64, flatnonzero, take
 
-WIDE = frozenset(
+WIDE_TYPES = frozenset(
     {
         SimpleperfRecordType.SIMPLEPERF_KERNEL_SYMBOL,
         SimpleperfRecordType.SIMPLEPERF_SPLIT,
@@ -28,11 +28,11 @@ WIDE = frozenset(
         SimpleperfRecordType.SIMPLEPERF_TRACING_DATA,
     }
 )
-"""simpleperf's records that may exceed 64 KiB, so that header.size does not say where they end.
+"""Types of simpleperf's records that may exceed 64 KiB, so that header.size alone does not say where they end.
 
 Framing stops before them.
 """
-SPECIAL: frozenset[int] = WIDE | frozenset(
+SPECIAL_TYPES: frozenset[int] = WIDE_TYPES | frozenset(
     {
         UserRecordType.HEADER_TRACING_DATA,
         UserRecordType.AUXTRACE,
@@ -42,17 +42,17 @@ SPECIAL: frozenset[int] = WIDE | frozenset(
 )
 """Types of records that must be handled before the next record can be found: framing stops there.
 
-It stops before a record whose type is in WIDE, and after any other. Those others are compressed, or followed by data
+It stops before a record of ``WIDE_TYPES``, and after one of the other types: those are compressed, or followed by data
 that header.size does not include.
 """
 
-# Number of records to follow one by one before a run is looked for.
+# Number of records to follow one by one before runs are looked for.
 _RECORDS_PER_STEP = 32
 _MIN_RUN = 8
 """After a run of at least this many records, another run is looked for at once.
 
-After a shorter run, sizes are followed one by one for a while, so that payloads full of words that look like headers do
-not take more time.
+After a shorter run, ``_RECORDS_PER_STEP`` records are followed one by one first, so that payloads full of words that
+look like headers do not take more time.
 """
 _LARGE_RECORD_WORDS = 128
 """Records of this many words or more, on average, are only followed one by one, without looking for runs.
@@ -72,54 +72,58 @@ class FramedRecords(Frozen):
     """(n,) bytes of each record, header included."""
     length: int
     """Sum of the sizes."""
-    special: int
-    """Type of the special record at which framing stopped: the last record, or, if in WIDE, the next one; 0 if none."""
-    broken: bool
+    special_type: int
+    """Type of the special record at which framing stopped, 0 if none: the last record or, if wide, the next one."""
+    has_impossible_header: bool
     """Whether the bytes after ``length`` start with an impossible header."""
 
 
 def frame_records(
-    data: U8, order: ByteOrder, careful: bool = False, specials: frozenset[int] = SPECIAL
+    data: U8, byte_order: ByteOrder, one_by_one: bool = False, special_types: frozenset[int] = SPECIAL_TYPES
 ) -> FramedRecords:
     """Return the records from the start of ``data`` to its end, to a special one, or to an impossible one (size < 8).
 
-    With ``careful``, sizes are followed one by one, which takes less time if a special record comes soon. Otherwise,
+    With ``one_by_one``, sizes are followed one by one, which takes less time if a special record comes soon. Otherwise,
     records are framed in runs up to the end of ``data``, even those after a special record, which are then dropped. The
     result is the same.
     """
-    if careful:
-        return _follow_carefully(data, order, specials)
-    words = np.require(data[: len(data) // 8 * 8].view(order + "u8"), np.uint64, "A")
-    headers = _follow_words(words, order)
-    sizes = _size(headers, order).astype(np.uint16)
-    stop = _first_irregular(headers, sizes, order, specials)
+    if one_by_one:
+        return _frame_one_by_one(data, byte_order, special_types)
+    words = np.require(data[: len(data) // 8 * 8].view(byte_order + "u8"), np.uint64, "A")
+    headers = _follow_words(words, byte_order)
+    sizes = _size(headers, byte_order).astype(np.uint16)
+    stop = _first_irregular(headers, sizes, byte_order, special_types)
     regular_sizes = sizes[:stop]
     length = int(regular_sizes.sum(dtype=np.int64))
     if stop == len(sizes) and len(data) - length < HEADER_SIZE:
         return FramedRecords(headers[:stop], regular_sizes, length, 0, False)
-    tail = _follow_carefully(data[length:], order, specials)
+    tail = _frame_one_by_one(data[length:], byte_order, special_types)
     headers, sizes = np.concatenate([headers[:stop], tail.headers]), np.concatenate([regular_sizes, tail.sizes])
-    return FramedRecords(headers, sizes, length + tail.length, tail.special, tail.broken)
+    return FramedRecords(headers, sizes, length + tail.length, tail.special_type, tail.has_impossible_header)
 
 
-def header_types(headers: U64, order: ByteOrder) -> U32:
+def header_types(headers: U64, byte_order: ByteOrder) -> U32:
     """Return (n,) header.type of each record."""
-    return (headers if order == "<" else headers >> np.uint64(32)).astype(np.uint32)
+    return (headers if byte_order == "<" else headers >> np.uint64(32)).astype(np.uint32)
 
 
-def _first_irregular(headers: U64, sizes: npt.NDArray[np.uint16], order: ByteOrder, specials: frozenset[int]) -> int:
+def _first_irregular(
+    headers: U64, sizes: npt.NDArray[np.uint16], byte_order: ByteOrder, special_types: frozenset[int]
+) -> int:
     """Return the row of the first record that is special, or whose size is not a multiple of 8; if none, len(sizes)."""
-    types = header_types(headers, order)
+    types = header_types(headers, byte_order)
     user_rows = flatnonzero(types >= _FIRST_USER_TYPE)
-    special = (row for row, kind in zip(user_rows.tolist(), types[user_rows].tolist(), strict=True) if kind in specials)
-    first = int(next(special, len(sizes)))
+    special_rows = (
+        row for row, kind in zip(user_rows.tolist(), types[user_rows].tolist(), strict=True) if kind in special_types
+    )
+    first = int(next(special_rows, len(sizes)))
     return min(first, int(np.argmax(sizes & 7 != 0))) if np.bitwise_or.reduce(sizes) & 7 else first
 
 
-def _follow_words(words: U64, order: ByteOrder) -> U64:
-    """Return the headers of complete records, taking all sizes to be multiples of 8.
+def _follow_words(words: U64, byte_order: ByteOrder) -> U64:
+    """Return the headers of complete records, assuming that all sizes are multiples of 8.
 
-    From the first record whose size is not, the result is meaningless. Small records are found in runs; large ones are
+    From the first size that is not, the headers are meaningless. Small records are found in runs; large ones are
     followed one by one.
     """
     parts = [np.zeros(0, np.uint64)]
@@ -132,10 +136,10 @@ def _follow_words(words: U64, order: ByteOrder) -> U64:
             if len(run) >= _MIN_RUN:
                 continue
         start = word
-        headers, word, is_header = _follow_some(words, order, start)
+        headers, word, is_header = _follow_some(words, byte_order, start)
         parts.append(headers)
         if runs is None and word - start < _LARGE_RECORD_WORDS * len(headers):
-            runs = _HeaderRuns(words, order)
+            runs = _HeaderRuns(words, byte_order)
     headers = np.concatenate(parts)
     return headers[:-1] if word > end else headers  # without a last record that is cut off
 
@@ -151,11 +155,11 @@ class _HeaderRuns:
         runs                  a     b   c   |  x  |  d     e
     """
 
-    def __init__(self, words: U64, order: ByteOrder) -> None:
+    def __init__(self, words: U64, byte_order: ByteOrder) -> None:
         # of each lookalike: its index in ``words``, the word itself, and the index to which its size leads
-        self._indices = _lookalikes(words, order)
+        self._indices = _lookalikes(words, byte_order)
         self._headers = take(words, self._indices, mode="clip")
-        self._following = self._indices + (_size(self._headers, order) >> 3)
+        self._following = self._indices + (_size(self._headers, byte_order) >> 3)
         # (runs,) the last lookalike of each run
         self._ends = flatnonzero(np.append(self._following[:-1] != self._indices[1:], True))
 
@@ -171,7 +175,7 @@ class _HeaderRuns:
         return self._headers[first : last + 1], int(self._following[last])
 
 
-def _lookalikes(words: U64, order: ByteOrder) -> I64:
+def _lookalikes(words: U64, byte_order: ByteOrder) -> I64:
     """Return the indices of words that could be headers: type 1 to 128, size a multiple of 8 from 8 to 32768.
 
     One subtraction moves both ranges to 0, where one mask can test them. Fields that were too small wrap around, and so
@@ -181,23 +185,23 @@ def _lookalikes(words: U64, order: ByteOrder) -> I64:
 
     Real records of other types and larger sizes are not missed: they only interrupt a run.
     """
-    is_little = order == "<"
+    is_little = byte_order == "<"
     reduced = words - np.uint64(0x0008_0000_0000_0001 if is_little else 0x0000_0001_0000_0008)
     reduced &= np.uint64(0x8007_0000_FFFF_FF80 if is_little else 0xFFFF_FF80_0000_8007)
     return flatnonzero(reduced == 0)
 
 
-def _size(header: U64, order: ByteOrder) -> I64:
+def _size(header: U64, byte_order: ByteOrder) -> I64:
     """Return header.size of each record, in bytes; same shape as ``header``."""
-    return (header >> np.uint64(48) if order == "<" else header & np.uint64(0xFFFF)).view(np.int64)
+    return (header >> np.uint64(48) if byte_order == "<" else header & np.uint64(0xFFFF)).view(np.int64)
 
 
-def _follow_some(words: U64, order: ByteOrder, word: int) -> tuple[U64, int, bool]:
+def _follow_some(words: U64, byte_order: ByteOrder, word: int) -> tuple[U64, int, bool]:
     """Return up to ``_RECORDS_PER_STEP`` headers from ``word`` on, the word after these records, and whether to go on.
 
     There is nothing to follow if the word after them cannot be a header, because its size is impossible.
     """
-    shift, view, end = 48 if order == "<" else 0, words.data, len(words)
+    shift, view, end = 48 if byte_order == "<" else 0, words.data, len(words)
     headers = array("Q")
     while word < end and len(headers) < _RECORDS_PER_STEP:
         header = view[word]
@@ -209,22 +213,27 @@ def _follow_some(words: U64, order: ByteOrder, word: int) -> tuple[U64, int, boo
     return as_uint64(headers), word, True
 
 
-def _follow_carefully(data: U8, order: ByteOrder, specials: frozenset[int]) -> FramedRecords:
+def _frame_one_by_one(data: U8, byte_order: ByteOrder, special_types: frozenset[int]) -> FramedRecords:
     """Frame records of any size one by one, up to a special record; slower than ``_follow_words``."""
-    unpack_fields, unpack_word = struct.Struct(order + "IHH").unpack_from, struct.Struct(order + "Q").unpack_from
-    view, wide = data.data, WIDE & specials
+    unpack_fields, unpack_word = (
+        struct.Struct(byte_order + "IHH").unpack_from,
+        struct.Struct(byte_order + "Q").unpack_from,
+    )
+    view, wide = data.data, WIDE_TYPES & special_types
     headers, sizes = array("Q"), array("H")
-    offset, special, end = 0, 0, len(data)
-    while offset + HEADER_SIZE <= end and not special:
+    offset, special_type, end = 0, 0, len(data)
+    while offset + HEADER_SIZE <= end and not special_type:
         kind, _, size = unpack_fields(view, offset)
         if kind in wide:
-            special = kind
+            special_type = kind
             break
         if size < HEADER_SIZE or offset + size > end:
             break
         headers.append(unpack_word(view, offset)[0])
         sizes.append(size)
         offset += size
-        special = kind if kind in specials else 0
-    broken = not special and offset + HEADER_SIZE <= end and unpack_fields(view, offset)[2] < HEADER_SIZE
-    return FramedRecords(as_uint64(headers), np.array(sizes, np.uint16), offset, special, broken)
+        special_type = kind if kind in special_types else 0
+    has_impossible_header = (
+        not special_type and offset + HEADER_SIZE <= end and unpack_fields(view, offset)[2] < HEADER_SIZE
+    )
+    return FramedRecords(as_uint64(headers), np.array(sizes, np.uint16), offset, special_type, has_impossible_header)

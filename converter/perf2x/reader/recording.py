@@ -84,8 +84,8 @@ def open_recording(
         diagnostics.counts.clear()
         diagnostics.absorb(counts_before)
         index = run_index_pass(open_input(path, source, diagnostics, mapped), diagnostics, progress, index.late_events)
-    groups = _DecodingGroups.of(index.session.events)
-    recording = PerfRecording(index.session, index.sideband, index.sample_count, diagnostics, index, groups)
+    layouts = _SampleLayouts.of(index.session.events)
+    recording = PerfRecording(index.session, index.sideband, index.sample_count, diagnostics, index, layouts)
     if index.traces and index.session.events and is_decoded(index.session.features):
         from perf2x.reader.spe.spe_recording import SpeRecording
 
@@ -104,7 +104,7 @@ class PerfRecording(Frozen, eq=False):
     """The number of samples that perf script prints."""
     diagnostics: Diagnostics
     _index: RecordingIndex
-    _groups: "_DecodingGroups"
+    _layouts: "_SampleLayouts"
 
     @property
     def fingerprint(self) -> bytes | None:
@@ -131,9 +131,9 @@ class PerfRecording(Frozen, eq=False):
     def _read_block(self, number: int, block: Block, owners: I32, want: Want) -> Samples:
         """Decode the samples of block ``number``; report its damage, unless ``want`` says that this was done before."""
         damage = Diagnostics()
-        batch = self._groups.decode(block, owners, want, damage)
+        batch = self._layouts.decode(block, owners, want, damage)
         if self._index.delivered is not None:
-            batch = _deliver(batch, self._index.delivered[number], self._groups.is_group_read)
+            batch = _deliver(batch, self._index.delivered[number], self._layouts.is_group_read)
         batch = clamp_samples(batch, damage)
         if not want & Want.REREAD:
             self.diagnostics.absorb(damage.counts.values())
@@ -148,57 +148,60 @@ def _deliver(batch: Samples, delivered: DeliveredSamples, is_group_read: Bools) 
     is_replaced = is_group_read[batch.event]
     if not is_replaced.any():
         return batch
-    kept = flatnonzero(~is_replaced)
+    remaining = flatnonzero(~is_replaced)
     group_read = searchsorted(batch.position, delivered.position)  # the row of each delivered sample's group read
     # malformed group reads are not in the batch
     has_group_read = take(batch.position, group_read, mode="clip") == delivered.position
-    rows = np.concatenate([kept, group_read[has_group_read]])
+    rows = np.concatenate([remaining, group_read[has_group_read]])
     order = argsort(rows)
     copies = take_rows(batch, rows[order])
     return replace(
         copies,
-        event=np.concatenate([batch.event[kept], delivered.event[has_group_read]])[order],
-        period=np.concatenate([batch.period[kept], delivered.period[has_group_read]])[order],
+        event=np.concatenate([batch.event[remaining], delivered.event[has_group_read]])[order],
+        period=np.concatenate([batch.period[remaining], delivered.period[has_group_read]])[order],
     )
 
 
-class _DecodingGroups(Frozen):
-    """Groups of events whose samples are decoded together, because they have the same layout."""
+class _SampleLayouts(Frozen):
+    """The layouts of a session's events; samples of events with the same layout are decoded together."""
 
-    groups: list[tuple[SampleLayout, bool]]
-    """The layout of each group, and whether it has off-CPU samples, whose fields are overridden by those in RAW."""
-    group_of_event: I64
-    """(events,) the group of each event, as an index in ``groups``."""
+    layouts: list[tuple[SampleLayout, bool]]
+    """Distinct layouts, and whether the samples are off-CPU samples, whose fields are overridden by those in RAW."""
+    layout_of_event: I64
+    """(events,) the layout of each event, as an index in ``layouts``."""
     default_periods: U64
     """(events,) the period of samples that do not have a field for it: that of the event, or 1."""
     is_group_read: Bools
     """(events,) whether the event's samples are group reads, from which others are delivered."""
 
     @classmethod
-    def of(cls, events: Sequence[Event]) -> "_DecodingGroups":
-        """Group the events of a session."""
-        groups: dict[tuple[SampleLayout, bool], int] = {}
-        group_of_event = [groups.setdefault((sample_layout(event), is_off_cpu(event)), len(groups)) for event in events]
+    def of(cls, events: Sequence[Event]) -> "_SampleLayouts":
+        """Find the layouts of a session's events."""
+        layouts: dict[tuple[SampleLayout, bool], int] = {}
+        keys = [(sample_layout(event), is_off_cpu(event)) for event in events]
+        layout_of_event = [layouts.setdefault(key, len(layouts)) for key in keys]
         default_periods = [1 if "freq" in event.flags else event.sample_period or 1 for event in events]
         group_reads = [is_group_read(event) for event in events]
-        return cls(list(groups), as_int64(group_of_event), as_uint64(default_periods), np.array(group_reads, np.bool_))
+        return cls(
+            list(layouts), as_int64(layout_of_event), as_uint64(default_periods), np.array(group_reads, np.bool_)
+        )
 
     def decode(self, block: Block, owners: I32, want: Want, damage: Diagnostics) -> Samples:
-        """Decode samples group by group, and merge the groups in file order; ``owners`` (n,) are their events."""
-        if len(self.groups) == 1:
-            return self._decode_group(block, owners, 0, want, damage)
+        """Decode samples layout by layout, and put them back into file order; ``owners`` (n,) are their events."""
+        if len(self.layouts) == 1:
+            return self._decode_layout(block, owners, 0, want, damage)
         parts = []
-        for group, rows in rows_by(take(self.group_of_event, owners)):
-            parts.append(self._decode_group(block.only(rows), owners[rows], group, want, damage))
+        for number, rows in rows_by(take(self.layout_of_event, owners)):
+            parts.append(self._decode_layout(block.only(rows), owners[rows], number, want, damage))
         return join_batches(parts)
 
-    def _decode_group(self, block: Block, owners: I32, group: int, want: Want, damage: Diagnostics) -> Samples:
-        """Return the complete samples of a block that has only samples of this group; count the others as damage."""
-        layout, has_off_cpu = self.groups[group]
+    def _decode_layout(self, block: Block, owners: I32, number: int, want: Want, damage: Diagnostics) -> Samples:
+        """Return the complete samples of a block, all of which have layout ``number``; count the others as damage."""
+        layout, has_off_cpu = self.layouts[number]
         needed = want | Want.RAW if has_off_cpu else want
         samples, is_complete, is_unreadable = decode_samples(block, owners, layout, self.default_periods, needed)
         if has_off_cpu:
-            samples, is_complete = override_off_cpu(samples, is_complete, want, block.order)
+            samples, is_complete = override_off_cpu(samples, is_complete, want, block.byte_order)
         damage.add(
             "samples_malformed", "Samples that are too short for their fields were left out.",
             len(is_complete) - sum_of(is_complete),
@@ -227,7 +230,7 @@ def _fingerprint(events: Sequence[Event], stream: RecordStream) -> bytes | None:
 
     digest = blake2b(digest_size=_DIGEST_SIZE)
     digest.update(repr([(event.type, event.config, event.sample_type, event.ids) for event in events]).encode())
-    last_types = _LAST_TYPES[: len(stream.sections)]  # FINISHED_INIT only if there is more than one file
+    last_types = _LAST_TYPES[: len(stream.sections)]  # FINISHED_INIT only if there are further sections
     excluded = [np.zeros(0, np.int32)] * sum(map(len, stream.plans))  # no records, in any block
     for number, block in stream.blocks(excluded):
         if number >= len(stream.plans[0]):

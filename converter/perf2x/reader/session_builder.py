@@ -1,4 +1,4 @@
-"""Builds a Session from the attributes and feature sections of a file, and from records that have the same contents.
+"""Builds a Session from a file's attributes and feature sections, and from records with the same contents.
 
 A pipe has no sections, so perf writes their contents as records (HEADER_ATTR, HEADER_FEATURE …); some of these records
 occur in files, too. Event names come from several sources: recorded names, simpleperf's list, format files of
@@ -35,7 +35,7 @@ from perf2x.reader.containers.file_header import Container
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.header.event_attributes import modifiers, parse_attr
 from perf2x.reader.header.feature_sections import DECODERS
-from perf2x.reader.header.section_reader import SectionError, SectionReader, text
+from perf2x.reader.header.section_reader import SectionError, SectionReader, decode_string
 from perf2x.reader.header.symbol_sections import read_files
 from perf2x.reader.record_block import Block
 from perf2x.reader.records.record_names import RECORD_NAMES, SESSION_RECORDS
@@ -49,10 +49,10 @@ _FEATURE_NAMES = {int(feature): feature.name.lower() for feature in HeaderFeatur
 
 
 class SessionBuilder(Struct):
-    """Collects what a session consists of, from a file's header or from records; ``session`` returns the result."""
+    """Collects the properties of a session; ``session`` returns it."""
 
     source: str
-    order: ByteOrder
+    byte_order: ByteOrder
     is_pipe: bool
     diagnostics: Diagnostics
     events: EventTable = field(default_factory=EventTable)
@@ -60,9 +60,9 @@ class SessionBuilder(Struct):
     features: dict[str, Any] = field(default_factory=dict)
     build_ids: dict[str, bytes] = field(default_factory=dict)
     kcore_dir: str = ""
-    trace: dict[str, Any] = field(default_factory=dict)
+    trace_info: dict[str, Any] = field(default_factory=dict)
     """What ``hardware_trace`` returns: kind and parameters of the hardware trace, from AUXTRACE_INFO."""
-    clock: dict[str, int] = field(default_factory=dict)
+    trace_clock: dict[str, int] = field(default_factory=dict)
     """How to convert ticks of the hardware trace's clock to nanoseconds: the fields of TIME_CONV."""
     # thread id (−1 if there is none) and name of each entry of the record THREAD_MAP
     thread_map: list[tuple[int, str]] = field(default_factory=list)
@@ -75,7 +75,7 @@ class SessionBuilder(Struct):
     def add_container(self, container: Container) -> None:
         """Add the attributes and feature sections of a file."""
         for raw, ids in container.attrs:
-            self.events.add(parse_attr(raw, self.order, len(self.events.events), ids))
+            self.events.add(parse_attr(raw, self.byte_order, len(self.events.events), ids))
         for number, section in container.features.items():
             self.add_feature(number, container.data[section.offset : section.end].tobytes())
         self._name_by_type(self.features.get("simpleperf_meta_info", {}))
@@ -89,24 +89,24 @@ class SessionBuilder(Struct):
             elif number == HeaderFeature.TRACING_DATA:
                 from perf2x.reader.records.tracepoint_decoder import parse_tracing_data
 
-                self.features[name] = parse_tracing_data(data, self.order)
+                self.features[name] = parse_tracing_data(data, self.byte_order)
             elif number in (HeaderFeature.SIMPLEPERF_FILE, HeaderFeature.SIMPLEPERF_FILE2):
                 counts = self.features[name] = {"files": 0, "symbols": 0}
-                for path, file in read_files(number, SectionReader(data, self.order)):
+                for path, file in read_files(number, SectionReader(data, self.byte_order)):
                     self.recorded_files.setdefault(path, file)
                     counts["files"] += 1
                     counts["symbols"] += len(file.names)
             elif number in DECODERS:
-                self.features[name] = DECODERS[number](SectionReader(data, self.order))
+                self.features[name] = DECODERS[number](SectionReader(data, self.byte_order))
             elif data:
                 self.features[name] = {"size": len(data)}
                 self.diagnostics.add("features_unknown", "Header sections of a newer perf were skipped.")
         except SectionError as error:
             self.diagnostics.add("features_malformed", "A header section could not be read.", where=f"{name}: {error}")
         if number == HeaderFeature.EVENT_DESC:
-            for index, described in enumerate(self.features.get(name, [])[: len(self.events.events)]):
-                if described["name"]:
-                    self.events.update(index, name=described["name"])
+            for index, description in enumerate(self.features.get(name, [])[: len(self.events.events)]):
+                if description["name"]:
+                    self.events.update(index, name=description["name"])
                     self._named_events.add(index)
 
     def _name_by_type(self, meta_info: Mapping[str, str]) -> None:
@@ -155,23 +155,25 @@ class SessionBuilder(Struct):
 
     def _add_record(self, kind: int, misc: int, payload: bytes) -> None:
         """Add one record by its type, header.misc and the bytes after its header; report it if it is malformed."""
-        section = SectionReader(payload, self.order)
+        section = SectionReader(payload, self.byte_order)
         try:
             if kind == UserRecordType.HEADER_ATTR:
                 self._add_attr(payload)
             elif kind == UserRecordType.HEADER_FEATURE:
-                self._add_streamed_feature(section.u64(), section.take(section.left))
+                self._add_streamed_feature(section.u64(), section.take(section.bytes_left))
             elif kind == UserRecordType.EVENT_UPDATE:
                 self._update_event(section)
             elif kind == UserRecordType.HEADER_BUILD_ID:
                 self._add_build_id(misc, payload)
             elif kind == UserRecordType.HEADER_EVENT_TYPE:
-                self.features.setdefault("event_types", {})[section.u64()] = text(section.take(section.left))
+                self.features.setdefault("event_types", {})[section.u64()] = decode_string(
+                    section.take(section.bytes_left)
+                )
             elif kind in (UserRecordType.AUXTRACE_INFO, UserRecordType.TIME_CONV):
-                self._add_trace(kind, section)
+                self._add_trace_info(kind, section)
             elif kind == UserRecordType.THREAD_MAP:
                 threads = section.entries("q16s")  # signed thread ids, and names
-                self.thread_map = [(tid if -1 < tid < _TID_LIMIT else -1, text(comm)) for tid, comm in threads]
+                self.thread_map = [(tid if -1 < tid < _TID_LIMIT else -1, decode_string(comm)) for tid, comm in threads]
             elif kind == UserRecordType.STAT_CONFIG:
                 self.aggregation = dict(section.entries("QQ")).get(0, -1)  # tag 0: PERF_STAT_CONFIG_TERM__AGGR_MODE
             elif kind == SimpleperfRecordType.SIMPLEPERF_EVENT_ID:
@@ -181,15 +183,15 @@ class SessionBuilder(Struct):
             where = f"{RECORD_NAMES[kind]}: {error}"
             self.diagnostics.add("records_malformed", "A record is cut short or damaged.", where=where)
 
-    def _add_trace(self, kind: int, section: SectionReader) -> None:
+    def _add_trace_info(self, kind: int, section: SectionReader) -> None:
         """Add what a record says about the hardware trace: its kind and parameters, or the conversion of its ticks."""
         if kind == UserRecordType.AUXTRACE_INFO:
             number, _ = section.numbers("II")
-            self.trace = hardware_trace(number, section.numbers(f"{section.left // 8}Q"))
+            self.trace_info = hardware_trace(number, section.numbers(f"{section.bytes_left // 8}Q"))
             return
-        self.clock = dict(zip(("shift", "mult", "zero"), section.numbers("QQQ"), strict=True))
-        if section.left >= _SHORT_CLOCK_FIELDS_SIZE:
-            self.clock |= dict(zip(("cycles", "mask", "_", "short"), section.numbers("QQBB"), strict=True))
+        self.trace_clock = dict(zip(("shift", "mult", "zero"), section.numbers("QQQ"), strict=True))
+        if section.bytes_left >= _SHORT_CLOCK_FIELDS_SIZE:
+            self.trace_clock |= dict(zip(("cycles", "mask", "_", "short"), section.numbers("QQBB"), strict=True))
 
     def _add_streamed_feature(self, number: int, data: bytes) -> None:
         """Add a feature section, unless it only marks the end of the sections.
@@ -205,33 +207,33 @@ class SessionBuilder(Struct):
         """Add the event of struct { perf_event_attr attr; u64 ids[]; }; attr.size is the size of the attr."""
         if len(payload) < ATTR_SIZE_VER0:
             raise SectionError(f"{len(payload)} bytes are too few for a perf_event_attr")
-        (size,) = struct.unpack_from(self.order + "I", payload, 4)
+        (size,) = struct.unpack_from(self.byte_order + "I", payload, 4)
         size = size or ATTR_SIZE_VER0
         if size < ATTR_SIZE_VER0 or size > len(payload):
             raise SectionError(f"attr.size is {size}, but the record has {len(payload)} bytes from attr on")
-        ids = struct.unpack_from(f"{self.order}{(len(payload) - size) // 8}Q", payload, size)
-        self.events.add(parse_attr(payload[:size], self.order, len(self.events.events), ids))
+        ids = struct.unpack_from(f"{self.byte_order}{(len(payload) - size) // 8}Q", payload, size)
+        self.events.add(parse_attr(payload[:size], self.byte_order, len(self.events.events), ids))
 
     def _update_event(self, section: SectionReader) -> None:
         """Change the event with the id in struct { u64 type; u64 id; data; }: its name, unit or scale, by the type."""
         update_type, identifier = section.numbers("QQ")
-        index = self.events.by_id(identifier)
+        index = self.events.index_of_id(identifier)
         if index < 0 or index >= len(self.events.events):
             raise SectionError(f"id {identifier} belongs to no event")
         if update_type == EventUpdate.NAME:
-            self.events.update(index, name=text(section.take(section.left)))
+            self.events.update(index, name=decode_string(section.take(section.bytes_left)))
             self._named_events.add(index)
         elif update_type == EventUpdate.UNIT:
-            self.events.update(index, unit=text(section.take(section.left)))
+            self.events.update(index, unit=decode_string(section.take(section.bytes_left)))
         elif update_type == EventUpdate.SCALE:
-            (scale,) = struct.unpack(self.order + "d", section.take(8))
+            (scale,) = struct.unpack(self.byte_order + "d", section.take(8))
             self.events.update(index, scale=scale)
 
     def _add_build_ids(self, data: bytes) -> None:
-        """Add the build ids in a section BUILD_ID, which consists of records as HEADER_BUILD_ID, end to end."""
+        """Add the build ids in a section BUILD_ID, which consists of HEADER_BUILD_ID records, end to end."""
         offset = 0
         while offset + HEADER_SIZE <= len(data):
-            _, misc, size = struct.unpack_from(self.order + "IHH", data, offset)
+            _, misc, size = struct.unpack_from(self.byte_order + "IHH", data, offset)
             if size < HEADER_SIZE or offset + size > len(data):
                 raise SectionError(f"a build id entry has an impossible size of {size} bytes at {offset:#x}")
             self._add_build_id(misc, data[offset + HEADER_SIZE : offset + size])
@@ -242,10 +244,10 @@ class SessionBuilder(Struct):
 
         The size counts only if misc has MISC_BUILD_ID_SIZE; older versions of perf always write 20 bytes.
         """
-        build_id, size, name = payload[4:24], payload[24:25], text(payload[28:])
+        build_id, size, name = payload[4:24], payload[24:25], decode_string(payload[28:])
         if not size or not name:
             raise SectionError(f"a build id entry of {len(payload)} bytes lacks fields")
-        minor, inode, generation = struct.unpack(self.order + "IQQ", build_id)
+        minor, inode, generation = struct.unpack(self.byte_order + "IQQ", build_id)
         if minor < 1 << 20 and 0 < inode < 1 << 32 and generation < 1 << 32:
             # perf took the device and inode of a mapping for a build id (see record_decoders.py); no hash has so many
             # zeros
@@ -255,16 +257,18 @@ class SessionBuilder(Struct):
 
     def session(self) -> Session:
         """Return the session as described by what was added so far."""
-        features, clock = self.features, self.features.get("clock_data")
+        features, clock_data = self.features, self.features.get("clock_data")
         self._name_tracepoints()
         self._join_groups()
-        if self.trace:
-            self.features["hardware_trace"] = self.trace | ({"clock": self.clock} if self.clock else {})
-        clock = clock if clock and clock["wall_clock_ns"] else None  # perf stat leaves it 0
-        clock_id = clock["clockid"] if clock else next((e.clockid for e in self.events.events), -1)
+        if self.trace_info:
+            self.features["hardware_trace"] = self.trace_info | (
+                {"clock": self.trace_clock} if self.trace_clock else {}
+            )
+        clock_data = clock_data if clock_data and clock_data["wall_clock_ns"] else None  # perf stat leaves it 0
+        clock_id = clock_data["clockid"] if clock_data else next((e.clockid for e in self.events.events), -1)
         return Session(
             source=self.source,
-            byte_order=self.order,
+            byte_order=self.byte_order,
             events=tuple(self.events.events),
             is_pipe=self.is_pipe,
             arch=features.get("arch") or MACHINES.get(features.get("e_machine", {}).get("e_machine", 0), ""),
@@ -274,7 +278,7 @@ class SessionBuilder(Struct):
             command_line=tuple(features.get("cmdline", ())),
             cpus_online=features.get("nrcpus", {}).get("online", 0),
             clock_id=clock_id,
-            wall_clock_offset_ns=_wall_clock_offset(clock, clock_id),
+            wall_clock_offset_ns=_wall_clock_offset(clock_data, clock_id),
             build_ids=name_vdso_copies(self.build_ids),
             features=self.features,
             kcore_dir=self.kcore_dir,
@@ -289,15 +293,15 @@ class SessionBuilder(Struct):
 _TID_LIMIT = 1 << 31  # all thread ids are lower
 
 
-def _wall_clock_offset(clock: Mapping[str, int] | None, clock_id: int) -> int | None:
+def _wall_clock_offset(clock_data: Mapping[str, int] | None, clock_id: int) -> int | None:
     """Return the nanoseconds from recorded times to times since the epoch; None if unknown.
 
-    ``clock`` is the section CLOCK_DATA, which has the times of the recording's clock and of the wall clock at one
+    ``clock_data`` is the section CLOCK_DATA, which has the times of the recording's clock and of the wall clock at one
     moment. For CLOCK_REALTIME, the offset is 0.
     """
     if clock_id == ClockId.REALTIME:
         return 0
-    return clock["wall_clock_ns"] - clock["clockid_time_ns"] if clock else None
+    return clock_data["wall_clock_ns"] - clock_data["clockid_time_ns"] if clock_data else None
 
 
 _VDSO_COPY = re.compile(r"/tmp/perf-(vdso|vdso32|vdsox32)\.so-.{6}")

@@ -177,7 +177,7 @@ class SidebandDecoder(Struct):
     def _decode(self, block: Block) -> None:
         """Decode records, grouped by type and by the event to which they belong."""
         malformed: list[tuple[int, int, int]] = []  # first position, type, number of records
-        types, owners = block.types, self._events.owners_of_others(block)
+        types, owners = block.types, self._events.owners_of_nonsamples(block)
         for kind, of_kind in rows_by(types):
             if kind not in DECODERS:
                 continue

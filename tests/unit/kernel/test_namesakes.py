@@ -25,7 +25,7 @@ SETTINGS: list[tuple[str, dict[str, object]]] = [
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every process has some."""
-    monkeypatch.setattr(first_walk, "SPAN", 1 << 14)
+    monkeypatch.setattr(first_walk, "BLOCK_SIZE", 1 << 14)
     monkeypatch.setattr(first_walk, "FEW_RECORDS", 8)
 
 

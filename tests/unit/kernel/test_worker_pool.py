@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are f
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The recordings are small; blocks must be smaller for every process to have some."""
-    monkeypatch.setattr(first_walk, "SPAN", 1 << 14)
+    monkeypatch.setattr(first_walk, "BLOCK_SIZE", 1 << 14)
     monkeypatch.setattr(first_walk, "FEW_RECORDS", 8)
 
 

@@ -40,7 +40,7 @@ def _read(block: Block) -> Records:
     """Read the records one by one."""
     starts = (block.starts * 8).tolist()
     raw = [block.data[at : at + size].tobytes() for at, size in zip(starts, block.sizes.tolist(), strict=True)]
-    words = [struct.unpack_from(block.order + "Q", record)[0] for record in raw]
+    words = [struct.unpack_from(block.byte_order + "Q", record)[0] for record in raw]
     assert block.words[block.starts].tolist() == words == block.headers.tolist()
     return [(int(kind), int(misc), record[8:]) for kind, misc, record in zip(block.types, block.misc, raw, strict=True)]
 
@@ -116,7 +116,7 @@ def test_block_boundaries_do_not_change_the_result(
     path.write_bytes(forge.write_file(session, records * 200))
     whole = facts(path)
     with (
-        patch.object(first_walk, "SPAN", 1 << 16),
+        patch.object(first_walk, "BLOCK_SIZE", 1 << 16),
         patch.object(first_walk, "FEW_RECORDS", 1),
         patch.object(sideband_decoder, "_MIN_BATCH", 3),
     ):

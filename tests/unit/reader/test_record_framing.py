@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.reader.record_framing import SPECIAL, WIDE, _lookalikes, frame_records
+from perf2x.reader.record_framing import SPECIAL_TYPES, WIDE_TYPES, _lookalikes, frame_records
 
 Order = Literal["<", ">"]
 LOOKS_LIKE_A_HEADER = (9, 2, 24)
@@ -57,17 +57,17 @@ def _followed(data: bytes, order: Order) -> list[int]:
 def test_framing_in_runs_equals_following_sizes(order: Order, records: Records, cut: int, tail: bytes) -> None:
     whole = _bytes(records, order)
     for data in (whole, whole[: max(0, len(whole) - cut)], whole + tail):
-        framed = frame_records(np.frombuffer(data, np.uint8), order, specials=frozenset())
+        framed = frame_records(np.frombuffer(data, np.uint8), order, special_types=frozenset())
         assert framed.sizes.tolist() == _followed(data, order)
         assert framed.length == sum(framed.sizes.tolist())
-        assert framed.special == 0
+        assert framed.special_type == 0
         starts = np.cumsum([0, *framed.sizes.tolist()])[:-1].tolist()
         assert framed.headers.tolist() == [struct.unpack_from(order + "Q", data, start)[0] for start in starts]
 
 
 @given(st.binary(max_size=400))
 def test_any_bytes_are_framed_as_by_following_sizes(data: bytes) -> None:
-    framed = frame_records(np.frombuffer(data, np.uint8), "<", specials=frozenset())
+    framed = frame_records(np.frombuffer(data, np.uint8), "<", special_types=frozenset())
     assert framed.sizes.tolist() == _followed(data, "<")
 
 
@@ -81,16 +81,16 @@ def test_lookalikes_are_exactly_the_possible_headers(order: Order) -> None:
     assert _lookalikes(words.astype(np.uint64), order).tolist() == np.flatnonzero(likely).tolist()
 
 
-@pytest.mark.parametrize("special", sorted(SPECIAL - WIDE))
+@pytest.mark.parametrize("special", sorted(SPECIAL_TYPES - WIDE_TYPES))
 @pytest.mark.parametrize("before", [0, 5, 200])
 def test_framing_stops_after_a_special_record(special: int, before: int) -> None:
     header, other = struct.pack("<IHH", special, 0, 16), struct.pack("<IHH", 68, 0, 16)
     data = (other + bytes(8)) * before + (header + bytes(8)) * 2 + (other + bytes(8)) * 20
     framed = frame_records(np.frombuffer(data, np.uint8), "<")
-    assert (len(framed.sizes), framed.length, framed.special) == (before + 1, 16 * (before + 1), special)
+    assert (len(framed.sizes), framed.length, framed.special_type) == (before + 1, 16 * (before + 1), special)
 
 
-@pytest.mark.parametrize("special", sorted(WIDE))
+@pytest.mark.parametrize("special", sorted(WIDE_TYPES))
 @pytest.mark.parametrize("before", [0, 5, 200])
 @pytest.mark.parametrize("size", [(0, 16), (2, 0), (1, 4), (1, 24)])
 def test_framing_stops_in_front_of_a_wide_record(special: int, before: int, size: tuple[int, int]) -> None:
@@ -98,4 +98,4 @@ def test_framing_stops_in_front_of_a_wide_record(special: int, before: int, size
     header, other = struct.pack("<IHH", special, *size), struct.pack("<IHH", 68, 0, 16)
     data = (other + bytes(8)) * before + (header + bytes(8)) * 2 + (other + bytes(8)) * 20
     framed = frame_records(np.frombuffer(data, np.uint8), "<")
-    assert (len(framed.sizes), framed.length, framed.special) == (before, 16 * before, special)
+    assert (len(framed.sizes), framed.length, framed.special_type) == (before, 16 * before, special)

@@ -51,7 +51,7 @@ class Unpacker:
         """Number of bytes of an inner record that has not ended yet."""
         return len(self._incomplete)
 
-    def unpack(self, record: U8, order: ByteOrder) -> tuple[U8, FramedRecords]:
+    def unpack(self, record: U8, byte_order: ByteOrder) -> tuple[U8, FramedRecords]:
         """Unpack one compressed record; return the inner records that end in it, as bytes and framed.
 
         Raises ValueError if the record cannot be unpacked, or an earlier one could not; FormatError if all records
@@ -60,26 +60,26 @@ class Unpacker:
         if self._broken:
             raise ValueError(self._broken)
         try:
-            data = self._unpack(record, order)
+            data = self._unpack(record, byte_order)
         except ValueError as error:
             self._broken = str(error)
             raise
-        framed = frame_records(data, order, specials=frozenset())
-        if framed.broken:
+        framed = frame_records(data, byte_order, special_types=frozenset())
+        if framed.has_impossible_header:
             self._broken = "a record inside has an impossible size"
         self._incomplete = data[framed.length :].tobytes()
         return data[: framed.length], framed
 
-    def unpack_again(self, record: U8, order: ByteOrder, unpacked_size: int) -> U8:
+    def unpack_again(self, record: U8, byte_order: ByteOrder, unpacked_size: int) -> U8:
         """Unpack a record on a later walk over the file; return as many bytes as the first walk did."""
-        data = self._unpack(record, order)
+        data = self._unpack(record, byte_order)
         self._incomplete = data[unpacked_size:].tobytes()
         return data[:unpacked_size]
 
-    def _unpack(self, record: U8, order: ByteOrder) -> U8:
+    def _unpack(self, record: U8, byte_order: ByteOrder) -> U8:
         """Return the bytes to which a record unpacks, after those of an incomplete record before them."""
         try:
-            unpacked = self._stream.feed(_zstd_payload(record, order), min(self._limit, self._total_left))
+            unpacked = self._stream.feed(_zstd_payload(record, byte_order), min(self._limit, self._total_left))
         except _TooLargeError:
             if self._total_left > self._limit:
                 raise
@@ -91,19 +91,19 @@ class Unpacker:
         return np.frombuffer(self._incomplete + unpacked, np.uint8)
 
 
-def _zstd_payload(record: U8, order: ByteOrder) -> bytes:
+def _zstd_payload(record: U8, byte_order: ByteOrder) -> bytes:
     """Return the zstd bytes of a record.
 
     In COMPRESSED, they fill the record. COMPRESSED2 is padded, so it begins with the field data_size, their number.
     perf 6.16 filled in this field, and padded the record, only for the first record of a batch. So if data_size is
     impossible, the record is taken to be unpadded: its zstd bytes are all those after the field.
     """
-    kind, _, size = struct.unpack_from(order + "IHH", record.data)
+    kind, _, size = struct.unpack_from(byte_order + "IHH", record.data)
     if kind == UserRecordType.COMPRESSED:
         return record[HEADER_SIZE:].tobytes()
     if size < HEADER_SIZE + 8:
         raise ValueError("the record is too short for data_size")
-    (data_size,) = struct.unpack_from(order + "Q", record.data, HEADER_SIZE)
+    (data_size,) = struct.unpack_from(byte_order + "Q", record.data, HEADER_SIZE)
     start = HEADER_SIZE + 8
     return record[start : start + data_size if 0 < data_size <= size - start else size].tobytes()
 

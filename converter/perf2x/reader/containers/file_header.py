@@ -66,7 +66,7 @@ class Container(Struct):
 
     name: str
     data: U8
-    order: ByteOrder
+    byte_order: ByteOrder
     is_pipe: bool
     records: FileSection
     attrs: list[tuple[bytes, tuple[int, ...]]] = field(default_factory=list)
@@ -89,15 +89,15 @@ def open_container(name: str, data: U8, diagnostics: Diagnostics) -> Container:
         raise FormatError(f"{name}: not a perf.data file: it is empty; perf record failed")
     if len(data) < (perffile.PIPE_HEADER_SIZE if is_known else len(perffile.MAGIC)):
         raise FormatError(f"{name}: not a perf.data file: {len(data)} bytes are too few for a header")
-    order = _legacy_order(data) if magic == perffile.MAGIC_LEGACY else _MAGICS.get(magic)
-    if order is None:
+    byte_order = _legacy_order(data) if magic == perffile.MAGIC_LEGACY else _MAGICS.get(magic)
+    if byte_order is None:
         kind = kind_of_file(data[:_RECOGNIZED_BYTES].tobytes())
         reason = f"it is {kind}" if kind else f"starts with {magic!r}, expected {perffile.MAGIC!r}"
         raise FormatError(f"{name}: not a perf.data file: {reason}")
-    (size,) = struct.unpack_from(order + "Q", data.data, 8)
+    (size,) = struct.unpack_from(byte_order + "Q", data.data, 8)
     if size == perffile.PIPE_HEADER_SIZE:
-        return Container(name, data, order, True, FileSection(size, len(data) - size))
-    return _open_file(name, data, order, size, diagnostics)
+        return Container(name, data, byte_order, True, FileSection(size, len(data) - size))
+    return _open_file(name, data, byte_order, size, diagnostics)
 
 
 def _legacy_order(data: U8) -> ByteOrder | None:
@@ -106,14 +106,14 @@ def _legacy_order(data: U8) -> ByteOrder | None:
     None if neither order gives known sizes. Source: try_all_file_abis in tools/perf/util/header.c.
     """
     orders: tuple[ByteOrder, ...] = ("<", ">")
-    for order in orders:
-        size, attr_size = struct.unpack_from(order + "QQ", data[:24].tobytes().ljust(24, b"\0"), 8)
+    for byte_order in orders:
+        size, attr_size = struct.unpack_from(byte_order + "QQ", data[:24].tobytes().ljust(24, b"\0"), 8)
         if size == perffile.PIPE_HEADER_SIZE or attr_size in _LEGACY_ATTR_SIZES:
-            return order
+            return byte_order
     return None
 
 
-def _open_file(name: str, data: U8, order: ByteOrder, size: int, diagnostics: Diagnostics) -> Container:
+def _open_file(name: str, data: U8, byte_order: ByteOrder, size: int, diagnostics: Diagnostics) -> Container:
     """Read struct perf_file_header of ``size`` bytes, and what it refers to.
 
     u64 magic, size, attr_size; perf_file_section attrs, data, event_types; u64 adds_features[4], the bitmap.
@@ -121,12 +121,12 @@ def _open_file(name: str, data: U8, order: ByteOrder, size: int, diagnostics: Di
     sizes = (perffile.FILE_HEADER_SIZE, perffile.FILE_HEADER_SIZE_WITHOUT_FEATURES)
     if size not in sizes or len(data) < size:
         raise FormatError(f"{name}, byte 0x8: header size is {size}, expected one of {sizes} within {len(data)} bytes")
-    entry_size, *extents = struct.unpack_from(order + "7Q", data.data, 16)
+    entry_size, *extents = struct.unpack_from(byte_order + "7Q", data.data, 16)
     attrs, records = FileSection(*extents[0:2]), FileSection(*extents[2:4])
     bitmap = data[72:size].tobytes()
     unfinished = records.size == 0
     records = _clamp_to_file(name, len(data), records, unfinished, diagnostics)
-    container = Container(name, data, order, False, records)
+    container = Container(name, data, byte_order, False, records)
     container.attrs = _read_attrs(container, attrs, entry_size)
     if not unfinished:
         container.features = _feature_table(container, bitmap, diagnostics)
@@ -168,48 +168,48 @@ def _read_attrs(container: Container, attrs: FileSection, entry_size: int) -> li
     entries, total = [], 0
     for start in range(attrs.offset, attrs.end - entry_size + 1, entry_size):
         attr = container.data[start : start + entry_size - perffile.SECTION_SIZE].tobytes()
-        ids = FileSection(*struct.unpack_from(container.order + "QQ", container.data.data, start + len(attr)))
+        ids = FileSection(*struct.unpack_from(container.byte_order + "QQ", container.data.data, start + len(attr)))
         if ids.end > size:
             raise FormatError(f"{container.name}, byte {start:#x}: ids at {ids.offset:#x} are past the end of the file")
         total += ids.size
         if total > size:  # overlapping sections would be read once per event
             raise FormatError(f"{container.name}, byte {start:#x}: the events' ids take more bytes than the file has")
         words = container.data[ids.offset : ids.offset + ids.size // 8 * 8].tobytes()
-        entries.append((attr, struct.unpack(f"{container.order}{len(words) // 8}Q", words)))
+        entries.append((attr, struct.unpack(f"{container.byte_order}{len(words) // 8}Q", words)))
     return entries
 
 
-def _feature_numbers(bitmap: bytes, order: ByteOrder) -> list[int]:
+def _feature_numbers(bitmap: bytes, byte_order: ByteOrder) -> list[int]:
     """Return the numbers of the bitmap's set bits.
 
     The bitmap consists of unsigned longs, so that on a big-endian machine the place of a bit depends on their width. As
     in perf, the width is the one with which HOSTNAME is set (perf_file_header__read in tools/perf/util/header.c). If
     neither width sets it, the width is 64 bits if all bits then stand for known features, otherwise 32.
     """
-    of_u64, of_u32 = _set_bits(bitmap, order, "Q"), _set_bits(bitmap, order, "I")
-    if order == "<" or perffile.HeaderFeature.HOSTNAME in of_u64:
+    of_u64, of_u32 = _set_bits(bitmap, byte_order, "Q"), _set_bits(bitmap, byte_order, "I")
+    if byte_order == "<" or perffile.HeaderFeature.HOSTNAME in of_u64:
         return of_u64
     features = {int(feature) for feature in perffile.HeaderFeature}
     return of_u32 if perffile.HeaderFeature.HOSTNAME in of_u32 or not features.issuperset(of_u64) else of_u64
 
 
-def _set_bits(bitmap: bytes, order: ByteOrder, code: str) -> list[int]:
+def _set_bits(bitmap: bytes, byte_order: ByteOrder, code: str) -> list[int]:
     """Return the numbers of the set bits of a bitmap whose words have this struct code."""
-    width = struct.calcsize(order + code)
-    words = struct.unpack(f"{order}{len(bitmap) // width}{code}", bitmap)
+    width = struct.calcsize(byte_order + code)
+    words = struct.unpack(f"{byte_order}{len(bitmap) // width}{code}", bitmap)
     return [8 * width * row + bit for row, word in enumerate(words) for bit in range(8 * width) if word >> bit & 1]
 
 
 def _feature_table(container: Container, bitmap: bytes, diagnostics: Diagnostics) -> dict[int, FileSection]:
     """Read the table after the data section: a perf_file_section for each set bit of the bitmap, in order."""
-    numbers = _feature_numbers(bitmap, container.order)
+    numbers = _feature_numbers(bitmap, container.byte_order)
     features = {}
     for row, number in enumerate(numbers):
         offset = container.records.end + row * perffile.SECTION_SIZE
         if offset + perffile.SECTION_SIZE > len(container.data):
             section = None
         else:
-            section = FileSection(*struct.unpack_from(container.order + "QQ", container.data.data, offset))
+            section = FileSection(*struct.unpack_from(container.byte_order + "QQ", container.data.data, offset))
         if section is None or section.end > len(container.data):
             diagnostics.add("features_cut", "Header sections lie past the end of the file.")
             continue

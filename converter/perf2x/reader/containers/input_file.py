@@ -39,7 +39,7 @@ class InputFile(Frozen):
     data: U8
     mapping: mmap.mmap | None = None
     """The map of which ``data`` is a view; None if ``data`` is not a view of one."""
-    on_disk: int = 0
+    size_on_disk: int = 0
     """Size of the input before unpacking, in bytes."""
 
     def forget(self, start: int, stop: int) -> None:
@@ -59,7 +59,7 @@ def map_input(path: str, diagnostics: Diagnostics, is_other: IsOther = lambda _:
         with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as file:
             source = _try_map(file, name) or _spool(stream_chunks(file, name, is_other), name)
             kind = compression_of(source.data[: len(MAGIC)].tobytes())
-            return _unwrap(source, kind, name, diagnostics, is_other) if kind else source
+            return _unpack_file(source, kind, name, diagnostics, is_other) if kind else source
     except (OSError, ValueError) as error:
         raise FormatError(f"{name}: {getattr(error, 'strerror', None) or error}") from error
 
@@ -115,14 +115,14 @@ def _spool(chunks: Iterable[bytes], name: str) -> InputFile:
         return _try_map(spooled.done(), name) or InputFile(np.zeros(0, np.uint8))
 
 
-def _unwrap(packed: InputFile, kind: str, name: str, diagnostics: Diagnostics, is_other: IsOther) -> InputFile:
+def _unpack_file(packed: InputFile, kind: str, name: str, diagnostics: Diagnostics, is_other: IsOther) -> InputFile:
     """Unpack a file that is compressed as ``kind`` says, such as "gzip"."""
     stream: Any = packed.mapping or io.BytesIO(packed.data.tobytes())
     with open_compressed(kind, stream) as unpacked:
         source = _spool(_unpacked_chunks(unpacked, len(packed.data), name, diagnostics, is_other), name)
     if not len(source.data):
         raise FormatError(f"{name}: nothing can be unpacked from the compressed file")
-    return replace(source, on_disk=packed.on_disk)
+    return replace(source, size_on_disk=packed.size_on_disk)
 
 
 def _unpacked_chunks(

@@ -23,15 +23,15 @@ _COPIED_FIELDS = (
 )  # fmt: skip
 
 
-def parse_attr(data: bytes, order: ByteOrder, index: int, ids: tuple[int, ...] = ()) -> Event:
+def parse_attr(data: bytes, byte_order: ByteOrder, index: int, ids: tuple[int, ...] = ()) -> Event:
     """Parse ``data``, a perf_event_attr, into the event with this index and these ids.
 
     Its name is the one that perf gives by default.
     """
     attr = data[:ATTR_SIZE_NEWEST].ljust(ATTR_SIZE_NEWEST, b"\0")
-    row = np.frombuffer(attr, attr_dtype(order), 1)[0]
+    row = np.frombuffer(attr, attr_dtype(byte_order), 1)[0]
     fields: dict[str, Any] = {key: int(row[key]) for key in row.dtype.names or ()}
-    flags, precise = _decode_flags(fields["flags"], order)
+    flags, precise = _decode_flags(fields["flags"], byte_order)
     return Event(
         index=index,
         name=_base_name(fields["type"], fields["config"]) + modifiers(flags, precise),
@@ -44,15 +44,15 @@ def parse_attr(data: bytes, order: ByteOrder, index: int, ids: tuple[int, ...] =
     )
 
 
-def _decode_flags(word: int, order: ByteOrder) -> tuple[frozenset[str], int]:
+def _decode_flags(word: int, byte_order: ByteOrder) -> tuple[frozenset[str], int]:
     """Return the names of the set bits, and the value of the two-bit field precise_ip.
 
     Compilers for big-endian machines place the first bit-field in the most significant bit: bit i of a little-endian
     file is bit 63 − i of a big-endian one.
     """
-    bits = word if order == "<" else int(f"{word:064b}"[::-1], 2)
+    bits = word if byte_order == "<" else int(f"{word:064b}"[::-1], 2)
     precise = bits >> _PRECISE_IP_BIT & 3
-    if order == ">":
+    if byte_order == ">":
         precise = precise >> 1 | (precise & 1) << 1  # reversing the word reversed these two bits, too
     names = {name for bit, name in enumerate(ATTR_FLAGS) if bits >> bit & 1}
     return frozenset(names - {"precise_ip", "precise_ip_hi"}), precise

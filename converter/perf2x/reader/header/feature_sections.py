@@ -12,7 +12,7 @@ import numpy as np
 
 from perf2x.base.abi import HeaderFeature
 from perf2x.base.columnar import I64, arange, as_int64
-from perf2x.reader.header.section_reader import SectionReader, text
+from perf2x.reader.header.section_reader import SectionReader, decode_string
 from perf2x.reader.header.symbol_sections import debug_unwind_files
 
 
@@ -26,7 +26,7 @@ def cpu_topology(section: SectionReader) -> dict[str, Any]:
     The number of CPUs is in another section, which may be missing, so it is derived from the size of this one.
     """
     cores, threads = section.strings(), section.strings()
-    numbers = section.numbers(f"{section.left // 4}I") if section.left % 4 == 0 else ()
+    numbers = section.numbers(f"{section.bytes_left // 4}I") if section.bytes_left % 4 == 0 else ()
     topology: dict[str, Any] = {"core_siblings": cores, "thread_siblings": threads}
     cpus = _cpus_before_dies(as_int64(numbers))
     if not cpus:
@@ -63,8 +63,8 @@ def _cpus_before_dies(words: I64) -> int:
     for bit in range(int(string_counts.max(initial=0)).bit_length()):
         word = np.where(string_counts >> bit & 1, following[word], word)
         following = following[following]
-    fitting = cpus[word == end - cpus]
-    return int(fitting[0]) if len(fitting) else 0
+    fitting_cpus = cpus[word == end - cpus]
+    return int(fitting_cpus[0]) if len(fitting_cpus) else 0
 
 
 def _cores_and_sockets(numbers: tuple[int, ...]) -> list[dict[str, int]]:
@@ -74,7 +74,9 @@ def _cores_and_sockets(numbers: tuple[int, ...]) -> list[dict[str, int]]:
 
 def _numa_topology(section: SectionReader) -> list[dict[str, Any]]:
     """u32 nr; { u32 node; u64 total_kb, free_kb; string cpus; } [nr]."""
-    return section.rows(24, lambda entry: entry.named("IQQ", "node", "total_kb", "free_kb") | {"cpus": entry.string()})
+    return section.rows(
+        24, lambda entry: entry.named_numbers("IQQ", "node", "total_kb", "free_kb") | {"cpus": entry.string()}
+    )
 
 
 def _cache(section: SectionReader) -> list[dict[str, Any]]:
@@ -83,7 +85,7 @@ def _cache(section: SectionReader) -> list[dict[str, Any]]:
     return section.rows(
         28,
         lambda entry: {
-            **entry.named("4I", "level", "line_size", "sets", "ways"),
+            **entry.named_numbers("4I", "level", "line_size", "sets", "ways"),
             **{name: entry.string() for name in ("type", "size", "cpus")},
         },
     )
@@ -93,9 +95,9 @@ def _mem_topology(section: SectionReader) -> dict[str, Any]:
     """u64 version, block_size, nr; { u64 node, size; u64 nr_bits; u64 bitmap[]; } [nr]: memory blocks of each node."""
     _, block_size, count = section.numbers("QQQ")
     nodes = []
-    for _ in range(min(count, section.left // 24)):
+    for _ in range(min(count, section.bytes_left // 24)):
         node, _, bits = section.numbers("QQQ")
-        words = section.numbers(f"{section.fitting((bits + 63) // 64, 8)}Q")
+        words = section.numbers(f"{section.checked_count((bits + 63) // 64, 8)}Q")
         nodes.append({"node": node, "blocks": sum(word.bit_count() for word in words)})
     return {"block_size": block_size, "nodes": nodes}
 
@@ -121,7 +123,7 @@ def _cpu_domain_info(section: SectionReader) -> dict[str, Any]:
     """u32 schedstat_version, max_domains; { u32 cpu, nr; { u32 domain; string name, mask, list; } [nr]; } [cpus]."""
     version, max_domains = section.numbers("II")
     cpus: dict[str, Any] = {}
-    while section.left >= 8:
+    while section.bytes_left >= 8:
         cpu, count = section.u32(), section.count(8)
         cpus[str(cpu)] = [_domain(section, version) for _ in range(count)]
     return {"version": version, "max_domains": max_domains, "cpus": cpus}
@@ -144,12 +146,17 @@ def _bpf_prog_info(section: SectionReader) -> list[dict[str, Any]]:
     programs = []
     for _ in range(section.count(16)):
         info_length, data_length, _ = section.numbers("IIQ")
-        info = SectionReader(section.take(info_length), section.order)
+        info = SectionReader(section.take(info_length), section.byte_order)
         section.take(data_length)
         kind, number, tag = info.numbers("II8s")
         info.take(48)  # up to the name, which older kernels lack
         programs.append(
-            {"type": kind, "id": number, "tag": bytes(tag).hex(), "name": text(info.take(min(16, info.left)))}
+            {
+                "type": kind,
+                "id": number,
+                "tag": bytes(tag).hex(),
+                "name": decode_string(info.take(min(16, info.bytes_left))),
+            }
         )
     return programs
 
@@ -158,7 +165,7 @@ def _bpf_btf(section: SectionReader) -> list[dict[str, int]]:
     """u32 nr; { u32 id, size; u8 data[size]; } [nr]."""
 
     def program(entry: SectionReader) -> dict[str, int]:
-        header = entry.named("II", "id", "size")
+        header = entry.named_numbers("II", "id", "size")
         entry.take(header["size"])
         return header
 
@@ -167,13 +174,13 @@ def _bpf_btf(section: SectionReader) -> list[dict[str, int]]:
 
 def _simpleperf_meta_info(section: SectionReader) -> dict[str, str]:
     """simpleperf: key NUL value NUL …."""
-    words = [word.decode("utf-8", "surrogateescape") for word in section.take(section.left).split(b"\0")]
+    words = [word.decode("utf-8", "surrogateescape") for word in section.take(section.bytes_left).split(b"\0")]
     return dict(zip(words[::2], words[1::2], strict=False))
 
 
 def _named(codes: str, *names: str) -> Callable[[SectionReader], dict[str, Any]]:
     """Return a decoder of a section that consists of a few numbers, with these struct codes and names."""
-    return lambda section: section.named(codes, *names)
+    return lambda section: section.named_numbers(codes, *names)
 
 
 def _empty(section: SectionReader) -> bool:
@@ -189,18 +196,18 @@ def _event_desc(section: SectionReader) -> list[dict[str, Any]]:
         section.take(attr_size)  # the same attr as in the file header
         nr_ids = section.count(0)
         name = section.string()
-        events.append({"name": name, "ids": list(section.numbers(f"{section.fitting(nr_ids, 8)}Q"))})
+        events.append({"name": name, "ids": list(section.numbers(f"{section.checked_count(nr_ids, 8)}Q"))})
     return events
 
 
 def _group_desc(section: SectionReader) -> list[dict[str, Any]]:
     """u32 nr; { string name; u32 leader; u32 members; } [nr]."""
-    return section.rows(12, lambda entry: {"name": entry.string(), **entry.named("II", "leader", "members")})
+    return section.rows(12, lambda entry: {"name": entry.string(), **entry.named_numbers("II", "leader", "members")})
 
 
 def _size(section: SectionReader) -> dict[str, int]:
     """Return the size of a section that is decoded elsewhere or not at all."""
-    return {"size": section.left}
+    return {"size": section.bytes_left}
 
 
 DECODERS: dict[int, Callable[[SectionReader], Any]] = {

@@ -19,27 +19,27 @@ class SectionReader(Struct):
     """Reads a section's bytes in order. All methods raise SectionError if the bytes end before what is to be read."""
 
     data: bytes
-    order: ByteOrder
+    byte_order: ByteOrder
     offset: int = 0  # of the next byte to read
 
     @property
-    def left(self) -> int:
+    def bytes_left(self) -> int:
         """Number of bytes not read yet."""
         return len(self.data) - self.offset
 
     def take(self, size: int) -> bytes:
         """Read ``size`` bytes."""
-        if size < 0 or size > self.left:
-            raise SectionError(f"{size} bytes expected at {self.offset:#x}, {self.left} left")
+        if size < 0 or size > self.bytes_left:
+            raise SectionError(f"{size} bytes expected at {self.offset:#x}, {self.bytes_left} left")
         self.offset += size
         return self.data[self.offset - size : self.offset]
 
     def numbers(self, codes: str) -> tuple[Any, ...]:
         """Read a tuple of numbers by their codes in Python's struct module ("2IQ": two u32, a u64), without padding."""
-        layout = struct.Struct(self.order + codes)
+        layout = struct.Struct(self.byte_order + codes)
         return layout.unpack(self.take(layout.size))
 
-    def named(self, codes: str, *names: str) -> dict[str, Any]:
+    def named_numbers(self, codes: str, *names: str) -> dict[str, Any]:
         """Read numbers by struct codes, one for each name; return them by name."""
         return dict(zip(names, self.numbers(codes), strict=True))
 
@@ -49,7 +49,9 @@ class SectionReader(Struct):
 
     def entries(self, codes: str) -> list[tuple[Any, ...]]:
         """Read a u64 count, and that many entries, each of numbers with these struct codes."""
-        return [self.numbers(codes) for _ in range(self.fitting(self.u64(), struct.calcsize(self.order + codes)))]
+        return [
+            self.numbers(codes) for _ in range(self.checked_count(self.u64(), struct.calcsize(self.byte_order + codes)))
+        ]
 
     def u32(self) -> int:
         """Read a u32."""
@@ -63,30 +65,30 @@ class SectionReader(Struct):
 
     def count(self, min_size: int) -> int:
         """Read a u32 count of entries of at least ``min_size`` bytes each; SectionError if they cannot fit."""
-        return self.fitting(self.u32(), min_size)
+        return self.checked_count(self.u32(), min_size)
 
-    def fitting(self, count: int, size: int) -> int:
+    def checked_count(self, count: int, size: int) -> int:
         """Return ``count`` if that many entries of ``size`` bytes each are left. Raises SectionError otherwise."""
-        if count * size > self.left:
-            raise SectionError(f"{count} entries of {size} bytes do not fit in {self.left} bytes")
+        if count * size > self.bytes_left:
+            raise SectionError(f"{count} entries of {size} bytes do not fit in {self.bytes_left} bytes")
         return count
 
     def string(self) -> str:
         """Read struct perf_header_string: u32 number of bytes, then the bytes: a NUL-terminated string, padding."""
-        return text(self.take(self.u32()))
+        return decode_string(self.take(self.u32()))
 
-    def terminated(self) -> str:
+    def nul_terminated(self) -> str:
         """Read a string up to a NUL, and the NUL."""
         end = self.data.find(b"\0", self.offset)
         if end < 0:
             raise SectionError("an unterminated string")
-        return text(self.take(end + 1 - self.offset))
+        return decode_string(self.take(end + 1 - self.offset))
 
     def strings(self) -> list[str]:
         """Read struct perf_header_string_list: u32 count, strings."""
         return self.rows(4, SectionReader.string)
 
 
-def text(raw: bytes) -> str:
+def decode_string(raw: bytes) -> str:
     """Decode bytes up to the first NUL; bytes that are not UTF-8 become surrogate escapes."""
     return raw.split(b"\0", 1)[0].decode("utf-8", "surrogateescape")

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from perf2x.base.abi import HeaderFeature
 from perf2x.base.columnar import argsort, as_uint64
 from perf2x.model.recording import FileKind, RecordedFile, shown_path
-from perf2x.reader.header.section_reader import SectionError, SectionReader, text
+from perf2x.reader.header.section_reader import SectionError, SectionReader, decode_string
 
 _MAX_U64 = 2**64 - 1  # what simpleperf writes for an unknown offset of a file
 _MAX_FILES, _MAX_SYMBOLS = 1 << 16, 1 << 19
@@ -69,9 +69,9 @@ def read_files(number: int, section: SectionReader) -> Iterator[tuple[str, Recor
     the end; in FILE, a file is a struct; in FILE2, a protobuf message FileFeature.
     """
     file_count = 0
-    while section.left:
+    while section.bytes_left:
         file_count += 1
-        draft = _DECODERS[number](SectionReader(section.take(section.u32()), section.order))
+        draft = _DECODERS[number](SectionReader(section.take(section.u32()), section.byte_order))
         if not draft.path or file_count > _MAX_FILES:
             raise SectionError("a file without a name" if not draft.path else f"more than {_MAX_FILES:,} files")
         if draft.names:
@@ -84,11 +84,11 @@ def _read_struct(file: SectionReader) -> _Draft:
     Only ELF files and kernel modules have the offset, unless simpleperf was too old to write it. Other fields that
     depend on the type are ignored.
     """
-    draft = _Draft(file.terminated(), *file.numbers("IQ"))
+    draft = _Draft(file.nul_terminated(), *file.numbers("IQ"))
     for _ in range(file.count(13)):  # a symbol takes at least 13 bytes: with an empty name
         start, length = file.numbers("QI")
-        draft.add_symbol(start, length, file.terminated())
-    draft.offset = file.u64() if draft.kind in (FileKind.MODULE, FileKind.ELF) and file.left else _MAX_U64
+        draft.add_symbol(start, length, file.nul_terminated())
+    draft.offset = file.u64() if draft.kind in (FileKind.MODULE, FileKind.ELF) and file.bytes_left else _MAX_U64
     return draft
 
 
@@ -100,14 +100,16 @@ def _read_message(file: SectionReader) -> _Draft:
     draft = _Draft()
     for number, value in _fields(file.data):
         if number == 1:
-            draft.path = text(_bytes(value))
+            draft.path = decode_string(_bytes(value))
         elif number == 2:
             draft.kind = _number(value)
         elif number == 3:
             draft.min_vaddr = _number(value)
         elif number == 4:
             fields = dict(_fields(_bytes(value)))
-            draft.add_symbol(_number(fields.get(1, 0)), _number(fields.get(2, 0)), text(_bytes(fields.get(3, b""))))
+            draft.add_symbol(
+                _number(fields.get(1, 0)), _number(fields.get(2, 0)), decode_string(_bytes(fields.get(3, b"")))
+            )
         elif number in (6, 7):
             draft.offset = _number(dict(_fields(_bytes(value))).get(1, 0))
     return draft
@@ -123,7 +125,7 @@ def debug_unwind_files(section: SectionReader) -> list[dict[str, object]]:
     """message DebugUnwindFeature { repeated { path = 1; size = 2 } file = 1 }."""
     messages = islice((value for number, value in _fields(section.data) if number == 1), _MAX_FILES)
     files = (dict(_fields(_bytes(message))) for message in messages)
-    return [{"path": text(_bytes(file.get(1, b""))), "size": _number(file.get(2, 0))} for file in files]
+    return [{"path": decode_string(_bytes(file.get(1, b""))), "size": _number(file.get(2, 0))} for file in files]
 
 
 # Bytes of a field's value by wire type (64-bit, 32-bit).

@@ -32,7 +32,7 @@ def is_off_cpu(event: Event) -> bool:
     return is_output and base == _NAME and bool(event.sample_type & SampleType.RAW)
 
 
-def override_off_cpu(samples: Samples, is_complete: Bools, want: Want, order: ByteOrder) -> tuple[Samples, Bools]:
+def override_off_cpu(samples: Samples, is_complete: Bools, want: Want, byte_order: ByteOrder) -> tuple[Samples, Bools]:
     """Replace the samples' fields by those in RAW.
 
     ``is_complete`` (n,): which samples have all fields. Returns the samples, and a copy of ``is_complete`` that is
@@ -40,7 +40,7 @@ def override_off_cpu(samples: Samples, is_complete: Bools, want: Want, order: By
     """
     if samples.raw is None:
         return samples, is_complete
-    cursor = _payload_cursor(samples.raw, order)
+    cursor = _payload_cursor(samples.raw, byte_order)
     pid, tid = cursor.i32_pair()
     period = cursor.u64()
     first_word, lengths = cursor.array_extents(cursor.u64())
@@ -66,7 +66,7 @@ def override_off_cpu(samples: Samples, is_complete: Bools, want: Want, order: By
     return measured, is_complete & ~cursor.is_malformed
 
 
-def _payload_cursor(raw: ListArray, order: ByteOrder) -> FieldCursor:
+def _payload_cursor(raw: ListArray, byte_order: ByteOrder) -> FieldCursor:
     """Return a cursor at the first word of the RAW data of every sample.
 
     A cursor reads records, so the data are copied to a block of records. Each record has a header of zeros and a
@@ -77,4 +77,4 @@ def _payload_cursor(raw: ListArray, order: ByteOrder) -> FieldCursor:
     offsets = offsets_of(sizes)
     data = np.zeros(offsets[-1], np.uint8)
     data[ranges(offsets[:-1] + HEADER_SIZE, copied)] = raw.values[ranges(raw.offsets[:-1], copied)]
-    return FieldCursor(make_block(data, sizes.astype(np.uint16), 0, order))
+    return FieldCursor(make_block(data, sizes.astype(np.uint16), 0, byte_order))

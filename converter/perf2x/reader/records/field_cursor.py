@@ -34,7 +34,7 @@ class FieldCursor:
         self.end = block.starts + ((block.sizes >> 3) - trailer_words)
         """(n,) end of each record's fields, as an index in the block's words."""
         self._trailer_bytes = trailer_words * 8
-        self._is_little_endian = block.order == "<"
+        self._is_little_endian = block.byte_order == "<"
         # The next word of record i is _base[i] + _words_past_base. As long as fields have fixed sizes, only the
         # scalar changes; ``_base`` is replaced after an array, whose length differs between records.
         self._base = block.starts

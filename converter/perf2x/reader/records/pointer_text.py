@@ -9,34 +9,34 @@ print_arg_pointer, print_bitmask_to_seq, print_cpumask_to_seq).
 import re
 from typing import Literal
 
-Order = Literal["little", "big"]
+ByteOrderName = Literal["little", "big"]
 # The letters after ``%p`` that select a format: a function, a UUID, an IP or MAC address, a hex dump, a bitmap.
-SPECIAL = re.compile(r"[SsFf]|U[bBlL]?|[Ii](?:4[hnbl]?|6c?|Sp?c?[hnbl]?)|MF|[Mm]R?|h[CDN]?|bl?")
+POINTER_FORMAT = re.compile(r"[SsFf]|U[bBlL]?|[Ii](?:4[hnbl]?|6c?|Sp?c?[hnbl]?)|MF|[Mm]R?|h[CDN]?|bl?")
 _AF_INET, _AF_INET6 = 2, 10
 # the index of each byte of a UUID in the order in which %pUl prints them: the first three fields are little-endian
 _GUID_ORDER = (3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15)
 
 
-def pointed_text(special: str, data: bytes, width: int, order: Order) -> str:
-    """Format a field's bytes ``data`` by ``special``, the letters after ``%p``.
+def format_pointer(pointer_format: str, data: bytes, width: int, byte_order: ByteOrderName) -> str:
+    """Format a field's bytes ``data`` by ``pointer_format``, the letters after ``%p``.
 
-    The letters match SPECIAL, and are not those of a function. ``width`` is the number between ``%`` and ``p``,
+    The letters match POINTER_FORMAT, and are not those of a function. ``width`` is the number between ``%`` and ``p``,
     negative for none; it limits the bytes of a hex dump.
     """
-    kind, letters = special[0], special[1:]
+    kind, letters = pointer_format[0], pointer_format[1:]
     if kind in "Mm":
-        return _mac(special, data)
+        return _mac(pointer_format, data)
     if kind in "Ii":
         if letters[0] == "S":
-            return _socket(kind, letters[1:], data, order)
+            return _socket(kind, letters[1:], data, byte_order)
         if letters[0] == "4":
-            return _ip4(kind, letters[1:], data, order) if len(data) == 4 else "INVALIDIPv4"
+            return _ip4(kind, letters[1:], data, byte_order) if len(data) == 4 else "INVALIDIPv4"
         return _ip6(kind, letters[1:], data) if len(data) == 16 else "INVALIDIPv6"
     if kind == "U":
         return _uuid(letters, data)
     if kind == "h":
         return hex_text(data[: max(width, 0)], {"C": ":", "D": "-", "N": ""}.get(letters, " "))
-    return bit_list(data, order) if letters else bitmask(data, order)
+    return bit_list(data, byte_order) if letters else bitmask(data, byte_order)
 
 
 def hex_text(data: bytes, separator: str) -> str:
@@ -44,28 +44,28 @@ def hex_text(data: bytes, separator: str) -> str:
     return separator.join(f"{byte:02x}" for byte in data)
 
 
-def bitmask(data: bytes, order: Order) -> str:
+def bitmask(data: bytes, byte_order: ByteOrderName) -> str:
     """Format a bitmap as hex words of 32 bits, the highest first: ``1,0000000f``."""
-    digits = f"{int.from_bytes(data, order):0{2 * len(data)}x}" if data else ""
+    digits = f"{int.from_bytes(data, byte_order):0{2 * len(data)}x}" if data else ""
     first_length = len(digits) % 8  # digits of the highest word, if it is shorter than the others
     words = [digits[:first_length]] * bool(first_length)
     words += [digits[start : start + 8] for start in range(first_length, len(digits), 8)]
     return ",".join(words)
 
 
-def bit_list(data: bytes, order: Order) -> str:
+def bit_list(data: bytes, byte_order: ByteOrderName) -> str:
     """Format a bitmap as the ranges of its set bits: ``0-3,8``."""
-    bits = f"{int.from_bytes(data, order):b}"[::-1]
+    bits = f"{int.from_bytes(data, byte_order):b}"[::-1]
     runs = ((run.start(), run.end() - 1) for run in re.finditer("1+", bits))
     return ",".join(f"{first}-{last}" if last > first else f"{first}" for first, last in runs)
 
 
-def _mac(special: str, data: bytes) -> str:
+def _mac(pointer_format: str, data: bytes) -> str:
     """Format a MAC address: ``%pM`` and, without separators, ``%pm``; F means dashes, R reverse order."""
     if len(data) != 6:
         return "INVALIDMAC"
-    separator = "" if special[0] == "m" else "-" if special == "MF" else ":"
-    return hex_text(data[::-1] if special[1:] == "R" else data, separator)
+    separator = "" if pointer_format[0] == "m" else "-" if pointer_format == "MF" else ":"
+    return hex_text(data[::-1] if pointer_format[1:] == "R" else data, separator)
 
 
 def _uuid(letters: str, data: bytes) -> str:
@@ -77,9 +77,9 @@ def _uuid(letters: str, data: bytes) -> str:
     return text.upper() if letters in ("L", "B") else text
 
 
-def _ip4(kind: str, letters: str, data: bytes, order: Order) -> str:
+def _ip4(kind: str, letters: str, data: bytes, byte_order: ByteOrderName) -> str:
     """Format an IPv4 address: ``%pI4``, or with leading zeros ``%pi4``; l is little-endian, h host order."""
-    reverse = letters == "l" or (letters == "h" and order == "little")
+    reverse = letters == "l" or (letters == "h" and byte_order == "little")
     return ".".join(f"{byte:03d}" if kind == "i" else f"{byte}" for byte in (data[::-1] if reverse else data))
 
 
@@ -100,12 +100,12 @@ def _ip6(kind: str, letters: str, data: bytes) -> str:
     return f"{text[: longest.start()].removesuffix(':')}::{text[longest.end() :].removeprefix(':')}"
 
 
-def _socket(kind: str, letters: str, data: bytes, order: Order) -> str:
+def _socket(kind: str, letters: str, data: bytes, byte_order: ByteOrderName) -> str:
     """Format a ``struct sockaddr`` of IPv4 or IPv6; "" for other address families."""
-    family, port = int.from_bytes(data[:2], order), int.from_bytes(data[2:4], "big")
+    family, port = int.from_bytes(data[:2], byte_order), int.from_bytes(data[2:4], "big")
     suffix = f":{port}" if "p" in letters else ""
     if family == _AF_INET:
-        return _ip4(kind, letters[-1:], data[4:8], order) + suffix if len(data) >= 16 else "INVALIDIPv4"
+        return _ip4(kind, letters[-1:], data[4:8], byte_order) + suffix if len(data) >= 16 else "INVALIDIPv4"
     if family != _AF_INET6:
         return ""
     if len(data) < 28:

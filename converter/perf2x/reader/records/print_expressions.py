@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from perf2x.reader.records.format_tokens import PrintFormatError, Tokens, adjacent_strings, unescaped
-from perf2x.reader.records.pointer_text import Order, bit_list, bitmask, hex_text
+from perf2x.reader.records.pointer_text import ByteOrderName, bit_list, bitmask, hex_text
 
 # The fields of a sample: values by name, and what FIELD_BYTES and BYTE_ORDER describe.
 Fields = Mapping[str, Any]
@@ -276,7 +276,7 @@ def _print_symbolic(value: int, names: list[tuple[int, str]]) -> str:
     return next((name for number, name in names if (number ^ value) & MASK == 0), f"{value & MASK:#x}")
 
 
-def _formatted_field(formatter: Callable[[bytes, Order], Any], field: Field) -> Expression:
+def _formatted_field(formatter: Callable[[bytes, ByteOrderName], Any], field: Field) -> Expression:
     """Return the expression that formats the bytes of a field, or of the array to which it refers."""
     return lambda fields: formatter(field.raw_bytes(fields), fields.get(BYTE_ORDER, "little"))
 
@@ -306,8 +306,10 @@ def _print_array(value: Expression, count: Expression, size: Expression) -> Expr
         if width not in (1, 2, 4, 8):
             return "{}"
         shown_count = min(max(as_number(count(fields)), 0), len(data) // width)
-        order = fields.get(BYTE_ORDER, "little")
-        numbers = (int.from_bytes(data[start : start + width], order) for start in range(0, shown_count * width, width))
+        byte_order = fields.get(BYTE_ORDER, "little")
+        numbers = (
+            int.from_bytes(data[start : start + width], byte_order) for start in range(0, shown_count * width, width)
+        )
         return "{" + ",".join(f"{number:#x}" for number in numbers) + "}"
 
     return text

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from perf2x.reader.records.format_tokens import PrintFormatError, Tokens, adjacent_strings
-from perf2x.reader.records.pointer_text import SPECIAL, pointed_text
+from perf2x.reader.records.pointer_text import POINTER_FORMAT, format_pointer
 from perf2x.reader.records.print_expressions import (
     BYTE_ORDER,
     MASK,
@@ -53,14 +53,14 @@ def compile_format(
         is_percent = conversion["kind"] == "%"
         parts.append("%" if is_percent else _formatter_of(conversion, next_arguments, format_address, kernel_strings))
         # letters after %p that do not select a format are literal text
-        end = conversion.end() - len(conversion["special"] or "") + _special_length(conversion["special"])
+        end = conversion.end() - len(conversion["special"] or "") + _pointer_format_length(conversion["special"])
     parts.append(printf_format[end:])
     return lambda fields: "".join(part if isinstance(part, str) else part(fields) for part in parts)
 
 
-def _special_length(special: str | None) -> int:
+def _pointer_format_length(pointer_format: str | None) -> int:
     """Return how many of the characters after ``%p`` select a format (``%pI4``: 2); those after them are text."""
-    match = SPECIAL.match(special or "")
+    match = POINTER_FORMAT.match(pointer_format or "")
     return match.end() if match else 0
 
 
@@ -75,17 +75,17 @@ def _formatter_of(
     ``match`` is the conversion as a match of ``_CONVERSION``. It takes as many of the ``arguments`` as it needs.
     Python's % operator does most of the work, but lacks C's lengths, %u, %p, and # for octal numbers.
     """
-    stars = [next(arguments, _missing_argument) for part in (match["width"], match["precision"]) if part == "*"]
-    argument, kind = next(arguments, _missing_argument), match["kind"]
-    special = (match["special"] or "")[: _special_length(match["special"])]
-    if special[:1] in ("S", "s", "F", "f"):
-        return lambda fields: format_address(as_number(argument(fields)) & MASK, special[0] in "SF")
-    if special:
+    stars = [next(arguments, _zero_argument) for part in (match["width"], match["precision"]) if part == "*"]
+    argument, kind = next(arguments, _zero_argument), match["kind"]
+    pointer_format = (match["special"] or "")[: _pointer_format_length(match["special"])]
+    if pointer_format[:1] in ("S", "s", "F", "f"):
+        return lambda fields: format_address(as_number(argument(fields)) & MASK, pointer_format[0] in "SF")
+    if pointer_format:
         if not isinstance(argument, Field):
             raise PrintFormatError(match[0])
         width_of = stars[0] if stars else lambda fields: int(match["width"] or -1)  # −1: no width
-        return lambda fields: pointed_text(
-            special, argument.raw_bytes(fields), as_number(width_of(fields)), fields.get(BYTE_ORDER, "little")
+        return lambda fields: format_pointer(
+            pointer_format, argument.raw_bytes(fields), as_number(width_of(fields)), fields.get(BYTE_ORDER, "little")
         )
     # the argument's width, by the conversion's length modifier; without one, that of an int
     bits = (
@@ -121,7 +121,7 @@ def _formatter_of(
     return text
 
 
-def _missing_argument(fields: Fields) -> int:
+def _zero_argument(fields: Fields) -> int:
     """Return 0, the value of an argument that a conversion needs but the format lacks."""
     return 0
 

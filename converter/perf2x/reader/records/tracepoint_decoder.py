@@ -15,8 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from perf2x.base.abi import ENDIAN, ByteOrder
-from perf2x.reader.header.section_reader import SectionError, SectionReader
-from perf2x.reader.header.section_reader import text as text_of
+from perf2x.reader.header.section_reader import SectionError, SectionReader, decode_string
 
 _MAGIC = b"\x17\x08\x44tracing"
 _FIELD = re.compile(
@@ -27,7 +26,7 @@ _ARRAY_LENGTH = re.compile(r"\[(\d{1,4})\]$")
 _DECLARATION = re.compile(r"(?P<type>.*?)(?P<name>\w+)(?P<array>\[[^\]]*\])?$")
 
 
-def parse_tracing_data(data: bytes, order: ByteOrder) -> dict[str, Any]:
+def parse_tracing_data(data: bytes, byte_order: ByteOrder) -> dict[str, Any]:
     """Return ``version``, ``long_size``, ``page_size``, ``strings`` and ``formats``, as JSON-like values.
 
     ``strings`` are the kernel's by address; ``formats`` are those of ``parse_format`` by the tracepoint's id. The keys
@@ -35,15 +34,15 @@ def parse_tracing_data(data: bytes, order: ByteOrder) -> dict[str, Any]:
     "header_event" sections; ftrace's own formats; the formats of each system; /proc/kallsyms; printk strings; saved
     command lines (not read). Raises SectionError if the data is damaged.
     """
-    prefix = SectionReader(data, order)
+    prefix = SectionReader(data, byte_order)
     if prefix.take(len(_MAGIC)) != _MAGIC:
         raise SectionError("the tracing data does not start with its magic number")
-    version = prefix.terminated()
+    version = prefix.nul_terminated()
     big_endian, long_size = prefix.take(1)[0], prefix.take(1)[0]
     section = SectionReader(data[prefix.offset :], ">" if big_endian else "<")
     page_size = section.u32()
     for name in ("header_page", "header_event"):
-        if section.terminated() != name:
+        if section.nul_terminated() != name:
             raise SectionError(f"{name} is missing")
         section.take(section.u64())
     for _ in range(section.count(8)):  # ftrace's own formats
@@ -60,7 +59,7 @@ def _kernel_strings(section: SectionReader) -> Iterator[tuple[str, str]]:
     """
     printk_strings = b""
     for _ in ("kallsyms", "printk"):  # two sections, of which the last one is kept; simpleperf writes neither
-        printk_strings = section.take(min(section.u32(), section.left)) if section.left >= 4 else b""
+        printk_strings = section.take(min(section.u32(), section.bytes_left)) if section.bytes_left >= 4 else b""
     for line in printk_strings.decode("utf-8", "surrogateescape").splitlines():
         address, _, text = line.partition(" : ")
         yield address, text.strip().removeprefix('"').removesuffix('"').removesuffix("\\n")
@@ -72,7 +71,7 @@ def _system_formats(section: SectionReader) -> Iterator[dict[str, Any]]:
     Layout: u32 systems; { name NUL; u32 count; { u64 size; text } [count]; } [systems].
     """
     for _ in range(section.u32()):
-        system = section.terminated()
+        system = section.nul_terminated()
         for _ in range(section.count(8)):
             parsed = parse_format(section.take(section.u64()).decode("utf-8", "surrogateescape"))
             yield {"system": system, **parsed}
@@ -106,41 +105,41 @@ def _parse_field(match: re.Match[str]) -> dict[str, Any]:
     }
 
 
-def decode_fields(fields: list[Mapping[str, Any]], raw: bytes, order: ByteOrder) -> dict[str, Any]:
+def decode_fields(fields: list[Mapping[str, Any]], raw: bytes, byte_order: ByteOrder) -> dict[str, Any]:
     """Return the value of each field in a sample's RAW bytes; fields that lie beyond their end are left out.
 
     Numbers become int, arrays of numbers lists of int, strings str, and all other bytes str with their hex digits.
     """
     return {
-        field["name"]: _field_value(field, raw, order)
+        field["name"]: _field_value(field, raw, byte_order)
         for field in fields
         if field["offset"] + field["size"] <= len(raw)
     }
 
 
-def field_bytes(field: Mapping[str, Any], raw: bytes, order: ByteOrder) -> bytes:
+def field_bytes(field: Mapping[str, Any], raw: bytes, byte_order: ByteOrder) -> bytes:
     """Return a field's bytes, which are part of ``raw``; for __data_loc and __rel_loc, those to which it points."""
     kind, start, size = field["type"], field["offset"], field["size"]
     data = raw[start : start + size]
     if not kind.startswith(_LOCATION_TYPES):
         return data
-    location = int.from_bytes(data, ENDIAN[order])  # offset in the low half, length in the high half
+    location = int.from_bytes(data, ENDIAN[byte_order])  # offset in the low half, length in the high half
     data_start = (location & 0xFFFF) + (start + size if kind.startswith("__rel_loc") else 0)
     return raw[data_start : data_start + (location >> 16)]
 
 
-def _field_value(field: Mapping[str, Any], raw: bytes, order: ByteOrder) -> Any:
+def _field_value(field: Mapping[str, Any], raw: bytes, byte_order: ByteOrder) -> Any:
     """Return the value of a field in a sample's ``raw`` bytes (see ``decode_fields``)."""
-    kind, size, data = field["type"], field["size"], field_bytes(field, raw, order)
+    kind, size, data = field["type"], field["size"], field_bytes(field, raw, byte_order)
     if kind.startswith(_LOCATION_TYPES):
-        return text_of(data) if "char" in kind else data.hex()
+        return decode_string(data) if "char" in kind else data.hex()
     if "char" in kind and "[" in kind:
-        return text_of(data)
+        return decode_string(data)
     length = _ARRAY_LENGTH.search(kind)
     if length and (count := int(length[1])) and size % count == 0 and size // count in (2, 4, 8):
         width = size // count
         elements = [data[start : start + width] for start in range(0, size, width)]
-        return [int.from_bytes(element, ENDIAN[order], signed=field["signed"]) for element in elements]
+        return [int.from_bytes(element, ENDIAN[byte_order], signed=field["signed"]) for element in elements]
     if size in (1, 2, 4, 8):
-        return int.from_bytes(data, ENDIAN[order], signed=field["signed"])
+        return int.from_bytes(data, ENDIAN[byte_order], signed=field["signed"])
     return data.hex()

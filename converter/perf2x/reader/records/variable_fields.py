@@ -93,7 +93,7 @@ def branch_stack(cursor: FieldCursor, branch_sample_type: int, keep: bool) -> tu
     if not keep:
         return None, None
     words = take(cursor.block.words, ranges(first_word, lengths * ENTRY_WORDS)).reshape(-1, ENTRY_WORDS)
-    flags = words[:, 2].copy() if cursor.block.order == "<" else _flags_from_big_endian(words[:, 2])
+    flags = words[:, 2].copy() if cursor.block.byte_order == "<" else _flags_from_big_endian(words[:, 2])
     return Branches(offsets_of(lengths), words[:, 0].copy(), words[:, 1].copy(), flags, hw_index), counters
 
 

@@ -45,7 +45,7 @@ from perf2x.reader.spe.packets import find_packets
 from perf2x.reader.spe.records import TraceRecords, read_records
 
 # Bytes of trace after which a chunk ends: few, so that what its decoding allocates stays in the CPU cache.
-SPAN = 1 << 17
+CHUNK_SIZE = 1 << 17
 
 
 class _TraceChunk(Frozen):
@@ -90,28 +90,28 @@ def _buffer_end(block: TraceBlock) -> int:
 
 def _cut_run(run: Sequence[TraceBlock], position: int) -> Iterator[tuple[_TraceChunk, TraceRecords, int]]:
     """Yield what ``_cut_into_chunks`` does, for contiguous blocks that begin at ``position`` in all trace."""
-    # at first, parts of at most SPAN bytes each, cut anywhere
+    # at first, parts of at most CHUNK_SIZE bytes each, cut anywhere
     parts = [
         replace(
             block,
             start=start,
-            stop=min(start + SPAN, block.stop),
+            stop=min(start + CHUNK_SIZE, block.stop),
             buffer_offset=block.buffer_offset + start - block.start,
         )
         for block in run
-        for start in range(block.start, block.stop, SPAN)
+        for start in range(block.start, block.stop, CHUNK_SIZE)
     ]
     pending: list[TraceBlock] = []  # not yet in a chunk: a record cut off by the last one, and parts after it
     records_before = 0
     for part in parts:
         pending.append(part)
         size = _buffer_end(part) - pending[0].buffer_offset
-        # a chunk ends with the last complete record of the parts that have SPAN bytes together
-        if size < SPAN and part is not parts[-1]:
+        # a chunk ends with the last complete record of the parts that have CHUNK_SIZE bytes together
+        if size < CHUNK_SIZE and part is not parts[-1]:
             continue
         chunk = _TraceChunk(tuple(pending), position, records_before)
         records, incomplete, used = chunk.records()
-        # no record is as long as SPAN: bytes without an end of a record are damaged, and skipped
+        # no record is as long as CHUNK_SIZE: bytes without an end of a record are damaged, and skipped
         pending = _without_beginning(pending, used or size)
         # bytes in which no record ends count as an incomplete record, as do those after the last record of the run
         yield chunk, records, incomplete + (not used or (part is parts[-1] and len(pending) > 0))

@@ -72,7 +72,7 @@ def dump_lines(path: str, options: DumpOptions, diagnostics: Diagnostics, totals
     if options.events:
         yield from map(event_line, session.events.events)
     origin = 0 if session.is_pipe else opened.sections[0].start
-    walk = FirstWalk(opened.sections, session.order, diagnostics.add)
+    walk = FirstWalk(opened.sections, session.byte_order, diagnostics.add)
     blocks = _walk_blocks(walk, totals)
     records = (lines for block in blocks for lines in _block_lines(block, session, options, origin))
     for lines in islice(records, options.limit):
@@ -157,7 +157,7 @@ def _texts_of_records(
         if kind == RecordType.SAMPLE:
             texts |= _texts_of_samples(block, session, rows, branch_filter)
         else:
-            for event_row, of_event in rows_by(session.events.owners_of_others(block.only(rows))):
+            for event_row, of_event in rows_by(session.events.owners_of_nonsamples(block.only(rows))):
                 # records that perf itself writes (from HEADER_ATTR on) have no trailer
                 event = session.events.event(event_row) if kind < UserRecordType.HEADER_ATTR else None
                 texts |= _texts_of_other_records(block, session, rows[of_event], kind, event)
@@ -183,7 +183,7 @@ def _texts_of_other_records(
         fields = decoded_fields(columns, index)
         if kind not in DECODERS:
             try:
-                fields |= struct_fields(kind, SectionReader(block.payload(row), session.order))
+                fields |= struct_fields(kind, SectionReader(block.payload(row), session.byte_order))
             except (SectionError, struct.error):
                 continue
         record_text = _RecordText(f" {fields_text(with_value_names(kind, fields))}".rstrip(" "), time, cpu)

@@ -164,5 +164,5 @@ def _format_tracepoint(raw: bytes, event: Event, session: SessionBuilder) -> str
     format_entry = formats.get(str(event.config)) if event.type == EventType.TRACEPOINT else None
     if format_entry is None:
         return ""
-    values = decode_fields(format_entry["fields"], raw, session.order)
+    values = decode_fields(format_entry["fields"], raw, session.byte_order)
     return " ".join(f"{name}={value}" for name, value in values.items() if not name.startswith("common_"))

@@ -25,7 +25,7 @@ from perf2x.base.abi import (
 from perf2x.base.columnar import ListArray
 from perf2x.model.recording import Event
 from perf2x.reader.header.event_attributes import parse_attr
-from perf2x.reader.header.section_reader import SectionReader, text
+from perf2x.reader.header.section_reader import SectionReader, decode_string
 
 _HEX_FIELDS = frozenset({"ip", "addr", "start", "length", "pgoff", "cookie", "offset", "size", "data_src", "phys_addr",
                   "data_page_size", "code_page_size", "transaction", "cgroup"})  # fmt: skip
@@ -149,19 +149,19 @@ def decoded_fields(columns: Mapping[str, Any], row: int) -> dict[str, Any]:
 def struct_fields(kind: int, section: SectionReader) -> dict[str, Any]:
     """Return the fields of a record without a decoder. Raises SectionError or struct.error if it is truncated."""
     if kind == UserRecordType.HEADER_ATTR:
-        return dict(_attribute_pairs(parse_attr(section.data, section.order, 0)))
+        return dict(_attribute_pairs(parse_attr(section.data, section.byte_order, 0)))
     fields: dict[str, Any] = {}
     for name, code in (field.split(":") for field in _STRUCTS.get(kind, "data:rest").split()):
         if code == "text":
-            fields[name] = text(section.take(section.left))
+            fields[name] = decode_string(section.take(section.bytes_left))
         elif code == "change" and fields["type"] == EventUpdate.SCALE:
             fields[name] = section.numbers("d")[0]
         elif code == "change" and fields["type"] != EventUpdate.CPUS:
-            fields[name] = text(section.take(section.left))
+            fields[name] = decode_string(section.take(section.bytes_left))
         elif code in ("change", "rest"):
-            fields[name] = f"{section.left} bytes"
+            fields[name] = f"{section.bytes_left} bytes"
         elif code.endswith("*"):
-            count = section.fitting(fields["nr"], struct.calcsize(section.order + code[:-1]))
+            count = section.checked_count(fields["nr"], struct.calcsize(section.byte_order + code[:-1]))
             fields[name] = ", ".join("/".join(map(_entry_text, section.numbers(code[:-1]))) for _ in range(count))
         else:
             fields[name] = section.numbers(code)[0]
@@ -169,7 +169,7 @@ def struct_fields(kind: int, section: SectionReader) -> dict[str, Any]:
 
 
 def _entry_text(value: Any) -> str:
-    return text(value) if isinstance(value, bytes) else str(value)
+    return decode_string(value) if isinstance(value, bytes) else str(value)
 
 
 def with_value_names(kind: int, fields: dict[str, Any]) -> dict[str, Any]:

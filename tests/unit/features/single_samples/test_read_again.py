@@ -46,7 +46,7 @@ def test_a_sample_whose_raw_data_lies_costs_itself_alone(damaged: int, tmp_path:
 
 def test_parts_of_a_session_in_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each process reads a part of each file, so that rows are not in the order of the files."""
-    monkeypatch.setattr(first_walk, "SPAN", 1 << 13)
+    monkeypatch.setattr(first_walk, "BLOCK_SIZE", 1 << 13)
     monkeypatch.setattr(first_walk, "FEW_RECORDS", 8)
     files = sorted((CORPUS / "switch_output").glob("perf.data.*"))
     assert len(files) > 1

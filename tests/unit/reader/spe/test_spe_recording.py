@@ -60,7 +60,7 @@ def test_samples_are_those_of_the_twin(seed: int, tmp_path: Path) -> None:
 def test_records_may_lie_in_two_chunks_or_blocks(span: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = trace(random.Random(5), 80)
     whole = column(opened(tmp_path, [Buffer(data)], itrace=""), "addr")
-    monkeypatch.setattr(spe_recording, "SPAN", span)
+    monkeypatch.setattr(spe_recording, "CHUNK_SIZE", span)
     assert column(opened(tmp_path, [Buffer(data)], itrace=""), "addr") == whole
     cut = len(data) // 16 * 8
     for at in (cut, cut + 8):
@@ -79,7 +79,7 @@ def test_records_may_begin_with_any_packet(
     """A chunk may end inside a record's first packet, whose contents are not used."""
     data = b"".join(first + simple(100, ticks) for ticks in range(1, 60))
     whole = column(opened(tmp_path, [Buffer(data)]), "time")
-    monkeypatch.setattr(spe_recording, "SPAN", span)
+    monkeypatch.setattr(spe_recording, "CHUNK_SIZE", span)
     found = opened(tmp_path, [Buffer(data)])
     assert column(found, "time") == whole and not found.diagnostics.counts
 
@@ -99,7 +99,7 @@ def test_buffers_of_other_cpus_lie_between(tmp_path: Path) -> None:
 
 
 def test_endless_records_are_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spe_recording, "SPAN", 600)
+    monkeypatch.setattr(spe_recording, "CHUNK_SIZE", 600)
     pieces = [Buffer(PC[:8], offset=8 * row) for row in range(300)]
     found = opened(tmp_path, [*pieces, Buffer(PC * 400 + simple(100, 9), cpu=1)])
     assert found.sample_count == 1 and found.diagnostics["spe_records_damaged"]
@@ -119,7 +119,7 @@ def test_blocks_of_a_buffer_are_read_together(tmp_path: Path, monkeypatch: pytes
 
 
 def test_every_shard_has_its_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spe_recording, "SPAN", 500)
+    monkeypatch.setattr(spe_recording, "CHUNK_SIZE", 500)
     found = opened(tmp_path, [Buffer(trace(random.Random(7), 60), cpu) for cpu in range(3)])
     parts = [[len(batch) for batch in found.samples(Want(0), Shard(number, 3))] for number in range(3)]
     assert sum(map(sum, parts)) == found.sample_count and all(parts)
@@ -189,7 +189,7 @@ def test_without_a_clock_there_are_no_times(tmp_path: Path) -> None:
 
 
 def test_every_nth_record_of_a_buffer_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spe_recording, "SPAN", 100)
+    monkeypatch.setattr(spe_recording, "CHUNK_SIZE", 100)
     buffers = [Buffer(b"".join(simple(100, 10 * cpu + row) for row in range(1, 9)), cpu) for cpu in (0, 1)]
     found = opened(tmp_path, buffers, itrace="i3i")
     assert [time // 40 for time in column(found, "time")] == [3, 6, 13, 16] and found.sample_count == 4

@@ -87,6 +87,6 @@ def test_stacks_stay_the_same_where_the_cache_is_always_cleared(monkeypatch: pyt
     path = str(CORPUS / "forker" / "perf.data")
     expected = outputs.emitted(load(path, LoadOptions()).profile, "collapsed")
     monkeypatch.setattr(raw_stack_cache, "_MAX_ROWS", 1)
-    monkeypatch.setattr(first_walk, "SPAN", 1 << 14)
+    monkeypatch.setattr(first_walk, "BLOCK_SIZE", 1 << 14)
     monkeypatch.setattr(first_walk, "FEW_RECORDS", 8)
     assert outputs.emitted(load(path, LoadOptions()).profile, "collapsed") == expected
