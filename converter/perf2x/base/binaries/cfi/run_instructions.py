@@ -123,19 +123,17 @@ class CfiPrograms:
         state, remembered_states = self._first_state, list[_State]()
         while cursor.position < cursor.end:
             match_end, unmatched = min(cursor.position + _MATCH_SIZE, cursor.end), b""
-            for changes, ending, unmatched in _STRIDE.findall(cursor.data, cursor.position, match_end):
+            for changes, last, unmatched in _STRIDE.findall(cursor.data, cursor.position, match_end):
                 if changes:
                     state = state.successors.get(changes) or self._learn(state, changes)
-                if ending == REMEMBER_STATE:
+                if last == REMEMBER_STATE:
                     remembered_states.append(state)
-                elif ending == RESTORE_STATE:  # restores the CFA as well, as GCC and binutils do
+                elif last == RESTORE_STATE:  # restores the CFA as well, as GCC and binutils do
                     if not remembered_states:
                         raise ObjectError("call frame information: it restores a state that it never remembered")
                     state = remembered_states.pop()
-                elif ending:  # one of the advances
-                    distance = (
-                        ending[0] & ~PRIMARY_MASK if len(ending) == 1 else int.from_bytes(ending[1:], self._byte_order)
-                    )
+                elif last:  # one of the advances
+                    distance = last[0] & ~PRIMARY_MASK if len(last) == 1 else int.from_bytes(last[1:], self._byte_order)
                     new_location = location + distance * self._cie.code_alignment & MAX_U64
                     location = rows.advance(location, new_location, state.rule_number)
                 elif unmatched:

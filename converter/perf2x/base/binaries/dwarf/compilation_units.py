@@ -166,10 +166,10 @@ def _read_unit(file: DebugFile, start: int, offset: int, end: int, offset_size: 
     (version,) = struct.unpack_from(byte_order + "H", data, offset)
     unit_type, dwo_id = c.UT_COMPILE, 0
     if 2 <= version <= 4:
-        abbreviations_offset, address_size = struct.unpack_from(f"{byte_order}{word}B", data, offset + 2)
+        abbreviations, address_size = struct.unpack_from(f"{byte_order}{word}B", data, offset + 2)
         offset += 3 + offset_size
     elif version == 5:
-        unit_type, address_size, abbreviations_offset = struct.unpack_from(f"{byte_order}BB{word}", data, offset + 2)
+        unit_type, address_size, abbreviations = struct.unpack_from(f"{byte_order}BB{word}", data, offset + 2)
         offset += 4 + offset_size
         if unit_type in (c.UT_SKELETON, c.UT_SPLIT_COMPILE):
             (dwo_id,) = struct.unpack_from(byte_order + "Q", data, offset) if offset + 8 <= end else (0,)
@@ -178,15 +178,8 @@ def _read_unit(file: DebugFile, start: int, offset: int, end: int, offset_size: 
         return None
     if unit_type in (c.UT_TYPE, c.UT_SPLIT_TYPE) or address_size not in (4, 8) or offset >= end:
         return None
-    return Unit(
-        file,
-        start,
-        offset,
-        end,
-        UnitEncoding(byte_order, address_size, offset_size, version),
-        abbreviations_offset,
-        dwo_id,
-    )
+    encoding = UnitEncoding(byte_order, address_size, offset_size, version)
+    return Unit(file, start, offset, end, encoding, abbreviations, dwo_id)
 
 
 class Unit(Struct, dict=True, eq=False):

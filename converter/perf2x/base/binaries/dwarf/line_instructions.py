@@ -151,8 +151,7 @@ class _Opcodes:
 
     def indexes_of(self, opcodes: U8, standard_opcode: int) -> I64:
         """Return where ``opcodes`` (n,) has a standard opcode; nowhere if its number is a special opcode here."""
-        is_special = self.is_special[standard_opcode]
-        return flatnonzero(opcodes == standard_opcode) if not is_special else flatnonzero(opcodes[:0])
+        return flatnonzero((opcodes == standard_opcode) & ~self.is_special[standard_opcode])
 
 
 # Cached, because most programs of a file have the same opcodes.

@@ -40,10 +40,8 @@ def find_vdso(
         return found
     found = ObjectFiles(refused=[*found.refused], searched=[*found.searched])
     may_be_in_memory = bool(build_id) or _is_of_running_kernel(session, kernel_build_id)
-    vdsos_in_memory = (
-        _vdso_in_memory(found, is_64) if may_be_in_memory and finder.search_paths.symfs is None else iter(())
-    )
-    for file in (*_installed_vdsos(finder, session.os_release, found), *vdsos_in_memory):
+    in_memory = _vdso_in_memory(found, is_64) if may_be_in_memory and finder.search_paths.symfs is None else iter(())
+    for file in (*_installed_vdsos(finder, session.os_release, found), *in_memory):
         is_match = same_build_id(build_id, file.build_id) if build_id else _has_word_size(file, is_64)
         found.note(file.name, TAKEN if is_match else OTHER_BUILD)
         if is_match:
@@ -91,11 +89,8 @@ def _is_of_running_kernel(session: RecordingOrigin, kernel_build_id: bytes) -> b
     """Return whether the recording is of the running kernel: by build id, else by release and host name."""
     if kernel_build_id:
         return running_kernel_build_id() == kernel_build_id
-    has_release_and_host = bool(session.os_release and session.hostname)
-    return has_release_and_host and (session.os_release, session.hostname) == (
-        running_kernel_release(),
-        running_host_name(),
-    )
+    has_both = bool(session.os_release and session.hostname)
+    return has_both and (session.os_release, session.hostname) == (running_kernel_release(), running_host_name())
 
 
 # the vDSO's line in /proc/PID/maps; the groups are its start and its end

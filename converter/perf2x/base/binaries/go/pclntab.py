@@ -128,15 +128,11 @@ class GoFunctions:
         fields = struct.unpack_from(layout.byte_order + "9I", self._data, row_offset + entry_size)
         # in Go 1.20, the fields are nameOff, args, deferreturn, pcsp, pcfile, pcln, npcdata, cuOffset and startLine;
         # rows of older versions do not have startLine, and those of Go 1.2 do not have cuOffset either
-        name_offset, _, _, _, file_table_offset, line_table_offset, _, first_file, start_line = fields
+        name_offset, _, _, _, file_table, line_table, _, first_file, start_line = fields
         name = self.name_at(name_offset)
         start_line = start_line if layout.version == _GO_120 else 0
         first_file = first_file if layout.version != _GO_12 else 0
-        return (
-            GoFunction(name, int(self._entry[row]), start_line, line_table_offset, file_table_offset, first_file)
-            if name
-            else None
-        )
+        return GoFunction(name, int(self._entry[row]), start_line, line_table, file_table, first_file) if name else None
 
     def name_at(self, offset: int) -> str:
         """Return the name of a function, given its offset in funcnametab; "" if the table is damaged there."""
