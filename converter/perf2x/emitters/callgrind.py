@@ -6,7 +6,7 @@ Source of truth: docs/cl-format.html of Valgrind, ``read_input_file`` of callgri
     ob=(1) /usr/bin/prog        the first use of an object, a file or a function gives it a number
     fl=(1) prog.c
     fn=(1) main
-    12 500                      line, then its own cost, a column for each event
+    12 500                      line, then its self cost, a column for each event
     cob=(1)
     cfi=(1)
     cfn=(2) work
@@ -69,7 +69,7 @@ from perf2x.model.setting import Setting
 
 _MAX_EVENTS = 200
 """MaxRealIndexValue in libcore/costitem.h of KCachegrind, which rejects files with more events."""
-# frames of stacks whose calls are summed together, and rows of costs that are written together
+# how many frames of stacks have their calls summed together, and how many rows of costs are written together
 _FRAMES_AT_ONCE, _ROWS_AT_ONCE = 1 << 20, 1 << 12
 _HEADER = """\
 # callgrind format
@@ -130,13 +130,13 @@ def _header(profile: Profile, events: list[int], positions: str) -> str:
 class _CallGraph:
     """The call graph between the positions of a profile: a position is a function, file, line and instruction.
 
-    Threads of the same name are one function, the root of their stacks. If the profile's root frames are
-    final (``has_final_roots``), stacks have these instead, and the function of a thread name has only the samples
+    Threads of the same name are one function, the root of their stacks. If the profile's root frames are final
+    (``has_final_roots``), stacks begin with these instead, and the function of a thread name has only the samples
     without a stack.
     """
 
     def __init__(self, profile: View, position_format: str) -> None:
-        """Number functions and positions; ``position_format`` makes the text of a position of address and line."""
+        """Number functions and positions; ``position_format`` formats an address and a line."""
         self._position_format, strings = position_format, profile.strings
         root_names, self._thread_roots = number_keys(
             f"[thread {strings[row]}]" for row in profile.threads.comm.tolist()
@@ -171,7 +171,7 @@ class _CallGraph:
         self._written: dict[int, list[str]] = {}
 
     def _costs(self) -> list[I64]:
-        """Return columns: position, called function (−1 for own cost), event, summed value, number of samples."""
+        """Return columns: position, called function (−1 for self cost), event, summed value, number of samples."""
         samples, has_final_roots = self._profile.samples, self._profile.has_final_roots
         stacks = expand(self._profile.stacks, self._location_positions)
         # the keys of the tree are positions; its groups (key -1) are thread names

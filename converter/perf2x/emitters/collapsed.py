@@ -55,9 +55,9 @@ from perf2x.model.setting import Setting
 _ROWS_FOR_WRITER_THREAD = 1 << 16
 """If Profile.stacks has this many rows, a second thread writes the file while the first one makes the lines."""
 _WORDS_AT_ONCE = 1 << 19
-"""Words whose indices are computed together."""
+"""Number of words whose indices are computed together."""
 _WORDS_PER_WRITE = 1 << 14
-"""Words to join at once: half a MiB of text, which stays in the CPU's cache until it is written."""
+"""Number of words that are joined at once: half a MiB of text, which stays in the CPU's cache until it is written."""
 
 
 class Collapsed(Format):
@@ -123,9 +123,9 @@ class Collapsed(Format):
             return
         rows, weight = self._selected_samples(profile)
         frames = location_frames(profile)
-        frame_texts, frame_keys = _interned([*self._frame_texts(profile, frames), NO_STACK.encode()])
+        frame_texts, frame_keys = _sorted_distinct([*self._frame_texts(profile, frames), NO_STACK.encode()])
         has_roots = self.root and not profile.has_final_roots
-        root_texts, thread_roots = _interned(
+        root_texts, thread_roots = _sorted_distinct(
             [self._root_text(profile, row) if has_roots else b"" for row in range(len(profile.threads))]
         )
         tree = merge_siblings(_with_no_stack(expand(profile.stacks, frames.of_location), len(frames)), frame_keys)
@@ -178,7 +178,7 @@ class Collapsed(Format):
         return suffixes
 
 
-def _interned(texts: list[bytes]) -> tuple[list[bytes], I64]:
+def _sorted_distinct(texts: list[bytes]) -> tuple[list[bytes], I64]:
     """Return the distinct texts, and the index of each of ``texts`` among them.
 
     The distinct texts are in the bytewise order of the lines that begin with them: ``a-b;`` is before ``a;``.
@@ -188,13 +188,13 @@ def _interned(texts: list[bytes]) -> tuple[list[bytes], I64]:
     return distinct, as_int64([index[text] for text in texts])
 
 
-def _with_no_stack(rows: FrameRows, frame: int) -> FrameRows:
+def _with_no_stack(tree: FrameRows, frame: int) -> FrameRows:
     """Add a stack of one ``frame`` at the end, where the index −1 of samples without a stack finds it.
 
     Without that frame, the line of these samples would have only the root, and some readers reject lines of one frame.
     """
-    row_of_stack = np.append(rows.row_of_stack, len(rows.parent))
-    return FrameRows(np.append(rows.parent, -1), np.append(rows.frame, frame), row_of_stack, np.append(rows.depth, 0))
+    row_of_stack = np.append(tree.row_of_stack, len(tree.parent))
+    return FrameRows(np.append(tree.parent, -1), np.append(tree.frame, frame), row_of_stack, np.append(tree.depth, 0))
 
 
 def _lines(
@@ -204,7 +204,7 @@ def _lines(
 
     ``leaf_row`` and ``value`` (lines,) are the row of the tree at which each line ends, and its number. ``frames`` are
     the index of each tree row's text, and these texts; ``roots`` are the index of each line's root, and the texts of
-    roots. Without any text of roots, lines begin with the outermost frame.
+    roots. If there are no texts of roots, lines begin with the outermost frame.
     """
     (text_index, frame_texts), (root, root_texts) = frames, roots
     words = [

@@ -12,10 +12,10 @@ reads only version 3, GCC 12 to 15 version 2. Little-endian words of 32 bits, co
 
     body: name, locations (line and discriminator, calls, count), inlined functions (line of their call, body)
 
-What ``(3)`` precedes is only in version 3. A *location* is a line and a discriminator of one function, or of one
-inlined instance; its *count* says how often it ran. *Counts that make up p %*: if the highest counts are added until
-their sum reaches p % of the sum of all counts, the last count added is the smallest one needed. The summary and the
-working set state that smallest count, and how many locations were added.
+``(3)`` marks what only version 3 has: a section, or the item that follows. A *location* is a line and a discriminator
+of one function, or of one inlined instance; its *count* says how often it ran. *Counts that make up p %*: if the
+highest counts are added until their sum reaches p % of the sum of all counts, the last count added is the smallest one
+needed. The summary and the working set state that smallest count, and how many locations were added.
 """
 
 from collections import Counter
@@ -85,7 +85,7 @@ class Gcov(Autofdo):
             thresholds = (total * cutoff // _MILLION for cutoff in _CUTOFFS)
             for cutoff, row in zip(_CUTOFFS, _smallest_counts(frequencies, thresholds), strict=True):
                 out.write(pack("<IQQ", cutoff, *row))
-        out.write(_section(_NAMES, _names_with_files(names, profile) if is_version_3 else _texts(names)))
+        out.write(_section(_NAMES, _names_with_files(names, profile) if is_version_3 else _strings(names)))
         out.write(_section(_FUNCTIONS, pack("<I", len(functions)) + bodies))
         out.write(pack("<III", _MODULES, 0, 0))
         thresholds = (total // (_WORKING_SET_ROWS + 1) * (row + 1) for row in range(_WORKING_SET_ROWS))
@@ -114,7 +114,7 @@ def _body(function: FunctionCounts, names: StringTableBuilder) -> bytes:
 
 
 def _line_word(line_location: LineLocation) -> int:
-    """Return line and discriminator as GCC packs them."""
+    """Return line and discriminator packed into one word, as GCC does."""
     return line_location[0] << 16 | line_location[1]
 
 
@@ -127,20 +127,20 @@ def _names_with_files(names: StringTableBuilder, profile: View) -> bytes:
     for name in names:
         files_of_name = profile.code.files.get(name, {""}) if profile.code is not None else {""}
         is_known = len(files_of_name) == 1 and "" not in files_of_name
-        rows.append(_text(name) + pack("<I", files[min(files_of_name)] if is_known else _UNKNOWN_FILE))
-    return _texts(files) + pack("<I", len(rows)) + b"".join(rows)
+        rows.append(_string(name) + pack("<I", files[min(files_of_name)] if is_known else _UNKNOWN_FILE))
+    return _strings(files) + pack("<I", len(rows)) + b"".join(rows)
 
 
-def _texts(texts: Iterable[str]) -> bytes:
-    """Return the number of texts, and the texts."""
-    rows = [_text(text) for text in texts]
+def _strings(strings: Iterable[str]) -> bytes:
+    """Encode the number of strings, and the strings."""
+    rows = [_string(string) for string in strings]
     return pack("<I", len(rows)) + b"".join(rows)
 
 
-def _text(text: str) -> bytes:
-    """Return the size of a text with its final NUL, and these bytes."""
-    raw = text.encode(errors="surrogateescape") + b"\0"
-    return pack("<I", len(raw)) + raw
+def _string(string: str) -> bytes:
+    """Encode a string: its size in bytes, including the final NUL, then these bytes."""
+    octets = string.encode(errors="surrogateescape") + b"\0"
+    return pack("<I", len(octets)) + octets
 
 
 def _section(tag: int, data: bytes) -> bytes:
@@ -159,6 +159,6 @@ def _smallest_counts(frequencies: Counter[int], thresholds: Iterable[int]) -> It
     count = locations = total = 0
     for threshold in thresholds:
         while total < threshold:
-            count, with_count = next(descending)  # a count, and the number of locations that have it
-            locations, total = locations + with_count, total + count * with_count
+            count, location_count = next(descending)  # a count, and the number of locations that have it
+            locations, total = locations + location_count, total + count * location_count
         yield count, locations

@@ -87,31 +87,31 @@ class Speedscope(Format):
 
 
 def _tracks_by_weight(sample_tracks: I64, value: I64, samples: I64) -> list[tuple[int, I64]]:
-    """Return the tracks of some ``samples``, heaviest first, each with its own ones among them.
+    """Return the tracks of these ``samples``, the heaviest first, each with its samples.
 
     ``samples`` are rows of Profile.samples, ascending; ``sample_tracks`` and ``value`` are columns of all samples.
     """
-    found = [(track, samples[rows]) for track, rows in rows_by(sample_tracks[samples])]
-    return sorted(found, key=lambda pair: -sum_of(value[pair[1]]))
+    tracks = [(track, samples[rows]) for track, rows in rows_by(sample_tracks[samples])]
+    return sorted(tracks, key=lambda pair: -sum_of(value[pair[1]]))
 
 
-def _stack_texts(rows: FrameRows, stacks: I64) -> AnyArray:
+def _stack_texts(tree: FrameRows, stacks: I64) -> AnyArray:
     """Return (stacks,) each stack as a JSON array of frame numbers, outermost first, without the closing bracket.
 
     The stack of frames 7, 12 and 9 is ``[7,12,9``; ``stacks`` are rows of Profile.stacks, −1 for no stack. All stacks
     are made together: each frame is a cell of eight or sixteen bytes (``[7,``, ``12,``, ``9]``), padded with NULs. The
     NULs are removed from all cells at once, and the text is split at the closing brackets.
     """
-    count = int(rows.frame.max(initial=0)) + 1
+    count = int(tree.frame.max(initial=0)) + 1
     numbers = [b"%d" % number for number in range(count)]
     forms = (b"%b,", b"[%b,", b"%b]", b"[%b]")  # an inner, outermost, innermost, or the only frame
     texts = [form % number for form in forms for number in numbers]
     cells = np.array(texts, "S8" if len(texts[-1]) <= 8 else "S16")
     result: list[bytes] = []
     for part in row_slices(len(stacks), _STACKS_PER_PIECE):
-        leaf = rows.innermost(stacks[part])
-        path = paths(rows.parent, rows.depth, leaf, outermost_first=True)
-        cell, has_frames = rows.frame[path.values], path.lengths > 0
+        leaf = tree.innermost(stacks[part])
+        path = paths(tree.parent, tree.depth, leaf, outermost_first=True)
+        cell, has_frames = tree.frame[path.values], path.lengths > 0
         cell[path.offsets[:-1][has_frames]] += count
         cell[path.offsets[1:][has_frames] - 1] += 2 * count
         arrays = iter(without_nuls(cells[cell]).split(b"]"))
@@ -153,8 +153,8 @@ def _events_to_write(profile: Profile, event: str | None) -> list[int]:
     """Return rows of Profile.events: the named one, or all with samples, the default event first."""
     if event is not None:
         return [find_event(profile, event)]
-    with_samples = unique(profile.samples.event).tolist()
-    return sorted(with_samples, key=lambda row: (row != profile.default_event, row))
+    sampled_events = unique(profile.samples.event).tolist()
+    return sorted(sampled_events, key=lambda row: (row != profile.default_event, row))
 
 
 def _title(name: str, tracks: Tracks, track: int) -> str:

@@ -96,10 +96,10 @@ class Chrome(Format, dict=True):
     def notes(self, profile: Profile) -> tuple[str, ...]:
         """Warn of slow viewers and of missing CPU tracks."""
         if self.per_cpu and not knows_cpus(profile):
-            return (*self._slowness(profile), _NO_CPUS)
-        return self._slowness(profile)
+            return (*self._slowness_note(profile), _NO_CPUS)
+        return self._slowness_note(profile)
 
-    def _slowness(self, profile: Profile) -> tuple[str, ...]:
+    def _slowness_note(self, profile: Profile) -> tuple[str, ...]:
         count = self._count(profile)
         return (
             (f"{count / 1e6:.1f} million slices make viewers slow; {''.join(_REMEDIES)}",)

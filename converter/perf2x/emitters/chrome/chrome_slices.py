@@ -1,9 +1,9 @@
-"""Slices of a Chrome trace: complete events (``X``), one for each run of samples on a track that share a frame.
+"""Slices of a Chrome trace: complete events (``X``), one for neighbouring samples of a track that share a frame.
 
 The stacks of all samples are merged into one frame tree. Slices are found in batches of samples
-(emitters/timeline/frame_slices.py), and written with texts that many of them share. Waits of threads have the category
-"off-cpu" and one of the colours that the format defines by name (``cname``); other slices have the category of their
-frame.
+(emitters/timeline/frame_slices.py), and written as chunks of JSON that many of them share. Waits of threads have the
+category "off-cpu" and one of the colours that the format defines by name (``cname``); other slices have the category of
+their frame.
 """
 
 from collections.abc import Generator, Iterator
@@ -32,7 +32,7 @@ from perf2x.base.columnar import (
     unique_inverse,
     zeros,
 )
-from perf2x.emitters.chrome.chrome_times import TICK_NS, ids_of, time_chunks
+from perf2x.emitters.chrome.chrome_times import TICK_NS, event_ends, time_chunks
 from perf2x.emitters.encoding.decimal_text import chunk_array
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.emitters.timeline.frame_slices import Piles, piles_of
@@ -52,8 +52,8 @@ from perf2x.model.profile import (
     paths_of_length,
 )
 
-# A batch of shown samples has about the first number of frames, but at least the second number of samples (the last
-# batch of all may have fewer).
+# A batch of shown samples has about _FRAMES_PER_BATCH frames, but at least _MIN_SAMPLES_PER_BATCH samples, unless it is
+# the last one.
 _FRAMES_PER_BATCH, _MIN_SAMPLES_PER_BATCH = 1 << 18, 1 << 12
 _OFF_CPU = "off-cpu"
 _MODE_CATEGORIES: dict[int, str] = {
@@ -81,7 +81,7 @@ class Drawing(Frozen):
     tree: FrameTree
     """Stacks below their groups (depth 0): the Waits of threads' stacks, or the threads of CPUs' stacks."""
     node: AnyArray
-    """(shown samples,) row of the tree of each one's innermost frame; int32 if that suffices."""
+    """(shown samples,) row of the tree of each sample's innermost frame; int32 if that suffices."""
     label_index: I64
     """(rows of the tree,) index of each row's label in ``labels``."""
     wait: I64
@@ -114,10 +114,8 @@ class Drawing(Frozen):
     def _batches(self) -> Iterator[tuple[ShownSamples, AnyArray]]:
         """Yield shown samples and their rows of the tree, in batches.
 
-        Batches are cut only where a sample does not end when the next one of its track begins, or where a track ends.
-        No slice crosses such a cut.
-
-        Deeper stacks make smaller batches, because every frame may become a slice.
+        Batches end only where a sample ends before the next one of its track begins, or where a track ends, so that no
+        slice is in two batches. The deeper stacks are, the smaller are batches, because every frame may become a slice.
         """
         mean_depth = max(self.slice_bound() // max(len(self.shown), 1), 1)
         min_samples = max(_FRAMES_PER_BATCH // mean_depth, _MIN_SAMPLES_PER_BATCH)
@@ -202,53 +200,53 @@ _COLOURS = {
 def slice_events(drawing: Drawing, min_duration_us: int) -> Generator[bytes, None, int]:
     """Yield the complete events that are at least this long, parents before children; return their number.
 
-    An event consists of three texts: a head (name, category), the start, and a tail (duration, track). Each distinct
-    text of a batch is made once::
+    An event consists of three chunks: a head (name, category), the start, and a tail (duration, track). Each distinct
+    chunk of a batch is made once::
 
         {"ph":"X","name":"main","cat":"user","ts": | 12.5 | ,"dur":250,"pid":7,"tid":7},
     """
     count = 0
     heads, head_index = _heads(drawing)
-    track_ids = ids_of(drawing.tracks.pid, drawing.tracks.tid)
+    track_ends = event_ends(drawing.tracks.pid, drawing.tracks.tid)
     for shown, piles, duration in drawing.piles(min_duration_us):
         # piles are sorted by their first sample, so neighbours share a start
         is_new_start = begins_run(piles.first)
         starts, start_index = time_chunks(shown.start[piles.first[is_new_start]]), cumsum(is_new_start) - 1
-        tails, tail_index = _tails(shown.track[piles.first], duration, track_ids)
+        tails, tail_index = _tails(shown.track[piles.first], duration, track_ends)
         slices = paths_of_length(drawing.tree.parent, piles.node, piles.count, outermost_first=True)
-        # one list of all texts, and (slices, 3) the index of each slice's head, start and tail in it
-        texts, text_index = np.concatenate([heads, starts, tails]), np.empty((len(slices.values), 3), np.int64)
-        text_index[:, 0] = head_index[slices.values]
-        text_index[:, 1] = repeat(start_index + len(heads), piles.count)
-        text_index[:, 2] = repeat(tail_index + (len(heads) + len(starts)), piles.count)
-        for rows in row_slices(len(text_index), _SLICES_PER_WRITE):
-            yield b"".join(take(texts, text_index[rows].reshape(-1)).tolist())
-        count += len(text_index)
+        # all chunks, and (slices, 3) the indices in them of each slice's head, start and tail
+        chunks, chunk_index = np.concatenate([heads, starts, tails]), np.empty((len(slices.values), 3), np.int64)
+        chunk_index[:, 0] = head_index[slices.values]
+        chunk_index[:, 1] = repeat(start_index + len(heads), piles.count)
+        chunk_index[:, 2] = repeat(tail_index + (len(heads) + len(starts)), piles.count)
+        for rows in row_slices(len(chunk_index), _SLICES_PER_WRITE):
+            yield b"".join(take(chunks, chunk_index[rows].reshape(-1)).tolist())
+        count += len(chunk_index)
     return count
 
 
-def _tails(track: AnyArray, duration: I64, track_ids: AnyArray) -> tuple[AnyArray, I64]:
-    """Return the distinct texts that follow a start, and (piles,) the index of each pile's text.
+def _tails(track: AnyArray, duration: I64, track_ends: AnyArray) -> tuple[AnyArray, I64]:
+    """Return the distinct chunks that follow a start, and (piles,) the index of each pile's chunk.
 
-    ``track`` and ``duration`` (piles,) are each pile's; ``track_ids`` (tracks,) are chunks that end an event.
+    ``track`` and ``duration`` (piles,) are those of each pile; ``track_ends`` (tracks,) are `event_ends`.
     """
     durations, duration_index = unique_inverse(duration)
     tracks, track_index = unique_inverse(track)
     pairs, tail_index = unique_inverse(track_index * len(durations) + duration_index)
-    duration_texts, id_texts = time_chunks(durations).tolist(), track_ids[tracks].tolist()
+    duration_chunks, id_chunks = time_chunks(durations).tolist(), track_ends[tracks].tolist()
     rows = zip((pairs // len(durations)).tolist(), (pairs % len(durations)).tolist(), strict=True)
-    return chunk_array(b',"dur":%b%b' % (duration_texts[time], id_texts[ids]) for ids, time in rows), tail_index
+    return chunk_array(b',"dur":%b%b' % (duration_chunks[time], id_chunks[ids]) for ids, time in rows), tail_index
 
 
 def _heads(drawing: Drawing) -> tuple[AnyArray, I64]:
-    """Return the distinct texts that precede a start, and (rows of the tree,) the index of each row's text."""
+    """Return the distinct chunks that precede a start, and (rows of the tree,) the index of each row's chunk."""
     first, head_index = group_rows([drawing.label_index, drawing.wait])
     pairs = zip(drawing.label_index[first].tolist(), drawing.wait[first].tolist(), strict=True)
     return chunk_array(_head(drawing.labels[label], wait) for label, wait in pairs), head_index
 
 
 def _head(label: Label, wait: int) -> bytes:
-    """Return the text of an event up to its start; ``wait`` is the slice's Wait, 0 for none."""
+    """Return the JSON of an event up to its start; ``wait`` is the slice's Wait, 0 for none."""
     name, category, arguments = label
     category = _OFF_CPU if wait in _COLOURS else category
     text = b'{"ph":"X","name":%b' % json_bytes(name)
@@ -264,7 +262,7 @@ def _head(label: Label, wait: int) -> bytes:
 def _labels_of(
     profile: Profile, frames: LocationFrames, group_names: list[str], *, with_arguments: bool
 ) -> tuple[list[Label], I64, I64]:
-    """Return the distinct labels, (frames,) the index of each frame's label, and (groups,) that of each group's."""
+    """Return the distinct labels, (frames,) each frame's index among them, and (groups,) each group's index."""
     modes = zip(frames.mode.tolist(), are_jit(profile, frames).tolist(), strict=True)
     categories = ["jit" if is_jit else _MODE_CATEGORIES.get(mode, "") for mode, is_jit in modes]
     arguments = _arguments(profile, frames) if with_arguments else [b""] * len(frames)

@@ -16,7 +16,7 @@ _DECIMALS = np.array([b""] + [b".%d" % part for part in (125, 25, 375, 5, 625, 7
 
 
 def time_chunks(ticks: I64, end: bytes = b"") -> AnyArray:
-    """Return (n,) chunks of text: each time in microseconds, followed by ``end``."""
+    """Return (n,) chunks: each time in microseconds as decimal text, followed by ``end``."""
     return number_chunks(ticks // _TICKS_PER_MICROSECOND, end, _DECIMALS[ticks % _TICKS_PER_MICROSECOND])
 
 
@@ -26,7 +26,7 @@ def ticks_of(nanoseconds: I64) -> I64:
     return ticks
 
 
-def ids_of(pid: I64, tid: I64) -> AnyArray:
-    """Return (n,) chunks that end an event: its process and thread, the closing brace, a comma and a newline."""
+def event_ends(pid: I64, tid: I64) -> AnyArray:
+    """Return (n,) chunks that end an event: process and thread, the closing brace, a comma and a newline."""
     pairs = zip(pid.tolist(), tid.tolist(), strict=True)
     return chunk_array(b',"pid":%d,"tid":%d},\n' % pair for pair in pairs)

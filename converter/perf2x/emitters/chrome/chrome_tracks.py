@@ -4,7 +4,7 @@ Thread states (``T`` events) show when each thread was on a CPU. Perfetto (since
 from them, including ``CPU 3`` if the CPU is known; other viewers ignore them. Their names are those that Perfetto's
 importer expects.
 
-Counters (``C``) show how many threads ran at the same time, and the sums of all other events per process over time.
+Counters (``C``) show how many threads ran at the same time and, per process, how other events add up over time.
 Samples without a duration, such as page faults next to a clock event, are asynchronous instants (``n``) on tracks of
 their own, one for each event and process. Instants of threads would not do: Perfetto draws them among the slices, as
 calls without a duration.
@@ -26,7 +26,7 @@ from perf2x.base.columnar import (
     row_slices,
     sum_at,
 )
-from perf2x.emitters.chrome.chrome_times import TICK_NS, ids_of, ticks_of, time_chunks
+from perf2x.emitters.chrome.chrome_times import TICK_NS, event_ends, ticks_of, time_chunks
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, number_chunks
 from perf2x.emitters.encoding.json_encoder import JsonObject, json_bytes
 from perf2x.emitters.timeline.counters import RUNNING_TITLE, counters_of, running_steps
@@ -82,44 +82,45 @@ def trace_metadata(profile: Profile, origin: int) -> JsonObject:
 
 _ROWS_PER_WRITE = 1 << 12
 _OFF_CPU_STATES = (b"S", b"R+")
-"""Names that the kernel's traces use: a thread that sleeps, and one that was preempted."""
+"""Names from the kernel's traces: of a thread that sleeps, and of one that was preempted."""
 
 
 def state_events(profile: Profile, tracks: Tracks) -> Iterator[bytes]:
     """Yield a state (``T``) for each run of a thread, and one for the time until its next run."""
     runs = thread_runs(profile)
-    track, start, end, state = _states(runs)
-    # by state (see _states): off CPU, then running on an unknown CPU, then on CPU 0, 1, …
+    track, start, end, state = _numbered_states(runs)
+    # by number of the state (see _numbered_states): off CPU, running on an unknown CPU, running on CPU 0, 1, …
     cpus = arange(int(runs.cpu.max(initial=-1)) + 1).tolist()
     running = [b'"Running"', *(b'"Running","args":{"cpu":%d}' % cpu for cpu in cpus)]
     names = [*(b'"%b"' % name for name in _OFF_CPU_STATES), *running]
     heads = chunk_array(b'{"ph":"T","name":%b,"ts":' % name for name in names)
-    tails = ids_of(tracks.pid, tracks.tid)
+    tails = event_ends(tracks.pid, tracks.tid)
     for rows in row_slices(len(track), _ROWS_PER_WRITE):
         times = time_chunks(start[rows], b',"dur":'), time_chunks(end[rows] - start[rows])
         yield interleaved(heads[state[rows]], *times, tails[track[rows]])
 
 
-def _states(runs: RunningSpans) -> tuple[AnyArray, I64, I64, I64]:
+def _numbered_states(runs: RunningSpans) -> tuple[AnyArray, I64, I64, I64]:
     """Return track, start, end (ticks) and state of all runs and of the times between them, by track, then start.
 
     States: 0 sleeping, 1 preempted, 2 running on an unknown CPU, 3 + n running on CPU n.
     """
     start, end = ticks_of(runs.start), ticks_of(runs.end)
-    followed = flatnonzero(runs.track[1:] == runs.track[:-1])  # runs that another run of the thread follows
-    order = argsort(np.concatenate([arange(len(runs)) * 2, followed * 2 + 1]))  # after each run the time off CPU
+    followed_runs = flatnonzero(runs.track[1:] == runs.track[:-1])  # runs that another run of the thread follows
+    # each run, then the time off CPU after it
+    order = argsort(np.concatenate([arange(len(runs)) * 2, followed_runs * 2 + 1]))
     columns = (
-        (runs.track, runs.track[followed]),
-        (start, end[followed]),
-        (end, start[followed + 1]),
-        (len(_OFF_CPU_STATES) + 1 + runs.cpu, as_int64(runs.is_preempted[followed])),
+        (runs.track, runs.track[followed_runs]),
+        (start, end[followed_runs]),
+        (end, start[followed_runs + 1]),
+        (len(_OFF_CPU_STATES) + 1 + runs.cpu, as_int64(runs.is_preempted[followed_runs])),
     )
     track, begin, finish, state = (np.concatenate(pair)[order] for pair in columns)
     not_empty = finish > begin  # at least a tick
     return track[not_empty], begin[not_empty], finish[not_empty], state[not_empty]
 
 
-# counters have at most this many steps, none of them shorter than the minimum
+# a counter has at most about this many steps, none of them shorter than the minimum
 _STEPS = 1000
 _MIN_STEP_US = 1000
 
@@ -141,17 +142,19 @@ def counter_events(profile: Profile, tracks: Tracks, origin: int, *, with_sample
     """Yield counts (``C``) of perf stat and, ``with_samples``, of the sampled events except the default one.
 
     Sampled periods are summed per step of time: a thousandth of the recording, but at least a millisecond. The first
-    of several empty steps gets a 0, so that the curve drops where nothing happened. A count of perf stat is shown from
-    the reading before it on: the time between two readings is one step.
+    of several empty steps gets a 0, so that the curve drops where nothing happened. Counts of perf stat have a step
+    from each reading to the next one, which shows the count that the next reading adds.
     """
     samples, is_sample = profile.samples, are_samples(profile)
-    counted = flatnonzero(~is_sample | (with_samples & (samples.event != profile.default_event)))
-    if samples.time is None or not len(counted):
+    counter_samples = flatnonzero(~is_sample | (with_samples & (samples.event != profile.default_event)))
+    if samples.time is None or not len(counter_samples):
         return
     time_us = since(samples.time, origin) // 1000
     step_us = max(_MIN_STEP_US, int(time_us[-1]) // _STEPS)
     names = [one_line(event.name) for event in profile.events]
-    for counter, rows in counters_of(profile, counted, tracks.pid[tracks_of(profile)[1][counted]], names):
+    for counter, rows in counters_of(
+        profile, counter_samples, tracks.pid[tracks_of(profile)[1][counter_samples]], names
+    ):
         pid = counter.pid
         if is_sample[rows[0]]:
             step, value = _sums(time_us[rows] // step_us, samples.value[rows])

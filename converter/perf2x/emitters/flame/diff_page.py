@@ -94,7 +94,7 @@ def _equal_frames(frames: LocationFrames) -> tuple[I64, I64]:
 def _compared_rows(profile: Profile, thread: I64, node: I64) -> Iterator[bytes]:
     """Yield the table of sums before and after, a row for each thread name, event and node.
 
-    ``thread`` and ``node`` (samples,) are the number of each sample's thread name, and its row of the page's tree.
+    ``thread`` and ``node`` (samples,) are the number of each sample's thread name, and its row in the page's tree.
     """
     samples = profile.samples
     assert samples.tags is not None

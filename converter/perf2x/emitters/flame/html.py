@@ -2,8 +2,8 @@
 
 The page itself is in page/ (plain HTML, CSS and JavaScript, no build step). This module writes its data as one JSON
 object. Events and threads are lists of objects. The large tables are written as columns: ``frames``; ``nodes``, the
-merged tree of frames; ``rows``, the samples summed by thread, event and node; and the samples over time
-(page_samples.py).
+merged tree of frames; ``rows``, the samples summed by thread, event and node; and the samples over time (both in
+html_tables.py).
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,8 +14,8 @@ import numpy as np
 from perf2x.base.columnar import I64, arange, as_int64, narrow, sum_at
 from perf2x.base.diagnostics import losses_in_comments
 from perf2x.emitters.encoding.json_encoder import JsonObject, json_bytes, json_table
+from perf2x.emitters.flame.html_tables import burst_table, lane_table, moment_table, row_table, summed_samples
 from perf2x.emitters.flame.listing_data import listing_data
-from perf2x.emitters.flame.page_samples import burst_table, lane_table, moment_table, row_table, summed_samples
 from perf2x.emitters.flame.page_template import field, table, write_page
 from perf2x.emitters.flame.picture_title import facts, heading
 from perf2x.emitters.timeline.tracks import UNKNOWN_ID, Tracks, track_names, tracks_of
@@ -90,7 +90,7 @@ class Html(Format):
         node -= 1  # row 0 is the root, which the page knows as -1
         tracks, sample_tracks = tracks_of(profile)
         sample_tracks = narrow(sample_tracks)
-        strings: dict[str, int] = {}  # index of each text in the page's table of strings
+        strings: dict[str, int] = {}  # index of each string in the page's table of strings
         yield b"{" + field("facts", facts(profile))
         yield field("elapsed", profile.meta.duration_ns) + field("losses", losses_in_comments(profile.meta.comments))
         advice = [
@@ -164,13 +164,13 @@ def _thread_rows(profile: Profile, tracks: Tracks) -> list[JsonObject]:
 def frame_table(profile: Profile, frames: LocationFrames, strings: dict[str, int], rows: I64) -> Iterator[bytes]:
     """Yield columns of the frames in ``rows``.
 
-    Texts are written as indices of the page's table of strings; ``strings`` has the index of each, and new ones are
-    added.
+    Strings are written as indices in the page's table of strings: ``strings`` has the index of each, and new strings
+    are added to it.
     """
 
-    def string_indices(texts: Sequence[str]) -> I64:
-        index = {text: strings.setdefault(one_line(text), len(strings)) for text in dict.fromkeys(texts)}
-        return as_int64([index[text] for text in texts])
+    def string_indices(names: Sequence[str]) -> I64:
+        index = {name: strings.setdefault(one_line(name), len(strings)) for name in dict.fromkeys(names)}
+        return as_int64([index[name] for name in names])
 
     frame_rows, full = rows.tolist(), full_names(profile, frames)
     function = frames.function[rows]
@@ -195,7 +195,7 @@ def node_table(tree: FrameTree) -> Iterator[bytes]:
 
 
 def _no_moments(profile: Profile, limit: int) -> str:
-    """Return the sentence that says why the page has no stacks over time."""
+    """Return the sentence that tells why the page has no stacks over time."""
     if profile.samples.time is None:
         return "The recording has no times."
     return f"Stacks over time are left out: {len(profile.samples):,} samples exceed max_moments={limit:,}"

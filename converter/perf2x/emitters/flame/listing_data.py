@@ -15,7 +15,7 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u20
 
 
 def listing_data(listings: Listings) -> dict[str, Any]:
-    """Return all listings as plain values; texts have no control characters."""
+    """Return all listings as values that JSON can hold; strings have no control characters."""
     return {
         "measures": [[measure.event, measure.value] for measure in listings.measures],
         "functions": [_function(function) for function in listings.functions],
@@ -48,11 +48,11 @@ def _code(code: CodeListing, function: FunctionListing) -> dict[str, Any]:
     ``spots`` and, if it has any, its costs. A spot is the source of an instruction: path, line, function, and the
     line's text. ``left`` is the number of rows that are left out.
     """
-    kept = rows_to_show(code.rows)
-    shown_row = {index: number for number, index in enumerate(kept)}  # by index in code.rows
+    indices = rows_to_show(code.rows)
+    shown_row = {index: number for number, index in enumerate(indices)}  # by index in code.rows
     spots: dict[tuple[str, int, str], int] = {}
     rows = []
-    for index in kept:
+    for index in indices:
         row = code.rows[index]
         spot = spots.setdefault((row.path, row.line, row.function), len(spots))
         target = shown_row.get(row.target, -1)
@@ -64,12 +64,12 @@ def _code(code: CodeListing, function: FunctionListing) -> dict[str, Any]:
     ]
     return {
         "object": clean(code.object), "symbol": clean(code.symbol), "reason": clean(code.reason), "spots": spot_rows,
-        "left": len(code.rows) - len(kept), "rows": rows,
+        "left": len(code.rows) - len(indices), "rows": rows,
     }  # fmt: skip
 
 
 def rows_to_show(rows: Sequence[InstructionCost]) -> list[int]:
-    """Return the indices of the rows to show: all or, if they are more than MAX_ROWS, those near a row with a cost."""
+    """Return the indices of the rows to show: all or, if there are more than MAX_ROWS, those near a row with a cost."""
     if len(rows) <= MAX_ROWS:
         return list(range(len(rows)))
     shown: set[int] = set()
@@ -79,9 +79,9 @@ def rows_to_show(rows: Sequence[InstructionCost]) -> list[int]:
     return sorted(shown)
 
 
-def _costs(own: Costs, total: Costs) -> Iterable[list[int]]:
+def _costs(self_costs: Costs, total_costs: Costs) -> Iterable[list[int]]:
     """Return the self costs and the total costs (lists by measure); neither if all are 0, as for most lines."""
-    return (list(own), list(total)) if any(own) or any(total) else ()
+    return (list(self_costs), list(total_costs)) if any(self_costs) or any(total_costs) else ()
 
 
 def clean(text: str) -> str:

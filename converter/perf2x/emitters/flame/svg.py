@@ -103,7 +103,7 @@ class Svg(Format):
         for frame, start, total, left, top, box_width in zip(*(column.tolist() for column in columns), strict=True):
             title = (names[frame], full[frame], f"{total:,} ({100 * (total / grand_total):.2f} %)")
             position = f'x="{left:.1f}" y="{top}" width="{box_width:.1f}" height="{_LEVEL_HEIGHT - 1}" rx="1"'
-            label = fitted(names[frame], box_width - 6)
+            label = fit_label(names[frame], box_width - 6)
             text = f'<text x="{left + 3:.1f}" y="{top + 12}">{_xml(label)}</text>' if label else ""
             elements.append(
                 f'<g data-at="{start} {total}"><title>{_xml(chr(10).join(filter(None, title)))}</title>'
@@ -144,7 +144,7 @@ def _xml(text: str) -> str:
     return escape(text, quote=False)
 
 
-def fitted(text: str, pixels: float) -> str:
+def fit_label(text: str, pixels: float) -> str:
     """Return the text if it fits, or its beginning and an ellipsis; "" if there is no room for three letters."""
     letters = int(pixels / LETTER_WIDTH)
     if letters < 3:

@@ -1,4 +1,4 @@
-"""Boxes of a flame graph: the rows of a tree of merged stacks with widths and positions, without the narrowest."""
+"""Boxes of a flame graph: rows of the tree of merged stacks, with widths and positions; the narrowest are left out."""
 
 from perf2x.base.columnar import (
     I64,
@@ -23,7 +23,7 @@ class Rectangles(Frozen):
     frame: I64
     """Row of LocationFrames; −1 for the total."""
     start: I64
-    """Left edge in the event's unit; 0 is that of the total."""
+    """Left edge in the event's unit; the total begins at 0."""
     total: I64
     """Width: the sum of the values of the samples with this frame, in the event's unit."""
     left_out: int
@@ -44,8 +44,8 @@ def boxes_of(profile: Profile, frames: LocationFrames, event: int, min_share: fl
     grand_total = sum_of(total[:1])
     wide_rows = flatnonzero((total >= min_share * grand_total) & (total > 0))
     # the widest first; callers are before callees of equal width, so that no box is kept without its caller
-    kept = lexsort((start[wide_rows], tree.depth[wide_rows], -total[wide_rows]))[:max_boxes]
-    rows = wide_rows[kept]
+    widest = lexsort((start[wide_rows], tree.depth[wide_rows], -total[wide_rows]))[:max_boxes]
+    rows = wide_rows[widest]
     rows = rows[lexsort((start[rows], tree.depth[rows]))]
     return Rectangles(tree.depth[rows], tree.key[rows], start[rows], total[rows], len(wide_rows) - len(rows))
 
@@ -56,7 +56,7 @@ def _name_ranks(frames: LocationFrames) -> I64:
 
 
 def _positions(tree: FrameTree, total: I64, name_rank: I64) -> I64:
-    """Return (rows of the tree,) left edges; children begin at their parent's and are side by side, by name."""
+    """Return (rows of the tree,) left edges: children are side by side from their parent's left edge on, by name."""
     start = zeros(len(tree))
     for level in range(1, int(tree.depth.max()) + 1 if len(tree) else 0):
         rows = flatnonzero(tree.depth == level)

@@ -50,20 +50,24 @@ def addresses_to_name(spec: str) -> frozenset[str]:
     fields = {word.removeprefix("+") for word in words}
     without_names = words[0][:1] not in ("+", "-") and not fields & {"sym", "dso", "dsoff", "brstacksym"}
     fields_of_kinds = {"branches": {"brstack", "brstacksym"}, "data": {"addr"}}
-    return frozenset(kind for kind, own in fields_of_kinds.items() if fields & own and not without_names)
+    return frozenset(
+        kind for kind, kind_fields in fields_of_kinds.items() if fields & kind_fields and not without_names
+    )
 
 
-def event_fields(events: Sequence[Event], spec: str, sampled: Container[int], *, chains: bool) -> list[frozenset[str]]:
+def event_fields(
+    events: Sequence[Event], spec: str, sampled_events: Container[int], *, chains: bool
+) -> list[frozenset[str]]:
     """Return the fields to print of each event's samples; ``spec`` is the argument of ``-F``.
 
-    ``sampled`` has the indices of the events that have samples. ``chains``: call chains are printed. Raises
+    ``sampled_events`` has the indices of the events that have samples. ``chains``: call chains are printed. Raises
     SettingError for an unknown field, for a requested field that samples of these events lack, and for a field without
     the field that it needs (_REQUIRED_FIELD).
     """
     event_type, colon, names = spec.rpartition(":")
     if colon and event_type not in _TYPES:
         raise _setting_error(f"={spec}: no kind of event {event_type!r}; there are {', '.join(_TYPES)}")
-    changes = _parsed(names)
+    changes = _parse_changes(names)
     signs = {sign for sign, _ in changes}
     if "" in signs and len(signs) > 1:
         raise _setting_error(f"={spec}: either all fields, or all with + or -")
@@ -73,8 +77,8 @@ def event_fields(events: Sequence[Event], spec: str, sampled: Container[int], *,
         fields = set() if applies and "" in signs else set(_default_fields(event, chains))
         for sign, name in changes if applies else ():
             (fields.discard if sign == "-" else fields.add)(name)
-        requested = {name for _, name in changes} if applies and event.index in sampled else set()
-        fields_of_events.append(_available(event, fields, requested, spec))
+        requested = {name for _, name in changes} if applies and event.index in sampled_events else set()
+        fields_of_events.append(_available_fields(event, fields, requested, spec))
     return fields_of_events
 
 
@@ -85,7 +89,7 @@ def _default_fields(event: Event, chains: bool) -> tuple[str, ...]:
     return _DEFAULT_OF_RAW if event.type == EventType.RAW else _DEFAULT
 
 
-def _parsed(names: str) -> list[tuple[str, str]]:
+def _parse_changes(names: str) -> list[tuple[str, str]]:
     """Return sign (``+``, ``-`` or "") and field of each word of a list. Raises SettingError for unknown fields."""
     changes = []
     for word in filter(None, names.split(",")):
@@ -97,8 +101,8 @@ def _parsed(names: str) -> list[tuple[str, str]]:
     return changes
 
 
-def _available(event: Event, fields: set[str], requested: set[str], spec: str) -> frozenset[str]:
-    """Return those of the fields that samples of an event have.
+def _available_fields(event: Event, fields: set[str], requested: set[str], spec: str) -> frozenset[str]:
+    """Return the fields that samples of the event have.
 
     Raises SettingError for a field in ``requested`` that the samples lack, except for fields of raw data and of
     branches, which are left out silently; and for a field without the field that it needs (_REQUIRED_FIELD).

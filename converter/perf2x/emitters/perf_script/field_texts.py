@@ -55,9 +55,9 @@ class StartColumns:
         if "misc" in fields:
             yield shared_texts(samples.cpumode, _mode_text)
         if "time" in fields and samples.time is not None:
-            yield from self._time(samples.time)
+            yield from self._time_columns(samples.time)
 
-    def _time(self, time: U64) -> Iterator[AnyArray]:
+    def _time_columns(self, time: U64) -> Iterator[AnyArray]:
         """Yield the parts of times: seconds with three decimals, perhaps three more decimals, and the last three.
 
         So only the first part is made anew for each batch of samples; the others come from a table of 1000 texts.
@@ -86,7 +86,8 @@ def _thread_text(comm: str, pid: int, tid: int, fields: Fields, *, align_comm: b
 def _mode_text(mode: int) -> str:
     """Return the letters of a CPU mode, padded to five columns, and a blank: ``U     ``.
 
-    Modes are numbers, but perf tests them as if they were bits: mode 3 (hypervisor) contains 1 and 2, so it prints KUH.
+    Modes are numbers, but perf tests them as if they were bits: it prints KUH for mode 3 (hypervisor), which contains
+    the bits of modes 1 and 2.
     """
     return f"{''.join(letter for number, letter in enumerate(_MODE_LETTERS, 1) if mode & number == number):5} "
 

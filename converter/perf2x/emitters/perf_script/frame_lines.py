@@ -26,7 +26,7 @@ from perf2x.model.profile import (
 
 _FRAME_FIELDS = frozenset({"ip", "sym", "symoff", "dso", "dsoff", "srcline"})
 _UNKNOWN_SYMBOL = b" [unknown]"
-# how the texts of objects (FrameTexts._object_texts) begin: a kernel, and a perf map
+# how the texts of objects (FrameTexts._object_texts) begin: those of kernels, and of perf maps
 _KERNEL_STARTS = (b" ([kernel", b" ([guest.kernel")
 _PERF_MAP_START = b" (/tmp/perf-"
 _ANONYMOUS = ("//anon", "/anon_hugepage", "/SYSV", "/dev/zero")
@@ -48,7 +48,7 @@ class FrameTexts:
     """Formats the stacks and locations of a profile; each location is formatted once."""
 
     def __init__(self, profile: Profile, symbol_start: U64, objects_with_build_id: Container[str]) -> None:
-        """``symbol_start`` (locations,) is SampleReader's.
+        """``symbol_start`` (locations,): see SampleReader.
 
         ``objects_with_build_id`` are the names in the file header's table of build ids.
         """

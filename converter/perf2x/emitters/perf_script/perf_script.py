@@ -91,8 +91,8 @@ class _Writer:
         self._reader, self._options = reader, options
         self._events = reader.session.events
         self._branch_filter = parse_branch_filter(options.branch_filter)
-        sampled = frozenset(profile.samples.event.tolist())
-        self._fields = event_fields(self._events, options.fields, sampled, chains=not options.hide_call_graph)
+        sampled_events = frozenset(profile.samples.event.tolist())
+        self._fields = event_fields(self._events, options.fields, sampled_events, chains=not options.hide_call_graph)
         all_fields = frozenset().union(*self._fields)
         self._want = reduce(or_, (want for name, want in _FIELD_COLUMNS.items() if name in all_fields), Want(0))
         if self._branch_filter and not all_fields & _BRANCH_FIELDS:

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.emitters.flame.svg import LETTER_WIDTH, MAX_NAME, Svg, fitted, shown_name
+from perf2x.emitters.flame.svg import LETTER_WIDTH, MAX_NAME, Svg, fit_label, shown_name
 from perf2x.errors import OptionError
 from perf2x.model.profile.profile import Profile
 from perf2x.testing import EmitterContract
@@ -123,7 +123,7 @@ def test_labels_are_as_long_as_fits(text) -> None:
         most = int(room / LETTER_WIDTH)
         begun = [text[:end] + "…" for end in range(len(text)) if cells(text[:end]) + 1 <= most]
         best = text if cells(text) <= most else max(begun, key=len, default="")
-        assert fitted(text, room) == (best if most >= 3 else "")
+        assert fit_label(text, room) == (best if most >= 3 else "")
 
 
 def test_labels_end_before_their_boxes(builder) -> None:
