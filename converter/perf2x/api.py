@@ -172,7 +172,7 @@ def write(
     to: FormatName | Emitter | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> None:
-    """Write a profile to a file, whole or not at all; ``to`` and ``settings`` are those of ``convert``.
+    """Write a profile to a file, whole or not at all; ``to`` and ``settings`` are as in ``convert``.
 
     A timeline is summed for formats that do not show time. Formats that show samples over time, such as chrome, firefox
     and perfetto, need a profile that was read with ``timeline=True``. Raises Perf2xError if the format or the file
@@ -238,7 +238,7 @@ def top(
 ) -> TopTable:
     """Return the hottest functions, objects or threads, with the numbers of ``perf2x top``.
 
-    ``limit`` is the maximum number of rows, 0: all rows; ``columns`` are those of the command's option ``--column``. If
+    ``limit`` is the maximum number of rows (0: all); ``columns`` are values of the command's option ``--column``. If
     ``inputs`` is the result of ``read``, ``symbols`` and ``options`` have no effect: latencies, weights, mispredicts
     and data objects must have been selected when it was read. Raises Perf2xError.
 
@@ -277,7 +277,7 @@ def diff(
     costs per unit; ``per_value`` names an event that counts these units instead. ``map`` maps names of objects before
     to their names after; other objects are matched by their functions. ``confidence``, between 0 and 1, is the
     probability that all intervals are right at once. ``unmoved``: also keep rows that did not change. All other
-    parameters are those of ``top``. Raises Perf2xError.
+    parameters are as in ``top``. Raises Perf2xError.
 
     >>> from perf2x import diff
     >>> same = "examples/deferred/perf.data"

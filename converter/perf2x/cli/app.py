@@ -109,7 +109,7 @@ class LazyGroup(PlainHelp, TyperGroup):
         return TyperCommand(cmd_name, help=self.help_lines()[cmd_name]) if cmd_name in self.help_lines() else None
 
     def get_params(self, ctx: Any) -> Any:
-        """Return the options that precede the command, including those of completion and ``--help``."""
+        """Return the options that precede the command, including ``--help`` and the options for shell completion."""
         return leave_as_typed(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:

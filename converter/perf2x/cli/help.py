@@ -59,7 +59,7 @@ class HelpfulCommand(PlainHelp, TyperCommand):
     """A command whose ``--help`` omits rare options. If it has ``--set``, it also takes the output format's options."""
 
     def get_params(self, ctx: Any) -> Any:
-        """Return the command's parameters, including ``--help`` and, once added, those of the output format."""
+        """Return the command's parameters, including ``--help`` and, once added, the output format's parameters."""
         return [*leave_as_typed(super().get_params(ctx)), *ctx.meta.get(_FORMAT_PARAMETERS, ())]
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:

@@ -184,7 +184,7 @@ def make_command(name: str, function: Callable[..., None]) -> Any:
     """Make a typer command that calls ``function``, whose docstring is the help, with examples after a ``::``."""
     # by parameter of the function: its struct (None if it is a single option), and the settings of its options
     declared: dict[str, tuple[type[Struct] | None, list[Setting]]] = {}
-    parameters: list[inspect.Parameter] = []  # those of the command: one for each option
+    parameters: list[inspect.Parameter] = []  # the command's parameters: one for each option
     for parameter in inspect.signature(function).parameters.values():
         if settings := list(_settings_of_parameter(parameter)):
             declared[parameter.name] = struct_in(parameter.annotation), settings
@@ -222,7 +222,7 @@ def make_command(name: str, function: Callable[..., None]) -> Any:
 def make_unparsed_command(name: str, function: Any, parameters: Sequence[inspect.Parameter], **settings: Any) -> Any:
     """Make a typer command that calls ``function`` with the values of these parameters as typed, not parsed.
 
-    ``settings`` are those of ``typer.Typer.command``.
+    ``settings`` are passed to ``typer.Typer.command``.
     """
     function.__signature__ = inspect.Signature(parameters)
     function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

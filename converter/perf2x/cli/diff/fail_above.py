@@ -79,7 +79,7 @@ class GrowthGate(Frozen):
 
     def _cause(self, functions: "Comparison", callers: "CallersOf", verdict: "GrowthVerdict") -> str:
         """Return a sentence on the likely cause of everything that failed; "" if there is no single cause."""
-        # only growth of self costs points to a function, because total costs also grow with those of callees
+        # only growth of self costs points to a function, because total costs also grow with the costs of callees
         failed = {key for key in verdict.failures if key == TOTAL or self.sort == "self"}
         # functions that failed a limit, or whose share, object or total failed one
         grown = {

@@ -200,7 +200,7 @@ def _table(
 ) -> Iterator[str]:
     """Yield the lines of a table, whose last column is cut at the end if it does not fit.
 
-    ``position_head`` is the heading of the column of line numbers or addresses. The shares are those of self costs in
+    ``position_head`` is the heading of the column of line numbers or addresses. Shares are self costs divided by
     ``self_sum``. All amounts have the unit of time that suits ``largest``.
     """
 

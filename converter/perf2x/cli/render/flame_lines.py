@@ -58,9 +58,9 @@ def graph_lines(profile: Profile, table: TopTable, value: str, limit: int, scree
 
 
 def _label(name: str, share: str, room: int) -> str:
-    """Return the label of a box of ``room`` cells, one of which is its edge: the name, and the share if it fits.
+    """Return the label of a box of ``room`` cells: the name, and the share if it fits.
 
-    The label is padded with blanks to ``room`` - 1 cells; the caller draws the edge.
+    The label is padded with blanks to ``room`` - 1 cells; the caller draws the edge of the box in the remaining cell.
     """
     with_share = f"{name} {share}"
     text = with_share if cell_width(with_share) < room else shorten(name, room - 1)

@@ -115,7 +115,7 @@ def session_facts(session: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def labelled_quality_lines(loaded: Loaded, max_objects: int) -> Iterator[str]:
-    """Yield lines on the quality of a recording, most of which begin with a label (``deferred: …``).
+    """Yield lines on the quality of a recording; most lines begin with a label (``deferred: …``).
 
     They are about deferred user stacks, stack dumps, missing names in at most ``max_objects`` objects, and everything
     that the diagnostics counted, such as losses.

@@ -28,7 +28,7 @@ class Report(Frozen):
     markdown: Callable[[], Iterable[str]] = tuple
     """Returns lines of Markdown."""
     rows: Callable[[], Iterable[Sequence[object]]] | None = None
-    """Returns the rows for CSV, the first of which has the headings.
+    """Returns the rows for CSV; the first row has the headings.
 
     None: the CSV has a row for each value in the JSON, with the value's path (heading ``key``) and the value.
     """

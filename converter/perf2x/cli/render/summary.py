@@ -48,7 +48,7 @@ def summary(
 ) -> Iterator[str]:
     """Yield the summary of a conversion: a few lines, and one for each piece of advice.
 
-    ``format_name`` and ``needs`` are those of the output format. ``outputs`` are the names of the files written, or
+    ``format_name`` and ``needs`` describe the output format. ``outputs`` are the names of the files written, or
     ``standard output``; ``notes`` are sentences about the output.
     """
     yield contents_line(loaded)

@@ -51,7 +51,7 @@ class Column(Frozen):
 
     @property
     def styles(self) -> Sequence[str]:
-        """The style of the heading, followed by that of each text."""
+        """The style of the heading, followed by the style of each text."""
         rows = [self.style] * len(self.texts) if isinstance(self.style, str) else self.style
         return ["bold", *rows]
 

@@ -46,7 +46,7 @@ def recording_report(
 ) -> Report:
     """Return the report on a recording. Its page has at most ``flags.max_bytes``; the JSON is not limited.
 
-    ``changes`` are those since an earlier recording; ``verdict`` is the outcome of limits, and comes first on the page.
+    ``changes`` are relative to an earlier recording; ``verdict`` is the outcome of limits, and comes first on the page.
     """
     tables = report_tables(loaded.profile, flags.value, flags.limit, flags.columns)
     max_bytes = flags.max_bytes or MAX_BYTES
@@ -118,7 +118,7 @@ def _parts(
 def _function_part(title: str, table: TopTable, tables: ReportTables, warning: str) -> _Part:
     """Return a table of functions, with a column that lists callers and the share of the total due to each.
 
-    ``warning`` is added to the heading of this column. Layouts for narrow terminals lack it.
+    ``warning`` is added to the heading of this column. The layouts for narrow terminals do not have the column.
     """
     callers = name_column(
         f"called by{warning}", [_callers_text(tables.callers[row.key], row.total) for row in table.rows]

@@ -49,10 +49,10 @@ def make_page(title: str, name: str, loaded: Loaded, emitter: Emitter) -> Page:
 def pages_of_all_and_each(
     page_of_all: Page, sources: Sequence[str], make_page_of: Callable[[str, str], Page], *, quiet: bool
 ) -> list[Page]:
-    """Return the page of all recordings and, if there are several, a page of each.
+    """Return the page of all recordings and, if there are several, but not too many, a page of each.
 
     ``make_page_of`` takes a recording and a file name. A recording that cannot be shown alone, for example because a
-    filter excludes all of its samples, is not in the list, and a message gives the reason.
+    filter excludes all of its samples, gets no page, and a message gives the reason.
     """
     if len(sources) > _MAX_PAGES and not quiet:
         print_message(
