@@ -22,7 +22,7 @@ from perf2x.emitters.chrome.chrome_tracks import (
 )
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.emitters.timeline.shown_samples import origin_of
-from perf2x.emitters.timeline.tracks import knows_cpus
+from perf2x.emitters.timeline.tracks import has_cpus
 from perf2x.errors import SettingError
 from perf2x.model.plugin_options import Format, Needs
 from perf2x.model.profile import Profile, are_samples, find_event
@@ -95,7 +95,7 @@ class Chrome(Format, dict=True):
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
         """Warn of slow viewers and of missing CPU tracks."""
-        if self.per_cpu and not knows_cpus(profile):
+        if self.per_cpu and not has_cpus(profile):
             return (*self._slowness_note(profile), _NO_CPUS)
         return self._slowness_note(profile)
 

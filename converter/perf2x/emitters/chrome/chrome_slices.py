@@ -37,7 +37,7 @@ from perf2x.emitters.encoding.decimal_text import chunk_array
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.emitters.timeline.frame_slices import Piles, piles_of
 from perf2x.emitters.timeline.shown_samples import ShownSamples, in_ticks, on_cpus, shown_samples
-from perf2x.emitters.timeline.tracks import Tracks, cpu_tracks_of, knows_cpus, tracks_of
+from perf2x.emitters.timeline.tracks import Tracks, cpu_tracks_of, has_cpus, tracks_of
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import (
     FrameTree,
@@ -129,16 +129,16 @@ class Drawing(Frozen):
             first = end
 
 
-def drawings_of(profile: Profile, drawn: AnyArray, per_cpu: bool, with_arguments: bool) -> list[Drawing]:
+def drawings_of(profile: Profile, drawn_samples: AnyArray, per_cpu: bool, with_arguments: bool) -> list[Drawing]:
     """Return the drawing of the threads' tracks and, with ``per_cpu``, if CPUs are known, that of the CPUs' tracks.
 
-    ``drawn`` are the rows of Profile.samples to draw, ascending.
+    ``drawn_samples`` are the rows of Profile.samples to draw, ascending.
     """
     tracks, sample_tracks = tracks_of(profile)
-    sample_tracks, drawn = narrow(sample_tracks), narrow(drawn)
-    shown = shown_samples(profile, sample_tracks, drawn)
-    del sample_tracks, drawn  # here and below: large arrays are freed as soon as possible
-    shown_on_cpus = on_cpus(profile, shown) if per_cpu and knows_cpus(profile) else None
+    sample_tracks, drawn_samples = narrow(sample_tracks), narrow(drawn_samples)
+    shown = shown_samples(profile, sample_tracks, drawn_samples)
+    del sample_tracks, drawn_samples  # here and below: large arrays are freed as soon as possible
+    shown_on_cpus = on_cpus(profile, shown) if per_cpu and has_cpus(profile) else None
     shown = in_ticks(shown, TICK_NS)
     drawings = [_threads_drawing(profile, tracks, shown, with_arguments)]
     if shown_on_cpus is not None:

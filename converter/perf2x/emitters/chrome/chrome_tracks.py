@@ -178,16 +178,16 @@ def _sums(step: I64, value: I64) -> tuple[I64, I64]:
     return changes, sums[changes]
 
 
-def marker_events(profile: Profile, tracks: Tracks, origin: int, drawn: I64) -> Iterator[bytes]:
+def marker_events(profile: Profile, tracks: Tracks, origin: int, drawn_samples: I64) -> Iterator[bytes]:
     """Yield an instant (``n``), named after its event, for each sample without a duration, which no slice shows.
 
-    ``drawn`` are the rows of Profile.samples to draw; waits among them that have no start are left out.
+    ``drawn_samples`` are the rows of Profile.samples to draw; waits among them that have no start are left out.
     """
     samples = profile.samples
-    if samples.time is None or not len(drawn):
+    if samples.time is None or not len(drawn_samples):
         return
-    is_instant = durations_of(profile, drawn).length == 0
-    rows = drawn[is_instant & (samples.waits[drawn] == Wait.RAN)]
+    is_instant = durations_of(profile, drawn_samples).length == 0
+    rows = drawn_samples[is_instant & (samples.waits[drawn_samples] == Wait.RAN)]
     if not len(rows):
         return
     sample_tracks = tracks_of(profile)[1]

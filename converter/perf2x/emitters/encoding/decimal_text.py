@@ -19,11 +19,11 @@ import numpy as np
 from perf2x.base.columnar import I64, U32, U64, AnyArray, Bools, as_int32, as_int64, flatnonzero, take, unique_inverse
 
 MIN_MILLIONTHS, MAX_MILLIONTHS = 100, 10**15
-"""Range of `million_cells`, besides 0."""
+"""The least and the largest number that `millionths_cells` can format, besides 0."""
 _TEN_THOUSAND = 10_000
 _THOUSAND, _MILLION = 1_000, 1_000_000
 _SEPARATOR = b"\1"
-"""Precedes each text while many are one, to be split there."""
+"""Precedes each chunk while many are one bytes object, which is then split at this byte."""
 
 
 def decimal_cells(values: AnyArray, before: bytes) -> U32:
@@ -59,7 +59,7 @@ def nullable_cells(values: AnyArray, before: bytes) -> U32:
     return cells
 
 
-def million_cells(values: I64, before: bytes) -> U32:
+def millionths_cells(values: I64, before: bytes) -> U32:
     """Return (n, words) uint32: the text of ``values / 1e6``, as Python writes floats (``12.5``), after ``before``.
 
     ``values`` are whole numbers: 0, or from `MIN_MILLIONTHS` to `MAX_MILLIONTHS`. Python writes smaller ones with an
@@ -76,7 +76,7 @@ def million_cells(values: I64, before: bytes) -> U32:
 
 
 def without_nuls(cells: AnyArray) -> bytes:
-    """Return the text of all cells in order, without NULs."""
+    """Return all cells, concatenated without NULs."""
     return cells.tobytes().translate(None, b"\0")
 
 
@@ -130,10 +130,10 @@ def _decimal_tables() -> tuple[U32, U32]:
     return np.array(first, "S4").view(np.uint32), np.array(stripped, "S4").view(np.uint32)
 
 
-def chunk_array(texts: Iterable[bytes]) -> AnyArray:
+def chunk_array(chunks: Iterable[bytes]) -> AnyArray:
     """Return (n,) chunks as an array of objects."""
-    chunks = texts if isinstance(texts, list) else list(texts)
-    return np.fromiter(chunks, np.object_, len(chunks))
+    chunk_list = chunks if isinstance(chunks, list) else list(chunks)
+    return np.fromiter(chunk_list, np.object_, len(chunk_list))
 
 
 def number_chunks(values: AnyArray, end: bytes = b"", between: U32 | None = None) -> AnyArray:
@@ -148,10 +148,10 @@ def number_chunks(values: AnyArray, end: bytes = b"", between: U32 | None = None
     return chunk_array(without_nuls(np.hstack(cells)).split(_SEPARATOR)[1:])
 
 
-def shared_texts(values: AnyArray, text: Callable[[int], str]) -> AnyArray:
-    """Return (n,) the chunk of each value: its ``text``, which is called once for each distinct value."""
+def shared_chunks(values: AnyArray, text_of: Callable[[int], str]) -> AnyArray:
+    """Return (n,) the chunk of each value; ``text_of`` is called once for each distinct value."""
     distinct, index = unique_inverse(values)
-    return chunk_array([text(value).encode() for value in distinct.tolist()])[index]
+    return chunk_array([text_of(value).encode() for value in distinct.tolist()])[index]
 
 
 def interleaved(*columns: AnyArray | bytes) -> bytes:

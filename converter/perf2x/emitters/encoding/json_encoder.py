@@ -10,7 +10,7 @@ from perf2x.emitters.encoding.decimal_text import (
     MAX_MILLIONTHS,
     MIN_MILLIONTHS,
     decimal_cells,
-    million_cells,
+    millionths_cells,
     nullable_cells,
     without_nuls,
 )
@@ -18,13 +18,13 @@ from perf2x.emitters.encoding.decimal_text import (
 JsonObject = dict[str, object]
 _NUMBERS_PER_PIECE = 1 << 16
 _FEW = 256
-"""Number of values up to which ``repr`` of a list is faster than a dozen numpy calls."""
+"""Up to this many values, ``repr`` of a list is faster than a dozen numpy calls."""
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def json_bytes(value: object) -> bytes:
-    """Encode a value of Python's own types: text, number, None, list, dict, …"""
+    """Encode a value of Python's own types: str, int, float, None, list, dict …"""
     return _ENCODER.encode(value).encode()
 
 
@@ -47,7 +47,7 @@ def json_milliseconds(nanoseconds: I64) -> bytes:
     are_few = len(nanoseconds) <= _FEW
     if are_few or nanoseconds.max() >= MAX_MILLIONTHS or np.any((nanoseconds < MIN_MILLIONTHS) & (nanoseconds != 0)):
         return repr((nanoseconds / 1e6).tolist()).encode().translate(None, b" ")[1:-1]
-    return without_nuls(million_cells(nanoseconds, b","))[1:]
+    return without_nuls(millionths_cells(nanoseconds, b","))[1:]
 
 
 def _json_column(values: AnyArray, encode: Callable[[AnyArray], bytes] = json_numbers) -> Iterator[bytes]:

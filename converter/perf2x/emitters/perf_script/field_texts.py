@@ -20,7 +20,7 @@ import numpy as np
 
 from perf2x.base.abi.data_source import level, operation, snoop, translation
 from perf2x.base.columnar import I32, U64, AnyArray, ListArray, as_int64, group_rows, unique_inverse
-from perf2x.emitters.encoding.decimal_text import chunk_array, shared_texts
+from perf2x.emitters.encoding.decimal_text import chunk_array, shared_chunks
 from perf2x.emitters.perf_script.frame_lines import PlaceText
 from perf2x.model.printable_text import without_controls
 from perf2x.model.profile import Profile
@@ -49,11 +49,11 @@ class StartColumns:
 
         ``align_comm``: right-align thread names, as perf does if it prints no call chain.
         """
-        yield shared_texts(thread, lambda row: _thread_text(*self._threads[row], fields, align_comm=align_comm))
+        yield shared_chunks(thread, lambda row: _thread_text(*self._threads[row], fields, align_comm=align_comm))
         if "cpu" in fields and samples.cpu is not None:
-            yield shared_texts(samples.cpu.view(np.int32), "[{:03d}] ".format)
+            yield shared_chunks(samples.cpu.view(np.int32), "[{:03d}] ".format)
         if "misc" in fields:
-            yield shared_texts(samples.cpumode, _mode_text)
+            yield shared_chunks(samples.cpumode, _mode_text)
         if "time" in fields and samples.time is not None:
             yield from self._time_columns(samples.time)
 
@@ -66,7 +66,7 @@ class StartColumns:
         milliseconds = microseconds // np.uint64(_THOUSAND)
         digits, last_digits = _three_digits()
         decimals = as_int64(microseconds - milliseconds * np.uint64(_THOUSAND))
-        yield shared_texts(milliseconds, lambda ms: f"{ms // _THOUSAND:5d}.{ms % _THOUSAND:03d}")
+        yield shared_chunks(milliseconds, lambda ms: f"{ms // _THOUSAND:5d}.{ms % _THOUSAND:03d}")
         if self._nanoseconds:
             yield digits[decimals]
             decimals = as_int64(time % np.uint64(_THOUSAND))
@@ -146,13 +146,13 @@ def value_columns(
     """
     extra = samples.extra
     event_text = f"{event}: " if "event" in fields else ""
-    yield shared_texts(
+    yield shared_chunks(
         samples.period, (lambda period: f"{period:10d} {event_text}") if "period" in fields else lambda _: event_text
     )
     if "flags" in fields:
         yield np.full(len(samples), b" " * 24, np.object_)  # only samples of processor traces have flags
     if "addr" in fields and samples.addr is not None:
-        yield shared_texts(samples.addr, "{:16x}".format)
+        yield shared_chunks(samples.addr, "{:16x}".format)
         if data is not None:
             yield data.texts(data.locate(samples), fields & (_SYMBOL | _OBJECT))
     if "data_src" in fields and samples.data_src is not None:
@@ -164,14 +164,14 @@ def value_columns(
     )  # fmt: skip
     for name, values, text in columns:
         if name in fields and values is not None:
-            yield shared_texts(values, text)
+            yield shared_chunks(values, text)
 
 
 def last_columns(samples: Samples, fields: Fields) -> Iterator[AnyArray]:
     """Yield (samples,) columns after the branches: physical address, page sizes."""
     for name, text in (("phys_addr", "{:16x}".format), ("data_page_size", _page_size), ("code_page_size", _page_size)):
         if name in fields and name in samples.extra:
-            yield shared_texts(samples.extra[name], text)
+            yield shared_chunks(samples.extra[name], text)
 
 
 def _page_size(size: int) -> str:
@@ -212,7 +212,7 @@ def _source_and_target(columns: list[AnyArray], fields: Fields, places: PlaceTex
     """
     for address, *location in zip(columns[:2], *([columns[2:]] if places is not None else []), strict=True):
         if "brstack" in fields or places is None:
-            text = shared_texts(address, (" {:#x}" if address is columns[0] else "{:#x}").format)
+            text = shared_chunks(address, (" {:#x}" if address is columns[0] else "{:#x}").format)
         else:
             text = chunk_array([name[1:] for name in places.texts(location[0], _SYMBOL).tolist()])
         if places is not None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import U64, AnyArray, Bools, as_int64, as_uint64, falses, unique_inverse
-from perf2x.emitters.encoding.decimal_text import chunk_array, joined_chunks, shared_texts
+from perf2x.emitters.encoding.decimal_text import chunk_array, joined_chunks, shared_chunks
 from perf2x.model.printable_text import base_name, without_controls
 from perf2x.model.profile import (
     NamedPlaces,
@@ -111,11 +111,11 @@ class FrameTexts:
             if "symoff" in fields:
                 has_symbol &= name != _UNKNOWN_SYMBOL
                 offset = np.where(has_symbol, address - self._symbol_start, 0)
-                columns.append(np.where(has_symbol, shared_texts(offset, "+{:#x}".format), b""))
+                columns.append(np.where(has_symbol, shared_chunks(offset, "+{:#x}".format), b""))
         if fields & {"dso", "dsoff"}:
             columns.append(self._object_texts[locations.mapping])
             if "dsoff" in fields:
-                offsets = shared_texts(self._object_offset(address), "+{:#x}".format)
+                offsets = shared_chunks(self._object_offset(address), "+{:#x}".format)
                 columns.append(np.where(self._has_offsets()[locations.mapping], offsets, b""))
             columns.append(b")")
         if "srcline" in fields:

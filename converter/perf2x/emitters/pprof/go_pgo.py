@@ -24,11 +24,11 @@ def for_go_pgo(profile: Profile) -> Profile:
     meta = Meta(
         start_ns=profile.meta.start_ns, duration_ns=profile.meta.duration_ns, wall_start_ns=profile.meta.wall_start_ns
     )
-    user = keep_frames(_keep_default_event(profile), "user")
+    user_code = keep_frames(_keep_default_event(profile), "user")
     # all samples are of one thread, which has no name and no ids
     no_name, no_id = np.zeros(1, np.int32), np.full(1, -1, np.int32)
-    samples = replace(user.samples, thread=np.zeros_like(user.samples.thread))
-    reduced = replace(user, samples=samples, threads=Threads(no_id, no_id, no_name, no_name), meta=meta, labels={})
+    samples = replace(user_code.samples, thread=np.zeros_like(user_code.samples.thread))
+    reduced = replace(user_code, samples=samples, threads=Threads(no_id, no_id, no_name, no_name), meta=meta, labels={})
     return compact(keep_innermost(reduced, _INNERMOST_LOCATIONS))
 
 

@@ -126,15 +126,17 @@ def _run_bounds(track: I64, time: I64, is_out: Bools, boxes: Boxes) -> tuple[Boo
     """
     is_first, is_last = begins_run(track), ends_run(track)
     # times of the switches before and after, which are on other tracks at the first and last switch of a track
-    before, after = np.roll(time, 1), np.roll(time, -1)
+    time_before, time_after = np.roll(time, 1), np.roll(time, -1)
     lacks_in = is_out & (is_first | np.roll(is_out, 1))
     lacks_out = ~is_out & (is_last | ~np.roll(is_out, -1))
-    start, end = time.copy(), after
+    start, end = time.copy(), time_after
     end[lacks_out] = _last_sample_times(
-        boxes, track[lacks_out], np.where(is_last, FAR, after)[lacks_out], time[lacks_out]
+        boxes, track[lacks_out], np.where(is_last, FAR, time_after)[lacks_out], time[lacks_out]
     )
     end[lacks_in] = time[lacks_in]
-    start[lacks_in] = _first_box_starts(boxes, track[lacks_in], np.where(is_first, 0, before)[lacks_in], time[lacks_in])
+    start[lacks_in] = _first_box_starts(
+        boxes, track[lacks_in], np.where(is_first, 0, time_before)[lacks_in], time[lacks_in]
+    )
     return ~is_out | lacks_in, start, end
 
 

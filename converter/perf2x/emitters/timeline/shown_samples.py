@@ -14,8 +14,8 @@ Where a box is:
 
 - If the thread's context switches were recorded, it ran from each switch-in to the next switch-out, and only then. The
   first stack of such a *run* is drawn from the switch-in, the last one to the switch-out. A run without a sample is
-  drawn with the next stack. But no stack is drawn more than two periods of running time before its sample, nor a
-  thread's last stack more than one period after its sample.
+  drawn with the next stack. But no stack is drawn more than two periods of running time before its sample, nor
+  a thread's last stack more than one period after its sample.
 - Otherwise boxes are placed before their samples, and moved to earlier times where they would overlap (box_layout.py).
   If samples have CPUs, boxes of one CPU do not overlap either: a box ends, at the latest, where the box of another
   thread's later sample begins. Without CPUs, at most as many threads run at the same time as there are CPUs
@@ -82,20 +82,22 @@ class Durations(Frozen):
     """True: the sample is drawn from its time on, as a wait is. False: it is drawn up to its time."""
 
 
-def durations_of(profile: Profile, drawn: I64, sample_tracks: I64 | None = None) -> Durations:
-    """Return (drawn samples,) the time for which each sample stands; ``drawn`` are rows of Profile.samples, ascending.
+def durations_of(profile: Profile, drawn_samples: I64, sample_tracks: I64 | None = None) -> Durations:
+    """Return (drawn samples,) the time for which each of them stands.
 
-    ``sample_tracks`` (samples,) are the tracks of all samples, None to find them; they are needed only if no drawn
-    event is a clock.
+    ``drawn_samples`` are rows of Profile.samples, ascending. ``sample_tracks`` (samples,) are the tracks of all
+    samples, None to find them; they are needed only if no drawn event is a clock.
     """
-    samples, rows = profile.samples, slice(None) if len(drawn) == len(profile.samples) else drawn
+    samples, rows = profile.samples, slice(None) if len(drawn_samples) == len(profile.samples) else drawn_samples
     event, value = samples.event[rows], np.maximum(samples.value[rows], 0)
     is_wait = are_placed_waits(samples)[rows]
     ran = (samples.waits[rows] == Wait.RAN) & are_samples(profile)[rows]
     clock = _clock(profile, flatnonzero(bincount(event[ran])).tolist())
     if clock is not None:
         return Durations(np.where(is_wait | (ran & (event == clock)), value, 0), is_wait)
-    typical = typical_interval(profile, tracks_of(profile)[1] if sample_tracks is None else sample_tracks, drawn[ran])
+    typical = typical_interval(
+        profile, tracks_of(profile)[1] if sample_tracks is None else sample_tracks, drawn_samples[ran]
+    )
     return Durations(np.where(is_wait, value, np.where(ran, typical, 0)), is_wait)
 
 
@@ -186,17 +188,17 @@ def origin_of(profile: Profile, durations: Durations | None = None) -> int:
     return min(first, int(switches.time[0])) if switches else first
 
 
-def shown_samples(profile: Profile, sample_tracks: AnyArray, drawn: AnyArray) -> ShownSamples:
-    """Return the time spans in which the samples ``drawn`` (rows of Profile.samples, ascending) are drawn.
+def shown_samples(profile: Profile, sample_tracks: AnyArray, drawn_samples: AnyArray) -> ShownSamples:
+    """Return the time spans in which ``drawn_samples`` (rows of Profile.samples, ascending) are drawn.
 
     ``sample_tracks`` (samples,) is the track of every sample of the profile.
     """
-    if profile.samples.time is None or not len(drawn):
+    if profile.samples.time is None or not len(drawn_samples):
         return no_rows(ShownSamples)
-    durations = durations_of(profile, drawn, sample_tracks)
-    origin = origin_of(profile, durations if len(drawn) == len(profile.samples) else None)
-    time, waits = since(profile.samples.time, origin), drawn[durations.is_wait]
-    boxes = _boxes(sample_tracks, drawn, time, durations)
+    durations = durations_of(profile, drawn_samples, sample_tracks)
+    origin = origin_of(profile, durations if len(drawn_samples) == len(profile.samples) else None)
+    time, waits = since(profile.samples.time, origin), drawn_samples[durations.is_wait]
+    boxes = _boxes(sample_tracks, drawn_samples, time, durations)
     wait_length = np.minimum(durations.length[durations.is_wait], FAR)
     waiting = Spans(sample_tracks[waits], time[waits], time[waits] + wait_length)
     del durations, time
@@ -230,13 +232,16 @@ def on_cpus(profile: Profile, shown: ShownSamples) -> ShownSamples:
     return _merged([(shown.sample[on_cpu], Spans(track, shown.start[on_cpu], shown.end[on_cpu]))])
 
 
-def _boxes(sample_tracks: AnyArray, drawn: AnyArray, time: I64, durations: Durations) -> Boxes:
+def _boxes(sample_tracks: AnyArray, drawn_samples: AnyArray, time: I64, durations: Durations) -> Boxes:
     """Return the boxes of drawn samples, except of waits and of samples without a duration.
 
-    ``sample_tracks`` and ``time`` (samples,) are columns of all samples, ``drawn`` and ``durations`` of those to draw.
+    ``sample_tracks`` and ``time`` (samples,) are columns of all samples, ``drawn_samples`` and ``durations`` of those
+    to draw.
     """
     has_box = (durations.length > 0) & ~durations.is_wait
-    rows, length = (drawn, durations.length) if has_box.all() else (drawn[has_box], durations.length[has_box])
+    rows, length = (
+        (drawn_samples, durations.length) if has_box.all() else (drawn_samples[has_box], durations.length[has_box])
+    )
     order = argsort_small(sample_tracks if len(rows) == len(sample_tracks) else sample_tracks[rows])
     rows, length = rows[order], length[order]
     return Boxes(narrow(sample_tracks[rows]), narrow(rows), time[rows], np.minimum(length, FAR, out=length))

@@ -74,7 +74,7 @@ def switch_tracks(profile: Profile, switches: ThreadSwitches) -> I64:
     return np.where(ids[row] == (pid << 32 | tid), row, -1) if len(ids) else minus_ones(len(pid))
 
 
-def knows_cpus(profile: Profile) -> bool:
+def has_cpus(profile: Profile) -> bool:
     """Return whether the CPU of any sample is known."""
     return int(profile.samples.cpus.max(initial=-1)) >= 0
 

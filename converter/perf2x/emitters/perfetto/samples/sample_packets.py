@@ -74,9 +74,9 @@ _ROWS_AT_ONCE = 1 << 16
 
 def _stack_packets(profile: Profile, tree: StackTree, leaves: I64, sequence: int) -> Iterator[bytes]:
     """Yield packets that intern the frames of the stacks of ``leaves``, then these stacks, numbered from 1 on."""
-    used, frame_iids = used_frames(tree, leaves)
-    yield from (interned_packet(data, sequence) for data in _interned_frames(profile, tree.frames, used))
-    encoded_iids = EncodedIds(len(used), Callstack.FRAME_IDS)
+    used_rows, frame_iids = used_frames(tree, leaves)
+    yield from (interned_packet(data, sequence) for data in _interned_frames(profile, tree.frames, used_rows))
+    encoded_iids = EncodedIds(len(used_rows), Callstack.FRAME_IDS)
     first_iid = 1
     for stacks in tree.frame_lists(leaves):
         iids = arange(first_iid, first_iid + len(stacks))
@@ -86,23 +86,23 @@ def _stack_packets(profile: Profile, tree: StackTree, leaves: I64, sequence: int
         first_iid += len(stacks)
 
 
-def _interned_frames(profile: Profile, frames: FrameTable, used: I64) -> Iterator[bytes]:
+def _interned_frames(profile: Profile, frames: FrameTable, used_rows: I64) -> Iterator[bytes]:
     """Yield interned data: names, source files and mappings; then frames, which refer to these by number.
 
-    ``used`` are rows of ``frames`` in the order of their interning ids.
+    ``used_rows`` are rows of ``frames`` in the order of their interning ids.
     """
-    names, name_index = unique_inverse(frames.name[used])
+    names, name_index = unique_inverse(frames.name[used_rows])
     yield interned_strings({InternedData.FUNCTION_NAMES: map(frames.names.__getitem__, names.tolist())})
     # here and below: 32 bits, to save memory, because these columns have a row per frame
     name_index = name_index.astype(np.int32)
-    sources, source_index = unique_known(np.where(frames.source[used] > 0, frames.source[used], -1))
+    sources, source_index = unique_known(np.where(frames.source[used_rows] > 0, frames.source[used_rows], -1))
     source_index = source_index.astype(np.int32)
     yield interned_strings({InternedData.SOURCE_PATHS: (printable(profile.strings[row]) for row in sources.tolist())})
-    mappings, mapping_index = unique_inverse(frames.mapping[used])
+    mappings, mapping_index = unique_inverse(frames.mapping[used_rows])
     mapping_index = mapping_index.astype(np.int32)
     yield _interned_mappings(profile, mappings.tolist())
-    for rows in row_slices(len(used), _ROWS_AT_ONCE):
-        batch = used[rows]
+    for rows in row_slices(len(used_rows), _ROWS_AT_ONCE):
+        batch = used_rows[rows]
         fields = [
             nonzero_cells(Frame.IID, arange(rows.start, rows.stop) + 1),
             nonzero_cells(Frame.FUNCTION_NAME_ID, name_index[rows] + 1),

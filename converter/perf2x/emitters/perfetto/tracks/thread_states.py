@@ -128,8 +128,8 @@ def state_slice_packets(profile: Profile) -> Iterator[bytes]:
 def _switches_without_cpu(switches: _CpuSwitches, ids: ThreadIds) -> _CpuSwitches:
     """Return the switches on unknown CPUs, sorted by thread and time, without those of idle and unknown threads."""
     tid = ids.tid[switches.thread]
-    kept = flatnonzero((switches.cpu < 0) & (tid > 0) & (tid != UNKNOWN_ID))
-    return take_rows_of(switches, kept[argsort_rows([switches.thread[kept], switches.time[kept]])])
+    kept_rows = flatnonzero((switches.cpu < 0) & (tid > 0) & (tid != UNKNOWN_ID))
+    return take_rows_of(switches, kept_rows[argsort_rows([switches.thread[kept_rows], switches.time[kept_rows]])])
 
 
 def _slices(switches: _CpuSwitches, end: np.uint64) -> tuple[I64, U64]:
@@ -199,14 +199,16 @@ def _task_states(switches: _CpuSwitches, ids: ThreadIds) -> _TaskStates:
     lacks_out = is_repeated & ~switches.is_out & (switches.cpu != cpu_before)
     lacks_in = is_repeated & switches.is_out & begins_run(switches.time)
     is_empty = _bounds_empty_run(switches, continues_thread)
-    kept = flatnonzero((~is_repeated | lacks_out | lacks_in) & ~is_empty)
+    kept_rows = flatnonzero((~is_repeated | lacks_out | lacks_in) & ~is_empty)
     lost_out, lost_in = flatnonzero(lacks_out & ~is_empty), flatnonzero(lacks_in & ~is_empty)
     added_states = (TaskState.TASK_STATE_RUNNABLE, TaskState.TASK_STATE_RUNNING)
     states = _TaskStates(
-        time=np.concatenate([switches.time[kept], switches.time[lost_out], switches.time[lost_in] - np.uint64(1)]),
-        tid=tid[np.concatenate([kept, lost_out, lost_in])],
-        cpu=np.concatenate([switches.cpu[kept], cpu_before[lost_out], switches.cpu[lost_in]]),
-        state=np.append(switches.state[kept], repeat(added_states, [len(lost_out), len(lost_in)]).astype(np.uint8)),
+        time=np.concatenate([switches.time[kept_rows], switches.time[lost_out], switches.time[lost_in] - np.uint64(1)]),
+        tid=tid[np.concatenate([kept_rows, lost_out, lost_in])],
+        cpu=np.concatenate([switches.cpu[kept_rows], cpu_before[lost_out], switches.cpu[lost_in]]),
+        state=np.append(
+            switches.state[kept_rows], repeat(added_states, [len(lost_out), len(lost_in)]).astype(np.uint8)
+        ),
     )
     enters_cpu = states.state == TaskState.TASK_STATE_RUNNING
     return take_rows_of(states, argsort_rows([states.time, enters_cpu, states.cpu, states.tid]))
