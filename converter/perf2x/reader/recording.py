@@ -54,7 +54,7 @@ from perf2x.reader.open_input import open_input
 from perf2x.reader.record_block import Block, RecordStream
 from perf2x.reader.records.bpf_off_cpu_samples import is_off_cpu, override_off_cpu
 from perf2x.reader.records.clamp_values import clamp_samples
-from perf2x.reader.records.perf_stat import delivered_readings
+from perf2x.reader.records.perf_stat import samples_from_readings
 from perf2x.reader.records.sample_decoder import SampleLayout, decode_samples, sample_layout
 from perf2x.reader.records.variable_fields import DeliveredSamples
 
@@ -115,7 +115,7 @@ class PerfRecording(Frozen, eq=False):
         """Yield the batches of a shard in file order."""
         if self.session.is_perf_stat:  # perf stat: a single batch, made from the side-band
             if Want.COUNTS in want and shard.holds(0, 1):
-                yield delivered_readings(self.sideband, self.session)
+                yield samples_from_readings(self.sideband, self.session)
             return
         for number, block in self._index.stream.blocks(self._index.other_rows, shard):
             owners = as_int32(self._index.owners[number])

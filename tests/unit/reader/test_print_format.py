@@ -10,6 +10,8 @@ from perf2x.reader.records.print_format import compile_format
 from perf2x.reader.records.tracepoint_decoder import parse_format, parse_tracing_data
 
 _FIELDS = {"ip": 0x7F2A, "size": 2**64 - 16, "zero": 0, "neg": -5, "name": "eth0"}
+# arrays of bytes have hexadecimal digits as their value
+_FIELDS |= {"mac": bytes(range(6)).hex(), "uuid": bytes(range(0xA0, 0xB0)).hex()}
 _PARTS = {
     "uuid": bytes(range(0xA0, 0xB0)),
     "mac": bytes(range(6)),
@@ -56,6 +58,7 @@ def _text(form: str, order: str = "little") -> str:
         ('"%lu %lu", sizeof(u64), sizeof(unsigned char)', "8 1"),
         ('"%llu.%09llu", __print_ns_to_secs(5000000007), __print_ns_without_secs(5000000007)', "5.000000007"),
         ('"%c", __get_str(name)[1]', "t"),
+        ('"%d %d %d", REC->mac[5], REC->mac[6], REC->uuid[1]', "5 0 161"),
     ],
 )
 def test_lengths_types_and_operators(form: str, expected: str) -> None:

@@ -1,4 +1,4 @@
-"""Looks up which value a key (a pid or tid) had at a sequence number, and which times a key has.
+"""Looks up which value a key (a pid or tid) had at a sequence number, and at which times a key occurs.
 
 A key takes a new value at certain sequence numbers, and keeps it until the next one. If key 7 takes the value 3 at
 sequence number 2, and the value 5 at 9::
@@ -45,7 +45,7 @@ class KeyNumbers:
         return np.where(self._keys[row] == keys, self._numbers[row], self._none)
 
     def _table_index(self, keys: AnyArray) -> I64:
-        """Return (n,) int64: each key's index in the table; clipped to it, unknown keys find an entry that is −1."""
+        """Return (n,) int64: each key's index in the table; out of range for unknown keys, which `of` clips to a −1."""
         # an unsigned key below the first one wraps around to a large number, or as int64, to a negative one
         index: I64 = (keys - self._before_first).view(np.int64)
         return index
@@ -54,8 +54,8 @@ class KeyNumbers:
 class KeyedValues:
     """The values that keys take over time, by sequence number; immutable.
 
-    Keys, ascending, are numbered from 0. A key's number and a sequence number, which has less than 32 bits, are packed
-    into one int64, so that a lookup is one search in sorted numbers.
+    Keys are numbered from 0 in ascending order. A key's number and a sequence number, which has less than 32 bits, are
+    packed into one int64, so that a lookup is one search in sorted numbers.
     """
 
     def __init__(self, key: I64, sequence: I64, value: I64) -> None:
@@ -100,9 +100,9 @@ FOREVER = np.uint64(2**64 - 1)
 class KeyedTimes:
     """Looks up the times of a key, such as the times at which a process called exec.
 
-    A time needs 64 bits. So that the number of a key and a time can be packed into one int64, a time is replaced by its
-    rank among all distinct times: key number × (number of distinct times + 1) + rank of the time. There is one rank
-    more than times, because lookups also search for times after the last one.
+    A time needs 64 bits, so a key's number and a time do not fit into one int64. Therefore a time is replaced by its
+    rank among all distinct times, and the two are packed as key number × (number of distinct times + 1) + rank. There
+    is one rank more than times, because lookups also search for times after the last one.
     """
 
     def __init__(self, key: I32, time: U64) -> None:
@@ -135,5 +135,5 @@ class KeyedTimes:
 
 
 def distance(left: U64, right: U64) -> U64:
-    """Return (n,) uint64: |left − right|, where subtracting unsigned numbers could wrap around."""
+    """Return (n,) uint64: |left − right|, without wrapping around."""
     return np.where(left > right, left - right, right - left)

@@ -1,13 +1,16 @@
 """Computes when threads ran, from context switches and, without them, from samples.
 
-A *run* is the time from a thread's switch-in to its next switch-out. One of these may be missing, because a recording
-starts and ends while threads run, and because records are lost. A run without a switch-in begins where the box of the
-thread's first sample in the run begins; a run without a switch-out ends at the thread's last sample in the run.
+The *box* of a sample is the time span before it for which the sample stands, such as its period (box_layout.py).
 
-For threads without recorded switches, the box of each sample (box_layout.py) is placed before the sample, around waits
-and other threads' runs. Two such boxes on one CPU never overlap, nor does a box overlap another thread's recorded run
-there. If samples have no CPU, at most as many boxes overlap as the machine has CPUs, provided that all samples stand
-for about the same time.
+A *run* is the time from a thread's switch-in to its next switch-out. One of these may be missing, because a recording
+starts and ends while threads run, and because records are lost. If the switch-in is missing, the run begins where the
+box of the thread's first sample in it begins; if the switch-out is missing, the run ends at the thread's last sample
+in it.
+
+For threads without recorded switches, boxes are placed around waits and other threads' runs. A box that a wait would
+overlap is divided into *pieces*, before and after the wait. Two such boxes on one CPU never overlap, nor does a box
+overlap another thread's recorded run there. If samples have no CPU, at most as many boxes overlap as the machine has
+CPUs, provided that all samples stand for about the same time.
 """
 
 import numpy as np
@@ -78,7 +81,8 @@ class Boxes(Frozen):
 def runs_of(profile: Profile, origin: int, boxes: Boxes) -> RunningSpans:
     """Return the runs of all tracks (``tracks_of``) that have recorded switches.
 
-    ``boxes`` show how far a run extends whose start or end was not recorded. ``origin`` is time 0 of the timeline.
+    ``boxes`` are those of samples; they bound the runs whose start or end was not recorded. ``origin`` is time 0 of the
+    timeline.
     """
     switches = profile.switches
     if not switches:
@@ -89,18 +93,18 @@ def runs_of(profile: Profile, origin: int, boxes: Boxes) -> RunningSpans:
     track, time, is_out = track[order], time[order], switches.is_out[order]
     makes_run, start, end = _run_bounds(track, time, is_out, boxes)
     is_preempted = switches.is_preempted[order]
-    has_recorded_end = end == of_next(time, FAR)
-    is_preempted = np.where(is_out, is_preempted, of_next(is_preempted, False) & has_recorded_end)
+    ends_at_next = end == of_next(time, FAR)  # at the next switch
+    is_preempted = np.where(is_out, is_preempted, of_next(is_preempted, False) & ends_at_next)
     runs = RunningSpans(track, start, end, as_int64(switches.cpu[order]), is_preempted)
-    is_guess = is_out | ~has_recorded_end  # a run made of a switch-out has a guessed start
+    is_guess = is_out | ~ends_at_next  # a run that a switch-out makes has a guessed start
     return _sorted_runs(_cut_guesses(take_rows_of(runs, makes_run), is_guess[makes_run], is_out[makes_run]))
 
 
 def _cut_guesses(runs: RunningSpans, is_guess: Bools, is_out: Bools) -> RunningSpans:
     """Cut runs with a guessed start or end where other runs on the CPU overlap.
 
-    ``is_out`` (runs,): whether the run is made of a switch-out. ``is_guess`` (runs,): whether the start of such a run,
-    or the end of another run, is guessed.
+    ``is_out`` (runs,): a switch-out makes the run, because the switch-in is missing; otherwise a switch-in makes it.
+    ``is_guess`` (runs,): the other bound is a guess: the start where ``is_out``, else the end.
     """
     order = argsort_rows([runs.cpu, runs.end, runs.start])
     end_before = earlier_ends(runs.end, BoxChains.in_order(order, runs.cpu))
@@ -122,7 +126,7 @@ def _sorted_runs(runs: RunningSpans) -> RunningSpans:
 def _run_bounds(track: I64, time: I64, is_out: Bools, boxes: Boxes) -> tuple[Bools, I64, I64]:
     """Return (switches,) whether each switch makes a run, and the run's start and end.
 
-    Each switch-in makes a run, and so does each switch-out without a switch-in before it.
+    Every switch-in makes a run; so does a switch-out that no switch-in precedes.
     """
     is_first, is_last = begins_run(track), ends_run(track)
     # times of the switches before and after, which are on other tracks at the first and last switch of a track
@@ -165,7 +169,7 @@ _MAX_LENGTH_RATIO = 1.05
 """Ratio of the longest box to the shortest up to which boxes may be distributed over CPUs."""
 
 
-def pieces_without_switches(
+def place_without_switches(
     profile: Profile, boxes: Boxes, waiting: Spans, runs: RunningSpans
 ) -> tuple[AnyArray, Spans]:
     """Place the boxes of threads without recorded switches around their waits (``waiting``) and other threads' runs.
@@ -173,7 +177,7 @@ def pieces_without_switches(
     Returns the sample of each piece of a box, and the pieces.
 
     If samples have no CPU and more threads than CPUs would run at the same time, boxes are assigned to all CPUs in
-    turn, provided that they all have about the same length. Then they are moved to earlier times only where CPUs are
+    turn, provided that they all have about the same length; then they are moved to earlier times only where CPUs are
     full.
     """
     holes = disjoint_spans(waiting.track, waiting.start, waiting.end)
@@ -219,7 +223,7 @@ def _place_around_holes(
 def _cpu_chains(cpu: AnyArray, track: AnyArray, holes: Spans) -> AnyArray:
     """Return (boxes,) the number of each box's chain: its CPU or, on a track with holes, a number for the track.
 
-    A track with holes has a clock of its own, so that its boxes cannot be in a chain with those of other tracks.
+    A track with holes has a clock of its own; therefore its boxes cannot be in a chain with those of other tracks.
     """
     if not len(holes):
         return cpu
@@ -252,16 +256,16 @@ def _cut_at_runs(cpu: AnyArray, pieces: Spans, runs: RunningSpans) -> Spans:
 def _starts_after_others(cpu: AnyArray, pieces: Spans) -> I64:
     """Return (pieces,) starts that are not before the end of an earlier piece on the CPU.
 
-    Boxes of tracks with holes were placed without regard to other tracks (`_cpu_chains`), so that they may overlap.
+    Boxes of tracks with holes were placed without regard to other tracks (`_cpu_chains`), and so may overlap.
     """
     start = np.maximum(pieces.start, earlier_ends(pieces.end, BoxChains.of(cpu, pieces.start)))
     return np.minimum(start, pieces.end)
 
 
 def _box_cpus(profile: Profile, boxes: Boxes, runs: RunningSpans) -> AnyArray | None:
-    """Return (boxes,) the CPU of each box; where it is unknown, a number for the track, above all CPUs.
+    """Return (boxes,) the CPU of each box; boxes of unknown CPU get a number per track, above those of all CPUs.
 
-    Returns None if the CPU of no sample is known.
+    Returns None if no sample has a recorded CPU.
     """
     cpu: AnyArray = profile.samples.cpus[boxes.sample]
     if int(cpu.max(initial=-1)) < 0:

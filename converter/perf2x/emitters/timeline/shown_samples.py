@@ -52,7 +52,7 @@ from perf2x.base.columnar import (
     unique,
 )
 from perf2x.emitters.timeline.box_layout import order_unless_sorted
-from perf2x.emitters.timeline.running_spans import Boxes, RunningSpans, pieces_without_switches, runs_of
+from perf2x.emitters.timeline.running_spans import Boxes, RunningSpans, place_without_switches, runs_of
 from perf2x.emitters.timeline.running_time import (
     FAR,
     RunningTime,
@@ -210,7 +210,7 @@ def shown_samples(profile: Profile, sample_tracks: AnyArray, drawn_samples: AnyA
         parts.append(_in_runs(take_rows_of(boxes, has_runs), holes))
         boxes = take_rows_of(boxes, ~has_runs)
     parts.append((waits, waiting))
-    parts.append(pieces_without_switches(profile, boxes, waiting, runs))
+    parts.append(place_without_switches(profile, boxes, waiting, runs))
     del boxes
     return _merged(parts)
 

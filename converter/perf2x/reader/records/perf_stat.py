@@ -64,17 +64,18 @@ def note_counts(sideband: Sideband, session: Session, diagnostics: Diagnostics) 
         advice = "perf stat did not count it: the machine does not support it, or the monitored program did not run"
         diagnostics.add("events_not_counted", advice, int(is_idle), event.name)
     shared = (readings.running > 0) & (readings.running < readings.enabled)
-    advice = "counters took turns in the hardware; their counts are extrapolated, as perf's are"
+    advice = "counters took turns in the hardware; their counts are extrapolated, as perf does"
     diagnostics.add("readings_extrapolated", advice, int(np.count_nonzero(shared)))
 
 
-def delivered_readings(sideband: Sideband, session: Session) -> Samples:
+def samples_from_readings(sideband: Sideband, session: Session) -> Samples:
     """Return one sample per event, thread, CPU and round, and a first one of value 0 for each event, thread and CPU.
 
     The rows of the samples of value 0 come before all others.
     """
     readings, rounds = sideband.readings, sideband.rounds
-    round_number = searchsorted(rounds.position, readings.position)  # the STAT_ROUND that follows a reading ends it
+    # a STAT_ROUND ends the round of the readings before it
+    round_number = searchsorted(rounds.position, readings.position)
     is_known = (readings.event >= 0) & (readings.event < len(session.events))
     kept = flatnonzero((round_number < len(rounds)) & is_known)
     kept = kept[lexsort((readings.position[kept], *(column[kept] for column in _counter_key(readings))))]

@@ -187,7 +187,8 @@ def _primary(tokens: Tokens, depth: int) -> Expression:
 def _indexed(tokens: Tokens, array: Expression, depth: int) -> Expression:
     """Parse ``[index]`` if it follows, and return the expression for this element of ``array``; else ``array`` itself.
 
-    The element of a string is a character code; an element beyond the end is 0.
+    The element of a string is a character code, that of a field without a numeric value a byte; an element beyond the
+    end is 0.
     """
     if not tokens.accept("["):
         return array
@@ -196,8 +197,10 @@ def _indexed(tokens: Tokens, array: Expression, depth: int) -> Expression:
 
     def element_of(fields: Fields) -> Any:
         values, position = array(fields), as_number(index(fields))
-        element = values[position] if isinstance(values, (list, str)) and 0 <= position < len(values) else 0
-        return ord(element) if isinstance(element, str) else element
+        if isinstance(values, str):
+            octets = array.raw_bytes(fields) if isinstance(array, Field) else b""
+            values = list(octets or map(ord, values))
+        return values[position] if isinstance(values, list) and 0 <= position < len(values) else 0
 
     return element_of
 

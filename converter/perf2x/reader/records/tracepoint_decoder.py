@@ -29,10 +29,10 @@ _DECLARATION = re.compile(r"(?P<type>.*?)(?P<name>\w+)(?P<array>\[[^\]]*\])?$")
 def parse_tracing_data(data: bytes, byte_order: ByteOrder) -> dict[str, Any]:
     """Return ``version``, ``long_size``, ``page_size``, ``strings`` and ``formats``, as JSON-like values.
 
-    ``strings`` are the kernel's by address; ``formats`` are those of ``parse_format`` by the tracepoint's id. The keys
-    of both are strings. Layout: magic, version NUL; u8 big endian, u8 long size; u32 page size; "header_page",
-    "header_event" sections; ftrace's own formats; the formats of each system; /proc/kallsyms; printk strings; saved
-    command lines (not read). Raises SectionError if the data is damaged.
+    ``strings`` maps addresses to the kernel's printk strings; ``formats`` maps ids of tracepoints to what
+    ``parse_format`` returns. The keys of both are strings. Layout: magic, version NUL; u8 big endian, u8 long size; u32
+    page size; "header_page", "header_event" sections; ftrace's own formats; the formats of each system; /proc/kallsyms;
+    printk strings; saved command lines (not read). Raises SectionError if the data is damaged.
     """
     prefix = SectionReader(data, byte_order)
     if prefix.take(len(_MAGIC)) != _MAGIC:
@@ -108,7 +108,8 @@ def _parse_field(match: re.Match[str]) -> dict[str, Any]:
 def decode_fields(fields: list[Mapping[str, Any]], raw: bytes, byte_order: ByteOrder) -> dict[str, Any]:
     """Return the value of each field in a sample's RAW bytes; fields that lie beyond their end are left out.
 
-    Numbers become int, arrays of numbers lists of int, strings str, and all other bytes str with their hex digits.
+    Fields of 1, 2, 4 or 8 bytes become int, arrays of numbers with 2, 4 or 8 bytes lists of int, char arrays str. All
+    other bytes become str with their hex digits: of other arrays, and of what __data_loc points to, unless it is char.
     """
     return {
         field["name"]: _field_value(field, raw, byte_order)
@@ -140,6 +141,6 @@ def _field_value(field: Mapping[str, Any], raw: bytes, byte_order: ByteOrder) ->
         width = size // count
         elements = [data[start : start + width] for start in range(0, size, width)]
         return [int.from_bytes(element, ENDIAN[byte_order], signed=field["signed"]) for element in elements]
-    if size in (1, 2, 4, 8):
+    if not length and size in (1, 2, 4, 8):
         return int.from_bytes(data, ENDIAN[byte_order], signed=field["signed"])
     return data.hex()

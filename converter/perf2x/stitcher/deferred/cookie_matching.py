@@ -111,18 +111,18 @@ class DeferredRecords:
         return time if self.has_time and time is not None else position.view(np.uint64)
 
     def match(self, cookie: U64, pid: I32, tid: I32, time_key: U64) -> tuple[I64, I64]:
-        """Return the record's row, −1 for none, and the JoinOutcome, of samples that all have a cookie.
+        """Return each sample's record (its row; −1 for none) and JoinOutcome; all these samples have a cookie.
 
         ``time_key`` comes from ``time_keys``. Shapes: all (n,).
         """
-        # the records with each cookie: rows first … end − 1
+        # the records with each sample's cookie: rows first … end − 1
         first = searchsorted(self._records.cookie, cookie, "left")
         end = searchsorted(self._records.cookie, cookie, "right")
         record = self._nearest_record(first, end, tid, time_key)
         outcome = np.where(record >= 0, int(JoinOutcome.JOINED), int(JoinOutcome.MISSING))
-        rows = flatnonzero((record < 0) & (end > first))
-        if len(rows):
-            self._match_other_thread(rows, (first[rows], end[rows]), record, outcome, pid, tid, time_key)
+        unmatched = flatnonzero((record < 0) & (end > first))
+        if len(unmatched):
+            self._match_other_thread(unmatched, first, end, record, outcome, pid, tid, time_key)
         self._check_time(record, outcome, tid, time_key)
         return record, outcome
 
@@ -167,15 +167,15 @@ class DeferredRecords:
         return self._time_key[record] if len(self._records) else np.zeros(len(record), np.uint64)
 
     def _match_other_thread(
-        self, rows: I64, cookie_rows: tuple[I64, I64], record: I64, outcome: I64, pid: I32, tid: I32, time_key: U64
+        self, rows: I64, first: I64, end: I64, record: I64, outcome: I64, pid: I32, tid: I32, time_key: U64
     ) -> None:
         """Match samples with records of another thread id, if one of the two is unknown, or if an exec changed the id.
 
-        Sets ``record`` and ``outcome`` (n,) in ``rows`` (m,); ``cookie_rows`` are the first record with the cookie of
-        each of ``rows``, and the end of these records.
+        Sets ``record`` and ``outcome`` of the samples ``rows`` (m,). The records with the cookie of each sample are
+        ``first`` … ``end`` − 1. Shapes: (n,) of all samples but ``rows``.
         """
-        first, end = cookie_rows
-        # A sample of an unknown thread is taken for one of the thread whose record is the first with the cookie. A
+        first, end = first[rows], end[rows]
+        # A sample of an unknown thread is assumed to be of the thread that has the first record with its cookie. A
         # sample of a known thread may match a record of an unknown thread (−1).
         other_tid = as_int32(np.where(tid[rows] < 0, self._records.tid[first], np.int32(-1)))
         of_unknown = self._nearest_record(first, end, other_tid, time_key[rows])

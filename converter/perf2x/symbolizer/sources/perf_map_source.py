@@ -4,9 +4,9 @@ The file has no times: if code was replaced, the last entry for an address wins.
 
 A process in a container names its file after its process id in the container. perf reads that id from /proc
 (map__new in tools/perf/util/map.c, dso__find_perf_map in symbol.c), which fails once the process is gone. A recording
-does not contain the id, but it says which processes had a PID namespace of their own (PERF_RECORD_NAMESPACES). For
-these, maps with any process id are read, and the one whose entries cover the most sampled addresses is used. The maps
-in --perf-map-dir are tried in this way for every process.
+does not contain the id, but it says which processes had a PID namespace of their own (PERF_RECORD_NAMESPACES). If such
+a process has no map under an expected name, maps with any process id are read, and the one whose entries cover the most
+sampled addresses is used. With --perf-map-dir, this is done for every process.
 
 Source of truth: tools/perf/Documentation/jit-interface.txt, tools/perf/util/symbol.c dso__load_perf_map and
 dso__find_perf_map.
@@ -211,17 +211,18 @@ class PerfMapSource(BuiltInSource):
         functions = [jit_function(perf_map.names[row]) for row in distinct.tolist()]
         return symbols_from_functions(functions, index, f"not in {shown_name(path)}")
 
-    def _count_replaced(self, perf_map: PerfMap, last: I64, first: I64, where: str) -> None:
+    def _count_replaced(self, perf_map: PerfMap, last: I64, first: I64, map_name: str) -> None:
         """Report the number of addresses that different functions covered one after the other.
 
-        ``last`` and ``first`` (n,): the last and first entry of the map ``where`` that cover each address.
+        ``last`` and ``first`` (n,): the last and the first entry of the map that cover each address. ``map_name``: the
+        name of the map for messages.
         """
         entry_pairs = np.column_stack([last, first])[last != first].tolist()
         name_pairs = ([perf_map.names[row] for row in pair] for pair in entry_pairs)
         # entries with the same display name are one function, compiled again
         count = sum(len({jit_function(name).name or name for name in pair}) > 1 for pair in name_pairs)
         advice = "a perf map has no times, so samples get the name of the last code at the address; use jitdumps."
-        self._context.diagnostics.add("perf_map_replaced", advice, count, where)
+        self._context.diagnostics.add("perf_map_replaced", advice, count, map_name)
 
     def file(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
         """Return path and contents of a process's map, found by its name or else by the addresses in it.

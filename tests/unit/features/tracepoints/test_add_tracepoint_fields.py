@@ -71,6 +71,12 @@ def test_columns_are_what_the_decoder_of_one_sample_says(order: str) -> None:
         assert shown(table, row) == wanted
 
 
+@pytest.mark.parametrize("count", [3, 4, 8])
+def test_arrays_of_bytes_are_hexadecimal_however_long(count: int) -> None:
+    field = {"name": "mac", "type": f"u8[{count}]", "offset": 2, "size": count, "signed": False}
+    assert decode_fields([field], bytes(range(2 + count)), "<") == {"mac": bytes(range(2, 2 + count)).hex()}
+
+
 def test_bytes_beyond_the_end_of_a_record_are_zeros() -> None:
     cut = record("<", b"bash", 7, b"/bin/true\0", 5)[:18]
     table = decode_columns(FIELDS, ListArray(np.array([0, len(cut), len(cut)]), np.frombuffer(cut, np.uint8)), "<")

@@ -13,7 +13,7 @@ from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.recording.events import Samples, Want
 from perf2x.reader import open_recording
 from perf2x.reader.recording import PerfRecording
-from perf2x.reader.records.perf_stat import delivered_readings
+from perf2x.reader.records.perf_stat import samples_from_readings
 from tests.forge.events import Event
 from tests.forge.records import Record
 from tests.forge.samples import Sample
@@ -90,8 +90,8 @@ def test_readings_behind_the_last_round_and_of_no_event_are_left_out(tmp_path: P
 
 def test_readings_of_a_file_without_events(tmp_path: Path) -> None:
     found = opened(tmp_path, [Stat(id=10, value=5), StatRound(time=MS)])
-    assert len(delivered_readings(found.sideband, found.session)) == 2
-    assert len(delivered_readings(found.sideband, change(found.session, events=()))) == 0
+    assert len(samples_from_readings(found.sideband, found.session)) == 2
+    assert len(samples_from_readings(found.sideband, change(found.session, events=()))) == 0
 
 
 def test_impossible_numbers_are_bounded(tmp_path: Path) -> None:

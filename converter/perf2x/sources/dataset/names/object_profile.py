@@ -17,9 +17,9 @@ from perf2x.sources.dataset.write.recording_to_store import empty_profile
 def object_profile(code: CodeObject) -> Profile:
     """Make a profile without samples, with a location for each place, in the order of the places.
 
-    Addresses are those in the object's first mapping, even of places that only another mapping contains.
+    All addresses are computed from the base of the object's first mapping, and so may lie outside that mapping.
     """
-    strings, none = StringTableBuilder(), np.zeros(0, np.int32)
+    strings, no_lines = StringTableBuilder(), np.zeros(0, np.int32)
     mappings = restore_mappings(code.mappings, strings)
     objects = code_objects(mappings, strings.table(), bytes.fromhex(code.facts["recording"]))
     mapping = objects.ids.index(code.id)
@@ -36,8 +36,8 @@ def object_profile(code: CodeObject) -> Profile:
             mode=code.places.mode,
             synthetic=falses(count),
             line_offsets=zeros(count + 1),
-            line_function=none,
-            line_number=none,
+            line_function=no_lines,
+            line_number=no_lines,
         ),
     )
 
