@@ -249,7 +249,9 @@ def top(
       columns: name, object, self, total
     """
     _check_limit(limit)
-    all_options = _load_options(symbols, options).but(**table_load_options(by, value), keep_other_events=bool(columns))
+    all_options = _load_options(symbols, options).with_values(
+        **table_load_options(by, value), keep_other_events=bool(columns)
+    )
     return TopTable(_read(inputs, all_options).profile, by, sort, value, limit, columns)
 
 
@@ -290,7 +292,9 @@ def diff(
     pair_options = PairOptions(
         normalize, per, per_value, read_object_names("map", [f"{old}={new}" for old, new in (map or {}).items()])
     )
-    all_options = _load_options(symbols, options).but(**table_load_options(by, value), keep_other_events=bool(columns))
+    all_options = _load_options(symbols, options).with_values(
+        **table_load_options(by, value), keep_other_events=bool(columns)
+    )
     loaded = [_read(side, pair_options.to_load(all_options)) for side in (before, after)]
     names = [side.recording.session.source if isinstance(side, Loaded) else fspath(side) for side in (before, after)]
     pair = pair_of(

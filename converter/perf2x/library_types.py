@@ -36,9 +36,9 @@ class TableOptions(TypedDict, total=False):
     """False: sum samples of threads with the same name, unless another option needs single threads. In both cases, the
     profile lists all threads."""
     keep: frozenset[str]
-    """Optional columns of samples to keep; samples that differ in one of them are not summed. ``cpu``, ``cgroup``,
-    ``data_src`` (memory accesses) and, in timelines, ``fields`` (of tracepoints). The set may also have other names in
-    Needs.columns, which have no effect here."""
+    """Optional columns of samples to keep; samples that differ in one of them are not summed. These are ``cpu``,
+    ``cgroup``, ``data_src`` (memory accesses) and, in timelines, ``fields`` (of tracepoints). The names ``counts`` and
+    ``events`` of Needs.columns have no effect here: they set the options ``counts`` and ``keep_other_events``."""
     stacks: bool
     """False: only count samples. Even then, stacks are read if they are deferred or must be unwound, because reports
     count those."""

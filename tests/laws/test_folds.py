@@ -199,7 +199,7 @@ def forged(place: Path, number: int, samples: int = 3, damaged: bool = False) ->
 def test_few_recordings_are_open_and_damage_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [forged(tmp_path, number, damaged=number % 2 == 1) for number in range(6)]
     whole = load(paths, LoadOptions())
-    most, keep = [0], open_sessions.MOST_OPEN
+    most, keep = [0], open_sessions.MAX_OPEN_INPUTS
     load_session = loading._load_session
 
     def spy(*given: object) -> Loaded:
@@ -208,7 +208,7 @@ def test_few_recordings_are_open_and_damage_counts_once(tmp_path: Path, monkeypa
         return load_session(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(loading, "_load_session", spy)
-    monkeypatch.setattr(open_sessions, "MOST_OPEN", 2)
+    monkeypatch.setattr(open_sessions, "MAX_OPEN_INPUTS", 2)
     assert keep > len(paths)
     gc.collect()
     gc.freeze()  # what other tests left is not looked through
@@ -236,7 +236,7 @@ def test_a_pipe_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     writer = threading.Thread(target=write, daemon=True)
     writer.start()
-    monkeypatch.setattr(open_sessions, "MOST_OPEN", 0)
+    monkeypatch.setattr(open_sessions, "MAX_OPEN_INPUTS", 0)
     loaded = load([first, str(pipe)], LoadOptions())
     assert loaded.recorded_samples == 6
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -246,7 +246,7 @@ def test_a_pipe_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_file_that_goes_meanwhile_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [forged(tmp_path, number) for number in range(2)]
-    monkeypatch.setattr(open_sessions, "MOST_OPEN", 0)
+    monkeypatch.setattr(open_sessions, "MAX_OPEN_INPUTS", 0)
     load_session: Callable[..., Loaded] = loading._load_session
 
     def spy(*given: object) -> Loaded:
@@ -260,7 +260,7 @@ def test_a_file_that_goes_meanwhile_is_an_error(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_sessions, "MOST_OPEN", 2)
+    monkeypatch.setattr(open_sessions, "MAX_OPEN_INPUTS", 2)
     monkeypatch.setattr(incremental_merge, "LEAST_ROWS", 4000)
     paths = [forged(tmp_path, number, samples=2000) for number in range(48)]
     load(paths[:2], LoadOptions())  # imports

@@ -3,7 +3,7 @@
 ::
 
     def top(inputs: Inputs = (), *, row_flags: RowFlags, load_options: Annotated[LoadOptions, Hidden("names")]) -> None:
-        options = load_options.but(**row_flags.load_option_fields())
+        options = load_options.with_values(**row_flags.load_option_fields())
 
 A parameter of the function is one option (its annotation has a ``Setting``), or a struct with an option for each field
 that has a Setting. ``make_command`` expands structs to options on the command line; after parsing, ``make_struct``

@@ -21,8 +21,8 @@ def _check(options: "LoadOptions", files: Sequence[str]) -> None:
     size_limit = options.of(OriginalSettings).original
     if not size_limit:
         return
-    if options.hides_names:
-        raise SettingError("the original recording reveals the names that ", options.hides_names, " hides")
+    if options.hiding_setting:
+        raise SettingError("the original recording reveals the names that ", options.hiding_setting, " hides")
     if len(files) != 1 or not Path(files[0]).is_file():
         raise OptionError("the original recording must be one file: not several, a directory or a pipe")
     size = len(_bytes_of(files))

@@ -11,13 +11,13 @@ from perf2x.kernel.registry import Emitter
 from perf2x.kernel.stage_timer import Stages
 from perf2x.model.profile import View
 
-Outputs = Callable[[View], Iterable[tuple[str, View]]]
-"""Splits the profile of all recordings into outputs: yields the file name and the profile of each."""
+OutputSplitter = Callable[[View], Iterable[tuple[str, View]]]
+"""Splits the profile of all recordings into output files; yields the name and the profile of each file."""
 
 
 def convert_recordings(
-    outputs: Outputs,
-    sources: Sequence[str],
+    outputs: OutputSplitter,
+    inputs: Sequence[str],
     format_name: str,
     emitter: Emitter,
     options: LoadOptions,
@@ -27,17 +27,17 @@ def convert_recordings(
     stages: Stages | None = None,
     write: Callable[[Emitter, View, str, Sequence[str]], None] | None = None,
 ) -> tuple[Loaded, list[str]]:
-    """Load what the format needs, and write every output; return the result of the load and the outputs' file names.
+    """Load what the format needs, and write every output file; return the result of the load and the files' names.
 
-    ``sources`` are the paths of the recordings. ``timeline`` overrides the format's default, unless it is None.
-    ``write`` replaces ``write_file``, and has its parameters. Raises SettingError for options that the format does not
-    support.
+    ``inputs`` are the paths of the recordings. ``timeline`` overrides the format's default, unless it is None.
+    ``write`` is called instead of ``write_file``, with the same arguments. Raises SettingError for options that the
+    format does not support.
     """
     stages, written = stages or Stages(), []
-    loaded = load(sources, options_for_format(options, format_name, emitter.needs, timeline), progress, stages)
+    loaded = load(inputs, options_for_format(options, format_name, emitter.needs, timeline), progress, stages)
     for output, profile in outputs(loaded.profile):
         with stages.stage("emit"):
-            (write or write_file)(emitter, profile, output, sources)
+            (write or write_file)(emitter, profile, output, inputs)
         written.append(output)
     return loaded, written
 

@@ -1,6 +1,6 @@
 """A feature: its settings, and its steps between stitched samples and the finished profile.
 
-A feature that leaves out some samples, for instance::
+A feature that leaves out samples, for instance::
 
     class Idle(FeatureSettings):
         skip_idle: Annotated[bool, Setting("Leave out samples of an idle machine.", asks="records")] = False
@@ -10,9 +10,9 @@ A feature that leaves out some samples, for instance::
 
     FEATURE = Feature({Phase.RUNNING: _skip}, Idle)
 
-An entry point of the group ``perf2x.steps`` names the object ``FEATURE``. A step returns its input unchanged unless
-its settings request something. It imports modules only when it has work to do, because every command imports every
-feature.
+An entry point of the group ``perf2x.steps`` names the object ``FEATURE``. Steps run in every load: a step returns its
+input unchanged unless the feature's settings request work. Every command imports every feature, so a step imports the
+modules that do the work only then.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -82,7 +82,7 @@ class SessionRun(Frozen):
         return self.context.options
 
 
-# a step takes the result of the previous step, and returns its own
+# a step takes the result of the previous step, and returns a new result
 Step = Callable[["Loaded", SessionRun], "Loaded"]
 
 
@@ -94,7 +94,10 @@ class Feature(Frozen):
     finish: "Callable[[Loaded, LoadContext], Loaded] | None" = None
     """Runs once, after all recordings were merged."""
     check: "Callable[[LoadOptions, Sequence[str]], None] | None" = None
-    """Called with the options and the paths of all inputs before any is read; refuses them by raising OptionError."""
+    """Called with the options and the paths of all inputs, before any input is read.
+
+    Raises OptionError if the feature cannot do its work with them.
+    """
 
 
 def with_profile(loaded: "Loaded", profile: "Profile") -> "Loaded":
@@ -114,14 +117,14 @@ def feature_settings() -> tuple[type[FeatureSettings], ...]:
 
 
 def with_settings(settings: tuple[FeatureSettings, ...], new_values: Mapping[str, Any]) -> tuple[FeatureSettings, ...]:
-    """Return settings with some values replaced, by field name; objects whose fields all have defaults are left out.
+    """Return the settings with ``new_values``, by field name; objects that have only default values are left out.
 
-    Raises TypeError for a name that no feature has.
+    Raises TypeError for a field that no feature has.
     """
-    by_class = {kind: kind() for kind in feature_settings()} | {type(changed): changed for changed in settings}
+    by_class = {cls: cls() for cls in feature_settings()} | {type(changed): changed for changed in settings}
     unused = dict(new_values)
-    for kind, old in by_class.items():
-        by_class[kind] = replace(old, **{name: unused.pop(name) for name in kind.__struct_fields__ if name in unused})
+    for cls, old in by_class.items():
+        by_class[cls] = replace(old, **{name: unused.pop(name) for name in cls.__struct_fields__ if name in unused})
     if unused:
         raise TypeError(f"there is no option {', '.join(unused)}")
-    return tuple(new for kind, new in by_class.items() if new != kind())
+    return tuple(new for cls, new in by_class.items() if new != cls())

@@ -11,10 +11,10 @@ _COMMON_FORMATS = ("pprof", "collapsed")
 
 
 def format_of(output: str | None) -> str:
-    """Return the name of the format whose suffix the output's name ends with; of several, the one with the longest.
+    """Return the format with the longest suffix that the output's name ends with.
 
     A final ``.gz`` is ignored, both in the output's name and in suffixes. Raises SettingError if no suffix matches, if
-    several formats have the longest one, and for standard output.
+    several formats have the longest one, and for standard output (``-``) or no name (None).
     """
     formats = entry_points_by_name(EMITTERS)
     if output is None or output == "-":
@@ -30,33 +30,34 @@ def format_of(output: str | None) -> str:
 
 
 def check_output_name(format_name: str, output: str) -> None:
-    """Raise SettingError if the output has the suffix of another format: ``--to pprof -o stacks.collapsed``.
+    """Raise SettingError if the output has the suffix of another format, as in ``--to pprof -o stacks.collapsed``.
 
-    To save imports, only the most common formats and the format that has the suffix as its name are considered. A
-    suffix that belongs to no format, or to many, such as ``.txt`` and ``.json``, is accepted.
+    To save imports, only the most common formats are considered, and the format whose name is the suffix. A suffix
+    such as ``.txt`` or ``.json``, which is no format's name, is accepted.
     """
     formats = entry_points_by_name(EMITTERS)
-    own = _suffix(formats[format_name]) if format_name in formats else ""
+    own_suffix = _suffix(formats[format_name]) if format_name in formats else ""
+    own_ending = _without_gz(own_suffix)
     for other in {*_COMMON_FORMATS, Path(output).suffix[1:]} & formats.keys() - {format_name}:
-        if own and output.endswith(_suffix(formats[other])) and not _without_gz(output).endswith(_without_gz(own)):
+        if own_suffix and output.endswith(_suffix(formats[other])) and not _without_gz(output).endswith(own_ending):
             raise SettingError(
-                f"the name {output} means {other}, not ", "to", f" {format_name}, whose files end with {own}"
+                f"the name {output} means {other}, not ", "to", f" {format_name}, whose files end with {own_suffix}"
             )
 
 
 def _matching_suffixes(output: str, formats: Mapping[str, EntryPoint]) -> dict[str, str]:
-    """Return the formats whose suffix ``output`` ends with, and these suffixes; ``.gz`` is removed from both.
+    """Return the formats whose suffix, without ``.gz``, ``output`` ends with, and these suffixes.
 
     Suffixes are known only after importing an emitter, and importing all built-in ones takes 30 ms. So the formats that
     are likely to match are tried first. The search ends when a built-in format's suffix starts at the first dot of the
     file's name: no other suffix can be longer. Plugins come first of all, because they may have the same suffix.
     """
 
-    def order(name: str) -> tuple[bool, bool, bool, str]:  # False sorts before True
+    def sort_key(name: str) -> tuple[bool, bool, bool, str]:  # False sorts before True
         return is_built_in(formats[name]), name not in output, name not in _COMMON_FORMATS, name
 
     matching: dict[str, str] = {}
-    for name in sorted(formats, key=order):
+    for name in sorted(formats, key=sort_key):
         suffix = _without_gz(_suffix(formats[name]))
         if output.endswith(suffix):
             matching[name] = suffix

@@ -1,4 +1,6 @@
-"""Interfaces of inputs: `SourceKind` recognizes and opens a kind of input, `Source` is an opened one.
+"""Interfaces of inputs: `SourceKind` recognizes and opens a kind of input, `Source` is an opened input.
+
+Symbol sources (symbolizer/sources/) are something else: they give names to addresses.
 
 An entry point of the group ``perf2x.sources`` names a ``SourceKind``, which recognizes files by their first bytes. An
 input that no kind recognizes is read as perf.data. Every load imports the modules of all kinds, so these modules import
@@ -26,15 +28,19 @@ if TYPE_CHECKING:
     from perf2x.symbolizer.symbol_options import SymbolOptions
 
 Lacks = Mapping[str, tuple[str, ...]]
-"""What an input lacks, and the message for an option that needs it.
+"""What an input lacks, with the parts of the error message for an option that needs it.
 
-A key is a kind of data (a value of ``Setting.asks``); its value is the text before and after the name of the option. Or
-the key is a field of LoadOptions or of a feature's settings, and its value the arguments of an OptionError.
+There are two kinds of keys:
+
+- A kind of data, as in ``Setting.asks``, such as ``records``. Its value is what the message says before and after the
+  name of the option.
+- A field of LoadOptions or of a feature's settings, such as ``symbolize``. Its value is the arguments of the
+  OptionError.
 """
 
 
 class Stitched(Frozen):
-    """The samples of a source as a profile with complete stacks but without names, and reports on the stacks."""
+    """The samples of a source, as a profile with complete stacks but without names; and reports on the stacks."""
 
     profile: "Profile"
     deferred: "DeferredReport"
@@ -46,7 +52,7 @@ class Stitched(Frozen):
 
 
 class Source(Protocol):
-    """An opened input."""
+    """An opened input, from which samples come."""
 
     @property
     def recording(self) -> "Recording":

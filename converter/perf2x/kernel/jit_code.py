@@ -1,7 +1,7 @@
 """Code in jitdump files: mappings for the stitcher, call frame information for the unwinder.
 
-A jitdump file (``jit-PID.dump``) describes the code that a just-in-time compiler made. The runtime maps the file, so
-that perf records an mmap with its name: the process announces its dump.
+A jitdump file (``jit-PID.dump``) describes the code that a just-in-time compiler made. The runtime maps the file only
+in order that perf records an mmap with the file's name: so a process *announces* its dump.
 """
 
 from __future__ import annotations
@@ -43,28 +43,28 @@ def with_jit_code(recording: Recording, context: LoadContext) -> Sideband:
     return sideband
 
 
-def provide_images(announced: Sequence[AnnouncedDump], session: Session, finder: Finder) -> None:
-    """Make the finder return an ELF image with the dump's call frame information for the name of each dump.
+def provide_images(announcements: Sequence[AnnouncedDump], session: Session, finder: Finder) -> None:
+    """Make the finder return an ELF image, with the call frame information in the dump, for the name of each dump.
 
     If processes (in different containers, say) announced different files under one name, that name gets no image: the
     finder knows objects only by name.
     """
     paths_by_name: dict[str, set[str]] = {}
-    for announcement in announced:
+    for announcement in announcements:
         paths_by_name.setdefault(announcement.name, set()).add(announcement.dump.name)
-    for name, dump in {announcement.name: announcement.dump for announcement in announced}.items():
-        image = _image(dump, session) if len(paths_by_name[name]) == 1 else None
+    for name, dump in {announcement.name: announcement.dump for announcement in announcements}.items():
+        image = _elf_image(dump, session) if len(paths_by_name[name]) == 1 else None
         if image is not None:
             finder.provide(name, image)
 
 
-def _image(dump: JitDump, session: Session) -> ElfObject | None:
-    """Return the dump as an ELF file; None if it has no call frame information, or can no longer be read."""
+def _elf_image(dump: JitDump, session: Session) -> ElfObject | None:
+    """Return the dump as an ELF file in memory; None if it has no call frame information, or can no longer be read."""
     from perf2x.stitcher.unwind.jit_image import JitFunction, jit_image
     from perf2x.symbolizer.sources.parse_jitdump import machine_of
 
-    frames = [JitFunction(code.offset, code.size, code.eh_frame) for code in dump.codes if code.eh_frame]
+    functions = [JitFunction(code.offset, code.size, code.eh_frame) for code in dump.codes if code.eh_frame]
     machine = machine_of(dump, session.arch)
     with contextlib.suppress(OSError):
-        return jit_image(Path(dump.name).read_bytes(), machine, frames, dump.name) if frames else None
+        return jit_image(Path(dump.name).read_bytes(), machine, functions, dump.name) if functions else None
     return None

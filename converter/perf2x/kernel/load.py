@@ -28,20 +28,22 @@ def load(
 
     Files of one session are stitched together. Independent recordings are loaded one after the other, and each profile
     is merged into the profile of those before it, so that memory grows with distinct stacks rather than with
-    recordings. The time of each stage is added to ``stages``. Raises Perf2xError if a recording cannot be read,
-    OptionError if an option does not fit the inputs, or the files of a session have different tags.
+    recordings. The time of each stage is added to ``stages``.
+
+    Raises Perf2xError if a recording cannot be read; OptionError if an option does not fit the inputs, or if the files
+    of a session have different tags.
     """
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.kernel.open_bundle import open_bundles
 
-    # ``names`` are the user's names for inputs; ``files`` are what is opened: for a bundle, its unpacked recording
+    # ``names`` are the user's names for inputs; ``files`` are the paths to open: for a bundle, its unpacked recording
     names = [paths] if isinstance(paths, str) else paths
     tags: Sequence[Mapping[str, str]] = options.tags or [{}] * len(names)
     with (
         limit_unpacking(options.max_unpacked),
         open_bundles(names, options.symbols) as (files, symbols),
     ):
-        options = replace(options, symbols=symbols)  # these find objects in the bundles, too
+        options = replace(options, symbols=symbols)  # with the bundles as places to search for objects
         for feature in features():
             if feature.check:
                 feature.check(options, files)
@@ -51,9 +53,9 @@ def load(
         if options.as_recorded and len(sessions) != 1:
             raise OptionError(ONE_RECORDING)
         parts = [part for session in sessions for part in session.parts]
-        if not _are_counts(parts):
+        if not _all_from_perf_stat(parts):
             _require_samples(sum(part.sample_count for part in parts), parts, context)
-        loaded = _load_session(sessions[0], context) if len(sessions) == 1 else _fold_sessions(sessions, context)
+        loaded = _load_session(sessions[0], context) if len(sessions) == 1 else _load_and_merge(sessions, context)
         _require_samples(len(loaded.profile.samples), parts, context)
         loaded = _with_loss_comments(loaded)
         for feature in features():
@@ -61,9 +63,9 @@ def load(
         return loaded
 
 
-def _are_counts(parts: Sequence[SessionPart]) -> bool:
+def _all_from_perf_stat(parts: Sequence[SessionPart]) -> bool:
     """Return whether perf stat made all recordings. Raises FormatError if it made only some of them."""
-    made_by_perf_stat = [part.source for part in parts if part.counts]
+    made_by_perf_stat = [part.source for part in parts if part.is_perf_stat]
     if made_by_perf_stat and len(made_by_perf_stat) < len(parts):
         raise FormatError(
             f"{made_by_perf_stat[0]}: it has counts of perf stat record,"
@@ -72,31 +74,31 @@ def _are_counts(parts: Sequence[SessionPart]) -> bool:
     return bool(made_by_perf_stat)
 
 
-def _fold_sessions(sessions: Sequence[SessionInput], context: LoadContext) -> Loaded:
+def _load_and_merge(sessions: Sequence[SessionInput], context: LoadContext) -> Loaded:
     """Load independent sessions one at a time, and merge their results."""
-    from perf2x.kernel.merge_reports import ResultFold
+    from perf2x.kernel.merge_reports import ResultMerge
     from perf2x.model.filters.unmatched_filters import UnmatchedFilters
     from perf2x.symbolizer.known.known_names import KnownNames
 
     context.known_names = KnownNames()
     context.unmatched = unmatched = UnmatchedFilters(len(sessions), context.diagnostics)
-    fold = ResultFold([session.tags for session in sessions])
+    results = ResultMerge([session.tags for session in sessions])
     for session in sessions:
         loaded = _load_session(session, context)
         with context.stages.stage("merge"):
-            fold.add(loaded)
+            results.add(loaded)
     unmatched.check()
     with context.stages.stage("merge"):
-        return fold.finish()
+        return results.finish()
 
 
 def _require_samples(sample_count: int, parts: Sequence[SessionPart], context: LoadContext) -> None:
-    """Raise FormatError with the reason if there are no samples, unless the user allows an empty profile."""
+    """Raise FormatError with the reason if ``sample_count`` is 0, unless the user allows an empty profile."""
     if not sample_count and not context.options.allow_empty:
         from perf2x.kernel.no_samples import no_samples
 
-        names, recorded = [part.source for part in parts], sum(part.sample_count for part in parts)
-        raise no_samples(names, recorded, any(part.has_events for part in parts), context.diagnostics.counts)
+        names, recorded_samples = [part.source for part in parts], sum(part.sample_count for part in parts)
+        raise no_samples(names, recorded_samples, any(part.has_events for part in parts), context.diagnostics.counts)
 
 
 def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
@@ -106,7 +108,7 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
 
     options, source = context.options, session.open()
     recording = source.recording
-    # whether a feature needs samples outside the user's time ranges, which then apply to the feature's result
+    # True: a feature needs samples outside the user's time ranges; these ranges then apply to the feature's result
     late_times = any(settings.LATE_TIMES for settings in options.features)
     check_root(options.grouping.root, recording)
     filters = AppliedFilters(
@@ -137,7 +139,7 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
 def _with_loss_comments(loaded: Loaded) -> Loaded:
     """Return the result with comments about deferred callchains and losses, which formats such as pprof store.
 
-    Comments that the profile has already, such as those of merged inputs, are kept once each.
+    Of equal comments that the profile has already, from several inputs, one is kept.
     """
     profile, deferred = loaded.profile, loaded.deferred
     lines = []

@@ -51,8 +51,9 @@ class LoadOptions(Frozen):
     keep: frozenset[str] = frozenset()
     """Optional columns of samples to keep; samples that differ in one of them are not summed.
 
-    ``cpu``, ``cgroup``, ``data_src`` (memory accesses) and, in timelines, ``fields`` (of tracepoints). The set may also
-    have other names in Needs.columns, which have no effect here.
+    These are ``cpu``, ``cgroup``, ``data_src`` (memory accesses) and, in timelines, ``fields`` (of tracepoints). The
+    names ``counts`` and ``events`` of Needs.columns have no effect here: they set the options ``counts`` and
+    ``keep_other_events``.
     """
     stacks: bool = True
     """False: only count samples.
@@ -176,13 +177,13 @@ class LoadOptions(Frozen):
         """Return the settings of the feature with this class of settings."""
         return settings_of(self.features, kind)
 
-    def but(self, **values: Any) -> "LoadOptions":
+    def with_values(self, **values: Any) -> "LoadOptions":
         """Return the options with some fields, or settings of features, replaced.
 
         Raises TypeError for unknown names.
         """
-        own_fields = {name: values.pop(name) for name in self.__struct_fields__ if name in values}
-        return replace(self, features=with_settings(self.features, values), **own_fields)
+        load_fields = {name: values.pop(name) for name in self.__struct_fields__ if name in values}
+        return replace(self, features=with_settings(self.features, values), **load_fields)
 
     @property
     def needs_times(self) -> bool:
@@ -191,18 +192,21 @@ class LoadOptions(Frozen):
 
     @property
     def as_recorded(self) -> bool:
-        """Whether a format writes single samples as they were recorded, so that each must stay identifiable."""
+        """Whether the format writes single samples as they were recorded, so that each must stay identifiable."""
         return any(settings.AS_RECORDED for settings in self.features)
 
     @property
-    def hides_names(self) -> str:
+    def hiding_setting(self) -> str:
         """The name of the setting that hides names; "" if none does."""
         return next((settings.HIDES_NAMES for settings in self.features if settings.HIDES_NAMES), "")
 
     @property
     def keeps_threads(self) -> bool:
-        """Whether samples of different threads stay separate: timelines, filters and groups may need single threads."""
-        may_select_threads = self.filters or self.grouping != Grouping() or self.hides_names
+        """Whether samples of different threads stay separate, even if ``by_thread`` is False.
+
+        Timelines, filters, groups and hidden names may need single threads.
+        """
+        may_select_threads = self.filters or self.grouping != Grouping() or self.hiding_setting
         return bool(self.by_thread or self.needs_times or may_select_threads)
 
     @property
@@ -212,13 +216,13 @@ class LoadOptions(Frozen):
 
     @property
     def keeps_fields(self) -> bool:
-        """Whether samples keep the fields of their tracepoints; not if names are hidden, because fields have names."""
-        return self.timeline and "fields" in self.keep and not self.hides_names
+        """Whether samples keep the fields of their tracepoints; not if names are hidden: fields may contain names."""
+        return self.timeline and "fields" in self.keep and not self.hiding_setting
 
 
 def load_options(**values: Any) -> LoadOptions:
     """Make options from fields and settings of features; the rest are defaults. Raises TypeError for unknown names."""
-    return LoadOptions().but(**values)
+    return LoadOptions().with_values(**values)
 
 
 Progress = Callable[[str, int, int], None]
@@ -235,10 +239,10 @@ class LoadContext(Struct, dict=True):
     diagnostics: "Diagnostics"
     progress: Progress | None
     stages: "Stages"
-    # paths of all inputs, as they are opened: bundles are replaced by their unpacked recordings
+    # paths to open, one for each input: for a bundle, that of its unpacked recording
     files: Sequence[str] = ()
     known_names: "KnownNames | None" = None
-    """Names that earlier recordings of this load needed, so that later ones need not look them up.
+    """Names that were looked up for earlier recordings of this load, so that later ones need not look them up again.
 
     None for a single recording.
     """
@@ -247,7 +251,7 @@ class LoadContext(Struct, dict=True):
 
     @cached_property
     def finder(self) -> "Finder":
-        """The object finder, created on first use: most loads without symbols do not need it."""
+        """The object finder, created on first use: a load that neither symbolizes nor unwinds does not need it."""
         from perf2x.symbolizer.make_object_finder import make_finder
 
         return make_finder(self.options.symbols or SymbolOptions(), self.diagnostics, self.progress)
@@ -258,7 +262,7 @@ class LoadContext(Struct, dict=True):
 
         return make_context(profile, recording.session, symbols, self.diagnostics, self.finder, recording.sideband)
 
-    def progress_of(self, stage: str) -> Callable[[int, int], None] | None:
+    def stage_progress(self, stage: str) -> Callable[[int, int], None] | None:
         """Return a callback for one stage, called with (done, total); None if progress is not shown."""
         progress = self.progress
         return None if progress is None else lambda done, total: progress(stage, done, total)

@@ -19,7 +19,7 @@ from perf2x.symbolizer.symbol_report import SymbolReport
 
 
 class EventCount(Frozen, omit_defaults=True):
-    """One event, the number of its samples, and the sum of their values."""
+    """An event, the number of its samples, and the sum of their values."""
 
     name: str
     samples: int
@@ -61,10 +61,10 @@ class Loaded(Frozen):
         return self.profile.meta.advice
 
     def exact_count(self, event: int) -> dict[str, int]:
-        """Return ``{"counted": n}``: how often the event with this index happened in all threads, counted exactly.
+        """Return ``{"counted": n}``: how often an event (by index) happened in all threads, counted exactly.
 
-        ``perf record -s`` writes a PERF_RECORD_READ with the value of the counter when a thread exits; n is the sum of
-        all values. The result is empty without these records, for several recordings, and for counters that were read
+        When a thread exits, ``perf record -s`` writes a PERF_RECORD_READ with the value of the counter; n is the sum of
+        these values. The result is empty without these records, for several recordings, and for counters that were read
         as a group.
         """
         reads = self.recording.sideband.reads
@@ -90,8 +90,7 @@ class Loaded(Frozen):
 
 
 def event_counts(profile: Profile) -> tuple[EventCount, ...]:
-    """Return the samples and summed values of every event, in the order of ``profile.events``."""
-
+    """Return the number of samples, and the sum of their values, of every event, in the order of ``profile.events``."""
     samples = profile.samples
     counts = []
     for index, event in enumerate(profile.events):

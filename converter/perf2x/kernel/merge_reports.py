@@ -25,7 +25,7 @@ Report = TypeVar("Report", bound=Struct)
 _MAXIMA = ("requested", "near_ns")
 
 
-class ResultFold:
+class ResultMerge:
     """Merges the results of independent recordings one by one.
 
     The merged result has the ``recording`` of the first one; the other recordings are freed.
@@ -70,7 +70,7 @@ def _labelled(profile: Profile, tags: Mapping[str, str]) -> Profile:
 
 
 def _add_reports(old: Loaded, new: Loaded) -> Loaded:
-    """Return ``old`` with the reports of both added up, and with the profile of ``new``, so that its own is freed."""
+    """Return ``old`` with both results' reports added up, and the profile of ``new``; the old profile is freed."""
     return replace(
         old,
         profile=new.profile,
@@ -80,14 +80,14 @@ def _add_reports(old: Loaded, new: Loaded) -> Loaded:
         deferred=sum_reports([old.deferred, new.deferred]),
         unwound=sum_reports([old.unwound, new.unwound]),
         symbols=_merge_symbol_reports([old.symbols, new.symbols]),
-        reports=tuple(_sum_by_kind((*old.reports, *new.reports))),
+        reports=tuple(_sum_by_class((*old.reports, *new.reports))),
     )
 
 
-def _sum_by_kind(reports: Sequence[StepReport]) -> Iterator[StepReport]:
-    """Yield the sum of each feature's reports; every feature has its own class of reports."""
-    kinds = dict.fromkeys(type(report) for report in reports)
-    return (sum_reports([report for report in reports if type(report) is kind]) for kind in kinds)
+def _sum_by_class(reports: Sequence[StepReport]) -> Iterator[StepReport]:
+    """Yield the sum of the reports of each class; every feature has its own class of reports."""
+    classes = dict.fromkeys(type(report) for report in reports)
+    return (sum_reports([report for report in reports if type(report) is cls]) for cls in classes)
 
 
 def common_tags(tags: Sequence[Mapping[str, str]]) -> dict[str, str]:
@@ -111,11 +111,11 @@ def sum_reports(reports: Sequence[Report]) -> Report:
 def _merge_symbol_reports(reports: Sequence[SymbolReport | None]) -> SymbolReport | None:
     """Return a report with one row per object, however many recordings have it; None if nothing was symbolized."""
     rows: dict[tuple[str, str], ObjectReport] = {}
-    present = [report for report in reports if report is not None]
-    for row in (row for report in present for row in report.objects):
+    symbol_reports = [report for report in reports if report is not None]
+    for row in (row for report in symbol_reports for row in report.objects):
         old = rows.get((row.name, row.build_id))
         rows[row.name, row.build_id] = row if old is None else _add_objects(old, row)
-    return sorted_report(list(rows.values())) if present else None
+    return sorted_report(list(rows.values())) if symbol_reports else None
 
 
 def _add_objects(old: ObjectReport, new: ObjectReport) -> ObjectReport:

@@ -15,15 +15,17 @@ _DAMAGE = {
     "file_cut": "the file lacks its last {0.count:,} bytes: copy it again completely",
     "records_malformed": "{0.count:,} of its records are damaged, the first one is {0.first}",
 }
-"""The reasons that follow from counters of damage (diagnostics.py), the most fundamental damage first.
+"""The reasons that follow from counters of damage (base/diagnostics.py), the most fundamental damage first.
 
-A damaged compressed file, for instance, also ends inside a record: only the first of these two is the reason.
+A damaged compressed file, for instance, also ends inside a record: only ``wrapper_damaged`` is the reason.
 """
 
 
-def no_samples(sources: Sequence[str], recorded: int, has_events: bool, counts: Mapping[str, Count]) -> FormatError:
-    """Return the error that names the recordings and the reason; the other parameters are those of ``reason``."""
-    why = reason(recorded, has_events, counts)
+def no_samples(
+    sources: Sequence[str], recorded_samples: int, has_events: bool, counts: Mapping[str, Count]
+) -> FormatError:
+    """Return the error that names the recordings ``sources`` and the reason; other parameters as in ``reason``."""
+    why = reason(recorded_samples, has_events, counts)
     return FormatError(f"{', '.join(sources)}: no samples: {why} (", "allow_empty", " continues anyway)")
 
 
@@ -32,13 +34,13 @@ def damage(counts: Mapping[str, Count]) -> str:
     return next((words.format(counts[name]) for name, words in _DAMAGE.items() if name in counts), "")
 
 
-def reason(recorded: int, has_events: bool, counts: Mapping[str, Count]) -> str:
+def reason(recorded_samples: int, has_events: bool, counts: Mapping[str, Count]) -> str:
     """Return the reason for an empty profile: damage first, then the recording itself, then the user's options.
 
-    ``recorded`` is the number of samples in the recordings; ``has_events``: at least one of them defines an event.
+    ``has_events``: at least one of the recordings defines an event.
     """
-    if damaged := damage(counts):
-        return damaged
+    if damage_reason := damage(counts):
+        return damage_reason
     if "unfinished_file" in counts:
         return "perf record was killed before it wrote a sample"
     if "counter_readings" in counts:
@@ -49,6 +51,6 @@ def reason(recorded: int, has_events: bool, counts: Mapping[str, Count]) -> str:
         return f"there is only hardware trace; {counts['hardware_trace'].advice}"
     if "lost_samples" in counts or "lost_records" in counts:
         return "the kernel lost them all; record with a larger buffer (-m)"
-    if recorded:
-        return f"the options exclude all of its {recorded:,} samples"
+    if recorded_samples:
+        return f"the options exclude all of its {recorded_samples:,} samples"
     return "nothing was sampled while perf record ran"

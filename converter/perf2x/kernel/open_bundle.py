@@ -8,7 +8,8 @@ the members of a bundle::
     objects/BUILDID/elf          a mapped file (or vdso: the kernel's vDSO)
     objects/BUILDID/debug        its debug info or symbols, if separate; also a file that dwz shares between objects
     objects/BUILDID/kallsyms     the kernel's symbols
-    maps/perf-PID.map            symbols of JIT-compiled code; maps/jit-PID.dump
+    maps/perf-PID.map            symbols of JIT-compiled code
+    maps/jit-PID.dump            JIT-compiled code and its symbols
     bundle.json                  list of all members, and of missing files
 
 BUILDID is the object's build id, or a hash of its recorded name if no build id was recorded. Names of members are plain
@@ -41,17 +42,16 @@ MAPS = "maps"
 LIST = "bundle.json"
 SCHEMA = 1
 """Version of the format of bundle.json."""
-
-
 MAX_OPEN = 50
-"""After this many members of a bundle, files of JIT compilers are unpacked to plain files.
+"""After this many unpacked members, files of JIT compilers are unpacked to plain files, which need not stay open.
 
-Earlier members, and all of the recording, are unpacked to unnamed files, each of which stays open.
+Earlier members, and all files of the recording, are unpacked to unnamed files, each of which stays open.
 """
 RECORDED = re.compile(r"perf\.data(/data(\.\d{1,9})?|/kcore_dir/(kallsyms|modules))?")
 """Names of members that are the recording or, if it is a directory, its files; but not the kernel's code (kcore)."""
-_MAP = re.compile(rf"{MAPS}/perf-\d{{1,10}}\.map")
-_DUMP = re.compile(rf"{MAPS}/[\w.-]{{1,64}}", re.ASCII)
+# Names of members that are perf maps, and of those that may be jitdumps.
+_PERF_MAP = re.compile(rf"{MAPS}/perf-\d{{1,10}}\.map")
+_JITDUMP = re.compile(rf"{MAPS}/[\w.-]{{1,64}}", re.ASCII)
 
 
 @contextlib.contextmanager
@@ -124,8 +124,8 @@ def _target(member: tarfile.TarInfo, recording: Path, maps: Path) -> Path | None
     """Return the path to which a member is unpacked; None for members that stay in the tarball."""
     if member.isreg() and RECORDED.fullmatch(member.name):
         return recording.joinpath(*member.name.split("/")[1:])
-    is_dump = _DUMP.fullmatch(member.name) and is_jitdump(member.name)
-    if member.isreg() and (is_dump or _MAP.fullmatch(member.name)):
+    is_dump = _JITDUMP.fullmatch(member.name) and is_jitdump(member.name)
+    if member.isreg() and (is_dump or _PERF_MAP.fullmatch(member.name)):
         return maps / member.name.rpartition("/")[2]
     return None
 

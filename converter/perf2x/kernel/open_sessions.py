@@ -16,14 +16,14 @@ from perf2x.base.columnar import Frozen, join_tables
 from perf2x.errors import FormatError, OptionError
 from perf2x.kernel.input_source import Source, SourceKind, source_kinds
 from perf2x.kernel.load_options import LoadContext
-from perf2x.kernel.options_for_format import refuse_lacking
+from perf2x.kernel.options_for_format import refuse_missing_data
 from perf2x.kernel.perf_data import PerfData
 from perf2x.model.recording import PERF_STAT_ONLY_COUNTS, Event, Losts, Session
 from perf2x.reader.containers.input_file import HEAD_SIZE, MAGICS, input_name, map_input
 from perf2x.reader.loss_notes import note_lost_samples
 
-MOST_OPEN = 16
-"""How many inputs stay open, the first ones; the others are opened, and so indexed, twice.
+MAX_OPEN_INPUTS = 16
+"""The first inputs, up to this many, stay open; the others are opened, and so indexed, twice.
 
 Indexing takes a tenth of a conversion's time. Inputs that can be read only once, such as pipes, always stay open.
 """
@@ -35,12 +35,12 @@ class Input(Frozen):
     path: str
     """The file to read."""
     name: str
-    """The user's name for the input: that of the bundle if the file was unpacked from one, otherwise the path."""
+    """The user's name for the input: ``path``, or if the file was unpacked from a bundle, the bundle's path."""
     tags: Mapping[str, str]
 
 
 class SessionPart(Frozen):
-    """One input that was opened: its source, and the facts about it that remain when the source is closed."""
+    """One input that was opened: the open source, and facts that stay known when the source is closed."""
 
     input: Input
     source: str  # name of the input in messages
@@ -48,10 +48,11 @@ class SessionPart(Frozen):
     has_events: bool
     opened: Source | None
     """None: the input was closed, and must be opened again."""
-    counts: bool = False
+    is_perf_stat: bool = False
     """Whether perf stat made the recording."""
     events: Sequence[Event] = ()
     losts: Losts | None = None
+    """The records of lost samples."""
 
 
 class SessionInput(Frozen):
@@ -83,7 +84,7 @@ class SessionInput(Frozen):
 
             recordings = order_by_time([part.recording for part in opened])
             source = PerfData(JoinedRecording(recordings, self.context.diagnostics))
-        refuse_lacking(self.context.options, source.lacks)
+        refuse_missing_data(self.context.options, source.lacks)
         return source
 
 
@@ -91,10 +92,10 @@ def find_sessions(inputs: Sequence[Input], context: LoadContext) -> list[Session
     """Find the sessions in all inputs: first those in folders and URLs that contain many, then those of files."""
     sessions: list[SessionInput] = []
     for kind in source_kinds():
-        recognized = [each for each in inputs if kind.recognizes_path(each.path)]
+        recognized = [candidate for candidate in inputs if kind.recognizes_path(candidate.path)]
         if recognized and kind.sessions:
             sessions += kind.sessions(recognized, context)
-            inputs = [each for each in inputs if each not in recognized]
+            inputs = [candidate for candidate in inputs if candidate not in recognized]
     return sessions + sessions_of_files(inputs, context)
 
 
@@ -104,15 +105,15 @@ def sessions_of_files(inputs: Sequence[Input], context: LoadContext) -> list[Ses
     The sessions are in the order of their first files. Raises OptionError if a file is named twice, or if files of one
     session have different tags.
     """
-    groups = list(_groups(inputs, context))
+    groups = list(_parts_by_session(inputs, context))
     for parts in groups:
         losts = join_tables([part.losts for part in parts if part.losts is not None])
         note_lost_samples(parts[0].events, losts, context.diagnostics)
     return [SessionInput(tuple(parts), context) for parts in groups]
 
 
-def _groups(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[SessionPart]]:
-    """Open every file, and return the files of each session."""
+def _parts_by_session(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[SessionPart]]:
+    """Open every file, and yield the parts of each session, in the order of their first files."""
     groups: dict[bytes, list[SessionPart]] = {}
     for number, file in enumerate(inputs):
         source = _open(file, context)
@@ -122,20 +123,20 @@ def _groups(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[Sess
         can_reopen = file.path != "-" and (path.is_file() or path.is_dir())  # not standard input or a pipe
         if session.is_perf_stat and not context.options.counts:
             raise FormatError(f"{session.source}: no samples: {PERF_STAT_ONLY_COUNTS}")
-        opened = source if number < MOST_OPEN or not can_reopen else None
+        opened = source if number < MAX_OPEN_INPUTS or not can_reopen else None
         part = SessionPart(
             file, session.source, recording.sample_count, bool(session.events), opened, session.is_perf_stat,
             session.events, recording.sideband.losts,
         )  # fmt: skip
         is_alone = len(inputs) == 1 or "records" in source.lacks  # not to be grouped with other files
-        # a number has fewer bytes than a digest, so that an input that is alone shares its key with no other
-        group = groups.setdefault(b"%d" % number if is_alone else _key(session), [])
+        # an input that is alone has its number as key, which has fewer bytes than any digest
+        group = groups.setdefault(b"%d" % number if is_alone else _session_digest(session), [])
         _check_joinable(group, part)
         group.append(part)
     return iter(groups.values())
 
 
-def _key(session: Session) -> bytes:
+def _session_digest(session: Session) -> bytes:
     """Return a digest that is equal for all files of one session."""
     from perf2x.reader.joined_session import session_key  # a single recording does not need it
 
@@ -147,7 +148,7 @@ def _open(file: Input, context: LoadContext) -> Source:
     from perf2x.reader import open_recording
 
     name = "" if file.path == file.name else file.name  # "": open_recording makes the name from the path
-    progress, mapped = context.progress_of("indexing"), None
+    progress, mapped = context.stage_progress("indexing"), None
     if not Path(file.path).is_dir():
         mapped = map_input(file.path, context.diagnostics, lambda head: _kind_of(head) is not None)
         kind = _kind_of(mapped.data[:HEAD_SIZE].tobytes())
@@ -165,7 +166,7 @@ def _open(file: Input, context: LoadContext) -> Source:
 
 
 def _kind_of(head: bytes) -> SourceKind | None:
-    """Return the kind of an input by its first bytes; None for perf.data, and for bytes that no kind recognizes."""
+    """Return the kind that recognizes an input's first bytes; None for perf.data, and if no kind does."""
     return None if head.startswith(MAGICS) else next((kind for kind in source_kinds() if kind.recognizes(head)), None)
 
 
@@ -176,7 +177,7 @@ def _reopen(file: Input, context: LoadContext) -> Source:
 
 
 def _check_joinable(group: Sequence[SessionPart], part: SessionPart) -> None:
-    """Raise OptionError if the file is in the group already, or has other tags than the group."""
+    """Raise OptionError if the file is in the group already, or has other tags than the files of the group."""
     if any(part.source == other.source for other in group):
         raise OptionError(f"{part.source} is given twice")
     if group and group[0].input.tags != part.input.tags:

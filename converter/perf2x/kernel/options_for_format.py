@@ -1,8 +1,8 @@
 """Load options for one output format: adds what the format needs, and refuses options without effect.
 
-Options that have no effect are refused rather than ignored. An option declares in its `Setting` which group of options
-a format must support (``group``), and which data an input must have (``asks``). A format declares the groups that it
-supports in its `Needs` (``honours``), an input what it lacks (``lacks``).
+Options that would have no effect are refused rather than ignored. An option's `Setting` names the group of options that
+it belongs to (``group``), and the data that an input must have for it (``asks``). A format's `Needs` name the groups
+that it supports (``honours``); an input names the data that it lacks (``lacks``).
 """
 
 from collections.abc import Container
@@ -31,7 +31,7 @@ def options_for_format(
     """
     if timeline is False and needs.times:
         raise SettingError(f"{format_name} cannot take ", "timeline", "=False: it shows samples over time")
-    refuse_unhonoured(options, format_name, needs)
+    refuse_unsupported(options, format_name, needs)
     symbols = options.symbols
     if symbols is not None:
         full_names = symbols.keep_full_names or needs.full_names
@@ -61,24 +61,27 @@ def check_command_only_settings(used_settings: Container[str], format_name: str,
     """
     for setting, group in COMMAND_ONLY_SETTINGS.items():
         if setting in used_settings:
-            _refuse_unless_honoured(setting, group, format_name, needs)
+            _refuse_unless_supported(setting, group, format_name, needs)
 
 
-def refuse_unhonoured(options: LoadOptions, format_name: str, needs: Needs) -> None:
+def refuse_unsupported(options: LoadOptions, format_name: str, needs: Needs) -> None:
     """Raise SettingError for the first setting with a value other than its default that the format does not support."""
     for setting, declared in changed_settings(options):
         if declared.group:
-            _refuse_unless_honoured(setting, declared.group, format_name, needs)
+            _refuse_unless_supported(setting, declared.group, format_name, needs)
 
 
-def _refuse_unless_honoured(setting: str, group: str, format_name: str, needs: Needs) -> None:
-    """Raise SettingError, with the reason or the formats that can, if the format does not support a setting's group."""
+def _refuse_unless_supported(setting: str, group: str, format_name: str, needs: Needs) -> None:
+    """Raise SettingError if the format does not support a setting's group.
+
+    The message has the reason, or else the formats that support the group.
+    """
     if group not in needs.honours:
-        why = f": {needs.why}" if needs.why else _formats_that_can(group)
+        why = f": {needs.why}" if needs.why else _formats_that_support(group)
         raise SettingError(f"{format_name} cannot take ", setting, why)
 
 
-def refuse_lacking(options: LoadOptions, lacks: Lacks) -> None:
+def refuse_missing_data(options: LoadOptions, lacks: Lacks) -> None:
     """Raise SettingError or OptionError for the first setting that needs data an input lacks (``Source.lacks``)."""
     # settings that declare what they ask for
     for setting, declared in changed_settings(options):
@@ -99,8 +102,8 @@ def refuse_lacking(options: LoadOptions, lacks: Lacks) -> None:
         raise SettingError("", "root", f" cpu{after}") if by_cpu else OptionError(after.removeprefix(": "))
 
 
-def _formats_that_can(group: str) -> str:
-    """Return the end of a sentence with the built-in formats that support a group: ``; pprof and html can``."""
+def _formats_that_support(group: str) -> str:
+    """Return the end of a sentence: which built-in formats support a group, such as ``; pprof and html can``."""
     from perf2x.base.installed_packages import entry_points_by_name
     from perf2x.kernel.registry import EMITTERS, build_emitter, is_built_in
 

@@ -26,7 +26,7 @@ class PerfData(Struct):
 
     @property
     def lacks(self) -> Lacks:
-        """Nothing is known to be missing before the samples are read."""
+        """Nothing: a recording's lack of data shows only when the samples are read."""
         return {}
 
     def stitched(self, filters: AppliedFilters, context: LoadContext) -> Stitched:
@@ -35,7 +35,7 @@ class PerfData(Struct):
 
 
 def _stitched(recording: Recording, filters: AppliedFilters, context: LoadContext) -> Stitched:
-    """Do the work of ``PerfData.stitched``."""
+    """Read, unwind and stitch the samples (``PerfData.stitched``)."""
     from perf2x.kernel.sample_pass import SamplePass
     from perf2x.kernel.worker_pool import processes_for_samples
     from perf2x.model.transforms.replace_samples import sample_replacements
@@ -55,7 +55,7 @@ def _stitched(recording: Recording, filters: AppliedFilters, context: LoadContex
     values = sample_replacements(options.value, options.data_objects, recording)
     sample_pass = SamplePass(recording, want, filters, call_graphs, stitcher, diagnostics, stages, values, stacks)
     processes = 1 if call_graphs.needs_batch_order else processes_for_samples(recording.sample_count, options)
-    sample_pass.run(processes, context.progress_of("stitching"))
+    sample_pass.run(processes, context.stage_progress("stitching"))
     filters.check()
     call_graphs.note(diagnostics)
     with stages.stage("resolve"):  # frame keys become locations and mappings of the profile
@@ -80,7 +80,7 @@ def process_history(recording: Recording, stacks: bool, context: LoadContext) ->
 
 
 def _stitch_options(options: LoadOptions, events: Sequence[Event]) -> StitchOptions:
-    """Return the stitcher's options, such as which columns keep samples apart.
+    """Return the stitcher's options, such as the columns in which summed samples must be equal.
 
     ``events`` are those of the recording; empty if stacks are ignored.
     """

@@ -1,7 +1,7 @@
 """Finds emitters and symbol sources by their entry points, and imports them when they are needed.
 
-Built-in ones are found in the same way as those of plugins. The name of an emitter's entry point is its name for
-``--to``; two plugins with the same name are an error.
+Built-in emitters and sources are found in the same way as those of plugins. The name of an emitter's entry point is its
+name for ``--to``; it is an error if two plugins have the same name.
 """
 
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ def load_emitter(name: str) -> type[Emitter]:
     """
     formats = entry_points_by_name(EMITTERS)
     if name not in formats:
-        suggestion = did_you_mean(name, formats) or _mentioned_in(name, formats) or ";"
+        suggestion = did_you_mean(name, formats) or _formats_mentioning(name, formats) or ";"
         raise OptionError(f"no output format {name!r}{suggestion} installed: {', '.join(formats)}")
     emitter: type[Emitter] = formats[name].load()
     if not hasattr(emitter, "needs"):
@@ -65,14 +65,14 @@ def load_emitter(name: str) -> type[Emitter]:
     return emitter
 
 
-def _mentioned_in(word: str, formats: Mapping[str, EntryPoint]) -> str:
+def _formats_mentioning(word: str, formats: Mapping[str, EntryPoint]) -> str:
     """Suggest the formats whose suffix, or help up to its first colon, contains the word; "" if there are none.
 
-    The suggestion is the middle of a sentence, such as ``; did you mean json?`` for the word "speedscope", if the help
-    of a format json began with "speedscope". Dashes in the word, and spaces in suffix and help, are ignored.
+    The suggestion is the middle of a sentence, such as ``; did you mean pprof or html?``. Dashes in the word, and
+    spaces in suffix and help, are ignored.
     """
     emitters = {name: point.load() for name, point in formats.items()}
-    texts = {name: f"{kind.suffix} {kind.__doc__}".partition(":")[0].lower() for name, kind in emitters.items()}
+    texts = {name: f"{cls.suffix} {cls.__doc__}".partition(":")[0].lower() for name, cls in emitters.items()}
     matching = [name for name, text in texts.items() if word.lower().replace("-", "") in text.replace(" ", "")]
     return f"; did you mean {' or '.join(matching)}?" if matching and word else ""
 
@@ -88,9 +88,9 @@ def build_emitter(name: str, options: Mapping[str, object] | None = None) -> Emi
     for option, value in (options or {}).items():
         setting = settings.get(option.replace("-", "_"))
         if setting is None:
-            its_options = f"it has {', '.join(sorted(settings))}" if settings else "it has none"
+            existing_options = f"it has {', '.join(sorted(settings))}" if settings else "it has none"
             suggestion = did_you_mean(option, settings, min_similarity=0.8) or ";"
-            raise SettingError(f"{name} has no option ", option, f"{suggestion} {its_options}")
+            raise SettingError(f"{name} has no option ", option, f"{suggestion} {existing_options}")
         values |= setting.field_values(value)
     return emitter_class(**values)
 

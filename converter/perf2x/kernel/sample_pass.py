@@ -1,8 +1,8 @@
 """The sample pass: decodes, unwinds and stitches samples, in one process or in several.
 
 In several processes, each forked worker has its own copy of the stitcher, the unwinder and all counters. It processes
-its shards of the recording, and sends what it found out as a `_PartialResult`. The first process works in the same way,
-and in the end absorbs the results of all others.
+its shards of the recording, and sends a `_PartialResult`. The first process also processes shards, and in the end
+absorbs the results of all others.
 """
 
 from collections.abc import Callable, Iterator
@@ -51,7 +51,7 @@ class SamplePass(Struct):
     stitcher: Stitcher
     diagnostics: Diagnostics
     stages: Stages
-    values: tuple[SampleReplacement, ...]
+    replacements: tuple[SampleReplacement, ...]
     """Replacements of the values, or of the addresses, of samples; empty: samples stay as recorded."""
     stacks: bool
     """False: ignore the stacks of samples, so that all samples of an event in one thread are summed."""
@@ -75,7 +75,7 @@ class SamplePass(Struct):
         process i gets the i-th of equal, contiguous shares of the recording.
         """
         spools = self.stitcher.sample_spools
-        shards, finished = ShardQueue.among(processes), list[int]()
+        shards, finished = ShardQueue.for_processes(processes), list[int]()
         if spools is not None:
             spools.create_worker_spools(processes)
 
@@ -113,34 +113,37 @@ class SamplePass(Struct):
         finally:
             shards.close()
 
-    def _begin_in_worker(self, process: int) -> None:
-        """Reset the counters that this worker inherited, because the first process will add the worker's to its own."""
+    def _begin_in_worker(self, number: int) -> None:
+        """Reset the counters that this worker inherited, because the first process will add the worker's to its own.
+
+        ``number`` is that of the worker process, from 1.
+        """
         self.diagnostics.counts.clear()
         self.stages.wall.clear()
         self.stages.cpu.clear()
         if self.stitcher.sample_spools is not None:
-            self.stitcher.sample_spools.use_spool_of(process)
+            self.stitcher.sample_spools.use_spool_of(number)
 
     def _process(self, shard: Shard, progress: Progress | None) -> None:
         """Decode, filter, unwind and stitch the samples of a shard."""
         want = self.want | self.call_graphs.want
-        for value in self.values:
-            want |= value.want
+        for replacement in self.replacements:
+            want |= replacement.want
         batches = self.recording.samples(want, shard)
-        reported = _with_progress(batches, self.recording.sample_count, shard.count, progress)
-        for decoded in self.stages.each("decode", self.filters.batches(reported)):
+        batches = _with_progress(batches, self.recording.sample_count, shard.count, progress)
+        for decoded in self.stages.timed_items("decode", self.filters.batches(batches)):
             batch = decoded
             with self.stages.stage("unwind"):
-                for value in self.values:
-                    batch = value.apply(batch)
+                for replacement in self.replacements:
+                    batch = replacement.apply(batch)
                 samples, root = self.call_graphs.complete(batch if self.stacks else _without_addresses(batch))
             with self.stages.stage("stitch"):
-                for part, part_root in _cache_sized(samples, root):
+                for part, part_root in _cache_sized_parts(samples, root):
                     self.stitcher.add(part, part_root)
 
 
-def _cache_sized(samples: Samples, root: U8 | None) -> Iterator[tuple[Samples, U8 | None]]:
-    """Yield samples with their root frames; unwound ones in parts whose chains fit into the CPU's cache.
+def _cache_sized_parts(samples: Samples, root: U8 | None) -> Iterator[tuple[Samples, U8 | None]]:
+    """Yield samples with their root frames; unwound samples in parts whose chains fit into the CPU's cache.
 
     ``root`` (n,) is the synthetic root frame of each sample (`RootFrame`); None if no sample was unwound.
     """
@@ -159,7 +162,7 @@ def _without_addresses(samples: Samples) -> Samples:
 def _with_progress(batches: Iterator[Samples], total: int, shards: int, progress: Progress | None) -> Iterator[Samples]:
     """Yield the batches and report progress.
 
-    This process sees only its own of ``shards`` equal shares. It assumes that the other processes are as far as it is.
+    This process reads one of ``shards`` shares of the samples. It assumes that the other processes are as far as it is.
     """
     done = 0
     for batch in batches:

@@ -50,7 +50,7 @@ def _sum_samples(loaded: Loaded, run: SessionRun) -> Loaded:
 
 
 def _keep_events(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Keep samples of the selected events; with ``keep_other_events`` all, and make the first selected the default."""
+    """Keep only samples of the selected events, or with ``keep_other_events``, make the first of these the default."""
     patterns, profile = run.options.events, loaded.profile
     if not patterns:
         return loaded
@@ -65,7 +65,7 @@ def _keep_events(loaded: Loaded, run: SessionRun) -> Loaded:
 def _join_events(loaded: Loaded, run: SessionRun) -> Loaded:
     """Merge events that perf opened in parts (per kind of CPU core, or per control group).
 
-    Not if single samples are read again later: they are looked up by the event that was recorded.
+    They stay separate if single samples are read again later, because those are looked up by the recorded event.
     """
     options, profile = run.options, loaded.profile
     if not options.join_events or profile.recorded is not None or len(profile.events) < 2:
@@ -114,8 +114,8 @@ def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Ite
     return run_tasks(processes, symbolizer.resolve, costs, context.stages, "symbolize")
 
 
-def _drop_stand_ins(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Set the numbers that stand in for addresses in a profile read from text to 0; other profiles have none."""
+def _drop_placeholder_addresses(loaded: Loaded, run: SessionRun) -> Loaded:
+    """Set placeholders for addresses to 0: numbers that a profile from text has where it lacks addresses."""
     from perf2x.model.transforms.drop_unused import without_placeholder_addresses
 
     return with_profile(loaded, without_placeholder_addresses(loaded.profile))
@@ -134,7 +134,7 @@ def _group(loaded: Loaded, run: SessionRun) -> Loaded:
 
 
 def _label(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Store the session's tags as labels of the profile."""
+    """Store the session's tags as labels of the whole profile."""
     return with_profile(loaded, replace(loaded.profile, labels=dict(run.session.tags)))
 
 
@@ -145,7 +145,7 @@ _OWN_STEPS = (
     (Phase.JOINED, _join_events),
     (Phase.SYMBOLIZED, _filter_before_symbols),
     (Phase.SYMBOLIZED, _symbolize),
-    (Phase.SYMBOLIZED, _drop_stand_ins),
+    (Phase.SYMBOLIZED, _drop_placeholder_addresses),
     (Phase.FILTERED, _filter_after_symbols),
     (Phase.GROUPED, _group),
     (Phase.DESCRIBED, _label),
@@ -155,7 +155,7 @@ _OWN_STEPS = (
 @cache
 def session_steps() -> tuple[Step, ...]:
     """Return all steps in order; in each phase, the steps of features follow perf2x's own."""
-    of_features = [phase_and_step for feature in features() for phase_and_step in feature.steps.items()]
+    feature_steps = [phase_and_step for feature in features() for phase_and_step in feature.steps.items()]
     # sorted is stable, so perf2x's own steps stay first in each phase
-    in_order = sorted((*_OWN_STEPS, *of_features), key=lambda phase_and_step: phase_and_step[0])
+    in_order = sorted((*_OWN_STEPS, *feature_steps), key=lambda phase_and_step: phase_and_step[0])
     return tuple(step for _, step in in_order)

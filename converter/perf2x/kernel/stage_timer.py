@@ -18,7 +18,7 @@ class Stages(Struct):
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Add the time of the ``with`` block to a stage. Blocks must not be nested, or time would be counted twice."""
+        """Add the time of the ``with`` block to a stage; in nested blocks, time would be counted twice."""
         wall, cpu = time.perf_counter(), time.process_time()
         try:
             yield
@@ -26,7 +26,7 @@ class Stages(Struct):
             self.wall[name] = self.wall.get(name, 0.0) + time.perf_counter() - wall
             self.cpu[name] = self.cpu.get(name, 0.0) + time.process_time() - cpu
 
-    def each(self, name: str, items: Iterable[Item]) -> Iterator[Item]:
+    def timed_items(self, name: str, items: Iterable[Item]) -> Iterator[Item]:
         """Yield ``items``, adding the time that the iterable takes to produce them to a stage."""
         iterator = iter(items)
         while True:
@@ -38,7 +38,7 @@ class Stages(Struct):
             yield item
 
     def absorb(self, other: "Stages") -> None:
-        """Add the times of a process that ran in parallel: CPU times are summed; of wall times, the longer counts."""
+        """Add the times of a process that ran in parallel: sum the CPU times, and take the longer of the wall times."""
         for name, cpu in other.cpu.items():
             self.cpu[name] = self.cpu.get(name, 0.0) + cpu
             self.wall[name] = max(self.wall.get(name, 0.0), other.wall[name])

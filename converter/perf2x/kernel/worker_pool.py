@@ -117,18 +117,18 @@ class ShardQueue(Shard, eq=False, kw_only=True):
     later ones get smaller, so that all processes finish at about the same time, even those that started late. For two
     processes, these are shards 0, 1, 2 … of the recording::
 
-        |0              |1              |2     |3     |4  |5  |6|7| …
+        |0              |1              |2      |3      |4  |5  |6|7| …
     """
 
     bounds: list[int]
-    """(shards + 1,) where each shard begins, and where the last one ends: from 0 to ``_RECORDING_LENGTH``."""
+    """(shards + 1,) the boundaries of shards, from 0 to ``_RECORDING_LENGTH``; shard i ends at ``bounds[i + 1]``."""
     pipe: int
     """File descriptor of the queue: the read end of a pipe with the numbers of the shards that nobody has taken."""
     taken: list[int]
-    """Numbers of the shards that this process took, ascending; it may not have reached the last one yet."""
+    """Numbers of the shards that this process took, ascending; it may not have reached the last of these yet."""
 
     @classmethod
-    def among(cls, processes: int) -> "ShardQueue":
+    def for_processes(cls, processes: int) -> "ShardQueue":
         """Create a queue for this number of processes; no shard is taken yet."""
         round_size = min(processes, _MAX_QUEUED)  # shards are cut in rounds: one for each process, all of one size
         sizes: list[int] = []
@@ -154,7 +154,8 @@ class ShardQueue(Shard, eq=False, kw_only=True):
     def lost(self, finished: Iterable[int]) -> "ShardQueue | None":
         """Return the shards of processes that died, None if there are none; call it after all other processes ended.
 
-        ``finished`` are the shards whose results have arrived. Shards that are still in the queue have no blocks.
+        ``finished`` are the shards whose results have arrived. Shards that are still in the queue have no blocks:
+        this process took shards until it was past the last block.
         """
         lost = set(range(len(self.bounds) - 1)).difference(finished, _take_numbers(self.pipe))
         return replace(self, taken=sorted(lost)) if lost else None

@@ -39,7 +39,7 @@ class StitchedRecording:
         raise NotImplementedError
 
     def completed(self, profile: Profile, options: LoadOptions) -> Profile:
-        """Add the columns that ``options`` need; without need for times, drop those, and sum equal samples."""
+        """Add the columns that ``options`` need; if they need no times, remove those and sum equal samples."""
         samples = profile.samples
         if "cgroup" in options.columns and samples.cgroup is None:
             profile = replace(profile, samples=replace(samples, cgroup=np.zeros(len(samples), np.int32)))
@@ -53,11 +53,11 @@ class StitchedRecording:
 
     @property
     def reports(self) -> tuple[DeferredReport, UnwindReport]:
-        """Return the reports that the stitcher would make, on deferred callchains and on unwinding."""
+        """The reports that the stitcher would make, on deferred callchains and on unwinding."""
         raise NotImplementedError
 
-    def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
-        """Return the known names of a profile's locations."""
+    def stored_names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
+        """Return the names that the input stores for a profile's locations."""
         raise NotImplementedError
 
     def stitched(self, filters: AppliedFilters, context: LoadContext) -> Stitched:
@@ -65,12 +65,12 @@ class StitchedRecording:
         with context.stages.stage("read"):
             profile = self.full_profile(context.options)
             batch = batch_of(profile)
-            rows = [part.position for part in filters.batches(iter([batch]))]
+            row_arrays = [part.position for part in filters.batches(iter([batch]))]
             filters.check()
-            kept = np.concatenate([zeros(0), *rows])
-            if len(kept) < len(batch):
-                profile = compact(keep_samples(profile, kept))
-            return Stitched(self.completed(profile, context.options), *self.reports, self.names, self.recordings)
+            rows = np.concatenate([zeros(0), *row_arrays])
+            if len(rows) < len(batch):
+                profile = compact(keep_samples(profile, rows))
+            return Stitched(self.completed(profile, context.options), *self.reports, self.stored_names, self.recordings)
 
 
 def events_of(events: Iterable[ProfileEvent], sample_type: int) -> tuple[Event, ...]:

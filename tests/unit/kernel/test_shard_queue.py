@@ -8,7 +8,7 @@ from perf2x.kernel.worker_pool import ShardQueue
 @pytest.mark.parametrize("processes", [1, 2, 3, 16, 500, 2000])
 @pytest.mark.parametrize("blocks", [0, 1, 5, 1000])
 def test_every_block_is_held_by_one_process(processes: int, blocks: int) -> None:
-    first = ShardQueue.among(processes)
+    first = ShardQueue.for_processes(processes)
     shared = [first, *(ShardQueue(count=2, bounds=first.bounds, pipe=first.pipe, taken=[]) for _ in range(2))]
     held = [[shards.holds(block, blocks) for shards in shared] for block in range(blocks)]
     assert [sum(each) for each in held] == [1] * blocks
@@ -17,7 +17,7 @@ def test_every_block_is_held_by_one_process(processes: int, blocks: int) -> None
 
 
 def test_shards_get_smaller() -> None:
-    shards = ShardQueue.among(4)
+    shards = ShardQueue.for_processes(4)
     sizes = [after - before for before, after in zip(shards.bounds, shards.bounds[1:], strict=False)]
     assert sizes == sorted(sizes, reverse=True)
     assert sum(sizes) == 1 << 40 and sizes[0] == 1 << 37
@@ -25,7 +25,7 @@ def test_shards_get_smaller() -> None:
 
 
 def test_blocks_that_a_dead_process_took_are_left() -> None:
-    shards = ShardQueue.among(2)
+    shards = ShardQueue.for_processes(2)
     dead = ShardQueue(count=2, bounds=shards.bounds, pipe=shards.pipe, taken=[])
     kept = {block for block in range(90) if shards.holds(block, 100)}
     gone = {block for block in range(100) if dead.holds(block, 100)}
@@ -39,7 +39,7 @@ def test_blocks_that_a_dead_process_took_are_left() -> None:
 
 def test_files_of_different_lengths_are_read_in_the_same_shards() -> None:
     """A session may have several files: what a process took of one, it takes of the next."""
-    shards = ShardQueue.among(2)
+    shards = ShardQueue.for_processes(2)
     other = ShardQueue(count=2, bounds=shards.bounds, pipe=shards.pipe, taken=[])
     first = [(shards.holds(block, 3), other.holds(block, 3)) for block in range(3)]
     second = [(shards.holds(block, 700), other.holds(block, 700)) for block in range(700)]

@@ -4,7 +4,7 @@ from perf2x.kernel.stage_timer import Stages
 def test_every_item_and_every_stage_is_counted_once() -> None:
     stages = Stages()
     items = []
-    for item in stages.each("read", range(3)):
+    for item in stages.timed_items("read", range(3)):
         with stages.stage("work"):
             items.append(item)
     assert items == [0, 1, 2]

@@ -203,7 +203,7 @@ SUMS, THREADS = LoadOptions(jobs=0, by_thread=False), LoadOptions(jobs=0, by_thr
         (2, 4_999_999, SUMS, 1), (2, 5_000_000, SUMS, 2), (3, 5_999_999, SUMS, 2), (3, 6_000_000, SUMS, 3),
         (8, 10**9, SUMS, 8), (1, 10**9, SUMS, 1), (3, 10**9, THREADS, 1), (8, 7_999_999, THREADS, 1),
         (8, 8_000_000, THREADS, 4), (8, 10**9, replace(SUMS, timeline=True), 1),
-        (8, 10**9, SUMS.but(as_recorded=True), 1),
+        (8, 10**9, SUMS.with_values(as_recorded=True), 1),
     ],
 )  # fmt: skip
 def test_no_more_processes_than_pay(

@@ -163,7 +163,7 @@ class AgentTools:
 
     def _load_file(self, path: Path, _version: tuple[int, int, int], listings: ListingOptions | None) -> Loaded:
         """Load a recording. ``_version`` distinguishes changed files with the same path in the cache of ``_load``."""
-        return load(str(path), self._options.but(listings=listings))
+        return load(str(path), self._options.with_values(listings=listings))
 
 
 def _caller_lines(

@@ -61,7 +61,7 @@ def annotate(
     # source lines are shown unless --assembly was typed without --source (as_recorded)
     shows_lines = typed_options.as_recorded or not typed_options.assembly
     listing_options = replace(typed_options, function=function, source=shows_lines, columns=columns, value=value)
-    options = load_options.but(listings=listing_options, keep_other_events=bool(columns))
+    options = load_options.with_values(listings=listing_options, keep_other_events=bool(columns))
     try:
         loaded = load_with_progress(sources, options, quiet)
     except SeveralFunctionsError as error:

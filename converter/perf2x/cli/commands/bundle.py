@@ -64,7 +64,7 @@ def bundle(
         raise OptionError(f"{source} is already a bundle")
     target = output or f"{Path(source).resolve().name if source != '-' else 'perf.data'}.tar.gz"
     with limit_unpacking(load_options.max_unpacked), progress_bar(quiet) as progress, _rereadable_file(source) as path:
-        loaded = load(str(path), load_options.but(symbolize=False), progress)
+        loaded = load(str(path), load_options.with_values(symbolize=False), progress)
         finder = make_finder(options, loaded.diagnostics, progress)
         session, sideband = loaded.recording.session, loaded.recording.sideband
         context = make_context(loaded.profile, session, options, loaded.diagnostics, finder, sideband)

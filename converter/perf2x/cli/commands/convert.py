@@ -71,7 +71,7 @@ def convert(
         [*(f"fail_if_{limit}" for limit, _ in gate_flags.fail_if), *["per_event"] * format_flags.per_event], name, needs
     )
     listings = load_options.of(ListingSettings).listings
-    options = load_options.but(
+    options = load_options.with_values(
         listings=listings and listings.on_page(),
         **output_flags.load_option_fields(len(sources)),
         **format_flags.load_option_fields(needs),

@@ -58,7 +58,7 @@ def diff(
         raise OptionError(
             f"-o - and --format {print_flags.output_format} would both write to standard output; choose one"
         )
-    options = load_options.but(**row_flags.load_option_fields())
+    options = load_options.with_values(**row_flags.load_option_fields())
     if options.symbols is not None and file_format == "html":
         options = replace(options, symbols=replace(options.symbols, keep_full_names=True))
     with progress_bar(quiet) as progress:

@@ -57,7 +57,7 @@ def info(
     symbol_options = (
         load_options.symbols if with_symbols or load_options.symbols != make_struct(SymbolOptions, {}) else None
     )
-    options = load_options.but(
+    options = load_options.with_values(
         symbols=symbol_options, stacks=symbol_options is not None, counts=True, join_events=False
     )
     with progress_bar(quiet) as progress:

@@ -50,7 +50,7 @@ def report(
     from perf2x.tools.diff.recording_pair import load_pair
 
     sources, output_format = existing_inputs(inputs), report_flags.output_format()
-    options = load_options.but(counts=True, keep_other_events=bool(report_flags.columns))
+    options = load_options.with_values(counts=True, keep_other_events=bool(report_flags.columns))
     refuse_uncheckable_gates(gate_flags, options.symbols is not None)
     pair = growth = changes = None
     with progress_bar(quiet) as progress:

@@ -34,7 +34,7 @@ def top(
 
     row_flags.check_graph(print_flags)
     sources = existing_inputs(inputs)
-    loaded = load_with_progress(sources, load_options.but(**row_flags.load_option_fields()), quiet)
+    loaded = load_with_progress(sources, load_options.with_values(**row_flags.load_option_fields()), quiet)
     table = TopTable(loaded.profile, row_flags.by, row_flags.sort, row_flags.value, row_flags.limit, row_flags.columns)
     report = top_report(table, sources)
     if row_flags.graph:

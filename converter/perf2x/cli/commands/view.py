@@ -60,7 +60,9 @@ def view(
         raise OptionError("--port needs --serve")
     sources = existing_inputs(inputs)
     listings = load_options.of(ListingSettings).listings
-    options = options_for_format(load_options.but(listings=listings and listings.on_page()), "html", emitter.needs)
+    options = options_for_format(
+        load_options.with_values(listings=listings and listings.on_page()), "html", emitter.needs
+    )
     loaded = load_with_progress(sources, options, quiet)
     print_messages([*quality_lines(loaded, verbose), *notes(emitter, loaded.profile)], quiet)
 

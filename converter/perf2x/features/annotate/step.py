@@ -31,7 +31,7 @@ def _list(loaded: "Loaded", context: "LoadContext") -> "Loaded":
 
 def _check(options: "LoadOptions", files: Sequence[str]) -> None:
     """Refuse listings if names are hidden."""
-    hides = options.hides_names or ("symbols" if options.symbols is None else "")
+    hides = options.hiding_setting or ("symbols" if options.symbols is None else "")
     if options.of(ListingSettings).listings is not None and hides:
         raise SettingError("source lines and instructions reveal the names that ", hides, " hides")
 

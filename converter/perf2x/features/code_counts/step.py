@@ -30,10 +30,10 @@ def _check(options: "LoadOptions", files: Sequence[str]) -> None:
     """Refuse options that only affect stacks, and counts by line without symbols."""
     code = options.of(CodeSettings).code
     if code is not None:
-        from perf2x.kernel.options_for_format import refuse_unhonoured
+        from perf2x.kernel.options_for_format import refuse_unsupported
         from perf2x.model.profile import COUNTS_NOT_STACKS
 
-        refuse_unhonoured(options, "code", Needs(honours=frozenset(), why=COUNTS_NOT_STACKS))
+        refuse_unsupported(options, "code", Needs(honours=frozenset(), why=COUNTS_NOT_STACKS))
         if code.by_line and options.symbols is None:
             raise SettingError("functions are counted by the names that ", "symbols", " leaves out")
 

@@ -164,7 +164,7 @@ class TextRecording(StitchedRecording):
             samples = replace(samples, data_src=zeros(len(samples)))
         return super().completed(replace(profile, samples=samples), options)
 
-    def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
+    def stored_names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
         """Return the names in the text; nothing else could be looked up."""
         # addresses are placeholders: rows of text.frames (see _text_profile)
         frames = [self._text.frames[row] for row in profile.locations.address.tolist()]

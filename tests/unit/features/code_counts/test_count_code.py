@@ -9,7 +9,7 @@ import pytest
 from perf2x.errors import OptionError
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import load_options
-from perf2x.kernel.merge_reports import ResultFold
+from perf2x.kernel.merge_reports import ResultMerge
 from perf2x.model.filters.filter_options import Filters
 from perf2x.model.format_features import CodeRequest
 from perf2x.model.profile.code_counts import EXTERNAL, NOT_RECORDED, CodeCounts
@@ -170,7 +170,7 @@ def profile_of(folder: Path, path: str) -> View:
 def test_recordings_of_one_object_are_added_up(tmp_path: Path) -> None:
     program(tmp_path)
     options = load_options(symbols=SymbolOptions(symfs=tmp_path), symbolize=False, code=CodeRequest("prog"))
-    loaded, fold = load(recorded(tmp_path, SAMPLES), options), ResultFold([{}, {}])
+    loaded, fold = load(recorded(tmp_path, SAMPLES), options), ResultMerge([{}, {}])
     for _ in range(2):
         fold.add(loaded)
     one, both = loaded.profile, fold.finish().profile.code

@@ -172,7 +172,7 @@ class StoredPart(StitchedRecording):
         """Return the sums of the reports that were stored when the recordings were added."""
         return sum_reports([one.deferred for one in self._facts]), sum_reports([one.unwound for one in self._facts])
 
-    def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
+    def stored_names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
         """Return the dataset's names of a profile's locations."""
         from perf2x.sources.dataset.names.known_lines import known_names
 
