@@ -107,7 +107,7 @@ class Callgrind(Format):
         events.sort(key=lambda row: (row != profile.default_event, row))
         positions, position_format = ("instr line", "{0:#x} {1}") if self.instructions else ("line", "{1}")
         out.write(_header(profile, events, positions).encode())
-        out.writelines(map(str.encode, _CallGraph(profile, position_format).texts(events)))
+        out.writelines(map(str.encode, _CallGraph(profile, position_format).text_pieces(events)))
 
 
 def _header(profile: Profile, events: list[int], positions: str) -> str:
@@ -196,7 +196,7 @@ class _CallGraph:
             )
         return [*keys, *sums]
 
-    def texts(self, events: list[int]) -> Iterator[str]:
+    def text_pieces(self, events: list[int]) -> Iterator[str]:
         """Yield the lines of all functions, many rows of costs at a time."""
         position, callee, event, value, count = self._costs()
         event_column = zeros(max(events, default=-1) + 1)

@@ -243,13 +243,13 @@ def _ranks(texts: list[bytes]) -> tuple[I64, I64]:
 
 def two_columns(before: Profile, after: Profile, emitter: Collapsed) -> Iterator[bytes]:
     """Yield lines ``stack before after``, as difffolded.pl writes them, sorted bytewise."""
-    old, new = _value_by_stack(before, emitter), _value_by_stack(after, emitter)
-    for stack in sorted(old.keys() | new.keys()):
-        yield b"%b %d %d\n" % (stack, old.get(stack, 0), new.get(stack, 0))
+    values_before, values_after = _value_by_stack(before, emitter), _value_by_stack(after, emitter)
+    for stack in sorted(values_before.keys() | values_after.keys()):
+        yield b"%b %d %d\n" % (stack, values_before.get(stack, 0), values_after.get(stack, 0))
 
 
 def _value_by_stack(profile: Profile, emitter: Collapsed) -> dict[bytes, int]:
-    """Return the number on each line, by the text before it."""
+    """Return the number on each line, by the stack before it."""
     out = io.BytesIO()
     emitter.emit(profile, out)
     pairs = (line.rpartition(b" ") for line in out.getvalue().splitlines())

@@ -249,14 +249,14 @@ def _head(label: Label, wait: int) -> bytes:
     """Return the JSON of an event up to its start; ``wait`` is the slice's Wait, 0 for none."""
     name, category, arguments = label
     category = _OFF_CPU if wait in _COLOURS else category
-    text = b'{"ph":"X","name":%b' % json_bytes(name)
+    head = b'{"ph":"X","name":%b' % json_bytes(name)
     if category:
-        text += b',"cat":"%b"' % category.encode()
+        head += b',"cat":"%b"' % category.encode()
     if wait in _COLOURS:
-        text += b',"cname":"%b"' % _COLOURS[Wait(wait)]
+        head += b',"cname":"%b"' % _COLOURS[Wait(wait)]
     if arguments:
-        text += b',"args":%b' % arguments
-    return text + b',"ts":'
+        head += b',"args":%b' % arguments
+    return head + b',"ts":'
 
 
 def _labels_of(

@@ -69,14 +69,14 @@ class DifferencePage(Frozen):
 
         If units of work are given, another sentence says that costs are scaled.
         """
-        texts = []
+        sentences = []
         for side, (word, profile) in enumerate((("before", before), ("after", after))):
             source = one_line(base_name(profile.meta.source))
             losses = (text for _, _, text in losses_in_comments(profile.meta.comments))
             parts = [f"{word}: {source}", facts(profile)[0], *losses]
             parts += [f"{self.work[side]:,.15g} units of work"] if self.work else []
-            texts.append(", ".join(parts))
-        return [*texts, "costs after are scaled to the work done before"] if self.work else texts
+            sentences.append(", ".join(parts))
+        return [*sentences, "costs after are scaled to the work done before"] if self.work else sentences
 
 
 def _equal_frames(frames: LocationFrames) -> tuple[I64, I64]:

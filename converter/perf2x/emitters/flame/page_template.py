@@ -33,12 +33,12 @@ def write_page(title: str, data: Iterator[bytes], out: BinaryIO, *, compress: bo
         "SCRIPT": (file.read_bytes() for file in sorted(folder.iterdir(), key=str) if file.name.endswith(".js")),
         "DATA": data if compress else map(_inside_script, data),
     }
-    # re.split returns text and the names of parts in turn
-    for index, text in enumerate(re.split(r"\{\{(\w+)\}\}", (folder / "page.html").read_text("utf-8"))):
+    # re.split returns HTML and the names of parts in turn
+    for index, piece in enumerate(re.split(r"\{\{(\w+)\}\}", (folder / "page.html").read_text("utf-8"))):
         if index % 2 == 0:
-            out.write(text.encode())
+            out.write(piece.encode())
         else:
-            out.writelines(_compressed(parts[text]) if compress and text in _COMPRESSED_PARTS else parts[text])
+            out.writelines(_compressed(parts[piece]) if compress and piece in _COMPRESSED_PARTS else parts[piece])
 
 
 def field(name: str, value: object) -> bytes:

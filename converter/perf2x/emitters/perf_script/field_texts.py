@@ -138,11 +138,12 @@ def value_columns(
     event: str,
     memory: MemoryText,
     cgroups: Mapping[int, str],
-    data: PlaceText | None,
+    data_places: PlaceText | None,
 ) -> Iterator[AnyArray]:
     """Yield (samples,) columns between the time and the address: period, event, and what the event recorded.
 
-    ``event`` is the event's name, ``cgroups`` are paths by id; ``data`` names data addresses, None to leave them bare.
+    ``event`` is the event's name, ``cgroups`` are paths by id; ``data_places`` names data addresses, None to print no
+    names.
     """
     extra = samples.extra
     event_text = f"{event}: " if "event" in fields else ""
@@ -153,8 +154,8 @@ def value_columns(
         yield np.full(len(samples), b" " * 24, np.object_)  # only samples of processor traces have flags
     if "addr" in fields and samples.addr is not None:
         yield shared_chunks(samples.addr, "{:16x}".format)
-        if data is not None:
-            yield data.texts(data.locate(samples), fields & (_SYMBOL | _OBJECT))
+        if data_places is not None:
+            yield data_places.texts(data_places.locate(samples), fields & (_SYMBOL | _OBJECT))
     if "data_src" in fields and samples.data_src is not None:
         yield memory.column(samples.data_src)
     columns: tuple[tuple[str, AnyArray | None, Callable[[int], str]], ...] = (

@@ -135,8 +135,10 @@ class _Writer:
         has_chain = attributes.sample_type & SampleType.CALLCHAIN and not self._options.hide_call_graph
         prints_chain = bool(has_chain) and "ip" in fields
         yield from self._start.of_samples(samples, thread, fields, align_comm=not prints_chain)
-        data = self._places.get("data") if perf_names_data(attributes) else None
-        yield from value_columns(samples, fields, self._event_names[event], self._memory, self._cgroup_paths, data)
+        data_places = self._places.get("data") if perf_names_data(attributes) else None
+        yield from value_columns(
+            samples, fields, self._event_names[event], self._memory, self._cgroup_paths, data_places
+        )
         if "trace" in fields and samples.raw is not None:
             texts, index = self._reader.raw_texts(attributes, samples.raw)
             yield chunk_array([without_controls(text).encode() for text in texts])[index]

@@ -48,7 +48,7 @@ OTHER_STACKS = "[other stacks]"
 
 
 class StringTable:
-    """A string table that starts as the profile's own, so that row numbers of the profile's strings stay valid.
+    """A string table that begins with the profile's strings, so that their row numbers stay valid.
 
     All strings are valid UTF-8.
     """

@@ -1,7 +1,7 @@
 """Places boxes of known lengths on tracks: each as late as possible, but not after the time of its sample.
 
 A sample shows a thread's stack at one time, and that the thread ran for a period before it: the *box* of the sample.
-Timers sometimes fire late, so that samples are not exactly a period apart, and boxes that end at their samples would
+Timers sometimes fire late. Then samples are not exactly a period apart, and boxes that end at their samples would
 overlap. So boxes keep the order of their samples, and are moved to earlier times::
 
     samples      1.3   2.0   3.0   4.1          period 1

@@ -94,13 +94,13 @@ def union_of(one: Spans, other: Spans) -> Spans:
 
 
 class RunningTime(Frozen):
-    """The clocks of all tracks; a track without holes runs on wall time."""
+    """The clocks of all tracks; a track without holes has wall-clock time."""
 
     holes: Spans
     total_before: I64
     """(holes,) total length of earlier holes of the same track."""
     hole_time: I64
-    """(holes,) running time during each hole, ascending within a track."""
+    """(holes,) the running time at which the clock stands still in each hole, ascending within a track."""
 
     @staticmethod
     def without(holes: Spans) -> "RunningTime":
@@ -110,27 +110,27 @@ class RunningTime(Frozen):
         total_before = total - total[_first_of_track(holes)]
         return RunningTime(holes, total_before, holes.start - total_before)
 
-    def from_wall(self, track: I64, wall: I64) -> I64:
-        """Return (n,) the running time of each ``track`` at the wall-clock time ``wall``."""
+    def from_wall(self, track: I64, wall_time: I64) -> I64:
+        """Return (n,) the running time of each ``track`` at the wall-clock time ``wall_time``."""
         if not len(self.holes):
-            return wall
-        hole = last_row_until((self.holes.track, self.holes.start), (track, wall))
+            return wall_time
+        hole = last_row_until((self.holes.track, self.holes.start), (track, wall_time))
         rows = flatnonzero(hole >= 0)
         hole = hole[rows]
-        running = wall.copy()
-        time_in_hole = np.minimum(wall[rows], self.holes.end[hole]) - self.holes.start[hole]
+        running = wall_time.copy()
+        time_in_hole = np.minimum(wall_time[rows], self.holes.end[hole]) - self.holes.start[hole]
         running[rows] -= self.total_before[hole] + time_in_hole
         return running
 
-    def run_at(self, track: I64, wall: I64) -> tuple[I64, I64]:
+    def run_at(self, track: I64, wall_time: I64) -> tuple[I64, I64]:
         """Return (n,) the run in which each wall-clock time lies, and the end of that run in running time.
 
         A run is the time between two holes; its number is the row of the hole after it. A time in a hole belongs to the
         run before the hole. Every track must have a hole after all times.
         """
-        next_hole = count_rows_until((self.holes.track, self.holes.start), (track, wall))
+        next_hole = count_rows_until((self.holes.track, self.holes.start), (track, wall_time))
         before = np.maximum(next_hole - 1, 0)
-        is_in_hole = (next_hole > 0) & (self.holes.track[before] == track) & (wall < self.holes.end[before])
+        is_in_hole = (next_hole > 0) & (self.holes.track[before] == track) & (wall_time < self.holes.end[before])
         run = np.where(is_in_hole, before, next_hole)
         return run, self.hole_time[run]
 
@@ -179,11 +179,11 @@ class RunningTime(Frozen):
         return box[box_of_piece[not_empty]], Spans(track[box_of_piece[not_empty]], starts[not_empty], ends[not_empty])
 
     def _first_hole(self, hole: I64) -> I64:
-        """Return the first hole of each hole's track; 0 for −1."""
+        """Return the first hole on the track of each ``hole``; 0 for −1."""
         return np.where(hole < 0, 0, _first_of_track(self.holes)[hole])
 
     def _total_until(self, hole: I64) -> I64:
-        """Return the total length of the track's holes up to and including this one; 0 for −1."""
+        """Return the total length of the holes on the track of each ``hole``, up to and including it; 0 for −1."""
         return np.where(hole < 0, 0, (self.total_before + self.holes.end - self.holes.start)[hole])
 
 

@@ -70,9 +70,9 @@ _MIN_STEP_NS = 1_000_000
 def counter_packets(profile: Profile) -> Iterator[bytes]:
     """Yield a counter track for each process and event.
 
-    Waits and tracepoints have no such track, and the default event has one only if it is a count of perf stat. Values
-    rise from 0 at the start of the recording. In each step of time (a ten-thousandth of the recording, at least a
-    millisecond), a track has a value only at its last sample.
+    Waits and tracepoints have no counter track, and the default event has one only if it is a count of perf stat.
+    Values rise from 0 at the start of the recording. In each step of time (a ten-thousandth of the recording, at least
+    a millisecond), a track has a value only at its last sample.
     """
     time = profile.samples.time
     events = [row for row, event in enumerate(profile.events) if not (event.is_wait or is_tracepoint(event.name))]
