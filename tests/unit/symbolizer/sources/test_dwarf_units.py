@@ -201,9 +201,18 @@ SCOPES = {
 }  # fmt: skip
 
 
-def test_functions_without_linkage_names_have_their_scopes(tmp_path) -> None:
-    """GCC gives none to static functions, those of anonymous namespaces and local classes, and what lambdas make."""
+@pytest.mark.parametrize("language", [0x04, 0x19, 0x1A, 0x21, 0x2A, 0x2B, 0x3A])
+def test_functions_without_linkage_names_have_their_scopes(language: int, tmp_path) -> None:
+    """GCC gives none to static functions, those of anonymous namespaces and local classes, and what lambdas make.
+
+    ``language``: DW_AT_language of the unit, C++98 to C++23; it is the second attribute, after an offset of four bytes.
+    """
     symfs = put(tmp_path, ("scopes.so", "/usr/lib/prog.so"))
+    library, debug_info = symfs / "usr/lib/prog.so", open_elf(DATA / "scopes.so").section(".debug_info")
+    contents = bytearray(library.read_bytes())
+    assert contents[debug_info.offset + 17] == 0x21
+    contents[debug_info.offset + 17] = language
+    library.write_bytes(contents)
     text = open_elf(DATA / "scopes.so").section(".text")
     addresses = range(text.address, text.address + text.size)
     profile = make_profile([(AT, AT + 0x10000, 0, "/usr/lib/prog.so", "", 7)], [(0, AT + at) for at in addresses])

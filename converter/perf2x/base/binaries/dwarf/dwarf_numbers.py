@@ -36,8 +36,8 @@ AT_GNU_RANGES_BASE = 0x2132
 AT_GNU_ADDR_BASE = 0x2133
 AT_GNU_DISCRIMINATOR = 0x2136
 AT_LANGUAGE = 0x13
-# C++, C++11, C++14, C++17, C++20
-CXX_LANGUAGES = frozenset((0x04, 0x1A, 0x21, 0x2B, 0x2C))
+# C++98, C++03, C++11, C++14, C++17, C++20, C++23 (dwarfstd.org/languages.html)
+CXX_LANGUAGES = frozenset((0x04, 0x19, 0x1A, 0x21, 0x2A, 0x2B, 0x3A))
 
 FORM_ADDR = 0x01
 FORM_BLOCK2 = 0x03
