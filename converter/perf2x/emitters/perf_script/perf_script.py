@@ -81,10 +81,10 @@ class PerfScript(Format):
         """Write all samples; nothing for a profile without recorded samples."""
         if profile.single_samples is None:
             return
-        out.writelines(_Writer(profile, profile.single_samples, self).chunks())
+        out.writelines(_SampleWriter(profile, profile.single_samples, self).chunks())
 
 
-class _Writer:
+class _SampleWriter:
     """Writes the samples of one recording."""
 
     def __init__(self, profile: Profile, reader: SampleReader, options: PerfScript) -> None:

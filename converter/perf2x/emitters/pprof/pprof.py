@@ -157,11 +157,11 @@ class Pprof(Format):
             return ()
         labels = labels_of(profile, self._labels, StringTable(profile).add)
         values = _distinct_samples(profile, labels.keys(), make_sample_types(profile, self.sample_types))[1]
-        kept = heaviest_rows(values, self.max_samples)
-        if len(kept) == len(values):
+        kept_rows = heaviest_rows(values, self.max_samples)
+        if len(kept_rows) == len(values):
             return ()
-        share = 1 - sum_of(values[kept, -1]) / max(sum_of(values[:, -1]), 1)
-        counts = f"{len(values) - len(kept):,} of {len(values):,}"
+        share = 1 - sum_of(values[kept_rows, -1]) / max(sum_of(values[:, -1]), 1)
+        counts = f"{len(values) - len(kept_rows):,} of {len(values):,}"
         return (f"{counts} samples are summed up as {OTHER_STACKS}: {share:.1%} of the value",)
 
     def chunks(self, profile: Profile) -> Iterator[bytes]:
@@ -205,16 +205,16 @@ class Pprof(Format):
         """
         labels = labels_of(profile, self._labels, strings.add)
         keys = labels.keys()
-        distinct, values = _distinct_samples(profile, keys, types)
-        kept = heaviest_rows(values, self.max_samples)
-        encoded_labels = EncodedLabels(labels, keys, distinct[kept])
+        first_rows, values = _distinct_samples(profile, keys, types)
+        kept_rows = heaviest_rows(values, self.max_samples)
+        encoded_labels = EncodedLabels(labels, keys, first_rows[kept_rows])
         encoded_stacks = _EncodedStacks(profile, file_locations)
-        stack = as_int64(profile.samples.stack[distinct[kept]])
+        stack = as_int64(profile.samples.stack[first_rows[kept_rows]])
         for rows in row_batches(encoded_stacks.lengths[stack], _FRAMES_PER_WRITE):
             batch_labels = encoded_labels.of_samples(int(rows[0]), int(rows[-1]) + 1)
-            yield _encoded_samples(encoded_stacks.of_stacks(stack[rows]), values[kept[rows]], batch_labels)
-        if len(kept) < len(values):
-            others = values.sum(axis=0, dtype=np.int64) - values[kept].sum(axis=0, dtype=np.int64)
+            yield _encoded_samples(encoded_stacks.of_stacks(stack[rows]), values[kept_rows[rows]], batch_labels)
+        if len(kept_rows) < len(values):
+            others = values.sum(axis=0, dtype=np.int64) - values[kept_rows].sum(axis=0, dtype=np.int64)
             yield _encoded_sum_of_others(others, encoded_stacks.location_count + 1)
 
 

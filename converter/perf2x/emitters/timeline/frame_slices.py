@@ -64,9 +64,9 @@ def piles_of(
     shared, ends_early = _shared_depths(shown, node, tree, name_key, min_depth)
     ends_early &= shown.end > shown.start + 1
     depth = tree.depth[node]
-    single = depth - np.maximum(shared[:-1], shared[1:])  # (rows,) number of slices that cover only the row
-    rows = flatnonzero(single)
-    piles = join_tables([_long_piles(node, tree, depth, shared), Piles(rows, rows, node[rows], single[rows])])
+    count = depth - np.maximum(shared[:-1], shared[1:])  # (rows,) the number of slices that cover only the row
+    rows = flatnonzero(count)
+    piles = join_tables([_long_piles(node, tree, depth, shared), Piles(rows, rows, node[rows], count[rows])])
     piles = take_rows_of(piles, argsort_small(piles.first))
     duration = shown.end[piles.last] - shown.start[piles.first]
     if min_ticks > 1:
@@ -79,7 +79,7 @@ def _long_piles(node: AnyArray, tree: FrameTree, depth: I64, shared: I64) -> Pil
     """Return the piles that cover more than one row, in order.
 
     ``depth`` and ``shared`` are those of ``piles_of``. Where ``shared`` rises from one entry to the next, slices of
-    several rows begin; where it falls, they end. Slices of one depth do not overlap, so that the first to begin is the
+    several rows begin; where it falls, they end. Slices of one depth do not overlap, so the first to begin is the
     first to end: beginnings and ends, both sorted by depth, are in the same order. In this example, a slice of depth 1
     covers rows 0 to 2, and one of depth 2 rows 0 and 1::
 
@@ -110,17 +110,17 @@ def _shared_depths(
     rows = flatnonzero(shown.meets_next[:-1])
     # equal pairs of neighbours are compared once
     pairs, pair_index = unique_inverse(as_int64(node[rows]) * len(tree) + node[rows + 1])
-    before, after = pairs // len(tree), pairs % len(tree)
-    common = _common_depth(tree, before, after, min_depth)
+    node_before, node_after = pairs // len(tree), pairs % len(tree)
+    common = _common_depth(tree, node_before, node_after, min_depth)
     shared = np.full(len(node) + 1, min_depth - 1, np.int64)
     shared[rows + 1] = common[pair_index]
-    ended = tree.depth[before] - common  # numbers of slices that end and begin between the rows of a pair
-    begun = tree.depth[after] - common
+    ended = tree.depth[node_before] - common  # numbers of slices that end and begin between the rows of a pair
+    begun = tree.depth[node_after] - common
     changes = flatnonzero((ended > 0) & (begun > 0))
-    new_name = name_key[ancestors(tree.parent, after[changes], begun[changes] - 1)]
-    old = paths_of_length(tree.parent, before[changes], ended[changes])
+    begun_name = name_key[ancestors(tree.parent, node_after[changes], begun[changes] - 1)]
+    ended_paths = paths_of_length(tree.parent, node_before[changes], ended[changes])
     has_equal_names = falses(len(pairs))
-    is_equal = name_key[old.values] == repeat(new_name, ended[changes])
+    is_equal = name_key[ended_paths.values] == repeat(begun_name, ended[changes])
     has_equal_names[changes[row_numbers(ended[changes])[is_equal]]] = True
     ends_early = falses(len(node))
     ends_early[rows] = has_equal_names[pair_index]
