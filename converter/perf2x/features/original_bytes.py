@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _check(options: "LoadOptions", files: Sequence[str]) -> None:
-    """Refuse the recording's bytes if there are several inputs, if names are hidden, or if it is too large."""
+    """Refuse to embed the recording if names are hidden, if it is not a single file, or if it is too large."""
     size_limit = options.of(OriginalSettings).original
     if not size_limit:
         return
@@ -38,10 +38,10 @@ def _bytes_of(files: Sequence[str]) -> "U8":
     return map_input(files[0], Diagnostics()).data
 
 
-def _keep(loaded: "Loaded", context: "LoadContext") -> "Loaded":
+def _add_bytes(loaded: "Loaded", context: "LoadContext") -> "Loaded":
     if not context.options.of(OriginalSettings).original:
         return loaded
     return with_profile(loaded, replace(loaded.profile, original=_bytes_of(context.files).tobytes()))
 
 
-FEATURE = Feature(settings=OriginalSettings, finish=_keep, check=_check)
+FEATURE = Feature(settings=OriginalSettings, finish=_add_bytes, check=_check)

@@ -30,42 +30,42 @@ _HOW_TO_CONTINUE = "finished work is kept; run the same command again to continu
 
 
 class TaskTotals(Struct):
-    """Counts of one task, or of all tasks so far."""
+    """Counts of one task, or of all finished tasks of a command."""
 
     total: int = 0
-    """Number of items of all tasks: recordings to add, or objects to name; 0 in the counts of one task."""
+    """Number of items of the command: recordings to add, or objects to name; 0 in the counts of one task."""
     done: int = 0  # finished items, including failed ones
     failed: int = 0
 
-    def add(self, task: Self) -> None:
-        """Add the counts of a finished task to these; lists, which subclasses have, are appended."""
+    def add(self, task_totals: Self) -> None:
+        """Add the counts of a finished task to these; fields that are lists are appended."""
         for name in self.__struct_fields__:
-            setattr(self, name, getattr(self, name) + getattr(task, name))
+            setattr(self, name, getattr(self, name) + getattr(task_totals, name))
 
 
 class InProcessExecutor(Executor):
     """Runs each task at once, in this process."""
 
     def submit(self, task: Callable[..., Result], /, *values: Any, **named: Any) -> "Future[Result]":
-        """Run the task and return a completed future; an exception of the task is raised at once."""
+        """Run the task and return a completed future; an exception of the task is raised here, not by the future."""
         future: Future[Result] = Future()
         future.set_result(task(*values, **named))
         return future
 
 
 @contextlib.contextmanager
-def executor(scheduler: str | None, count: int) -> Iterator[Executor]:
-    """Provide the workers of the Dask scheduler at an address or, without one, ``count`` processes of this machine.
+def executor(scheduler: str | None, process_count: int) -> Iterator[Executor]:
+    """Provide an executor: the workers of the Dask scheduler at the address ``scheduler``, or else local processes.
 
-    If ``count`` is 1, tasks run in this process. Raises Perf2xError if the scheduler does not answer, OptionError if
-    Dask is not installed.
+    If ``process_count`` is 1, tasks run in this process. Raises Perf2xError if the scheduler does not answer,
+    OptionError if Dask is not installed.
     """
     if scheduler is not None:
         with _connected(scheduler) as client:
             yield client.get_executor()
-    elif count > 1:
-        # a process that has used deltalake cannot be forked
-        pool = ProcessPoolExecutor(count, spawn_context(), _prepare_worker)
+    elif process_count > 1:
+        # spawned, because a process that has used deltalake cannot be forked
+        pool = ProcessPoolExecutor(process_count, spawn_context(), _prepare_worker)
         try:
             yield pool
         except BaseException:
@@ -111,7 +111,10 @@ def _exit_with_parent() -> None:
 
 
 def is_unprotected(scheduler: str) -> bool:
-    """Return whether others may read and forge the traffic to a scheduler: it is unencrypted, and on another host."""
+    """Return whether others may read and forge the traffic to a scheduler.
+
+    That is so if the traffic is unencrypted and the scheduler is on another host.
+    """
     parts = urlsplit(scheduler if "://" in scheduler else f"tcp://{scheduler}")
     host = parts.hostname or ""
     is_this_host = host in ("localhost", "::1", socket.gethostname()) or host.startswith("127.")
@@ -125,10 +128,10 @@ def _connected(scheduler: str) -> Iterator[Any]:
         distributed, dask = import_module("distributed"), import_module("dask")
     except ImportError:
         raise OptionError("clusters need Dask: pip install 'perf2x[fleet]'") from None
-    with dask.config.set(_DASK_SETTINGS), contextlib.ExitStack() as stack:
+    with dask.config.set(_DASK_SETTINGS), contextlib.ExitStack() as connections:
         _silence_dask()
         try:
-            client = stack.enter_context(distributed.Client(scheduler, timeout=10))
+            client = connections.enter_context(distributed.Client(scheduler, timeout=10))
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             raise Perf2xError(f"{scheduler}: {error}") from None
         yield client

@@ -20,8 +20,8 @@ from perf2x.base.files.remote_files import is_address
 from perf2x.base.files.unpack_limit import limit_unpacking
 from perf2x.errors import FormatError
 from perf2x.fleet.executors import TaskTotals, results_of
-from perf2x.fleet.input_names import changed_ns, local_copy
-from perf2x.fleet.recording_tags import CGROUP_SOURCE, start_by_name, tags_of, tags_of_groups
+from perf2x.fleet.input_names import last_change_ns, local_copy
+from perf2x.fleet.recording_tags import CGROUP_SOURCE, start_from_name, tags_from_cgroups, tags_of
 from perf2x.kernel.load_options import LoadContext, LoadOptions
 from perf2x.kernel.open_bundle import open_bundles
 from perf2x.sources.dataset.content_ids import recording_id, text_id
@@ -44,18 +44,18 @@ class Job(Frozen):
     """Path or address of the dataset."""
     options: LoadOptions
     tags: Mapping[str, str]  # of all recordings; in _ingest_one, also those of the one recording
-    run: str
-    """Id of the command, so that each worker reads the dataset's list of recordings only once per command."""
+    command_id: str
+    """Differs between commands, so that each worker reads the dataset's list of recordings once per command."""
     tag_from: tuple[str, ...] = ()
     """Where the tags of each recording come from (``recording_tags.py``)."""
     start_time: str = ""
     """Where the start of a recording without a date comes from.
 
     ``file``: the last change of the file, minus the recording's duration; a pattern: the file's name, see
-    ``start_by_name``; "": the start stays unknown.
+    ``start_from_name``; "": the start stays unknown.
     """
     leave_ns: int = 60 * 10**9
-    """If the file of an unfinished recording changed within this many nanoseconds, it is left for a later command."""
+    """An unfinished recording is left for a later command if its file changed less than this many nanoseconds ago."""
     replace: bool = False
     """Whether recordings already in the dataset are added again."""
     partition: tuple[str, ...] = ()
@@ -63,12 +63,12 @@ class Job(Frozen):
 
 
 class IngestTotals(TaskTotals):
-    """Counts of recordings, unless a field says otherwise."""
+    """Counts of recordings, and some facts about those that were added."""
 
     added: int = 0
     already_present: int = 0
     postponed: int = 0
-    """Unfinished recordings that may still grow."""
+    """Unfinished recordings that may still grow, and are left for a later command."""
     unfinished: int = 0
     """Added recordings whose end is missing."""
     undated: int = 0
@@ -76,14 +76,14 @@ class IngestTotals(TaskTotals):
     untagged: int = 0
     """Added recordings for which some source in ``tag_from`` has no tags."""
     retagged: int = 0
-    """Recordings already present whose tags in the dataset are not those that the command would give them."""
-    samples: int = 0  # of the added recordings
+    """Recordings already present whose tags in the dataset differ from those that the command would give them."""
+    samples: int = 0  # number of samples in the added recordings
     errors: list[str] = field(default_factory=list)
     """The first few error messages."""
 
 
-def ingest_some(sources: Sequence[str], job: Job) -> "tuple[IngestTotals, pyarrow.Table]":
-    """Write the rows of some recordings, or the reasons why they cannot be read.
+def ingest_task(sources: Sequence[str], job: Job) -> "tuple[IngestTotals, pyarrow.Table]":
+    """Run one task: write the rows of some recordings, or the reasons why they cannot be read.
 
     Returns counts, and the rows of the table of recordings, which the caller must commit. Raises OutputError if the
     dataset cannot be written.
@@ -118,7 +118,7 @@ def _ingest_one(source: str, job: Job, rows: RowsOfRecordings, added_ids: set[st
         limit_unpacking(job.options.max_unpacked),
         open_bundles([str(path)], job.options.symbols) as ((file,), symbols),
     ):
-        ident, existing_rows = recording_id([Path(file)]), _existing_rows(job.root, job.run)
+        ident, existing_rows = recording_id([Path(file)]), _existing_rows(job.root, job.command_id)
         existing = existing_rows.get(ident.hex())
         if ident.hex() in added_ids or (existing and not job.replace):
             totals.already_present += 1
@@ -144,10 +144,11 @@ def _ingest_one(source: str, job: Job, rows: RowsOfRecordings, added_ids: set[st
 
 
 @lru_cache(maxsize=1)
-def _existing_rows(root: str, run: str) -> Mapping[str, Mapping[str, Any]]:
-    """Return the rows of the recordings in a dataset by id, except those that could not be read, which are tried again.
+def _existing_rows(root: str, command_id: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return the rows of a dataset's recordings by id.
 
-    ``run`` is the key of the cache: the result is the same during one command.
+    Recordings that could not be read are left out, so that they are tried again. ``command_id`` is only a key of the
+    cache: the result is the same during one command.
     """
     tables = DeltaTables(root)
     table = tables.require("recordings")
@@ -174,8 +175,8 @@ def _read(source: str, file: str, local_path: str, ident: bytes, job: Job) -> "S
     context = LoadContext(job.options, Diagnostics(), None, Stages())
     (session,) = sessions_of_files([Input(file, local_path, job.tags)], context)
     if context.diagnostics.missing_ends():
-        # a change may appear to lie in the future, if the file is on a machine with another clock
-        if abs(time_ns() - changed_ns(source)) < job.leave_ns:
+        # if the file is on a machine with another clock, its last change may appear to be in the future
+        if abs(time_ns() - last_change_ns(source)) < job.leave_ns:
             return None
         if not session.parts[0].sample_count:
             why = reason(0, session.parts[0].has_events, context.diagnostics.counts)
@@ -184,10 +185,12 @@ def _read(source: str, file: str, local_path: str, ident: bytes, job: Job) -> "S
     profile, tags, meta = stored.profile, stored.tags, replace(stored.profile.meta, source=source)
     if job.start_time and not meta.wall_start_ns:
         is_from_file = job.start_time == "file"
-        start_ns = changed_ns(source) - meta.duration_ns if is_from_file else start_by_name(source, job.start_time)
+        start_ns = (
+            last_change_ns(source) - meta.duration_ns if is_from_file else start_from_name(source, job.start_time)
+        )
         meta = replace(meta, wall_start_ns=max(start_ns or 0, 0))
     if CGROUP_SOURCE in job.tag_from and profile.samples.cgroup is not None:
-        tags = {**tags_of_groups(profile.strings[row] for row in unique(profile.samples.cgroup).tolist()), **tags}
+        tags = {**tags_from_cgroups(profile.strings[row] for row in unique(profile.samples.cgroup).tolist()), **tags}
     return replace(stored, profile=replace(profile, meta=meta), tags=tags)
 
 
@@ -200,7 +203,7 @@ def ingest(
     """
     totals, tables = IngestTotals(len(sources)), DeltaTables(job.root)
     job = replace(job, partition=tables.make(job.partition))
-    for _, (task_totals, rows) in results_of(pool, ingest_some, _batches(sources, worker_count, job), job):
+    for _, (task_totals, rows) in results_of(pool, ingest_task, _batches(sources, worker_count, job), job):
         commit_recordings(tables, rows, replace=job.replace)
         totals.add(task_totals)
         del totals.errors[_MAX_ERRORS:]
@@ -209,9 +212,9 @@ def ingest(
 
 
 def _batches(sources: Sequence[str], worker_count: int, job: Job) -> Iterator[Sequence[str]]:
-    """Divide the recordings into groups to be written together, ordered by the time at which they began.
+    """Divide the recordings into batches, one for each task, in order of the time at which the recordings began.
 
-    Tables have files for each day, so that groups of few days write few files.
+    Tables have separate files for each day, so a batch of recordings from few days writes few files.
     """
     ordered = sorted(sources, key=lambda source: (_approximate_start(source, job.start_time), source))
     size = max(1, min(MAX_RECORDINGS_PER_TASK, -(-len(sources) // max(worker_count, 1))))
@@ -223,10 +226,10 @@ def _approximate_start(source: str, start_time: str) -> int:
 
     This is the time in its name if ``start_time`` is a pattern that matches, otherwise the last change of the file.
     """
-    start_ns = start_by_name(source, start_time) if start_time not in ("", "file") else None
+    start_ns = start_from_name(source, start_time) if start_time not in ("", "file") else None
     if start_ns is None and not is_address(source):
         try:
-            start_ns = changed_ns(source)
+            start_ns = last_change_ns(source)
         except (OSError, ValueError):
             start_ns = None
     return start_ns or 0

@@ -1,8 +1,8 @@
 """Reads, stitches and unwinds one recording for a dataset.
 
-Most names of functions are looked up when the dataset is read. Names of code that can be named only where it was
-recorded (``only_where_recorded``) are looked up and stored here. So are all names if they, or the object files, came
-with the recording.
+Most names of functions are looked up when the dataset is read. Here, names are looked up and stored only for code that
+can be named only on the machine where it was recorded (``only_where_recorded``), or for all code if the names or the
+object files came with the recording.
 """
 
 from msgspec import json
@@ -40,7 +40,7 @@ def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) ->
         counts=tuple(counts.values()),
         comments=profile.meta.comments,
         kernel_looked_up=stored_names is not None and stored_names.kernel_looked_up,
-        samples_say=_sample_labels(recording),
+        samples_say=_recorded_fields(recording),
         clock_id=profile.meta.clock_id,
     )
     return StoredRecording(
@@ -60,8 +60,8 @@ def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) ->
     )
 
 
-def _sample_labels(recording: Recording) -> tuple[str, ...]:
-    """Return which of ``cpu`` and ``cgroup`` the samples of any event have."""
+def _recorded_fields(recording: Recording) -> tuple[str, ...]:
+    """Return those of ``cpu`` and ``cgroup`` that samples of at least one event have."""
     fields = (("cpu", SampleType.CPU), ("cgroup", SampleType.CGROUP))
     return tuple(name for name, bit in fields if any(event.sample_type & bit for event in recording.session.events))
 
@@ -69,16 +69,16 @@ def _sample_labels(recording: Recording) -> tuple[str, ...]:
 def _location_names(stitched: Stitched, recording: Recording, context: LoadContext) -> LocationNames | None:
     """Return the names to store; None for no names.
 
-    If the input stores names itself, as text inputs do, these are the names. Otherwise there are none if the option
-    ``symbols`` is None. All code is looked up if object files, or symbols, came with the recording (archives,
-    simpleperf); if not, only code that can be named only on this machine.
+    If the input stores names itself, as text inputs do, these are returned. Otherwise, if the option ``symbols`` is not
+    None, names are looked up: of all code if object files or symbols came with the recording (archives, simpleperf),
+    else of code that can be named only on this machine.
     """
     symbols, profile = context.options.symbols, stitched.profile
     if stitched.stored_names:
         return stitched.stored_names(profile, SymbolOptions())
     if symbols is None:
         return None
-    # store everything, including short and mangled names: whoever reads the dataset chooses the style of names, and
+    # store short and mangled names, and inlined functions: whoever reads the dataset chooses the style of names, and
     # whether to omit inlined functions
     symbols = replace(symbols, names="short", inline=True, keep_full_names=False)
     is_symbolized = everything if symbols.archives or recording.session.recorded_files else only_where_recorded

@@ -15,7 +15,7 @@ from perf2x.base.files.temporary import private_directory
 from perf2x.errors import FormatError
 
 _WILDCARDS = frozenset("*?[")
-_COPY_BYTES = 1 << 20  # read at once
+_COPY_BLOCK_SIZE = 1 << 20  # bytes
 _MAX_LIST_SIZE = 1 << 28
 """Maximum size of a file with names, in bytes."""
 
@@ -61,8 +61,8 @@ def _expand(name: str) -> Iterable[str]:
 def _matching_addresses(address: str) -> list[str]:
     """Return the URLs that match a URL with wildcards, sorted."""
     with as_format_errors(address):
-        system, pattern = fsspec().core.url_to_fs(address)
-        matches = sorted(str(system.unstrip_protocol(path)) for path in system.glob(pattern))
+        filesystem, pattern = fsspec().core.url_to_fs(address)
+        matches = sorted(str(filesystem.unstrip_protocol(path)) for path in filesystem.glob(pattern))
     if not matches:
         raise FormatError(f"{address}: nothing matches this pattern")
     return matches
@@ -81,7 +81,7 @@ def local_copy(name: str) -> Iterator[Path]:
     with private_directory() as folder:
         copy = folder / "perf.data"
         with as_format_errors(name), fsspec().open(name, "rb") as source, copy.open("wb") as target:
-            while block := source.read(_COPY_BYTES):
+            while block := source.read(_COPY_BLOCK_SIZE):
                 target.write(block)
         try:
             yield copy
@@ -89,15 +89,15 @@ def local_copy(name: str) -> Iterator[Path]:
             raise FormatError(*(part.replace(str(copy), name) for part in error.args)) from None
 
 
-def changed_ns(name: str) -> int:
+def last_change_ns(name: str) -> int:
     """Return when a recording last changed, in nanoseconds since the epoch; 0 if unknown.
 
-    If it is a directory, the last change of any file in it counts as well.
+    A directory changes when a file in it does.
     """
     if is_address(name):
         with as_format_errors(name):
-            system, system_path = fsspec().core.url_to_fs(name)
-            return modified_ns(system.info(system_path))
+            filesystem, path_there = fsspec().core.url_to_fs(name)
+            return modified_ns(filesystem.info(path_there))
     path = Path(name)
     files = list(path.iterdir()) if path.is_dir() else []
     return max(file.stat().st_mtime_ns for file in (path, *files))

@@ -1,8 +1,8 @@
 """Runs SQL on a dataset with DuckDB, and returns rows batch by batch.
 
-Statements other than queries are refused before they run, and DuckDB refuses to open files. Arrow's values are
-converted to those that every output format has: ids become hexadecimal strings, times ISO 8601 strings, whole decimals
-integers.
+Statements other than queries are refused before they run, and DuckDB is configured to open no files. Arrow's values are
+converted to types that every output format has: ids become hexadecimal strings, times ISO 8601 strings, and decimals
+without a fraction integers.
 """
 
 import contextlib
@@ -47,12 +47,12 @@ class QueryResult(Frozen):
     def first_rows(self, limit: int) -> tuple[list[Row], int]:
         """Return the first ``limit`` rows (0: all) and the number of rows after them."""
         rows: list[Row] = []
-        total = 0
+        row_count = 0
         for batch in self.batches:
-            row_count = limit - len(rows) if limit else len(batch)
-            rows += _rows_of(batch.slice(0, row_count))
-            total += len(batch)
-        return rows, total - len(rows)
+            rows_wanted = limit - len(rows) if limit else len(batch)
+            rows += _rows_of(batch.slice(0, rows_wanted))
+            row_count += len(batch)
+        return rows, row_count - len(rows)
 
 
 def _rows_of(batch: "pyarrow.RecordBatch") -> Iterator[Row]:
@@ -69,7 +69,7 @@ def run_query(dataset: str | Path, sql: str, limits: QueryLimits | None = None) 
     address_space(str(dataset))
     part = DatasetPart(parse_address(str(dataset)))
     with engine(part, sql, limits) as connection:
-        check_reads(connection, sql)
+        check_read_only(connection, sql)
         reader = connection.sql(sql).to_arrow_reader(_BATCH_ROWS)
         batches = _batches(part.tables.root, reader)
         first = list(islice(batches, 1))  # most errors occur here, before the caller has begun its output
@@ -83,10 +83,10 @@ def _batches(root: str, reader: Any) -> "Iterator[pyarrow.RecordBatch]":
 
 
 _READING_KINDS = frozenset(("SELECT", "EXPLAIN", "MULTI"))
-"""DuckDB's names for the kinds of statements that may run; a PIVOT is MULTI, as it runs several internally."""
+"""DuckDB's names for the kinds of statements that may run; PIVOT is a MULTI, because it runs several statements."""
 
 
-def check_reads(connection: Any, sql: str) -> None:
+def check_read_only(connection: Any, sql: str) -> None:
     """Raise OptionError unless ``sql`` is one statement that only reads; DuckDB itself refuses to open files."""
     kinds = [statement.type.name for statement in connection.extract_statements(sql)]
     if not kinds:

@@ -1,12 +1,13 @@
 """Tags and dates of a recording, taken from its name, from files next to it, and from the cgroups of its samples.
 
-The user names one or more *sources* of tags (--tag-from), told apart by their form:
+The user names one or more *sources* of tags (--tag-from). They have different forms:
 
-- A path with names in braces, ``{host}/{service}-*.data``: the parts of the recording's path at these names.
-- The name of a CSV file: its row for the recording.
-- A suffix, such as ``.json``: the JSON file next to the recording whose name has this suffix in addition
+- A path with keys in braces, such as ``{host}/{service}-*.data``: the values are the parts of the recording's path in
+  place of the braces.
+- The name of a CSV file: the tags are in the row for the recording.
+- A suffix, such as ``.json``: the tags are in a JSON file with the recording's name plus this suffix
   (perf.data.json).
-- ``env:NAME``: the environment variable, which has tags of all recordings.
+- ``env:NAME``: an environment variable with tags for all recordings.
 - ``cgroup``: container and pod, from the cgroups of the recording's samples.
 """
 
@@ -32,22 +33,22 @@ CGROUP_SOURCE = "cgroup"
 """The source of tags that are known only after a recording has been read."""
 _VARIABLE_PREFIX = "env:"
 _MAX_FILE_SIZE = 1 << 28  # of a CSV or JSON file, in bytes
-_NAME_OR_STAR = re.compile(r"\{([A-Za-z_]\w*)\}|\*", re.ASCII)
+_KEY_OR_STAR = re.compile(r"\{([A-Za-z_]\w*)\}|\*", re.ASCII)
 _TWO_DIGITS = r"\d\d"
 _STRPTIME = {
     "Y": r"\d{4}", "y": _TWO_DIGITS, "m": _TWO_DIGITS, "d": _TWO_DIGITS, "H": _TWO_DIGITS, "I": _TWO_DIGITS,
     "M": _TWO_DIGITS, "S": _TWO_DIGITS, "j": r"\d{3}", "f": r"\d{1,6}", "z": r"Z|[+-]\d\d:?\d\d",
     "b": r"[^\W\d_]+", "B": r"[^\W\d_]+", "p": "[AaPp][Mm]",
 }  # fmt: skip
-"""Expressions for the fields of strptime that a pattern of file names may have."""
+"""Regular expressions for the fields of strptime that a pattern of file names may have."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def tags_of_variables(sources: Iterable[str]) -> Tags:
-    """Return the tags in environment variables (``env:NAME``), as KEY=VALUE,…; check all other sources of tags.
+def tags_from_environment(sources: Iterable[str]) -> Tags:
+    """Return the tags in environment variables (``env:NAME``) of the form KEY=VALUE,…; check all other sources of tags.
 
     The command calls this, because workers on other machines may have other variables. Raises SettingError for a source
-    that is of no known form, FormatError for an unreadable CSV file.
+    without a known form, FormatError for an unreadable CSV file.
     """
     _tags_in_csv.cache_clear()  # the file may have changed since the last call
     tags: dict[str, str] = {}
@@ -65,10 +66,10 @@ def tags_of_variables(sources: Iterable[str]) -> Tags:
 
 
 def tags_of(recording: str, sources: Iterable[str]) -> tuple[Tags, bool]:
-    """Return the tags of the recording with this path or URL, and whether any source has none for it.
+    """Return the tags of the recording with this path or URL, and whether any source has no tags for it.
 
-    If several sources have a tag, the last one wins. Variables and cgroups are left out. Raises FormatError for a
-    damaged file next to the recording.
+    If several sources have the same key, the last one wins. Environment variables and cgroups are left out. Raises
+    FormatError for a damaged JSON file next to the recording.
     """
     tags_by_source = [
         _tag_reader(source)(recording)
@@ -78,21 +79,21 @@ def tags_of(recording: str, sources: Iterable[str]) -> tuple[Tags, bool]:
     return {key: value for tags in tags_by_source for key, value in tags.items()}, not all(tags_by_source)
 
 
-def tags_of_groups(paths: Iterable[str]) -> Tags:
-    """Return the ids of ``container`` and ``pod`` in cgroup paths; an id that is not the same in all is left out."""
-    groups, tags = [path for path in paths if path], {}
+def tags_from_cgroups(paths: Iterable[str]) -> Tags:
+    """Return the ids of ``container`` and ``pod`` in cgroup paths; an id that differs between paths is left out."""
+    known_paths, tags = [path for path in paths if path], {}
     for key in CGROUP_PARTS[1:]:
-        ident, *others = {cgroup_part(key, path) for path in groups} or {""}
+        ident, *others = {cgroup_part(key, path) for path in known_paths} or {""}
         if ident and not others:
             tags[key] = ident
     return tags
 
 
-def start_by_name(recording: str, pattern: str) -> int | None:
+def start_from_name(recording: str, pattern: str) -> int | None:
     """Return the time in a recording's file name, in nanoseconds since the epoch; None if the name does not match.
 
-    ``pattern`` consists of fields of strptime and literal text; ``{name}`` and ``*`` match any text. The time is in UTC
-    unless the pattern has the field of a zone. A time that does not exist, or is not after 1970-01-01, does not match.
+    ``pattern`` consists of fields of strptime and literal text; ``{key}`` and ``*`` match any text. The time is in UTC
+    unless the pattern has ``%z``. A time that does not exist, or that is not after the epoch, does not match.
     """
     expression, fields = _time_pattern(pattern)
     match = expression.fullmatch(PurePath(recording).name)
@@ -108,7 +109,7 @@ def start_by_name(recording: str, pattern: str) -> int | None:
 
 @lru_cache
 def _time_pattern(pattern: str) -> "tuple[re.Pattern[str], list[str]]":
-    """Return an expression for file names with a group for each field of strptime in ``pattern``, and the fields."""
+    """Return a regular expression for file names, with a group for each field of strptime in it; and these fields."""
     parts = re.split(r"(%.|\{\w+\}|\*)", pattern)
     fields = [part for part in parts if part[:1] == "%" and part[1:] in _STRPTIME]
     expressions = (
@@ -120,7 +121,7 @@ def _time_pattern(pattern: str) -> "tuple[re.Pattern[str], list[str]]":
 
 def check_name_pattern(pattern: str, recordings: Sequence[str]) -> None:
     """Raise SettingError for a pattern that does not match the file name of any of the recordings."""
-    if not any(start_by_name(recording, pattern) for recording in recordings):
+    if not any(start_from_name(recording, pattern) for recording in recordings):
         example = f": {PurePath(recordings[0]).name} does not match it" if recordings else ""
         raise SettingError(
             "", "start_time", f" {pattern}{example}; write file, or names with a time, as '*-%Y%m%d-%H%M%S.data'"
@@ -130,7 +131,7 @@ def check_name_pattern(pattern: str, recordings: Sequence[str]) -> None:
 def _tag_reader(source: str) -> Callable[[str], Tags]:
     """Return a function that finds a recording's tags in ``source``, by the recording's path or URL.
 
-    Raises SettingError for a source that is of no known form.
+    Raises SettingError for a source without a known form.
     """
     if "{" in source:
         pattern = _path_pattern(source)
@@ -144,27 +145,28 @@ def _tag_reader(source: str) -> Callable[[str], Tags]:
 
 
 @lru_cache
-def _path_pattern(text: str) -> "re.Pattern[str]":
-    """Compile a pattern for a whole path or URL, or for the last parts of a path.
+def _path_pattern(source: str) -> "re.Pattern[str]":
+    """Compile a source of tags to a regular expression for a whole path or URL, or for the last parts of a path.
 
-    ``{key}`` matches a text without slashes, which is the value of the tag; ``*`` also matches an empty one.
+    ``{key}`` matches one or more characters other than slashes, which are the value of the tag; ``*`` matches any
+    number of them.
     """
-    literal, *parts = _NAME_OR_STAR.split(text)
+    literal, *parts = _KEY_OR_STAR.split(source)
     expression = re.escape(literal)
     for key, next_literal in zip(parts[::2], parts[1::2], strict=True):
         expression += (f"(?P<{key}>[^/]+)" if key else "[^/]*") + re.escape(next_literal)
     try:
-        pattern = re.compile(f"{'^' if text.startswith('/') or '://' in text else '(?:^|/)'}{expression}$")
+        pattern = re.compile(f"{'^' if source.startswith('/') or '://' in source else '(?:^|/)'}{expression}$")
     except re.error:
         pattern = None
     if pattern is None or not pattern.groups or {"{", "}"} & set("".join([literal, *parts[1::2]])):
-        raise SettingError("", "tag_from", f" {text}: write each name once in braces, of letters, digits and _")
+        raise SettingError("", "tag_from", f" {source}: write each name once in braces, of letters, digits and _")
     return pattern
 
 
 @lru_cache
 def _tags_in_csv(name: str) -> Mapping[str, Tags]:
-    """Return the tags in a CSV file by the text in its column ``recording``: path or file name of a recording."""
+    """Return the tags in a CSV file by its column ``recording``, the path or file name of a recording."""
     try:
         text = read_file(Path(name), _MAX_FILE_SIZE).decode()
         rows = list(csv.DictReader(text.splitlines(), restval=""))

@@ -1,7 +1,7 @@
-"""Removes recordings from a dataset, and maintains its tables: deltalake does the work, perf2x selects the rows.
+"""Removes recordings from a dataset, and maintains its tables.
 
-The rows of a recording in other tables count only if the table of recordings lists it with the *attempt* (one run of a
-writer) that wrote these rows. So the recording's row in the table of recordings is deleted first: if the command is
+A recording has a row in the table of recordings, which names an *attempt* (one run of a writer). Its rows in other
+tables count only if that attempt wrote them. So its row in the table of recordings is deleted first: if the command is
 killed after that, the rows in the other tables do not count any more.
 """
 
@@ -25,9 +25,9 @@ _RETENTION_HOURS = 24
 class MaintenanceReport(Struct):
     """What one run of ``maintain`` did.
 
-    ``removed`` of ``total`` recordings were removed or, in a dry run, are to be removed. There were ``files_before``
-    data files before small ones were merged, and ``files_after`` after it; ``vacuumed`` files were deleted because they
-    were no longer part of a table.
+    ``removed`` of ``total`` recordings were removed or, in a dry run, would be. Tables had ``files_before`` data files
+    before small files were merged, and ``files_after`` afterwards; ``vacuumed`` files were deleted because they were no
+    longer part of a table.
     """
 
     removed: int = 0
@@ -38,7 +38,7 @@ class MaintenanceReport(Struct):
 
 
 def select_recordings(part: DatasetPart, names: Sequence[str]) -> list[Row]:
-    """Return the recordings of a dataset's part that have one of these names; all of them if ``names`` is empty.
+    """Return the recordings of a dataset's part that have one of these names; all recordings if ``names`` is empty.
 
     A name is a path as given to ``ingest``, a file name, or an id; several recordings may have it. Raises OptionError
     for a name that no recording has.
@@ -58,7 +58,7 @@ def select_recordings(part: DatasetPart, names: Sequence[str]) -> list[Row]:
 
 
 def remove(tables: DeltaTables, rows: Collection[Row]) -> None:
-    """Remove the recordings with these rows in the table of recordings.
+    """Remove recordings, given by their rows in the table of recordings.
 
     Raises OutputError if the dataset cannot be written.
     """
@@ -68,7 +68,7 @@ def remove(tables: DeltaTables, rows: Collection[Row]) -> None:
 
 
 def _delete(tables: DeltaTables, table: str, attempts: Iterable[tuple[str, str]]) -> None:
-    """Delete the rows in one table that have one of the pairs (id of the recording, attempt)."""
+    """Delete a table's rows of these attempts, which are pairs (id of the recording, attempt)."""
     idents_by_attempt: dict[str, list[str]] = {}
     for ident, attempt in sorted(attempts):
         idents_by_attempt.setdefault(attempt, []).append(ident)
@@ -84,8 +84,9 @@ def _delete(tables: DeltaTables, table: str, attempts: Iterable[tuple[str, str]]
 def maintain(root: str, before_ns: int | None, now_ns: int, *, dry_run: bool = False) -> MaintenanceReport:
     """Remove orphaned rows, and recordings that began before ``before_ns`` (None: no recordings); merge small files.
 
-    If it is unknown when a recording began, the time at which its rows were written is used. ``now_ns`` is the present
-    time. ``dry_run``: only count the recordings to remove. Raises OutputError if the dataset cannot be written.
+    If it is unknown when a recording began, the time at which its rows were written is used. Times are in nanoseconds
+    since the epoch. ``dry_run``: only count the recordings to remove. Raises OutputError if the dataset cannot be
+    written.
     """
     part = DatasetPart(DatasetAddress(root, {}))
     tables, report = part.tables, MaintenanceReport(total=len(part.rows))
@@ -115,9 +116,9 @@ def maintain(root: str, before_ns: int | None, now_ns: int, *, dry_run: bool = F
 
 
 def _remove_orphans(tables: DeltaTables, before_ns: int) -> None:
-    """Delete rows that the table of recordings does not make count, if their attempt began before ``before_ns``.
+    """Delete rows whose attempt the table of recordings does not name, if it began before ``before_ns``.
 
-    Another attempt has replaced them, or the command that wrote them was killed.
+    Another attempt has replaced these rows, or the command that wrote them was killed.
     """
     listed = _attempts(tables, "recordings")
     for table in OF_RECORDINGS[:-1]:

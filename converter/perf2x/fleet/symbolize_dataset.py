@@ -1,6 +1,6 @@
 """Looks up the names of a dataset's places (addresses in objects), with a task for each object.
 
-Tasks return rows of the table of symbols; the command commits the rows of many objects at once.
+A task returns rows of the table of symbols; the command commits the rows of many tasks at once.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -45,14 +45,14 @@ class NamingTotals(TaskTotals):
     named: int = 0
     """Number of these places that have names now."""
     unnamed: list[tuple[str, int, str]] = field(default_factory=list)
-    """Objects with places that still have no names: base name, number of places, reason."""
+    """The objects with places that still have no names: base name, number of these places, reason."""
 
 
 def _symbolize_one(code: CodeObject, job: NamingJob) -> "tuple[NamingTotals, pyarrow.Table]":
     """Look up the places of an object.
 
     Returns counts, and rows of the table of symbols, which the caller must commit: one for each place, with its names
-    or the reason why it has none.
+    or the reason why it has no name.
     """
     from perf2x.base.diagnostics import Diagnostics
     from perf2x.base.files.unpack_limit import limit_unpacking
@@ -78,10 +78,10 @@ def _symbolize_one(code: CodeObject, job: NamingJob) -> "tuple[NamingTotals, pya
 def symbolize(
     pool: Executor, objects: Iterator[CodeObject], job: NamingJob, report: Callable[[NamingTotals], None], count: int
 ) -> NamingTotals:
-    """Look up the places of ``count`` objects; ``report`` is called after each object.
+    """Look up the places of all objects; ``count`` is their number. ``report`` is called after each object.
 
-    Raises OutputError if the dataset cannot be written, Perf2xError if the workers are gone. What was looked up before
-    an error is committed.
+    Raises OutputError if the dataset cannot be written, Perf2xError if the workers are gone. Names that were looked up
+    before an error are committed.
     """
     totals, tables, uncommitted = NamingTotals(count), DeltaTables(job.root), list[Any]()
     try:
@@ -99,7 +99,7 @@ def symbolize(
 
 
 def commit_symbols(tables: DeltaTables, rows: "Sequence[pyarrow.Table]") -> None:
-    """Add rows to a dataset's table of symbols: a row with names stays, one with only a reason is replaced."""
+    """Add rows to a dataset's table of symbols; of rows already there, those with only a reason are replaced."""
     if rows:
         sorted_rows = arrow().concat_tables(rows).combine_chunks().sort_by([(name, "ascending") for name in KEY])
         is_same_place = " AND ".join(f"t.{name} = s.{name}" for name in KEY)

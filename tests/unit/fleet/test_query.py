@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.errors import OptionError
-from perf2x.fleet.query import check_reads
+from perf2x.fleet.query import check_read_only
 from perf2x.sources.dataset.dataset_address import parse_address
 from perf2x.sources.dataset.read.dataset_part import DatasetPart
 from perf2x.sources.dataset.sql.duckdb_engine import engine, query_errors
@@ -123,14 +123,14 @@ def test_sql_that_reads_is_run_and_other_is_not(dataset: Path) -> None:
     before = sorted(dataset.rglob("*"))
     with engine(DatasetPart(parse_address(str(dataset)))) as connection:
         for sql in READS:
-            check_reads(connection, sql)
+            check_read_only(connection, sql)
             connection.sql(sql)
-        check_reads(connection, "SELECT ';' -- ;\n;; /* ; */")
+        check_read_only(connection, "SELECT ';' -- ;\n;; /* ; */")
         for sql in WRITES:
             with pytest.raises(OptionError, match=r"only queries are allowed, not [A-Z]+"):
-                check_reads(connection, sql.format(dataset))
+                check_read_only(connection, sql.format(dataset))
         for sql in BEYOND:
-            check_reads(connection, sql)
+            check_read_only(connection, sql)
             with pytest.raises(OptionError, match="SQL: "), query_errors(str(dataset)):
                 connection.sql(sql.format(dataset)).fetchall()
     assert sorted(dataset.rglob("*")) == before
@@ -191,11 +191,11 @@ def test_a_signal_ends_a_query_at_once(dataset: Path, number: signal.Signals, co
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from perf2x.fleet import query\n"
         "from perf2x.cli import main\n"
-        "checked = query.check_reads\n"
-        "def check_reads(*words):\n"
+        "checked = query.check_read_only\n"
+        "def check_read_only(*words):\n"
         "    checked(*words)\n"
         f"    threading.Timer(0.5, os.kill, (os.getpid(), {int(number)})).start()\n"
-        "query.check_reads = check_reads\n"
+        "query.check_read_only = check_read_only\n"
         "main()\n"
     )
     words = [sys.executable, "-c", program, "fleet", "query", str(dataset), ENDLESS]

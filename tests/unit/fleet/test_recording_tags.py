@@ -9,10 +9,10 @@ import pytest
 from perf2x.errors import FormatError, OptionError
 from perf2x.fleet.recording_tags import (
     check_name_pattern,
-    start_by_name,
+    start_from_name,
+    tags_from_cgroups,
+    tags_from_environment,
     tags_of,
-    tags_of_groups,
-    tags_of_variables,
 )
 from tests.support.command import perf2x
 from tests.support.datasets import rows
@@ -42,7 +42,7 @@ def test_parts_of_a_path(source: str, pattern: str, tags: dict[str, str]) -> Non
 @pytest.mark.parametrize("text", ["{a}{a}", "{a-b}/x", "{", "a}/{b}", "x", ""])
 def test_a_source_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(OptionError, match="tag_from"):
-        tags_of_variables([text])
+        tags_from_environment([text])
 
 
 def test_tables_and_files_beside(tmp_path: Path) -> None:
@@ -59,9 +59,9 @@ def test_tables_and_files_beside(tmp_path: Path) -> None:
         tags_of(str(one), asked)
     table.write_text("service\nweb\n")
     with pytest.raises(FormatError, match="names no column recording"):
-        tags_of_variables(asked)
+        tags_from_environment(asked)
     with pytest.raises(FormatError, match="No such file"):
-        tags_of_variables([str(tmp_path / "none.csv")])
+        tags_from_environment([str(tmp_path / "none.csv")])
 
 
 def test_a_recording_at_a_url_may_lack_a_file_of_tags() -> None:
@@ -76,26 +76,26 @@ def test_a_recording_at_a_url_may_lack_a_file_of_tags() -> None:
 
 def test_a_variable_is_that_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "service.name=web, zone=a%20b")
-    assert tags_of_variables(["env:OTEL_RESOURCE_ATTRIBUTES", "cgroup"]) == {"service.name": "web", "zone": "a b"}
+    assert tags_from_environment(["env:OTEL_RESOURCE_ATTRIBUTES", "cgroup"]) == {"service.name": "web", "zone": "a b"}
     assert tags_of("x", ["env:OTEL_RESOURCE_ATTRIBUTES", "cgroup"]) == ({}, False)
     monkeypatch.setenv("WRONG", "a=1,b")
     with pytest.raises(OptionError, match="'b' is not KEY=VALUE"):
-        tags_of_variables(["env:WRONG"])
+        tags_from_environment(["env:WRONG"])
 
 
 def test_control_groups_of_one_container() -> None:
     ids = {"container": "ab" * 32, "pod": POD.replace("_", "-")}
-    assert tags_of_groups([IN_POD, ""]) == ids
-    assert tags_of_groups([IN_POD, IN_POD.replace("ab" * 32, "cd" * 32)]) == {"pod": ids["pod"]}
-    assert tags_of_groups([f"/docker/{'ab' * 32}"]) == {"container": ids["container"]}
-    assert tags_of_groups([IN_POD, "/system.slice"]) == tags_of_groups(["/", ""]) == tags_of_groups([]) == {}
+    assert tags_from_cgroups([IN_POD, ""]) == ids
+    assert tags_from_cgroups([IN_POD, IN_POD.replace("ab" * 32, "cd" * 32)]) == {"pod": ids["pod"]}
+    assert tags_from_cgroups([f"/docker/{'ab' * 32}"]) == {"container": ids["container"]}
+    assert tags_from_cgroups([IN_POD, "/system.slice"]) == tags_from_cgroups(["/", ""]) == tags_from_cgroups([]) == {}
 
 
 def test_dates_of_names() -> None:
     second = 1795451134 * 10**9
-    assert start_by_name("/x/perf.data.2026112316253412", "perf.data.%Y%m%d%H%M%S%f") == second + 120_000_000
-    assert start_by_name("s3://x/2026-11-23T18:25:34+0200", "%Y-%m-%dT%H:%M:%S%z") == second
-    assert start_by_name("/x/perf.data", "perf-%Y.data") is start_by_name("1969", "%Y") is None
+    assert start_from_name("/x/perf.data.2026112316253412", "perf.data.%Y%m%d%H%M%S%f") == second + 120_000_000
+    assert start_from_name("s3://x/2026-11-23T18:25:34+0200", "%Y-%m-%dT%H:%M:%S%z") == second
+    assert start_from_name("/x/perf.data", "perf-%Y.data") is start_from_name("1969", "%Y") is None
     for wrong in ("perf.data", "%Q", "%"):
         with pytest.raises(OptionError, match="start_time"):
             check_name_pattern(wrong, ["/a/perf-20261122.data"])
@@ -145,7 +145,7 @@ def test_dates_of_files(tmp_path: Path) -> None:
     ],
 )
 def test_patterns_skip_what_is_no_time(name: str, pattern: str, moment: str | None) -> None:
-    found = start_by_name(f"/some/where/{name}", pattern)
+    found = start_from_name(f"/some/where/{name}", pattern)
     expected = None if moment is None else int(np.datetime64(moment, "ns").astype(int))
     assert found == expected
 

@@ -88,7 +88,7 @@ def test_writers_that_began_together_count_once(recordings: list[Path], tmp_path
     options = Job(str(tmp_path), LoadOptions(), {}, "one", partition=("date",))
     tables = DeltaTables(str(tmp_path))
     tables.make(())
-    both = [module.ingest_some([str(path) for path in recordings[:2]], options) for _ in range(2)]
+    both = [module.ingest_task([str(path) for path in recordings[:2]], options) for _ in range(2)]
     for _, one in both:
         write_recordings.commit_recordings(tables, one)
     assert len(rows(tmp_path, "samples")) == 2 * len(counted_rows(tmp_path, "samples")) > 0

@@ -101,7 +101,7 @@ class IngestFlags(Frozen):
         from msgspec.structs import replace
 
         from perf2x.fleet.ingest import Job
-        from perf2x.fleet.recording_tags import check_name_pattern, tags_of_variables
+        from perf2x.fleet.recording_tags import check_name_pattern, tags_from_environment
 
         (tags,) = parse_tags(self.tag, 1)
         if self.start_time not in ("", "file"):
@@ -109,7 +109,7 @@ class IngestFlags(Frozen):
         return Job(
             output if is_address(output) else str(Path(output).absolute()),
             replace(options, timeline=self.timeline, keep=frozenset({"cgroup"})),  # datasets store cgroups
-            {**tags, **tags_of_variables(self.tag_from)},
+            {**tags, **tags_from_environment(self.tag_from)},
             os.urandom(8).hex(),  # id of the run
             self.tag_from,
             self.start_time,

@@ -1,9 +1,10 @@
 """Costs of the instructions of listed functions.
 
-The instructions of a listed function may be in several *linked functions*, which are symbols of an object: in the
-function's own symbol, and in that of every function into which the compiler inlined it. Each linked function that
-contains locations of a listed one is disassembled once. The cost of a location then goes to the instruction that
-contains its address. A *copy* is the part of one linked function that belongs to one listed function.
+A *linked function* is the code of one symbol of an object. The instructions of a listed function may be in several
+linked functions: in that of its own symbol, and in those of all functions into which the compiler inlined it. Each
+linked function that contains locations of a listed function is disassembled once. The cost of a location then goes to
+the instruction that contains its address. A *copy* is the part of one linked function that belongs to one listed
+function.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +32,7 @@ from perf2x.base.columnar import (
     zeros,
 )
 from perf2x.errors import ObjectError
-from perf2x.features.annotate.line_costs import FunctionFrames, StackWeights, own_by_location, total_by_kind
+from perf2x.features.annotate.line_costs import FunctionFrames, StackWeights, self_by_location, total_by_group
 from perf2x.features.annotate.object_code import ObjectCode
 from perf2x.features.annotate.source_lines import SourceLines
 from perf2x.model.annotate_options import ListingOptions
@@ -57,23 +58,25 @@ class _LinkedFunction(Frozen):
 
     code: ObjectCode
     start: int
-    """Displayed address of its first instruction, as addresses in ``instructions`` are (see `ObjectCode`).
+    """Displayed address of the first instruction (see `ObjectCode`), like the addresses in ``instructions``.
 
-    If the code cannot be read, the address in the object; 0 if unknown.
+    If the code cannot be read, it is the address in the object; 0 if that is unknown.
     """
     instructions: Sequence[Instruction]
-    """Empty if its code cannot be read; then ``reason`` says why."""
+    """Empty if the code cannot be read; then ``reason`` says why."""
     address: U64
-    """(instructions,) addresses in the object, as ``code`` has them."""
+    """(instructions,) the address of each instruction in the object, as ``code`` uses them."""
     locations: I64
     """(n,) rows of Profile.locations that are in the function, ascending."""
     instruction_row: I64
-    """(n,) index of the instruction that contains each of ``locations``."""
+    """(n,) the index, in ``instructions``, of the instruction that contains each of ``locations``."""
     reason: str = ""
     lines: Sequence[_CodeLine] = ()
     """One for each instruction."""
     references: Sequence[str] = ()
-    """For each instruction, the name of the code that it jumps to or calls, or of the data that it refers to."""
+    """For each instruction, the name of the code that it jumps to or calls, or of the data that it refers to; see
+    `_references`.
+    """
 
     @property
     def symbol(self) -> str:
@@ -110,13 +113,13 @@ def _disassemble(code: ObjectCode, start: int, end: int, is_in_function: Bools, 
             raise ObjectError("where the function begins and ends is unknown")
         machine, data = code.read(start, end)
         displacement = code.displacement(start)
-        shown_start = (start + displacement) % 2**64
-        instructions = list(disassemble(machine, data, shown_start, syntax))
+        displayed_start = (start + displacement) % 2**64
+        instructions = list(disassemble(machine, data, displayed_start, syntax))
     except ObjectError as error:
         return _LinkedFunction(code, start, (), address[:0], locations, zeros(len(locations)), str(error))
     instruction_address = as_uint64([instruction.address for instruction in instructions]) - np.uint64(displacement)
     instruction_row = searchsorted(instruction_address, address, "right") - 1
-    return _LinkedFunction(code, shown_start, instructions, instruction_address, locations, instruction_row)
+    return _LinkedFunction(code, displayed_start, instructions, instruction_address, locations, instruction_row)
 
 
 def _with_lines(function: _LinkedFunction) -> _LinkedFunction:
@@ -144,21 +147,23 @@ def _code_line(frames: Sequence[tuple[int, int]], functions: Sequence[FunctionRo
 def _references(code: ObjectCode, instructions: Sequence[Instruction], start: int) -> list[str]:
     """Name the jump target or data operand of each instruction, as in ``main+0x10``.
 
-    The name is "" for an instruction without such an operand, for unknown addresses, and for addresses in the linked
-    function itself, which begins at the displayed address ``start``.
+    The name is "" for an instruction without a target or data operand, for unknown addresses, and for addresses in the
+    linked function itself, which begins at the displayed address ``start``.
     """
     size = instructions[-1].address + instructions[-1].size - start
-    targets = [each.data_address if each.target is None else each.target for each in instructions]
+    targets = [
+        instruction.data_address if instruction.target is None else instruction.target for instruction in instructions
+    ]
     outside_targets = [
         target if target is not None and not start <= target < start + size else None for target in targets
     ]
     address = unique(as_uint64([target for target in outside_targets if target is not None]))
-    names = dict(zip(address.tolist(), _names_at(code, code.addresses_of_shown(address)), strict=True))
+    names = dict(zip(address.tolist(), _names_at(code, code.addresses_of_displayed(address)), strict=True))
     return [names[target] if target is not None else "" for target in outside_targets]
 
 
 def _names_at(code: ObjectCode, address: U64) -> list[str]:
-    """Return the function and offset of each address in the object; "" for an address outside all functions."""
+    """Return each address in the object as function and offset, ``main+0x10``; "" outside all functions."""
     frames, functions = code.functions_at(address)
     starts, _ = code.extents(address)
     return [
@@ -195,18 +200,22 @@ def with_instructions(
     ]
     # The instructions of all linked functions form one table; function i has the rows from first_row[i] on.
     first_row = offsets_of(as_int64([len(function.instructions) for function in functions]))
-    own, total = _costs(profile, functions, first_row, stacks)
+    self_cost, total_cost = _costs(profile, functions, first_row, stacks)
     result = []
     for listing_index, listing in enumerate(listings):
         locations = frames.location[frames.function == listing_index]
         # the linked functions that contain any location of the listed function
         rows = [row for row, function in enumerate(functions) if np.isin(function.locations, locations).any()]
-        copies = [_listing(functions[row], listing, own[first_row[row] :], total[first_row[row] :]) for row in rows]
+        copies = [
+            _copy(functions[row], listing, self_cost[first_row[row] :], total_cost[first_row[row] :]) for row in rows
+        ]
         copies.sort(
             key=lambda copy: (-sum(row.self_costs[0] for row in copy.rows if row.is_own), copy.object, copy.start)
         )
         shown = tuple(copies[:MAX_COPIES])
-        result.append(replace(listing, code=shown, copy_count=len(copies), text=_texts(shown, source_lines, locations)))
+        result.append(
+            replace(listing, code=shown, copy_count=len(copies), text=_source_text(shown, source_lines, locations))
+        )
     return result
 
 
@@ -247,55 +256,62 @@ def _costs(
         if function.instructions:
             instruction[function.locations] = start + function.instruction_row
     is_known = instruction >= 0
-    own = sum_at(instruction[is_known], own_by_location(profile, stacks)[is_known], count)
+    self_cost = sum_at(instruction[is_known], self_by_location(profile, stacks)[is_known], count)
     # lists of one instruction, or of none
     instructions_of_location = ListArray(offsets_of(is_known), instruction[is_known])
-    return own, total_by_kind(profile, stacks, instructions_of_location, count)
+    return self_cost, total_by_group(profile, stacks, instructions_of_location, count)
 
 
-def _listing(function: _LinkedFunction, listing: FunctionListing, own: I64, total: I64) -> CodeListing:
+def _copy(function: _LinkedFunction, listing: FunctionListing, self_cost: I64, total_cost: I64) -> CodeListing:
     """Return a copy of a listed function: its instructions in one linked function.
 
     If the linked function is the listed one, these are all instructions. Otherwise they are those that inlining put
-    there. ``own`` and ``total``: (instructions, measures); the first rows are those of the linked function.
+    there. ``self_cost`` and ``total_cost``: (instructions, measures); row 0 is the linked function's first instruction.
     """
     object_name = base_name(function.code.mapped.key.name)
     rows = [row for row, line in enumerate(function.lines) if listing.name in line.functions]
     if function.symbol == listing.name:
         rows = list(range(len(function.lines)))
     row_by_address = {function.instructions[row].address: listing_row for listing_row, row in enumerate(rows)}
-    costs = tuple(_instruction_cost(function, row, listing.name, row_by_address, own, total) for row in rows)
+    costs = tuple(_instruction_cost(function, row, listing.name, row_by_address, self_cost, total_cost) for row in rows)
     return CodeListing(object_name, function.symbol, function.start, costs, function.reason)
 
 
 def _instruction_cost(
-    function: _LinkedFunction, row: int, listed_name: str, row_by_address: dict[int, int], own: I64, total: I64
+    function: _LinkedFunction,
+    row: int,
+    listed_name: str,
+    row_by_address: dict[int, int],
+    self_cost: I64,
+    total_cost: I64,
 ) -> InstructionCost:
     """Return one instruction of a copy, with its costs; ``row`` is its index in the linked function.
 
-    ``row_by_address``: the copy's rows by displayed address, which give the rows of jump targets.
+    ``row_by_address``: the copy's rows by displayed address, to find the row of a jump target.
     """
     instruction, line = function.instructions[row], function.lines[row]
     innermost = line.functions[0] if line.functions else ""
     target = row_by_address.get(instruction.target, -1) if instruction.target is not None else -1
     return InstructionCost(
         instruction.address, instruction.text, function.references[row], target, line.path, line.line, innermost,
-        innermost == listed_name, tuple(own[row].tolist()), tuple(total[row].tolist()),
+        innermost == listed_name, tuple(self_cost[row].tolist()), tuple(total_cost[row].tolist()),
     )  # fmt: skip
 
 
-def _texts(copies: Sequence[CodeListing], source_lines: SourceLines, locations: I64) -> dict[str, dict[int, str]]:
+def _source_text(copies: Sequence[CodeListing], source_lines: SourceLines, locations: I64) -> dict[str, dict[int, str]]:
     """Return the text of the source lines that instructions come from, by path and line number."""
-    numbers: dict[str, set[int]] = {}
+    numbers_by_path: dict[str, set[int]] = {}
     for copy in copies:
         for row in copy.rows:
-            numbers.setdefault(row.path, set()).add(row.line)
+            numbers_by_path.setdefault(row.path, set()).add(row.line)
     text_and_numbers = {
-        path: (source_lines.lines_around(path, lines, locations)[0], lines) for path, lines in numbers.items() if path
+        path: (source_lines.lines_around(path, numbers, locations)[0], numbers)
+        for path, numbers in numbers_by_path.items()
+        if path
     }
     # without the lines around those of instructions
     return {
-        path: {number: line for number, line in text.items() if number in lines}
-        for path, (text, lines) in text_and_numbers.items()
+        path: {number: line for number, line in text.items() if number in numbers}
+        for path, (text, numbers) in text_and_numbers.items()
         if text
     }

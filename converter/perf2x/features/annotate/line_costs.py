@@ -1,8 +1,7 @@
 """Costs of source lines of listed functions.
 
-A cost has one number for each measure, that is, for each event and value (such as period or samples). ``own`` costs
-sum the samples taken in a line, ``total`` costs those that have the line anywhere in their stack. Both are arrays of
-shape (lines, measures).
+A cost has one number for each measure, that is, for each event and value (such as period or samples). The self cost of
+a line is the sum of the samples taken in it, the total cost that of the samples with the line anywhere in their stack.
 """
 
 import numpy as np
@@ -28,7 +27,7 @@ from perf2x.model.totals.totals import weights
 
 
 class StackWeights(Frozen):
-    """Distinct stacks and their weights."""
+    """The weights of distinct stacks."""
 
     leaf: I64
     """(stacks,) rows of Profile.stacks: the innermost frame of each."""
@@ -44,23 +43,24 @@ def stack_weights(profile: Profile, measures: tuple[Measure, ...]) -> StackWeigh
     for column, measure in enumerate(measures):
         rows = flatnonzero(samples.event == measure.event)
         weight[:, column] = sum_at(stack_row[rows], weights(profile, measure.value)[rows], len(leaf))
-    kept = leaf >= 0
-    return StackWeights(leaf[kept], weight[kept])
+    has_stack = leaf >= 0
+    return StackWeights(leaf[has_stack], weight[has_stack])
 
 
-def own_by_location(profile: Profile, stacks: StackWeights) -> I64:
+def self_by_location(profile: Profile, stacks: StackWeights) -> I64:
     """Return the weight of the samples taken at each location: (locations, measures)."""
     return sum_at(profile.stacks.location[stacks.leaf], stacks.weight, len(profile.locations))
 
 
-def total_by_kind(profile: Profile, stacks: StackWeights, kinds: ListArray, count: int) -> I64:
-    """Return the weight of all stacks that contain a kind, such as a line, for each kind: (count, measures).
+def total_by_group(profile: Profile, stacks: StackWeights, groups: ListArray, count: int) -> I64:
+    """Return the total cost of each group of frames, such as all frames of one line: (count, measures).
 
-    A stack that contains a kind several times counts once. ``kinds`` lists the kinds of each location, as numbers from
-    0 to ``count`` − 1; a location may have several, because of inlining, or none.
+    That is the weight of all stacks with a frame of the group; a stack with several of them counts once. ``groups``
+    lists the groups of each location, as numbers from 0 to ``count`` − 1; a location may have several, because of
+    inlining, or none.
     """
-    ((_, total),) = costs_of_kinds(profile, stacks.leaf, kinds, count, [stacks.weight])
-    return total
+    ((_, total_cost),) = costs_of_kinds(profile, stacks.leaf, groups, count, [stacks.weight])
+    return total_cost
 
 
 class FunctionFrames(Frozen):
@@ -75,7 +75,7 @@ class FunctionFrames(Frozen):
     line: I64
     """0 if unknown."""
     is_innermost: Bools
-    """Whether this is the innermost frame of its location, so that samples taken there are the function's own."""
+    """Whether the frame is the innermost one of its location: samples taken there are self cost of the function."""
 
 
 class LineSums(Frozen):
@@ -84,23 +84,23 @@ class LineSums(Frozen):
     function: I64
     file: I64
     line: I64
-    own: I64
+    self_cost: I64
     """(rows, measures)"""
-    total: I64
+    total_cost: I64
     """(rows, measures)"""
 
 
-def frames_of_listed(profile: Profile, frames: LocationFrames, listed: I64) -> FunctionFrames:
+def frames_of_listed(profile: Profile, frames: LocationFrames, function_of_frame: I64) -> FunctionFrames:
     """Select the frames of listed functions.
 
-    ``frames`` are the distinct frames of all locations. ``listed`` (frames,): the index of each frame's listed
-    function, −1 for frames of other functions.
+    ``frames`` are the distinct frames of all locations. ``function_of_frame`` (frames,): the index of each frame's
+    listed function, −1 for frames of other functions.
     """
     locations = profile.locations
     # an entry for each frame of each location, as in ``frames.of_location``; ``row`` is its row of the locations' lines
     row, offsets = lines_outermost_first(locations)
-    function = listed[frames.of_location.values]
-    kept = flatnonzero(function >= 0)
+    function = function_of_frame[frames.of_location.values]
+    kept = flatnonzero(function >= 0)  # entries of listed functions
     is_innermost = falses(len(row))
     is_innermost[offsets[1:] - 1] = True
     # the appended values are for row −1, a location without lines: function −1, hence file 0 (""), and line 0
@@ -112,19 +112,19 @@ def frames_of_listed(profile: Profile, frames: LocationFrames, listed: I64) -> F
 
 def line_sums(profile: Profile, frames: FunctionFrames, stacks: StackWeights) -> LineSums:
     """Return self and total costs of each line; a stack that has a line twice counts once in the line's total."""
-    first, kind = group_rows([frames.function, frames.file, frames.line])
-    own, total = self_and_total_by_kind(profile, frames, stacks, kind, len(first))
-    return LineSums(frames.function[first], frames.file[first], frames.line[first], own, total)
+    first, group = group_rows([frames.function, frames.file, frames.line])
+    costs = self_and_total_by_group(profile, frames, stacks, group, len(first))
+    return LineSums(frames.function[first], frames.file[first], frames.line[first], *costs)
 
 
-def self_and_total_by_kind(
-    profile: Profile, frames: FunctionFrames, stacks: StackWeights, kind: I64, count: int
+def self_and_total_by_group(
+    profile: Profile, frames: FunctionFrames, stacks: StackWeights, group: I64, count: int
 ) -> tuple[I64, I64]:
-    """Return self and total costs of each kind of frame, such as each function or line: (count, measures) both.
+    """Return self and total costs of each group of frames, such as a function's or a line's: (count, measures) both.
 
-    ``kind`` (n,): the kind of each of the n rows of ``frames``, from 0 to ``count`` − 1.
+    ``group`` (n,): the group of each of the n rows of ``frames``, from 0 to ``count`` − 1.
     """
     innermost = flatnonzero(frames.is_innermost)
-    own = sum_at(kind[innermost], own_by_location(profile, stacks)[frames.location[innermost]], count)
-    kinds = ListArray(offsets_of(bincount(frames.location, len(profile.locations))), kind)
-    return own, total_by_kind(profile, stacks, kinds, count)
+    self_cost = sum_at(group[innermost], self_by_location(profile, stacks)[frames.location[innermost]], count)
+    groups_of_location = ListArray(offsets_of(bincount(frames.location, len(profile.locations))), group)
+    return self_cost, total_by_group(profile, stacks, groups_of_location, count)

@@ -13,7 +13,7 @@ from perf2x.features.annotate.line_costs import (
     LineSums,
     frames_of_listed,
     line_sums,
-    self_and_total_by_kind,
+    self_and_total_by_group,
     stack_weights,
 )
 from perf2x.features.annotate.source_lines import SourceLines
@@ -48,9 +48,9 @@ def make_listings(
     functions = choose_functions(profile, options)
     all_frames, stacks = location_frames(profile), stack_weights(profile, measures)
     frames = frames_of_listed(profile, all_frames, function_of_frame(all_frames, functions))
-    own, total = self_and_total_by_kind(profile, frames, stacks, frames.function, len(functions))
+    self_cost, total_cost = self_and_total_by_group(profile, frames, stacks, frames.function, len(functions))
     listings = [
-        FunctionListing(name, object_name, _costs(own[row]), _costs(total[row]))
+        FunctionListing(name, object_name, _costs(self_cost[row]), _costs(total_cost[row]))
         for row, (name, object_name) in enumerate(functions)
     ]
     source_lines = SourceLines(profile, context, options)
@@ -75,7 +75,7 @@ def make_listings(
 def _sources(
     profile: Profile, sums: LineSums, function: int, source_lines: SourceLines, frames: "FunctionFrames"
 ) -> tuple[SourceListing, ...]:
-    """Return the files in which a listed function (by index) has lines, highest self cost first."""
+    """Return the source files in which a listed function (by index) has lines, highest self cost first."""
     rows = flatnonzero(sums.function == function)
     files = [
         _source(profile, sums, rows[sums.file[rows] == file], source_lines, frames)
@@ -93,16 +93,18 @@ def _source(
     """
     path = str(profile.strings[int(sums.file[rows[0]])])
     lines = tuple(
-        LineCost(number, _costs(own), _costs(total))
-        for number, own, total in zip(sums.line[rows].tolist(), sums.own[rows], sums.total[rows], strict=True)
+        LineCost(number, _costs(self_cost), _costs(total_cost))
+        for number, self_cost, total_cost in zip(
+            sums.line[rows].tolist(), sums.self_cost[rows], sums.total_cost[rows], strict=True
+        )
     )
     locations = frames.location[(frames.function == sums.function[rows[0]]) & (frames.file == sums.file[rows[0]])]
     text, reason = source_lines.lines_around(path, [line.number for line in lines], locations)
     return SourceListing(path, lines, text, reason)
 
 
-def _costs(row: I64) -> Costs:
-    return tuple(row.tolist())
+def _costs(by_measure: I64) -> Costs:
+    return tuple(by_measure.tolist())
 
 
 # Maximum number of functions that a name or glob may list.
@@ -126,18 +128,18 @@ def measures_of(profile: Profile, value: str) -> tuple[Measure, ...]:
 
 
 def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
-    """Return the functions that ``options`` select by name or glob; without one, the hottest. Highest self cost first.
+    """Return the functions that ``options`` select by name or glob, or else the hottest; highest self cost first.
 
     Raises OptionError if no function matches, or more than MAX_FUNCTIONS. Raises SeveralFunctionsError if
     ``options.function`` is only a part of several functions' names, such as ``push`` for ``Stack::push`` and
     ``Queue::push``.
     """
     rows = totals(profile, None, "function", options.value or "period").sorted_by("self")
-    # names in brackets are placeholders for code without a name; without ``options.function`` they are no candidates
+    # names in brackets are placeholders for code without a name; they are listed only if the user's name matches them
     candidates = [row for row in rows if not row.name.startswith("[") or options.function]
     if not options.function:
         return [row.key for row in candidates if row.self][: options.hottest]
-    # an error about an unknown name lists the program's own functions first
+    # an error about an unknown name suggests functions of the program before those of runtimes
     candidates.sort(key=lambda row: is_runtime(*row.key) or row.object.startswith("["))
     matching_rows = sorted(Names("function", [row.name for row in candidates]).matching([options.function]))
     if len(matching_rows) > MAX_FUNCTIONS:
@@ -145,7 +147,7 @@ def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
     if not any(fnmatchcase(candidates[row].name, options.function) for row in matching_rows):
         total, share_by_name = sum(row.self for row in rows), dict[str, str]()
         for row in sorted((candidates[row] for row in matching_rows), key=lambda row: -row.total):
-            # functions with the same name may be in several objects: the highest share counts
+            # functions with the same name may be in several objects: the message shows the highest share
             share_by_name.setdefault(row.name, format_percent(row.total, total))
         if len(share_by_name) > 1:
             raise SeveralFunctionsError(options.function, share_by_name)
@@ -155,6 +157,6 @@ def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
 
 def function_of_frame(frames: LocationFrames, functions: list[Key]) -> I64:
     """Return (frames,) the index in ``functions`` of each frame's function, −1 for frames of other functions."""
-    index = {key: row for row, key in enumerate(functions)}
+    index_by_key = {key: index for index, key in enumerate(functions)}
     keys = zip(frames.name, frames.object, strict=True)
-    return np.fromiter((index.get(key, -1) for key in keys), np.int64, len(frames))
+    return np.fromiter((index_by_key.get(key, -1) for key in keys), np.int64, len(frames))

@@ -1,10 +1,10 @@
-"""Extents and bytes of the functions in a profile's objects, and starts of symbols for text like ``main+0x10``.
+"""Extents and machine code of the functions in a profile's objects.
 
 Where the code is, and what its addresses are, depends on the object:
 
 - Most code is in ELF files; addresses are those of the file (svma).
-- JIT-compiled code is in a jitdump. Functions are identified by their offset in that file, because several functions
-  may have been loaded at one address, one after another. They are displayed at their load address.
+- JIT-compiled code is in a jitdump. Its addresses are offsets in that file, because several functions may have been
+  loaded at one address, one after another. Functions are displayed at their load address.
 - Kernel code comes from a copy of the kernel's memory (kcore), else from its ELF file (vmlinux); addresses are as
   recorded. The copy is preferred because a kernel patches its own code at boot (alternatives, static keys). Source of
   truth: dso__load_kernel_sym in tools/perf/util/symbol.c.
@@ -42,7 +42,7 @@ MISSING = "no copy of the recorded kernel's code: record with perf record --kcor
 
 
 class _KernelCode:
-    """Code of the kernel and its modules; addresses as recorded."""
+    """Code of the kernel or of one of its modules; addresses as recorded."""
 
     def __init__(self, context: Context, dso: Dso) -> None:
         self._context, self._kallsyms, self._vmlinux = context, KernelSource(context), VmlinuxSource(context)
@@ -59,7 +59,7 @@ class _KernelCode:
         return np.where(end > 0, start + slide, start), np.where(end > 0, end + slide, end)
 
     def read(self, start: int, end: int) -> tuple[str, bytes]:
-        """Return machine and bytes between two recorded addresses. Raises ObjectError if no file has them."""
+        """Return machine and bytes between two recorded addresses. Raises ObjectError if no file has the bytes."""
         for path in filter(is_file, self._copies()):
             with contextlib.suppress(ObjectError):
                 kcore = open_elf(path)
@@ -73,7 +73,7 @@ class _KernelCode:
     def _vmlinux_and_slide(self) -> tuple[ElfObject, int] | None:
         """The kernel's ELF file, and how many bytes above its linked address the kernel was loaded (KASLR).
 
-        None if no such file with symbols was found.
+        None if no ELF file of the kernel with symbols was found.
         """
         files = self._vmlinux.files if self._has_vmlinux else None
         if files is None or files.symbols is None:
@@ -90,11 +90,11 @@ class _KernelCode:
             yield host_path(KCORE)
 
 
-_NO_OFFSET = np.uint64(2**64 - 1)
+_NO_OFFSET = np.uint64(2**64 - 1)  # marks an address whose file offset is unknown
 
 
-class DumpedCode:
-    """The functions in one jitdump, identified by file offset."""
+class JitdumpCode:
+    """The functions in one jitdump; their addresses are file offsets."""
 
     def __init__(self, context: Context, dso: Dso) -> None:
         self._dso, self._arch = dso, context.session.arch
@@ -139,11 +139,11 @@ class DumpedCode:
     def file_offsets(self, address: U64) -> U64:
         """Return the file offset of the code loaded at each address: (n,) → (n,).
 
-        It is 2**64 - 1 if no function, or more than one in the course of time, was loaded at the address.
+        It is `_NO_OFFSET` if no function, or one function after another, was loaded at the address.
 
         For each address, count the functions that begin, and those that end, at or below it. If one more begins than
-        ends, exactly one function contains the address. Its distance, file offset minus load address, is what is left
-        when the distances of the functions that end are subtracted from the distances of those that begin.
+        ends, exactly one function contains the address. Its distance (file offset minus load address) is the sum of the
+        distances of functions that begin minus the sum of the distances of functions that end.
         """
         codes = self._pieces.codes
         load_address = as_uint64([code.load_address for code in codes])
@@ -192,7 +192,7 @@ class ObjectCode:
         self.address: U64 = addresses_of(profile, mapped, self._found)[::2]
         """(locations,) the lookup address of each of ``mapped.locations``."""
         self._kernel = None if mapped.key.kind in (*_IN_FILES, DsoKind.ANONYMOUS) else _KernelCode(context, self._dso)
-        self._dump = DumpedCode(context, self._dso) if JitdumpSource(context).covers(self._dso) else None
+        self._dump = JitdumpCode(context, self._dso) if JitdumpSource(context).covers(self._dso) else None
 
     def extents(self, address: U64) -> tuple[U64, U64]:
         """Return (n,) start and end of the function at each address; both 0 if unknown."""
@@ -200,8 +200,8 @@ class ObjectCode:
         if other_code is not None:
             return other_code.extents(address)
         start, end = ElfNames(self._found, self._context.diagnostics).extents(address)
-        unknown = flatnonzero(end == 0)  # rows
-        start[unknown], end[unknown] = _go_extents(self._found, address[unknown])
+        unknown_rows = flatnonzero(end == 0)
+        start[unknown_rows], end[unknown_rows] = _go_extents(self._found, address[unknown_rows])
         return start, end
 
     def read(self, start: int, end: int) -> tuple[str, bytes]:
@@ -222,9 +222,9 @@ class ObjectCode:
         """Return the displayed address of the function at address ``start`` minus ``start``, modulo 2**64."""
         return self._dump.displacement(start) if self._dump is not None else 0
 
-    def addresses_of_shown(self, shown: U64) -> U64:
-        """Convert displayed addresses (n,) to addresses of the object (n,), the reverse of ``displacement``."""
-        return self._dump.file_offsets(shown) if self._dump is not None else shown
+    def addresses_of_displayed(self, displayed: U64) -> U64:
+        """Convert displayed addresses (n,) to addresses in the object (n,)."""
+        return self._dump.file_offsets(displayed) if self._dump is not None else displayed
 
     def functions_at(self, address: U64) -> tuple[ListArray, Sequence[FunctionRow]]:
         """Return the frames of each address, innermost first, and the functions that the frames refer to.
@@ -262,22 +262,22 @@ def _go_extents(found: ObjectFiles, address: U64) -> tuple[U64, U64]:
 def symbol_starts(profile: Profile, context: Context, symbol_sources: Sequence[type[SymbolSource]]) -> U64:
     """Return (locations,) the recorded address at which each location's symbol begins; 0 if unknown."""
     resolver = ObjectResolver(profile, context, [source(context) for source in symbol_sources])
-    starts = np.zeros(len(profile.locations), np.uint64)
-    named = np.diff(profile.locations.line_offsets) > 0
-    for mapped in mapped_objects(profile, context.session, named):
+    symbol_start = np.zeros(len(profile.locations), np.uint64)
+    has_name = np.diff(profile.locations.line_offsets) > 0
+    for mapped in mapped_objects(profile, context.session, has_name):
         lookup = profile.locations.lookup[mapped.locations]
         if mapped.key.kind is DsoKind.ANONYMOUS:
-            starts[mapped.locations] = _perf_map_starts(context, mapped, lookup)
+            symbol_start[mapped.locations] = _perf_map_starts(context, mapped, lookup)
             continue
         code = ObjectCode(profile, context, resolver, mapped)
-        begin, end = code.extents(code.address)
+        start, end = code.extents(code.address)
         # A lookup address, which is one byte before a return address, may be in the padding between two symbols. Then
         # the return address itself is the start of the second symbol.
         bytes_back = profile.locations.address[mapped.locations] - lookup
-        rows = flatnonzero((end == begin) & (bytes_back > 0))
-        begin[rows], end[rows] = code.extents(code.address[rows] + bytes_back[rows])
-        starts[mapped.locations] = np.where(end > begin, lookup - (code.address - begin), np.uint64(0))
-    return starts
+        rows = flatnonzero((end == start) & (bytes_back > 0))
+        start[rows], end[rows] = code.extents(code.address[rows] + bytes_back[rows])
+        symbol_start[mapped.locations] = np.where(end > start, lookup - (code.address - start), np.uint64(0))
+    return symbol_start
 
 
 def _perf_map_starts(context: Context, mapped: MappedObject, address: U64) -> U64:

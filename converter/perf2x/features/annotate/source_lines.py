@@ -1,7 +1,7 @@
 """Finds source files of a profile's objects, and reads their lines for listings.
 
 Paths in debug info are as untrusted as the recording. A path is followed on this machine only if the recording was made
-here and the object with the debug info is this machine's own (untrusted_paths.py).
+here and the object with the debug info is installed here (base/binaries/find/untrusted_paths.py).
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ class SourceLines:
 
     def __init__(self, profile: Profile, context: Context, options: ListingOptions) -> None:
         self._profile, self._context, self._line_count_around = profile, context, options.around
-        self._own_by_mapping: dict[int, bool] = {}  # results of _is_own_object
+        self._is_installed: dict[int, bool] = {}  # results of _is_installed_object, by mapping
         fetch = make_source_fetcher(context.options, context.diagnostics)
         paths = context.finder.search_paths
         self._files = SourceFiles(paths, options.source_dirs, fetch, allow_recorded_paths=options.as_recorded)
@@ -36,37 +36,37 @@ class SourceLines:
     def lines_around(self, path: str, numbers: Iterable[int], locations: I64) -> tuple[dict[int, str], str]:
         """Return the text of the lines ``numbers`` of a source file, and of lines around them, by line number.
 
-        Also returns the reason why there is no text; "" if there is. ``locations`` are the profile's locations in these
-        lines: their objects decide whether the path is trusted, and a debuginfod server is asked with the build id of
-        the first location's object.
+        The second result is the reason why there is no text; "" if there is text. ``locations`` are the profile's
+        locations in these lines: their objects decide whether the path is trusted, and a debuginfod server is asked
+        with the build id of the first location's object.
         """
-        with_costs = {number for number in numbers if number > 0}
-        if not with_costs:
+        known_numbers = {number for number in numbers if number > 0}
+        if not known_numbers:
             return {}, "debug info has no lines"
-        are_own = self._are_own_objects(locations)
-        file = self._files.find(path, self._build_id(locations), max(with_costs), is_installed_here=are_own)
+        are_installed = self._are_installed_objects(locations)
+        file = self._files.find(path, self._build_id(locations), max(known_numbers), is_installed_here=are_installed)
         around = self._line_count_around
-        shown_numbers = {line for number in with_costs for line in range(number - around, number + around + 1)}
+        shown_numbers = {line for number in known_numbers for line in range(number - around, number + around + 1)}
         texts = {number: file.line(number) for number in sorted(shown_numbers)}
         return {number: text[:_MAX_LINE_LENGTH] for number, text in texts.items() if text is not None}, file.reason
 
-    def _are_own_objects(self, locations: I64) -> bool:
-        """Return whether the recording was made here, and all objects of ``locations`` are this machine's own.
+    def _are_installed_objects(self, locations: I64) -> bool:
+        """Return whether the recording was made here, and all objects of ``locations`` are installed here.
 
-        With bundles (``archives``), the answer is always False. Each build id is symbolized only once. So even for an
-        object of this machine, the path may come from a bundle's object with the same build id, which is not trusted.
+        With bundles (``archives``), the answer is always False: each build id is symbolized only once, so even for an
+        object installed here, the path may come from a bundle's object with the same build id, which is not trusted.
         """
         context = self._context
         if not context.recorded.was_made_here or context.options.archives:
             return False
         mappings = unique(self._profile.locations.mapping[locations]).tolist()
         for mapping in mappings:
-            if mapping not in self._own_by_mapping:
-                self._own_by_mapping[mapping] = self._is_own_object(mapping)
-        return bool(mappings) and all(self._own_by_mapping[mapping] for mapping in mappings)
+            if mapping not in self._is_installed:
+                self._is_installed[mapping] = self._is_installed_object(mapping)
+        return bool(mappings) and all(self._is_installed[mapping] for mapping in mappings)
 
-    def _is_own_object(self, mapping: int) -> bool:
-        """Return whether the object of a mapping is this machine's own; False for −1, no mapping."""
+    def _is_installed_object(self, mapping: int) -> bool:
+        """Return whether the object of a mapping is installed on this machine; False for −1, no mapping."""
         if mapping < 0:
             return False
         profile, context = self._profile, self._context

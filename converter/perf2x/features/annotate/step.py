@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _list(loaded: "Loaded", context: "LoadContext") -> "Loaded":
-    """Return the result with listings, if requested; kernel code is the first recording's."""
+    """Return the result with listings, if requested; of several recordings, the first one decides which kernel ran."""
     listing, symbols = context.options.of(ListingSettings).listings, context.options.symbols
     if listing is None or symbols is None:
         return loaded
@@ -30,10 +30,10 @@ def _list(loaded: "Loaded", context: "LoadContext") -> "Loaded":
 
 
 def _check(options: "LoadOptions", files: Sequence[str]) -> None:
-    """Refuse listings if names are hidden."""
-    hides = options.hiding_setting or ("symbols" if options.symbols is None else "")
-    if options.of(ListingSettings).listings is not None and hides:
-        raise SettingError("source lines and instructions reveal the names that ", hides, " hides")
+    """Refuse listings if names are hidden, or not looked up."""
+    hiding_setting = options.hiding_setting or ("symbols" if options.symbols is None else "")
+    if options.of(ListingSettings).listings is not None and hiding_setting:
+        raise SettingError("source lines and instructions reveal the names that ", hiding_setting, " hides")
 
 
 FEATURE = Feature(settings=ListingSettings, finish=_list, check=_check)

@@ -29,7 +29,7 @@ from perf2x.model.profile import Meta, Profile
 from perf2x.model.recording import is_tracepoint, parse_event_name
 
 # Names of mappings that are the same on every machine.
-_PUBLIC = re.compile(
+_PUBLIC_MAPPING = re.compile(
     r"\[(kernel|guest|vdso|vsyscall|stack|heap|unknown|user stack|truncated|no |corrupt|caller)[^\]]*\](_s?text)?"
 )
 _KERNEL_SYSTEMS = frozenset(KERNEL_SYSTEMS.split())
@@ -42,24 +42,25 @@ def anonymized(profile: Profile, salt: str) -> Profile:
     they identify a binary just as its path does. Functions of the kernel itself, addresses, times on the recording's
     clock and values stay, as do labels that the user adds (``--tag``).
     """
-    strings, kept_functions = StringTableBuilder(), _kept_functions(profile)
+    strings, public_functions = StringTableBuilder(), _public_functions(profile)
     functions, mappings, threads, samples = profile.functions, profile.mappings, profile.threads, profile.samples
 
-    def hashed(column: I32, kind: str, keep: Set[int] = frozenset()) -> I32:
-        """Return the string numbers of hashed names; empty names, and rows in ``keep``, are not hashed."""
+    def hashed(column: I32, prefix: str, public_rows: Set[int] = frozenset()) -> I32:
+        """Return the string numbers of hashed names; empty names, and those in ``public_rows``, are not hashed."""
         names = [profile.strings[number] for number in column.tolist()]
         return strings.add_all(
-            hidden_name(name, kind, salt) if name and row not in keep else name for row, name in enumerate(names)
+            hashed_name(name, prefix, salt) if name and row not in public_rows else name
+            for row, name in enumerate(names)
         )
 
-    names, system_names = (hashed(column, "f", kept_functions) for column in (functions.name, functions.system_name))
+    names, system_names = (hashed(column, "f", public_functions) for column in (functions.name, functions.system_name))
     if samples.cgroup is not None:
         cgroups, row = unique_inverse(samples.cgroup)
         samples = replace(samples, cgroup=hashed(cgroups, "cgroup")[row])
     return replace(
         profile,
         events=tuple(
-            replace(event, name=hidden_name(event.name, "event", salt)) if _is_user_defined(event.name) else event
+            replace(event, name=hashed_name(event.name, "event", salt)) if _is_user_defined(event.name) else event
             for event in profile.events
         ),
         threads=replace(
@@ -92,26 +93,26 @@ def anonymized(profile: Profile, salt: str) -> Profile:
     )  # fmt: skip
 
 
-def hidden_name(name: str, kind: str, salt: str) -> str:
-    """Hash one name, to ``kind-1a2b3c4d5e``; names of mappings that are the same on every machine stay."""
-    if kind == "object" and _PUBLIC.fullmatch(name):
+def hashed_name(name: str, prefix: str, salt: str) -> str:
+    """Hash one name, to ``prefix-1a2b3c4d5e``; names of mappings that are the same on every machine stay."""
+    if prefix == "object" and _PUBLIC_MAPPING.fullmatch(name):
         return name
     digest = hmac.new(salt.encode(), name.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()
-    return f"{kind}-{digest[:10]}"
+    return f"{prefix}-{digest[:10]}"
 
 
-def _kept_functions(profile: Profile) -> set[int]:
+def _public_functions(profile: Profile) -> set[int]:
     """Return the rows of functions that keep their names: all their locations are synthetic, or in the kernel itself.
 
-    Code of modules and BPF programs is not code of the kernel itself: its names reveal what the machine runs.
+    Modules and BPF programs do not count as the kernel itself: names of their functions reveal what the machine runs.
     """
     files = [profile.strings[number] for number in profile.mappings.filename.tolist()]
     is_kernel_file = np.array([file.startswith(("[kernel", "[guest.kernel")) for file in files] + [False], np.bool_)
     location_of_line = repeat(arange(len(profile.locations)), np.diff(profile.locations.line_offsets))
     mapping = profile.locations.mapping[location_of_line]
-    is_kept = is_kernel_file[mapping] | profile.locations.synthetic[location_of_line]
+    is_public = is_kernel_file[mapping] | profile.locations.synthetic[location_of_line]
     is_hashed = falses(len(profile.functions))
-    is_hashed[profile.locations.line_function[~is_kept]] = True
+    is_hashed[profile.locations.line_function[~is_public]] = True
     return set(flatnonzero(~is_hashed).tolist())
 
 

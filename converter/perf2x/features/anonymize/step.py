@@ -35,14 +35,14 @@ def _anonymize(loaded: "Loaded", run: SessionRun) -> "Loaded":
     salt, symbols = run.options.of(_Anonymity).anonymize, loaded.symbols
     if not salt:
         return loaded
-    from perf2x.features.anonymize.hash_names import anonymized, hidden_name
+    from perf2x.features.anonymize.hash_names import anonymized, hashed_name
     from perf2x.model.transforms.drop_unused import compact
 
     for count in run.context.diagnostics.counts.values():
         count.first = ""
     if symbols is not None:
         rows = (
-            replace(row, name=hidden_name(row.name, "object", salt), build_id="", reason="") for row in symbols.objects
+            replace(row, name=hashed_name(row.name, "object", salt), build_id="", reason="") for row in symbols.objects
         )
         symbols = replace(symbols, objects=tuple(rows))
     return replace(loaded, profile=anonymized(compact(loaded.profile), salt), symbols=symbols)

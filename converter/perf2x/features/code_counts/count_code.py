@@ -48,15 +48,15 @@ class _CountedObject(Frozen):
 
 
 def _counted_object(history: ProcessHistory, profile: Profile, typed: str) -> _CountedObject:
-    """Find the object that the user means by ``typed`` (see `_is_meant`).
+    """Find the object that matches what the user typed (see `_matches`).
 
-    "" means the object with the most samples; a runtime library such as libc is chosen only if no other object has
-    samples. Raises OptionError if no object or several match.
+    If the user typed nothing (""), it is the object with the most samples; a runtime library such as libc is chosen
+    only if no other object has samples. Raises OptionError if no object matches, or several do.
     """
     mmap_rows = _mapped_files(history)
     samples = _samples_by_object(profile)
     objects = sorted(mmap_rows, key=lambda key: (not samples[key] or is_runtime("", key[0]), -samples[key], key))
-    matching = [key for key in objects if _is_meant(typed, *key)] if typed else objects[:1]
+    matching = [key for key in objects if _matches(typed, *key)] if typed else objects[:1]
     if not matching:
         raise OptionError(no_such_message("object", typed, [name for name, _ in objects]))
     if len(matching) > 1:
@@ -86,10 +86,10 @@ def _samples_by_object(profile: Profile) -> Counter[tuple[str, str]]:
     return samples
 
 
-def _is_meant(typed: str, path: str, build_id: str) -> bool:
-    """Return whether ``typed`` is the path, its last part, or at least the first six digits of the build id.
+def _matches(typed: str, path: str, build_id: str) -> bool:
+    """Return whether ``typed`` is an object's path, its file name, or at least the first six digits of its build id.
 
-    The path may end in `` (deleted)``, which the kernel adds to deleted files; the user may leave that out.
+    The path may end in `` (deleted)``, which the kernel adds for deleted files; the user may leave that out.
     """
     undeleted = without_deleted(path)
     if typed in (path, undeleted, undeleted.rpartition("/")[2]):
@@ -110,11 +110,11 @@ def count_code(
     Raises OptionError if there is no such object, if its file is not found, or, unless the option ``allow_empty`` is
     set, if nothing was counted in it.
     """
-    # diagnostics that nobody reads, because the first pass has counted the same problems
+    # with diagnostics that nobody reads, because the first pass has counted the same problems
     history = build_process_history(recording.session, recording.sideband, Diagnostics())
-    counted = _counted_object(history, profile, request.object)
-    files = _files_of(counted, recording, context)
-    counter = CodeCounter(history, counted.mmap_rows, request)
+    counted_object = _counted_object(history, profile, request.object)
+    files = _files_of(counted_object, recording, context)
+    counter = CodeCounter(history, counted_object.mmap_rows, request)
     with context.stages.stage("count"):
         events = unique(profile.samples.event)
         for batch in recording.samples(Want.BRANCHES | Want.REREAD):
@@ -122,23 +122,25 @@ def count_code(
     branches, samples = counter.result()
     if not (len(branches) or len(samples) or context.options.allow_empty):
         raise SettingError(
-            f"no branch or sample was recorded in {counted.filename}; choose another object with ", "object"
+            f"no branch or sample was recorded in {counted_object.filename}; choose another object with ", "object"
         )
-    # Addresses were counted as file offsets. All offsets outside the segments become one address, EXTERNAL, so the
-    # counts are summed once more.
+    # Addresses were counted as file offsets. All offsets outside the segments become one address, EXTERNAL, so counts
+    # of what are now equal addresses are summed once more.
     code = files.code
     assert code is not None
     columns = {name: _svma_of(getattr(branches, name), code) for name in ("source", "target", "next")}
     counts = CodeCounts(
-        counted.filename,
-        counted.build_id,
+        counted_object.filename,
+        counted_object.build_id,
         sum_branches([replace(branches, **columns)]),
         sum_addresses([replace(samples, address=_svma_of(samples.address, code))]),
     )
-    return _with_lines(counts, profile, recording, files, context, request.gcc_version) if request.by_line else counts
+    if not request.by_line:
+        return counts
+    return _with_counts_by_line(counts, profile, recording, files, context, request.gcc_version)
 
 
-def _with_lines(
+def _with_counts_by_line(
     counts: CodeCounts,
     profile: Profile,
     recording: Recording,
@@ -156,25 +158,26 @@ def _with_lines(
         return count_lines(facts, files, counts, gcc_version)
 
 
-def _files_of(counted: _CountedObject, recording: Recording, context: LoadContext) -> ObjectFiles:
+def _files_of(counted_object: _CountedObject, recording: Recording, context: LoadContext) -> ObjectFiles:
     """Find the object's files.
 
     Raises OptionError if the program itself is missing: its program headers map file offsets to addresses.
     """
     file_check = RecordedFileCheck(recording.session, recording.sideband.mmaps)
-    files = context.finder.find(counted.filename, bytes.fromhex(counted.build_id), file_check=file_check)
+    filename, build_id = counted_object.filename, bytes.fromhex(counted_object.build_id)
+    files = context.finder.find(filename, build_id, file_check=file_check)
     if files.code is None:
         raise SettingError(
-            f"{counted.filename}: {files.reason or 'its code is missing'}; this format needs the program itself (",
+            f"{filename}: {files.reason or 'its code is missing'}; this format needs the program itself (",
             "symfs", ", ", "archives", "), or ", "object", " for another one",
         )  # fmt: skip
     return files
 
 
 def _svma_of(offset: U64, code: ElfObject) -> U64:
-    """Return (n,) the address in the ELF file (svma) of each file offset.
+    """Return (n,) the address in the ELF file (svma) of each file offset; EXTERNAL for offsets outside all segments.
 
-    NOT_RECORDED stays. EXTERNAL stays, too, and offsets outside all segments become EXTERNAL.
+    The markers NOT_RECORDED and EXTERNAL, which offsets may be, stay.
     """
     address, is_code = code.offset_to_svma(offset)
     return np.where(is_code, address, np.where(offset == NOT_RECORDED, NOT_RECORDED, EXTERNAL))

@@ -27,7 +27,7 @@ def _count_code(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _check(options: "LoadOptions", files: Sequence[str]) -> None:
-    """Refuse options that only affect stacks, and counts by line without symbols."""
+    """Refuse options that only affect stacks; refuse counts by line if symbols are not looked up."""
     code = options.of(CodeSettings).code
     if code is not None:
         from perf2x.kernel.options_for_format import refuse_unsupported

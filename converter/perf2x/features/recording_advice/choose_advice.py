@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from perf2x.symbolizer.sources.symbol_source import Context  # imports all that reads object files
 
 RECORD_DATES = "Record with perf record -k mono, or pass --start-time"
-# With this many samples, a share of 10 % is uncertain by ±3 points (two standard deviations).
+# Advice is given for fewer samples. With this many, a share of 10 % is uncertain by ±3 points (two standard
+# deviations).
 _FEW_SAMPLES = 400
 # With fewer samples, a share of 10 % may just as well be 0 % or 20 %.
 _TOO_FEW_SAMPLES = 40
@@ -30,26 +31,26 @@ _TOO_FEW_SAMPLES = 40
 _TOLERATED_SHARE = 0.05
 # Advice is given if at least this share of user stacks is cut off, for lack of frame pointers.
 _MANY_CUT_OFF = 0.5
-# With fewer user stacks, perf2x does not conclude how programs were built.
-_FEW_STACKS = 20
-# Bits in `_walked_stacks`: whether the outermost, second and third frame are user code; whether the outermost frame is
-# in a mapping.
+# With fewer user stacks, nothing is concluded about how programs were built.
+_MIN_STACKS = 20
+# Bits in `_count_user_stacks`: whether the outermost, second and third frame are user code; whether the outermost frame
+# is in a mapping.
 _USER_FRAMES, _OUTERMOST_IS_MAPPED = (1, 2, 4), 8
 # Arguments of perf record that restrict sampling to user code: an event with the modifier u, or --all-user.
 _USER_ONLY = re.compile(r":[a-zA-Z]*u[a-zA-Z]*\b|^--all-user$")
 # Modifiers that perf adds to its default event, if the command line does not name an event.
 _DEFAULT_MODIFIERS = re.compile(r":[a-zA-Z]*(P|ppp)[a-zA-Z]*$")
-# Data that makes samples useful without a stack: branches, and descriptions of memory accesses.
+# Data for which users record samples without stacks: branches, and descriptions of memory accesses.
 _INSTEAD_OF_STACKS = SampleType.BRANCH_STACK | SampleType.DATA_SRC
 
 
 class ChainReport(StepReport):
-    """Numbers of samples by how their stacks were recorded; they add up over recordings."""
+    """Numbers of samples by how their stacks were recorded; over several recordings, they are summed."""
 
     samples: int = 0
-    """All samples of those recordings from which one can tell how stacks were recorded."""
+    """All samples of recordings that show how stacks were recorded: not of datasets, texts and hardware traces."""
     without_stack: int = 0
-    """Samples of events that record no stack, although nothing that replaces a stack was requested either."""
+    """Samples of events that record neither a stack nor data for which users need none; see `_lacks_stack`."""
     kernel_only: int = 0
     """Samples of events that record only the kernel's part of the stack."""
     kernel_excluded: int = 0
@@ -57,11 +58,11 @@ class ChainReport(StepReport):
     by_frame_pointer: int = 0
     """Samples with a user stack that the kernel walked by frame pointer."""
     cut_off: int = 0
-    """Samples among ``by_frame_pointer`` whose user stack has one or two frames, and no caller in a mapped file."""
+    """Samples among ``by_frame_pointer`` whose user stack is cut off; see `_count_user_stacks`."""
     without_caller: int = 0
     """Samples whose stack lacks the caller of the sampled function.
 
-    A lower limit: only the locations with most samples, in x86 code that was found, are examined.
+    There may be more: only the locations with most samples, in x86 code that was found, are examined.
     """
 
 
@@ -80,18 +81,18 @@ def chain_report(profile: Profile, session: Session, context: "Context | None") 
         """Return the number of samples of the session's events for which ``is_chosen`` is true."""
         return sum_of(count[flatnonzero(np.array(is_chosen, np.bool_))])
 
-    by_frame_pointer = np.array(
+    is_walked = np.array(  # (events,)
         [_is_walked_by_frame_pointer(event) for event in events] + [False] * (len(count) - len(events)), np.bool_
     )
-    walked, cut_off = _walked_stacks(profile, by_frame_pointer) if by_frame_pointer.any() else (0, 0)
+    walked, cut_off = _count_user_stacks(profile, is_walked) if is_walked.any() else (0, 0)
     return ChainReport(
         samples=sum_of(count),
         without_stack=samples_of([_lacks_stack(event, session) for event in events]),
         kernel_only=samples_of([_has_kernel_stack_only(event) for event in events]),
-        kernel_excluded=samples_of([_excludes_kernel_unasked(event, session) for event in events]),
+        kernel_excluded=samples_of([_excludes_kernel_unrequested(event, session) for event in events]),
         by_frame_pointer=walked,
         cut_off=cut_off,
-        without_caller=_samples_without_caller(profile, by_frame_pointer, context) if walked and context else 0,
+        without_caller=_samples_without_caller(profile, is_walked, context) if walked and context else 0,
     )
 
 
@@ -99,10 +100,15 @@ def advice(
     chains: ChainReport, profile: Profile, symbols: SymbolReport | None, source: str, *, is_text: bool = False
 ) -> tuple[Advice, ...]:
     """Return all advice for a finished profile, on stacks first; ``is_text``: the input was text, not perf.data."""
-    return (*_on_stacks(chains), *_on_names(symbols, source, is_text), *_on_samples(profile), *_on_dates(profile))
+    return (
+        *_advice_on_stacks(chains),
+        *_advice_on_names(symbols, source, is_text),
+        *_advice_on_samples(profile),
+        *_advice_on_dates(profile),
+    )
 
 
-def _on_stacks(chains: ChainReport) -> Iterator[Advice]:
+def _advice_on_stacks(chains: ChainReport) -> Iterator[Advice]:
     for about, number, text in (
         (
             "no_stacks",
@@ -123,7 +129,7 @@ def _on_stacks(chains: ChainReport) -> Iterator[Advice]:
     ):
         if chains.samples and number == chains.samples:
             yield Advice(about, text)
-    if chains.by_frame_pointer >= _FEW_STACKS and chains.cut_off >= _MANY_CUT_OFF * chains.by_frame_pointer:
+    if chains.by_frame_pointer >= _MIN_STACKS and chains.cut_off >= _MANY_CUT_OFF * chains.by_frame_pointer:
         share = f"{100 * chains.cut_off // chains.by_frame_pointer} % of the user stacks end after one or two frames"
         text = "as in programs built without frame pointers: perf record --call-graph dwarf records them whole."
         yield Advice("cut_stacks", f"{share}, {text}")
@@ -133,7 +139,7 @@ def _on_stacks(chains: ChainReport) -> Iterator[Advice]:
         yield Advice("missing_callers", f"{text} record with perf record --call-graph dwarf.")
 
 
-def _on_names(symbols: SymbolReport | None, source: str, is_text: bool) -> Iterator[Advice]:
+def _advice_on_names(symbols: SymbolReport | None, source: str, is_text: bool) -> Iterator[Advice]:
     """Yield advice if functions lack names; frames outside all mappings (``[unknown]``) cannot have any."""
     if is_text and symbols is not None and symbols.total > 0 and not symbols.named:
         text = "The text has only addresses, which cannot be named: perf script -F comm,tid,time,event,ip,sym,dso"
@@ -149,7 +155,7 @@ def _on_names(symbols: SymbolReport | None, source: str, is_text: bool) -> Itera
     yield Advice("unnamed", text, (worst.name,), command=f"perf2x info --symbols -v {quote(source)}")
 
 
-def _on_samples(profile: Profile) -> Iterator[Advice]:
+def _advice_on_samples(profile: Profile) -> Iterator[Advice]:
     if not profile.events:
         return
     event = profile.events[profile.default_event]
@@ -161,20 +167,20 @@ def _on_samples(profile: Profile) -> Iterator[Advice]:
     # two standard deviations of a binomial share of 0.1, in percentage points
     spread = f"a share of 10 % is uncertain by ±{200 * math.sqrt(0.1 * 0.9 / samples):.0f} points"
     names = (event.name,) if samples < sum_of(profile.samples.count) else ()
-    are = "is" if samples == 1 else "are"
-    text = f"There {are} only {plural(samples, 'sample')}{' of {0}' if names else ''}"
+    verb = "is" if samples == 1 else "are"
+    text = f"There {verb} only {plural(samples, 'sample')}{' of {0}' if names else ''}"
     text += f": {'too few to tell shares' if samples < _TOO_FEW_SAMPLES else spread}"
     text += ". Record for longer, or at a higher frequency (perf record -F)."
     yield Advice("samples", text, names)
 
 
-def _on_dates(profile: Profile) -> Iterator[Advice]:
+def _advice_on_dates(profile: Profile) -> Iterator[Advice]:
     if len(profile.samples) and not profile.meta.wall_start_ns:
         yield Advice("undated", f"This recording has no wall-clock time. {RECORD_DATES}.", concerns_dates=True)
 
 
 def _lacks_stack(event: Event, session: Session) -> bool:
-    """Return whether an event lacks stacks that the user would want.
+    """Return whether an event of ``perf record`` has neither stacks nor data for which users need none.
 
     perf's other commands (sched, lock, mem …) record what they need. Some versions of perf write only the first word of
     the command line; then tracepoints count as recorded by another command.
@@ -195,7 +201,7 @@ def _has_kernel_stack_only(event: Event) -> bool:
     )
 
 
-def _excludes_kernel_unasked(event: Event, session: Session) -> bool:
+def _excludes_kernel_unrequested(event: Event, session: Session) -> bool:
     """Return whether perf excluded the kernel from an event, although the command line does not request that.
 
     perf does so if perf_event_paranoid does not allow the user to sample the kernel. Without a recorded command line,
@@ -210,7 +216,7 @@ def _excludes_kernel_unasked(event: Event, session: Session) -> bool:
 def _is_walked_by_frame_pointer(event: Event) -> bool:
     """Return whether the kernel walked the user stacks by frame pointer.
 
-    Events with copied stacks do not count: the unwinder reports on those stacks itself.
+    Events with stack dumps or branch stacks do not count: the unwinder reports on those itself.
     """
     is_copied = bool(event.sample_type & (SampleType.STACK_USER | SampleType.BRANCH_STACK))
     return (
@@ -218,33 +224,32 @@ def _is_walked_by_frame_pointer(event: Event) -> bool:
     )
 
 
-def _samples_without_caller(profile: Profile, by_frame_pointer: Bools, context: "Context") -> int:
+def _samples_without_caller(profile: Profile, is_walked: Bools, context: "Context") -> int:
     """Count samples whose stack lacks the caller of the sampled function.
 
-    ``by_frame_pointer`` (events,): whether the kernel walked the event's stacks by frame pointer; samples of other
-    events do not count.
+    ``is_walked`` (events,): whether the kernel walked the event's stacks by frame pointer; samples of other events do
+    not count.
     """
-    from perf2x.features.recording_advice.missing_callers import missing_callers
+    from perf2x.features.recording_advice.missing_callers import samples_without_caller
 
     location = profile.stacks.location
-    samples_of_stack = stack_weights(profile.samples, len(location), by_frame_pointer[profile.samples.event])
-    return missing_callers(profile, context, sum_at(location, samples_of_stack, len(profile.locations)))
+    samples_of_stack = stack_weights(profile.samples, len(location), is_walked[profile.samples.event])
+    return samples_without_caller(profile, context, sum_at(location, samples_of_stack, len(profile.locations)))
 
 
-def _walked_stacks(profile: Profile, by_frame_pointer: Bools) -> tuple[int, int]:
+def _count_user_stacks(profile: Profile, is_walked: Bools) -> tuple[int, int]:
     """Count samples with a user stack, and those among them whose user stack is cut off.
 
-    ``by_frame_pointer`` (events,): as for `_samples_without_caller`.
+    ``is_walked`` (events,): as for `_samples_without_caller`.
 
-    A stack is cut off if it has only one or two user frames, and no caller in a mapped file: there is only one frame,
-    or its caller, the outermost frame, is an address outside all mappings. A complete stack of two frames, such as
-    ``_start``, ``main``, has a caller in a mapped file, so it is not cut off.
+    A user stack is cut off if it has a single frame, or two frames and the outer one is an address outside all
+    mappings. A complete stack of two frames, such as ``_start``, ``main``, is not cut off: its outer frame is mapped.
     """
     parent, location, locations = profile.stacks.parent, profile.stacks.location, profile.locations
     is_user = (locations.mode == CpuMode.USER) & ~locations.synthetic
     rows = flatnonzero(parent < 0)
     # Rows of the tree at depth 0, 1, 2 get a bit if they are user code. Summed along each path, the bits show which of
-    # a stack's three outermost frames are.
+    # a stack's three outermost frames are user code.
     flags = zeros(len(parent))
     flags[rows] = _OUTERMOST_IS_MAPPED * (locations.mapping[location[rows]] >= 0)
     for depth, flag in enumerate(_USER_FRAMES):
@@ -257,7 +262,7 @@ def _walked_stacks(profile: Profile, by_frame_pointer: Bools) -> tuple[int, int]
     is_first_user, is_second_user, is_third_user, is_mapped = (
         sums & flag != 0 for flag in (*_USER_FRAMES, _OUTERMOST_IS_MAPPED)
     )
-    samples_of_stack = stack_weights(profile.samples, len(parent), by_frame_pointer[profile.samples.event])
+    samples_of_stack = stack_weights(profile.samples, len(parent), is_walked[profile.samples.event])
     return sum_of(samples_of_stack[is_first_user]), sum_of(
         samples_of_stack[is_first_user & ~is_third_user & ~(is_second_user & is_mapped)]
     )

@@ -20,7 +20,7 @@ _ARCHITECTURES = {each.elf_machine: each for each in (X86_64, I386)}
 _MAX_LOCATIONS = 1000
 
 
-def missing_callers(profile: Profile, context: Context, samples: I64) -> int:
+def samples_without_caller(profile: Profile, context: Context, samples: I64) -> int:
     """Count samples at x86 instructions, in user code, where the function has no frame.
 
     ``samples`` (locations,): the number of samples whose innermost frame is each location.

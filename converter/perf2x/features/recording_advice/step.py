@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _count_chains(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Count how the stacks were recorded; not if options gave the samples other stacks or values."""
+    """Count samples by how their stacks were recorded; not if options gave the samples other stacks or values."""
     session, options = run.recording.session, run.options
     is_exempt = session.is_perf_stat or {"hardware_trace", "text"} & set(session.features)
     if options.value or options.data_objects or is_exempt:
@@ -27,9 +27,9 @@ def _advise(loaded: "Loaded", context: "LoadContext") -> "Loaded":
     from perf2x.features.recording_advice.choose_advice import ChainReport, advice
 
     profile, is_text = loaded.profile, "text" in loaded.recording.session.features
-    chains = next((one for one in loaded.reports if isinstance(one, ChainReport)), ChainReport())
-    hints = advice(chains, profile, loaded.symbols, loaded.sources[0], is_text=is_text)
-    return with_profile(loaded, replace(profile, meta=replace(profile.meta, advice=hints)))
+    chains = next((report for report in loaded.reports if isinstance(report, ChainReport)), ChainReport())
+    all_advice = advice(chains, profile, loaded.symbols, loaded.sources[0], is_text=is_text)
+    return with_profile(loaded, replace(profile, meta=replace(profile.meta, advice=all_advice)))
 
 
 FEATURE = Feature({Phase.STITCHED: _count_chains}, finish=_advise)

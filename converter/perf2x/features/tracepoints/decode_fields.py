@@ -1,4 +1,4 @@
-"""Adds the fields of tracepoint samples to a timeline as columns: ``prev_comm``, ``next_pid`` …
+"""Adds the fields of tracepoint samples, such as ``prev_comm`` and ``next_pid``, to a timeline as columns.
 
 Few formats need the fields, so the raw data of samples (PERF_SAMPLE_RAW) is read in a separate pass, and matched with
 the profile's samples by position in the recording. Source of truth: the kernel's format files, which the recording
@@ -39,9 +39,9 @@ class _RawSamples(ColumnTable):
 
 
 def _tracepoint_formats(recording: Recording) -> dict[int, list[Mapping[str, Any]]]:
-    """Return the formats of each tracepoint's own fields, by row of session.events.
+    """Return the formats of each tracepoint's fields, by row of session.events.
 
-    Left out are the fields that all tracepoints have ("common_pid" …), events that are not tracepoints, and events
+    Fields that all tracepoints have (``common_pid`` …) are left out, and so are events that are not tracepoints or
     whose format was not recorded.
     """
     session = recording.session
@@ -53,7 +53,7 @@ def _tracepoint_formats(recording: Recording) -> dict[int, list[Mapping[str, Any
 
 
 def _raw_samples(recording: Recording, events: set[int]) -> dict[int, _RawSamples]:
-    """Read the samples of these events that have raw data, by event; events without such samples are omitted."""
+    """Read the raw data of the samples of these events, by event; events without raw data are omitted."""
     parts: dict[int, list[_RawSamples]] = {}
     for batch in recording.samples(Want.RAW | Want.REREAD):
         if batch.raw is None:
@@ -85,8 +85,8 @@ def with_fields(profile: Profile, recording: Recording) -> Profile:
     samples, formats = profile.samples, _tracepoint_formats(recording)
     if samples.position is None:
         return profile
-    # The rows of all tables are numbered consecutively: ``field_row`` has the number of each sample's row, and
-    # ``first_row`` is that of the next table's first row.
+    # The rows of all events' tables are numbered consecutively: ``field_row`` is the row of each sample, −1 if it has
+    # none, and ``first_row`` the first row of the next table.
     field_row, tables, first_row = np.full(len(samples), -1, np.int32), list[TracepointFields](), 0
     for event, raw_samples in _raw_samples(recording, set(formats)).items():
         by_position = argsort(raw_samples.position)
@@ -101,17 +101,17 @@ def with_fields(profile: Profile, recording: Recording) -> Profile:
 
 
 def decode_columns(formats: list[Mapping[str, Any]], raw: ListArray, byte_order: str) -> TracepointFields:
-    """Decode the fields with these formats in all rows of ``raw``; bytes beyond a row's end count as zeros."""
+    """Decode the fields with these formats in all rows of ``raw``."""
     columns = [column for field in formats for column in _columns(field, raw, byte_order)]
     return TracepointFields(len(raw), tuple(columns))
 
 
 def _columns(field: Mapping[str, Any], raw: ListArray, byte_order: str) -> list[FieldColumn]:
-    """Return the column of a field, or one column for each element of a short array of numbers."""
+    """Return the column of a field; of a short array of numbers, a column for each element."""
     field_type, name, offset, size = field["type"], field["name"], field["offset"], field["size"]
     if field_type.startswith(("__data_loc", "__rel_loc")):
-        # The field only locates its data: bits 0–15 are the offset, bits 16–31 the length. The offset counts from the
-        # beginning of the raw data, or for __rel_loc from the end of this field.
+        # The field only locates its data: bits 0–15 are an offset, bits 16–31 a length. The offset is relative to the
+        # beginning of the raw data, or for __rel_loc to the end of this field.
         location = as_int64(_numbers_at(raw, offset, 4, False, byte_order))
         start = (location & 0xFFFF) + (offset + size if field_type.startswith("__rel_loc") else 0)
         return [_string_column(name, raw, start, location >> 16, "char" in field_type)]
@@ -142,7 +142,7 @@ def _element_size(field: Mapping[str, Any]) -> int:
 
 
 def _number_column(name: str, field_type: str, values: AnyArray) -> FieldColumn:
-    """Return a column of integers; of hexadecimal strings if they are pointers, or any is too large for a double."""
+    """Return a column of integers, or of hexadecimal strings if they are pointers, or any is too large for a double."""
     is_address = field_type.endswith("*")
     if is_address or (len(values) and (int(values.max()) >= _FIRST_INEXACT or int(values.min()) <= -_FIRST_INEXACT)):
         first, row = group_rows([values])
@@ -150,22 +150,23 @@ def _number_column(name: str, field_type: str, values: AnyArray) -> FieldColumn:
     return FieldColumn(name, "integer", as_int64(values))
 
 
-def _string_column(name: str, raw: ListArray, begin: I64, length: I64, is_string: bool) -> FieldColumn:
+def _string_column(name: str, raw: ListArray, begin: I64, length: I64, has_characters: bool) -> FieldColumn:
     """Return a column of strings, each made from ``length`` bytes of a row, which start at ``begin``.
 
-    ``is_string``: the characters up to the first NUL; otherwise all bytes as hexadecimal digits. Shapes: ``begin`` and
-    ``length`` (n,), in bytes; what lies beyond a row's end is cut off.
+    If the bytes are characters, the string ends before the first NUL; otherwise it has all bytes as hexadecimal digits.
+    Shapes: ``begin`` and ``length`` (n,), in bytes; bytes beyond a row's end are left out.
     """
     begin = np.minimum(begin, raw.lengths)
     length = np.minimum(length, raw.lengths - begin)
     distinct = ListInterner(np.uint8)
     row = distinct.number_spans(raw.values, raw.offsets[:-1] + begin, length)
-    strings = [_string(entry.tobytes(), is_string) for entry in distinct.table().rows()]
-    # Sort the strings by first appearance: an interner's numbers may depend on hashes, which differ from run to run.
+    strings = [_string(entry.tobytes(), has_characters) for entry in distinct.table().rows()]
+    # Sort the strings by first appearance: new strings of one batch are numbered in order of their hashes, which differ
+    # from run to run.
     first, _ = group_rows([row])
     order = argsort(first)
     return FieldColumn(name, "text", argsort(order)[row], [strings[number] for number in order.tolist()])
 
 
-def _string(octets: bytes, is_string: bool) -> str:
-    return octets.split(b"\0", 1)[0].decode("utf-8", "surrogateescape") if is_string else octets.hex()
+def _string(content: bytes, has_characters: bool) -> str:
+    return content.split(b"\0", 1)[0].decode("utf-8", "surrogateescape") if has_characters else content.hex()

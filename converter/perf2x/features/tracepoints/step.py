@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def _add_switches(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Add context switches to a timeline, from samples of sched_switch."""
+    """Add context switches to a timeline, derived from samples of ``sched:sched_switch``."""
     profile = loaded.profile
     if not run.options.timeline or not any(event.name.startswith("sched:") for event in profile.events):
         return loaded

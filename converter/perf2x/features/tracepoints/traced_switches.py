@@ -33,13 +33,13 @@ from perf2x.features.schedule.schedule import (
 from perf2x.model.profile import Profile, Threads, ThreadSwitches, Wait
 from perf2x.model.recording import Recording
 
-# In at least this share of samples, the thread that leaves must be the one that got the CPU in the CPU's previous
-# sample. The share is not 1, because a few samples may be lost.
+# In at least this share of samples, the thread that leaves the CPU must be the one that got it in the CPU's previous
+# sample. The share is below 1, because a few samples may be lost.
 _MIN_SHARE = 0.9
 
 
 def with_traced_switches(profile: Profile, recording: Recording) -> Profile:
-    """Add the switches of all threads to the profile, if it has none yet and samples of sched_switch show all."""
+    """Add the switches of all threads to the profile, if it has none yet and samples of sched_switch show every one."""
     if profile.switches is not None or not event_rows_named(recording.session.events, SCHED_SWITCH):
         return profile
     return replace(profile, switches=traced_switches(read_switch_samples(recording)[0], profile.threads))

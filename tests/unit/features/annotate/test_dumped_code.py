@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.features.annotate.object_code import DumpedCode
+from perf2x.features.annotate.object_code import JitdumpCode
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import load_options
 from perf2x.model.annotate_options import ListingOptions
@@ -95,7 +95,7 @@ def test_offsets_of_loaded_addresses(tmp_path_factory: pytest.TempPathFactory, p
     context = make_context(
         make_profile([], []), make_session(), options, diagnostics, make_finder(options, diagnostics)
     )
-    code = DumpedCode(context, Dso("/tmp/jit-5.dump", b"", DsoKind.FILE, 5, None, 0, 0))
+    code = JitdumpCode(context, Dso("/tmp/jit-5.dump", b"", DsoKind.FILE, 5, None, 0, 0))
     asked = np.arange(LOADED - 1, LOADED + 54, dtype=np.uint64)
     expected = []
     for address in asked.tolist():

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf2x.features.annotate.line_costs import frames_of_listed, line_sums, self_and_total_by_kind, stack_weights
+from perf2x.features.annotate.line_costs import frames_of_listed, line_sums, self_and_total_by_group, stack_weights
 from perf2x.features.annotate.make_listings import function_of_frame, measures_of
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import location_frames
@@ -65,12 +65,18 @@ def test_sums(samples, chosen) -> None:
     entries = frames_of_listed(profile, frames, function_of_frame(frames, chosen))
     sums = line_sums(profile, entries, stacks)
     own, total = Counter(), Counter()
-    columns = (sums.function.tolist(), sums.file.tolist(), sums.line.tolist(), sums.own.tolist(), sums.total.tolist())
+    columns = (
+        sums.function.tolist(),
+        sums.file.tolist(),
+        sums.line.tolist(),
+        sums.self_cost.tolist(),
+        sums.total_cost.tolist(),
+    )
     for function, file, line, self_cost, total_cost in zip(*columns, strict=True):
         for measure, one, all_of_it in zip(measures, self_cost, total_cost, strict=True):
             own[chosen[function], profile.strings[file], line, measure.event] = one
             total[chosen[function], profile.strings[file], line, measure.event] = all_of_it
-    by_function = self_and_total_by_kind(profile, entries, stacks, entries.function, len(chosen))
+    by_function = self_and_total_by_group(profile, entries, stacks, entries.function, len(chosen))
     whole = [
         Counter(
             {
