@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from perf2x.errors import OptionError
 from perf2x.sources.dataset.dataset_address import DatasetAddress
-from perf2x.sources.dataset.dataset_schema import OF_ATTEMPT, OF_RECORDINGS, TABLES
-from perf2x.sources.dataset.delta_tables import DeltaTables, no_retries, written_ns
+from perf2x.sources.dataset.dataset_schema import ATTEMPT_COLUMNS, RECORDING_TABLES, TABLES
+from perf2x.sources.dataset.delta_tables import DeltaTables, attempt_time_ns, no_retries
 from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row
 from perf2x.sources.dataset.sql.table_views import quoted
 
@@ -63,7 +63,7 @@ def remove(tables: DeltaTables, rows: Collection[Row]) -> None:
     Raises OutputError if the dataset cannot be written.
     """
     attempts = {(row.ident, str(row.values["attempt"])) for row in rows}
-    for table in reversed(OF_RECORDINGS):
+    for table in reversed(RECORDING_TABLES):
         _delete(tables, table, attempts)
 
 
@@ -93,7 +93,11 @@ def maintain(root: str, before_ns: int | None, now_ns: int, *, dry_run: bool = F
     if part.is_empty and not dry_run:  # the first command may have been killed before all tables existed
         tables.make(())
     if before_ns is not None:
-        old = [row for row in part.rows if int(row.values["start_ns"] or written_ns(row.values["attempt"])) < before_ns]
+        old = [
+            row
+            for row in part.rows
+            if int(row.values["start_ns"] or attempt_time_ns(row.values["attempt"])) < before_ns
+        ]
         report.removed = len(old)
         if not dry_run:
             remove(tables, old)
@@ -121,13 +125,15 @@ def _remove_orphans(tables: DeltaTables, before_ns: int) -> None:
     Another attempt has replaced these rows, or the command that wrote them was killed.
     """
     listed = _attempts(tables, "recordings")
-    for table in OF_RECORDINGS[:-1]:
-        orphans = {pair for pair in _attempts(tables, table) if pair not in listed and written_ns(pair[1]) < before_ns}
+    for table in RECORDING_TABLES[:-1]:
+        orphans = {
+            pair for pair in _attempts(tables, table) if pair not in listed and attempt_time_ns(pair[1]) < before_ns
+        }
         _delete(tables, table, orphans)
 
 
 def _attempts(tables: DeltaTables, name: str) -> set[tuple[str, str]]:
     """Return the distinct pairs (id of the recording, attempt) in the rows of a table."""
-    table, columns = tables.require(name), OF_ATTEMPT
+    table, columns = tables.require(name), ATTEMPT_COLUMNS
     pairs = tables.read(name, table, tables.files(table), columns).group_by(columns).aggregate([])
     return {(pair["recording"], pair["attempt"]) for pair in pairs.to_pylist()}

@@ -18,7 +18,7 @@ from perf2x.fleet.ingest import Job
 from perf2x.fleet.query import run_query
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
-from perf2x.sources.dataset.dataset_schema import OF_RECORDINGS
+from perf2x.sources.dataset.dataset_schema import RECORDING_TABLES
 from perf2x.sources.dataset.delta_tables import DeltaTables
 from perf2x.sources.dataset.write import write_recordings
 from tests.support.command import perf2x
@@ -50,7 +50,7 @@ def expected(recordings: list[Path], tmp_path_factory: pytest.TempPathFactory) -
 def test_a_run_that_ended_between_any_two_commits_adds_nothing_twice(
     recordings: list[Path], expected: list[tuple[Any, ...]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    append, commits = DeltaTables.append, OF_RECORDINGS[:-1]
+    append, commits = DeltaTables.append, RECORDING_TABLES[:-1]
     for number in range(len(commits) + 1):
         left = [number]
 

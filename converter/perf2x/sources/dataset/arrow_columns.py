@@ -13,27 +13,27 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-def text_column(texts: Sequence[str], rows: AnyArray) -> Any:
-    r"""Return an Arrow array of the texts ``texts[rows[i]]``, null for row −1.
+def string_column(strings: Sequence[str], rows: AnyArray) -> Any:
+    r"""Return an Arrow array of the strings ``strings[rows[i]]``, null for row −1.
 
     Bytes that are not UTF-8 are written as ``\xNN``, because Arrow's strings must be UTF-8.
     """
     pa = arrow()
     used_rows, inverse = unique_known(as_int64(rows))
-    distinct = pa.array([printable(texts[row]) for row in used_rows.tolist()], pa.string())
+    distinct = pa.array([printable(strings[row]) for row in used_rows.tolist()], pa.string())
     return distinct.take(pa.array(as_int32(inverse), mask=inverse < 0))
 
 
-def with_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a copy of a JSON-like value in which ``change`` was applied to all texts except the keys of dicts.
+def map_strings(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a copy of a JSON-like value in which ``change`` was applied to all strings except the keys of dicts.
 
     Lists become tuples.
     """
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {key: with_texts(item, change) for key, item in value.items()}
-    return tuple(with_texts(item, change) for item in value) if isinstance(value, list | tuple) else value
+        return {key: map_strings(item, change) for key, item in value.items()}
+    return tuple(map_strings(item, change) for item in value) if isinstance(value, list | tuple) else value
 
 
 def list_column(offsets: I64, values: Any, is_null: AnyArray | None = None) -> Any:
@@ -69,30 +69,30 @@ def table_of(name: str, columns: Mapping[str, Any]) -> "pyarrow.Table":
 
 
 def numbers(table: "pyarrow.Table", name: str, missing: int = 0) -> AnyArray:
-    """Return a column of numbers or booleans, (n,); ``missing`` replaces null."""
-    column = flat(table, name)
+    """Return a column of numbers or booleans, (n,), with ``missing`` in place of null."""
+    column = as_one_array(table, name)
     if column.null_count:
         column = column.fill_null(arrow().scalar(missing).cast(column.type))  # the cast makes it a boolean if need be
     result: AnyArray = column.to_numpy(zero_copy_only=False)
     return result
 
 
-def is_known(table: "pyarrow.Table", name: str) -> AnyArray:
+def has_value(table: "pyarrow.Table", name: str) -> AnyArray:
     """Return (n,) whether the column has a value, not null, in each row."""
-    result: AnyArray = flat(table, name).is_valid().to_numpy(zero_copy_only=False)
+    result: AnyArray = as_one_array(table, name).is_valid().to_numpy(zero_copy_only=False)
     return result
 
 
-def texts(table: "pyarrow.Table", name: str) -> tuple[AnyArray, list[str]]:
-    """Return a column of texts as (n,) codes, which are indices in a list of distinct texts, and that list.
+def string_codes(table: "pyarrow.Table", name: str) -> tuple[AnyArray, list[str]]:
+    """Return a column of strings as (n,) codes, which are indices in a list of distinct strings, and that list.
 
-    The code of null is −1. The texts are as recorded, undecodable bytes included (see ``text_column``).
+    The code of null is −1. The strings are as recorded, undecodable bytes included (see ``string_column``).
     """
-    return encode_texts(flat(table, name))
+    return encode_strings(as_one_array(table, name))
 
 
-def encode_texts(column: Any) -> tuple[AnyArray, list[str]]:
-    """Return what ``texts`` does, for an Arrow array."""
+def encode_strings(column: Any) -> tuple[AnyArray, list[str]]:
+    """Return what ``string_codes`` does, for an Arrow array."""
     encoded = column if arrow().types.is_dictionary(column.type) else column.dictionary_encode()
     indices = (
         encoded.indices.fill_null(-1) if encoded.null_count else encoded.indices
@@ -111,7 +111,7 @@ def rows_of_table(table: "pyarrow.Table", rows: I64) -> "pyarrow.Table":
     return table.take(pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(np.ascontiguousarray(rows))]))
 
 
-def flat(table: "pyarrow.Table", name: str) -> Any:
+def as_one_array(table: "pyarrow.Table", name: str) -> Any:
     """Return a column, which may consist of chunks, as one Arrow array."""
     column = table[name]
     if arrow().types.is_dictionary(column.type) and column.num_chunks > 1:

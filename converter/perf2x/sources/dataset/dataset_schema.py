@@ -25,14 +25,14 @@ _VERSION = 4
 DATE = "date"
 # Fields of the structs in a list of lines: the functions at a place, the innermost inlined one first.
 LINE_FIELDS = ("function", "system_name", "file", "line", "start_line")
-# Columns that identify a row's recording, and the attempt to add that recording in which the row was written.
-OF_ATTEMPT = ("recording", "attempt")
-_ATTEMPT_COLUMNS = dict.fromkeys(OF_ATTEMPT, "text")
+# Columns that identify a row's recording, and the attempt to add that recording that wrote the row.
+ATTEMPT_COLUMNS = ("recording", "attempt")
+_ATTEMPT_TYPES = dict.fromkeys(ATTEMPT_COLUMNS, "text")
 _NAME_COLUMNS = {"lines": "lines", "is_exact": "bool", "has_inlines": "bool"}
 # columns of the table of mappings with numbers, and the field of a profile's Mappings that each one stores
 MAPPING_NUMBERS = {"start": "start", "limit": "limit", "file_offset": "offset", "pid": "pid", "is_kernel": "is_kernel"}
-# Columns of the table of mappings with texts, and the field of a profile's Mappings that each one stores.
-MAPPING_TEXTS = {"file": "filename", "build_id": "build_id"}
+# Columns of the table of mappings with strings, and the field of a profile's Mappings that each one stores.
+MAPPING_STRINGS = {"file": "filename", "build_id": "build_id"}
 # Columns of the table of recordings, and the field of a profile's Meta that each one stores.
 META_FIELDS = {
     "source": "source", "host": "hostname", "start_ns": "wall_start_ns", "duration_ns": "duration_ns", "arch": "arch",
@@ -46,24 +46,24 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "symbols": {
         **_KEY_COLUMNS, **_NAME_COLUMNS, "reason": "text",
     },
-    "stacks": {**_ATTEMPT_COLUMNS, "stack": "i32", "places": "numbers"},
+    "stacks": {**_ATTEMPT_TYPES, "stack": "i32", "places": "numbers"},
     "places": {
-        **_ATTEMPT_COLUMNS, "place": "i32", "mapping": "i32?", "object_id": "text", "build_id": "text", "file": "text",
+        **_ATTEMPT_TYPES, "place": "i32", "mapping": "i32?", "object_id": "text", "build_id": "text", "file": "text",
         **_KEY_COLUMNS, "is_local": "bool", **_NAME_COLUMNS,
         "lines": "lines?",  # may be null here; object_id (above) keeps its first position, not that in _KEY_COLUMNS
     },
     "mappings": {
-        **_ATTEMPT_COLUMNS, "mapping": "i32", "object_id": "text", "base": "i64", "variant": "i32", "is_local": "bool",
+        **_ATTEMPT_TYPES, "mapping": "i32", "object_id": "text", "base": "i64", "variant": "i32", "is_local": "bool",
         "start": "i64", "limit": "i64", "file_offset": "i64", "file": "text", "build_id": "text", "pid": "i32",
         "is_kernel": "bool", "looked_up": "bool",
     },
     "samples": {
-        **_ATTEMPT_COLUMNS, "event": "text", "unit": "text", "event_number": "i32", "comm": "text", "process": "text",
+        **_ATTEMPT_TYPES, "event": "text", "unit": "text", "event_number": "i32", "comm": "text", "process": "text",
         "pid": "i32", "tid": "i32", "cgroup": "text?", "stack": "i32?", "value": "i64", "count": "i64",
         "time_ns": "i64?", "cpu": "i32?",
     },
     "recordings": {
-        **_ATTEMPT_COLUMNS, "source": "text", "host": "text", "start_ns": "i64?", "duration_ns": "i64", "arch": "text",
+        **_ATTEMPT_TYPES, "source": "text", "host": "text", "start_ns": "i64?", "duration_ns": "i64", "arch": "text",
         "kernel": "text", "cmdline": "texts", "samples": "i64", "lost": "i64", "deferred_missing": "i64",
         "tags": "tags", "error": "text?", "kernel_build_id": "text", "perf_version": "text", "cpus": "i32",
         "clock_start_ns": "i64", "is_timeline": "bool", "default_event": "i32", "events": "events", "facts": "text",
@@ -73,10 +73,10 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
 # Names of all tables in the order of writing: a table comes after those to which its rows refer, recordings last.
 TABLES = tuple(COLUMNS)
 # Tables whose rows belong to one recording each; they are partitioned by tags and the day.
-OF_RECORDINGS = TABLES[1:]
+RECORDING_TABLES = TABLES[1:]
 
 
-def date_of(start_ns: int | None) -> str:
+def day_of(start_ns: int | None) -> str:
     """Return the day (UTC) of a time in nanoseconds since the epoch, as 2026-01-31; "" if the time is unknown."""
     return datetime.fromtimestamp(start_ns // 10**9, UTC).strftime("%Y-%m-%d") if start_ns else ""
 

@@ -31,7 +31,7 @@ from perf2x.sources.dataset.dataset_schema import (
     COLUMNS,
     DATE,
     KEY,
-    OF_RECORDINGS,
+    RECORDING_TABLES,
     TABLES,
     arrow,
     description,
@@ -66,8 +66,8 @@ def new_attempt() -> str:
     return f"{time.time_ns():016x}{os.urandom(8).hex()}"
 
 
-def written_ns(attempt: str) -> int:
-    """Return when the id of an attempt was made, in nanoseconds since the epoch; 0 for ids of another form."""
+def attempt_time_ns(attempt: str) -> int:
+    """Return when an attempt began, by its id, in nanoseconds since the epoch; 0 for ids of another form."""
     return int(attempt[:16], 16) if re.fullmatch("[0-9a-f]{32}", attempt) else 0
 
 
@@ -132,13 +132,13 @@ class DeltaTables:
         OutputError if the dataset cannot be written.
         """
         module, keys = _deltalake(), (*(key for key in partitions if key != DATE), DATE)
-        reserved = [key for key in keys[:-1] if any(key in COLUMNS[table] for table in OF_RECORDINGS)]
+        reserved = [key for key in keys[:-1] if any(key in COLUMNS[table] for table in RECORDING_TABLES)]
         if reserved:
             raise SettingError("", "partition", f" {reserved[0]}: tables have a column of this name")
         for table in reversed(TABLES):
             opened = self.open(table)
             if opened is None:
-                columns = list(keys) if table in OF_RECORDINGS else []
+                columns = list(keys) if table in RECORDING_TABLES else []
                 with _errors_in_one_sentence(self.address(table), OutputError):
                     if not is_address(self.root):
                         Path(self.address(table)).mkdir(parents=True, exist_ok=True)
@@ -149,7 +149,7 @@ class DeltaTables:
                                        else "recording"},
                     )  # fmt: skip
             if table == "recordings":
-                existing = partition_of(self.require(table))
+                existing = partition_columns(self.require(table))
                 if partitions and existing != keys:
                     raise SettingError(
                         f"{self.root}: partitioned by {', '.join(existing)}; ",
@@ -161,7 +161,7 @@ class DeltaTables:
 
     def files(self, opened: Any) -> list[DataFile]:
         """Return the data files of an open table, sorted by path."""
-        columns = partition_of(opened)
+        columns = partition_columns(opened)
         with _errors_in_one_sentence(opened.table_uri):
             pa = arrow()
             actions = pa.RecordBatchReader.from_stream(opened.get_add_actions(flatten=True))  # pa.table imports pandas
@@ -174,7 +174,7 @@ class DeltaTables:
         return sorted(files, key=lambda file: file.path)
 
     def read(self, table: str, opened: Any, files: Sequence[DataFile], columns: Sequence[str] = ()) -> "pyarrow.Table":
-        """Read the rows of some files of an open table; columns of texts are dictionary-encoded.
+        """Read the rows of some files of an open table; columns of strings are dictionary-encoded.
 
         ``columns`` are the names of the columns to read, including partition columns; all are read if it is empty.
 
@@ -192,35 +192,42 @@ class DeltaTables:
             return rows
 
     def scan(self, table: str, opened: Any, files: Sequence[DataFile]) -> Any:
-        """Return the rows of some files as a pyarrow dataset, which reads on demand; texts are encoded as by ``read``.
+        """Return rows of some files as a pyarrow dataset, which reads on demand; strings are encoded as by ``read``.
 
         Raises FormatError for a file that lacks a column of the table, which pyarrow would fill with nulls.
         """
         module, pa, address = import_module("pyarrow.dataset"), arrow(), self.address(table)
         with _errors_in_one_sentence(address):
-            schema, store = schema_of(table, partition_of(opened)), self._readable(address)
-            texts = [field.name for field in schema if field.name in COLUMNS[table] and field.type == pa.string()]
+            schema, filesystem = schema_of(table, partition_columns(opened)), self._reading_filesystem(address)
+            string_names = [
+                field.name for field in schema if field.name in COLUMNS[table] and field.type == pa.string()
+            ]
             file_format = module.ParquetFileFormat(
-                read_options=module.ParquetReadOptions(dictionary_columns=texts),
+                read_options=module.ParquetReadOptions(dictionary_columns=string_names),
                 default_fragment_scan_options=module.ParquetFragmentScanOptions(
                     page_checksum_verification=True, pre_buffer=False
                 ),
             )
             encoded = pa.dictionary(pa.int32(), pa.string())
-            read_schema = pa.schema([field.with_type(encoded) if field.name in texts else field for field in schema])
+            read_schema = pa.schema(
+                [field.with_type(encoded) if field.name in string_names else field for field in schema]
+            )
             fragments = []
             for file in files:
-                fragment = file_format.make_fragment(file.path, store, _expression(tuple(file.partition.items())))
+                partition = _expression(tuple(file.partition.items()))
+                fragment = file_format.make_fragment(file.path, filesystem, partition)
                 _check_stated_size(table, address, file, fragment.metadata)
                 fragments.append(fragment)
-            return module.FileSystemDataset(fragments, read_schema, file_format, store)
+            return module.FileSystemDataset(fragments, read_schema, file_format, filesystem)
 
-    def _readable(self, address: str) -> Any:
+    def _reading_filesystem(self, address: str) -> Any:
         """Return the file system for reading a table: for a folder pyarrow's own, which takes half the time."""
         fs = import_module("pyarrow.fs")
-        return self._stored(address) if is_address(address) else fs.SubTreeFileSystem(address, fs.LocalFileSystem())
+        if is_address(address):
+            return self._filesystem(address)
+        return fs.SubTreeFileSystem(address, fs.LocalFileSystem())
 
-    def _stored(self, address: str) -> Any:
+    def _filesystem(self, address: str) -> Any:
         """Return deltalake's file system for the object store or folder that a table is in."""
         handler = import_module("deltalake.fs").DeltaStorageHandler
         return import_module("pyarrow.fs").PyFileSystem(handler(address, self.options))
@@ -228,16 +235,16 @@ class DeltaTables:
     def append(self, table: str, rows: "Mapping[PartitionValues, pyarrow.Table]", attempt: str) -> None:
         """Add rows to a table in one commit, with a new file for each partition.
 
-        ``rows`` has the rows of each partition by its values. Raises OutputError if that fails.
+        ``rows`` has the rows of each partition, by the partition's values. Raises OutputError if writing fails.
         """
         module, parquet = _deltalake(), import_module("pyarrow.parquet")
         opened = self.require(table)
-        columns, store, actions = partition_of(opened), self._stored(self.address(table)), []
+        columns, filesystem, actions = partition_columns(opened), self._filesystem(self.address(table)), []
         add = import_module("deltalake.transaction").AddAction
         with _errors_in_one_sentence(self.address(table), OutputError):
             for parts, rows_of_file in rows.items():
                 path = "/".join([*map(_folder, columns, parts), f"{attempt}-{os.urandom(4).hex()}.parquet"])
-                with store.open_output_stream(path) as out:
+                with filesystem.open_output_stream(path) as out:
                     # Snappy (the default) as in deltalake: with zstd, reading many small columns takes twice the time.
                     # No statistics: they have no checksum, so damaged ones would make a reader skip rows. The log has
                     # statistics (_stats).
@@ -257,7 +264,7 @@ class DeltaTables:
             )
 
     def change(self, table: str, act: Callable[[Any], Result]) -> Result:
-        """Return the result of ``act``, which changes the open table that it gets.
+        """Call ``act``, which changes the open table that it gets, and return its result.
 
         After a conflict with another writer, ``act`` is called again, with the table's new state.
 
@@ -276,7 +283,7 @@ class DeltaTables:
         ``is_same`` and ``replaces`` are SQL conditions on a new row ``s`` and a row ``t`` of the table. A new row is
         added if ``is_same`` does not hold for any ``t``; otherwise it replaces that ``t`` if ``replaces`` holds.
 
-        Raises OutputError if that fails.
+        Raises OutputError if writing fails.
         """
 
         def act(opened: Any) -> None:
@@ -296,7 +303,7 @@ def _was_interrupted(folder: Path) -> bool:
     return folder.is_dir() and {entry.name for entry in folder.iterdir()} <= {"_delta_log"}
 
 
-def partition_of(opened: Any) -> tuple[str, ...]:
+def partition_columns(opened: Any) -> tuple[str, ...]:
     """Return the partition columns of an open table."""
     return tuple(opened.metadata().partition_columns)
 
@@ -327,10 +334,10 @@ def _check_stated_size(table: str, address: str, file: DataFile, metadata: Any) 
 
 
 def _check_decoded_size(path: str, rows: "pyarrow.Table", size: int) -> None:
-    """Check the dictionary-encoded texts of rows that were read from files of ``size`` bytes.
+    """Check the dictionary-encoded strings of rows that were read from files of ``size`` bytes.
 
-    A text in a dictionary takes its bytes once, but later steps may repeat it in each row. Raises FormatError if that
-    would take more memory than the size allows; ArrowInvalid for texts that are not UTF-8.
+    A string in a dictionary takes its bytes once, but later steps may repeat it in each row. Raises FormatError if that
+    would take more memory than the size allows; ArrowInvalid for strings that are not UTF-8.
     """
     compute: Any = import_module("pyarrow.compute")
     rows.validate(full=True)
@@ -350,7 +357,7 @@ def _folder(column: str, value: str | None) -> str:
 
 
 def _stats(rows: "pyarrow.Table") -> str:
-    """Return the statistics of a new file for the log, as JSON: its number of rows, and limits of its first column."""
+    """Return a new file's statistics for the log, as JSON: number of rows; minimum and maximum of its first column."""
     key = rows.column_names[0]
     limits = import_module("pyarrow.compute").min_max(rows[key]).as_py()
     return json.encode(

@@ -1,4 +1,4 @@
-"""Converts the columns that identify places in objects, between numpy arrays and tables of a dataset."""
+"""Converts the columns that identify places in objects from numpy arrays to columns of a dataset's tables, and back."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from perf2x.base.abi import MODE_NAMES, CpuMode
 from perf2x.base.columnar import I64, U8, U64, AnyArray, Bools, Frozen, as_int64, as_uint64
-from perf2x.sources.dataset.arrow_columns import numbers, text_column, texts
+from perf2x.sources.dataset.arrow_columns import numbers, string_codes, string_column
 
 if TYPE_CHECKING:
     import pyarrow
@@ -27,7 +27,7 @@ class PlaceKeys(Frozen):
     def columns(self) -> dict[str, Any]:
         """Return the columns of tables in which these keys are stored, by name."""
         return {
-            "file_offset": self.offset, "mode": text_column(MODE_NAMES, self.mode),
+            "file_offset": self.offset, "mode": string_column(MODE_NAMES, self.mode),
             "is_return": self.is_return, "variant": self.variant,
         }  # fmt: skip
 
@@ -39,11 +39,11 @@ class PlaceKeys(Frozen):
 
 def keys_of_rows(rows: "pyarrow.Table") -> PlaceKeys:
     """Return the keys of a table's rows; a mode with an unknown name becomes CpuMode.UNKNOWN."""
-    mode_codes, distinct = texts(rows, "mode")
-    modes = {text: mode for mode, text in enumerate(MODE_NAMES)}
+    mode_codes, distinct = string_codes(rows, "mode")
+    mode_by_name = {name: mode for mode, name in enumerate(MODE_NAMES)}
     return PlaceKeys(
         as_uint64(numbers(rows, "file_offset")),
-        np.array([modes.get(text, CpuMode.UNKNOWN) for text in distinct], np.uint8)[mode_codes],
+        np.array([mode_by_name.get(name, CpuMode.UNKNOWN) for name in distinct], np.uint8)[mode_codes],
         numbers(rows, "is_return").astype(np.bool_),
         numbers(rows, "variant"),
     )

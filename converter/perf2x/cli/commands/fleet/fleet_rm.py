@@ -35,7 +35,7 @@ def fleet_rm(
     if not recordings and not address.tags:
         raise OptionError(f"name the recordings, or their tags: '{dataset}?KEY=VALUE'")
     dataset_part = DatasetPart(address)
-    dataset_part.require()
+    dataset_part.require_recordings()
     rows = select_recordings(dataset_part, recordings)
     if not dry_run:
         remove(dataset_part.tables, rows)

@@ -22,7 +22,14 @@ from perf2x.base.columnar import (
 )
 from perf2x.base.columnar.hashing import hash_columns
 from perf2x.model.profile import FunctionRow, PlaceNames, Profile
-from perf2x.sources.dataset.arrow_columns import encode_texts, flat, is_known, numbers, rows_of_table, texts
+from perf2x.sources.dataset.arrow_columns import (
+    as_one_array,
+    encode_strings,
+    has_value,
+    numbers,
+    rows_of_table,
+    string_codes,
+)
 from perf2x.sources.dataset.dataset_schema import LINE_FIELDS
 from perf2x.sources.dataset.place_keys import PlaceKeys, keys_of_rows
 from perf2x.sources.dataset.read.dataset_part import DatasetPart
@@ -43,7 +50,7 @@ class PlaceIndex:
 
     def __init__(self, rows: "pyarrow.Table", rank: AnyArray) -> None:
         """Index the rows; of several rows for the same place, the one with the lowest ``rank`` (n,) counts."""
-        codes, object_ids = texts(rows, "object_id")
+        codes, object_ids = string_codes(rows, "object_id")
         self._code_of_object = {ident: code for code, ident in enumerate(object_ids)}
         self._columns = _key_columns(codes, keys_of_rows(rows))
         hashes = hash_columns(*self._columns)
@@ -75,12 +82,12 @@ def known_names(
 ) -> LocationNames:
     """Return the names of a profile's locations and of their twins.
 
-    Names stored with a recording come before those stored for the object. ``restored`` is what the profile was made
-    from; ``ident`` is the id of the recording to which kernel code outside all mappings belongs. Without ``inline``,
-    only the outermost function of each place is returned.
+    Names stored with a recording take precedence over those stored for the object. ``restored`` is what the profile was
+    made from; ``ident`` is the id of the recording to which kernel code outside all mappings belongs. Without
+    ``inline``, only the outermost function of each place is returned.
     """
-    of_recordings = PlaceLines(rows_of_table(restored.places, flatnonzero(is_known(restored.places, "lines"))))
-    of_objects = part.of_symbols(PlaceLines)
+    of_recordings = PlaceLines(rows_of_table(restored.places, flatnonzero(has_value(restored.places, "lines"))))
+    of_objects = part.made_of_symbols(PlaceLines)
     places, table = profile_places(profile.locations, restored.objects, bytes.fromhex(ident)), NameTable()
     row = of_recordings.rows_of(places)
     table.add(of_recordings.names(row, style, inline=inline))
@@ -93,13 +100,13 @@ class PlaceLines(PlaceIndex):
 
     def __init__(self, rows: "pyarrow.Table") -> None:
         """Index the rows; of several rows for the same place, one that has lines takes precedence."""
-        lists = flat(rows, "lines")
+        lists = as_one_array(rows, "lines")
         self._offsets = as_int64(lists.offsets.to_numpy())
         super().__init__(rows, np.diff(self._offsets) == 0)
         self._flags = [numbers(rows, name).astype(np.bool_) for name in ("is_exact", "has_inlines")]
-        *texts_of_lines, self._line, self._start_line = (lists.values.field(index) for index in range(len(LINE_FIELDS)))
-        # of function, system name and file: the code of each line's text, and the distinct texts, "" for null (−1)
-        self._texts = [(codes, [*distinct, ""]) for codes, distinct in map(encode_texts, texts_of_lines)]
+        *string_columns, self._line, self._start_line = (lists.values.field(index) for index in range(len(LINE_FIELDS)))
+        # for function, system name and file: the code of each line's string, and the distinct strings, "" for null (−1)
+        self._strings = [(codes, [*distinct, ""]) for codes, distinct in map(encode_strings, string_columns)]
 
     def names(self, row_of_place: I64, style: NameStyle, *, inline: bool) -> PlaceNames:
         """Return the names of places, which are in these rows (places,); −1 for places without a row."""
@@ -120,8 +127,8 @@ class PlaceLines(PlaceIndex):
         line, start_line = (
             as_int64(column.to_numpy(zero_copy_only=False)[rows]) for column in (self._line, self._start_line)
         )
-        first, function = group_rows([*(codes[rows] for codes, _ in self._texts), start_line])
-        columns = [[distinct[code] for code in codes[rows][first].tolist()] for codes, distinct in self._texts]
+        first, function = group_rows([*(codes[rows] for codes, _ in self._strings), start_line])
+        columns = [[distinct[code] for code in codes[rows][first].tolist()] for codes, distinct in self._strings]
         functions = [
             function_row(Function(system_name, name, file, start), style)
             for name, system_name, file, start in zip(*columns, start_line[first].tolist(), strict=True)

@@ -7,7 +7,7 @@ from perf2x.base.columnar import StringTableBuilder, as_uint64, falses, zeros
 from perf2x.model.printable_text import undo_printable
 from perf2x.model.profile import Locations, Profile
 from perf2x.model.recording import KERNEL, Session
-from perf2x.sources.dataset.arrow_columns import with_texts
+from perf2x.sources.dataset.arrow_columns import map_strings
 from perf2x.sources.dataset.names.unnamed_places import CodeObject
 from perf2x.sources.dataset.read.restore_profile import restore_mappings
 from perf2x.sources.dataset.write.profile_places import code_objects
@@ -44,7 +44,7 @@ def object_profile(code: CodeObject) -> Profile:
 
 def object_session(code: CodeObject) -> Session:
     """Make the session of a recording that has the object, with what symbolization needs to know."""
-    facts = with_texts(code.facts, undo_printable)
+    facts = map_strings(code.facts, undo_printable)
     return Session(
         source="",
         byte_order="<",

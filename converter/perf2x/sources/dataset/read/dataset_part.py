@@ -25,10 +25,10 @@ from perf2x.base.columnar import (
 from perf2x.errors import FormatError
 from perf2x.model.printable_text import undo_printable
 from perf2x.model.value_limits import LAST_TIME
-from perf2x.sources.dataset.arrow_columns import numbers, rows_of_table, texts, with_texts
+from perf2x.sources.dataset.arrow_columns import map_strings, numbers, rows_of_table, string_codes
 from perf2x.sources.dataset.dataset_address import DatasetAddress
-from perf2x.sources.dataset.dataset_schema import COLUMNS, DATE, OF_ATTEMPT, OF_RECORDINGS, date_of
-from perf2x.sources.dataset.delta_tables import DataFile, DeltaTables, PartitionValues, partition_of
+from perf2x.sources.dataset.dataset_schema import ATTEMPT_COLUMNS, COLUMNS, DATE, RECORDING_TABLES, day_of
+from perf2x.sources.dataset.delta_tables import DataFile, DeltaTables, PartitionValues, partition_columns
 
 if TYPE_CHECKING:
     import pyarrow
@@ -82,7 +82,7 @@ class DatasetPart:
         """Read the table of recordings. Raises FormatError if it is damaged, or the address is not of a dataset."""
         self.tables, self.tags = DeltaTables(address.root), address.tags
         table = self.tables.require("recordings")
-        columns = partition_of(table)
+        columns = partition_columns(table)
         all_files = self.tables.files(table)
         files = [file for file in all_files if all(file.partition[key] == address.tags[key] for key in columns
                                                    if key in address.tags)]  # fmt: skip
@@ -90,25 +90,27 @@ class DatasetPart:
         self._table = self.tables.read("recordings", table, files)
         for index, values in enumerate(self._table.to_pylist()):
             _check_row(values, self.tables.address("recordings"))
-            tags = dict(with_texts(values["tags"] or (), undo_printable))
+            tags = dict(map_strings(values["tags"] or (), undo_printable))
             examined.append(Row(values, tuple(values[key] for key in columns), tags, index))
         self.is_empty = not all_files
         self.count = len(examined)
-        """Number of recordings examined: those in partitions that may have the tags."""
+        """Number of recordings in the partitions that may have the tags."""
         self.partition_columns = columns
         self.rows = sorted(
             (row for row in examined if _has_tags(row, address.tags)),
             key=lambda row: (row.values["start_ns"] or 0, row.values["clock_start_ns"], row.ident),
         )
         """The recordings that have the tags, in order of time."""
-        # by table: the open table and its files; the paths of the files read last, and their rows; functions that wait
-        # for what is read in the background
+        # all by name of the table: the open table and its files
         self._open: dict[str, tuple[Any, list[DataFile]]] = {}
+        # the paths of the files read last, and their rows
         self._cached: dict[str, tuple[set[str], pyarrow.Table]] = {}
-        self._begun: dict[str, Callable[[], pyarrow.Table]] = {}
-        self._symbols: tuple[pyarrow.Table, Any] | None = None  # places, and the result of ``of_symbols`` for them
+        # functions that wait for, and return, rows that are being read in the background
+        self._waits: dict[str, Callable[[], pyarrow.Table]] = {}
+        # not by table: places, and the result of ``made_of_symbols`` for them
+        self._symbols: tuple[pyarrow.Table, Any] | None = None
 
-    def require(self) -> None:
+    def require_recordings(self) -> None:
         """Raise FormatError if no recording has the tags."""
         if self.is_empty:
             raise FormatError(f"{self.tables.root}: no recordings yet")
@@ -119,13 +121,13 @@ class DatasetPart:
     def files(self, table: str, rows: Sequence[Row]) -> tuple[Any, list[DataFile]]:
         """Return an open table, and those of its files that may have rows of some recordings.
 
-        Of a table that is not partitioned by the tags of recordings (not in OF_RECORDINGS), these are all files.
+        Of a table that is not partitioned by the tags of recordings (not in RECORDING_TABLES), these are all files.
         """
         if table not in self._open:
             opened = self.tables.require(table)
             self._open[table] = opened, self.tables.files(opened)
         opened, files = self._open[table]
-        if table in OF_RECORDINGS:
+        if table in RECORDING_TABLES:
             partitions = {row.partition for row in rows}
             files = [file for file in files if tuple(file.partition.values()) in partitions]
         return opened, files
@@ -134,7 +136,7 @@ class DatasetPart:
         """Return the rows of some recordings in a table; with a ``key``, sorted by recording and by that column.
 
         The key is a column that numbers the rows of each recording from 0, such as "place"; ``rows`` are the
-        recordings' own rows.
+        recordings' rows in the table of recordings.
 
         Raises FormatError if the table is damaged, or the keys of a recording are not 0, 1, ….
         """
@@ -146,7 +148,7 @@ class DatasetPart:
             kept = kept[argsort_rows([recording[kept], keys[kept]])]
         result = Rows(rows_of_table(stored, kept), recording[kept], len(rows))
         if key and (keys[kept] != arange(len(kept)) - result.offsets[result.recording]).any():
-            raise FormatError(f"{self.tables.root}: damaged: {key} numbers are missing or twice")
+            raise FormatError(f"{self.tables.root}: damaged: {key} numbers are missing or repeated")
         return result
 
     def scan(self, table: str) -> Any:
@@ -159,7 +161,9 @@ class DatasetPart:
             return rows_of_table(self._table, as_int64([row.index for row in self.rows]))
         opened, files = self.files(table, self.rows)
         if table == "samples":
-            self.check_samples(self.rows, _row_indices(self.tables.read(table, opened, files, OF_ATTEMPT), self.rows))
+            self.check_samples(
+                self.rows, _row_indices(self.tables.read(table, opened, files, ATTEMPT_COLUMNS), self.rows)
+            )
         return self.tables.scan(table, opened, files)
 
     def check_samples(self, rows: Sequence[Row], recording: I64) -> None:
@@ -173,11 +177,11 @@ class DatasetPart:
 
     def read_ahead(self, rows: Sequence[Row]) -> None:
         """Start to read, in the background, what a profile of some recordings needs."""
-        self._begun = start_tasks({table: partial(self._read, table, rows) for table in _PROFILE_TABLES})
+        self._waits = start_tasks({table: partial(self._read, table, rows) for table in _PROFILE_TABLES})
 
     def _rows_of(self, table: str, rows: Sequence[Row]) -> "pyarrow.Table":
         """Return what ``_read`` does; if ``read_ahead`` has begun to read the table, wait for that instead."""
-        return self._begun.pop(table, partial(self._read, table, rows))()
+        return self._waits.pop(table, partial(self._read, table, rows))()
 
     def _read(self, table: str, rows: Sequence[Row]) -> "pyarrow.Table":
         """Return all rows of the files that may have rows of the recordings; keep them until other files are needed."""
@@ -189,15 +193,15 @@ class DatasetPart:
             self._cached[table] = {file.path for file in files}, cached
         return cached
 
-    def of_symbols(self, make: "Callable[[pyarrow.Table], Result]") -> Result:
+    def made_of_symbols(self, make: "Callable[[pyarrow.Table], Result]") -> Result:
         """Return ``make(symbols)``, for the rows of symbols of all objects that occur in the places read last.
 
         The result is kept, so that ``make`` is called once for the same places.
         """
         places = self._rows_of("places", ())
         if self._symbols is None or self._symbols[0] is not places:
-            codes, object_ids = texts(self._rows_of("symbols", ()), "object_id")
-            objects = set(texts(places, "object_id")[1])
+            codes, object_ids = string_codes(self._rows_of("symbols", ()), "object_id")
+            objects = set(string_codes(places, "object_id")[1])
             is_needed = np.array([*(ident in objects for ident in object_ids), False], np.bool_)
             self._symbols = places, make(rows_of_table(self._rows_of("symbols", ()), flatnonzero(is_needed[codes])))
         result: Result = self._symbols[1]
@@ -209,7 +213,7 @@ def _row_indices(table: "pyarrow.Table", rows: Sequence[Row]) -> I64:
 
     It is −1 for rows of other recordings, and for rows that another attempt to add the recording wrote.
     """
-    (ident_codes, idents), (attempt_codes, attempts) = (texts(table, name) for name in OF_ATTEMPT)
+    (ident_codes, idents), (attempt_codes, attempts) = (string_codes(table, name) for name in ATTEMPT_COLUMNS)
     # by code of the recording's id and code of the attempt; the last row and column are for ids that do not occur
     index_of = minus_ones((len(idents) + 1, len(attempts) + 1))
     code_of_ident, code_of_attempt = ({text: code for code, text in enumerate(words)} for words in (idents, attempts))
@@ -222,7 +226,7 @@ def _row_indices(table: "pyarrow.Table", rows: Sequence[Row]) -> I64:
 
 def _has_tags(row: Row, selected: Mapping[str, str]) -> bool:
     """Return whether a recording has the selected tags, of which ``date`` is the day of its start."""
-    tags = {DATE: date_of(row.values["start_ns"]), **row.tags}
+    tags = {DATE: day_of(row.values["start_ns"]), **row.tags}
     return all(tags.get(key, "") == value for key, value in selected.items())
 
 
@@ -239,10 +243,10 @@ def _check_row(values: Mapping[str, Any], source: str) -> None:
     check_build_ids([values["kernel_build_id"], values["recording"], values["session"] or ""], source)
 
 
-def check_build_ids(texts: Iterable[str], source: str) -> None:
+def check_build_ids(idents: Iterable[str], source: str) -> None:
     """Raise FormatError if a build id, or another id, is not hexadecimal."""
-    for text in texts:
+    for ident in idents:
         try:
-            bytes.fromhex(text)
+            bytes.fromhex(ident)
         except ValueError:
-            raise FormatError(f"{source}: damaged: not a build id: {text[:64]!r}") from None
+            raise FormatError(f"{source}: damaged: not a build id: {ident[:64]!r}") from None

@@ -46,8 +46,15 @@ from perf2x.model.profile import (
     root_functions,
     sum_samples,
 )
-from perf2x.sources.dataset.arrow_columns import flat, is_known, numbers, rows_of_table, texts, with_texts
-from perf2x.sources.dataset.dataset_schema import MAPPING_NUMBERS, MAPPING_TEXTS, META_FIELDS
+from perf2x.sources.dataset.arrow_columns import (
+    as_one_array,
+    has_value,
+    map_strings,
+    numbers,
+    rows_of_table,
+    string_codes,
+)
+from perf2x.sources.dataset.dataset_schema import MAPPING_NUMBERS, MAPPING_STRINGS, META_FIELDS
 from perf2x.sources.dataset.place_keys import keys_of_rows
 from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row, Rows, check_build_ids
 from perf2x.sources.dataset.write.profile_places import CodeObjects, synthetic_object
@@ -133,9 +140,10 @@ def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_
 
 
 def _tag_sets(rows: Sequence[Row], recording: I64) -> tuple[tuple[dict[str, str], ...], I32 | None]:
-    """Return the distinct sets of tags, and (samples,) the set of each sample, whose recording is ``recording``.
+    """Return the distinct sets of tags, and (samples,) the set of each sample; ``recording`` (samples,).
 
-    Tags that all recordings share are left out. If there are no others, there are no sets, and the second is None.
+    Tags that all recordings share are left out. If there are no other tags, there are no sets, and the second result is
+    None.
     """
     all_tags = [tuple(sorted(row.tags.items())) for row in rows]
     common = set(all_tags[0]).intersection(*all_tags)
@@ -156,20 +164,20 @@ def _mappings(
     recordings.
     """
     table = rows.table
-    text_columns = {name: texts(table, name) for name in ("object_id", *MAPPING_TEXTS)}
-    check_build_ids(text_columns["build_id"][1], source)
+    string_columns = {name: string_codes(table, name) for name in ("object_id", *MAPPING_STRINGS)}
+    check_build_ids(string_columns["build_id"][1], source)
     column = {name: as_int64(numbers(table, name)) for name in ("base", "variant", "is_local", *MAPPING_NUMBERS)}
-    # the recording where mappings must not be merged with those of other recordings, otherwise −1
+    # the recording of mappings that must not be merged with those of other recordings, −1 for other mappings
     separate = np.where((column["is_local"] > 0) | (rows.count == 1), rows.recording, -1)
     keys = [
-        *(codes for codes, _ in text_columns.values()), column["variant"], column["is_kernel"],
+        *(codes for codes, _ in string_columns.values()), column["variant"], column["is_kernel"],
         column["limit"] - column["start"], column["file_offset"], column["start"] - column["base"], separate,
         *(np.where(separate >= 0, column[name], 0) for name in ("start", "pid")),
     ]  # fmt: skip
     first, group = group_rows(keys)
     looked_up = falses(len(first))
     looked_up[group[numbers(table, "looked_up").astype(np.bool_)]] = True
-    codes, object_ids = text_columns["object_id"]
+    codes, object_ids = string_columns["object_id"]
     objects = CodeObjects(
         [object_ids[code] for code in codes[first].tolist()], column["base"][first].view(np.uint64),
         column["is_local"][first].astype(np.bool_), column["variant"][first],
@@ -188,8 +196,8 @@ def restore_mappings(rows: "pyarrow.Table", strings: StringTableBuilder) -> Mapp
     columns: dict[str, Any] = {}
     for column, name in MAPPING_NUMBERS.items():
         columns[name] = numbers(rows, column).astype(column_type(Mappings, name))
-    for column, name in MAPPING_TEXTS.items():
-        codes, distinct = texts(rows, column)
+    for column, name in MAPPING_STRINGS.items():
+        codes, distinct = string_codes(rows, column)
         columns[name] = strings.add_all(distinct[code] for code in codes.tolist())
     return Mappings(**columns, has_functions=no, has_filenames=no, has_line_numbers=no, has_inline_frames=no)
 
@@ -202,7 +210,7 @@ def _locations(
     ``mapping_of`` has the mapping of each number.
     """
     places = rows.table
-    codes, object_ids = texts(places, "object_id")
+    codes, object_ids = string_codes(places, "object_id")
     root = as_int64([*(_ROOT_FRAMES.get(ident, RootFrame.NONE) for ident in object_ids), 0])[codes]
     mapping = mapping_of.of(rows.recording, as_int64(numbers(places, "mapping", -1)), "mapping", source)
     keys, base = keys_of_rows(places), np.append(objects.base, np.uint64(0))[mapping]
@@ -225,7 +233,7 @@ def _locations(
 
 def _stacks(rows: Rows, location_of: _ValuesByNumber, source: str) -> tuple[Stacks, _ValuesByNumber]:
     """Return the tree of all stacks, and the leaf of each stack's number; ``location_of`` has each place's location."""
-    lists = flat(rows.table, "places")
+    lists = as_one_array(rows.table, "places")
     if lists.null_count or lists.flatten().null_count:
         raise FormatError(f"{source}: damaged: a stack is missing")
     offsets = as_int64(lists.offsets.to_numpy())
@@ -254,21 +262,21 @@ def _threads(samples: "pyarrow.Table", strings: StringTableBuilder) -> tuple[Thr
 
 
 def _sorted_codes(table: "pyarrow.Table", name: str) -> tuple[I64, list[str]]:
-    """Return what ``texts`` does, but with the distinct texts sorted, so that codes have the order of the texts."""
-    codes, distinct = texts(table, name)
-    ordered = sorted(set(distinct))
-    sorted_code = {text: code for code, text in enumerate(ordered)}
-    return as_int64([*(sorted_code[text] for text in distinct), -1])[codes], ordered
+    """Return what ``string_codes`` does, but with the distinct strings sorted, so that codes are in their order."""
+    codes, distinct = string_codes(table, name)
+    sorted_strings = sorted(set(distinct))
+    sorted_code = {string: code for code, string in enumerate(sorted_strings)}
+    return as_int64([*(sorted_code[string] for string in distinct), -1])[codes], sorted_strings
 
 
 def restore_events(row: Row) -> tuple[ProfileEvent, ...]:
     """Return the events of a recording in recorded order."""
-    return tuple(ProfileEvent(**event) for event in with_texts(row.values["events"], undo_printable))
+    return tuple(ProfileEvent(**event) for event in map_strings(row.values["events"], undo_printable))
 
 
 def _column_or_none(table: "pyarrow.Table", name: str, dtype: type) -> AnyArray | None:
     """Return a column of numbers; None if all of them are null."""
-    return numbers(table, name).astype(dtype) if is_known(table, name).any() else None
+    return numbers(table, name).astype(dtype) if has_value(table, name).any() else None
 
 
 def _cgroups(table: "pyarrow.Table", strings: StringTableBuilder) -> I32 | None:
@@ -280,7 +288,7 @@ def _cgroups(table: "pyarrow.Table", strings: StringTableBuilder) -> I32 | None:
 def restore_meta(row: Row, comments: tuple[str, ...], clock_id: int) -> Meta:
     """Return the Meta of a recording's profile: what its row says, with these comments and this clock id."""
     facts: dict[str, Any] = {
-        name: with_texts(row.values[column], undo_printable) for column, name in META_FIELDS.items()
+        name: map_strings(row.values[column], undo_printable) for column, name in META_FIELDS.items()
     }
     facts["wall_start_ns"] = facts["wall_start_ns"] or 0
     return Meta(**facts, comments=comments, clock_id=clock_id)

@@ -45,7 +45,7 @@ class StoredFacts(Frozen, omit_defaults=True):
     kernel_looked_up: bool = False
     """Whether names of kernel addresses outside all mappings were looked up."""
     samples_say: tuple[str, ...] = ()
-    """Which of the columns ``cpu`` and ``cgroup`` samples have, of any event."""
+    """Those of ``cpu`` and ``cgroup`` that samples of at least one event have."""
     clock_id: int = -1
     """Meta.clock_id."""
 
@@ -169,8 +169,8 @@ class StoredPart(StitchedRecording):
 
     @property
     def reports(self) -> tuple[DeferredReport, UnwindReport]:
-        """Return the sums of the reports that were stored when the recordings were added."""
-        return sum_reports([one.deferred for one in self._facts]), sum_reports([one.unwound for one in self._facts])
+        """The sums of the reports that were stored when the recordings were added."""
+        return sum_reports([each.deferred for each in self._facts]), sum_reports([each.unwound for each in self._facts])
 
     def stored_names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
         """Return the dataset's names of a profile's locations."""

@@ -39,7 +39,7 @@ def _sessions_of(dataset: Input, context: LoadContext) -> Iterator[tuple[Sequenc
     Raises FormatError if none could be read.
     """
     part = DatasetPart(parse_address(dataset.path))
-    part.require()
+    part.require_recordings()
     if "host" in context.options.keep:
         from perf2x.model.totals.host_noise import HOST
 
@@ -75,8 +75,8 @@ def _session_key(row: Row, facts: StoredFacts) -> object:
     """
     values = row.values
     names = ("arch", "kernel", "kernel_build_id", "is_timeline", "default_event")
-    own = row.ident if facts.kernel_looked_up else ""
-    return (*(values[name] for name in names), repr(values["events"]), facts.samples_say, facts.clock_id, own)
+    ident = row.ident if facts.kernel_looked_up else ""
+    return (*(values[name] for name in names), repr(values["events"]), facts.samples_say, facts.clock_id, ident)
 
 
 def _session(dataset: Input, recording: StoredPart, context: LoadContext) -> SessionInput:

@@ -64,7 +64,7 @@ def engine(part: DatasetPart, query: str = "", limits: QueryLimits | None = None
     is short.
     """
     if part.is_empty:
-        part.require()  # raises the error
+        part.require_recordings()  # raises the error
     root = part.tables.root
     space_limit = address_space(root)
     scans = start_tasks({table: partial(part.scan, table) for table in TABLES})

@@ -11,7 +11,7 @@ the recording in the upper 32 bits (``id_base``), that of the place or stack in 
 from collections.abc import Iterable, Iterator
 
 from perf2x.model.profile import ROOT_FRAME_NAMES
-from perf2x.sources.dataset.dataset_schema import COLUMNS, DATE, KEY, OF_RECORDINGS
+from perf2x.sources.dataset.dataset_schema import COLUMNS, DATE, KEY, RECORDING_TABLES
 
 DAMAGED = "damaged: "
 """Prefix of the message of an error that a view raises for damaged rows."""
@@ -185,7 +185,7 @@ def statements(partition: Iterable[str], tags: Iterable[str]) -> Iterator[str]:
     columns = ", ".join(map(_name, COLUMNS["recordings"]))
     yield _MACROS
     yield f"CREATE VIEW recordings AS SELECT {', '.join([columns, date_column, *tag_columns])} FROM stored_recordings"
-    for table in OF_RECORDINGS[:-1]:  # all but the last, "recordings"
+    for table in RECORDING_TABLES[:-1]:  # all but the last, "recordings"
         table_columns = ", ".join(map(_name, [*COLUMNS[table], *partition]))
         yield (
             f"CREATE VIEW {table} AS SELECT {table_columns} FROM stored_{table} "

@@ -25,13 +25,13 @@ from perf2x.base.columnar import (
 from perf2x.errors import FormatError
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import PlaceNames, Profile, depths, stack_locations, used_leaves
-from perf2x.sources.dataset.arrow_columns import list_column, null_if_negative, table_of, text_column, with_texts
+from perf2x.sources.dataset.arrow_columns import list_column, map_strings, null_if_negative, string_column, table_of
 from perf2x.sources.dataset.dataset_schema import (
+    ATTEMPT_COLUMNS,
     LINE_FIELDS,
     MAPPING_NUMBERS,
-    MAPPING_TEXTS,
+    MAPPING_STRINGS,
     META_FIELDS,
-    OF_ATTEMPT,
     arrow,
     schema_of,
 )
@@ -77,9 +77,9 @@ def recording_tables(stored: StoredRecording, attempt: str) -> "Iterator[tuple[s
 
 
 def _attempt_columns(attempt_key: tuple[str, str], count: int) -> dict[str, Any]:
-    """Return the columns OF_ATTEMPT of ``count`` rows: the recording's id, and the attempt to add it."""
+    """Return the columns ATTEMPT_COLUMNS of ``count`` rows: the recording's id, and the attempt to add it."""
     first_text = zeros(count)
-    return {name: text_column([text], first_text) for name, text in zip(OF_ATTEMPT, attempt_key, strict=True)}
+    return {name: string_column([text], first_text) for name, text in zip(ATTEMPT_COLUMNS, attempt_key, strict=True)}
 
 
 def _stacks(profile: Profile, leaves: I64, attempt_key: tuple[str, str], source: str) -> "Iterator[pyarrow.Table]":
@@ -122,9 +122,9 @@ def _places(
         **_attempt_columns(attempt_key, len(location)),
         "place": cumsum(is_kept) - 1,
         "mapping": null_if_negative(mapping),
-        "object_id": text_column([*places.object_ids, *map(synthetic_object, synthetic)], object_row),
-        "build_id": text_column([*build_ids, *("" for _ in synthetic)], file_row),
-        "file": text_column([*files, *synthetic], file_row),
+        "object_id": string_column([*places.object_ids, *map(synthetic_object, synthetic)], object_row),
+        "build_id": string_column([*build_ids, *("" for _ in synthetic)], file_row),
+        "file": string_column([*files, *synthetic], file_row),
         **places.keys.columns(),
         "is_local": places.is_local,
         **_name_columns("places", names, len(location)),
@@ -137,10 +137,10 @@ def object_symbols(object_id: str, places: PlaceKeys, names: PlaceNames, reason:
     is_named = zeros(count)
     is_named[names.place] = names.count > 0
     return table_of("symbols", {
-        "object_id": text_column([object_id], zeros(count)),
+        "object_id": string_column([object_id], zeros(count)),
         **places.columns(),
         **_name_columns("symbols", names, count),
-        "reason": text_column([reason, ""], is_named),
+        "reason": string_column([reason, ""], is_named),
     })  # fmt: skip
 
 
@@ -158,7 +158,7 @@ def _name_columns(table: str, names: PlaceNames, count: int) -> dict[str, Any]:
     # name, system name, file and start line of each function
     function, fields = names.function[lines.values], list(zip(*names.functions, strict=True)) or [(), (), (), ()]
     start_line = as_int32(fields[3])
-    columns = [text_column([str(text) for text in fields[index]], function) for index in range(3)]
+    columns = [string_column([str(text) for text in fields[index]], function) for index in range(3)]
     columns += [arrow().array(as_int32(names.line[lines.values])), arrow().array(start_line[function])]
     values = arrow().StructArray.from_arrays(columns, list(LINE_FIELDS))
     is_nullable = schema_of(table).field("lines").nullable
@@ -175,7 +175,7 @@ def _mappings(stored: StoredRecording, objects: CodeObjects, attempt_key: tuple[
         "object_id": list(objects.ids),
         **{name: getattr(objects, name) for name in ("base", "variant", "is_local")},
         **{column: getattr(mappings, name) for column, name in MAPPING_NUMBERS.items()},
-        **{column: text_column(strings, getattr(mappings, name)) for column, name in MAPPING_TEXTS.items()},
+        **{column: string_column(strings, getattr(mappings, name)) for column, name in MAPPING_STRINGS.items()},
         "looked_up": falses(len(mappings)) if stored.looked_up is None else stored.looked_up,
     })  # fmt: skip
 
@@ -185,12 +185,12 @@ def _samples(profile: Profile, stack: AnyArray, attempt_key: tuple[str, str]) ->
     samples, threads, strings = profile.samples, profile.threads, profile.strings
     return table_of("samples", {
         **_attempt_columns(attempt_key, len(samples)),
-        **{name: text_column([getattr(event, field) for event in profile.events], samples.event)
+        **{name: string_column([getattr(event, field) for event in profile.events], samples.event)
            for name, field in (("event", "name"), ("unit", "unit"))},
         "event_number": samples.event,
-        **{name: text_column(strings, getattr(threads, name)[samples.thread]) for name in ("comm", "process")},
+        **{name: string_column(strings, getattr(threads, name)[samples.thread]) for name in ("comm", "process")},
         **{name: getattr(threads, name)[samples.thread] for name in ("pid", "tid")},
-        "cgroup": None if samples.cgroup is None else text_column(strings, samples.cgroup),
+        "cgroup": None if samples.cgroup is None else string_column(strings, samples.cgroup),
         "stack": null_if_negative(stack),
         **{name: getattr(samples, name) for name in ("value", "count", "cpu")},
         "time_ns": samples.time,
@@ -225,7 +225,7 @@ def _recording_table(stored: StoredRecording, attempt: str) -> "pyarrow.Table":
     arrays, schema = [], schema_of("recordings")
     for field in schema:
         try:
-            arrays.append(pa.array([with_texts(row[field.name], printable)], field.type))
+            arrays.append(pa.array([map_strings(row[field.name], printable)], field.type))
         except (OverflowError, pa.ArrowInvalid):
             raise FormatError(f"{meta.source}: {field.name} has a number that is too large for a dataset") from None
     return pa.table(arrays, schema=schema)

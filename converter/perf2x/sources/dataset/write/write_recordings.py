@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.sources.dataset.dataset_schema import DATE, OF_RECORDINGS, arrow, date_of, schema_of
+from perf2x.sources.dataset.dataset_schema import DATE, RECORDING_TABLES, arrow, day_of, schema_of
 from perf2x.sources.dataset.delta_tables import DeltaTables, PartitionValues, new_attempt
 from perf2x.sources.dataset.write.recording_to_store import StoredRecording
 from perf2x.sources.dataset.write.table_rows import recording_tables
@@ -45,7 +45,7 @@ class RowsOfRecordings(Struct):
     _partition: tuple[str, ...]
     _attempt: str = field(default_factory=new_attempt)
     _rows: dict[str, dict[PartitionValues, list[Any]]] = field(
-        default_factory=lambda: {table: {} for table in OF_RECORDINGS}
+        default_factory=lambda: {table: {} for table in RECORDING_TABLES}
     )
     _size: int = 0
 
@@ -73,7 +73,7 @@ class RowsOfRecordings(Struct):
 
     def _write(self) -> None:
         """Write the collected rows of all tables except that of recordings."""
-        for table in OF_RECORDINGS[:-1]:
+        for table in RECORDING_TABLES[:-1]:
             rows, self._rows[table] = self._rows[table], {}
             if rows:
                 joined = {partition: arrow().concat_tables(each).combine_chunks() for partition, each in rows.items()}
@@ -83,7 +83,7 @@ class RowsOfRecordings(Struct):
 
 def _partition_values(stored: StoredRecording, partition: Sequence[str]) -> PartitionValues:
     """Return a recording's values of the partition columns: tags, and the day. None for a column without a value."""
-    date = date_of(stored.profile.meta.wall_start_ns)
+    date = day_of(stored.profile.meta.wall_start_ns)
     return tuple(stored.tags.get(key) or (date if key == DATE else "") or None for key in partition)
 
 
