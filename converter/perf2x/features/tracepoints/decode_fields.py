@@ -41,7 +41,7 @@ class _RawSamples(ColumnTable):
 def _tracepoint_formats(recording: Recording) -> dict[int, list[Mapping[str, Any]]]:
     """Return the formats of each tracepoint's fields, by row of session.events.
 
-    Fields that all tracepoints have (``common_pid`` …) are left out, and so are events that are not tracepoints or
+    Fields that all tracepoints have ("common_pid" …) are left out, and so are events that are not tracepoints or
     whose format was not recorded.
     """
     session = recording.session
