@@ -185,7 +185,7 @@ def test_packed_input_in_pieces(pack: Any, tmp_path: Path, monkeypatch: pytest.M
     whole = facts(path)
     path.write_bytes(pack(in_pipe()))
     for chunk in (8, 9, 100, 1024):
-        monkeypatch.setattr(input_file, "CHUNK", chunk)
+        monkeypatch.setattr(input_file, "CHUNK_SIZE", chunk)
         assert facts(path) == whole
 
 

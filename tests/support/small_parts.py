@@ -18,7 +18,7 @@ _NAMED = re.compile(r"^(_(?:[A-Z]+_)*(?:AT_ONCE|PER_WRITE|PER_PIECE)) = ", re.MU
 _PIECE = 16
 _OTHERS = {
     "reader.first_walk": {"BLOCK_SIZE": 1 << 10, "FEW_RECORDS": 4, "LARGEST_BLOCK": 1 << 12},
-    "reader.containers.input_file": {"CHUNK": 1 << 10},
+    "reader.containers.input_file": {"CHUNK_SIZE": 1 << 10},
     "reader.sideband_decoder": {"_MIN_BATCH": 3},
     "reader.spe.spe_recording": {"CHUNK_SIZE": 1 << 8},
     "reader.record_framing": {"_RECORDS_PER_STEP": 3, "_MIN_RUN": 2, "_LARGE_RECORD_WORDS": 12},

@@ -17,7 +17,7 @@ from perf2x.model.filters.applied_filters import AppliedFilters
 from perf2x.model.recording import Recording, kernel_build_id
 from perf2x.sources.dataset.read.stored_part import StoredFacts
 from perf2x.sources.dataset.write.recording_to_store import StoredRecording
-from perf2x.symbolizer.known.location_names import LocationNames, everything, location_names, only_where_recorded
+from perf2x.symbolizer.known.location_names import LocationNames, every_object, location_names, only_where_recorded
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
@@ -81,7 +81,7 @@ def _location_names(stitched: Stitched, recording: Recording, context: LoadConte
     # store short and mangled names, and inlined functions: whoever reads the dataset chooses the style of names, and
     # whether to omit inlined functions
     symbols = replace(symbols, names="short", inline=True, keep_full_names=False)
-    is_symbolized = everything if symbols.archives or recording.session.recorded_files else only_where_recorded
+    is_symbolized = every_object if symbols.archives or recording.session.recorded_files else only_where_recorded
     facts = context.symbol_facts(profile, recording, symbols)
     with context.stages.stage("symbolize"):
         return location_names(profile, facts, load_symbol_sources(), is_symbolized)

@@ -160,7 +160,7 @@ def _open(file: Input, context: LoadContext) -> Source:
         diagnostics=context.diagnostics,
         progress=progress,
         itrace=context.options.itrace,
-        mapped=mapped,
+        mapped_input=mapped,
     )
     return PerfData(recording)
 

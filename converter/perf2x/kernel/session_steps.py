@@ -110,7 +110,7 @@ def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Ite
     costs = symbolizer.costs() if jobs != 1 else []
     processes = processes_for_work(sum(costs), len(costs), jobs)
     if processes == 1:
-        return map(symbolizer.resolve, range(symbolizer.units))
+        return map(symbolizer.resolve, range(symbolizer.task_count))
     return run_tasks(processes, symbolizer.resolve, costs, context.stages, "symbolize")
 
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from perf2x.base.columnar import I32, cumsum, join_tables, unique
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording import ALL_BLOCKS, TABLES, Recording, Samples, Session, Shard, Sideband, Want
-from perf2x.reader.sideband_decoder import in_order
+from perf2x.reader.sideband_decoder import sorted_table
 
 _SYNTHESIZED = ("mmaps", "comms", "forks", "exits")  # side-band tables in which perf's synthesized records are
 
@@ -32,7 +32,7 @@ class JoinedRecording:
         """Join ``parts``, the files' recordings, which must be in the order of ``order_by_time``."""
         self._parts = parts
         ends = cumsum([0, *(part.sideband.stream_end for part in parts)])
-        self._shifts = [int(shift) for shift in ends[:-1]]  # what is added to the positions of each part
+        self._shifts = [int(shift) for shift in ends[:-1]]  # added to the positions of each part
         build_ids: dict[str, bytes] = {}
         for part in reversed(parts):
             build_ids |= part.session.build_ids
@@ -121,5 +121,5 @@ def _join_sidebands(parts: Sequence[Sideband], shifts: Sequence[int], end: int) 
     for name in TABLES:
         part_tables = [(getattr(part, name), shift) for part, shift in zip(parts, shifts, strict=True)]
         shifted = [replace(table, position=table.position + shift) for table, shift in part_tables]
-        tables[name] = in_order(join_tables(shifted))
+        tables[name] = sorted_table(join_tables(shifted))
     return Sideband(**tables, record_counts=dict(counts), stream_end=end)

@@ -28,17 +28,17 @@ class OpenedInput(Frozen):
     sections: list[DataSection]
 
 
-def open_input(path: str, source: str, diagnostics: Diagnostics, mapped: InputFile | None = None) -> OpenedInput:
+def open_input(path: str, source: str, diagnostics: Diagnostics, mapped_input: InputFile | None = None) -> OpenedInput:
     """Open ``path``; "-" is standard input. Raises FormatError if it is not a recording.
 
-    ``source`` is the input's name in the session; "" stands for the path. ``mapped`` is the input if it is already
-    mapped.
+    ``source`` is the input's name in the session; "" stands for the path. ``mapped_input`` is the input if it is
+    already mapped.
     """
     name = input_name(path)
     directory = Path(path) if path != "-" and Path(path).is_dir() else None
-    main = path if directory is None else _main_file(directory)
-    file = mapped or map_input(main, diagnostics)
-    container = open_container(input_name(main), file.data, diagnostics)
+    main_path = path if directory is None else _main_file(directory)
+    file = mapped_input or map_input(main_path, diagnostics)
+    container = open_container(input_name(main_path), file.data, diagnostics)
     kcore = Path(path, "kcore_dir")
     kcore_dir = str(kcore) if directory is not None and kcore.is_dir() else ""
     builder = SessionBuilder(source or name, container.byte_order, container.is_pipe, diagnostics, kcore_dir=kcore_dir)

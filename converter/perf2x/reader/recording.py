@@ -66,24 +66,26 @@ def open_recording(
     diagnostics: Diagnostics | None = None,
     progress: Progress | None = None,
     itrace: str = "",
-    mapped: InputFile | None = None,
+    mapped_input: InputFile | None = None,
 ) -> Recording:
     """Open a recording and run the index pass; ``path`` "-" is standard input.
 
     ``source`` is the input's name in the session, if it is not the path. ``progress`` is called with the bytes read so
-    far and the total. ``itrace`` selects the samples to make from Arm SPE trace, as in perf; "": all. ``mapped`` is the
-    input if it is already mapped. Raises FormatError if the input cannot be read, SettingError for an ``itrace`` that
-    selects nothing of its trace.
+    far and the total. ``itrace`` selects the samples to make from Arm SPE trace, as in perf; "": all. ``mapped_input``
+    is the input if it is already mapped. Raises FormatError if the input cannot be read, SettingError for an ``itrace``
+    that selects nothing of its trace.
     """
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
-    if path == "-" and mapped is None:
-        mapped = map_input(path, diagnostics)  # a pipe can only be read once
+    if path == "-" and mapped_input is None:
+        mapped_input = map_input(path, diagnostics)  # a pipe can only be read once
     counts_before = [replace(count) for count in diagnostics.counts.values()]  # a second index pass starts from them
-    index = run_index_pass(open_input(path, source, diagnostics, mapped), diagnostics, progress)
+    index = run_index_pass(open_input(path, source, diagnostics, mapped_input), diagnostics, progress)
     if index.late_events is not None:  # some records came before the definition of their event
         diagnostics.counts.clear()
         diagnostics.absorb(counts_before)
-        index = run_index_pass(open_input(path, source, diagnostics, mapped), diagnostics, progress, index.late_events)
+        index = run_index_pass(
+            open_input(path, source, diagnostics, mapped_input), diagnostics, progress, index.late_events
+        )
     layouts = _SampleLayouts.of(index.session.events)
     recording = PerfRecording(index.session, index.sideband, index.sample_count, diagnostics, index, layouts)
     if index.traces and index.session.events and is_decoded(index.session.features):

@@ -172,12 +172,14 @@ class SessionBuilder(Struct):
             elif kind in (UserRecordType.AUXTRACE_INFO, UserRecordType.TIME_CONV):
                 self._add_trace_info(kind, section)
             elif kind == UserRecordType.THREAD_MAP:
-                threads = section.entries("q16s")  # signed thread ids, and names
+                threads = section.number_tuples("q16s")  # signed thread ids, and names
                 self.thread_map = [(tid if -1 < tid < _TID_LIMIT else -1, decode_string(comm)) for tid, comm in threads]
             elif kind == UserRecordType.STAT_CONFIG:
-                self.aggregation = dict(section.entries("QQ")).get(0, -1)  # tag 0: PERF_STAT_CONFIG_TERM__AGGR_MODE
+                self.aggregation = dict(section.number_tuples("QQ")).get(
+                    0, -1
+                )  # tag 0: PERF_STAT_CONFIG_TERM__AGGR_MODE
             elif kind == SimpleperfRecordType.SIMPLEPERF_EVENT_ID:
-                for index, identifier in section.entries("QQ"):
+                for index, identifier in section.number_tuples("QQ"):
                     self.events.add_id(index, identifier)
         except SectionError as error:
             where = f"{RECORD_NAMES[kind]}: {error}"

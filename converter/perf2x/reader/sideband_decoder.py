@@ -36,7 +36,7 @@ from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording import NO_RECORDS, TABLES, DeferredChains, Event, Sideband
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.record_block import Block, copy_records, join_blocks
-from perf2x.reader.records.clamp_values import clamped
+from perf2x.reader.records.clamp_values import clamp_columns
 from perf2x.reader.records.record_decoders import DECODERS, decode_records
 from perf2x.reader.records.record_names import RECORD_NAMES
 
@@ -110,10 +110,10 @@ class _TableBuilder(Struct):
         if isinstance(table, DeferredChains):
             numbers: Any = table.chain
             table = replace(table, chain=SharedRows(numbers, self.chains.table()))
-        return in_order(table)
+        return sorted_table(table)
 
 
-def in_order(table: ColumnTable) -> ColumnTable:
+def sorted_table(table: ColumnTable) -> ColumnTable:
     """Sort a table: deferred chains by cookie, thread and time, all others by position in the file."""
     # lexsort's last key is the first to sort by
     names = ("position", "time", "tid", "cookie") if isinstance(table, DeferredChains) else ("position",)
@@ -178,11 +178,11 @@ class SidebandDecoder(Struct):
         """Decode records, grouped by type and by the event to which they belong."""
         malformed: list[tuple[int, int, int]] = []  # first position, type, number of records
         types, owners = block.types, self._events.owners_of_nonsamples(block)
-        for kind, of_kind in rows_by(types):
+        for kind, rows_of_kind in rows_by(types):
             if kind not in DECODERS:
                 continue
-            for owner, rows in rows_by(owners[of_kind]):
-                positions = self._decode_of_event(block.only(of_kind[rows]), kind, owner)
+            for owner, rows in rows_by(owners[rows_of_kind]):
+                positions = self._decode_of_event(block.only(rows_of_kind[rows]), kind, owner)
                 malformed += [(int(positions[0]), kind, len(positions))] if len(positions) else []
         for _, kind, count in sorted(malformed):
             advice = "A record is cut short or damaged."
@@ -192,7 +192,7 @@ class SidebandDecoder(Struct):
         """Decode records of one type and event; return the positions of malformed ones."""
         event = self._events.event(owner)
         columns, is_malformed = decode_records(block, kind, event)
-        columns |= clamped(columns, self._unreported)
+        columns |= clamp_columns(columns, self._unreported)
         columns["event"] = np.full(len(block.sizes), owner, np.int32)
         if "owner_id" in columns:  # the record is about another event than the one in its trailer
             columns["event"] = self._events.owners_of_ids(columns["owner_id"])

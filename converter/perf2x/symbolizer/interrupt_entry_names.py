@@ -167,10 +167,13 @@ def are_exact_by_name(lookup_function: I64, exact_function: I64, names: Sequence
     """
     is_exact = falses(len(lookup_function))
     rows = flatnonzero((exact_function >= 0) & (lookup_function != exact_function))
-    texts = ["", *names]  # row −1 becomes ""
+    names_with_none = ["", *names]  # row −1 becomes ""
     # names are compared once for each distinct pair of functions, packed into one number
-    pairs, pair_index = unique_inverse((lookup_function[rows] + 1) * len(texts) + exact_function[rows] + 1)
-    name_pairs = ((texts[pair // len(texts)], texts[pair % len(texts)]) for pair in pairs.tolist())
+    pairs, pair_index = unique_inverse((lookup_function[rows] + 1) * len(names_with_none) + exact_function[rows] + 1)
+    name_pairs = (
+        (names_with_none[pair // len(names_with_none)], names_with_none[pair % len(names_with_none)])
+        for pair in pairs.tolist()
+    )
     is_exact_pair = [
         lookup_name != exact_name and (lookup_name.startswith(_PADDING) or exact_name in _ENTERED_AT_START)
         for lookup_name, exact_name in name_pairs

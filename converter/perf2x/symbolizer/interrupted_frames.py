@@ -3,7 +3,7 @@
 An entry is a function that the processor enters at an interrupt or exception. Its caller in the chain was interrupted
 between two instructions, but the caller's address looks like a return address there. Only names show which frames are
 entries. So when functions have names, the location of an interrupted frame gets a *twin*: a copy whose address is taken
-as that of an instruction, and which is symbolized as well. Interrupted frames then use the twin, frames that called
+as that of an instruction, and which is symbolized, too. Interrupted frames then use the twin, frames that called
 their callee keep the original, and locations that no frame uses any more are dropped::
 
     before   schedule ─ mas_prev (return) ┬ asm_exc_page_fault     interrupted mas_prev
@@ -49,20 +49,20 @@ def are_kernel_returns(locations: Locations) -> Bools:
     return is_return & ~locations.synthetic
 
 
-def with_exact_twins(profile: Profile, with_twin: I64) -> tuple[Profile, I32]:
-    """Append an exact twin without lines for each of the locations ``with_twin``, in their order.
+def with_exact_twins(profile: Profile, twinned_locations: I64) -> tuple[Profile, I32]:
+    """Append an exact twin without lines for each of the ``twinned_locations``, in their order.
 
     Returns the profile, and (locations,) the twin of each location, −1 for none.
     """
     old = profile.locations
     count = len(old)
-    twin = np.full(count + len(with_twin), -1, np.int32)
-    if not len(with_twin):
+    twin = np.full(count + len(twinned_locations), -1, np.int32)
+    if not len(twinned_locations):
         return profile, twin
-    twin[with_twin] = np.arange(count, count + len(with_twin), dtype=np.int32)
-    copied = {name: np.append(getattr(old, name), getattr(old, name)[with_twin]) for name in _COPIED_COLUMNS}
-    line_offsets = np.append(old.line_offsets, np.full(len(with_twin), old.line_offsets[-1], np.int64))
-    lookup = np.append(old.lookup, old.address[with_twin])
+    twin[twinned_locations] = np.arange(count, count + len(twinned_locations), dtype=np.int32)
+    copied = {name: np.append(getattr(old, name), getattr(old, name)[twinned_locations]) for name in _COPIED_COLUMNS}
+    line_offsets = np.append(old.line_offsets, np.full(len(twinned_locations), old.line_offsets[-1], np.int64))
+    lookup = np.append(old.lookup, old.address[twinned_locations])
     locations = replace(old, lookup=lookup, line_offsets=line_offsets, **copied)
     return replace(profile, locations=locations), twin
 
@@ -86,11 +86,11 @@ def settle_interrupted(profile: Profile, twin: I32, machine: str, *, has_exact: 
     may now equal others, which are merged.
     """
     stacks, samples = profile.stacks, profile.samples
-    interrupting = _interrupting_rows(stacks, _roles(profile, machine))
-    interrupting = interrupting[twin[stacks.location[stacks.parent[interrupting]]] >= 0]
-    if not (len(interrupting) or has_exact):
+    interrupting_rows = _interrupting_rows(stacks, _roles(profile, machine))
+    interrupting_rows = interrupting_rows[twin[stacks.location[stacks.parent[interrupting_rows]]] >= 0]
+    if not (len(interrupting_rows) or has_exact):
         return _without_twins(profile, twin)
-    tree = _with_twins(stacks, interrupting, twin, as_int64(samples.stack))
+    tree = _with_twins(stacks, interrupting_rows, twin, as_int64(samples.stack))
     tree = replace(tree, location=_first_equal_locations(profile.locations)[tree.location])
     if len(tree.location) == len(stacks) and np.array_equal(tree.location, stacks.location):
         return _without_twins(profile, twin)
@@ -114,12 +114,12 @@ def _interrupting_rows(stacks: Stacks, role: U8) -> I64:
 def _roles(profile: Profile, machine: str) -> U8:
     """Return (locations,) the EntryRole of each location's outermost function; 0 outside the kernel."""
     locations = profile.locations
-    with_name = flatnonzero((np.diff(locations.line_offsets) > 0) & (locations.mode == CpuMode.KERNEL))
+    named_rows = flatnonzero((np.diff(locations.line_offsets) > 0) & (locations.mode == CpuMode.KERNEL))
     # the last line of a location is its outermost function; each distinct function's role is found once
-    functions, function_index = unique_inverse(locations.line_function[locations.line_offsets[1:][with_name] - 1])
+    functions, function_index = unique_inverse(locations.line_function[locations.line_offsets[1:][named_rows] - 1])
     names = [profile.strings[row] for row in profile.functions.system_name[functions].tolist()]
     role = np.zeros(len(locations), np.uint8)
-    role[with_name] = entry_roles(machine, names)[function_index]
+    role[named_rows] = entry_roles(machine, names)[function_index]
     return role
 
 
@@ -134,28 +134,33 @@ class _Tree(Frozen):
     """(new rows,) the old row that each new row was split from."""
 
 
-def _with_twins(stacks: Stacks, interrupting: I64, twin: I32, sampled: I64) -> _Tree:
-    """Return the tree in which the parents of the rows ``interrupting`` have their twins' locations.
+def _with_twins(stacks: Stacks, interrupting_rows: I64, twin: I32, sampled_rows: I64) -> _Tree:
+    """Return the tree in which the parents of ``interrupting_rows`` have their twins' locations.
 
-    If such a parent has other children, or is the innermost frame of samples (one of ``sampled``), it must keep its
+    A parent that has other children, or is the innermost frame of samples (one of ``sampled_rows``), must keep its
     location for these. Then a new row with the twin is split from it, and becomes the parent of the interrupting rows.
     """
     parent, location = as_int64(stacks.parent), as_int64(stacks.location)
     is_needed = falses(len(parent) + 1)  # the last element is for −1: no parent, no stack
-    is_needed[np.delete(parent, interrupting)] = True
-    is_needed[sampled] = True
-    interrupted = unique(parent[interrupting])
-    replaced, split = interrupted[~is_needed[interrupted]], interrupted[is_needed[interrupted]]
+    is_needed[np.delete(parent, interrupting_rows)] = True
+    is_needed[sampled_rows] = True
+    interrupted_rows = unique(parent[interrupting_rows])
+    replaced_rows, split_rows = (
+        interrupted_rows[~is_needed[interrupted_rows]],
+        interrupted_rows[is_needed[interrupted_rows]],
+    )
     new_row = arange(len(parent))  # the row that interrupting children of each row get as their parent
-    new_row[split] = len(parent) + arange(len(split))
+    new_row[split_rows] = len(parent) + arange(len(split_rows))
     is_interrupting = falses(len(parent))
-    is_interrupting[interrupting] = True
-    is_interrupting = np.append(is_interrupting, is_interrupting[split])  # a new row interrupted what its old row did
-    location[replaced] = twin[location[replaced]]
-    location = np.append(location, twin[location[split]])
-    parent = np.append(parent, parent[split])
+    is_interrupting[interrupting_rows] = True
+    is_interrupting = np.append(
+        is_interrupting, is_interrupting[split_rows]
+    )  # a new row interrupted what its old row did
+    location[replaced_rows] = twin[location[replaced_rows]]
+    location = np.append(location, twin[location[split_rows]])
+    parent = np.append(parent, parent[split_rows])
     parent[is_interrupting] = new_row[parent[is_interrupting]]
-    return _Tree(parent, location, split)
+    return _Tree(parent, location, split_rows)
 
 
 def _settled_tree(tree: _Tree, before: Stacks) -> tuple[Stacks, I64]:

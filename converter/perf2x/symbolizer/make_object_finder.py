@@ -21,7 +21,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 def make_finder(options: SymbolOptions, diagnostics: Diagnostics, progress: Progress | None = None) -> Finder:
     """Create a finder that searches all directories, archives and servers in ``options``.
 
-    Use one per conversion, because it caches what it finds.
+    One finder serves a whole conversion, because it caches what it finds.
     """
     fetchers: list[Fetcher] = []
     archived = _ArchivedObjects(archives_of(options))

@@ -52,7 +52,7 @@ class MappedObject(Frozen):
 
 
 def _kind_of(filename: str, is_kernel: bool, *, has_build_id: bool) -> DsoKind:
-    """Return what kind of object a mapping is, by its recorded name."""
+    """Return the kind of a mapping's object, by the mapping's recorded name."""
     if is_kernel:
         if filename.startswith(_KERNEL_PREFIXES) or not filename:
             return DsoKind.KERNEL
@@ -84,7 +84,7 @@ def mapped_objects(profile: Profile, session: Session, selected: Bools | None = 
     if unmapped.any():
         key = ObjectKey(DsoKind.KERNEL, "[kernel.kallsyms]", b"", -1)
         result.append(MappedObject(key, zeros(0), flatnonzero(unmapped), -1))
-    return [mapped for mapped in result if len(mapped.locations)]
+    return [mapped_object for mapped_object in result if len(mapped_object.locations)]
 
 
 def _locations_by_object(profile: Profile, object_mappings: list[list[int]], selected: Bools) -> list[I64]:
@@ -117,37 +117,34 @@ def object_key(profile: Profile, row: int, session: Session) -> ObjectKey:
     return ObjectKey(kind, name, build_id, -1)
 
 
-def dso_of(profile: Profile, mapped: MappedObject, files: ObjectFiles) -> Dso:
+def dso_of(profile: Profile, mapped_object: MappedObject, files: ObjectFiles) -> Dso:
     """Return the object in the form that symbol sources expect."""
-    key, rows = mapped.key, mapped.mappings
+    key, rows = mapped_object.key, mapped_object.mappings
     limit = int(profile.mappings.limit[rows].max()) if len(rows) else 2**64 - 1
     offset = int(profile.mappings.offset[rows].min()) if len(rows) else 0
-    return Dso(key.name, key.build_id, key.kind, mapped.pid, files, mapped.start, limit, offset)
+    return Dso(key.name, key.build_id, key.kind, mapped_object.pid, files, mapped_object.start, limit, offset)
 
 
-def addresses_of(profile: Profile, mapped: MappedObject, files: ObjectFiles) -> U64:
+def addresses_of(profile: Profile, mapped_object: MappedObject, files: ObjectFiles) -> U64:
     """Return the addresses at which an object's locations are looked up.
 
-    For a FILE or VDSO they are svmas, or file offsets if these cannot be converted; for other kinds, as recorded.
-
-    There are two for each location: that of its ``lookup`` (the byte before a return address), then that of its
-    ``address``, in case the location turns out not to be a return address.
-
-    Shapes: returns (2 * locations,).
+    Returns (2 * locations,): for each location its ``lookup`` (for a return address, the byte before it), then its
+    ``address``, in case it turns out not to be a return address. For a FILE or VDSO these are svmas, or file offsets
+    that cannot be converted; for other kinds, addresses as recorded.
     """
     locations, mappings = profile.locations, profile.mappings
-    address = np.empty(2 * len(mapped.locations), np.uint64)
-    address[::2], address[1::2] = locations.lookup[mapped.locations], locations.address[mapped.locations]
-    if mapped.key.kind not in (DsoKind.FILE, DsoKind.VDSO):
+    address = np.empty(2 * len(mapped_object.locations), np.uint64)
+    address[::2], address[1::2] = locations.lookup[mapped_object.locations], locations.address[mapped_object.locations]
+    if mapped_object.key.kind not in (DsoKind.FILE, DsoKind.VDSO):
         return address
     # convert addresses to file offsets, then to svmas if the program itself was found; a vDSO is mapped from its start
-    shift = mappings.offset - mappings.start if mapped.key.kind is DsoKind.FILE else -mappings.start
-    address.reshape(-1, 2)[:] += shift[locations.mapping[mapped.locations], None]
+    shift = mappings.offset - mappings.start if mapped_object.key.kind is DsoKind.FILE else -mappings.start
+    address.reshape(-1, 2)[:] += shift[locations.mapping[mapped_object.locations], None]
     if files.code is not None:
         svma, is_in_segment = files.code.offset_to_svma(address)
         return np.where(is_in_segment, svma, address)  # outside all segments nothing is mapped, so this hardly occurs
     if files.files:
-        return _svmas_without_code(files.files[0], address, int(mappings.offset[mapped.mappings].min()))
+        return _svmas_without_code(files.files[0], address, int(mappings.offset[mapped_object.mappings].min()))
     return address
 
 
@@ -165,7 +162,7 @@ def _svmas_without_code(debug: ElfObject, offset: U64, first_offset: int) -> U64
     return offset + np.uint64(shift % 2**64)
 
 
-def vdso_files(context: Context, mapped: MappedObject) -> ObjectFiles:
+def vdso_files(context: Context, mapped_object: MappedObject) -> ObjectFiles:
     """Return the files of a vDSO; the one for 32-bit programs is mapped below 4 GiB."""
-    is_64 = mapped.start >= 2**32
-    return find_vdso(context.finder, context.session, mapped.key.build_id, context.kernel_build_id, is_64=is_64)
+    is_64 = mapped_object.start >= 2**32
+    return find_vdso(context.finder, context.session, mapped_object.key.build_id, context.kernel_build_id, is_64=is_64)

@@ -43,7 +43,7 @@ from perf2x.model.profile import FunctionRow, PlaceNames, Profile
 from perf2x.symbolizer.demangle.demangle import full_name, short_name
 from perf2x.symbolizer.interrupt_entry_names import are_exact_by_name, without_padding
 from perf2x.symbolizer.mapped_objects import MappedObject, addresses_of, dso_of, vdso_files
-from perf2x.symbolizer.sources.elf_symbols import count_broken
+from perf2x.symbolizer.sources.elf_symbols import count_unreadable
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Function, Symbols, SymbolSource
 from perf2x.symbolizer.symbol_options import NameStyle
 
@@ -136,22 +136,22 @@ class ObjectResolver:
         self._profile, self._context = profile, context
         self._sources = sorted(sources, key=lambda source: source.order)
 
-    def resolve(self, mapped: MappedObject) -> ResolveResult:
+    def resolve(self, mapped_object: MappedObject) -> ResolveResult:
         """Look up the locations of one object. Diagnostics are part of the result, so that any process can do this."""
         options = self._context.options
         with self._context.diagnostics.counted_apart() as diagnostic_counts:
-            files = find_files(self._context, mapped)
-            dso = dso_of(self._profile, mapped, files)
-            # address: distinct addresses; index (2 * locations,): rows of ``address``, in turn for the lookup address
-            # and the exact address of each location
-            address, index = unique_inverse(addresses_of(self._profile, mapped, files))
+            files = find_files(self._context, mapped_object)
+            dso = dso_of(self._profile, mapped_object, files)
+            # address: distinct addresses; index (2 * locations,): each location's two rows of ``address``, that of its
+            # lookup address first
+            address, index = unique_inverse(addresses_of(self._profile, mapped_object, files))
             lookup, exact = index[::2], index[1::2]
-            is_file = mapped.key.kind is DsoKind.FILE or is_vdso(mapped.key.name)
-            is_data = mapped.key.kind is DsoKind.ANONYMOUS and mapped.pid < 0
+            is_file = mapped_object.key.kind is DsoKind.FILE or is_vdso(mapped_object.key.name)
+            is_data = mapped_object.key.kind is DsoKind.ANONYMOUS and mapped_object.pid < 0
             reason = files.reason if is_file else "it holds no code" if is_data else ""
             found_symbols = self._ask_sources(dso, address, reason)
-            function, source_functions = _shared_functions(found_symbols.per_source)
-            if is_file and _LINKER_PATH.search(mapped.key.name):
+            function, source_functions = _shared_functions(found_symbols.symbols_per_source)
+            if is_file and _LINKER_PATH.search(mapped_object.key.name):
                 source_functions = [*map(_with_linker_mark, source_functions)]
             functions = [function_row(each, options.names) for each in source_functions]
             # if the function changes between the two addresses, the exact one is the first byte of a function
@@ -159,7 +159,7 @@ class ObjectResolver:
             lookup_function, exact_function = outermost[lookup], outermost[exact]
             begins_function = (exact_function >= 0) & (lookup_function != exact_function)
             is_exact = are_exact_by_name(lookup_function, exact_function, [row[1] for row in functions])
-            if mapped.key.kind is DsoKind.ANONYMOUS:
+            if mapped_object.key.kind is DsoKind.ANONYMOUS:
                 # an address at which a function begins is exact here, even after a call: Erlang's virtual machine
                 # stores continuations, the first byte of a function, on the stack without a call; and a call seldom
                 # ends where the next function begins, because runtimes align functions and put headers before them
@@ -174,8 +174,10 @@ class ObjectResolver:
             is_exact=is_exact,
             function=function,
             line=found_symbols.line,
-            functions=_with_named_padding(mapped.key.kind, functions),
-            has_inlines=np.full(len(row), any(symbols.has_inlines for symbols in found_symbols.per_source), np.bool_),
+            functions=_with_named_padding(mapped_object.key.kind, functions),
+            has_inlines=np.full(
+                len(row), any(symbols.has_inlines for symbols in found_symbols.symbols_per_source), np.bool_
+            ),
             reason=found_symbols.reason or "no symbol at these addresses",
             diagnostic_counts=list(diagnostic_counts.values()),
         )
@@ -187,7 +189,7 @@ class ObjectResolver:
         returns n lists of rows (index of the function, line), whose values are (rows, 2).
         """
         found_symbols = self._ask_sources(dso, address, "")
-        function, source_functions = _shared_functions(found_symbols.per_source)
+        function, source_functions = _shared_functions(found_symbols.symbols_per_source)
         rows = ranges(found_symbols.start, found_symbols.count)
         values = as_int64(np.stack([function[rows], found_symbols.line[rows]], 1))
         functions = [function_row(each, self._context.options.names) for each in source_functions]
@@ -199,7 +201,7 @@ class ObjectResolver:
         ``reason``: why addresses may stay without a name, unless a source reports a reason of its own.
         """
         start, count = zeros(len(address)), zeros(len(address))
-        per_source: list[Symbols] = []
+        symbols_per_source: list[Symbols] = []
         row_count = 0
         for source in self._sources:
             unnamed = flatnonzero(count == 0)
@@ -208,44 +210,44 @@ class ObjectResolver:
             try:
                 symbols = source.lookup(dso, address[unnamed])
             except ObjectError as error:
-                count_broken(self._context.diagnostics, error)
+                count_unreadable(self._context.diagnostics, error)
                 reason = reason or str(error)
                 continue
             reason = symbols.missing or reason
             start[unnamed], count[unnamed] = symbols.offsets[:-1] + row_count, np.diff(symbols.offsets)
             row_count += len(symbols.line)
-            per_source.append(symbols)
-        return _FoundSymbols(start, count, per_source, reason)
+            symbols_per_source.append(symbols)
+        return _FoundSymbols(start, count, symbols_per_source, reason)
 
 
 class _FoundSymbols(Frozen):
-    """What all sources found at an object's addresses; the rows of ``per_source`` are numbered one after the other."""
+    """What all sources found at an object's addresses; rows are numbered through all of ``symbols_per_source``."""
 
     start: I64
     """(addresses,) first row."""
     count: I64
     """(addresses,) number of rows."""
-    per_source: list[Symbols]
+    symbols_per_source: list[Symbols]
     reason: str
     """Why addresses without rows have none."""
 
     @property
     def line(self) -> I32:
         """(rows,) source lines, 0 if unknown."""
-        return np.concatenate([np.zeros(0, np.int32), *(symbols.line for symbols in self.per_source)])
+        return np.concatenate([np.zeros(0, np.int32), *(symbols.line for symbols in self.symbols_per_source)])
 
 
-def find_files(context: Context, mapped: MappedObject) -> ObjectFiles:
+def find_files(context: Context, mapped_object: MappedObject) -> ObjectFiles:
     """Find an object's files; report files of another build, and a program that was changed after the recording.
 
     There are none for the kernel (its sources find its files), for code that it generated, and for anonymous memory.
     """
-    key = mapped.key
+    key = mapped_object.key
     if key.kind in (DsoKind.KERNEL, DsoKind.SYMBOL, DsoKind.ANONYMOUS):
         return ObjectFiles()
     if is_vdso(key.name):
-        return vdso_files(context, mapped)
-    files = context.find(key.name, key.build_id, mapped.pid)
+        return vdso_files(context, mapped_object)
+    files = context.find(key.name, key.build_id, mapped_object.pid)
     is_program = not is_jitdump(key.name)  # a runtime may still be writing its dump
     if files.is_doubtful and not files.files and is_program and context.recorded.was_made_here:
         advice = (
@@ -259,14 +261,14 @@ def find_files(context: Context, mapped: MappedObject) -> ObjectFiles:
     return files
 
 
-def _shared_functions(per_source: Sequence[Symbols]) -> tuple[I32, list[Function]]:
+def _shared_functions(symbols_per_source: Sequence[Symbols]) -> tuple[I32, list[Function]]:
     """Join the functions of all sources into one table, without those that no row uses.
 
     Returns (rows,) the index of each row's function in the table, and the table.
     """
     functions: list[Function] = []
     columns = [np.zeros(0, np.int32)]
-    for symbols in per_source:
+    for symbols in symbols_per_source:
         is_used = falses(len(symbols.functions))
         is_used[symbols.function] = True
         new_index = cumsum(is_used) - 1 + len(functions)

@@ -53,7 +53,7 @@ def _read_servers(setting: str, urls: Iterable[str]) -> tuple[str, ...]:
     return tuple(urls)
 
 
-def _search_path(help_text: str, *names: str, metavar: str = "DIR", **more: object) -> Setting:
+def _file_setting(help_text: str, *names: str, metavar: str = "DIR", **more: object) -> Setting:
     """Declare an option about files to search. Inputs whose code has no addresses in files refuse it."""
     return Setting(help_text, names, metavar, asks="files", **{"rare": True} | more)  # type: ignore[arg-type]
 
@@ -72,7 +72,7 @@ class SymbolOptions(Frozen):
 
     symfs: Annotated[
         Path | None,
-        _search_path(
+        _file_setting(
             "Root of the recorded machine's files; ~/.debug and /usr/lib/debug of this machine are not read.",
             metavar="DIR[,flat]",
             rare=False,
@@ -83,23 +83,25 @@ class SymbolOptions(Frozen):
     """``--symfs DIR,flat``: every file lies directly in DIR."""
     kallsyms: Annotated[
         Path | None,
-        _search_path("The recorded kernel's symbols (/proc/kallsyms).", metavar="FILE", read=_read_kallsyms),
+        _file_setting("The recorded kernel's symbols (/proc/kallsyms).", metavar="FILE", read=_read_kallsyms),
     ] = None
     """It may be compressed. Whether it belongs to the recorded kernel is not checked."""
-    vmlinux: Annotated[Path | None, _search_path("The kernel's ELF file.", metavar="FILE", read=read_path)] = None
+    vmlinux: Annotated[Path | None, _file_setting("The kernel's ELF file.", metavar="FILE", read=read_path)] = None
     debug_dirs: Annotated[
         tuple[Path, ...],
-        _search_path(
+        _file_setting(
             "Another directory laid out like /usr/lib/debug; repeatable.", "--debug-dir", read=read_directories
         ),
     ] = ()
     """Searched before /usr/lib/debug."""
     buildid_dir: Annotated[
         Path | None,
-        _search_path("perf's build-id cache.", shown_default="~/.debug; with --symfs: DIR/.debug", read=read_directory),
+        _file_setting(
+            "perf's build-id cache.", shown_default="~/.debug; with --symfs: DIR/.debug", read=read_directory
+        ),
     ] = None
     perf_map_dir: Annotated[
-        Path | None, _search_path("Directory of perf-PID.map files.", shown_default="/tmp", read=read_directory)
+        Path | None, _file_setting("Directory of perf-PID.map files.", shown_default="/tmp", read=read_directory)
     ] = None
     """Searched for jit-PID.dump files as well. None: /tmp, below ``symfs`` if that is given."""
     debuginfod_urls: Annotated[
@@ -117,10 +119,10 @@ class SymbolOptions(Frozen):
     """If empty, the network is not used."""
     archives: Annotated[
         tuple[Path, ...],
-        _search_path("A tarball of perf archive; repeatable.", "--archive", metavar="FILE", read=_read_archives),
+        _file_setting("A tarball of perf archive; repeatable.", "--archive", metavar="FILE", read=_read_archives),
     ] = ()
     allow_mismatch: Annotated[
-        bool, _search_path("Also use files of another build.", "--allow-build-id-mismatch", metavar="")
+        bool, _file_setting("Also use files of another build.", "--allow-build-id-mismatch", metavar="")
     ] = False
     cache_dir: Path | None = None
     """Directory of cached source locations; None: the user's cache directory."""

@@ -52,7 +52,7 @@ class SymbolReport(Frozen):
 
     @property
     def sample_share(self) -> float:
-        """Share of these samples whose innermost frame has a name; 1 if there are none."""
+        """Share of the samples in ``samples`` whose innermost frame has a name; 1 if there are no samples."""
         named = self.samples - sum(row.unnamed_samples for row in self.objects)
         return named / self.samples if self.samples else 1.0
 
@@ -76,8 +76,8 @@ def location_weights(profile: Profile) -> I64:
 def object_report(name: str, build_id: bytes, weights: I64, is_named: Bools, reason: str) -> ObjectReport:
     """Sum up the n locations of one object.
 
-    ``weights`` (2, n): their columns of ``location_weights``; ``is_named`` (n,): whether each has a name; ``reason``:
-    why those without a name have none.
+    ``weights`` (2, n): the locations' columns in the result of ``location_weights``; ``is_named`` (n,): whether each
+    has a name; ``reason``: why those without a name have none.
     """
     (named, named_samples), (unnamed, unnamed_samples) = (
         [sum_of(weight[selected]) for weight in weights] for selected in (is_named, ~is_named)

@@ -1,6 +1,6 @@
 """Symbolizes a profile: looks up functions and lines for the addresses of each object.
 
-Work is divided into units, which may run in several processes. Names that are known already (stored in a dataset or in
+Work is divided into tasks, which may run in several processes. Names that are known already (stored in a dataset or in
 a text, or found for another recording of the same command) are not looked up again. Which kernel frames were
 interrupted shows only when functions have names, so the exact addresses of these frames are looked up in a second step
 (interrupted_frames.py).
@@ -27,9 +27,9 @@ from perf2x.symbolizer.known.known_names import KnownLocations, KnownNames, Pend
 from perf2x.symbolizer.known.location_names import LocationNames, StoredNames
 from perf2x.symbolizer.make_object_finder import make_context, make_finder
 from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects
-from perf2x.symbolizer.name_tables import ProfileLineBuilder
 from perf2x.symbolizer.object_resolver import ObjectResolver, ResolveResult, full_names
-from perf2x.symbolizer.sources.remembered_lines import cache_path_of
+from perf2x.symbolizer.profile_lines import ProfileLineBuilder
+from perf2x.symbolizer.sources.cached_lines import cache_path_of
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind, SymbolSource
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, location_weights, object_report, sorted_report
@@ -55,13 +55,13 @@ def symbolize(
     finder = finder or make_finder(options, diagnostics)
     context = make_context(profile, session, options, diagnostics, finder, sideband)
     symbolizer = ProfileSymbolizer(profile, context, sources)
-    return symbolizer.finish(map(symbolizer.resolve, range(symbolizer.units)))
+    return symbolizer.finish(map(symbolizer.resolve, range(symbolizer.task_count)))
 
 
 class ProfileSymbolizer:
-    """Symbolizes a profile in units of work, which may run in several processes::
+    """Symbolizes a profile in tasks, which may run in several processes::
 
-        symbolizer.costs() ──▶  symbolizer.resolve(unit), for each unit, anywhere  ──▶  symbolizer.finish(results)
+        symbolizer.costs() ──▶  symbolizer.resolve(task), for each task, anywhere  ──▶  symbolizer.finish(results)
 
     Locations that already have lines keep them; those unknown to all sources stay without lines. An unreadable object
     is counted in the diagnostics and stays unnamed.
@@ -85,12 +85,12 @@ class ProfileSymbolizer:
         self._known, self._stored = known, stored
         self._resolver = ObjectResolver(profile, context, self._sources)
         self._objects = self._pending_objects(profile, zeros(0))
-        self._units = _units_of_work(self._objects.pending)
+        self._tasks = _divide_into_tasks(self._objects.pending)
 
     @property
-    def units(self) -> int:
-        """Number of units of work."""
-        return len(self._units)
+    def task_count(self) -> int:
+        """Number of tasks."""
+        return len(self._tasks)
 
     @property
     def can_fork(self) -> bool:
@@ -98,60 +98,60 @@ class ProfileSymbolizer:
         return self._context.finder.is_local
 
     def costs(self) -> list[int]:
-        """Estimate the time of each unit in microseconds.
+        """Estimate the time of each task in microseconds.
 
         To do so, it already searches the files of all objects; the finder keeps what it found for ``resolve``.
         """
-        units = [[self._objects.pending[number] for number in unit] for unit in self._units]
+        tasks = [[self._objects.pending[number] for number in task] for task in self._tasks]
         # measured: 2 ms to find and open an object, 3 µs to look up the lines of an address
         microseconds_per_location = 3 if self._context.options.lines else 0
-        # objects of a unit are of the same build, so their debug info is read once
+        # objects of a task are of the same build, so their debug info is read once
         return [
-            sum(2000 + microseconds_per_location * len(mapped.locations) for mapped in unit)
-            + max(map(self._debug_info_cost, unit))
-            for unit in units
+            sum(2000 + microseconds_per_location * len(mapped_object.locations) for mapped_object in task)
+            + max(map(self._debug_info_cost, task))
+            for task in tasks
         ]
 
-    def _debug_info_cost(self, mapped: MappedObject) -> int:
+    def _debug_info_cost(self, mapped_object: MappedObject) -> int:
         """Estimate the time to read the debug info units that contain an object's addresses, in microseconds.
 
         It is 0 if there is a cache file. At most one unit per address is read, and at most the whole section.
         """
-        if mapped.key.kind is not DsoKind.FILE or not self._context.options.lines:
+        if mapped_object.key.kind is not DsoKind.FILE or not self._context.options.lines:
             return 0
-        file = self._context.find(mapped.key.name, mapped.key.build_id, mapped.pid).dwarf
+        file = self._context.find(mapped_object.key.name, mapped_object.key.build_id, mapped_object.pid).dwarf
         cache_path = cache_path_of(file, self._context.options) if file is not None else None
         if file is None or (cache_path is not None and cache_path.is_file()):
             return 0
         debug_info = file.section(".debug_info")
         kibibytes = debug_info.size >> 10 if debug_info is not None else 0
-        return min(MICROSECONDS_PER_KIB * kibibytes, MICROSECONDS_PER_UNIT * len(mapped.locations))
+        return min(MICROSECONDS_PER_KIB * kibibytes, MICROSECONDS_PER_UNIT * len(mapped_object.locations))
 
-    def resolve(self, unit: int) -> list[ResolveResult]:
-        """Do the unit of work with this number; return the result for each of its objects."""
-        return [self._resolver.resolve(self._objects.pending[number]) for number in self._units[unit]]
+    def resolve(self, task: int) -> list[ResolveResult]:
+        """Do the task with this number; return the result for each of its objects."""
+        return [self._resolver.resolve(self._objects.pending[number]) for number in self._tasks[task]]
 
     def finish(self, results: Iterable[list[ResolveResult]]) -> tuple[Profile, SymbolReport]:
-        """Combine the results of all units; ``results`` are in the order of the units.
+        """Combine the results of all tasks; ``results`` are in the order of the tasks.
 
         Returns the profile with functions and lines, and with the ``has_…`` flags of its mappings, and a report of all
-        objects. Neither depends on which process did a unit.
+        objects. Neither depends on which process did a task.
         """
         by_object = {
             number: result
-            for unit, unit_results in zip(self._units, results, strict=True)
-            for number, result in zip(unit, unit_results, strict=True)
+            for task, task_results in zip(self._tasks, results, strict=True)
+            for number, result in zip(task, task_results, strict=True)
         }
         weights, report_rows = location_weights(self._profile), []
         lines = ProfileLineBuilder(self._profile)
         for number in sorted(by_object):
             self._context.diagnostics.absorb(by_object[number].diagnostic_counts)
-        for mapped, result in self._objects.completed(by_object):
-            lines.add(mapped, result)
-            key, object_weights = mapped.key, weights[:, mapped.locations]
-            name = key.name or f"//anon of process {mapped.pid}"
+        for mapped_object, result in self._objects.completed(by_object):
+            lines.add(mapped_object, result)
+            key, object_weights = mapped_object.key, weights[:, mapped_object.locations]
+            name = key.name or f"//anon of process {mapped_object.pid}"
             report_rows.append(object_report(name, key.build_id, object_weights, result.count > 0, result.reason))
-        report_rows.append(_unmapped_row(self._profile, lines.count, weights))
+        report_rows.append(_unmapped_row(self._profile, lines.line_count, weights))
         named, has_exact = lines.finish(self._profile), lines.has_exact
         del weights, lines  # they are large, and no longer needed
         settled = settle_interrupted(*self._with_named_twins(named), self._context.session.arch, has_exact=has_exact)
@@ -166,46 +166,50 @@ class ProfileSymbolizer:
         for the exact addresses of all locations, so nothing new is counted or reported.
         """
         interrupted = interrupted_locations(named, self._context.session.arch)
-        with_twin = interrupted[are_kernel_returns(self._profile.locations)[interrupted]]
-        profile, twin = with_exact_twins(named, with_twin)
-        if not len(with_twin):
+        twinned_locations = interrupted[are_kernel_returns(self._profile.locations)[interrupted]]
+        profile, twin = with_exact_twins(named, twinned_locations)
+        if not len(twinned_locations):
             return profile, twin
-        objects, lines = self._pending_objects(profile, with_twin), ProfileLineBuilder(profile)
+        objects, lines = self._pending_objects(profile, twinned_locations), ProfileLineBuilder(profile)
         resolve = ObjectResolver(profile, self._context, self._sources).resolve
-        results = {number: resolve(mapped) for number, mapped in enumerate(objects.pending) if len(mapped.locations)}
-        for mapped, result in objects.completed(results):
-            lines.add(mapped, result)
+        results = {
+            number: resolve(mapped_object)
+            for number, mapped_object in enumerate(objects.pending)
+            if len(mapped_object.locations)
+        }
+        for mapped_object, result in objects.completed(results):
+            lines.add(mapped_object, result)
         return lines.finish(profile), twin
 
-    def _pending_objects(self, profile: Profile, with_twin: I64) -> PendingObjects:
+    def _pending_objects(self, profile: Profile, twinned_locations: I64) -> PendingObjects:
         """Return the objects with the locations to look up.
 
-        ``with_twin``: the locations that have twins in ``profile``. If there are any, only the twins are looked up,
-        which come after the other locations; otherwise, all locations are.
+        ``twinned_locations``: the locations that have twins in ``profile``. If there are any, only the twins are looked
+        up, which come after the other locations; otherwise, all locations are.
         """
-        selected = arange(len(profile.locations)) >= len(self._profile.locations) if len(with_twin) else None
+        selected = arange(len(profile.locations)) >= len(self._profile.locations) if len(twinned_locations) else None
         objects = mapped_objects(profile, self._context.session, selected)
         name_stores: list[Callable[[MappedObject], KnownLocations | None]] = []
         if self._stored is not None:
-            name_stores.append(StoredNames(self._stored, self._profile.locations, with_twin).of)
+            name_stores.append(StoredNames(self._stored, self._profile.locations, twinned_locations).of)
         if (known := self._known) is not None:
-            name_stores.append(lambda mapped: known.of(profile, mapped, self._context))
+            name_stores.append(lambda mapped_object: known.of(profile, mapped_object, self._context))
         return PendingObjects(objects, name_stores)
 
 
-def _units_of_work(objects: Sequence[MappedObject]) -> list[list[int]]:
-    """Divide the objects into units of work, each a list of indices; leave out objects without locations to look up.
+def _divide_into_tasks(objects: Sequence[MappedObject]) -> list[list[int]]:
+    """Divide the objects into tasks, each a list of indices; leave out objects without locations to look up.
 
-    Files of one build form a unit, because they share a cache file. So do all objects that are not files, because
+    Files of one build form a task, because they share a cache file. So do all objects that are not files, because
     sources cache what they find out about the kernel.
     """
-    units: dict[bytes | str, list[int]] = {}
-    for number, mapped in enumerate(objects):
-        if not len(mapped.locations):
+    tasks: dict[bytes | str, list[int]] = {}
+    for number, mapped_object in enumerate(objects):
+        if not len(mapped_object.locations):
             continue
-        is_file = mapped.key.kind is DsoKind.FILE
-        units.setdefault((mapped.key.build_id or mapped.key.name) if is_file else "", []).append(number)
-    return list(units.values())
+        is_file = mapped_object.key.kind is DsoKind.FILE
+        tasks.setdefault((mapped_object.key.build_id or mapped_object.key.name) if is_file else "", []).append(number)
+    return list(tasks.values())
 
 
 def _unmapped_row(profile: Profile, line_count: I64, weights: I64) -> ObjectReport:

@@ -117,20 +117,20 @@ class SymbolIndex:
         has_group = flatnonzero(group >= 0)
         return has_group, *unique_inverse(group[has_group])
 
-    def _reaching_groups(self, nearest: I64, address: U64) -> I64:
-        """Return (n,) the last group, at or before the ``nearest`` (n,), that reaches each address; −1 for none."""
-        has_nearest = flatnonzero(nearest >= 0)
-        groups, group_index = unique_inverse(nearest[has_nearest])
-        reach = np.zeros(len(nearest), np.uint64)
-        reach[has_nearest] = self._groups(groups).reach[group_index]
+    def _reaching_groups(self, nearest_group: I64, address: U64) -> I64:
+        """Return (n,) the last group at or before ``nearest_group`` (n,) that reaches each address; −1 for none."""
+        has_nearest_group = flatnonzero(nearest_group >= 0)
+        groups, group_index = unique_inverse(nearest_group[has_nearest_group])
+        reach = np.zeros(len(nearest_group), np.uint64)
+        reach[has_nearest_group] = self._groups(groups).reach[group_index]
         # as in symbols__find: before the end, or exactly at a symbol without length
-        is_reached = (address < reach) | (address == self._start[nearest])
-        result = np.where(is_reached, nearest, -1)
-        missed = flatnonzero((nearest >= 0) & ~is_reached)
-        if len(missed):  # most addresses that are missed are beyond all earlier symbols, too
-            missed = missed[self._farthest_end[nearest[missed]] > address[missed]]
-        if len(missed):
-            result[missed] = self._nesting.reaching_groups(nearest[missed], address[missed])
+        is_reached = (address < reach) | (address == self._start[nearest_group])
+        result = np.where(is_reached, nearest_group, -1)
+        missed_rows = flatnonzero((nearest_group >= 0) & ~is_reached)
+        if len(missed_rows):  # most addresses that are missed are beyond all earlier symbols, too
+            missed_rows = missed_rows[self._farthest_end[nearest_group[missed_rows]] > address[missed_rows]]
+        if len(missed_rows):
+            result[missed_rows] = self._nesting.reaching_groups(nearest_group[missed_rows], address[missed_rows])
         return result
 
     @cached_property
@@ -179,14 +179,14 @@ class SymbolIndex:
         best_count = np.append(first_best[1:], len(best)) - first_best
         for tied_group in flatnonzero(best_count > 1).tolist():
             start = int(first_best[tied_group])
-            tied = groups.symbol[best[start : start + int(best_count[tied_group])]]
-            winner[tied_group] = self._choose(tied.tolist())
+            tied_symbols = groups.symbol[best[start : start + int(best_count[tied_group])]]
+            winner[tied_group] = self._choose(tied_symbols.tolist())
         return winner
 
-    def _choose(self, tied: list[int]) -> int:
+    def _choose(self, tied_symbols: list[int]) -> int:
         """Choose among symbols that differ only in their names, by ``_first_is_better``."""
-        winner, winner_name = tied[0], self._name(tied[0])
-        for position in tied[1:]:
+        winner, winner_name = tied_symbols[0], self._name(tied_symbols[0])
+        for position in tied_symbols[1:]:
             name = self._name(position)
             if not _first_is_better(winner_name, name, self._symbols.demangle):
                 winner, winner_name = position, name
@@ -223,14 +223,14 @@ class _Nesting:
         self._groups, self._reach = groups, reach
         self._outer = self._outer_groups()
 
-    def reaching_groups(self, nearest: I64, address: U64) -> I64:
-        """Return (n,) the last group before the ``nearest`` (n,) that reaches each address, −1 for none."""
-        group = self._outer[searchsorted(self._groups, nearest)]
+    def reaching_groups(self, nearest_group: I64, address: U64) -> I64:
+        """Return (n,) the last group before ``nearest_group`` (n,) that reaches each address, −1 for none."""
+        group = self._outer[searchsorted(self._groups, nearest_group)]
         for _ in range(_MAX_NESTING - 1):
-            missed = flatnonzero((group >= 0) & (address >= self._reach[group]))
-            if not len(missed):
+            missed_rows = flatnonzero((group >= 0) & (address >= self._reach[group]))
+            if not len(missed_rows):
                 break
-            group[missed] = self._outer[group[missed]]
+            group[missed_rows] = self._outer[group[missed_rows]]
         is_reached = (group >= 0) & (address < self._reach[group])
         return np.where(is_reached, self._groups[group], -1)
 
@@ -260,6 +260,7 @@ def _inner_labels(symbols: SymbolColumns, order: I64) -> Bools | None:
     A label is a symbol without type and size (assembler code has them). If a label is inside a function with a size,
     the addresses after the label belong to the function. In perf, the shape of its red-black tree decides whether they
     get the name of the label or that of the function.
+
     ``order`` (symbols,) sorts the symbols by start; the result is in this order.
     """
     is_label = (symbols.type == STT_NOTYPE) & (symbols.end <= symbols.start)

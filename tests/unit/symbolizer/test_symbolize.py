@@ -12,7 +12,7 @@ from perf2x.kernel.registry import load_symbol_sources
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import are_in_memory
 from perf2x.symbolizer.make_object_finder import make_context, make_finder
-from perf2x.symbolizer.sources.remembered_lines import cache_path_of
+from perf2x.symbolizer.sources.cached_lines import cache_path_of
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbol_report import SymbolReport
 from perf2x.symbolizer.symbolize import MICROSECONDS_PER_UNIT, ProfileSymbolizer, symbolize
@@ -290,7 +290,7 @@ def test_debug_info_that_nobody_has_read_yet_is_work(tmp_path) -> None:
     assert symbolizer.costs() == [few, few]
 
 
-def test_objects_of_one_build_are_one_unit_of_work() -> None:
+def test_objects_of_one_build_are_one_task() -> None:
     profile = make_profile(
         [(0, 0x1000, 0, "/a", "11" * 20, 7), (0x1000, 0x2000, 0, "/b", "11" * 20, 7), (0x2000, 0x3000, 0, "/c", "", 7)],
         [(0, 0x10), (1, 0x1010), (1, 0x1020), (2, 0x2010)],
@@ -299,6 +299,6 @@ def test_objects_of_one_build_are_one_unit_of_work() -> None:
     context = make_context(profile, make_session(), options, diagnostics, make_finder(options, diagnostics))
     symbolizer = ProfileSymbolizer(profile, context, [])
     costs = symbolizer.costs()
-    assert len(costs) == symbolizer.units == 2 and costs[0] > costs[1]
+    assert len(costs) == symbolizer.task_count == 2 and costs[0] > costs[1]
     _, report = symbolizer.finish([symbolizer.resolve(0), symbolizer.resolve(1)])
     assert {row.name: row.unnamed for row in report.objects} == {"/b": 2, "/a": 1, "/c": 1}

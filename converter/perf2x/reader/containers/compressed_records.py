@@ -40,16 +40,16 @@ class Unpacker:
         all records together follows from ``packed_size`` (base/files/unpack_limit.py).
         """
         self._stream = _ZstdStream()
-        self._incomplete = b""
+        self._incomplete_record = b""
         self._limit = min(limit or _MAX_RECORD_BYTES, _MAX_RECORD_BYTES)
         self._packed_size = packed_size
         self._max_total = self._total_left = unpack_limit.unpacked_limit(packed_size)
-        self._broken = ""  # why no further record can be unpacked
+        self._break_reason = ""  # why no further record can be unpacked
 
     @property
     def leftover(self) -> int:
         """Number of bytes of an inner record that has not ended yet."""
-        return len(self._incomplete)
+        return len(self._incomplete_record)
 
     def unpack(self, record: U8, byte_order: ByteOrder) -> tuple[U8, FramedRecords]:
         """Unpack one compressed record; return the inner records that end in it, as bytes and framed.
@@ -57,23 +57,23 @@ class Unpacker:
         Raises ValueError if the record cannot be unpacked, or an earlier one could not; FormatError if all records
         together unpack to more than their limit.
         """
-        if self._broken:
-            raise ValueError(self._broken)
+        if self._break_reason:
+            raise ValueError(self._break_reason)
         try:
             data = self._unpack(record, byte_order)
         except ValueError as error:
-            self._broken = str(error)
+            self._break_reason = str(error)
             raise
         framed = frame_records(data, byte_order, special_types=frozenset())
         if framed.has_impossible_header:
-            self._broken = "a record inside has an impossible size"
-        self._incomplete = data[framed.length :].tobytes()
+            self._break_reason = "a record inside has an impossible size"
+        self._incomplete_record = data[framed.length :].tobytes()
         return data[: framed.length], framed
 
     def unpack_again(self, record: U8, byte_order: ByteOrder, unpacked_size: int) -> U8:
         """Unpack a record on a later walk over the file; return as many bytes as the first walk did."""
         data = self._unpack(record, byte_order)
-        self._incomplete = data[unpacked_size:].tobytes()
+        self._incomplete_record = data[unpacked_size:].tobytes()
         return data[:unpacked_size]
 
     def _unpack(self, record: U8, byte_order: ByteOrder) -> U8:
@@ -88,7 +88,7 @@ class Unpacker:
                 *unpack_limit.too_large("compressed records: ", self._packed_size, self._max_total)
             ) from None
         self._total_left -= len(unpacked)
-        return np.frombuffer(self._incomplete + unpacked, np.uint8)
+        return np.frombuffer(self._incomplete_record + unpacked, np.uint8)
 
 
 def _zstd_payload(record: U8, byte_order: ByteOrder) -> bytes:

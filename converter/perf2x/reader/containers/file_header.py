@@ -124,25 +124,25 @@ def _open_file(name: str, data: U8, byte_order: ByteOrder, size: int, diagnostic
     entry_size, *extents = struct.unpack_from(byte_order + "7Q", data.data, 16)
     attrs, records = FileSection(*extents[0:2]), FileSection(*extents[2:4])
     bitmap = data[72:size].tobytes()
-    unfinished = records.size == 0
-    records = _clamp_to_file(name, len(data), records, unfinished, diagnostics)
+    is_unfinished = records.size == 0
+    records = _clamp_to_file(name, len(data), records, is_unfinished, diagnostics)
     container = Container(name, data, byte_order, False, records)
     container.attrs = _read_attrs(container, attrs, entry_size)
-    if not unfinished:
+    if not is_unfinished:
         container.features = _feature_table(container, bitmap, diagnostics)
     return container
 
 
 def _clamp_to_file(
-    name: str, file_size: int, records: FileSection, unfinished: bool, diagnostics: Diagnostics
+    name: str, file_size: int, records: FileSection, is_unfinished: bool, diagnostics: Diagnostics
 ) -> FileSection:
-    """Return the data section, cut at the end of the file; if ``unfinished``, it extends to the end of the file.
+    """Return the data section, cut at the end of the file; if ``is_unfinished``, it extends to the end of the file.
 
     perf record writes the section's size when it finishes; until then, the size is 0.
     """
     if records.offset > file_size:
         raise FormatError(f"{name}, byte 0x28: data starts at {records.offset:#x}, the file has {file_size:#x} bytes")
-    if unfinished:
+    if is_unfinished:
         diagnostics.add(
             "unfinished_file",
             "perf record was killed, or still runs: its last samples, names and build ids are missing.",

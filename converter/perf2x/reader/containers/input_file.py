@@ -25,11 +25,11 @@ from perf2x.base.files.unpackers import compression_of, damage_errors, open_comp
 from perf2x.errors import FormatError, is_out_of_memory
 from perf2x.reader.containers.file_header import kind_of_file
 
-CHUNK = 1 << 20  # bytes to read at once
+CHUNK_SIZE = 1 << 20  # bytes to read at once
 # Largest number of bytes at the start of an input by which its kind is recognized.
 HEAD_SIZE = 1 << 16
 # Takes the first bytes of an input that is not a perf.data file; returns whether perf2x can read it all the same.
-IsOther = Callable[[bytes], bool]
+IsOtherInput = Callable[[bytes], bool]
 MAGICS = (MAGIC, MAGIC_SWAPPED, MAGIC_LEGACY)
 
 
@@ -48,7 +48,7 @@ class InputFile(Frozen):
             free_pages(self.mapping, start, stop)
 
 
-def map_input(path: str, diagnostics: Diagnostics, is_other: IsOther = lambda _: False) -> InputFile:
+def map_input(path: str, diagnostics: Diagnostics, is_other: IsOtherInput = lambda _: False) -> InputFile:
     """Map a file ("-" is standard input); a compressed one is unpacked first.
 
     Of a pipe or a compressed file, only the beginning is read unless it is a perf.data file or ``is_other`` accepts it.
@@ -57,9 +57,9 @@ def map_input(path: str, diagnostics: Diagnostics, is_other: IsOther = lambda _:
     name = input_name(path)
     try:
         with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as file:
-            source = _try_map(file, name) or _spool(stream_chunks(file, name, is_other), name)
-            kind = compression_of(source.data[: len(MAGIC)].tobytes())
-            return _unpack_file(source, kind, name, diagnostics, is_other) if kind else source
+            input_file = _try_map(file, name) or _spool(stream_chunks(file, name, is_other), name)
+            kind = compression_of(input_file.data[: len(MAGIC)].tobytes())
+            return _unpack_file(input_file, kind, name, diagnostics, is_other) if kind else input_file
     except (OSError, ValueError) as error:
         raise FormatError(f"{name}: {getattr(error, 'strerror', None) or error}") from error
 
@@ -69,7 +69,7 @@ def input_name(path: str) -> str:
     return "standard input" if path == "-" else shown_name(path)
 
 
-def stream_chunks(file: IO[bytes], name: str, is_other: IsOther = lambda _: False) -> Iterator[bytes]:
+def stream_chunks(file: IO[bytes], name: str, is_other: IsOtherInput = lambda _: False) -> Iterator[bytes]:
     """Yield the data of a pipe or a device in chunks.
 
     All data of a perf.data file, of a compressed one, and of what ``is_other`` accepts; of anything else, ``HEAD_SIZE``
@@ -87,7 +87,7 @@ def stream_chunks(file: IO[bytes], name: str, is_other: IsOther = lambda _: Fals
             size = unpack_limit.format_size(limit)
             raise FormatError(f"{name}: it sends more than {size}; ", *unpack_limit.RAISES_LIMIT)
         yield chunk
-        chunk = file.read(CHUNK) if is_readable else b""
+        chunk = file.read(CHUNK_SIZE) if is_readable else b""
 
 
 def _try_map(file: IO[bytes], name: str) -> InputFile | None:
@@ -115,24 +115,26 @@ def _spool(chunks: Iterable[bytes], name: str) -> InputFile:
         return _try_map(spooled.done(), name) or InputFile(np.zeros(0, np.uint8))
 
 
-def _unpack_file(packed: InputFile, kind: str, name: str, diagnostics: Diagnostics, is_other: IsOther) -> InputFile:
+def _unpack_file(
+    packed_file: InputFile, kind: str, name: str, diagnostics: Diagnostics, is_other: IsOtherInput
+) -> InputFile:
     """Unpack a file that is compressed as ``kind`` says, such as "gzip"."""
-    stream: Any = packed.mapping or io.BytesIO(packed.data.tobytes())
-    with open_compressed(kind, stream) as unpacked:
-        source = _spool(_unpacked_chunks(unpacked, len(packed.data), name, diagnostics, is_other), name)
-    if not len(source.data):
+    stream: Any = packed_file.mapping or io.BytesIO(packed_file.data.tobytes())
+    with open_compressed(kind, stream) as unpacked_stream:
+        input_file = _spool(_unpacked_chunks(unpacked_stream, len(packed_file.data), name, diagnostics, is_other), name)
+    if not len(input_file.data):
         raise FormatError(f"{name}: nothing can be unpacked from the compressed file")
-    return replace(source, size_on_disk=packed.size_on_disk)
+    return replace(input_file, size_on_disk=packed_file.size_on_disk)
 
 
 def _unpacked_chunks(
-    unpacked: Any, packed_size: int, name: str, diagnostics: Diagnostics, is_other: IsOther
+    unpacked_stream: Any, packed_size: int, name: str, diagnostics: Diagnostics, is_other: IsOtherInput
 ) -> Iterator[bytes]:
     """Yield the unpacked data in chunks; if the file is cut off or damaged, the part before that."""
     total, limit = 0, unpack_limit.unpacked_limit(packed_size)
     while True:
         try:
-            chunk = unpacked.read1(CHUNK)
+            chunk = unpacked_stream.read1(CHUNK_SIZE)
         except damage_errors() as error:
             diagnostics.add(
                 "wrapper_damaged", "The compressed file is cut off or damaged: copy it again completely.",
@@ -149,7 +151,7 @@ def _unpacked_chunks(
         yield chunk
 
 
-def _check_beginning(chunk: bytes, name: str, is_other: IsOther) -> None:
+def _check_beginning(chunk: bytes, name: str, is_other: IsOtherInput) -> None:
     """Raise FormatError, before much is unpacked, if data with this first chunk cannot be read.
 
     Data too short for a magic number is accepted here; ``open_container`` rejects it.

@@ -31,12 +31,12 @@ def parse_attr(data: bytes, byte_order: ByteOrder, index: int, ids: tuple[int, .
     attr = data[:ATTR_SIZE_NEWEST].ljust(ATTR_SIZE_NEWEST, b"\0")
     row = np.frombuffer(attr, attr_dtype(byte_order), 1)[0]
     fields: dict[str, Any] = {key: int(row[key]) for key in row.dtype.names or ()}
-    flags, precise = _decode_flags(fields["flags"], byte_order)
+    flags, precise_ip = _decode_flags(fields["flags"], byte_order)
     return Event(
         index=index,
-        name=_base_name(fields["type"], fields["config"]) + modifiers(flags, precise),
+        name=_base_name(fields["type"], fields["config"]) + modifiers(flags, precise_ip),
         flags=flags,
-        precise_ip=precise,
+        precise_ip=precise_ip,
         ids=ids,
         attr_size=fields["size"],
         clockid=fields["clockid"] if "use_clockid" in flags else -1,
@@ -51,11 +51,11 @@ def _decode_flags(word: int, byte_order: ByteOrder) -> tuple[frozenset[str], int
     file is bit 63 − i of a big-endian one.
     """
     bits = word if byte_order == "<" else int(f"{word:064b}"[::-1], 2)
-    precise = bits >> _PRECISE_IP_BIT & 3
+    precise_ip = bits >> _PRECISE_IP_BIT & 3
     if byte_order == ">":
-        precise = precise >> 1 | (precise & 1) << 1  # reversing the word reversed these two bits, too
+        precise_ip = precise_ip >> 1 | (precise_ip & 1) << 1  # reversing the word reversed these two bits, too
     names = {name for bit, name in enumerate(ATTR_FLAGS) if bits >> bit & 1}
-    return frozenset(names - {"precise_ip", "precise_ip_hi"}), precise
+    return frozenset(names - {"precise_ip", "precise_ip_hi"}), precise_ip
 
 
 _HARDWARE = (

@@ -17,7 +17,7 @@ from perf2x.reader.header.symbol_sections import debug_unwind_files
 
 
 def cpu_topology(section: SectionReader) -> dict[str, Any]:
-    """Decode lists of sibling cores and threads, then the core and socket of each CPU and, from perf 5.3 on, its die.
+    """Decode lists of sibling cores and threads, the core and socket of each CPU and, from perf 5.3 on, lists of dies.
 
     ::
 
@@ -74,7 +74,7 @@ def _cores_and_sockets(numbers: tuple[int, ...]) -> list[dict[str, int]]:
 
 def _numa_topology(section: SectionReader) -> list[dict[str, Any]]:
     """u32 nr; { u32 node; u64 total_kb, free_kb; string cpus; } [nr]."""
-    return section.rows(
+    return section.entries(
         24, lambda entry: entry.named_numbers("IQQ", "node", "total_kb", "free_kb") | {"cpus": entry.string()}
     )
 
@@ -82,7 +82,7 @@ def _numa_topology(section: SectionReader) -> list[dict[str, Any]]:
 def _cache(section: SectionReader) -> list[dict[str, Any]]:
     """u32 version, nr; { u32 level, line_size, sets, ways; string type, size, cpus; } [nr]."""
     section.u32()
-    return section.rows(
+    return section.entries(
         28,
         lambda entry: {
             **entry.named_numbers("4I", "level", "line_size", "sets", "ways"),
@@ -104,18 +104,18 @@ def _mem_topology(section: SectionReader) -> dict[str, Any]:
 
 def _pmu_mappings(section: SectionReader) -> dict[str, int]:
     """u32 nr; { u32 type; string name; } [nr]."""
-    pairs = section.rows(8, lambda entry: (entry.u32(), entry.string()))
+    pairs = section.entries(8, lambda entry: (entry.u32(), entry.string()))
     return {name: number for number, name in pairs}
 
 
-def _text_pairs(section: SectionReader) -> dict[str, str]:
+def _string_pairs(section: SectionReader) -> dict[str, str]:
     """u32 nr; { string name, value; } [nr]: the capabilities of a PMU, or the names of PMUs and their CPUs."""
-    return dict(section.rows(8, lambda entry: (entry.string(), entry.string())))
+    return dict(section.entries(8, lambda entry: (entry.string(), entry.string())))
 
 
 def _pmu_caps(section: SectionReader) -> dict[str, dict[str, str]]:
     """u32 nr; { u32 nr_caps; { string name, value; } [nr_caps]; string pmu; } [nr]."""
-    pairs = section.rows(8, lambda entry: (_text_pairs(entry), entry.string()))
+    pairs = section.entries(8, lambda entry: (_string_pairs(entry), entry.string()))
     return {name: capabilities for capabilities, name in pairs}
 
 
@@ -169,16 +169,16 @@ def _bpf_btf(section: SectionReader) -> list[dict[str, int]]:
         entry.take(header["size"])
         return header
 
-    return section.rows(8, program)
+    return section.entries(8, program)
 
 
 def _simpleperf_meta_info(section: SectionReader) -> dict[str, str]:
     """simpleperf: key NUL value NUL …."""
-    words = [word.decode("utf-8", "surrogateescape") for word in section.take(section.bytes_left).split(b"\0")]
-    return dict(zip(words[::2], words[1::2], strict=False))
+    strings = [raw.decode("utf-8", "surrogateescape") for raw in section.take(section.bytes_left).split(b"\0")]
+    return dict(zip(strings[::2], strings[1::2], strict=False))
 
 
-def _named(codes: str, *names: str) -> Callable[[SectionReader], dict[str, Any]]:
+def _numbers_decoder(codes: str, *names: str) -> Callable[[SectionReader], dict[str, Any]]:
     """Return a decoder of a section that consists of a few numbers, with these struct codes and names."""
     return lambda section: section.named_numbers(codes, *names)
 
@@ -202,7 +202,7 @@ def _event_desc(section: SectionReader) -> list[dict[str, Any]]:
 
 def _group_desc(section: SectionReader) -> list[dict[str, Any]]:
     """u32 nr; { string name; u32 leader; u32 members; } [nr]."""
-    return section.rows(12, lambda entry: {"name": entry.string(), **entry.named_numbers("II", "leader", "members")})
+    return section.entries(12, lambda entry: {"name": entry.string(), **entry.named_numbers("II", "leader", "members")})
 
 
 def _size(section: SectionReader) -> dict[str, int]:
@@ -215,7 +215,7 @@ DECODERS: dict[int, Callable[[SectionReader], Any]] = {
     HeaderFeature.OSRELEASE: SectionReader.string,
     HeaderFeature.VERSION: SectionReader.string,
     HeaderFeature.ARCH: SectionReader.string,
-    HeaderFeature.NRCPUS: _named("II", "available", "online"),
+    HeaderFeature.NRCPUS: _numbers_decoder("II", "available", "online"),
     HeaderFeature.CPUDESC: SectionReader.string,
     HeaderFeature.CPUID: SectionReader.string,
     HeaderFeature.TOTAL_MEM: SectionReader.u64,
@@ -226,22 +226,22 @@ DECODERS: dict[int, Callable[[SectionReader], Any]] = {
     HeaderFeature.BRANCH_STACK: _empty,
     HeaderFeature.PMU_MAPPINGS: _pmu_mappings,
     HeaderFeature.GROUP_DESC: _group_desc,
-    HeaderFeature.AUXTRACE: _named("Q", "areas"),  # u64 nr; { u64 offset, size; } [nr]: extents of trace data
+    HeaderFeature.AUXTRACE: _numbers_decoder("Q", "areas"),  # u64 nr; { u64 offset, size; } [nr]: extents of trace data
     HeaderFeature.STAT: _empty,
     HeaderFeature.CACHE: _cache,
-    HeaderFeature.SAMPLE_TIME: _named("QQ", "first", "last"),
+    HeaderFeature.SAMPLE_TIME: _numbers_decoder("QQ", "first", "last"),
     HeaderFeature.MEM_TOPOLOGY: _mem_topology,
     HeaderFeature.CLOCKID: SectionReader.u64,
     HeaderFeature.DIR_FORMAT: SectionReader.u64,
     HeaderFeature.BPF_PROG_INFO: _bpf_prog_info,
     HeaderFeature.BPF_BTF: _bpf_btf,
-    HeaderFeature.COMPRESSED: _named("5I", "version", "type", "level", "ratio", "mmap_len"),
-    HeaderFeature.CPU_PMU_CAPS: _text_pairs,
-    HeaderFeature.CLOCK_DATA: _named("IiQQ", "version", "clockid", "wall_clock_ns", "clockid_time_ns"),
-    HeaderFeature.HYBRID_TOPOLOGY: _text_pairs,
+    HeaderFeature.COMPRESSED: _numbers_decoder("5I", "version", "type", "level", "ratio", "mmap_len"),
+    HeaderFeature.CPU_PMU_CAPS: _string_pairs,
+    HeaderFeature.CLOCK_DATA: _numbers_decoder("IiQQ", "version", "clockid", "wall_clock_ns", "clockid_time_ns"),
+    HeaderFeature.HYBRID_TOPOLOGY: _string_pairs,
     HeaderFeature.PMU_CAPS: _pmu_caps,
     HeaderFeature.CPU_DOMAIN_INFO: _cpu_domain_info,
-    HeaderFeature.E_MACHINE: _named("II", "e_machine", "e_flags"),
+    HeaderFeature.E_MACHINE: _numbers_decoder("II", "e_machine", "e_flags"),
     HeaderFeature.CLN_SIZE: SectionReader.u32,
     HeaderFeature.SIMPLEPERF_META_INFO: _simpleperf_meta_info,
     HeaderFeature.SIMPLEPERF_DEBUG_UNWIND: debug_unwind_files,

@@ -43,12 +43,12 @@ class SectionReader(Struct):
         """Read numbers by struct codes, one for each name; return them by name."""
         return dict(zip(names, self.numbers(codes), strict=True))
 
-    def rows(self, min_size: int, read: Callable[["SectionReader"], Row]) -> list[Row]:
+    def entries(self, min_size: int, read: Callable[["SectionReader"], Row]) -> list[Row]:
         """Read a u32 count, and that many entries of at least ``min_size`` bytes, each by a call of ``read``."""
         return [read(self) for _ in range(self.count(min_size))]
 
-    def entries(self, codes: str) -> list[tuple[Any, ...]]:
-        """Read a u64 count, and that many entries, each of numbers with these struct codes."""
+    def number_tuples(self, codes: str) -> list[tuple[Any, ...]]:
+        """Read a u64 count, and that many tuples of numbers with these struct codes."""
         return [
             self.numbers(codes) for _ in range(self.checked_count(self.u64(), struct.calcsize(self.byte_order + codes)))
         ]
@@ -78,7 +78,7 @@ class SectionReader(Struct):
         return decode_string(self.take(self.u32()))
 
     def nul_terminated(self) -> str:
-        """Read a string up to a NUL, and the NUL."""
+        """Read a string that ends with a NUL."""
         end = self.data.find(b"\0", self.offset)
         if end < 0:
             raise SectionError("an unterminated string")
@@ -86,7 +86,7 @@ class SectionReader(Struct):
 
     def strings(self) -> list[str]:
         """Read struct perf_header_string_list: u32 count, strings."""
-        return self.rows(4, SectionReader.string)
+        return self.entries(4, SectionReader.string)
 
 
 def decode_string(raw: bytes) -> str:

@@ -1,8 +1,8 @@
 """Decodes the samples of ``perf record --off-cpu``.
 
 A BPF program measures how long threads were off the CPU, and writes long waits as samples of the bpf-output event
-``offcpu-time``; perf adds the sums of shorter ones at the end. A sample's own fields describe the moment of writing;
-the measurement is in its field RAW, and overrides these fields. Source of truth: __set_offcpu_sample and
+``offcpu-time``; perf adds the sums of shorter ones at the end. A sample's usual fields describe the moment of writing;
+the measurement is in its field RAW, and overrides them. Source of truth: __set_offcpu_sample and
 evsel__is_offcpu_event in tools/perf/util/evsel.c. The data of RAW follow a u32 size, so they start in the middle of a
 word::
 
@@ -27,9 +27,9 @@ _MAX_RECORD_SIZE = 0xFFF8  # the largest multiple of 8 that fits in the 16 bits 
 
 def is_off_cpu(event: Event) -> bool:
     """Return whether this is the event of off-CPU samples."""
-    is_output = event.type == EventType.SOFTWARE and event.config == SoftwareConfig.BPF_OUTPUT
-    base = event.name.split(":", 1)[0]
-    return is_output and base == _NAME and bool(event.sample_type & SampleType.RAW)
+    is_bpf_output = event.type == EventType.SOFTWARE and event.config == SoftwareConfig.BPF_OUTPUT
+    base_name = event.name.split(":", 1)[0]
+    return is_bpf_output and base_name == _NAME and bool(event.sample_type & SampleType.RAW)
 
 
 def override_off_cpu(samples: Samples, is_complete: Bools, want: Want, byte_order: ByteOrder) -> tuple[Samples, Bools]:
@@ -47,12 +47,12 @@ def override_off_cpu(samples: Samples, is_complete: Bools, want: Want, byte_orde
     cgroup = cursor.u64()
     chain = cursor.copy_arrays(first_word, lengths)
     # the chain is { PERF_CONTEXT_USER, address, callers … }
-    second = take(cursor.block.words, first_word + 1, mode="clip")
-    ip = np.where(lengths > 1, second, np.uint64(0))
+    second_words = take(cursor.block.words, first_word + 1, mode="clip")
+    ip = np.where(lengths > 1, second_words, np.uint64(0))
     time = samples.time
     if time is not None:  # perf's placeholder time for sums of waits is not damage
         time = np.where(time >= _PLACEHOLDER_TIME, np.uint64(LAST_TIME), time)
-    measured = replace(
+    overridden = replace(
         samples,
         time=time,
         pid=pid,
@@ -63,7 +63,7 @@ def override_off_cpu(samples: Samples, is_complete: Bools, want: Want, byte_orde
         chain=chain if Want.CHAIN in want else samples.chain,
         raw=samples.raw if Want.RAW in want else None,
     )
-    return measured, is_complete & ~cursor.is_malformed
+    return overridden, is_complete & ~cursor.is_malformed
 
 
 def _payload_cursor(raw: ListArray, byte_order: ByteOrder) -> FieldCursor:

@@ -29,11 +29,11 @@ _ADVICE = "the recording is damaged; such numbers were replaced by possible ones
 def clamp_samples(samples: Samples, damage: Diagnostics) -> Samples:
     """Clamp times to less than 2⁶³ ns and periods to at most 2⁴⁸; set CPUs of 2³¹ or more to −1; count the changes."""
     columns = {"period": samples.period, "time": samples.time, "cpu": samples.cpu}
-    return replace(samples, **clamped(columns, damage))
+    return replace(samples, **clamp_columns(columns, damage))
 
 
-def clamped(columns: Mapping[str, Any], damage: Diagnostics) -> dict[str, Any]:
-    """Return those columns that had impossible numbers, with these clamped; count the changes."""
+def clamp_columns(columns: Mapping[str, Any], damage: Diagnostics) -> dict[str, Any]:
+    """Return the columns that had impossible numbers, clamped; count the changes."""
     changed = {}
     for name, column in columns.items():
         if name not in _LIMITS or column is None:

@@ -77,7 +77,7 @@ class FieldCursor:
     def skip(self, count: int) -> None:
         """Skip ``count`` words of every record."""
         if self._words_past_base + count > self._min_words:
-            self._mark_records_shorter_by(count)
+            self._mark_records_without_next(count)
         self._words_past_base += count
 
     def u32_pair(self) -> tuple[U64, U64]:
@@ -191,8 +191,8 @@ class FieldCursor:
         slices = map(slice, (starts - first_byte).tolist(), (stops - first_byte).tolist())
         return DictionaryColumn.of(map(data.__getitem__, slices)).mapped(lambda raw: raw.partition(b"\0")[0])
 
-    def _mark_records_shorter_by(self, count: int) -> None:
-        """Mark records that end before the next ``count`` words do."""
+    def _mark_records_without_next(self, count: int) -> None:
+        """Mark records that do not contain the next ``count`` words."""
         if self._min_words < 0:
             self._min_words = int((self.end - self._base).min()) if len(self._base) else _NO_RECORDS
         if self._words_past_base + count > self._min_words:

@@ -1,11 +1,11 @@
-"""Splits a tracepoint's ``print fmt`` into tokens of C: strings, character constants, numbers, names and operators."""
+"""Splits a tracepoint's ``print fmt`` into C tokens: strings, character constants, numbers, names and punctuators."""
 
 import re
 from collections.abc import Iterator
 
 _TOKEN = re.compile(
     r'\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<number>(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*)|(?P<name>[A-Za-z_]\w*)'
-    r"|(?P<character>'(?:[^'\\]|\\.)')|(?P<sign>->|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>?:(){}\[\],.]))"
+    r"|(?P<character>'(?:[^'\\]|\\.)')|(?P<punctuator>->|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>?:(){}\[\],.]))"
 )
 # the first word of a type in a cast
 _TYPES = re.compile(r"(?:unsigned|signed|long|int|char|short|void|struct|union|const|bool|(?:__)?[us](?:8|16|32|64)"
@@ -32,7 +32,7 @@ class Tokens:
 
     @property
     def text(self) -> str:
-        """Text of the next token; "" after the last one."""
+        """The next token itself; "" after the last one."""
         return self._tokens[self._next][1] if self._next < len(self._tokens) else ""
 
     def next(self) -> str:
@@ -47,18 +47,18 @@ class Tokens:
             raise PrintFormatError(self.text)
         return self.next()
 
-    def accept(self, sign: str) -> bool:
-        """Advance if the next token is this operator, parenthesis or name; return whether it is."""
-        is_next = self.text == sign and self.kind in ("sign", "name")
+    def accept(self, punctuator: str) -> bool:
+        """Advance if the next token is this punctuator or name; return whether it is."""
+        is_next = self.text == punctuator and self.kind in ("punctuator", "name")
         self._next += is_next
         return is_next
 
-    def expect(self, sign: str) -> None:
-        """Advance past this operator or parenthesis. Raises PrintFormatError if another token comes next."""
-        if not self.accept(sign):
-            raise PrintFormatError(f"{sign} expected, not {self.text}")
+    def expect(self, punctuator: str) -> None:
+        """Advance past this punctuator or name. Raises PrintFormatError if another token comes next."""
+        if not self.accept(punctuator):
+            raise PrintFormatError(f"{punctuator} expected, not {self.text}")
 
-    def is_cast(self) -> bool:
+    def is_at_cast(self) -> bool:
         """Return whether the next token is the parenthesis that opens a cast.
 
         That is so if the name of a known type follows, as in ``(unsigned long)x``, or any name in parentheses before an

@@ -1,7 +1,7 @@
 """Converts the counts of ``perf stat record`` to samples without a stack.
 
 perf stat reads its counters in rounds: a STAT record for each reading, then a STAT_ROUND with the round's time. In each
-round, we make a sample of each event, thread and CPU, whose period is what the counter grew by since the round before.
+round, each event, thread and CPU gets a sample, whose period is what the counter grew by since the round before.
 If perf stat adds up the counts of all CPUs (aggr_mode AGGR_GLOBAL), the counters of all CPUs share a sample. Before the
 first round, each event, thread and CPU gets a sample of value 0, so that timelines start at the beginning. Totals are
 those of ``perf stat report``: if a counter had to share the hardware with others, its growth is extrapolated
@@ -63,9 +63,9 @@ def note_counts(sideband: Sideband, session: Session, diagnostics: Diagnostics) 
         is_idle = not readings.running[readings.event == event.index].any()
         advice = "perf stat did not count it: the machine does not support it, or the monitored program did not run"
         diagnostics.add("events_not_counted", advice, int(is_idle), event.name)
-    shared = (readings.running > 0) & (readings.running < readings.enabled)
+    is_shared = (readings.running > 0) & (readings.running < readings.enabled)
     advice = "counters took turns in the hardware; their counts are extrapolated, as perf does"
-    diagnostics.add("readings_extrapolated", advice, int(np.count_nonzero(shared)))
+    diagnostics.add("readings_extrapolated", advice, int(np.count_nonzero(is_shared)))
 
 
 def samples_from_readings(sideband: Sideband, session: Session) -> Samples:
@@ -77,10 +77,12 @@ def samples_from_readings(sideband: Sideband, session: Session) -> Samples:
     # a STAT_ROUND ends the round of the readings before it
     round_number = searchsorted(rounds.position, readings.position)
     is_known = (readings.event >= 0) & (readings.event < len(session.events))
-    kept = flatnonzero((round_number < len(rounds)) & is_known)
-    kept = kept[lexsort((readings.position[kept], *(column[kept] for column in _counter_key(readings))))]
-    readings, round_number = take_rows_of(readings, kept), round_number[kept]
-    cpu = np.full(len(kept), -1, np.int32) if session.aggregation == _AGGR_GLOBAL else readings.cpu
+    known_rows = flatnonzero((round_number < len(rounds)) & is_known)
+    known_rows = known_rows[
+        lexsort((readings.position[known_rows], *(column[known_rows] for column in _counter_key(readings))))
+    ]
+    readings, round_number = take_rows_of(readings, known_rows), round_number[known_rows]
+    cpu = np.full(len(known_rows), -1, np.int32) if session.aggregation == _AGGR_GLOBAL else readings.cpu
     tids = as_int32([*(tid for tid, _ in session.thread_map), -1])  # index -1, unknown, leads to tid -1, all threads
     thread_index = np.where((readings.thread >= 0) & (readings.thread < len(tids)), readings.thread, -1)
     keys = (readings.event, tids[thread_index], cpu)
@@ -123,7 +125,7 @@ def _growth(readings: Readings) -> U64:
         return column - np.minimum(previous, column)
 
     value, enabled, running = growth_of(readings.value), growth_of(readings.enabled), growth_of(readings.running)
-    shared = flatnonzero((running > 0) & (running < enabled))
-    factor = enabled[shared] / running[shared]
-    value[shared] = as_uint64(np.minimum(value[shared] * factor, MOST_PERIOD))
+    is_shared = flatnonzero((running > 0) & (running < enabled))
+    factor = enabled[is_shared] / running[is_shared]
+    value[is_shared] = as_uint64(np.minimum(value[is_shared] * factor, MOST_PERIOD))
     return np.minimum(value, np.uint64(MOST_PERIOD))

@@ -24,7 +24,7 @@ Fields = Mapping[str, Any]
 # A C expression: takes the fields of a sample, returns the value for this sample.
 Expression = Callable[[Fields], Any]
 
-_LEVELS: tuple[dict[str, Callable[[Any, Any], Any]], ...] = (
+_OPERATORS_BY_PRECEDENCE: tuple[dict[str, Callable[[Any, Any], Any]], ...] = (
     {"||": lambda a, b: int(bool(a) or bool(b))}, {"&&": lambda a, b: int(bool(a) and bool(b))},
     {"|": operator.or_}, {"^": operator.xor}, {"&": operator.and_},
     {"==": lambda a, b: int(not (a ^ b) & MASK), "!=": lambda a, b: int(bool((a ^ b) & MASK))},
@@ -86,12 +86,12 @@ def parse_argument(tokens: Tokens, depth: int) -> Expression:
 
 
 def _binary(tokens: Tokens, level: int, depth: int) -> Expression:
-    """Parse an expression whose operators outside parentheses are of this level of ``_LEVELS`` or a higher one."""
-    if level == len(_LEVELS):
+    """Parse an expression whose operators outside parentheses have this precedence or a higher one."""
+    if level == len(_OPERATORS_BY_PRECEDENCE):
         return _unary(tokens, depth)
     left = _binary(tokens, level + 1, depth)
-    while tokens.kind == "sign" and tokens.text in _LEVELS[level]:
-        operation, right = _LEVELS[level][tokens.next()], _binary(tokens, level + 1, depth)
+    while tokens.kind == "punctuator" and tokens.text in _OPERATORS_BY_PRECEDENCE[level]:
+        operation, right = _OPERATORS_BY_PRECEDENCE[level][tokens.next()], _binary(tokens, level + 1, depth)
         left = _operation(operation, left, right)
     return left
 
@@ -119,7 +119,7 @@ def _unary(tokens: Tokens, depth: int) -> Expression:
     if tokens.accept("~"):
         inverted = _unary(tokens, depth + 1)
         return lambda fields: ~as_number(inverted(fields)) & MASK
-    if tokens.is_cast():
+    if tokens.is_at_cast():
         tokens.expect("(")
         return _cast(_type_words(tokens), _unary(tokens, depth + 1))
     return _primary(tokens, depth)

@@ -37,8 +37,8 @@ def read_trailer(cursor: FieldCursor, event: Event | None) -> Columns:
     Missing times are 0; other missing numbers are −1. ``cursor`` must have been made with the length of the event's
     trailer, so that ``cursor.end`` is where the trailer begins. ``event`` is None for records without a trailer.
     """
-    none = np.full(len(cursor), -1, np.int32)
-    columns: Columns = {"time": np.zeros(len(cursor), np.uint64), "pid": none, "tid": none, "cpu": none}
+    unknown = np.full(len(cursor), -1, np.int32)
+    columns: Columns = {"time": np.zeros(len(cursor), np.uint64), "pid": unknown, "tid": unknown, "cpu": unknown}
     if event is None or not trailer_length(event):
         return columns
     word_index = cursor.end
@@ -68,13 +68,13 @@ class Decoder(Frozen):
     """Attribute of Sideband: the table to which the records belong."""
     layout: str
     """The first fields, for ``FieldCursor.fields``."""
-    further: Callable[[FieldCursor, Columns], Columns] = _no_columns
+    read_further: Callable[[FieldCursor, Columns], Columns] = _no_columns
     """Takes the columns so far; reads the fields after those of ``layout``, and returns added or changed columns."""
 
     def decode(self, cursor: FieldCursor) -> Columns:
         """Return the fields of all records as (n,) columns."""
         columns = cursor.fields(self.layout)
-        return columns | self.further(cursor, columns)
+        return columns | self.read_further(cursor, columns)
 
 
 def _mmap(cursor: FieldCursor, columns: Columns) -> Columns:
@@ -98,7 +98,7 @@ def _mmap2(cursor: FieldCursor, columns: Columns) -> Columns:
     major, minor = cursor.u32_pair()
     inode, inode_generation = cursor.u64(), cursor.u64()
     prot, flags = cursor.i32_pair()
-    is_name = (prot & _NO_PROTECTION) != 0
+    is_name = (prot & _NEVER_IN_PROT) != 0
     prot[is_name] = flags[is_name] = -1
     cursor.step_back(is_name)
     file = identity_of(major, minor, inode, inode_generation)
@@ -163,8 +163,8 @@ def _ksymbol(cursor: FieldCursor, columns: Columns) -> Columns:
     return {"length": length, "type": as_i32(kind), "unregister": unregister, "name": cursor.remaining_text()}
 
 
-# Bits that no prot has (mman-common.h; simpleperf sets 0x4000): if one is set, a file name lies where prot would.
-_NO_PROTECTION = 0xFF0000
+# Bits that no prot has (mman-common.h; simpleperf sets 0x4000): if one is set, the word is part of a file name.
+_NEVER_IN_PROT = 0xFF0000
 _MAPPING = "pid/tid:i start:Q length:Q pgoff:Q"
 _TASK = f"pid/ppid:i tid/ptid:i is_exec:{uapi.MISC_FORK_EXEC} own_time:Q"
 # The thread that is switched in or out is the one in the trailer.

@@ -47,7 +47,7 @@ def parse_tracing_data(data: bytes, byte_order: ByteOrder) -> dict[str, Any]:
         section.take(section.u64())
     for _ in range(section.count(8)):  # ftrace's own formats
         section.take(section.u64())
-    formats = {str(parsed["id"]): parsed for parsed in _system_formats(section)}
+    formats = {str(parsed_format["id"]): parsed_format for parsed_format in _system_formats(section)}
     result = {"version": version, "long_size": long_size, "page_size": page_size, "formats": formats}
     return {**result, "strings": dict(_kernel_strings(section))}
 
@@ -73,8 +73,8 @@ def _system_formats(section: SectionReader) -> Iterator[dict[str, Any]]:
     for _ in range(section.u32()):
         system = section.nul_terminated()
         for _ in range(section.count(8)):
-            parsed = parse_format(section.take(section.u64()).decode("utf-8", "surrogateescape"))
-            yield {"system": system, **parsed}
+            parsed_format = parse_format(section.take(section.u64()).decode("utf-8", "surrogateescape"))
+            yield {"system": system, **parsed_format}
 
 
 def parse_format(text: str) -> dict[str, Any]:
@@ -87,18 +87,25 @@ def parse_format(text: str) -> dict[str, Any]:
     number = re.search(r"^ID: (\d{1,9})$", text, re.MULTILINE)
     if not name or not number:
         raise SectionError("a format has no name or ID")
-    printed = re.search(r"^print fmt: (.*)", text, re.MULTILINE | re.DOTALL)
+    print_format = re.search(r"^print fmt: (.*)", text, re.MULTILINE | re.DOTALL)
     fields = [_parse_field(match) for match in _FIELD.finditer(text)]
-    return {"name": name[1], "id": int(number[1]), "fields": fields, "print": printed[1].rstrip() if printed else ""}
+    return {
+        "name": name[1],
+        "id": int(number[1]),
+        "fields": fields,
+        "print": print_format[1].rstrip() if print_format else "",
+    }
 
 
 def _parse_field(match: re.Match[str]) -> dict[str, Any]:
     """Return a field of a format from a match of _FIELD; the length of an array is part of its type: ``char[16]``."""
     declaration = _DECLARATION.match(match["declaration"].strip())
-    kind, name, array = declaration.group("type", "name", "array") if declaration else ("", match["declaration"], None)
+    type_name, name, array = (
+        declaration.group("type", "name", "array") if declaration else ("", match["declaration"], None)
+    )
     return {
         "name": name,
-        "type": kind.strip() + (array or ""),
+        "type": type_name.strip() + (array or ""),
         "offset": int(match["offset"]),
         "size": int(match["size"]),
         "signed": match["signed"] == "1",
@@ -120,23 +127,23 @@ def decode_fields(fields: list[Mapping[str, Any]], raw: bytes, byte_order: ByteO
 
 def field_bytes(field: Mapping[str, Any], raw: bytes, byte_order: ByteOrder) -> bytes:
     """Return a field's bytes, which are part of ``raw``; for __data_loc and __rel_loc, those to which it points."""
-    kind, start, size = field["type"], field["offset"], field["size"]
+    type_name, start, size = field["type"], field["offset"], field["size"]
     data = raw[start : start + size]
-    if not kind.startswith(_LOCATION_TYPES):
+    if not type_name.startswith(_LOCATION_TYPES):
         return data
     location = int.from_bytes(data, ENDIAN[byte_order])  # offset in the low half, length in the high half
-    data_start = (location & 0xFFFF) + (start + size if kind.startswith("__rel_loc") else 0)
+    data_start = (location & 0xFFFF) + (start + size if type_name.startswith("__rel_loc") else 0)
     return raw[data_start : data_start + (location >> 16)]
 
 
 def _field_value(field: Mapping[str, Any], raw: bytes, byte_order: ByteOrder) -> Any:
     """Return the value of a field in a sample's ``raw`` bytes (see ``decode_fields``)."""
-    kind, size, data = field["type"], field["size"], field_bytes(field, raw, byte_order)
-    if kind.startswith(_LOCATION_TYPES):
-        return decode_string(data) if "char" in kind else data.hex()
-    if "char" in kind and "[" in kind:
+    type_name, size, data = field["type"], field["size"], field_bytes(field, raw, byte_order)
+    if type_name.startswith(_LOCATION_TYPES):
+        return decode_string(data) if "char" in type_name else data.hex()
+    if "char" in type_name and "[" in type_name:
         return decode_string(data)
-    length = _ARRAY_LENGTH.search(kind)
+    length = _ARRAY_LENGTH.search(type_name)
     if length and (count := int(length[1])) and size % count == 0 and size // count in (2, 4, 8):
         width = size // count
         elements = [data[start : start + width] for start in range(0, size, width)]

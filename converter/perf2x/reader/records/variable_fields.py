@@ -48,7 +48,7 @@ from perf2x.model.recording import Branches, ReadValues, UserStacks
 from perf2x.reader.records.field_cursor import FieldCursor
 
 # 64-bit words of struct perf_branch_entry: from, to, flags.
-ENTRY_WORDS = 3
+BRANCH_ENTRY_WORDS = 3
 _BIG_ENDIAN_FLAGS = (
     (63, 1, 0), (62, 1, 1), (61, 1, 2), (60, 1, 3), (44, 16, 4), (40, 4, 20), (38, 2, 24), (34, 4, 26), (31, 3, 30),
 )  # fmt: skip
@@ -85,14 +85,14 @@ def branch_stack(cursor: FieldCursor, branch_sample_type: int, keep: bool) -> tu
     """
     count = cursor.u64()
     hw_index = cursor.u64() if branch_sample_type & BranchSampleType.HW_INDEX else None
-    first_word, lengths = cursor.array_extents(count, words_per_entry=ENTRY_WORDS)
+    first_word, lengths = cursor.array_extents(count, words_per_entry=BRANCH_ENTRY_WORDS)
     counters = None
     if branch_sample_type & BranchSampleType.COUNTERS:
         first_counter, counter_counts = cursor.array_extents(as_uint64(lengths))
         counters = cursor.copy_arrays(first_counter, counter_counts) if keep else None
     if not keep:
         return None, None
-    words = take(cursor.block.words, ranges(first_word, lengths * ENTRY_WORDS)).reshape(-1, ENTRY_WORDS)
+    words = take(cursor.block.words, ranges(first_word, lengths * BRANCH_ENTRY_WORDS)).reshape(-1, BRANCH_ENTRY_WORDS)
     flags = words[:, 2].copy() if cursor.block.byte_order == "<" else _flags_from_big_endian(words[:, 2])
     return Branches(offsets_of(lengths), words[:, 0].copy(), words[:, 1].copy(), flags, hw_index), counters
 
@@ -177,12 +177,12 @@ def read_values(cursor: FieldCursor, read_format: int) -> ReadValues:
     With GROUP: { nr, [enabled], [running], { value, [id], [lost] } [nr] }; otherwise: { value, [enabled], [running],
     [id], [lost] }.
     """
-    group = bool(read_format & ReadFormat.GROUP)
+    is_group = bool(read_format & ReadFormat.GROUP)
     value_or_nr = cursor.u64()
     enabled = cursor.u64() if read_format & ReadFormat.TOTAL_TIME_ENABLED else None
     running = cursor.u64() if read_format & ReadFormat.TOTAL_TIME_RUNNING else None
     names = [name for bit, name in ((ReadFormat.ID, "id"), (ReadFormat.LOST, "lost")) if read_format & bit]
-    if not group:
+    if not is_group:
         columns = {"value": value_or_nr} | {name: cursor.u64() for name in names}
         offsets = arange(len(cursor) + 1)
     else:

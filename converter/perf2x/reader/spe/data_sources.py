@@ -104,8 +104,8 @@ def data_sources(records: TraceRecords, midr: int, event_filter: int) -> U64:
     snoop = as_uint64(np.where(records.has_event(SampledEvent.SNOOPED), snooped, not_snooped))
     word |= np.where(word & _MEM_SNOOP == 0, snoop, np.uint64(0))
     word |= as_uint64(records.has_event(SampledEvent.REMOTE)) << np.uint64(37)
-    missed, accessed = records.has_event(SampledEvent.TLB_MISS), records.has_event(SampledEvent.TLB_ACCESS)
-    tlb = as_uint64(np.where(missed, 0x24, np.where(accessed, 0x22, 0)))  # PERF_MEM_TLB_WK with _MISS or _HIT
+    missed_tlb, accessed_tlb = records.has_event(SampledEvent.TLB_MISS), records.has_event(SampledEvent.TLB_ACCESS)
+    tlb = as_uint64(np.where(missed_tlb, 0x24, np.where(accessed_tlb, 0x22, 0)))  # PERF_MEM_TLB_WK with _MISS or _HIT
     word |= tlb << np.uint64(26)
     return np.where(uses_memory(records), word, np.uint64(0))
 

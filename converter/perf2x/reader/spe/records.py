@@ -87,8 +87,8 @@ class TraceRecords(ColumnTable):
 
     def matches(self, mask: int, value: int) -> Bools:
         """Return (n,) whether ``operation`` has this value in the bits of ``mask``."""
-        same: Bools = self.operation & np.uint64(mask) == np.uint64(value)
-        return same
+        has_value: Bools = self.operation & np.uint64(mask) == np.uint64(value)
+        return has_value
 
 
 def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
@@ -101,28 +101,28 @@ def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
     ends_record = (packets.field == Field.END) | (packets.field == Field.TIMESTAMP)
     record_end = packets.end[ends_record]
     length = packets.length if ends_record[-1:].all() else int(record_end[-1]) if len(record_end) else 0
-    number = cumsum(ends_record) - ends_record  # (packets,) the record of each packet, the ending one included
+    record_number = cumsum(ends_record) - ends_record  # (packets,) the record of each packet, the ending one included
     count = len(record_end)
     # the packets of each field, without those of a last record that has not ended
-    rows = {field: flatnonzero((packets.field == field) & (number < count)) for field in Field}
+    rows = {field: flatnonzero((packets.field == field) & (record_number < count)) for field in Field}
 
     def column(field: Field) -> U64:
         values = np.full(count, NO_CONTEXT if field == Field.CONTEXT else np.uint64(0), np.uint64)
-        values[number[rows[field]]] = packets.payload[rows[field]]
+        values[record_number[rows[field]]] = packets.payload[rows[field]]
         return values
 
     columns = {name: column(field) for name, field in _COLUMNS.items()}
     operation = np.zeros(count, np.uint64)
     for kind in OpClass:
         packet_rows = rows[Field[kind.name]]
-        operation[number[packet_rows]] = packets.payload[packet_rows] | np.uint64(kind)
+        operation[record_number[packet_rows]] = packets.payload[packet_rows] | np.uint64(kind)
     is_complete = falses(count)
-    is_complete[number[rows[Field.PC]]] = True
-    is_complete[number[rows[Field.BAD]]] = False
+    is_complete[record_number[rows[Field.PC]]] = True
+    is_complete[record_number[rows[Field.BAD]]] = False
     begin = np.append(0, record_end)[:-1]
     complete_rows = flatnonzero(is_complete)
     for name in ("pc", "target", "previous_target"):
-        columns[name] = _instruction(columns[name])
+        columns[name] = _instruction_addresses(columns[name])
     # the top byte of a data address is a tag; in an address of the kernel, which begins with ones, it becomes 0xff
     data = columns["data_address"] & _ADDRESS_BITS
     columns["data_address"] = np.where(data >> np.uint64(52) == 0xF, data | _TOP_BYTE, data)
@@ -131,7 +131,7 @@ def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
     return take_rows_of(table, complete_rows), count - len(complete_rows), length
 
 
-def _instruction(payload: U64) -> U64:
+def _instruction_addresses(payload: U64) -> U64:
     """Return (n,) addresses of instructions from packets.
 
     In the packets, bit 63 is set if the code is not secure, bits 62 and 61 are its exception level, and the lowest 56

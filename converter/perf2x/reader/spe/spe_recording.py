@@ -89,7 +89,7 @@ def _buffer_end(block: TraceBlock) -> int:
 
 
 def _cut_run(run: Sequence[TraceBlock], position: int) -> Iterator[tuple[_TraceChunk, TraceRecords, int]]:
-    """Yield what ``_cut_into_chunks`` does, for contiguous blocks that begin at ``position`` in all trace."""
+    """Yield the chunks of contiguous blocks that begin at ``position`` in all trace, as ``_cut_into_chunks`` does."""
     # at first, parts of at most CHUNK_SIZE bytes each, cut anywhere
     parts = [
         replace(
@@ -110,12 +110,12 @@ def _cut_run(run: Sequence[TraceBlock], position: int) -> Iterator[tuple[_TraceC
         if size < CHUNK_SIZE and part is not parts[-1]:
             continue
         chunk = _TraceChunk(tuple(pending), position, records_before)
-        records, incomplete, used = chunk.records()
+        records, incomplete, used_size = chunk.records()
         # no record is as long as CHUNK_SIZE: bytes without an end of a record are damaged, and skipped
-        pending = _without_beginning(pending, used or size)
+        pending = _without_beginning(pending, used_size or size)
         # bytes in which no record ends count as an incomplete record, as do those after the last record of the run
-        yield chunk, records, incomplete + (not used or (part is parts[-1] and len(pending) > 0))
-        position += used or size
+        yield chunk, records, incomplete + (not used_size or (part is parts[-1] and len(pending) > 0))
+        position += used_size or size
         records_before += len(records)
 
 
@@ -153,14 +153,16 @@ class _TraceThreads:
         ``context`` (n,) is the record's own thread, −1 for none. ``time`` (n,) is None if times are unknown: then the
         state at the end of the recording counts. ``tid`` and ``cpu`` are those of the records' buffer.
         """
-        last = np.full(len(context), len(self._times), np.int64)
-        sequence = last if time is None else self._sequence(time)
+        last_sequence = np.full(len(context), len(self._times), np.int64)
+        sequence = last_sequence if time is None else self._sequence(time)
         on_cpu = self._thread_on_cpu.at(np.full(len(context), cpu, np.int64), sequence)
         thread = np.where(context >= 0, context, np.where(on_cpu >= 0, on_cpu, tid))
         process = self._process_of_thread.at(thread, sequence)
         # threads not known yet at that time: the idle thread, or the process that the thread gets later
-        unknown = flatnonzero(process < 0)
-        process[unknown] = np.where(thread[unknown] == 0, 0, self._process_of_thread.at(thread[unknown], last[unknown]))
+        unknown_rows = flatnonzero(process < 0)
+        process[unknown_rows] = np.where(
+            thread[unknown_rows] == 0, 0, self._process_of_thread.at(thread[unknown_rows], last_sequence[unknown_rows])
+        )
         return as_int32(process), as_int32(thread)
 
     def _sequence(self, time: U64) -> I64:

@@ -1,4 +1,4 @@
-"""Converts counts by address to counts by line of functions, as llvm-profgen does from branches.
+"""Converts counts by address to counts by line of functions, as llvm-profgen does it.
 
 A branch record has a source, a target, and the source of the next branch. All code from the target to that next source
 ran each time, so the counts of such ranges add up to the execution counts of all instructions. Code is divided
@@ -61,7 +61,7 @@ class LineProfile(Struct):
     _lines: PgoLines
     _compiler: Llvm | Gcc
     _functions: dict[str, FunctionCounts] = {}
-    # sums of the counts of all samples or ranges, and of those in functions with debug info
+    # sums of the counts of all samples or ranges, and of the ones in functions with debug info
     _total: int = 0
     _total_with_line: int = 0
     files: dict[str, set[str]] = {}
@@ -71,8 +71,8 @@ class LineProfile(Struct):
         """Return the counts by function, sorted by name."""
         return tuple(self._functions[name] for name in sorted(self._functions))
 
-    def warn(self, diagnostics: Diagnostics, where: str) -> None:
-        """Report how many counts have no line, if these are more than ``_MAX_MISSING``; ``where`` is the object."""
+    def note_missing_lines(self, diagnostics: Diagnostics, where: str) -> None:
+        """Report how many counts have no line, if their share exceeds ``_MAX_MISSING``; ``where`` is the object."""
         missing = self._total - self._total_with_line
         if missing > _MAX_MISSING * self._total:
             advice = (
@@ -99,15 +99,15 @@ class LineProfile(Struct):
         code = _code_that_ran(functions, begin)
         self._total_with_line, self._total = sum_of(count[_rows_inside(code, begin)]), sum_of(count)
         pieces = self._lines.pieces(code)
-        highest, total = _counts_of_pieces(pieces, code, begin, end, count)
-        for frames, *counts in zip(self._lines.frames(pieces), highest.tolist(), total.tolist(), strict=True):
+        highest_count, total = _counts_of_pieces(pieces, code, begin, end, count)
+        for frames, *counts in zip(self._lines.frames(pieces), highest_count.tolist(), total.tolist(), strict=True):
             if counts[0] >= 0:
                 self._add_code(frames, *counts)
         self._add_calls(branches, _names_by_entry(functions, symbols))
         self._raise_lines_to_calls()
 
-    def _add_code(self, frames: Sequence[CodeFrame], highest: int, total: int) -> None:
-        """Add the counts of a piece of code: the ``highest`` of an instruction, and the ``total`` of all bytes.
+    def _add_code(self, frames: Sequence[CodeFrame], highest_count: int, total: int) -> None:
+        """Add the counts of a piece of code: ``highest_count`` of an instruction, and the ``total`` of all bytes.
 
         ``frames``: the functions that the piece is in, outermost first; nothing is added if one has no name.
         """
@@ -116,7 +116,7 @@ class LineProfile(Struct):
             return
         innermost = frames[-1]
         line = function.line(self._line_location(innermost))
-        line.count = max(line.count, highest * self._compiler.copies(innermost.discriminator))
+        line.count = max(line.count, highest_count * self._compiler.copies(innermost.discriminator))
 
     def _add_calls(self, branches: BranchCounts, entries: dict[int, str]) -> None:
         """Count branches to the ``entries`` of functions (names by address), and the calls from each line."""
@@ -127,7 +127,7 @@ class LineProfile(Struct):
         caller_frames = dict(zip(callers.tolist(), self._lines.frames(callers), strict=True))
         for row in calls.tolist():
             callee, call_count = self._compiler.name(entries[int(target[row])]), int(count[row])
-            self._outermost(callee).entered += call_count
+            self._function_named(callee).entered += call_count
             frames = caller_frames[int(source[row])]
             function = self._add_total(frames, 0)
             if function is not None:
@@ -151,7 +151,7 @@ class LineProfile(Struct):
         names = [self._compiler.name(frame.name) for frame in frames]
         for name, frame in zip(names, frames, strict=True):
             self.files.setdefault(name, set()).add(frame.file)
-        function = self._outermost(names[0])
+        function = self._function_named(names[0])
         function.total += total
         for caller, name in zip(frames, names[1:], strict=False):
             function = function.instance(self._line_location(caller), name)
@@ -161,7 +161,7 @@ class LineProfile(Struct):
     def _line_location(self, frame: CodeFrame) -> LineLocation:
         return frame.line, self._compiler.base(frame.discriminator)
 
-    def _outermost(self, name: str) -> FunctionCounts:
+    def _function_named(self, name: str) -> FunctionCounts:
         """Return the counts of a function that is not inlined."""
         return self._functions.setdefault(name, FunctionCounts(name))
 
@@ -175,8 +175,8 @@ def _executed_ranges(branches: BranchCounts, lengths: BranchLengths) -> tuple[U6
     rows = flatnonzero(is_valid)
     begin, last_instruction, count = branches.target[rows], branches.next[rows], branches.count[rows]
     distinct = unique(last_instruction)
-    length = as_uint64([lengths.at(address) for address in distinct.tolist()])
-    return begin, last_instruction + length[searchsorted(distinct, last_instruction)], count
+    lengths_of_instructions = as_uint64([lengths.at(address) for address in distinct.tolist()])
+    return begin, last_instruction + lengths_of_instructions[searchsorted(distinct, last_instruction)], count
 
 
 def _code_that_ran(functions: list[Subprogram], begin: U64) -> Ranges:
@@ -209,19 +209,19 @@ def _counts_of_pieces(pieces: U64, code: Ranges, begin: U64, end: U64, count: I6
     ``pieces`` are the sorted addresses at which pieces start; ``begin``, ``end`` and ``count`` (n,) are the ranges that
     ran. Both results are (pieces,); the highest count is −1 for pieces outside ``code``.
     """
-    highest, total = minus_ones(len(pieces)), zeros(len(pieces))
+    highest_count, total = minus_ones(len(pieces)), zeros(len(pieces))
     code_end = as_uint64([end_of_range for _, end_of_range in code])
     # between two neighbouring bounds, all bytes ran equally often: counts of ranges that began, less those that ended
     bounds = unique(np.concatenate([pieces, code_end, begin, end]))
     change = zeros(len(bounds))
     np.add.at(change, searchsorted(bounds, begin), count)
     np.subtract.at(change, searchsorted(bounds, end), count)
-    times, size = cumsum(change), as_int64(np.diff(bounds, append=bounds[-1:]))
+    run_counts, size = cumsum(change), as_int64(np.diff(bounds, append=bounds[-1:]))
     inside = _rows_inside(code, bounds)
     piece = searchsorted(pieces, bounds[inside], "right") - 1
-    np.maximum.at(highest, piece, times[inside])
-    np.add.at(total, piece, times[inside] * size[inside])
-    return highest, total
+    np.maximum.at(highest_count, piece, run_counts[inside])
+    np.add.at(total, piece, run_counts[inside] * size[inside])
+    return highest_count, total
 
 
 def _rows_inside(code: Ranges, address: U64) -> I64:
@@ -251,10 +251,10 @@ _MAX_MISSING = 0.2  # share of counts that may be without a line before this is 
 _FLOW_SENSITIVE = b"\0__llvm_fs_discriminator__\0"
 
 
-def count_lines(context: Context, files: ObjectFiles, counts: CodeCounts, gcc: int) -> CodeCounts:
+def count_lines(context: Context, files: ObjectFiles, counts: CodeCounts, gcc_version: int) -> CodeCounts:
     """Add counts of lines to the counts of an object's code, from branches or, without branches, from samples.
 
-    ``gcc`` is the version of GCC that will read the profile, 0 for LLVM. Raises SettingError if the object has no debug
+    ``gcc_version``: the GCC that will read the profile, 0 for LLVM. Raises SettingError if the object has no debug
     info; unreadable units are counted and skipped.
     """
     if files.dwarf is None or files.code is None:
@@ -265,14 +265,14 @@ def count_lines(context: Context, files: ObjectFiles, counts: CodeCounts, gcc: i
         )  # fmt: skip
     symbols = _symbols(files)
     is_flow_sensitive = symbols is not None and _FLOW_SENSITIVE in symbols.strings
-    compiler = Gcc(gcc) if gcc else Llvm(is_flow_sensitive)
+    compiler = Gcc(gcc_version) if gcc_version else Llvm(is_flow_sensitive)
     profile = LineProfile(code_lines(context, files, counts.filename), compiler)
     if len(counts.branches):
         targets = unique(counts.branches.target)
         profile.add_branches(counts.branches, BranchLengths(files.code), _names_at(symbols, targets))
     else:
         profile.add_samples(counts.samples)
-    profile.warn(context.diagnostics, counts.filename)
+    profile.note_missing_lines(context.diagnostics, counts.filename)
     return replace(counts, functions=profile.functions(), files=profile.files)
 
 

@@ -1,4 +1,4 @@
-"""Names known before any symbol source is asked, so that each is looked up once.
+"""Names that are known before any symbol source is asked, so that each is looked up only once.
 
 There are two stores of names. One has those that came with the profile, as in a dataset (``StoredNames`` in
 location_names.py). The other, ``KnownNames``, collects those that were looked up for earlier recordings of the same
@@ -132,10 +132,14 @@ class PendingObjects:
         self.pending = objects
         """All objects; the locations of each are reduced to those that must be looked up."""
         for store in name_stores:
-            self._known_by_store.append([store(mapped) if len(mapped.locations) else None for mapped in self.pending])
+            self._known_by_store.append(
+                [store(mapped_object) if len(mapped_object.locations) else None for mapped_object in self.pending]
+            )
             self.pending = [
-                mapped if known is None else replace(mapped, locations=mapped.locations[known.pending])
-                for mapped, known in zip(self.pending, self._known_by_store[-1], strict=True)
+                mapped_object
+                if known is None
+                else replace(mapped_object, locations=mapped_object.locations[known.pending])
+                for mapped_object, known in zip(self.pending, self._known_by_store[-1], strict=True)
             ]
 
     def completed(self, found: dict[int, ResolveResult]) -> Iterator[tuple[MappedObject, ResolveResult]]:
@@ -157,7 +161,7 @@ class PendingObjects:
             joined = fully_known[numbers[0]].table.result(np.concatenate(rows))
             results = joined.split([*map(len, rows)])
             yield from ((self._objects[number], result) for number, result in zip(numbers, results, strict=True))
-        for number, mapped in enumerate(self._objects):
+        for number, mapped_object in enumerate(self._objects):
             if number in fully_known:
                 continue
             result = found.pop(number, None)
@@ -166,7 +170,7 @@ class PendingObjects:
                 known_locations = store_known[number]
                 result = result if known_locations is None else known_locations.completed(result)
             if result is not None:
-                yield mapped, result
+                yield mapped_object, result
 
 
 # Everything that determines the names of an object's addresses.
@@ -180,12 +184,12 @@ class KnownNames:
         # for each object: a row number for each distinct pair (lookup address, address), and the names in these rows
         self._objects: dict[_CacheKey, tuple[RowInterner, NameTable]] = {}
 
-    def of(self, profile: Profile, mapped: MappedObject, context: Context) -> KnownLocations | None:
+    def of(self, profile: Profile, mapped_object: MappedObject, context: Context) -> KnownLocations | None:
         """Return what is known of an object; None if its names are valid in only one recording.
 
         Addresses that are not yet known get rows at once; `KnownLocations.completed` adds their names.
         """
-        key = _cache_key(profile, mapped, context)
+        key = _cache_key(profile, mapped_object, context)
         if key is None:
             return None
         pairs, table = self._objects.setdefault(key, (RowInterner(2), NameTable()))
@@ -193,21 +197,23 @@ class KnownNames:
             return None
         known_count = len(pairs)
         columns = profile.locations.lookup, profile.locations.address
-        lookup, address = (_portable_addresses(profile, mapped, column[mapped.locations]) for column in columns)
+        lookup, address = (
+            _portable_addresses(profile, mapped_object, column[mapped_object.locations]) for column in columns
+        )
         rows = pairs.number(lookup.view(np.int64), address.view(np.int64))
         return KnownLocations(table, rows, flatnonzero(rows >= known_count))
 
 
-def _cache_key(profile: Profile, mapped: MappedObject, context: Context) -> _CacheKey | None:
+def _cache_key(profile: Profile, mapped_object: MappedObject, context: Context) -> _CacheKey | None:
     """Return what determines an object's names; None if they are valid in only one recording.
 
     The key of a file includes its lowest mapped offset: if only its debug file is found, addresses are computed from
     this offset (see ``addresses_of`` in mapped_objects.py).
     """
-    key, mappings = mapped.key, profile.mappings
+    key, mappings = mapped_object.key, profile.mappings
     if key.kind is DsoKind.FILE:
         is_lasting = bool(key.build_id) and not is_jitdump(key.name) and key.name not in context.session.recorded_files
-        return (key, int(mappings.offset[mapped.mappings].min())) if is_lasting else None
+        return (key, int(mappings.offset[mapped_object.mappings].min())) if is_lasting else None
     session = context.session
     _, recorded_address = context.kernel_reference
     is_lasting = bool(context.kernel_build_id and recorded_address) and not (
@@ -215,18 +221,18 @@ def _cache_key(profile: Profile, mapped: MappedObject, context: Context) -> _Cac
     )
     if key.kind not in (DsoKind.KERNEL, DsoKind.MODULE) or not is_lasting:
         return None
-    limit = int(mappings.limit[mapped.mappings].max(initial=0))
-    return (key, context.kernel_build_id, context.kernel_reference, session.os_release, mapped.start, limit)
+    limit = int(mappings.limit[mapped_object.mappings].max(initial=0))
+    return (key, context.kernel_build_id, context.kernel_reference, session.os_release, mapped_object.start, limit)
 
 
-def _portable_addresses(profile: Profile, mapped: MappedObject, address: U64) -> U64:
+def _portable_addresses(profile: Profile, mapped_object: MappedObject, address: U64) -> U64:
     """Convert addresses to values that are the same in all recordings of an object.
 
     For a file, these are file offsets; for the kernel and its modules, they are the addresses as recorded.
 
     Shapes: ``address`` (n,), one for each of the object's locations; returns (n,).
     """
-    if mapped.key.kind is not DsoKind.FILE:
+    if mapped_object.key.kind is not DsoKind.FILE:
         return address
-    mapping, mappings = profile.locations.mapping[mapped.locations], profile.mappings
+    mapping, mappings = profile.locations.mapping[mapped_object.locations], profile.mappings
     return address + (mappings.offset[mapping] - mappings.start[mapping])

@@ -1,10 +1,9 @@
-"""Looks up the names that are stored with a profile (bundles, datasets), and finds them again when it is read.
+"""Looks up the names to store with a profile (bundles, datasets), and finds them again when the profile is read.
 
 Code that can be named only where it was recorded must be named before the profile is stored; all other code is looked
-up when the profile is read.
-Stored names are not attached to the profile, so it is not yet known which kernel frames were interrupted
-(interrupted_frames.py). So names are stored for both addresses of each kernel return: its lookup address, and the exact
-address of its twin.
+up when the profile is read. Stored names are not attached to the profile, so it is not yet known which kernel frames
+were interrupted (interrupted_frames.py). So names are stored for both addresses of each kernel return: its lookup
+address, and the exact address of its twin.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -64,28 +63,34 @@ def location_names(
     """
     kernel_returns = as_int32(flatnonzero(are_kernel_returns(profile.locations)))
     source_instances = [source(context) for source in sources]
-    objects = [mapped for mapped in mapped_objects(profile, context.session) if is_symbolized(mapped, context)]
+    objects = [
+        mapped_object
+        for mapped_object in mapped_objects(profile, context.session)
+        if is_symbolized(mapped_object, context)
+    ]
     looked_up, table = falses(len(profile.mappings)), NameTable()
-    for mapped in objects:
+    for mapped_object in objects:
         # simpleperf records only symbols of sampled functions; files on the reading machine may have more
-        looked_up[mapped.mappings] = not context.session.recorded_files or only_where_recorded(mapped, context)
-        for rows in _batches(mapped):
+        looked_up[mapped_object.mappings] = not context.session.recorded_files or only_where_recorded(
+            mapped_object, context
+        )
+        for rows in _batches(mapped_object):
             part, place = _with_twins_of(profile, rows, kernel_returns)
             resolver = ObjectResolver(part, context, source_instances)
-            result = resolver.resolve(replace(mapped, locations=arange(len(place))))
+            result = resolver.resolve(replace(mapped_object, locations=arange(len(place))))
             context.diagnostics.absorb(result.diagnostic_counts)
             names = result.names(flatnonzero(result.count))
             table.add(replace(names, place=place[names.place]))
-    return LocationNames(table.names(), looked_up, any(not len(mapped.mappings) for mapped in objects))
+    return LocationNames(table.names(), looked_up, any(not len(mapped_object.mappings) for mapped_object in objects))
 
 
-def _batches(mapped: MappedObject) -> Iterator[I64]:
+def _batches(mapped_object: MappedObject) -> Iterator[I64]:
     """Yield the locations of an object; those of the kernel in batches, because a hostile file may have any number.
 
     Other objects are not split: which perf map belongs to a process is decided by all addresses together.
     """
-    step = _BATCH_SIZE if mapped.key.kind is DsoKind.KERNEL else len(mapped.locations)
-    return (mapped.locations[first : first + step] for first in range(0, len(mapped.locations), step))
+    step = _BATCH_SIZE if mapped_object.key.kind is DsoKind.KERNEL else len(mapped_object.locations)
+    return (mapped_object.locations[first : first + step] for first in range(0, len(mapped_object.locations), step))
 
 
 def _with_twins_of(profile: Profile, rows: I64, kernel_returns: I32) -> tuple[Profile, I64]:
@@ -100,25 +105,25 @@ def _with_twins_of(profile: Profile, rows: I64, kernel_returns: I32) -> tuple[Pr
         old.address[rows], old.lookup[rows], old.mapping[rows], old.mode[rows], old.synthetic[rows],
         zeros(len(rows) + 1), no_lines, no_lines,
     )  # fmt: skip
-    with_twin = flatnonzero(are_kernel_returns(locations))
-    part, _ = with_exact_twins(replace(profile, locations=locations), with_twin)
-    return part, np.append(rows, len(old) + searchsorted(kernel_returns, rows[with_twin]))
+    twinned_locations = flatnonzero(are_kernel_returns(locations))
+    part, _ = with_exact_twins(replace(profile, locations=locations), twinned_locations)
+    return part, np.append(rows, len(old) + searchsorted(kernel_returns, rows[twinned_locations]))
 
 
-def everything(mapped: MappedObject, context: Context) -> bool:
+def every_object(mapped_object: MappedObject, context: Context) -> bool:
     """Select every object, for recordings whose files or names come with them (archives, simpleperf)."""
     return True
 
 
-def only_where_recorded(mapped: MappedObject, context: Context) -> bool:
+def only_where_recorded(mapped_object: MappedObject, context: Context) -> bool:
     """Return whether an object can be named only where it was recorded, by files of that machine and boot.
 
     This is true of memory without a file, jitdumps, the vDSO, modules without a build id, and kernels whose build id or
     load address was not recorded. It is also true of a kernel whose symbols are in the recording's kcore directory.
     """
-    kind, build_id = mapped.key.kind, mapped.key.build_id
+    kind, build_id = mapped_object.key.kind, mapped_object.key.build_id
     if kind is DsoKind.FILE:
-        return is_jitdump(mapped.key.name)
+        return is_jitdump(mapped_object.key.name)
     if kind is DsoKind.KERNEL:
         is_identified = bool(context.kernel_build_id and context.kernel_reference[1])
         return not is_identified or bool(context.session.kcore_dir)
@@ -128,10 +133,10 @@ def only_where_recorded(mapped: MappedObject, context: Context) -> bool:
 class StoredNames:
     """Finds the stored names of a profile's locations and of those twins that the profile has."""
 
-    def __init__(self, stored: LocationNames, locations: Locations, with_twin: I64) -> None:
-        """``locations`` are the profile's own, without twins; ``with_twin`` are the rows of those that have twins now.
+    def __init__(self, stored: LocationNames, locations: Locations, twinned_locations: I64) -> None:
+        """``locations`` are the profile's own, without twins; ``twinned_locations`` are the ones with twins.
 
-        In the profile, these twins follow the locations, in the order of ``with_twin``.
+        In the profile, these twins follow the locations, in the order of ``twinned_locations``.
         """
         self._stored, self._table = stored, NameTable()
         self._table.add(stored.names)
@@ -140,17 +145,19 @@ class StoredNames:
         # rows of the locations and of all twins that may have names; then of the twins that exist
         row = minus_ones(len(locations) + len(kernel_returns))
         row[stored.names.place] = arange(len(self._table))
-        self._row = np.append(row[: len(locations)], row[len(locations) + searchsorted(kernel_returns, with_twin)])
+        self._row = np.append(
+            row[: len(locations)], row[len(locations) + searchsorted(kernel_returns, twinned_locations)]
+        )
         self._next_row = len(self._table)
 
-    def of(self, mapped: MappedObject) -> KnownLocations:
+    def of(self, mapped_object: MappedObject) -> KnownLocations:
         """Return what is known of an object's locations.
 
         If the object was looked up where it was recorded, locations without a stored name are known to have none;
         otherwise they must be looked up.
         """
-        rows = self._row[mapped.locations]
-        stored, mappings = self._stored, mapped.mappings
+        rows = self._row[mapped_object.locations]
+        stored, mappings = self._stored, mapped_object.mappings
         looked_up = stored.looked_up[mappings].any() if len(mappings) else stored.kernel_looked_up
         pending = zeros(0) if looked_up else flatnonzero(rows < 0)
         rows[pending] = self._next_row + arange(len(pending))

@@ -26,8 +26,8 @@ from perf2x.base.binaries.find.dwo_and_dwz_files import (
 from perf2x.base.binaries.find.object_finder import ObjectFiles
 from perf2x.base.columnar import U64, argsort, flatnonzero
 from perf2x.base.files.sysroot import is_file
-from perf2x.symbolizer.sources.elf_symbols import count_broken, counting_broken
-from perf2x.symbolizer.sources.remembered_lines import cache_path_of, read_cached_lines, write_cached_lines
+from perf2x.symbolizer.sources.cached_lines import cache_path_of, read_cached_lines, write_cached_lines
+from perf2x.symbolizer.sources.elf_symbols import count_unreadable, counting_unreadable
 from perf2x.symbolizer.sources.symbol_source import Context
 
 
@@ -39,20 +39,20 @@ def locations_from_units(context: Context, files: ObjectFiles, recorded_path: st
     is unreadable.
     """
     assert files.dwarf is not None
-    reader = _UnitReader(context, files, files.dwarf, recorded_path)
-    cache_path, other_files = cache_path_of(files.dwarf, context.options), reader.other_files
+    debug_files = _DebugFiles(context, files, files.dwarf, recorded_path)
+    cache_path, other_files = cache_path_of(files.dwarf, context.options), debug_files.other_files
     cached, order = read_cached_lines(cache_path, other_files), argsort(svma)
     address = svma[order]
     missing = flatnonzero(cached.rows(address) < 0)
     if len(missing):
         try:
             with context.diagnostics.counted_apart() as counts:
-                read = reader.lines().find(address[missing])
+                read = debug_files.lines().find(address[missing])
         finally:
             context.diagnostics.absorb(counts.values())
         cached = cached.joined(address[missing], read)
         # if damage was counted, the next run must find and count it, too
-        if not counts and not reader.has_read_dwo:
+        if not counts and not debug_files.has_read_dwo:
             write_cached_lines(cache_path, other_files, cached)
     return cached.locations.take(cached.rows(address)[argsort(order)])  # in the order of ``svma``
 
@@ -60,11 +60,11 @@ def locations_from_units(context: Context, files: ObjectFiles, recorded_path: st
 def code_lines(context: Context, files: ObjectFiles, recorded_path: str) -> PgoLines:
     """Return the lookup of functions, lines and discriminators in an object's debug file, and in files it refers to."""
     assert files.dwarf is not None
-    return PgoLines(_UnitReader(context, files, files.dwarf, recorded_path).lines())
+    return PgoLines(_DebugFiles(context, files, files.dwarf, recorded_path).lines())
 
 
-class _UnitReader(Struct, dict=True):
-    """Opens the debug file of one object, and each file with another part of its debug info when that is needed.
+class _DebugFiles(Struct, dict=True):
+    """The files with one object's debug info: the debug file, and others, each opened when it is needed.
 
     ``_debug_file`` is the one among the object's ``_files``. ``_recorded_path`` is the object's path as recorded; its
     ``.dwp`` may be next to that path.
@@ -91,14 +91,14 @@ class _UnitReader(Struct, dict=True):
             file = open_elf(relocate_debug_info(file), file.name)
         dwz_file = DebugFile(DebugSections(self._supplementary)) if self._supplementary is not None else None
         debug_file = DebugFile(DebugSections(file), dwz_file)
-        return AddressLookup(debug_file, self._split_unit, partial(count_broken, self._context.diagnostics))
+        return AddressLookup(debug_file, self._split_unit, partial(count_unreadable, self._context.diagnostics))
 
     @cached_property
     def _supplementary(self) -> ElfObject | None:
         """The dwz file; None if the debug file refers to none, or if it is missing or unreadable."""
         if not has_supplementary_file(self._debug_file):
             return None
-        with counting_broken(self._context.diagnostics):
+        with counting_unreadable(self._context.diagnostics):
             dwz_file = find_supplementary_file(self._context.finder, self._debug_file)
             if dwz_file is None:
                 advice = (
@@ -129,13 +129,13 @@ class _UnitReader(Struct, dict=True):
     @cached_property
     def _package_file(self) -> ElfObject | None:
         """The ``.dwp`` file; None if there is none."""
-        with counting_broken(self._context.diagnostics):
+        with counting_unreadable(self._context.diagnostics):
             return find_package_file(self._context.finder, self._files, self._recorded_path)
         return None
 
     @cached_property
     def _package(self) -> DwarfPackage | None:
-        with counting_broken(self._context.diagnostics):
+        with counting_unreadable(self._context.diagnostics):
             return DwarfPackage(self._package_file) if self._package_file is not None else None
         return None
 
@@ -143,7 +143,7 @@ class _UnitReader(Struct, dict=True):
         """Return the unit from the first readable ``.dwo`` file with the skeleton's name and id; None without one."""
         for path in dwo_paths(self._context.finder, self._debug_file, skeleton.comp_dir, skeleton.dwo_name):
             if is_file(path):
-                with counting_broken(self._context.diagnostics):
+                with counting_unreadable(self._context.diagnostics):
                     unit = self._dwo_files.unit(path, skeleton.dwo_id)
                     if unit is not None:
                         self.has_read_dwo = True

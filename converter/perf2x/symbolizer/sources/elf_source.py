@@ -38,7 +38,7 @@ from perf2x.base.columnar import (
 from perf2x.base.mapping_names import is_injected
 from perf2x.model.printable_text import base_name
 from perf2x.symbolizer.demangle.demangle import short_name
-from perf2x.symbolizer.sources.elf_symbols import ElfNames, counting_broken
+from perf2x.symbolizer.sources.elf_symbols import ElfNames, counting_unreadable
 from perf2x.symbolizer.sources.jit_functions import V8_SHIFT, injected_symbols, is_v8
 from perf2x.symbolizer.sources.symbol_source import (
     BuiltInSource,
@@ -92,7 +92,7 @@ def symbols_of(
     if files.dwarf is not None and (context.options.lines or not names.has_symtab):
         locations = _source_locations(context, files, recorded_path, svma + np.uint64(line_shift))
         if files.code is not None:
-            with counting_broken(context.diagnostics):
+            with counting_unreadable(context.diagnostics):
                 locations = with_go_start_lines(locations, files.code, files.symbols, svma)
         return merge_debug_info(names, symbol, locations, context.options.inline, missing)
     distinct, name_index = unique_known(symbol)
@@ -126,7 +126,7 @@ def _source_locations(context: Context, files: ObjectFiles, recorded_path: str, 
     """Look addresses up in debug info; if it cannot be read, count that, and return no frames for any address."""
     from perf2x.symbolizer.sources.dwarf_units import locations_from_units  # most objects have no debug info
 
-    with counting_broken(context.diagnostics):
+    with counting_unreadable(context.diagnostics):
         return locations_from_units(context, files, recorded_path, svma)
     return source_locations_of([[]] * len(svma))
 
@@ -150,8 +150,8 @@ def merge_debug_info(names: ElfNames, symbol: I64, locations: SourceLocations, i
     """
     frames = _merged_frames(symbol, locations, _trusted_counts(symbol, locations, names.has_symtab), inline)
     # a function is a distinct pair (symbol, debug function), packed into one word; + 1, so that −1 becomes 0
-    word = as_uint64(frames.symbol + 1) << np.uint64(32) | as_uint64(frames.debug_function + 1)
-    pairs, function = unique_inverse(word)
+    packed_pair = as_uint64(frames.symbol + 1) << np.uint64(32) | as_uint64(frames.debug_function + 1)
+    pairs, function = unique_inverse(packed_pair)
     symbols, debug_functions = pairs >> np.uint64(32), pairs & np.uint64(2**32 - 1)
     functions = [
         _function(names, locations.functions, symbol_row - 1, debug_function - 1)
@@ -184,8 +184,8 @@ def _trusted_counts(symbol: I64, locations: SourceLocations, has_symtab: bool) -
     if has_symtab:
         count = np.where((symbol >= 0) | locations.has_line, count, 0)
     is_nameless = np.array([not function.symbol for function in locations.functions], np.bool_)
-    single = flatnonzero((count == 1) & (symbol < 0))
-    count[single[is_nameless[locations.function[locations.offsets[single]]]]] = 0
+    single_frame_rows = flatnonzero((count == 1) & (symbol < 0))
+    count[single_frame_rows[is_nameless[locations.function[locations.offsets[single_frame_rows]]]]] = 0
     return count
 
 
@@ -195,12 +195,12 @@ def _merged_frames(symbol: I64, locations: SourceLocations, count: I64, inline: 
     ``count`` (n,) is 0 where debug info is not to be used, otherwise the number of the address's frames there. An
     address that is only in the symbol table gets one frame without a line.
     """
-    kept_frames = count if inline else np.minimum(count, 1)
+    kept_counts = count if inline else np.minimum(count, 1)
     is_symbol_only = (symbol >= 0) & (count == 0)
-    size = kept_frames + is_symbol_only
+    size = kept_counts + is_symbol_only
     offsets = offsets_of(size)
     # the last frames of each address, which are the outermost
-    debug_rows = ranges(locations.offsets[:-1] + count - kept_frames, kept_frames)
+    debug_rows = ranges(locations.offsets[:-1] + count - kept_counts, kept_counts)
 
     # every row is copied from debug info, except the one row of an address that has only a symbol
     is_from_debug_info = trues(int(offsets[-1]))

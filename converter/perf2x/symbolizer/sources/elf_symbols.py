@@ -105,7 +105,7 @@ class ElfNames:
             for plt_row in (plt_rows.min(), plt_rows.max()) if len(plt_rows) else ():
                 self.name(int(plt_row))
         except ObjectError as error:
-            count_broken(self._diagnostics, error)
+            count_unreadable(self._diagnostics, error)
             self._symbols = _SymbolTables(self._symbols.tables)
             self._index = self._symbols.index()
             row = self._index.find(svma)
@@ -136,7 +136,7 @@ def _function_tables(
         elf_files.append(files.code)
     for file in elf_files:
         for section in (".symtab", ".dynsym"):
-            with counting_broken(diagnostics):
+            with counting_unreadable(diagnostics):
                 table = function_symbols(file, section, section_addresses)
                 if table is not None:
                     yield section, table
@@ -144,21 +144,21 @@ def _function_tables(
 
 def _linkage_table(code: ElfObject | None, tables: list[SymbolRows], diagnostics: Diagnostics) -> LinkageTable | None:
     """Return the PLT entries of the file with the code; None without that file, or if its PLT cannot be read."""
-    with counting_broken(diagnostics):
+    with counting_unreadable(diagnostics):
         return LinkageTable(code, _FunctionStarts(tables).name_at) if code is not None else None
     return None
 
 
 @contextmanager
-def counting_broken(diagnostics: Diagnostics) -> Iterator[None]:
+def counting_unreadable(diagnostics: Diagnostics) -> Iterator[None]:
     """Turn an ObjectError raised in the block into a count of an unreadable object, or part of one; end the block."""
     try:
         yield
     except ObjectError as error:
-        count_broken(diagnostics, error)
+        count_unreadable(diagnostics, error)
 
 
-def count_broken(diagnostics: Diagnostics, error: ObjectError) -> None:
+def count_unreadable(diagnostics: Diagnostics, error: ObjectError) -> None:
     """Count an object, or part of one, that cannot be read; the conversion continues without it."""
     advice = "a file with symbols is damaged; its names are missing. Reinstall the package it came from."
     diagnostics.add("objects_unreadable", advice, where=str(error))

@@ -30,9 +30,9 @@ def injected_symbols(elf_symbols: Symbols) -> Symbols:
 
     The ELF file's symbols have the jitdump's names; debug info has the file names that these lack.
     """
-    return replace(elf_symbols, functions=[_injected(function) for function in elf_symbols.functions])
+    return replace(elf_symbols, functions=[_injected_function(function) for function in elf_symbols.functions])
 
 
-def _injected(function: Function) -> Function:
-    named = jit_function(function.system_name)
-    return replace(named, filename=named.filename or function.filename)
+def _injected_function(function: Function) -> Function:
+    named_function = jit_function(function.system_name)
+    return replace(named_function, filename=named_function.filename or function.filename)

@@ -28,7 +28,7 @@ from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.base.mapping_names import is_jitdump
 from perf2x.model.recording import Mmaps, Session, Sideband, append_mappings
-from perf2x.symbolizer.sources.elf_symbols import counting_broken
+from perf2x.symbolizer.sources.elf_symbols import counting_unreadable
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class JitdumpFiles(Struct):
         key = status.st_dev, status.st_ino
         if key not in self._by_inode:
             self._by_inode[key] = None
-            with counting_broken(self._diagnostics):
+            with counting_unreadable(self._diagnostics):
                 self._by_inode[key] = read_jitdump(path)
         return self._by_inode[key]
 
@@ -140,7 +140,7 @@ def with_jitdump_mappings(
         added += _code_mappings(dump, marker, mmaps, session, diagnostics)
         dumps.append(AnnouncedDump(mmaps.filename[marker], dump))
     if added:
-        sideband = replace(sideband, mmaps=_append(_anonymous_first(mmaps, added), added))
+        sideband = replace(sideband, mmaps=_append(_anonymous_at_marker(mmaps, added), added))
     return sideband, dumps
 
 
@@ -229,10 +229,9 @@ def _replaced_count(codes: Sequence[JitCode]) -> int:
     return count
 
 
-def _anonymous_first(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
-    """Move ``//anon`` mappings that contain JIT-compiled code to the time and position of their dump's marker.
+def _anonymous_at_marker(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
+    """Give ``//anon`` mappings of JIT-compiled code that come after their dump's marker the marker's time and position.
 
-    This concerns only mappings that come after the marker.
     A compiler may map memory after it has written the record of the code; without this, the later mapping would hide
     the one made from the record. perf inject drops these mappings.
     """

@@ -79,10 +79,10 @@ class KernelSource(BuiltInSource):
         names = [table.kallsyms.name(row) for row in distinct.tolist()]
         return symbols_from_names(names, name_index, "not in kallsyms")
 
-    def text(self) -> tuple[bytes | None, str]:
-        """Return the contents of the recorded kernel's kallsyms and "", or None and the reason why there are none."""
+    def contents(self) -> tuple[bytes | None, str]:
+        """Return the bytes of the recorded kernel's kallsyms and "", or None and the reason why there are none."""
         table = self._table
-        return (None, table) if isinstance(table, str) else (table.kallsyms.text, "")
+        return (None, table) if isinstance(table, str) else (table.kallsyms.data, "")
 
     def function_at(self, address: int) -> tuple[str, int]:
         """Return the name and start of the function at a recorded address; "" and 0 for none."""

@@ -51,14 +51,14 @@ class VmlinuxSource(BuiltInSource):
         """The recorded kernel's ELF files, None if there are none."""
         context, build_id = self._context, self._context.kernel_build_id
         if context.options.vmlinux is not None:
-            return self._checked(context.options.vmlinux, build_id, is_named=True)
+            return self._open_vmlinux(context.options.vmlinux, build_id, is_named=True)
         if not build_id:
             return None
-        by_id = context.finder.find("[kernel.kallsyms]", build_id)
-        if by_id.symbols is not None and by_id.symbols.section(".symtab"):
-            return by_id
+        files_by_id = context.finder.find("[kernel.kallsyms]", build_id)
+        if files_by_id.symbols is not None and files_by_id.symbols.section(".symtab"):
+            return files_by_id
         for path in chain.from_iterable(map(context.finder.search_paths.local_paths, self.usual_paths)):
-            if is_file(path) and (files := self._checked(path, build_id, is_named=False)):
+            if is_file(path) and (files := self._open_vmlinux(path, build_id, is_named=False)):
                 return files
         return None
 
@@ -68,7 +68,7 @@ class VmlinuxSource(BuiltInSource):
         release = self._context.session.os_release
         return [path.format(release) for path in VMLINUX_PATHS] if is_folder_name(release) else []
 
-    def _checked(self, path: Path, build_id: bytes, is_named: bool) -> ObjectFiles | None:
+    def _open_vmlinux(self, path: Path, build_id: bytes, is_named: bool) -> ObjectFiles | None:
         """Open a vmlinux, and return None if it is of another build than ``build_id`` or cannot be read.
 
         An empty ``build_id`` fits every file, and ``--allow-build-id-mismatch`` accepts other builds. ``is_named``: the

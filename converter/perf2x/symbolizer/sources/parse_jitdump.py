@@ -77,12 +77,12 @@ class JitDump(Frozen):
 
 
 class _JitdumpParser(Struct):
-    """Collects the code in a dump record by record; ``order`` is "<" or ">", the dump's byte order."""
+    """Collects the code in a dump record by record; ``byte_order`` is "<" or ">", the dump's byte order."""
 
     data: bytes
-    order: str
+    byte_order: str
     codes: list[JitCode] = field(default_factory=list)
-    by_index: dict[bytes, JitCode] = field(default_factory=dict)
+    code_by_index: dict[bytes, JitCode] = field(default_factory=dict)
     """Code by its code_index, by which a move record refers to it, as eight bytes.
 
     Python's hashes of bytes are keyed, so that no file can make them collide; those of integers are not
@@ -106,12 +106,12 @@ class _JitdumpParser(Struct):
             self._debug(start, end)
         elif kind == _UNWINDING_INFO:
             # .eh_frame, then .eh_frame_hdr, which is not needed
-            total_size, header_size, _ = struct.unpack_from(self.order + "QQQ", self.data, start)
+            total_size, header_size, _ = struct.unpack_from(self.byte_order + "QQQ", self.data, start)
             self.eh_frame = self.data[start + 24 : min(start + 24 + max(total_size - header_size, 0), end)]
 
     def _load(self, start: int, end: int, time: int) -> None:
         # u32 pid, tid; u64 vma, code_addr, code_size, code_index; name with its final 0; code
-        _, _, _, address, size = struct.unpack_from(self.order + "IIQQQ", self.data, start)
+        _, _, _, address, size = struct.unpack_from(self.byte_order + "IIQQQ", self.data, start)
         name_end = self.data.find(b"\0", start + 40, end)
         if name_end < 0 or size == 0 or address + size > 2**64:
             return
@@ -124,23 +124,23 @@ class _JitdumpParser(Struct):
         code = JitCode(time, address, size, name_end + 1, name, inside, address, self.eh_frame)
         self.eh_frame = b""
         self.codes.append(code)
-        self.by_index[self.data[start + 32 : start + 40]] = code
+        self.code_by_index[self.data[start + 32 : start + 40]] = code
 
     def _move(self, start: int, time: int) -> None:
         # u32 pid, tid; u64 vma, old_code_addr, new_code_addr, code_size, code_index
-        _, _, _, _, address, size = struct.unpack_from(self.order + "IIQQQQ", self.data, start)
-        code = self.by_index.get(self.data[start + 40 : start + 48])
+        _, _, _, _, address, size = struct.unpack_from(self.byte_order + "IIQQQQ", self.data, start)
+        code = self.code_by_index.get(self.data[start + 40 : start + 48])
         if code is None or size == 0 or address + size > 2**64:
             return
         self.codes.append(replace(code, time=time, address=address, size=min(size, code.size)))
 
     def _debug(self, start: int, end: int) -> None:
         # u64 code_addr, number of entries; each entry: u64 address, i32 line, discriminator, file name with its final 0
-        (count,) = struct.unpack_from(self.order + "Q", self.data, start + 8)
+        (count,) = struct.unpack_from(self.byte_order + "Q", self.data, start + 8)
         lines: list[JitLine] = []
         position = start + 16
         while len(lines) < count and position + _LINE_SIZE < end:
-            address, line, _ = struct.unpack_from(self.order + "Qii", self.data, position)
+            address, line, _ = struct.unpack_from(self.byte_order + "Qii", self.data, position)
             name_end = self.data.find(b"\0", position + _LINE_SIZE, end)
             if name_end < 0:
                 break
@@ -170,12 +170,12 @@ def read_jitdump(path: Path) -> JitDump:
 
 def parse_jitdump(data: bytes, name: str) -> JitDump:
     """Parse the contents of a dump; see ``read_jitdump``. ``name`` is the file's name, for errors."""
-    order = _byte_order(data, name)
-    _, version, header_size, machine, _, pid, _, flags = struct.unpack_from(order + "IIIIIIQQ", data)
+    byte_order = _byte_order(data, name)
+    _, version, header_size, machine, _, pid, _, flags = struct.unpack_from(byte_order + "IIIIIIQQ", data)
     if version != 1 or not _FILE_HEADER.size <= header_size <= len(data):
         raise ObjectError(f"{name}: unsupported jitdump version {version} with a header of {header_size} bytes")
-    parser = _JitdumpParser(data, order)
-    records = _Records(data, order)
+    parser = _JitdumpParser(data, byte_order)
+    records = _Records(data, byte_order)
     for kind, start, end, time in records.walk(header_size):
         parser.add_record(kind, start, end, time)
     codes, arch_timestamps = tuple(parser.codes), bool(flags & _ARCH_TIMESTAMP)
@@ -186,9 +186,9 @@ def _byte_order(data: bytes, name: str) -> str:
     """Return "<" or ">", the order in which the magic number is correct. Raises ObjectError if neither is."""
     if len(data) < _FILE_HEADER.size:
         raise ObjectError(f"{name}: a jitdump has more than {len(data)} bytes")
-    for order in "<>":
-        if struct.unpack_from(order + "I", data)[0] == _MAGIC:
-            return order
+    for byte_order in "<>":
+        if struct.unpack_from(byte_order + "I", data)[0] == _MAGIC:
+            return byte_order
     raise ObjectError(f"{name}: not a jitdump: it begins with {data[:4].hex()}")
 
 
@@ -213,7 +213,7 @@ class _Records(Struct):
     """
 
     data: bytes
-    order: str
+    byte_order: str
     end: int = 0
     """End of the last record that was found."""
     damaged_runs: int = 0
@@ -241,7 +241,7 @@ class _Records(Struct):
         """Return kind, size and time of a record; a size of 0 if the file ends before the end of the header."""
         if start + _RECORD_HEADER.size > len(self.data):
             return 0, 0, 0
-        kind, size, time = struct.unpack_from(self.order + "IIQ", self.data, start)
+        kind, size, time = struct.unpack_from(self.byte_order + "IIQ", self.data, start)
         return kind, size, time
 
     def _fits_file(self, start: int) -> bool:
@@ -269,22 +269,22 @@ class _Records(Struct):
         if kind == _CODE_LOAD:
             # up to the end of the name; negative if the name has no end
             fields_size = self.data.find(b"\0", start + fixed_size, start + size) + 1 - start
-            code_size = int(struct.unpack_from(self.order + "Q", self.data, start + fixed_size - 16)[0])
+            code_size = int(struct.unpack_from(self.byte_order + "Q", self.data, start + fixed_size - 16)[0])
             size_after_name = size - fields_size
             has_code = 0 <= size_after_name - code_size < _MAX_PADDING
             return (
                 fields_size > 0 and code_size > 0 and (has_code or (size_after_name < _MAX_PADDING and not with_code))
             )
         if kind == _DEBUG_INFO:
-            count = int(struct.unpack_from(self.order + "Q", self.data, start + fixed_size - 8)[0])
+            count = int(struct.unpack_from(self.byte_order + "Q", self.data, start + fixed_size - 8)[0])
             return 0 < count * (_LINE_SIZE + 1) <= size - fixed_size  # file names have at least their final 0
         if kind == _UNWINDING_INFO:
-            fields_size += struct.unpack_from(self.order + "Q", self.data, start + _RECORD_HEADER.size)[0]
+            fields_size += struct.unpack_from(self.byte_order + "Q", self.data, start + _RECORD_HEADER.size)[0]
         return kind in _FIXED_SIZES and 0 <= size - fields_size < _MAX_PADDING
 
     def _search(self, begin: int) -> int:
         """Return the start of the first consistent record, with code, from ``begin`` on; −1 if there is none."""
-        starts = (match.start() for match in _HEADER_START[self.order].finditer(self.data, begin))
+        starts = (match.start() for match in _HEADER_START[self.byte_order].finditer(self.data, begin))
         return next(
             (start for start in starts if self._fits_file(start) and self._is_consistent(start, with_code=True)), -1
         )

@@ -48,7 +48,7 @@ _MAX_SIZE = 1 << 28
 class Kallsyms(Frozen):
     """All symbols that perf would consider, in file order; the columns are (symbols,).
 
-    ``start`` has the addresses, ``text`` is the whole file. The name of a symbol is ``text[name_start:name_end]``,
+    ``start`` has the addresses, ``data`` is the whole file. The name of a symbol is ``data[name_start:name_end]``,
     without its module.
     """
 
@@ -60,11 +60,11 @@ class Kallsyms(Frozen):
     module: I64
     """Index into ``modules``, −1 for the kernel itself."""
     modules: list[str]
-    text: bytes
+    data: bytes
 
     def name(self, row: int) -> str:
         """Return the symbol's name without its module."""
-        return self.text[int(self.name_start[row]) : int(self.name_end[row])].decode(errors="surrogateescape")
+        return self.data[int(self.name_start[row]) : int(self.name_end[row])].decode(errors="surrogateescape")
 
     def address_of(self, name: str) -> int | None:
         """Return the address of a symbol of the kernel itself; None if there is no such symbol."""
@@ -72,7 +72,7 @@ class Kallsyms(Frozen):
         has_length = (self.name_end - self.name_start == len(encoded)) & (self.module < 0)
         for row in flatnonzero(has_length):
             name_start = int(self.name_start[row])
-            if self.text[name_start : name_start + len(encoded)] == encoded:
+            if self.data[name_start : name_start + len(encoded)] == encoded:
                 return int(self.start[row])
         return None
 
@@ -106,77 +106,77 @@ def read_kallsyms(path: Path) -> Kallsyms:
     return parse_kallsyms(decompress_file(read_object_file(path, _MAX_SIZE)), shown_name(path))
 
 
-def parse_kallsyms(text: bytes, name: str) -> Kallsyms:
+def parse_kallsyms(data: bytes, name: str) -> Kallsyms:
     """Parse lines ``ffffffff81000000 T _stext`` or, in modules, ``ffffffffc0000000 t func\\t[module]``; skip others.
 
     ``name`` is the file's name, for errors.
     """
-    raw = np.frombuffer(text, np.uint8)
-    ends = flatnonzero(raw == _NEWLINE)
-    if not len(raw) or raw[-1] != _NEWLINE:
-        ends = np.append(ends, len(raw))
+    characters = np.frombuffer(data, np.uint8)
+    ends = flatnonzero(characters == _NEWLINE)
+    if not len(characters) or characters[-1] != _NEWLINE:
+        ends = np.append(ends, len(characters))
     starts = np.append(0, ends[:-1] + 1)
-    digits = text.find(b" ")
+    digits = data.find(b" ")
     if not 1 <= digits <= 16:
-        raise ObjectError(f"{name}: not a kallsyms file: its first line is {text[:40]!r}")
+        raise ObjectError(f"{name}: not a kallsyms file: its first line is {data[:40]!r}")
     # from here on, a line has its letter at digits + 1 and its name at digits + 3
-    starts, ends = _regular_lines(raw, starts, ends, digits)
-    address, is_hex = hex_numbers(text, starts, digits)
-    letter = raw[starts + digits + 1]
+    starts, ends = _regular_lines(characters, starts, ends, digits)
+    address, is_hex = hex_numbers(data, starts, digits)
+    letter = characters[starts + digits + 1]
     # names that begin with $ are mapping symbols, which mark code and data on Arm and RISC-V
-    kept = flatnonzero(is_hex & _IS_SYMBOL[letter] & (raw[starts + digits + 3] != ord("$")))
-    kept = kept[~_begin_with(text, starts[kept] + digits + 3, _LIVEPATCH)]
-    starts, ends, address, letter = starts[kept], ends[kept], address[kept], letter[kept]
+    kept_rows = flatnonzero(is_hex & _IS_SYMBOL[letter] & (characters[starts + digits + 3] != ord("$")))
+    kept_rows = kept_rows[~_begin_with(data, starts[kept_rows] + digits + 3, _LIVEPATCH)]
+    starts, ends, address, letter = starts[kept_rows], ends[kept_rows], address[kept_rows], letter[kept_rows]
     if len(address) == 0:
         raise ObjectError(f"{name}: it has no symbols")
     if not address.any():
         raise ObjectError(f"{name}: all addresses are 0, because they were hidden (kernel.kptr_restrict)")
-    name_end, module, modules = _modules(raw, text, starts, ends)
-    return Kallsyms(address, letter, starts + digits + 3, name_end, module, modules, text)
+    name_end, module, modules = _modules(characters, data, starts, ends)
+    return Kallsyms(address, letter, starts + digits + 3, name_end, module, modules, data)
 
 
-def _begin_with(text: bytes, starts: I64, prefix: bytes) -> Bools:
-    """Return (n,) whether ``prefix`` is at each position ``starts`` (n,) of the text.
+def _begin_with(data: bytes, starts: I64, prefix: bytes) -> Bools:
+    """Return (n,) whether ``prefix`` is at each of the positions ``starts`` (n,) in the file.
 
     Only positions with the prefix's first byte are compared one by one, so that byte should be rare.
     """
-    has_prefix: Bools = np.frombuffer(text, np.uint8)[starts] == prefix[0]
+    has_prefix: Bools = np.frombuffer(data, np.uint8)[starts] == prefix[0]
     rows = flatnonzero(has_prefix)
-    has_prefix[rows] = [text.startswith(prefix, start) for start in starts[rows].tolist()]
+    has_prefix[rows] = [data.startswith(prefix, start) for start in starts[rows].tolist()]
     return has_prefix
 
 
-def _regular_lines(raw: U8, starts: I64, ends: I64, digits: int) -> tuple[I64, I64]:
+def _regular_lines(characters: U8, starts: I64, ends: I64, digits: int) -> tuple[I64, I64]:
     """Drop lines without a name, and lines whose spaces are not where those of the first line are.
 
-    Shapes: ``starts`` and ``ends`` (lines,), positions in ``raw``; returns both for the remaining lines.
+    Shapes: ``starts`` and ``ends`` (lines,), indices in ``characters``; returns both for the remaining lines.
     """
     is_long = ends - starts > digits + 3
     if not is_long.all():
         starts, ends = starts[is_long], ends[is_long]
-    is_regular: Bools = (raw[starts + digits] == _SPACE) & (raw[starts + digits + 2] == _SPACE)
+    is_regular: Bools = (characters[starts + digits] == _SPACE) & (characters[starts + digits + 2] == _SPACE)
     return (starts, ends) if is_regular.all() else (starts[is_regular], ends[is_regular])
 
 
-def _modules(raw: U8, text: bytes, starts: I64, ends: I64) -> tuple[I64, I64, list[str]]:
+def _modules(characters: U8, data: bytes, starts: I64, ends: I64) -> tuple[I64, I64, list[str]]:
     """Split the modules from the names: a line of a module ends with a tab and ``[module]``.
 
     ``starts`` and ``ends`` (lines,) are positions of lines. Returns (lines,) the end of each name, (lines,) the index
     of its module or −1, and the names of the modules.
     """
     module, module_numbers = minus_ones(len(starts)), dict[bytes, int]()
-    first_tab = text.find(b"\t")
+    first_tab = data.find(b"\t")
     if first_tab < 0:
         return ends, module, []
-    tabs = np.append(flatnonzero(raw[first_tab:] == _TAB) + first_tab, len(raw))
+    tabs = np.append(flatnonzero(characters[first_tab:] == _TAB) + first_tab, len(characters))
     # modules follow the kernel itself, so lines before the first tab need no search
     rows = arange(int(np.searchsorted(ends, first_tab)), len(ends))
     tab = tabs[searchsorted(tabs, starts[rows])]  # the first tab after each line's start, perhaps in a later line
     rows, tab = rows[tab < ends[rows]], tab[tab < ends[rows]]
     # a module's symbols are adjacent, so its name is decoded once for each run of equal names
-    is_new = differs_from_previous(text, tab + 1, ends[rows])
+    is_new = differs_from_previous(data, tab + 1, ends[rows])
     words = [
-        text[begin:end] for begin, end in zip((tab[is_new] + 1).tolist(), ends[rows[is_new]].tolist(), strict=True)
+        data[begin:end] for begin, end in zip((tab[is_new] + 1).tolist(), ends[rows[is_new]].tolist(), strict=True)
     ]
     numbers = [module_numbers.setdefault(word.strip().strip(b"[]"), len(module_numbers)) for word in words]
     module[rows] = as_int64(numbers)[cumsum(is_new) - 1]

@@ -34,7 +34,7 @@ from perf2x.base.files.read_file import read_object_file
 from perf2x.base.files.sysroot import PERF_MAP_DIR, host_path, is_file, paths_in_root, resolve_in_root
 from perf2x.base.files.temporary import shown_name
 from perf2x.model.recording import Namespaces
-from perf2x.symbolizer.sources.elf_symbols import counting_broken
+from perf2x.symbolizer.sources.elf_symbols import counting_unreadable
 from perf2x.symbolizer.sources.jit_functions import jit_function
 from perf2x.symbolizer.sources.symbol_source import (
     BuiltInSource,
@@ -49,7 +49,7 @@ from perf2x.symbolizer.sources.symbol_source import (
 # Indices of namespaces in PERF_RECORD_NAMESPACES: include/uapi/linux/perf_event.h PID_NS_INDEX, MNT_NS_INDEX.
 _PID_NAMESPACE, _MOUNT_NAMESPACE = 3, 5
 # Inode number of the initial PID namespace, on every machine: include/linux/proc_ns.h PROC_PID_INIT_INO.
-FIRST_PID_NAMESPACE = 0xEFFFFFFC
+INITIAL_PID_NAMESPACE = 0xEFFFFFFC
 # Number of maps to try in a directory, newest first; /tmp may contain years of maps.
 _MAX_MAPS_TRIED = 64
 
@@ -69,7 +69,7 @@ class ProcessNamespaces:
     def is_container(self, pid: int) -> bool:
         """Return True if the recording says that the process was in a PID namespace of its own."""
         inodes = self._inodes.get(_pid_key(pid))
-        return inodes is not None and inodes[_PID_NAMESPACE] != FIRST_PID_NAMESPACE
+        return inodes is not None and inodes[_PID_NAMESPACE] != INITIAL_PID_NAMESPACE
 
     def mount(self, pid: int) -> int:
         """Return the inode number of the process's mount namespace; 0 if it was not recorded."""
@@ -95,8 +95,8 @@ def _map_in_process_root(proc: Path | None, pid: int) -> Iterator[Path]:
         return
     # NSpid lists the process's id in each of its nested namespaces, the innermost one last
     match = re.search(r"^NSpid:.*?(\d+)$", status, re.MULTILINE)
-    own_pid = match.group(1) if match else str(pid)
-    yield from paths_in_root(proc / str(pid) / "root", f"/tmp/perf-{own_pid}.map")
+    namespace_pid = match.group(1) if match else str(pid)
+    yield from paths_in_root(proc / str(pid) / "root", f"/tmp/perf-{namespace_pid}.map")
 
 
 def _maps_in_container(proc: Path | None, mount_inode: int) -> list[Path]:
@@ -145,17 +145,17 @@ class PerfMap(Frozen):
 
         Shapes: ``address`` (n,), sorted; returns (n,) rows of this table, −1 for none.
         """
-        # entry i covers address[low[i]:high[i]]; a size of 0 counts as 1
-        low = searchsorted(address, self.start, "left")
+        # entry i covers address[first_index[i] : end_index[i]]; a size of 0 counts as 1
+        first_index = searchsorted(address, self.start, "left")
         end = self.start + np.maximum(self.size, np.uint64(1))
         end = np.where(end < self.start, np.uint64(2**64 - 1), end)
-        high = searchsorted(address, end, "left")
-        covering = flatnonzero(low < high)[:: -1 if first else 1]
-        return _last_cover(covering, low, high, len(address))
+        end_index = searchsorted(address, end, "left")
+        covering = flatnonzero(first_index < end_index)[:: -1 if first else 1]
+        return _last_cover(covering, first_index, end_index, len(address))
 
 
-def _last_cover(rows: I64, low: I64, high: I64, count: int) -> I64:
-    """Return (count,) the last of ``rows`` whose range [low, high) contains each position, −1 for none.
+def _last_cover(rows: I64, first_index: I64, end_index: I64, count: int) -> I64:
+    """Return (count,) the last of ``rows`` whose range [first_index, end_index) contains each position, −1 for none.
 
     Rows are processed from last to first, and each fills those positions of its range that are still empty.
     ``next_free`` finds these without visiting the filled ones again, however many ranges overlap: an empty position
@@ -164,7 +164,7 @@ def _last_cover(rows: I64, low: I64, high: I64, count: int) -> I64:
     result = minus_ones(count)
     next_free = list(range(count + 1))
     for row in rows[::-1].tolist():
-        position, end = int(low[row]), int(high[row])
+        position, end = int(first_index[row]), int(end_index[row])
         while (position := _first_free(next_free, position)) < end:
             result[position] = row
             next_free[position] = position + 1
@@ -253,19 +253,19 @@ class PerfMapSource(BuiltInSource):
         Returns no map if two cover equally many, or if none covers any. JIT-compiled code has different addresses in
         each process, so the map of a different process hardly ever covers any.
         """
-        best: tuple[Path | None, PerfMap | None] = None, None
+        best_map: tuple[Path | None, PerfMap | None] = None, None
         best_count = 0
         for path in self._maps_of_other_pids(pid):
-            with counting_broken(self._context.diagnostics):
+            with counting_unreadable(self._context.diagnostics):
                 perf_map = read_perf_map(path)
                 count = sum_of(perf_map.find(address) >= 0)
                 if count >= best_count:
-                    best, best_count = ((path, perf_map) if count > best_count else (None, None)), count
-        if best[0] is not None:
+                    best_map, best_count = ((path, perf_map) if count > best_count else (None, None)), count
+        if best_map[0] is not None:
             advice = "a map with another process id in its name was used, because its addresses match the process."
-            where = f"{shown_name(best[0])} for {pid}"
+            where = f"{shown_name(best_map[0])} for {pid}"
             self._context.diagnostics.add("perf_map_of_other_pid", advice, where=where)
-        return best
+        return best_map
 
     def _maps_of_other_pids(self, pid: int) -> list[Path]:
         """Return maps with any process id: in --perf-map-dir and, for a process in a container, elsewhere.

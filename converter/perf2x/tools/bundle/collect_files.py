@@ -163,7 +163,7 @@ class _ContentsCollector:
         files = source.files if has_kernel else None
         if files is not None and files.files:
             members["elf"] = self._contents(files.symbols or files.files[0])
-        text, reason = KernelSource(context).text()
+        text, reason = KernelSource(context).contents()
         if text is not None and not context.session.kcore_dir:
             members["kallsyms"] = lambda: text
         if members:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.base.abi import struct_layouts, uapi
-from perf2x.reader.records.variable_fields import ENTRY_WORDS
+from perf2x.reader.records.variable_fields import BRANCH_ENTRY_WORDS
 
 PRINTED = dict(line.rsplit(" ", 1) for line in (Path(__file__).parent / "layouts.txt").read_text().splitlines())
 NOT_KEPT = {"reserved_2", "flags"}
@@ -36,7 +36,7 @@ def test_attr_flags_have_the_compilers_bits() -> None:
 
 def test_header_and_branch_entries_have_the_compilers_layout() -> None:
     assert int(PRINTED["sizeof.perf_event_header"]) == struct_layouts.HEADER_SIZE
-    assert int(PRINTED["sizeof.perf_branch_entry"]) == 8 * ENTRY_WORDS
+    assert int(PRINTED["sizeof.perf_branch_entry"]) == 8 * BRANCH_ENTRY_WORDS
     bits = {"mispred": 0, "predicted": 1, "in_tx": 2, "abort": 3, "cycles": 4, "type": 20, "spec": 24}
     bits |= {"new_type": 26, "priv": 30}
     assert {name: int(PRINTED[f"perf_branch_entry.{name} bit"]) for name in bits} == bits

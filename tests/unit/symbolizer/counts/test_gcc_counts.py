@@ -103,7 +103,7 @@ def test_branches_within_functions_are_no_loss(data: Path) -> None:
 def test_counts_outside_functions_are_said_where_they_are_many(missing: int, said: int) -> None:
     profile, diagnostics = LineProfile(_Places(), Gcc(16)), Diagnostics()  # type: ignore[arg-type]
     profile.add_samples(AddressCounts(np.array([1, 2], np.uint64), np.array([10, missing], np.int64)))
-    profile.warn(diagnostics, "/bin/prog")
+    profile.note_missing_lines(diagnostics, "/bin/prog")
     assert diagnostics["counts_without_lines"] == said
     (function,) = profile.functions()
     assert (function.name, function.lines[1, 0].count, profile.files) == ("main", 20, {"main": {"a.c"}})

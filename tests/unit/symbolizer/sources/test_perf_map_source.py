@@ -15,7 +15,7 @@ from perf2x.model.recording.sideband import Sideband
 from perf2x.reader import open_recording
 from perf2x.symbolizer.sources.jit_functions import jit_function
 from perf2x.symbolizer.sources.perf_map_source import (
-    FIRST_PID_NAMESPACE,
+    INITIAL_PID_NAMESPACE,
     PerfMap,
     PerfMapSource,
     ProcessNamespaces,
@@ -112,12 +112,12 @@ def test_the_map_that_names_most_addresses_is_used(tmp_path) -> None:
     assert diagnostics["perf_map_of_other_pid"] == 1
 
 
-@pytest.mark.parametrize(("inner", "name"), [(0xF0000152, "Builtin:Call"), (FIRST_PID_NAMESPACE, None)])
+@pytest.mark.parametrize(("inner", "name"), [(0xF0000152, "Builtin:Call"), (INITIAL_PID_NAMESPACE, None)])
 def test_namespace_records_identify_containers(tmp_path, inner, name) -> None:
     """Only a process that counts its ids apart may have a map under another id."""
     (tmp_path / "tmp").mkdir()
     (tmp_path / "tmp/perf-1.map").write_text(TEXT)
-    sideband = namespaces(tmp_path, (77, FIRST_PID_NAMESPACE, 9), (77, inner, 9), (78, 0xF0000152, 9))
+    sideband = namespaces(tmp_path, (77, INITIAL_PID_NAMESPACE, 9), (77, inner, 9), (78, 0xF0000152, 9))
     result, _, diagnostics = run([0x7F0000001050], sideband=sideband, symfs=tmp_path)
     assert name_of(result, 0) == name and diagnostics["perf_map_of_other_pid"] == (name is not None)
 

@@ -33,12 +33,12 @@ class ProfileLineBuilder:
         self._last_array_start = 0
         """The row of the first line in the last array."""
         self._start = profile.locations.line_offsets[:-1].copy()
-        self.count = np.diff(profile.locations.line_offsets)
+        self.line_count = np.diff(profile.locations.line_offsets)
         """(locations,) number of lines."""
         self._has_inlines = falses(len(profile.mappings))
         self._is_exact = falses(len(profile.locations))
 
-    def add(self, mapped: MappedObject, result: ResolveResult) -> None:
+    def add(self, mapped_object: MappedObject, result: ResolveResult) -> None:
         """Add the lines of one object's locations.
 
         Results that share rows (those of ``ResolveResult.split``) must be added one after the other, so that these rows
@@ -49,10 +49,10 @@ class ProfileLineBuilder:
             self._line_function.append(numbers[result.function])
             self._last_array_start += len(self._line_number[-1])
             self._line_number.append(result.line)
-        self._start[mapped.locations] = result.start + self._last_array_start
-        self.count[mapped.locations] = result.count
-        self._is_exact[mapped.locations] = result.is_exact
-        self._has_inlines[mapped.mappings] |= result.has_inlines.any()
+        self._start[mapped_object.locations] = result.start + self._last_array_start
+        self.line_count[mapped_object.locations] = result.count
+        self._is_exact[mapped_object.locations] = result.is_exact
+        self._has_inlines[mapped_object.mappings] |= result.has_inlines.any()
 
     @property
     def has_exact(self) -> bool:
@@ -72,7 +72,7 @@ class ProfileLineBuilder:
 
     def finish(self, profile: Profile) -> Profile:
         """Return ``profile`` with all lines, functions and strings, and with the ``has_…`` flags of its mappings."""
-        rows = ranges(self._start, self.count)
+        rows = ranges(self._start, self.line_count)
         flat = np.fromiter(chain.from_iterable(self._functions), np.int32, 4 * len(self._functions))
         columns = flat.reshape(-1, 4).T
         functions = Functions(*(np.ascontiguousarray(column) for column in columns))
@@ -80,7 +80,7 @@ class ProfileLineBuilder:
         locations = replace(
             old,
             lookup=np.where(self._is_exact, old.address, old.lookup) if self.has_exact else old.lookup,
-            line_offsets=offsets_of(self.count),
+            line_offsets=offsets_of(self.line_count),
             line_function=np.concatenate(self._line_function)[rows].astype(np.int32, copy=False),
             line_number=np.concatenate(self._line_number)[rows].astype(np.int32, copy=False),
         )

@@ -38,13 +38,15 @@ class CachedLines(Frozen):
         is_equal = np.append(self.address, np.uint64(0))[row] == address
         return np.where(is_equal & (row < len(self.address)), row, -1)
 
-    def joined(self, address: U64, more: SourceLocations) -> "CachedLines":
-        """Return these locations and ``more``, the locations of ``address`` (n,), none of which is cached."""
+    def joined(self, address: U64, new_locations: SourceLocations) -> "CachedLines":
+        """Return these locations and ``new_locations``, those of ``address`` (n,), none of which is cached yet."""
         cached, addresses = self.locations, np.concatenate([self.address, address])
-        count = np.concatenate([np.diff(cached.offsets), np.diff(more.offsets)])
-        function = np.concatenate([cached.function, more.function + len(cached.functions)])
-        line = np.concatenate([cached.line, more.line])
-        all_locations = SourceLocations(offsets_of(count), function, line, [*cached.functions, *more.functions])
+        count = np.concatenate([np.diff(cached.offsets), np.diff(new_locations.offsets)])
+        function = np.concatenate([cached.function, new_locations.function + len(cached.functions)])
+        line = np.concatenate([cached.line, new_locations.line])
+        all_locations = SourceLocations(
+            offsets_of(count), function, line, [*cached.functions, *new_locations.functions]
+        )
         order = argsort(addresses)
         return CachedLines(addresses[order], all_locations.take(order))
 
@@ -52,7 +54,7 @@ class CachedLines(Frozen):
 _NO_LINES = CachedLines(np.zeros(0, np.uint64), source_locations_of([]))
 
 
-class _Stored(Frozen, array_like=True):
+class _CacheContents(Frozen, array_like=True):
     """The contents of a cache file: columns of little-endian 64-bit words, and the functions that they refer to.
 
     - ``other_files``: identities of the other files with a part of the debug info.
@@ -126,7 +128,7 @@ def read_cached_lines(path: Path | None, other_files: str) -> CachedLines:
     if data is None:
         return _NO_LINES
     try:
-        stored = msgpack.decode(data, type=_Stored)
+        stored = msgpack.decode(data, type=_CacheContents)
         return stored.lines() if stored.other_files == other_files else _NO_LINES
     except (DecodeError, ValueError):
         return _NO_LINES
@@ -137,7 +139,7 @@ def write_cached_lines(path: Path | None, other_files: str, cached: CachedLines)
     if path is None or len(cached.address) > _MAX_ADDRESSES:
         return
     try:
-        data = msgpack.encode(_Stored.of(cached, other_files))
+        data = msgpack.encode(_CacheContents.of(cached, other_files))
     except (OverflowError, UnicodeEncodeError):  # numbers and names that no compiler writes
         return
     write_checksummed(path, data)

@@ -12,8 +12,8 @@ from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.files.atomic import read_checksummed, write_checksummed
 from perf2x.kernel.registry import load_symbol_sources
-from perf2x.symbolizer.sources import remembered_lines
-from perf2x.symbolizer.sources.remembered_lines import cache_path_of
+from perf2x.symbolizer.sources import cached_lines
+from perf2x.symbolizer.sources.cached_lines import cache_path_of
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize
 from tests.support.profile_builder import lines_of, make_profile, make_session
@@ -70,16 +70,16 @@ def test_columns_that_do_not_belong_together_are_made_again(column, value, tmp_p
     first = lines(tmp_path)
     (path,) = [path for path in tmp_path.rglob("*") if path.is_file()]
     stored = msgpack.decode(read_checksummed(path))
-    stored[remembered_lines._Stored.__struct_fields__.index(column)] = value
+    stored[cached_lines._CacheContents.__struct_fields__.index(column)] = value
     write_checksummed(path, msgpack.encode(stored))
     assert lines(tmp_path) == first and len(read) == 2
 
 
 def test_another_version_of_ours_looks_again(tmp_path, read, monkeypatch) -> None:
     lines(tmp_path)
-    monkeypatch.setattr(remembered_lines, "__version__", "99.0")
+    monkeypatch.setattr(cached_lines, "__version__", "99.0")
     lines(tmp_path)
-    monkeypatch.setattr(remembered_lines, "FORMAT", 99)
+    monkeypatch.setattr(cached_lines, "FORMAT", 99)
     lines(tmp_path)
     assert len(read) == 3
 
