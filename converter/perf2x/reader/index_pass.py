@@ -149,7 +149,7 @@ class _IndexBuilder:
         samples = block.only(flatnonzero(types == RecordType.SAMPLE)) if len(others) else block
         owners = self._events.owners_of_samples(samples)
         self.undecodable_count += int(np.count_nonzero(owners < 0))
-        self._clock.pass_samples(samples, self._events.events)
+        self._clock.read_times(samples, self._events.events)
         if present_types & DECODERS.keys():
             self._sideband.add(block.only(others))
         block_number = len(self._owners)

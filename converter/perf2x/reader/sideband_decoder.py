@@ -62,7 +62,7 @@ class FileClock(Struct):
     The records of a block must then be decoded before the next block is read.
     """
 
-    def pass_samples(self, block: Block, events: Sequence[Event]) -> None:
+    def read_times(self, block: Block, events: Sequence[Event]) -> None:
         """Read the times of a block of samples, unless every side-band record has its own time."""
         if not events or all(_has_trailer(event) for event in events) or not events[0].sample_type & SampleType.TIME:
             return
@@ -88,14 +88,14 @@ class FileClock(Struct):
 class _TableBuilder(Struct):
     """Builds one side-band table from parts, which are decoded in file order for each record type and event."""
 
-    kind: type[ColumnTable]
+    table_class: type[ColumnTable]
     parts: list[Any] = field(default_factory=list)
     chains: ListInterner = field(default_factory=ListInterner)
     """The distinct deferred chains. Many are equal: samples in one long system call have the same user stack."""
 
     def append(self, columns: dict[str, Any], is_kept: Bools) -> None:
         """Add the rows of ``columns`` where ``is_kept`` (n,) is True; columns that the table lacks are dropped."""
-        part: Any = self.kind(**{name: columns[name] for name in self.kind.__struct_fields__})
+        part: Any = self.table_class(**{name: columns[name] for name in self.table_class.__struct_fields__})
         if not is_kept.all():
             part = take_rows_of(part, flatnonzero(is_kept))
         if isinstance(part, DeferredChains):

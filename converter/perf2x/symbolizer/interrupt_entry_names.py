@@ -24,7 +24,7 @@ import numpy as np
 from perf2x.base.columnar import I64, U8, Bools, Frozen, falses, flatnonzero, unique_inverse
 
 # Prefixes of symbols for the bytes before a kernel function (objtool --prefix; clang -fsanitize=kcfi).
-_PADDING = ("__pfx_", "__cfi_")
+_PADDING_PREFIXES = ("__pfx_", "__cfi_")
 
 _ENTERED_AT_START = frozenset({
     "__restore_rt", "__restore", "__default_rt_sa_restorer", "__default_sa_restorer",  # C libraries
@@ -175,7 +175,7 @@ def are_exact_by_name(lookup_function: I64, exact_function: I64, names: Sequence
         for pair in pairs.tolist()
     )
     is_exact_pair = [
-        lookup_name != exact_name and (lookup_name.startswith(_PADDING) or exact_name in _ENTERED_AT_START)
+        lookup_name != exact_name and (lookup_name.startswith(_PADDING_PREFIXES) or exact_name in _ENTERED_AT_START)
         for lookup_name, exact_name in name_pairs
     ]
     is_exact[rows] = np.array(is_exact_pair, np.bool_)[pair_index]
@@ -184,6 +184,6 @@ def are_exact_by_name(lookup_function: I64, exact_function: I64, names: Sequence
 
 def without_padding(name: str) -> str:
     """Return the name of the function that padding belongs to: the one after it."""
-    if not name.startswith(_PADDING):
+    if not name.startswith(_PADDING_PREFIXES):
         return name
-    return next(name.removeprefix(prefix) for prefix in _PADDING if name.startswith(prefix))
+    return next(name.removeprefix(prefix) for prefix in _PADDING_PREFIXES if name.startswith(prefix))

@@ -23,7 +23,7 @@ from perf2x.symbolizer.interrupted_frames import (
     settle_interrupted,
     with_exact_twins,
 )
-from perf2x.symbolizer.known.known_names import KnownLocations, KnownNames, PendingObjects
+from perf2x.symbolizer.known.known_names import KnownNames, PendingObjects, StoreAnswer
 from perf2x.symbolizer.known.location_names import LocationNames, StoredNames
 from perf2x.symbolizer.make_object_finder import make_context, make_finder
 from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects
@@ -189,7 +189,7 @@ class ProfileSymbolizer:
         """
         selected = arange(len(profile.locations)) >= len(self._profile.locations) if len(twinned_locations) else None
         objects = mapped_objects(profile, self._context.session, selected)
-        name_stores: list[Callable[[MappedObject], KnownLocations | None]] = []
+        name_stores: list[Callable[[MappedObject], StoreAnswer | None]] = []
         if self._stored is not None:
             name_stores.append(StoredNames(self._stored, self._profile.locations, twinned_locations).of)
         if (known := self._known) is not None:

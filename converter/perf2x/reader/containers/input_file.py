@@ -72,8 +72,8 @@ def input_name(path: str) -> str:
 def stream_chunks(file: IO[bytes], name: str, is_other: IsOtherInput = lambda _: False) -> Iterator[bytes]:
     """Yield the data of a pipe or a device in chunks.
 
-    All data of a perf.data file, of a compressed one, and of what ``is_other`` accepts; of anything else, ``HEAD_SIZE``
-    bytes to recognize it by. Raises FormatError for more data than unpack_limit allows.
+    Of a perf.data file, a compressed one, and what ``is_other`` accepts, these are all data; of anything else,
+    ``HEAD_SIZE`` bytes to recognize it by. Raises FormatError for more data than unpack_limit allows.
     """
     total, limit = 0, unpack_limit.stream_limit()
     chunk = file.read(len(MAGIC))

@@ -59,7 +59,7 @@ def compile_format(
 
 
 def _pointer_format_length(pointer_format: str | None) -> int:
-    """Return how many of the characters after ``%p`` select a format (``%pI4``: 2); those after them are text."""
+    """Return how many of the characters after ``%p`` select a format (``%pI4``: 2); the rest is literal text."""
     match = POINTER_FORMAT.match(pointer_format or "")
     return match.end() if match else 0
 

@@ -1,9 +1,9 @@
 """Decodes side-band records (all but samples): one decoder for each type.
 
 A decoder reads the fields of many records of one type as columns, in the order of the struct in
-include/uapi/linux/perf_event.h, and returns them by the names of columns in their side-band table. If a record has no
-field for its time, process, thread or CPU, these come from the sample_id trailer: with attr.sample_id_all, every kernel
-record but SAMPLE ends with it::
+include/uapi/linux/perf_event.h, and returns them under the names that the columns have in the side-band table. If a
+record has no field for its time, process, thread or CPU, these come from the sample_id trailer: with
+attr.sample_id_all, every kernel record but SAMPLE ends with it::
 
     struct sample_id {                            include/uapi/linux/perf_event.h
         { u32 pid, tid;  } && PERF_SAMPLE_TID

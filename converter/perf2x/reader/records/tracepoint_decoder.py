@@ -113,7 +113,7 @@ def _parse_field(match: re.Match[str]) -> dict[str, Any]:
 
 
 def decode_fields(fields: list[Mapping[str, Any]], raw: bytes, byte_order: ByteOrder) -> dict[str, Any]:
-    """Return the value of each field in a sample's RAW bytes; fields that lie beyond their end are left out.
+    """Return the value of each field in a sample's RAW bytes; fields beyond the end of these bytes are left out.
 
     Fields of 1, 2, 4 or 8 bytes become int, arrays of numbers with 2, 4 or 8 bytes lists of int, char arrays str. All
     other bytes become str with their hex digits: of other arrays, and of what __data_loc points to, unless it is char.
@@ -126,7 +126,7 @@ def decode_fields(fields: list[Mapping[str, Any]], raw: bytes, byte_order: ByteO
 
 
 def field_bytes(field: Mapping[str, Any], raw: bytes, byte_order: ByteOrder) -> bytes:
-    """Return a field's bytes, which are part of ``raw``; for __data_loc and __rel_loc, those to which it points."""
+    """Return a field's bytes, which are part of ``raw``; for __data_loc and __rel_loc, those that it points to."""
     type_name, start, size = field["type"], field["offset"], field["size"]
     data = raw[start : start + size]
     if not type_name.startswith(_LOCATION_TYPES):

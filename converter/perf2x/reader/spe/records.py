@@ -95,8 +95,8 @@ def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
     """Return the complete records, the number of incomplete ones, and the offset after the last record of either kind.
 
     A record is complete if it has a program counter and no undefined packet. Packets after the last end or timestamp
-    packet begin a record that the given packets do not end: it is not counted. Without such packets, the offset is that
-    after the padding that follows the last record.
+    packet begin a record that the given packets do not end: it is not counted. If there are no such packets, the
+    offset is after the padding that follows the last record.
     """
     ends_record = (packets.field == Field.END) | (packets.field == Field.TIMESTAMP)
     record_end = packets.end[ends_record]

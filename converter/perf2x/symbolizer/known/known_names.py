@@ -91,12 +91,12 @@ class NameTable:
         )
 
 
-class KnownLocations(Frozen):
-    """Which of an object's locations have known names, and which must be looked up."""
+class StoreAnswer(Frozen):
+    """What a store of names knows of an object's locations, and which of them must be looked up."""
 
     table: NameTable
     rows: I64
-    """(locations,) each location's row in ``table``; −1: known to have no name.
+    """(locations,) each location's row in ``table``; −1 if it is known to have no name.
 
     A pending location has the row that its names will get: the next free rows of the table are reserved for them.
     """
@@ -122,24 +122,24 @@ class PendingObjects:
     """The objects of one profile: their known names, and their locations that must be looked up."""
 
     def __init__(
-        self, objects: list[MappedObject], name_stores: Sequence[Callable[[MappedObject], KnownLocations | None]]
+        self, objects: list[MappedObject], name_stores: Sequence[Callable[[MappedObject], StoreAnswer | None]]
     ) -> None:
         """Each of ``name_stores`` is asked for the locations that those before it do not know.
 
         A store returns None for an object whose names it neither knows nor collects.
         """
-        self._objects, self._known_by_store = objects, list[list[KnownLocations | None]]()
+        self._objects, self._answers_by_store = objects, list[list[StoreAnswer | None]]()
         self.pending = objects
         """All objects; the locations of each are reduced to those that must be looked up."""
         for store in name_stores:
-            self._known_by_store.append(
+            self._answers_by_store.append(
                 [store(mapped_object) if len(mapped_object.locations) else None for mapped_object in self.pending]
             )
             self.pending = [
                 mapped_object
                 if known is None
                 else replace(mapped_object, locations=mapped_object.locations[known.pending])
-                for mapped_object, known in zip(self.pending, self._known_by_store[-1], strict=True)
+                for mapped_object, known in zip(self.pending, self._answers_by_store[-1], strict=True)
             ]
 
     def completed(self, found: dict[int, ResolveResult]) -> Iterator[tuple[MappedObject, ResolveResult]]:
@@ -149,26 +149,26 @@ class PendingObjects:
         memory. Objects whose locations are all known to the first store come first. For all of them that have the same
         table of names, one result is made and split, so that its lines and functions are stored once.
         """
-        first_store = self._known_by_store[0] if self._known_by_store else []
-        fully_known = {
+        first_store = self._answers_by_store[0] if self._answers_by_store else []
+        complete_answers = {
             number: known for number, known in enumerate(first_store) if known is not None and not len(known.pending)
         }
         groups: dict[int, list[int]] = {}
-        for number, known in fully_known.items():
+        for number, known in complete_answers.items():
             groups.setdefault(id(known.table), []).append(number)
         for numbers in groups.values():
-            rows = [fully_known[number].rows for number in numbers]
-            joined = fully_known[numbers[0]].table.result(np.concatenate(rows))
+            rows = [complete_answers[number].rows for number in numbers]
+            joined = complete_answers[numbers[0]].table.result(np.concatenate(rows))
             results = joined.split([*map(len, rows)])
             yield from ((self._objects[number], result) for number, result in zip(numbers, results, strict=True))
         for number, mapped_object in enumerate(self._objects):
-            if number in fully_known:
+            if number in complete_answers:
                 continue
             result = found.pop(number, None)
             # the last store completes the result for what the store before it left pending, and so on
-            for store_known in reversed(self._known_by_store):
-                known_locations = store_known[number]
-                result = result if known_locations is None else known_locations.completed(result)
+            for answers in reversed(self._answers_by_store):
+                answer = answers[number]
+                result = result if answer is None else answer.completed(result)
             if result is not None:
                 yield mapped_object, result
 
@@ -184,10 +184,10 @@ class KnownNames:
         # for each object: a row number for each distinct pair (lookup address, address), and the names in these rows
         self._objects: dict[_CacheKey, tuple[RowInterner, NameTable]] = {}
 
-    def of(self, profile: Profile, mapped_object: MappedObject, context: Context) -> KnownLocations | None:
+    def of(self, profile: Profile, mapped_object: MappedObject, context: Context) -> StoreAnswer | None:
         """Return what is known of an object; None if its names are valid in only one recording.
 
-        Addresses that are not yet known get rows at once; `KnownLocations.completed` adds their names.
+        Addresses that are not yet known get rows at once; `StoreAnswer.completed` adds their names.
         """
         key = _cache_key(profile, mapped_object, context)
         if key is None:
@@ -201,7 +201,7 @@ class KnownNames:
             _portable_addresses(profile, mapped_object, column[mapped_object.locations]) for column in columns
         )
         rows = pairs.number(lookup.view(np.int64), address.view(np.int64))
-        return KnownLocations(table, rows, flatnonzero(rows >= known_count))
+        return StoreAnswer(table, rows, flatnonzero(rows >= known_count))
 
 
 def _cache_key(profile: Profile, mapped_object: MappedObject, context: Context) -> _CacheKey | None:

@@ -27,7 +27,7 @@ from perf2x.base.columnar import (
 from perf2x.base.mapping_names import is_jitdump
 from perf2x.model.profile import Locations, PlaceNames, Profile
 from perf2x.symbolizer.interrupted_frames import are_kernel_returns, with_exact_twins
-from perf2x.symbolizer.known.known_names import KnownLocations, NameTable
+from perf2x.symbolizer.known.known_names import NameTable, StoreAnswer
 from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects
 from perf2x.symbolizer.object_resolver import ObjectResolver
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind, SymbolSource
@@ -150,7 +150,7 @@ class StoredNames:
         )
         self._next_row = len(self._table)
 
-    def of(self, mapped_object: MappedObject) -> KnownLocations:
+    def of(self, mapped_object: MappedObject) -> StoreAnswer:
         """Return what is known of an object's locations.
 
         If the object was looked up where it was recorded, locations without a stored name are known to have none;
@@ -162,4 +162,4 @@ class StoredNames:
         pending = zeros(0) if looked_up else flatnonzero(rows < 0)
         rows[pending] = self._next_row + arange(len(pending))
         self._next_row += len(pending)
-        return KnownLocations(self._table, rows, pending)
+        return StoreAnswer(self._table, rows, pending)

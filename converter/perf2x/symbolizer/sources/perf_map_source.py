@@ -140,8 +140,8 @@ class PerfMap(Frozen):
     size: U64
     names: list[str]
 
-    def find(self, address: U64, first: bool = False) -> I64:
-        """Find the entry that covers each address: the last one in the file or, with ``first``, the first one.
+    def find(self, address: U64, is_first_wanted: bool = False) -> I64:
+        """Find the entry that covers each address: the last one in the file or, with ``is_first_wanted``, the first.
 
         Shapes: ``address`` (n,), sorted; returns (n,) rows of this table, −1 for none.
         """
@@ -150,7 +150,7 @@ class PerfMap(Frozen):
         end = self.start + np.maximum(self.size, np.uint64(1))
         end = np.where(end < self.start, np.uint64(2**64 - 1), end)
         end_index = searchsorted(address, end, "left")
-        covering = flatnonzero(first_index < end_index)[:: -1 if first else 1]
+        covering = flatnonzero(first_index < end_index)[:: -1 if is_first_wanted else 1]
         return _last_cover(covering, first_index, end_index, len(address))
 
 
@@ -206,7 +206,7 @@ class PerfMapSource(BuiltInSource):
         if path is None or perf_map is None:
             return no_symbols(len(address), f"no perf-{dso.pid}.map (--perf-map-dir)")
         entry = perf_map.find(address)
-        self._count_replaced(perf_map, entry, perf_map.find(address, first=True), shown_name(path))
+        self._count_replaced(perf_map, entry, perf_map.find(address, is_first_wanted=True), shown_name(path))
         distinct, index = unique_known(entry)
         functions = [jit_function(perf_map.names[row]) for row in distinct.tolist()]
         return symbols_from_functions(functions, index, f"not in {shown_name(path)}")
@@ -214,8 +214,8 @@ class PerfMapSource(BuiltInSource):
     def _count_replaced(self, perf_map: PerfMap, last: I64, first: I64, map_name: str) -> None:
         """Report the number of addresses that different functions covered one after the other.
 
-        ``last`` and ``first`` (n,): the last and the first entry of the map that cover each address. ``map_name``: the
-        name of the map for messages.
+        ``last`` and ``first`` (n,): the last and the first entry of the map that cover each address.
+        ``map_name``: the name of the map for messages.
         """
         entry_pairs = np.column_stack([last, first])[last != first].tolist()
         name_pairs = ([perf_map.names[row] for row in pair] for pair in entry_pairs)
