@@ -94,10 +94,9 @@ def ingest_task(sources: Sequence[str], job: Job) -> "tuple[IngestTotals, pyarro
         try:
             _ingest_one(source, job, rows, added_ids, totals)
         except (FormatError, OSError, MemoryError) as error:
-            message = (
-                f"{source}: {error.strerror or error}" if isinstance(error, OSError) else str(error) or repr(error)
-            )
-            message = f"{source}: not enough memory" if isinstance(error, MemoryError) else message
+            message = str(error) or repr(error)
+            if not isinstance(error, FormatError):
+                message = f"{source}: {error.strerror or error if isinstance(error, OSError) else 'not enough memory'}"
             rows.add(StoredRecording(text_id("unread", source), empty_profile(source), job.tags, error=message))
             totals.failed += 1
             totals.errors.append(message)

@@ -8,6 +8,7 @@ without a fraction integers.
 import contextlib
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from importlib import import_module
 from itertools import chain, islice
 from math import isfinite
 from pathlib import Path
@@ -49,8 +50,7 @@ class QueryResult(Frozen):
         rows: list[Row] = []
         row_count = 0
         for batch in self.batches:
-            rows_wanted = limit - len(rows) if limit else len(batch)
-            rows += _rows_of(batch.slice(0, rows_wanted))
+            rows += _rows_of(batch.slice(0, limit - len(rows) if limit else len(batch)))
             row_count += len(batch)
         return rows, row_count - len(rows)
 
@@ -77,9 +77,12 @@ def run_query(dataset: str | Path, sql: str, limits: QueryLimits | None = None) 
 
 
 def _batches(root: str, reader: Any) -> "Iterator[pyarrow.RecordBatch]":
-    """Yield DuckDB's batches of rows; its errors become ours, which name the dataset ``root``."""
+    """Yield DuckDB's batches of rows; DuckDB's errors become perf2x's, which name the dataset ``root``."""
     with query_errors(root):
-        yield from reader
+        try:
+            yield from reader
+        except OSError as error:  # Arrow raises this for DuckDB's errors after the first batches
+            raise import_module("duckdb").Error(str(error)) from None
 
 
 _READING_KINDS = frozenset(("SELECT", "EXPLAIN", "MULTI"))
@@ -99,8 +102,7 @@ def check_read_only(connection: Any, sql: str) -> None:
 
 def _plain_column(column: "pyarrow.Array") -> list[object]:
     """Return the values of a column as Python's; see `Row`."""
-    pa = arrow()
-    if pa.types.is_timestamp(column.type):
+    if arrow().types.is_timestamp(column.type):
         return list(_times(column))
     return [_plain(value) for value in column.to_pylist(maps_as_pydicts="lossy")]
 

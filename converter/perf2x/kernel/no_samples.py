@@ -25,8 +25,8 @@ def no_samples(
     sources: Sequence[str], recorded_samples: int, has_events: bool, counts: Mapping[str, Count]
 ) -> FormatError:
     """Return the error that names the recordings ``sources`` and the reason; other parameters as in ``reason``."""
-    why = reason(recorded_samples, has_events, counts)
-    return FormatError(f"{', '.join(sources)}: no samples: {why} (", "allow_empty", " continues anyway)")
+    message = f"{', '.join(sources)}: no samples: {reason(recorded_samples, has_events, counts)} ("
+    return FormatError(message, "allow_empty", " continues anyway)")
 
 
 def damage(counts: Mapping[str, Count]) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.errors import OptionError
-from perf2x.fleet.query import check_read_only
+from perf2x.errors import OptionError, Perf2xError
+from perf2x.fleet.query import check_read_only, run_query
 from perf2x.sources.dataset.dataset_address import parse_address
 from perf2x.sources.dataset.read.dataset_part import DatasetPart
 from perf2x.sources.dataset.sql.duckdb_engine import engine, query_errors
@@ -215,6 +215,17 @@ def test_a_limit_of_memory_is_one_sentence(dataset: Path, megabytes: int) -> Non
     ran = subprocess.run(words, capture_output=True, text=True, check=False)
     said = f"perf2x: {dataset}: not enough memory for a query (ulimit -v)\n"
     assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", said)
+
+
+def test_an_error_after_the_first_rows_is_reported_as_any_other(dataset: Path, tmp_path: Path) -> None:
+    sql = "SELECT CASE WHEN range > 900000 THEN error('{}') ELSE range::varchar END FROM range(1000000)"
+    ran = perf2x("fleet", "query", dataset, sql.format("late"), "-n", "0", "-o", tmp_path / "rows.csv")
+    assert (ran.code, ran.err) == (2, "perf2x: SQL: late\n")
+    with (
+        pytest.raises(Perf2xError, match="not enough memory for this query"),
+        run_query(dataset, sql.format("Out of Memory")) as result,
+    ):
+        list(result.rows())
 
 
 def test_memory_and_temporary_files_have_limits(dataset: Path, tmp_path: Path) -> None:

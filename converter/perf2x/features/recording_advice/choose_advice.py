@@ -130,28 +130,37 @@ def _advice_on_stacks(chains: ChainReport) -> Iterator[Advice]:
         if chains.samples and number == chains.samples:
             yield Advice(about, text)
     if chains.by_frame_pointer >= _MIN_STACKS and chains.cut_off >= _MANY_CUT_OFF * chains.by_frame_pointer:
-        share = f"{100 * chains.cut_off // chains.by_frame_pointer} % of the user stacks end after one or two frames"
-        text = "as in programs built without frame pointers: perf record --call-graph dwarf records them whole."
-        yield Advice("cut_stacks", f"{share}, {text}")
+        yield Advice(
+            "cut_stacks",
+            f"{100 * chains.cut_off // chains.by_frame_pointer} % of the user stacks end after one or two frames, as "
+            "in programs built without frame pointers: perf record --call-graph dwarf records them whole.",
+        )
     elif chains.without_caller > _TOLERATED_SHARE * chains.samples:
-        share = f"{100 * chains.without_caller / chains.samples:.0f} % of the samples"
-        text = f"The caller of the sampled function is missing in {share}, as it had no frame there:"
-        yield Advice("missing_callers", f"{text} record with perf record --call-graph dwarf.")
+        yield Advice(
+            "missing_callers",
+            f"The caller of the sampled function is missing in {100 * chains.without_caller / chains.samples:.0f} % of "
+            "the samples, as it had no frame there: record with perf record --call-graph dwarf.",
+        )
 
 
 def _advice_on_names(symbols: SymbolReport | None, source: str, is_text: bool) -> Iterator[Advice]:
     """Yield advice if functions lack names; frames outside all mappings (``[unknown]``) cannot have any."""
     if is_text and symbols is not None and symbols.total > 0 and not symbols.named:
-        text = "The text has only addresses, which cannot be named: perf script -F comm,tid,time,event,ip,sym,dso"
-        yield Advice("unnamed", f"{text} prints the names where the recording was made.")
+        yield Advice(
+            "unnamed",
+            "The text has only addresses, which cannot be named: perf script -F comm,tid,time,event,ip,sym,dso prints "
+            "the names where the recording was made.",
+        )
         return
     unnamed_objects = [row for row in symbols.objects if row.name != "[unknown]"] if symbols is not None else []
     unnamed_samples = sum(row.unnamed_samples for row in unnamed_objects)
     if symbols is None or unnamed_samples <= _TOLERATED_SHARE * symbols.samples:
         return
     worst = max(unnamed_objects, key=lambda row: row.unnamed_samples)
-    share = f"{100 * unnamed_samples / symbols.samples:.0f} % of the samples are in functions without a name"
-    text = f"{share}, {worst.unnamed_samples:,} of {symbols.samples:,} in {{0}}; for what would help: "
+    text = (
+        f"{100 * unnamed_samples / symbols.samples:.0f} % of the samples are in functions without a name, "
+        f"{worst.unnamed_samples:,} of {symbols.samples:,} in {{0}}; for what would help: "
+    )
     yield Advice("unnamed", text, (worst.name,), command=f"perf2x info --symbols -v {quote(source)}")
 
 
@@ -167,10 +176,11 @@ def _advice_on_samples(profile: Profile) -> Iterator[Advice]:
     # two standard deviations of a binomial share of 0.1, in percentage points
     spread = f"a share of 10 % is uncertain by ±{200 * math.sqrt(0.1 * 0.9 / samples):.0f} points"
     names = (event.name,) if samples < sum_of(profile.samples.count) else ()
-    verb = "is" if samples == 1 else "are"
-    text = f"There {verb} only {plural(samples, 'sample')}{' of {0}' if names else ''}"
-    text += f": {'too few to tell shares' if samples < _TOO_FEW_SAMPLES else spread}"
-    text += ". Record for longer, or at a higher frequency (perf record -F)."
+    text = (
+        f"There {'is' if samples == 1 else 'are'} only {plural(samples, 'sample')}{' of {0}' if names else ''}: "
+        f"{'too few to tell shares' if samples < _TOO_FEW_SAMPLES else spread}. "
+        "Record for longer, or at a higher frequency (perf record -F)."
+    )
     yield Advice("samples", text, names)
 
 
