@@ -215,10 +215,8 @@ def _follow_some(words: U64, byte_order: ByteOrder, word: int) -> tuple[U64, int
 
 def _frame_one_by_one(data: U8, byte_order: ByteOrder, special_types: frozenset[int]) -> FramedRecords:
     """Frame records of any size one by one, up to a special record; slower than ``_follow_words``."""
-    unpack_fields, unpack_word = (
-        struct.Struct(byte_order + "IHH").unpack_from,
-        struct.Struct(byte_order + "Q").unpack_from,
-    )
+    unpack_fields = struct.Struct(byte_order + "IHH").unpack_from
+    unpack_word = struct.Struct(byte_order + "Q").unpack_from
     view, wide = data.data, WIDE_TYPES & special_types
     headers, sizes = array("Q"), array("H")
     offset, special_type, end = 0, 0, len(data)

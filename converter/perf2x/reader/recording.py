@@ -180,8 +180,9 @@ class _SampleLayouts(Frozen):
     def of(cls, events: Sequence[Event]) -> "_SampleLayouts":
         """Find the layouts of a session's events."""
         layouts: dict[tuple[SampleLayout, bool], int] = {}
-        keys = [(sample_layout(event), is_off_cpu(event)) for event in events]
-        layout_of_event = [layouts.setdefault(key, len(layouts)) for key in keys]
+        layout_of_event = [
+            layouts.setdefault((sample_layout(event), is_off_cpu(event)), len(layouts)) for event in events
+        ]
         default_periods = [1 if "freq" in event.flags else event.sample_period or 1 for event in events]
         group_reads = [is_group_read(event) for event in events]
         return cls(

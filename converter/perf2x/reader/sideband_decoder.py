@@ -114,14 +114,14 @@ class _TableBuilder(Struct):
 
 
 def sorted_table(table: ColumnTable) -> ColumnTable:
-    """Sort a table: deferred chains by cookie, thread and time, all others by position in the file."""
+    """Sort a table: deferred chains by cookie, thread, time and position, all others by position in the file."""
     # lexsort's last key is the first to sort by
     names = ("position", "time", "tid", "cookie") if isinstance(table, DeferredChains) else ("position",)
     order = lexsort([getattr(table, name) for name in names])
     return table if np.all(order[1:] > order[:-1]) else take_rows_of(table, order)
 
 
-# Smallest number of records to decode together; fewer are buffered, because each call has a fixed cost.
+# Number of records from which on they are decoded together; fewer are buffered, because each call has a fixed cost.
 _MIN_BATCH = 4096
 
 

@@ -1,4 +1,4 @@
-"""Recognizes, by function names, addresses in chains that look like return addresses but that no call precedes.
+"""Recognizes, by function names, addresses in chains that look like return addresses but follow no call.
 
 A return address is looked up one byte earlier, inside the call. But the caller of an exception entry called nothing:
 the exception interrupted it. So its address is that of the interrupted instruction, and the byte before may belong to

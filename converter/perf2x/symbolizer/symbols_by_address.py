@@ -73,8 +73,8 @@ class SymbolColumns(Frozen):
 class SymbolIndex:
     """Finds symbols for batches of addresses.
 
-    Only the order of the symbols is computed in advance; the rest is computed for groups that addresses hit.
-    Private methods identify symbols by their position in the sorted order.
+    Only the order of the symbols is computed in advance; the rest is computed for groups that addresses hit. Private
+    methods identify symbols by their position in the sorted order.
     """
 
     def __init__(self, symbols: SymbolColumns) -> None:

@@ -1,4 +1,4 @@
-"""A recording whose Arm SPE trace is read as samples: recorded samples first, then those of the trace.
+"""A recording with Arm SPE trace, which is read as samples; they come after the recorded samples.
 
 A record of trace that does not name its thread gets the thread that was last switched in on its CPU.
 

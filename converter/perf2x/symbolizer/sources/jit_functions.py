@@ -28,7 +28,7 @@ def is_v8(name: str) -> bool:
 def injected_symbols(elf_symbols: Symbols) -> Symbols:
     """Name the functions of an ELF file written by ``perf inject --jit`` as those of the original jitdump.
 
-    The ELF file's symbols have the jitdump's names; debug info has the file names that these lack.
+    The ELF file's symbols have the jitdump's names; debug info has the file names that some of these names lack.
     """
     return replace(elf_symbols, functions=[_injected_function(function) for function in elf_symbols.functions])
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class JitdumpSource(BuiltInSource):
-    """Looks up file offsets in the jitdumps that they belong to."""
+    """Looks up offsets into jitdumps, in the dump of each object."""
 
     order = 30
 

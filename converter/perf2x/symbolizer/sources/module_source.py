@@ -71,9 +71,9 @@ class VmlinuxSource(BuiltInSource):
     def _open_vmlinux(self, path: Path, build_id: bytes, is_named: bool) -> ObjectFiles | None:
         """Open a vmlinux, and return None if it is of another build than ``build_id`` or cannot be read.
 
-        An empty ``build_id`` fits every file, and ``--allow-build-id-mismatch`` accepts other builds. ``is_named``: the
-        user named the file; then another build is reported, and an unreadable file raises SettingError. Without
-        ``is_named``, the file is skipped silently in both cases.
+        If ``build_id`` is empty, every file is accepted, and ``--allow-build-id-mismatch`` accepts other builds.
+        ``is_named``: the user named the file; then another build is reported, and an unreadable file raises
+        SettingError. Without ``is_named``, the file is skipped silently in both cases.
         """
         try:
             file = open_object(path)
@@ -108,7 +108,7 @@ def kernel_slide(vmlinux: ElfObject, reference: tuple[str, int]) -> int:
 
 
 class ModuleSource(BuiltInSource):
-    """Names of kernel modules from their ``.ko`` files, for addresses that kallsyms did not name.
+    """Names of functions in kernel modules, from their ``.ko`` files, for addresses that kallsyms did not name.
 
     A kallsyms file of another boot cannot name them: at that boot, the module was loaded at another address.
     """

@@ -225,7 +225,7 @@ class PerfMapSource(BuiltInSource):
         self._context.diagnostics.add("perf_map_replaced", advice, count, map_name)
 
     def file(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
-        """Return path and contents of a process's map, found by its name or else by the addresses in it.
+        """Return the path and contents of a process's map, found by the map's name or else by the addresses in it.
 
         ``address`` (n,) has the sampled addresses, sorted. Returns (None, None) if no map was found. Raises ObjectError
         if the map with the process's name cannot be read.

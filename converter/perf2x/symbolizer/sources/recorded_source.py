@@ -37,7 +37,7 @@ class RecordedSource(BuiltInSource):
     def _file(self, dso: Dso) -> RecordedFile | None:
         """Return the recorded symbols of an object; None if there are none.
 
-        Nameless memory has the symbols of the process's perf map. A module that is not listed is looked up in the
+        Memory without a name has the symbols of the process's perf map. A module that is not listed is looked up in the
         kernel's symbols, which may include symbols of modules.
         """
         files = self._context.session.recorded_files
