@@ -52,8 +52,8 @@ def _stitched(recording: Recording, filters: AppliedFilters, context: LoadContex
         stitcher = Stitcher(history, stitch_options)
     call_graphs = CallGraphs(recording.session, history, lambda: context.finder, options.call_graphs)
     want = _needed_columns(options, stacks)
-    values = sample_replacements(options.value, options.data_objects, recording)
-    sample_pass = SamplePass(recording, want, filters, call_graphs, stitcher, diagnostics, stages, values, stacks)
+    replacements = sample_replacements(options.value, options.data_objects, recording)
+    sample_pass = SamplePass(recording, want, filters, call_graphs, stitcher, diagnostics, stages, replacements, stacks)
     processes = 1 if call_graphs.needs_batch_order else processes_for_samples(recording.sample_count, options)
     sample_pass.run(processes, context.stage_progress("stitching"))
     filters.check()
@@ -64,8 +64,8 @@ def _stitched(recording: Recording, filters: AppliedFilters, context: LoadContex
             history.note_missing_times(result.timeline.time, diagnostics)
         del stitcher, sample_pass  # frees the stitcher's indices, which are as large as the profile's tables
         profile = build_profile(recording.session, history, result)
-        for value in values:
-            profile = value.with_event_names(profile)
+        for replacement in replacements:
+            profile = replacement.with_event_names(profile)
     return Stitched(profile, deferred_report(history, result.deferred_tally), call_graphs.report(diagnostics))
 
 

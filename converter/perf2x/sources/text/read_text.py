@@ -49,8 +49,8 @@ def read_text(data: U8, source: str, forget: _ForgetBytes) -> Text:
     frames, stacks = reader.stacks.table()
     return Text(
         kind=kind.kind,
-        events=_decoded(reader.events) or [WEIGHT],
-        comms=_decoded(reader.comms) or [""],
+        events=_decode(reader.events) or [WEIGHT],
+        comms=_decode(reader.comms) or [""],
         frames=frames,
         stacks=stacks,
         samples=join_tables(parts),
@@ -60,9 +60,9 @@ def read_text(data: U8, source: str, forget: _ForgetBytes) -> Text:
     )
 
 
-def _decoded(texts: Iterable[bytes]) -> list[str]:
-    """Decode texts; bytes that are not UTF-8 become surrogate escapes."""
-    return [text.decode("utf-8", "surrogateescape") for text in texts]
+def _decode(names: Iterable[bytes]) -> list[str]:
+    """Decode names to strings; bytes that are not UTF-8 become surrogate escapes."""
+    return [name.decode("utf-8", "surrogateescape") for name in names]
 
 
 def _blocks(data: U8, complete_end: Callable[[bytes], int], forget: _ForgetBytes) -> Iterator[bytes]:

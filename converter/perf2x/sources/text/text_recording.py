@@ -137,7 +137,7 @@ class TextRecording(StitchedRecording):
 
     @property
     def reports(self) -> tuple[DeferredReport, UnwindReport]:
-        """Return empty reports: nothing was joined or unwound here."""
+        """Empty reports: nothing was joined or unwound here."""
         return DeferredReport(), UnwindReport({})
 
     def full_profile(self, options: LoadOptions) -> Profile:
@@ -169,13 +169,13 @@ class TextRecording(StitchedRecording):
         # addresses are placeholders: rows of text.frames (see _text_profile)
         frames = [self._text.frames[row] for row in profile.locations.address.tolist()]
         # the functions of each location; the last one is the function into which the others are inlined
-        shown = [functions if symbols.inline else functions[-1:] for _, _, functions in frames]
-        count = as_int64([len(functions) for functions in shown])
+        shown_functions = [functions if symbols.inline else functions[-1:] for _, _, functions in frames]
+        count = as_int64([len(functions) for functions in shown_functions])
         location = flatnonzero(count)
         row_of_function: dict[FunctionRow, int] = {}
         rows = [
             function_row(Function(name, "", file, 0), symbols.names)
-            for functions in shown
+            for functions in shown_functions
             for name, file, _ in functions
         ]
         names = PlaceNames(
@@ -184,7 +184,7 @@ class TextRecording(StitchedRecording):
             is_exact=falses(len(location)),
             has_inlines=count[location] > 1,
             function=as_int64([row_of_function.setdefault(row, len(row_of_function)) for row in rows]),
-            line=as_int64([line for functions in shown for _, _, line in functions]),
+            line=as_int64([line for functions in shown_functions for _, _, line in functions]),
             functions=list(row_of_function),
         )
         return LocationNames(names, trues(len(profile.mappings)), kernel_looked_up=True)

@@ -174,12 +174,14 @@ class _StackTable:
             rows = self._join_lines(rows, flags > 1, flags & 1 > 0)
         lengths = rows.lengths
         result = np.full(len(rows), -1, np.int32)
-        filled = flatnonzero(lengths)
-        if len(filled):
-            cut_lengths = np.minimum(lengths[filled], MAX_FRAMES)
+        rows_with_lines = flatnonzero(lengths)
+        if len(rows_with_lines):
+            cut_lengths = np.minimum(lengths[rows_with_lines], MAX_FRAMES)
             stacks_before = len(self._stacks)
-            result[filled] = self._stacks.number_spans(rows.values, rows.offsets[filled], cut_lengths)
-            self.stacks_cut += sum_of(unique(result[filled[lengths[filled] > cut_lengths]]) >= stacks_before)
+            result[rows_with_lines] = self._stacks.number_spans(rows.values, rows.offsets[rows_with_lines], cut_lengths)
+            self.stacks_cut += sum_of(
+                unique(result[rows_with_lines[lengths[rows_with_lines] > cut_lengths]]) >= stacks_before
+            )
         return result
 
     def _join_lines(self, rows: ListArray, adds_source: Bools, is_inlined: Bools) -> ListArray:
@@ -231,7 +233,7 @@ _EXAMINED_LINES = 200
 
 
 class TextReader:
-    """Base class of the readers of one kind of text, which they get a few complete samples at a time."""
+    """Base class of readers, each of one kind of text. A reader gets the text in blocks of complete samples."""
 
     kind: ClassVar[str]
     """Name of the kind, as users see it."""
@@ -268,7 +270,7 @@ class TextReader:
         return next((end for end in (block.rfind(ending) + 1 for ending in cls.block_ends) if end), 0)
 
     def read(self, block: bytes) -> TextSamples:
-        """Return the samples of some complete lines."""
+        """Return the samples of a block of complete samples."""
         raise NotImplementedError
 
     def summed_samples(self, lines: I64, lengths: I64, counts: Sequence[bytes]) -> TextSamples:
