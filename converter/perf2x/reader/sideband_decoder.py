@@ -50,12 +50,12 @@ def _has_trailer(event: Event | None) -> bool:
 
 
 class FileClock(Struct):
-    """Knows the latest sample time before each position of the current block, for records without a time."""
+    """The latest sample time before each position of the current block, for records without a time."""
 
     _positions: I64 = field(default_factory=lambda: zeros(0))
     """(n,) positions of the block's samples."""
     _times: U64 = field(default_factory=lambda: np.zeros(1, np.uint64))
-    """(n + 1,) latest time before the block, then after each of its samples."""
+    """(n + 1,) the latest time before the block, then the latest time up to and including each of its samples."""
     is_needed: bool = False
     """Whether side-band records without a time occur, while samples have times.
 

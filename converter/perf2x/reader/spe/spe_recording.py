@@ -134,7 +134,7 @@ def _without_beginning(parts: Sequence[TraceBlock], size: int) -> list[TraceBloc
 
 
 class _TraceThreads:
-    """Knows from the side-band which thread was on each CPU, and to which process each thread belonged, over time."""
+    """Which thread was on each CPU, and to which process each thread belonged, over time, by the side-band."""
 
     def __init__(self, sideband: Sideband) -> None:
         switches, tables = sideband.switches, (sideband.comms, sideband.forks, sideband.mmaps)

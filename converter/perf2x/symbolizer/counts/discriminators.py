@@ -30,8 +30,8 @@ class Llvm(Frozen):
         """Return the number of copies of the code that share a count; 1 if it was not copied."""
         return 1 if self.flow_sensitive else _first_component(_after_first_component(discriminator)) or 1
 
-    def name(self, name: str) -> str:
-        """Return a name without the suffixes of a function's copies, such as ``.llvm.123``."""
+    def profile_name(self, name: str) -> str:
+        """Return a function's name as in profiles: without the suffixes of its copies, such as ``.llvm.123``."""
         for suffix in _LLVM_SUFFIXES:
             start = name.rfind(suffix)
             if start >= 0 and name.rfind(".") == start + len(suffix) - 1:
@@ -78,8 +78,8 @@ class Gcc(Frozen):
         """Return the number of copies of the code that share a count; 1 if it was not copied."""
         return (discriminator >> 8 & 0x7F if self.version >= 16 else 0) or 1
 
-    def name(self, name: str) -> str:
-        """Return a name without the suffixes of a function's copies, such as ``.constprop.0``."""
+    def profile_name(self, name: str) -> str:
+        """Return a function's name as in profiles: without the suffixes of its copies, such as ``.constprop.0``."""
         name = _GCC_SUFFIXES.sub("", name) if self.version >= 16 else name.partition(".")[0] or name
         return _with_base_object(name) if name.startswith("_Z") else name
 

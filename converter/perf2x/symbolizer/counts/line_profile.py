@@ -126,7 +126,7 @@ class LineProfile(Struct):
         callers = unique(source[calls])
         caller_frames = dict(zip(callers.tolist(), self._lines.frames(callers), strict=True))
         for row in calls.tolist():
-            callee, call_count = self._compiler.name(entries[int(target[row])]), int(count[row])
+            callee, call_count = self._compiler.profile_name(entries[int(target[row])]), int(count[row])
             self._function_named(callee).entered += call_count
             frames = caller_frames[int(source[row])]
             function = self._add_total(frames, 0)
@@ -148,7 +148,7 @@ class LineProfile(Struct):
         """
         if not frames or not all(frame.name for frame in frames):
             return None
-        names = [self._compiler.name(frame.name) for frame in frames]
+        names = [self._compiler.profile_name(frame.name) for frame in frames]
         for name, frame in zip(names, frames, strict=True):
             self.files.setdefault(name, set()).add(frame.file)
         function = self._function_named(names[0])

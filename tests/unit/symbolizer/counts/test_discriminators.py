@@ -46,7 +46,7 @@ def test_flow_sensitive_discriminators_are_one_number() -> None:
     ],
 )  # fmt: skip
 def test_names_lose_what_llvm_appends_to_copies(name: str, plain: str) -> None:
-    assert PACKED.name(name) == plain
+    assert PACKED.profile_name(name) == plain
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_gcc_packs_copies_since_16_and_knows_no_discriminators_in_12(
     ],
 )  # fmt: skip
 def test_names_lose_what_gcc_appends_to_copies(name: str, before_16: str, since_16: str) -> None:
-    assert (Gcc(15).name(name), Gcc(16).name(name)) == (before_16, since_16)
+    assert (Gcc(15).profile_name(name), Gcc(16).profile_name(name)) == (before_16, since_16)
 
 
 @pytest.mark.parametrize(
@@ -84,4 +84,4 @@ def test_names_lose_what_gcc_appends_to_copies(name: str, before_16: str, since_
     ],
 )  # fmt: skip
 def test_gcc_looks_up_constructors_of_base_objects(name: str, looked_up: str) -> None:
-    assert (Gcc(14).name(name), Gcc(16).name(name)) == (looked_up, looked_up)
+    assert (Gcc(14).profile_name(name), Gcc(16).profile_name(name)) == (looked_up, looked_up)
