@@ -41,8 +41,8 @@ class ProfileLineBuilder:
     def add(self, mapped_object: MappedObject, result: ResolveResult) -> None:
         """Add the lines of one object's locations.
 
-        Results that share rows (those of ``ResolveResult.split``) must be added one after the other, so that these rows
-        are added once.
+        Results that share rows (those of ``ResolveResult.split``) must be added consecutively, with no other result
+        between them, so that these rows are added once.
         """
         if result.line is not self._line_number[-1]:
             numbers = as_int32(self._function_numbers(result.functions))
@@ -91,9 +91,10 @@ class ProfileLineBuilder:
 
 
 def _with_has_flags(mappings: Mappings, locations: Locations, functions: Functions, has_inlines: AnyArray) -> Mappings:
-    """Set pprof's ``has_functions``, ``has_filenames`` etc. for mappings with at least one line that has the property.
+    """Set pprof's flags: ``has_functions``, ``has_filenames``, ``has_line_numbers`` for mappings with such a line.
 
-    ``has_inlines`` (mappings,): whether a source of the mapping's names includes inlined functions.
+    ``has_inline_frames`` is set for mappings with a line, if a source of their names includes inlined functions:
+    ``has_inlines`` (mappings,).
     """
     line_mapping = repeat(locations.mapping, np.diff(locations.line_offsets))
     has_file, has_line = functions.filename[locations.line_function] > 0, locations.line_number > 0

@@ -143,7 +143,7 @@ def test_errors_of_a_format_name_its_options_where_none_was_typed(words: tuple[s
     ran = perf2x("convert", ROOT / "tests" / "laws" / "schedules" / "switches.data", "-t", "bolt", "-o", "-", *words)
     assert (
         "Options of bolt" in ran.out
-    ) or "the program itself (--symfs, --archive), or --object for another" in ran.said
+    ) or "needs its code: find the file with --symfs or --archive, or choose another object with --object" in ran.said
 
 
 @pytest.mark.parametrize("words", [("--source",), ("--source-dir", "."), ("--assembly",)])

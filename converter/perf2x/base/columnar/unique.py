@@ -4,7 +4,7 @@
 input                           result                                                tool
 ==============================  ====================================================  ==============================
 one column                      distinct values; also each row's index among them     `unique`; `unique_inverse`
-several columns, all rows       first row of each group of equal rows, and the group  `group_rows`; `sum_rows`
+several columns, all at once    first row of each group of equal rows, and the group  `group_rows`; `sum_rows`
                                 of each row; or sums of equal rows
 the same, few distinct rows     the first row of each group, and the group of each    `group_rows_by_hash`
 rows that come in batches       a number per row, the same in later batches           `interner.RowInterner` (columns),
@@ -20,11 +20,12 @@ Costs, in units of the time of np.sort for a column of random 64-bit numbers (2 
   arrive.
 
 Results are in the order of the contents, so that output does not depend on the order of rows. Only the interners and
-`number_keys` number in order of arrival, and their callers sort at the end. All are exact. For
-strings and for tables of a few hundred rows, use Python's ``set`` and ``dict``.
+`number_keys` number in order of arrival, and their callers sort at the end. Rows with equal hashes are compared, so all
+results are exact. For strings and for tables of a few hundred rows, use Python's ``set`` and ``dict``.
 
-To sort many rows, all tools but the interners pack them into words: as many columns as fit, and the row's index in the
-lowest bits, are packed into one 64-bit word per row (`argsort_rows` has an example).
+The tools that sort rows of several columns pack each row into one 64-bit word: as many columns as fit, and the row's
+index in the lowest bits (`argsort_rows` has an example). Columns that do not fit are sorted afterwards, and only where
+rows are equal so far (`_break_ties`).
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -214,7 +215,7 @@ def argsort_rows(columns: Sequence[AnyArray]) -> I64:
     """Return the indices that sort rows stably by columns of whole numbers, the first column being the primary key.
 
     np.lexsort, whose primary key is the last column, takes several times as long. Here rows are packed into words, and
-    the words are sorted: numpy has vector instructions for sorting words, but not for argsort. The lowest bits of a
+    the words are sorted: numpy has vector instructions for sorting, but not for a stable argsort. The lowest bits of a
     word are the row's index, so that equal rows keep their order::
 
         columns   3 7     word   3 7 | 0     sorted   2 9 | 1     result   1
@@ -322,7 +323,7 @@ def _minus_least(column: AnyArray, least: AnyArray) -> U64:
 def _break_ties(columns: Sequence[AnyArray], order: I64, is_new: Bools) -> None:
     """Sort each run of rows that are equal so far by further columns; change ``order`` and ``is_new`` in place.
 
-    Only rows in runs of two and more are sorted, all of them together, with the number of the run as the first column.
+    Only rows in runs of two or more are sorted, all of them together, with the number of the run as the first column.
     """
     is_tied = ~is_new
     is_tied[:-1] |= is_tied[1:]  # the first row of a run, too

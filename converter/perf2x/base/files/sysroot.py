@@ -39,8 +39,8 @@ def sysroot() -> Path | None:
 def host_path(path: str) -> Path:
     """Return where to find an absolute path on this machine: below the sysroot, or the path itself without a sysroot.
 
-    A path that already begins with the sysroot counts as one below it. ``..`` and links do not lead out of the sysroot,
-    except in a path with a loop of links, which is returned as it is.
+    A path that already begins with the sysroot is taken as relative to it. ``..`` and links do not lead out of the
+    sysroot. A path with a loop of links is joined to the sysroot without being resolved; it cannot be opened.
     """
     root, below = sysroot(), Path(path)
     if root is None:
@@ -96,15 +96,15 @@ def _reversed_parts(path: str) -> list[str]:
 
 
 def is_folder_name(text: str) -> bool:
-    """Return whether a recorded text can be the name of one folder, such as a kernel release, below /lib/modules."""
+    """Return whether a recorded text can be the name of one folder below /lib/modules, such as a kernel release."""
     return text not in ("", ".", "..") and not any(character in text for character in "/\0")
 
 
 def is_file(path: Path) -> bool:
     """Return whether ``path`` is a regular file; False for devices, pipes, and names that the file system rejects."""
-    return os.path.isfile(path)  # noqa: PTH113 - the same for names with NUL
+    return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises for names with NUL, depending on Python's version
 
 
 def is_directory(path: Path) -> bool:
     """Return whether ``path`` is a directory; False for names that the file system rejects."""
-    return os.path.isdir(path)  # noqa: PTH112 - the same for names with NUL
+    return os.path.isdir(path)  # noqa: PTH112 - as in is_file

@@ -33,8 +33,8 @@ class Changes(Frozen):
 def changes_of(pair: RecordingPair, growth: GrowthVerdict, confidence: float, limit: int) -> Changes:
     """Return the functions whose self cost changed most, at most ``limit`` of them.
 
-    ``growth`` is the outcome of ``--fail-above``. Rows to which a limit applies have the intervals by which it was
-    judged; the other rows have intervals of ``confidence``.
+    ``growth`` is the outcome of ``--fail-above``. Rows that it judged have the intervals of that judgement; the other
+    rows have intervals at the level ``confidence``.
     """
     from perf2x.cli.render.diff_table import diff_facts
     from perf2x.tools.diff.changes import excludes_zero
@@ -55,7 +55,7 @@ def changes_of(pair: RecordingPair, growth: GrowthVerdict, confidence: float, li
 def report_facts(
     loaded: Loaded, tables: ReportTables, sources: Sequence[str], changes: Changes | None, verdict: Verdict | None
 ) -> dict[str, Any]:
-    """Return all data of a report except the advice on what to look at next, which follows from this data."""
+    """Return all data of a report except the key ``next``, what to look at next, which follows from this data."""
     stats, meta = quality_facts(loaded), loaded.profile.meta
     by_self, by_total = top_facts(tables.by_self), top_facts(tables.by_total)
     for row in (*by_self["rows"], *by_total["rows"]):

@@ -79,7 +79,7 @@ class Drawing(Frozen):
     shown: ShownSamples
     """Times are in ticks (`TICK_NS`)."""
     tree: FrameTree
-    """Stacks below their groups (depth 0): the Waits of threads' stacks, or the threads of CPUs' stacks."""
+    """Stacks, each below its group, a row of depth 0. Groups are the Waits of threads, or the threads on a CPU."""
     node: AnyArray
     """(shown samples,) row of the tree of each sample's innermost frame; int32 if that suffices."""
     label_index: I64
@@ -103,7 +103,8 @@ class Drawing(Frozen):
     def piles(self, min_duration_us: int) -> Iterator[tuple[ShownSamples, Piles, I64]]:
         """Yield batches of slices that are at least this long: the samples that they cover, piles, durations in ticks.
 
-        Rows in the piles count from the first sample of the batch.
+        A pile is slices that begin and end together (frame_slices.py). Its rows of shown samples count from the first
+        one of the batch.
         """
         min_ticks = min_duration_us * 1000 // TICK_NS
         # (rows of the tree,) equal numbers for equal names

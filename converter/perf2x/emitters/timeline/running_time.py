@@ -1,8 +1,8 @@
 """Running time: a thread's clock that stands still in *holes*, during which the thread cannot have run.
 
-The box of a sample stands for the CPU time before the sample. If the thread waited in between, part of that CPU time
-was before the wait. So the holes (waits, and times off CPU) are cut out of the wall-clock time, boxes are placed in
-what is left, and they are split at the holes when they are converted back. With a hole from 10 to 30::
+The box of a sample stands for the CPU time up to the sample. If the thread waited shortly before the sample, part of
+that CPU time was before the wait. So the holes (waits, and times off CPU) are cut out of the wall-clock time, boxes are
+placed in what is left, and they are split at the holes when they are converted back. With a hole from 10 to 30::
 
     wall clock     0    10        30   40
     running time   0    10        10   20
@@ -86,9 +86,9 @@ def union_of(one: Spans, other: Spans) -> Spans:
     both = join_tables([one, other])
     both = replace(both, end=np.minimum(both.end, FAR))
     both = take_rows_of(both, argsort_rows([both.track, both.start, both.end]))
-    tracks = BoxChains.in_order(None, both.track)
+    chains = BoxChains.in_order(None, both.track)  # one per track; rows are in order already
     # a span of the union begins after the ends of all earlier spans of its track
-    first = flatnonzero(tracks.is_first | (both.start > earlier_ends(both.end, tracks)))
+    first = flatnonzero(chains.is_first | (both.start > earlier_ends(both.end, chains)))
     end = np.maximum.reduceat(both.end, as_intp(first)) if len(first) else both.end
     return replace(take_rows_of(both, first), end=end)
 
@@ -160,10 +160,9 @@ class RunningTime(Frozen):
         hole_times = (self.holes.track, self.hole_time)
         hole_before = last_row_until(hole_times, (track, start))  # the last hole before the box, −1: none
         last_hole = last_row_until(hole_times, (track, end - 1))  # the last hole before the end of the box
-        # number of holes within each box (hole_count is valid where any hole precedes the box's end), and the first one
-        hole_count = np.where(hole_before < 0, last_hole - self._first_hole(last_hole), last_hole - hole_before - 1) + 1
-        count = np.where(last_hole < 0, 0, hole_count)
+        # the holes within each box: first_hole … last_hole, or none if no hole precedes its end
         first_hole = np.where(hole_before < 0, self._first_hole(last_hole), hole_before + 1)
+        count = np.where(last_hole < 0, 0, last_hole - first_hole + 1)
         # pieces of box i are the rows from offsets[i] on; one more than there are holes in it
         offsets = offsets_of(count + 1)
         starts, ends = np.empty(offsets[-1], np.int64), np.empty(offsets[-1], np.int64)

@@ -161,15 +161,15 @@ def _with_counts_by_line(
 def _files_of(counted_object: _CountedObject, recording: Recording, context: LoadContext) -> ObjectFiles:
     """Find the object's files.
 
-    Raises OptionError if the program itself is missing: its program headers map file offsets to addresses.
+    Raises OptionError if the file with its code is missing: its program headers map file offsets to addresses.
     """
     file_check = RecordedFileCheck(recording.session, recording.sideband.mmaps)
     filename, build_id = counted_object.filename, bytes.fromhex(counted_object.build_id)
     files = context.finder.find(filename, build_id, file_check=file_check)
     if files.code is None:
         raise SettingError(
-            f"{filename}: {files.reason or 'its code is missing'}; this format needs the program itself (",
-            "symfs", ", ", "archives", "), or ", "object", " for another one",
+            f"{filename}: {files.reason or 'its code is missing'}; this format needs its code: find the file with ",
+            "symfs", " or ", "archives", ", or choose another object with ", "object",
         )  # fmt: skip
     return files
 

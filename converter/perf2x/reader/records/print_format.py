@@ -73,7 +73,7 @@ def _formatter_of(
     """Return a function that formats one conversion, such as ``%-5d``, for the fields of a sample.
 
     ``match`` is the conversion as a match of ``_CONVERSION``. It takes as many of the ``arguments`` as it needs.
-    Python's % operator does most of the work, but lacks C's lengths, %u, %p, and # for octal numbers.
+    Python's % operator does most of the work, but ignores lengths and signs, and lacks %p and C's # for octal numbers.
     """
     stars = [next(arguments, _zero_argument) for part in (match["width"], match["precision"]) if part == "*"]
     argument, kind = next(arguments, _zero_argument), match["kind"]
@@ -87,7 +87,7 @@ def _formatter_of(
         return lambda fields: format_pointer(
             pointer_format, argument.raw_bytes(fields), as_number(width_of(fields)), fields.get(BYTE_ORDER, "little")
         )
-    # the argument's width, by the conversion's length modifier; without one, that of an int
+    # the argument's size, by the conversion's length modifier; without one, that of an int
     bits = (
         64 if match["length"] in ("l", "ll", "L", "z", "j", "t") else {"h": 16, "hh": 8}.get(match["length"] or "", 32)
     )

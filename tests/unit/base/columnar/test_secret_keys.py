@@ -41,7 +41,7 @@ def as_integers(keys) -> None:
 def as_events(keys) -> None:
     table = EventTable()
     table.add(parse_attr(bytes(64), "<", 0, tuple(keys)))
-    assert all(table.by_id(key) == 0 for key in keys)
+    assert all(table.index_of_id(key) == 0 for key in keys)
 
 
 def as_code(keys) -> None:

@@ -126,7 +126,7 @@ SAMPLES = [
 
 def test_without_a_name_it_is_the_object_with_most_samples(tmp_path: Path) -> None:
     program(tmp_path)
-    with pytest.raises(OptionError, match=r"/lib/lib\.so: file not found; this format needs the program itself"):
+    with pytest.raises(OptionError, match=r"/lib/lib\.so: file not found; this format needs its code"):
         counted(tmp_path, recorded(tmp_path, SAMPLES), CodeRequest())
     assert counted(tmp_path, recorded(tmp_path, SAMPLES[:1]), CodeRequest()).filename == "/bin/prog"
 

@@ -32,11 +32,11 @@ def decompress(compression: str, data: bytes, limit: int) -> bytes:
     try:
         contents: bytes = stream.decompress(data, limit + 1)
     except damage_error as error:
-        raise ObjectError(f"{'zlib' if compression == 'gzip' else compression} data: {error}") from None
+        raise ObjectError(f"{compression} data: {error}") from None
     if len(contents) > limit:
         raise ObjectError(*too_large(f"{compression} data: ", len(data), limit))
     if not stream.eof:
-        raise ObjectError(f"{compression} data: ends early, after {len(contents)} bytes")
+        raise ObjectError(f"{compression} data: cut off: only {len(contents)} bytes could be unpacked")
     return contents
 
 

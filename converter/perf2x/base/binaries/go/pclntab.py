@@ -2,10 +2,10 @@
 
 We call the parts of the table what Go calls them:
 
-- *functab*: sorted pairs of a function's entry address and the offset of its row, of type _func in the runtime;
+- *functab*: sorted pairs of a function's entry address and the offset of its record, a struct _func of the runtime;
 - *funcnametab* and *filetab*: names of functions, and paths of files, as NUL-terminated strings;
 - *pctab*: for each function, tables that map its code to lines and to numbers of files (see pclntab_values.py);
-- *cutab*: for each compilation unit and number of a file in it, the offset of the path in filetab.
+- *cutab*: for each file of each compilation unit, the offset of its path in filetab.
 
 Source of truth: src/debug/gosym/pclntab.go and src/runtime/symtab.go of the Go distribution. Layouts of Go 1.2, 1.16,
 1.18 and 1.20 are read, with words of 4 and 8 bytes, in both byte orders.
@@ -38,7 +38,7 @@ _GO_12, _GO_116, _GO_118, _GO_120 = 0xFFFFFFFB, 0xFFFFFFFA, 0xFFFFFFF0, 0xFFFFFF
 _MAX_NAME_SIZE = 1 << 16
 # The highest number of a line; higher ones are taken for damage.
 MAX_LINE = 2**31 - 1
-# The index, among the pcdata offsets of a row, of the table that maps code to inlined calls; and, among its funcdata
+# The index, among the pcdata offsets of a record, of the table that maps code to inlined calls; and, among its funcdata
 # offsets, of the inline tree.
 _PCDATA_INLINE_INDEX, _FUNCDATA_INLINE_TREE = 2, 3
 
@@ -70,7 +70,7 @@ class _PclntabLayout(Frozen):
     # Bytes of the shortest instruction.
     quantum: int
     function_count: int
-    # Offsets of rows count from here or, in Go 1.2, from the start of the table.
+    # Offsets of records count from here or, in Go 1.2, from the start of the table.
     functab: int
     funcnametab: int
     cutab: int
@@ -110,7 +110,7 @@ class GoFunctions:
         return len(self._row_offset)
 
     def find(self, svma: U64) -> I64:
-        """Return the row number of the function that contains each address, −1 if none does. Shapes: (n,) → (n,).
+        """Return the row in functab of the function that contains each address, −1 if none does. Shapes: (n,) → (n,).
 
         A function is assumed to extend to the start of the next function.
         """
@@ -118,16 +118,16 @@ class GoFunctions:
         return np.where(row < len(self._row_offset), row, -1)
 
     def function(self, row: int) -> GoFunction | None:
-        """Decode the function in a row; None if the row is damaged."""
+        """Decode the function in a row of functab; None if its record is damaged."""
         layout = self._layout
-        # the row, a _func, begins with the entry: a word or, since Go 1.18, a 32-bit offset; nine 32-bit fields follow
+        # the record begins with the entry: a word or, since Go 1.18, a 32-bit offset; nine 32-bit fields follow
         row_offset = int(self._row_offset[row]) + (0 if layout.version == _GO_12 else layout.functab)
         entry_size = layout.word_size if layout.version in (_GO_12, _GO_116) else 4
         if row_offset + entry_size + 36 > len(self._data):
             return None
         fields = struct.unpack_from(layout.byte_order + "9I", self._data, row_offset + entry_size)
         # in Go 1.20, the fields are nameOff, args, deferreturn, pcsp, pcfile, pcln, npcdata, cuOffset and startLine;
-        # rows of older versions do not have startLine, and those of Go 1.2 do not have cuOffset either
+        # records of older versions do not have startLine, and those of Go 1.2 do not have cuOffset either
         name_offset, _, _, _, file_table, line_table, _, first_file, start_line = fields
         name = self.name_at(name_offset)
         start_line = start_line if layout.version == _GO_120 else 0
@@ -147,7 +147,7 @@ class GoFunctions:
         if layout.version != _GO_120:
             return []
         # (offset in pctab of the table that maps code to inlined calls, offset of the inline tree) of each function;
-        # in a row, npcdata is at 28, nfuncdata at 43, and the pcdata offsets begin at 44
+        # in a record, npcdata is at 28, nfuncdata at 43, and the pcdata offsets begin at 44
         offsets = []
         for row_offset in (int(self._row_offset[row]) + layout.functab for row in rows):
             if row_offset + 44 > len(self._data):
@@ -173,7 +173,8 @@ class GoFunctions:
     def values(self, table_offset: I64, entry: U64, function: I64, svma: U64) -> I64:
         """Return the line, or the number of the file, at each address.
 
-        If there is none, the result is 0 or less. No line has the number 0, but a file may have it.
+        A line of 0 or less means none. For files, a negative number means none; 0 is the unit's first file, and also
+        the result for a function without a table of files.
 
         For each function, ``table_offset`` is `GoFunction.line_table_offset` or ``file_table_offset``, and ``entry`` is
         the svma of its start. For each address, ``function`` is the index of its function in these two arrays. Shapes:
