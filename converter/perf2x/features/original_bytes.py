@@ -1,4 +1,4 @@
-"""Adds the recording's own bytes to its profile, for formats that embed them."""
+"""Adds the recording's bytes (of a compressed file, the unpacked ones) to its profile, for formats that embed them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def _check(options: "LoadOptions", files: Sequence[str]) -> None:
-    """Refuse to embed the recording if names are hidden, if it is not a single file, or if it is too large."""
-    size_limit = options.of(OriginalSettings).original
+    """Refuse to embed a recording that is too large or not a single file; refuse any if names are to be hidden."""
+    size_limit = options.of(OriginalSettings).original  # in bytes; 0: do not embed it
     if not size_limit:
         return
     if options.hiding_setting:
         raise SettingError("the original recording reveals the names that ", options.hiding_setting, " hides")
     if len(files) != 1 or not Path(files[0]).is_file():
-        raise OptionError("the original recording must be one file: not several, a directory or a pipe")
+        raise OptionError("the original recording must be one regular file, not several files, a directory or a pipe")
     size = len(_bytes_of(files))
     if size > size_limit:
         raise OptionError(f"the original recording has {size:,} bytes, more than the requested {size_limit:,}")
@@ -39,7 +39,7 @@ def _bytes_of(files: Sequence[str]) -> "U8":
 
 
 def _add_bytes(loaded: "Loaded", context: "LoadContext") -> "Loaded":
-    if not context.options.of(OriginalSettings).original:
+    if not context.options.of(OriginalSettings).original:  # a maximum size; 0: not requested
         return loaded
     return with_profile(loaded, replace(loaded.profile, original=_bytes_of(context.files).tobytes()))
 

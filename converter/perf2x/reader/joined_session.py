@@ -37,7 +37,7 @@ class JoinedRecording:
         for part in reversed(parts):
             build_ids |= part.session.build_ids
         self.session: Session = replace(parts[0].session, build_ids=build_ids)
-        self.sideband = _join_sidebands(_date_synthesized(parts), self._shifts, int(ends[-1]))
+        self.sideband = _join_sidebands(_with_times_of_synthesized(parts), self._shifts, int(ends[-1]))
         self.sample_count = sum(part.sample_count for part in parts)
         self.diagnostics = diagnostics
 
@@ -93,23 +93,23 @@ def _first_time(sideband: Sideband) -> int:
     return min((int(time.min()) for time in times if len(time)), default=0)
 
 
-def _date_synthesized(parts: Sequence[Recording]) -> list[Sideband]:
+def _with_times_of_synthesized(parts: Sequence[Recording]) -> list[Sideband]:
     """Return the side-band of each part, in which synthesized records of some processes have the part's first time.
 
     These are the processes that an earlier part has. The other synthesized records keep time 0.
     """
     earlier_pids: I32 = np.zeros(0, np.int32)
-    dated_sidebands = []
+    sidebands = []
     for part in parts:
         sideband, start = part.sideband, np.uint64(_first_time(part.sideband))
         tables = {name: getattr(sideband, name) for name in _SYNTHESIZED}
-        dated_tables = {}
+        new_tables = {}
         for name, table in tables.items():
             is_repeated = (table.time == 0) & np.isin(table.pid, earlier_pids)
-            dated_tables[name] = replace(table, time=np.where(is_repeated, start, table.time))
-        dated_sidebands.append(replace(sideband, **dated_tables))
+            new_tables[name] = replace(table, time=np.where(is_repeated, start, table.time))
+        sidebands.append(replace(sideband, **new_tables))
         earlier_pids = unique(np.concatenate([earlier_pids, *(table.pid for table in tables.values())]))
-    return dated_sidebands
+    return sidebands
 
 
 def _join_sidebands(parts: Sequence[Sideband], shifts: Sequence[int], end: int) -> Sideband:

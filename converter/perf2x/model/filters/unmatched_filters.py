@@ -38,18 +38,20 @@ class UnmatchedFilters:
     def __init__(self, recordings: int = 1, diagnostics: Diagnostics | None = None) -> None:
         self._recordings = recordings
         self.diagnostics = diagnostics or Diagnostics()
-        """Counts samples that lose all frames, and frame patterns without a match."""
-        self._misses: dict[str, int] = {}  # by frame pattern: the number of recordings in which no frame matched
+        """Counts frame patterns without a match and, in frame_filters.py, samples that lose all frames."""
+        self._pattern_misses: dict[
+            str, int
+        ] = {}  # by frame pattern: the number of recordings in which no frame matched
         # The keys of the following are pairs: the kind of filter, and what the user typed.
         self._matched: set[Hashable] = set()
         self._errors: dict[Hashable, Callable[[], OptionError]] = {}
         self._recorded_values: dict[Hashable, dict[str, None]] = {}  # distinct values, in order of arrival
 
     def record(self, kind: str, typed: Hashable, matches: object, recorded: Sequence[str]) -> None:
-        """Record whether a recording matched a filter: whether ``matches`` is true, or not empty.
+        """Note whether a filter matched in a recording; it did if ``matches`` is true or, if a collection, not empty.
 
-        ``recorded``: all values of this kind in the recording, for the error message. Raises OptionError if the only
-        recording did not match.
+        ``recorded``: all values of this kind in the recording, for the error message. Raises OptionError if it did
+        not match in the only recording.
         """
         if matches:
             self.matched(kind, typed)
@@ -57,14 +59,14 @@ class UnmatchedFilters:
             self.missed(kind, typed, recorded)
 
     def matched(self, kind: str, typed: Hashable) -> None:
-        """Record that a recording matched a filter."""
+        """Note that a filter matched in a recording."""
         self._matched.add((kind, typed))
 
     def missed(self, kind: str, typed: Hashable, recorded: Sequence[str]) -> None:
-        """Record that a recording did not match a filter; ``recorded``: all values of this kind in the recording.
+        """Note that a filter did not match in a recording; ``recorded``: all values of this kind in the recording.
 
-        Raises OptionError if there is only one recording. Otherwise, if no recording matches, `check` raises an error
-        that lists the values of all recordings.
+        Raises OptionError if there is only one recording. Otherwise, if it matches in no recording, `check` raises an
+        error that lists the values of all recordings.
         """
         values = self._recorded_values.setdefault((kind, typed), {})
         values.update(dict.fromkeys(recorded))
@@ -72,9 +74,9 @@ class UnmatchedFilters:
         self.missed_with_error(kind, typed, lambda: OptionError(no_such_message(kind, typed, list(values), intro)))
 
     def missed_with_error(self, kind: str, typed: Hashable, make_error: Callable[[], OptionError]) -> None:
-        """Record that a recording did not match a filter; ``make_error`` makes the error, if one is raised.
+        """Note that a filter did not match in a recording; ``make_error`` makes the error, if one is raised.
 
-        It is raised at once if there is only one recording, otherwise by `check` if no recording matches.
+        It is raised at once if there is only one recording, otherwise by `check` if the filter matches in none.
         """
         if self._recordings == 1:
             raise make_error()
@@ -85,8 +87,8 @@ class UnmatchedFilters:
 
         A pattern that matches in no recording is not an error: it is counted in the diagnostics.
         """
-        self._misses[pattern] = self._misses.get(pattern, 0) + (not has_match)
-        if self._misses[pattern] == self._recordings:
+        self._pattern_misses[pattern] = self._pattern_misses.get(pattern, 0) + (not has_match)
+        if self._pattern_misses[pattern] == self._recordings:
             name, counts = "patterns_without_frame", self.diagnostics.counts
             if name in counts:
                 counts[name].first += f", {pattern!r}"

@@ -36,8 +36,8 @@ class Folded(TextReader):
     def is_kind(cls, lines: bytes) -> bool:
         """Return whether at least three of four lines are stacks with one count, and one of the stacks has a caller.
 
-        Blank lines and comments (``#``) are ignored.
-        Lines with two counts do not match: they are differences between profiles, as difffolded.pl prints them.
+        Blank lines and comments (``#``) are ignored. Lines with two counts do not match: they are differences between
+        profiles, as difffolded.pl prints them.
         """
         stack_lines = [line for line in lines.split(b"\n") if line.strip() and not line.startswith(b"#")]
         matching = [line for line in stack_lines if cls._line.match(line) and not _TWO_COUNTS.search(line)]
@@ -51,6 +51,7 @@ class Folded(TextReader):
             return self.summed_samples(zeros(0), zeros(0), ())
         stacks, counts = zip(*matches, strict=True)
         lengths = np.fromiter(map(methodcaller("count", b";"), stacks), np.int64, len(stacks)) + 1
+        # what the reader of stacks calls a line is a frame here
         frames = as_int64(self.stacks.line_codes(b";".join(stacks).split(b";")))
         ends = cumsum(lengths)
         # reverse each stack: of lengths [2, 3], rows [1, 0, 4, 3, 2]

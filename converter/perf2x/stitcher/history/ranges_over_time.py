@@ -6,7 +6,9 @@ that it covers::
     ranges        |------ a (made at 1) -------|
                         |-- b (made at 5) -|
     intervals     |  0  |         1        | 2 |
-    entries       (0, 1, a)  (1, 1, a)  (1, 5, b)  (2, 1, a)        a point in 1: a as of 4, b as of 7
+    entries       (0, 1, a)  (1, 1, a)  (1, 5, b)  (2, 1, a)        (interval, sequence number, value)
+
+A lookup in interval 1 gives a as of 4, and b as of 7.
 
 Alone, that would cost a range as many entries as there are intervals. So intervals form a radix-64 segment tree: where
 a range covers 64 aligned intervals entirely, one block of the next level replaces them, and 64 aligned blocks are
@@ -81,27 +83,27 @@ class OverlappingRanges:
 
     @property
     def interval_count(self) -> int:
-        """Number of intervals that `intervals` numbers, including those below the first point and above the last."""
+        """Number of intervals that `intervals` returns, including those below the first point and above the last."""
         return len(self._points) + 1
 
     def intervals(self, point: U64) -> tuple[I64, Bools]:
         """Return the interval that each point is in, and whether any range ever covers it, in any space; shapes (n,).
 
-        Ranges of all spaces bound these intervals, so ``find`` has the same answer at all points of an interval, for
-        any space and sequence number.
+        These are not the elementary intervals of a space: ranges of all spaces bound them, and 0 is below the first
+        bound. ``find`` has the same answer at all points of such an interval, for any space and sequence number.
         """
         interval = searchsorted(self._points, point, "right")
         return interval, take(self._is_covered, interval)
 
     def begin_of(self, interval: I64) -> U64:
-        """Return (n,) the first point of each interval."""
+        """Return (n,) the first point of each interval that `intervals` returns; 0 for interval 0."""
         return np.append(np.uint64(0), self._points)[interval]
 
     def _covered(self, begin: I64, end: I64) -> Bools:
-        """Return (intervals,) bool: whether any range covers each elementary interval.
+        """Return (intervals,) bool: whether any range covers each interval that `intervals` returns.
 
-        ``begin`` and ``end`` (n,) are the indices of the points where each range begins and ends. Interval 0 is below
-        the first point, so interval i + 1 begins at point i.
+        ``begin`` and ``end`` (n,) are the indices of the bounds at which each range begins and ends. Interval 0 is
+        below the first bound, so interval i + 1 begins at bound i.
         """
         count = len(self._points) + 1
         # the number of ranges that began so far, minus the number of ranges that ended

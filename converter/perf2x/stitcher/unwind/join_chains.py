@@ -50,8 +50,8 @@ _USER, _DEFERRED = np.uint64(CallchainContext.USER), np.uint64(CallchainContext.
 def with_user_part(recorded_chains: ListArray, user_chains: UserChains, is_selected: Bools) -> ListArray:
     """Return the chains; in the selected rows that have an unwound user part, it is inserted.
 
-    ``is_selected`` (n,): whether a row may be changed. The unwound part replaces a recorded user part, unless that is a
-    cookie, which refers to a deferred record.
+    ``is_selected`` (n,): whether a row may be changed. If there is a recorded user part after all, the unwound part
+    replaces it, unless it is a cookie, which refers to a deferred record.
     """
     kernel_words, is_deferred = _words_before_user_part(recorded_chains)
     chain, is_exact = user_chains.chain, user_chains.is_exact
@@ -60,17 +60,18 @@ def with_user_part(recorded_chains: ListArray, user_chains: UserChains, is_selec
     if not is_selected.all():
         is_exact = is_exact[repeat(is_selected, chain.lengths)]
         chain = chain.truncated(np.where(is_selected, chain.lengths, 0))  # other rows become empty
-    # The number of exact addresses before each unwound address, over all chains; every exact address gets a marker.
-    markers = np.append(0, cumsum(is_exact))
-    added = chain.lengths + np.diff(take(markers, chain.offsets))
+    # entry i: number of markers before unwound address i, over all chains; every exact address has one before it
+    markers_before = np.append(0, cumsum(is_exact))
+    added = chain.lengths + np.diff(take(markers_before, chain.offsets))
     offsets = offsets_of(kept_words + added)
     words = np.full(offsets[-1], _USER, np.uint64)  # what is not overwritten below stays a marker
     words[ranges(offsets[:-1], kept_words)] = recorded_chains.values[ranges(recorded_chains.offsets[:-1], kept_words)]
     # The index in ``words`` of unwound address i of a row: the row's begin, the kept words, the i addresses before it,
-    # and the markers up to its own. ``markers`` and arange count over all rows, so what other rows have is subtracted.
-    first = offsets[:-1] + kept_words - chain.offsets[:-1] - take(markers, chain.offsets[:-1])
+    # and the markers up to its own. ``markers_before`` and arange count over all rows, so what other rows have is
+    # subtracted.
+    first = offsets[:-1] + kept_words - chain.offsets[:-1] - take(markers_before, chain.offsets[:-1])
     index = repeat(first, chain.lengths)
-    index += markers[1:]
+    index += markers_before[1:]
     index += arange(len(index))
     words[index] = chain.values
     return ListArray(offsets, words)
@@ -117,7 +118,8 @@ def with_leaf_callers(
     is_recorded = following < recorded_chains.offsets[leaves + 1]
     is_recorded[is_recorded] = recorded_chains.values[following[is_recorded]] == caller[is_recorded]
     leaves, caller = leaves[~is_recorded], caller[~is_recorded]
-    # words of each row up to the sampled instruction, those inserted after it, and the remaining ones
+    # Words up to the sampled instruction, and the remaining ones; the new caller comes between the two. Of rows without
+    # a new caller, all words are in ``head``.
     head = recorded_chains.lengths.copy()
     head[leaves] = words_before[leaves] + 2
     added = zeros(len(is_selected))

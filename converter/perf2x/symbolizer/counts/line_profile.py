@@ -1,10 +1,10 @@
-"""Converts counts by address to counts by line of functions, as llvm-profgen does it.
+"""Converts counts by address to counts by function and line, as llvm-profgen does it.
 
 A branch record has a source, a target, and the source of the next branch. All code from the target to that next source
-ran each time, so the counts of such ranges add up to the execution counts of all instructions. Code is divided
-into *pieces*: the longest runs of bytes with the same line, discriminator and inlined functions. The count of a line is
-that of its busiest instruction; the total of a function is the sum of the counts of all its bytes. If any code of a
-function ran, the function is listed with all its lines, so that a compiler sees which lines did not run::
+ran whenever the record was seen, so the counts of such ranges add up to the execution counts of all instructions. Code
+is divided into *pieces*: the longest runs of bytes with the same line, discriminator and inlined functions. The count
+of a line is that of its busiest instruction; the total of a function is the sum of the counts of all its bytes. If any
+code of a function ran, the function is listed with all its lines, so that a compiler sees which lines did not run::
 
     branches      ──▶ ranges [target, next source]  ──▶ counts by address  ──▶ pieces  ──▶ lines
     their targets ──▶ functions entered, and the lines that called them
@@ -91,12 +91,13 @@ class LineProfile(Struct):
     def add_branches(self, branches: BranchCounts, lengths: BranchLengths, symbols: dict[int, set[str]]) -> None:
         """Add the counts of code between branches, of calls, and of entries into functions.
 
-        ``lengths`` decodes how long branch instructions are; ``symbols`` has the names of the symbols at each address.
+        ``lengths`` decodes how long branch instructions are; ``symbols`` has the names of the symbols at each branch
+        target.
         """
         begin, end, count = _executed_ranges(branches, lengths)
         addresses = unique(np.concatenate([begin, branches.target[branches.target != EXTERNAL]]))
         functions = self._lines.functions(addresses)
-        code = _code_that_ran(functions, begin)
+        code = _ranges_of_run_functions(functions, begin)
         self._total_with_line, self._total = sum_of(count[_rows_inside(code, begin)]), sum_of(count)
         pieces = self._lines.pieces(code)
         highest_count, total = _counts_of_pieces(pieces, code, begin, end, count)
@@ -179,7 +180,7 @@ def _executed_ranges(branches: BranchCounts, lengths: BranchLengths) -> tuple[U6
     return begin, last_instruction + lengths_of_instructions[searchsorted(distinct, last_instruction)], count
 
 
-def _code_that_ran(functions: list[Subprogram], begin: U64) -> Ranges:
+def _ranges_of_run_functions(functions: list[Subprogram], begin: U64) -> Ranges:
     """Return all ranges of the functions in which any code ran, sorted and disjoint.
 
     ``begin`` (n,): addresses at which code began to run. Functions that the linker folded into one share their ranges,
@@ -235,8 +236,8 @@ def _names_by_entry(functions: list[Subprogram], symbols: dict[int, set[str]]) -
     """Return the names of functions by entry address.
 
     A function may have several address ranges; its entry is the start of the range at which a symbol has its name. A
-    function with one range is entered at its start, where a symbol of any name suffices; if the file has no symbols,
-    only such functions are included.
+    function with one range is entered at its start, where a symbol of any name suffices; without symbols at branch
+    targets, only such functions are included.
     """
     return {
         low: each.name

@@ -24,7 +24,7 @@ class TopTable(ResultTable):
             for row, event in enumerate(profile.events)
             if event.is_wait and row != profile.default_event and row in profile.samples.event
         ]
-        self.other_columns = event_columns(profile, by, value, columns or waits * (value == "period"))
+        self.other_columns = event_columns(profile, by, value, columns or (waits if value == "period" else ()))
         """Other events and ratios."""
         self.whole = with_rows_of(totals(profile, None, by, value), self.other_columns)
         """All rows, unsorted, and the totals of the event."""
@@ -48,7 +48,7 @@ class TopTable(ResultTable):
 
     @property
     def totals_note(self) -> str:
-        """Return the number of samples, their sum, the duration, ratios of the total, and how many rows are shown."""
+        """Return the number of samples, their sum, the duration, ratios of all samples, and how many rows are shown."""
         ratios = "".join(
             f", {column.name} {cell_text(column.overall, None)}" for column in self.other_columns if column.is_ratio
         )
@@ -80,7 +80,7 @@ class TopTable(ResultTable):
 
     @property
     def display_cells(self) -> Mapping[str, Sequence[str]]:
-        """Shares of the total, objects and names."""
+        """Costs as shares of the total; other events and ratios; objects; names."""
         total = self.whole.cost
         shares = {column: [format_percent(cost, total) for cost in costs] for column, costs in self._costs.items()}
         return shares | self.other_column_cells | self.name_cells

@@ -22,7 +22,7 @@ from perf2x.kernel.load import Loaded, load
 from perf2x.kernel.load_options import load_options
 from perf2x.model.format_features import CodeRequest, CodeSettings
 from perf2x.model.profile.code_counts import EXTERNAL, NOT_RECORDED, BranchCounts
-from perf2x.symbolizer.counts.line_profile import _code_that_ran, _counts_of_pieces, _executed_ranges
+from perf2x.symbolizer.counts.line_profile import _counts_of_pieces, _executed_ranges, _ranges_of_run_functions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support.tiny_elf import TinySection, tiny_elf
 from tests.support.traced_program import EVENT, FIELDS, FOLDER, NAMES, SIZE, START, recording, samples, taken
@@ -171,10 +171,10 @@ def test_functions_that_ran_are_taken_with_all_their_parts_and_once() -> None:
         Subprogram("cold in part", [(100, 110), (300, 320)]), Subprogram("never", [(110, 120)]),
         Subprogram("folded", [(130, 140)]), Subprogram("same code", [(130, 140)]), Subprogram("around", [(125, 135)]),
     ]  # fmt: skip
-    assert _code_that_ran(functions, np.array([99, 105, 124], np.uint64)) == [(100, 110), (300, 320)]
-    assert _code_that_ran(functions, np.array([125, 131, 139], np.uint64)) == [(125, 140)]
-    assert _code_that_ran(functions, np.array([320, 1000], np.uint64)) == []
-    assert _code_that_ran([], np.array([7], np.uint64)) == []
+    assert _ranges_of_run_functions(functions, np.array([99, 105, 124], np.uint64)) == [(100, 110), (300, 320)]
+    assert _ranges_of_run_functions(functions, np.array([125, 131, 139], np.uint64)) == [(125, 140)]
+    assert _ranges_of_run_functions(functions, np.array([320, 1000], np.uint64)) == []
+    assert _ranges_of_run_functions([], np.array([7], np.uint64)) == []
 
 
 def test_ranges_run_forwards_between_known_branches(tmp_path: Path) -> None:
