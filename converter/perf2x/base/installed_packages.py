@@ -33,7 +33,7 @@ class EntryPoint(NamedTuple):
 def entry_points(group: str) -> list[EntryPoint]:
     """Return the entry points of a group in all packages."""
     found = []
-    for text in _packages().values():
+    for text in _entry_point_texts().values():
         in_group = False
         for line in map(str.strip, text.splitlines()):
             if line.startswith("["):
@@ -45,31 +45,31 @@ def entry_points(group: str) -> list[EntryPoint]:
 
 
 @cache
-def _packages() -> dict[str, str]:
+def _entry_point_texts() -> dict[str, str]:
     """Return the text of ``entry_points.txt`` of each package, by the package's normalized name.
 
     Of several packages with the same name, the first on ``sys.path`` counts, as for imports.
     """
     texts: dict[str, str] = {}
-    for name, text in _packages_by_library() if _need_library() else _packages_in_folders():
+    for name, text in _packages_by_library() if _may_miss_packages() else _packages_in_folders():
         texts.setdefault(name.lower().replace("-", "_").replace(".", "_"), text)
     return texts
 
 
-def _need_library() -> bool:
-    """Return whether packages may be elsewhere than in folders on ``sys.path``: in archives, or in a custom finder."""
+def _may_miss_packages() -> bool:
+    """Return whether there may be packages outside the folders on ``sys.path``: in archives, or in a custom finder."""
     finders = [finder for finder in sys.meta_path if hasattr(finder, "find_distributions")]
     return finders != [PathFinder] or any(path.endswith(".egg") or Path(path).is_file() for path in sys.path)
 
 
 def _packages_by_library() -> Iterator[tuple[str, str]]:
-    """Yield name and entry points of each package that importlib.metadata finds."""
+    """Yield the name and the text of ``entry_points.txt`` of each package that importlib.metadata finds."""
     from importlib.metadata import distributions
 
     for package in distributions():
         try:
             name = package.name
-        # a damaged package has no name; Python 3.15 raises MetadataNotFound, a subclass of the first
+        # a damaged package has no name; Python 3.15 then raises MetadataNotFound, a subclass of FileNotFoundError
         except (FileNotFoundError, KeyError):
             continue
         if name:
@@ -77,7 +77,7 @@ def _packages_by_library() -> Iterator[tuple[str, str]]:
 
 
 def _packages_in_folders() -> Iterator[tuple[str, str]]:
-    """Yield name and entry points of each package in the folders on ``sys.path``.
+    """Yield the name and the text of ``entry_points.txt`` of each package in the folders on ``sys.path``.
 
     The folder ``perf2x-1.0.dist-info``, say, belongs to the package perf2x.
     """
@@ -87,10 +87,10 @@ def _packages_in_folders() -> Iterator[tuple[str, str]]:
         except OSError:
             continue
         for name in info_folders:
-            yield name.rpartition(".")[0].partition("-")[0], _text(os.path.join(folder, name, "entry_points.txt"))
+            yield name.rpartition(".")[0].partition("-")[0], _read_text(os.path.join(folder, name, "entry_points.txt"))
 
 
-def _text(path: str) -> str:
+def _read_text(path: str) -> str:
     """Return the contents of a file, "" if it cannot be read."""
     try:
         with open(path, encoding="utf-8") as file:

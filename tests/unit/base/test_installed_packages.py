@@ -18,9 +18,9 @@ POINTS = "[perf2x.emitters]\n# one = a:b\n\n one =  pack.age : Class.inner [extr
 
 @pytest.fixture(autouse=True)
 def read_anew() -> Iterator[None]:
-    installed_packages._packages.cache_clear()
+    installed_packages._entry_point_texts.cache_clear()
     yield
-    installed_packages._packages.cache_clear()
+    installed_packages._entry_point_texts.cache_clear()
 
 
 def package(folder: Path, about: str, points: str = POINTS) -> None:
@@ -74,7 +74,7 @@ def test_damaged_packages_are_left_out(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "b" / "some_pack-1.2.dist-info").mkdir(parents=True)
     for path in ("a.zip", "b"):
         monkeypatch.setattr(sys, "path", [str(tmp_path / path)])
-        installed_packages._packages.cache_clear()
+        installed_packages._entry_point_texts.cache_clear()
         assert entry_points("perf2x.emitters") == []
 
 
@@ -87,8 +87,8 @@ def test_a_package_without_metadata_is_left_out_when_the_library_says_so(monkeyp
             raise FileNotFoundError("no METADATA")
 
     monkeypatch.setattr(metadata, "distributions", lambda: [Damaged()])
-    monkeypatch.setattr(installed_packages, "_need_library", lambda: True)
-    installed_packages._packages.cache_clear()
+    monkeypatch.setattr(installed_packages, "_may_miss_packages", lambda: True)
+    installed_packages._entry_point_texts.cache_clear()
     assert entry_points("perf2x.emitters") == []
 
 

@@ -53,10 +53,10 @@ def hardware_trace(number: int, words: Sequence[int]) -> dict[str, Any]:
     if len(words) == 2:
         return facts | {"pmu_type": words[0]}
     _, header_size, pmu_type, cpu_count = (*words, 0, 0, 0)[:4]
-    # words of one CPU; without parameters after the magic number, no CPU is listed
-    size = (len(words) - header_size) // cpu_count if cpu_count else 0
-    starts = [header_size + size * index for index in range(cpu_count)] if size > 1 else []
-    cpus = [words[start + 1 : start + size] for start in starts]
+    # if a CPU has no words after the magic number, no CPU is listed
+    words_per_cpu = (len(words) - header_size) // cpu_count if cpu_count else 0
+    starts = [header_size + words_per_cpu * index for index in range(cpu_count)] if words_per_cpu > 1 else []
+    cpus = [words[start + 1 : start + words_per_cpu] for start in starts]
     return facts | {"pmu_type": pmu_type, "cpus": [dict(zip(_PARAMETERS, cpu, strict=False)) for cpu in cpus]}
 
 

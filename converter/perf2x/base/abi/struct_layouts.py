@@ -34,9 +34,9 @@ ATTR_SIZE_VER0 = ATTR_REVISIONS[0][0]
 ATTR_SIZE_NEWEST = ATTR_REVISIONS[-1][0]
 
 
-def attr_dtype(order: ByteOrder) -> np.dtype[np.void]:
+def attr_dtype(byte_order: ByteOrder) -> np.dtype[np.void]:
     """Return the dtype of the newest perf_event_attr; pad structs of older revisions with zeros before using it."""
-    fields = [(name, order + kind) for _, added in ATTR_REVISIONS for name, kind in added]
+    fields = [(name, byte_order + code) for _, added in ATTR_REVISIONS for name, code in added]
     return np.dtype(fields)
 
 

@@ -1,6 +1,6 @@
 """Columns of strings with many equal values: names of programs and files, build ids.
 
-A string is a str or a bytes object; one column has strings of one kind.
+A string is a str or a bytes object; all strings of a column have the same type.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Parses columns of large texts with a line per row: hexadecimal numbers, and runs of equal texts (/proc/kallsyms).
+"""Parses columns of large texts, a row a line: hexadecimal numbers, and runs of equal strings (/proc/kallsyms).
 
 Eight letters are read as one 64-bit number, a word, and all words of a column are processed together. Operations on a
 word act on its eight bytes side by side, as far as nothing carries from one byte into the next.
@@ -12,25 +12,25 @@ _WORD_BYTES = 8
 _ONES = 0x0101010101010101
 
 
-def _words_at(text: bytes, offsets: I64) -> U64:
-    """Return (n,) the eight bytes at each offset as one little-endian number; the text must have all eight."""
+def _words_at(data: bytes, offsets: I64) -> U64:
+    """Return (n,) the eight bytes at each offset as one little-endian number; ``data`` must have all eight."""
     # a view with a word at every offset; its words overlap, and are not aligned, which numpy allows
-    words = np.ndarray((max(len(text) - _WORD_BYTES + 1, 0),), "<u8", text, strides=(1,))
+    words = np.ndarray((max(len(data) - _WORD_BYTES + 1, 0),), "<u8", data, strides=(1,))
     return words[offsets].astype(np.uint64, copy=False)
 
 
-def hex_numbers(text: bytes, offsets: I64, width: int) -> tuple[U64, Bools]:
+def hex_numbers(data: bytes, offsets: I64, width: int) -> tuple[U64, Bools]:
     """Decode a hexadecimal number of ``width`` (1 to 16) digits at each offset.
 
-    Also returns which numbers are valid, that is, consist of hexadecimal digits alone. The text must contain all
+    Also returns which numbers are valid, that is, consist of hexadecimal digits alone. ``data`` must contain all
     digits of the last number. Shapes: ``offsets`` (n,); returns (n,) uint64 and (n,) bool.
     """
     if width % _WORD_BYTES:
-        text = text + b"\0" * _WORD_BYTES
+        data = data + b"\0" * _WORD_BYTES
     value, is_valid = np.zeros(len(offsets), np.uint64), np.ones(len(offsets), np.bool_)
     for first_digit in range(0, width, _WORD_BYTES):
         digits = min(width - first_digit, _WORD_BYTES)
-        letters = _words_at(text, offsets + first_digit).byteswap()
+        letters = _words_at(data, offsets + first_digit).byteswap()
         # the upper digits of an address are mostly those of the row before: decode equal words in sequence once
         is_new = begins_run(letters)
         decoded, is_hex = _decoded(letters[is_new], digits)
@@ -75,9 +75,9 @@ def _all_bytes(byte: int) -> np.uint64:
     return np.uint64(_ONES * byte)
 
 
-def differs_from_previous(text: bytes, starts: I64, ends: I64) -> Bools:
-    """Return (n,) bool: whether ``text[starts[i] : ends[i]]`` differs from that of row i − 1; True for row 0."""
-    text = text + b"\0" * _WORD_BYTES
+def differs_from_previous(data: bytes, starts: I64, ends: I64) -> Bools:
+    """Return (n,) bool: whether ``data[starts[i] : ends[i]]`` differs from that of row i − 1; True for row 0."""
+    data = data + b"\0" * _WORD_BYTES
     length = ends - starts
     differs = begins_run(length)
     # compare rows of the same length with the row before, eight bytes at a time, until they differ or end
@@ -85,7 +85,7 @@ def differs_from_previous(text: bytes, starts: I64, ends: I64) -> Bools:
     while len(undecided := undecided[length[undecided] > offset]):
         # if fewer than eight bytes are left, shift out the bytes after the end (the upper ones of the word)
         bytes_beyond = np.maximum(_WORD_BYTES - (length[undecided] - offset), 0).astype(np.uint64)
-        difference = _words_at(text, starts[undecided] + offset) ^ _words_at(text, starts[undecided - 1] + offset)
+        difference = _words_at(data, starts[undecided] + offset) ^ _words_at(data, starts[undecided - 1] + offset)
         is_other = difference << (np.uint64(8) * bytes_beyond & np.uint64(63)) != 0
         differs[undecided[is_other]] = True
         undecided, offset = undecided[~is_other], offset + _WORD_BYTES

@@ -58,9 +58,8 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
         return
     with (folder / f"new-{_LOCK}").open("wb") as file:
-        with contextlib.suppress(
-            OSError
-        ):  # if it fails, no file is named _LOCK, and the folder is never considered stale
+        # if locking fails, the file is not renamed to _LOCK, so other processes never remove the folder
+        with contextlib.suppress(OSError):
             lock(file, wait=True)
             (folder / f"new-{_LOCK}").replace(folder / _LOCK)
         yield

@@ -1,4 +1,4 @@
-"""Reduces an ELF file to what names and stacks need; nearly all code, all data and debug info become zeros.
+"""Reduces an ELF file to what names and stacks need: replaces nearly all code, data and debug info by zeros.
 
 The size, all offsets and, apart from the types of debug sections, all headers stay. So addresses map as before, and the
 build id is the same. Zeros take hardly any space in a compressed bundle.
@@ -28,7 +28,7 @@ def without_code_and_data(elf: ElfObject, known_code: Sequence[re.Pattern[bytes]
     The headers of emptied debug sections say that the file has no contents for them (SHT_NOBITS). Code that matches a
     pattern in ``known_code`` is kept: the unwinder recognizes it by its bytes (signal trampolines, starts of
     coroutines). A file without section headers is returned unchanged, because its parts are unknown. Raises ObjectError
-    if it cannot be read.
+    if the file cannot be read.
     """
     data = elf.read(0, elf.size)
     if not elf.sections:

@@ -43,8 +43,8 @@ def sample_lines(
 ) -> Iterator[str]:
     """Yield the rest of the sample's first line, after "PERF_RECORD_SAMPLE", then the lines below it.
 
-    ``row`` is the sample's row in the batch, ``misc`` that field of its record header. ``branch_filter`` selects the
-    branches to show; empty: all.
+    ``row`` is the sample's row in the batch, ``misc`` is the field misc of its record header. ``branch_filter`` selects
+    the branches to show; empty: all.
     """
     addr = 0 if batch.addr is None else int(batch.addr[row])
     head = f"{batch.pid[row]}/{batch.tid[row]}: {int(batch.ip[row]):#x}"
@@ -96,14 +96,14 @@ def _branch_lines(batch: Samples, row: int, branch_filter: Sequence[str]) -> Ite
     yield f"... branch stack: nr:{end - begin}" + (f", {len(entries)} shown" if branch_filter else "")
     flags_of_entries = branches.flags[entries]
     columns = (branches.from_ip[entries], branches.to_ip[entries], flags_of_entries)
-    kinds = (type_numbers(flags_of_entries), speculations(flags_of_entries), privileges(flags_of_entries))
-    rows = zip(entries - begin, *(column.tolist() for column in (*columns, *kinds)), strict=True)
-    for number, start, to, flags, kind, speculation, privilege in rows:
+    decoded_columns = (type_numbers(flags_of_entries), speculations(flags_of_entries), privileges(flags_of_entries))
+    rows = zip(entries - begin, *(column.tolist() for column in (*columns, *decoded_columns)), strict=True)
+    for number, start, to, flags, type_number, speculation, privilege in rows:
         letters = "".join(letter if flags >> bit & 1 else " " for bit, letter in _FLAG_LETTERS)
         level = f" {PRIVILEGES[privilege].lower()}" if PRIVILEGES[privilege] else ""
         # bits of perf_branch_entry: 4–19 are the cycles, 33 and above are reserved (perf prints these, too)
-        rest = f"{flags >> 33:x} {TYPES[kind]} {SPECULATIONS[speculation]}{level}".rstrip()
-        yield f"..... {number:2}: {start:016x} -> {to:016x} {flags >> 4 & 0xFFFF} cycles {letters} {rest}"
+        suffix = f"{flags >> 33:x} {TYPES[type_number]} {SPECULATIONS[speculation]}{level}".rstrip()
+        yield f"..... {number:2}: {start:016x} -> {to:016x} {flags >> 4 & 0xFFFF} cycles {letters} {suffix}"
     counters = batch.extra.get("branch_counters")
     if counters is not None and len(entries):
         yield f"... branch stack counters: {' '.join(f'{int(value):#x}' for value in counters.values[entries])}"
@@ -138,10 +138,10 @@ def _counter_lines(values: ReadValues, row: int, read_format: int) -> Iterator[s
         yield f"...... time enabled {int(values.enabled[row]):016x}"
     if values.running is not None:
         yield f"...... time running {int(values.running[row]):016x}"
-    first, last = int(values.offsets[row]), int(values.offsets[row + 1])
+    begin, end = int(values.offsets[row]), int(values.offsets[row + 1])
     if read_format & ReadFormat.GROUP:
-        yield f".... group nr {last - first}"
-    for entry in range(first, last):
+        yield f".... group nr {end - begin}"
+    for entry in range(begin, end):
         parts = [f"id {int(values.id[entry]):016x}"] if values.id is not None else []
         parts.append(f"value {int(values.value[entry]):016x}")
         parts += [f"lost {values.lost[entry]}"] if values.lost is not None else []
@@ -159,7 +159,7 @@ def _variable_length_lines(batch: Samples, row: int, event: Event, session: Sess
 
 
 def _format_tracepoint(raw: bytes, event: Event, session: SessionBuilder) -> str:
-    """Format a tracepoint's own fields: ``prev_comm=sleeper prev_pid=774``; "" if the recording lacks its format."""
+    """Format a tracepoint's own fields: ``prev_comm=sleeper prev_pid=774``; without a recorded format, return ""."""
     formats: dict[str, Any] = session.features.get("tracing_data", {}).get("formats", {})
     format_entry = formats.get(str(event.config)) if event.type == EventType.TRACEPOINT else None
     if format_entry is None:

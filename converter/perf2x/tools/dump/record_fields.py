@@ -66,9 +66,9 @@ def event_line(event: Event) -> str:
 
 def _attribute_pairs(event: Event) -> list[tuple[str, str]]:
     """Return names and values of the attributes that Event has, in the format of perf_event_attr__fprintf."""
-    kinds = {int(kind): f" (PERF_TYPE_{kind.name})" for kind in EventType}
+    type_names = {int(number): f" (PERF_TYPE_{number.name})" for number in EventType}
     pairs = [
-        ("type", f"{event.type}{kinds.get(event.type, '')}"),
+        ("type", f"{event.type}{type_names.get(event.type, '')}"),
         ("size", str(event.attr_size)),
         ("config", f"{event.config:#x}" if event.config else "0"),
     ]
@@ -146,12 +146,12 @@ def decoded_fields(columns: Mapping[str, Any], row: int) -> dict[str, Any]:
     return fields
 
 
-def struct_fields(kind: int, section: SectionReader) -> dict[str, Any]:
+def struct_fields(record_type: int, section: SectionReader) -> dict[str, Any]:
     """Return the fields of a record without a decoder. Raises SectionError or struct.error if it is truncated."""
-    if kind == UserRecordType.HEADER_ATTR:
+    if record_type == UserRecordType.HEADER_ATTR:
         return dict(_attribute_pairs(parse_attr(section.data, section.byte_order, 0)))
     fields: dict[str, Any] = {}
-    for name, code in (field.split(":") for field in _STRUCTS.get(kind, "data:rest").split()):
+    for name, code in (field.split(":") for field in _STRUCTS.get(record_type, "data:rest").split()):
         if code == "text":
             fields[name] = decode_string(section.take(section.bytes_left))
         elif code == "change" and fields["type"] == EventUpdate.SCALE:
@@ -172,10 +172,10 @@ def _entry_text(value: Any) -> str:
     return decode_string(value) if isinstance(value, bytes) else str(value)
 
 
-def with_value_names(kind: int, fields: dict[str, Any]) -> dict[str, Any]:
+def with_value_names(record_type: int, fields: dict[str, Any]) -> dict[str, Any]:
     """Replace numbers by the names that the kernel or perf has for them: feature 3 becomes HOSTNAME."""
-    if kind == RecordType.AUX:
+    if record_type == RecordType.AUX:
         fields["flags"] = _bit_names(int(fields["flags"]), AuxFlag)
-    name, enumeration = _NAMED_VALUES.get(kind, ("", HeaderFeature))
+    name, enumeration = _NAMED_VALUES.get(record_type, ("", HeaderFeature))
     name_of = {int(member): member.name for member in enumeration}
     return fields | {name: name_of[fields[name]]} if fields.get(name) in name_of else fields

@@ -32,17 +32,17 @@ def explain_unnamed(name: str, build_id: str, frames: int, why: str, finder: Fin
     ``why`` is the symbolizer's reason why the object's frames have no names.
     """
     if not is_object(name, bool(build_id)):
-        return UnnamedObject(name, build_id, frames, why, (), tuple(_for_no_file(name)))
+        return UnnamedObject(name, build_id, frames, why, (), tuple(_advice_without_file(name)))
     found = finder.find(name, bytes.fromhex(build_id))
     advice: Iterator[Remedy] = iter(())
     if not found.files:
-        advice = _for_missing(found, build_id, finder.search_paths.symfs is not None)
+        advice = _advice_for_missing_file(found, build_id, finder.search_paths.symfs is not None)
     elif why == STRIPPED:
         advice = for_debug_file("names", debug_package(finder, without_deleted(name)), build_id, found)
     return UnnamedObject(name, build_id, frames, why, tuple(found.searched), tuple(advice))
 
 
-def _for_no_file(name: str) -> Iterator[Remedy]:
+def _advice_without_file(name: str) -> Iterator[Remedy]:
     """Advise on code that is not in a file: the kernel, a vDSO, code of just-in-time compilers, stray addresses."""
     if name.startswith(_KERNEL):
         yield Remedy("copy /proc/kallsyms as root on the recorded machine, before it reboots", "--kallsyms FILE")
@@ -57,15 +57,15 @@ def _for_no_file(name: str) -> Iterator[Remedy]:
         yield Remedy("if it wrote a jit-PID.dump, run where that file is", "perf inject --jit")
 
 
-def _for_missing(found: ObjectFiles, build_id: str, has_root: bool) -> Iterator[Remedy]:
-    """Advise on an object whose file was not found; ``has_root``: perf2x runs with ``--symfs``.
+def _advice_for_missing_file(found: ObjectFiles, build_id: str, has_symfs: bool) -> Iterator[Remedy]:
+    """Advise on an object whose file was not found; ``has_symfs``: perf2x runs with ``--symfs``.
 
     No package is proposed: this machine's packages belong to the installed version, which is not the recorded one.
     """
     replaced = any(searched.result == OTHER_BUILD for searched in found.searched)
-    why = "the file here is of another version; " if replaced else ""
-    if has_root:
-        yield Remedy(f"{why}on the recorded machine, pack the recording with its files", "perf2x bundle")
+    prefix = "the file here is of another version; " if replaced else ""
+    if has_symfs:
+        yield Remedy(f"{prefix}on the recorded machine, pack the recording with its files", "perf2x bundle")
     else:
-        yield Remedy(f"{why}point to the files of the recorded machine", "--symfs DIR")
+        yield Remedy(f"{prefix}point to the files of the recorded machine", "--symfs DIR")
     yield from for_debug_file("names", "", build_id, found)
