@@ -39,15 +39,15 @@ def without_deleted(recorded: str) -> str:
     return recorded.removesuffix(" (deleted)")
 
 
-_INJECTED = re.compile(r"(?:^|/)jitted-\d+-\d+\.so$")
+_INJECTED_NAME = re.compile(r"(?:^|/)jitted-\d+-\d+\.so$")
 
 
 def is_injected(filename: str) -> bool:
-    """Return whether a file has the name of those that ``perf inject --jit`` writes, one per function of a jitdump."""
-    return _INJECTED.search(filename) is not None
+    """Return whether a file name is that of an ELF file from ``perf inject --jit``, which writes one per function."""
+    return _INJECTED_NAME.search(filename) is not None
 
 
-_DUMP = re.compile(r"(?:^|/)jit-\d+(?:\.dump|-\d+-[0-9A-Za-z]{6,8}(?:\.dump)?)$")
+_JITDUMP_NAME = re.compile(r"(?:^|/)jit-\d+(?:\.dump|-\d+-[0-9A-Za-z]{6,8}(?:\.dump)?)$")
 
 
 def is_jitdump(filename: str) -> bool:
@@ -55,4 +55,4 @@ def is_jitdump(filename: str) -> bool:
 
     Such names are ``jit-PID.dump`` or, from JavaScriptCore (Bun), ``jit-TID-PID-XXXXXX``.
     """
-    return _DUMP.search(filename) is not None
+    return _JITDUMP_NAME.search(filename) is not None

@@ -28,11 +28,11 @@ class KeyNumbers:
         # (1,), or (0,) if there are no keys: the first key minus 1, which wraps around for an unsigned 0
         self._keys, self._before_first = keys, keys[:1] - keys.dtype.type(1)
         self._numbers = arange(len(keys)) if numbers is None else numbers
-        self._none = self._numbers.dtype.type(-1)
+        self._missing = self._numbers.dtype.type(-1)
         self._table: AnyArray | None = None
         # the table has an entry for each integer from the first key − 1 to the last key + 1; these two entries are −1
         if len(keys) and int(keys[-1]) - int(keys[0]) < _DENSE_LIMIT:
-            self._table = np.full(int(keys[-1]) - int(keys[0]) + 3, self._none, self._none.dtype)
+            self._table = np.full(int(keys[-1]) - int(keys[0]) + 3, self._missing, self._missing.dtype)
             self._table[self._table_index(keys)] = self._numbers
 
     def of(self, keys: AnyArray) -> AnyArray:
@@ -40,9 +40,9 @@ class KeyNumbers:
         if self._table is not None:
             return take(self._table, self._table_index(keys), mode="clip")
         if not len(self._keys):
-            return np.full(len(keys), self._none, self._none.dtype)
+            return np.full(len(keys), self._missing, self._missing.dtype)
         row = np.minimum(searchsorted(self._keys, keys), len(self._keys) - 1)
-        return np.where(self._keys[row] == keys, self._numbers[row], self._none)
+        return np.where(self._keys[row] == keys, self._numbers[row], self._missing)
 
     def _table_index(self, keys: AnyArray) -> I64:
         """Return (n,) int64: each key's index in the table; out of range for unknown keys, which `of` clips to a −1."""
@@ -54,7 +54,7 @@ class KeyNumbers:
 class KeyedValues:
     """The values that keys take over time, by sequence number; immutable.
 
-    Keys are numbered from 0 in ascending order. A key's number and a sequence number, which has less than 32 bits, are
+    Keys are numbered from 0 in ascending order. A key's number and a sequence number, which must be below 2**32, are
     packed into one int64, so that a lookup is one search in sorted numbers.
     """
 
@@ -112,12 +112,12 @@ class KeyedTimes:
         self._times, rank = unique_inverse(time)
         self._packed = np.sort(number * (len(self._times) + 1) + rank)
 
-    def between(self, key: I32, low: U64, high: U64) -> Bools:
+    def has_time_between(self, key: I32, low: U64, high: U64) -> Bools:
         """Return (n,) bool: whether each key has a time from ``low`` to ``high``, inclusive."""
         begin, end = self._rows_between(key, low, high)
         return end > begin
 
-    def after(self, key: I32, time: U64) -> U64:
+    def first_after(self, key: I32, time: U64) -> U64:
         """Return (n,) uint64: each key's first time after ``time``, FOREVER if the key has none."""
         first_after = np.full(len(key), FOREVER, np.uint64)
         # the maximum, because 1 more than the last time of 64 bits is 0; all of first_after is still FOREVER

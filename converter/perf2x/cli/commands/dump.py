@@ -47,7 +47,7 @@ def dump(
         while lines_of_chunk := list(islice(lines, _LINES_AT_ONCE)):
             sys.stdout.write("".join(f"{escaped(line)}\n" for line in lines_of_chunk))
     # a dump that ended at its limit (-n) may not have got to the samples
-    reason = damage(diagnostics.counts) if totals.to_the_end and not totals.samples else ""
+    reason = damage(diagnostics.counts) if totals.reached_end and not totals.samples else ""
     if reason:
         raise FormatError(f"{source}: no samples: {reason}")
     if diagnostics.losses:

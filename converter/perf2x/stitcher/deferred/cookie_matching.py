@@ -197,7 +197,7 @@ class DeferredRecords:
         if not self.has_time:
             return is_same_process
         record_time = self._time_key[record]
-        return is_same_process & self.exec_times.between(
+        return is_same_process & self.exec_times.has_time_between(
             pid, np.minimum(time_key, record_time), np.maximum(time_key, record_time)
         )
 
@@ -219,6 +219,6 @@ class DeferredRecords:
         # If the thread has another record in between, it returned to user space since, so the counter wrapped around.
         after = np.minimum(record_time, time_key[distant_rows]) + np.uint64(1)
         before = np.maximum(record_time, time_key[distant_rows]) - np.uint64(1)
-        other_round = distant_rows[self.times_by_thread.between(tid[distant_rows], after, before)]
+        other_round = distant_rows[self.times_by_thread.has_time_between(tid[distant_rows], after, before)]
         record[other_round] = -1
         outcome[other_round] = JoinOutcome.REFUSED

@@ -86,14 +86,14 @@ def missing_reasons(missing: MissingUserStacks, sideband: Sideband, records: Def
     if not len(sideband.deferred) and len(missing.cookie) > len(unique(missing.tid)):
         return {str(MissingReason.INJECTED): sum_of(missing.count)}
     # the time of the thread's next deferred record
-    next_record_time = records.times_by_thread.after(missing.tid, missing.last_time)
+    next_record_time = records.times_by_thread.first_after(missing.tid, missing.last_time)
     exits = sideband.exits
     exit_times = KeyedTimes(exits.tid, records.time_keys(exits.time, exits.position))
-    has_exited = exit_times.after(missing.tid, missing.last_time) != FOREVER
+    has_exited = exit_times.first_after(missing.tid, missing.last_time) != FOREVER
     is_lost = _lost_after(sideband.losts, missing, records)
     # An exec ends the process's other threads, and gives the leader's id to its caller. So later records with the id of
     # the sample's thread are not that thread's.
-    has_execed = records.exec_times.between(missing.pid, missing.last_time, next_record_time)
+    has_execed = records.exec_times.has_time_between(missing.pid, missing.last_time, next_record_time)
     has_returned = (next_record_time != FOREVER) & ~has_execed
     has_exited |= has_execed
     reasons = np.select(
@@ -114,13 +114,13 @@ def _lost_after(losts: Losts, missing: MissingUserStacks, records: DeferredRecor
     rows = flatnonzero(~losts.samples_only & (losts.lost > 0))
     time_key = records.time_keys(losts.time, losts.position)[rows]
     cpu = losts.cpu[rows]
-    on_any_cpu = KeyedTimes(np.zeros(len(rows), np.int32), time_key).after(
+    on_any_cpu = KeyedTimes(np.zeros(len(rows), np.int32), time_key).first_after(
         np.zeros_like(missing.cpu), missing.last_time
     )
     is_lost: Bools = on_any_cpu != FOREVER
     if bool(np.all(cpu >= 0)):
-        has_cpu = flatnonzero(missing.cpu >= 0)
-        is_lost[has_cpu] = KeyedTimes(cpu, time_key).after(missing.cpu[has_cpu], missing.last_time[has_cpu]) != FOREVER
+        index = flatnonzero(missing.cpu >= 0)
+        is_lost[index] = KeyedTimes(cpu, time_key).first_after(missing.cpu[index], missing.last_time[index]) != FOREVER
     return is_lost
 
 

@@ -32,7 +32,7 @@ from perf2x.tools.dump.dump_options import DumpOptions
 from perf2x.tools.dump.dump_samples import chain_lines, sample_lines
 from perf2x.tools.dump.record_fields import decoded_fields, event_line, fields_text, struct_fields, with_value_names
 
-_RECORD_TYPES = {name: kind for kind, name in RECORD_NAMES.items()}
+_RECORD_TYPES = {name: record_type for record_type, name in RECORD_NAMES.items()}
 _RAW_WIDTH = 16  # bytes in a line
 
 
@@ -41,7 +41,7 @@ class DumpTotals(Struct):
 
     samples: int = 0
     """Number of sample records, whether shown or damaged."""
-    to_the_end: bool = False
+    reached_end: bool = False
     """Whether the dump reached the end of the recording; False if it stopped earlier, at the options' limit."""
 
 
@@ -54,7 +54,7 @@ class _RecordText(Struct):
     cpu: int = 0
     more_lines: list[str] = field(default_factory=list)
     """Lines below the first one, shown only if the dump is verbose."""
-    brief: str = ""
+    summary: str = ""
     """What follows ``text`` in the first line, shown only if the dump is not verbose."""
 
 
@@ -84,28 +84,28 @@ def _walk_blocks(walk: FirstWalk, totals: DumpTotals) -> Iterator[Block]:
     for block, _ in walk.blocks():
         totals.samples += int(np.count_nonzero(block.types == RecordType.SAMPLE))
         yield block
-    totals.to_the_end = True
+    totals.reached_end = True
 
 
 def _block_lines(block: Block, session: SessionBuilder, options: DumpOptions, origin: int) -> Iterator[Iterable[str]]:
     """Yield, for each selected record of a block, its lines; ``origin`` is the file offset of position 0."""
     is_chosen = _has_chosen_type(block, options)
     texts = _texts_of_records(block, session, is_chosen, options.branch_filter)
-    combined, types = _combined_sample_type(session.events.events), block.types
+    combined_type, types = _combined_sample_type(session.events.events), block.types
     for row in flatnonzero(is_chosen).tolist():
         record = texts.get(row, _RecordText(": cut short or damaged"))
         if not _is_in_time(record, options):
             continue
-        kind, size = int(types[row]), int(block.sizes[row])
-        name = RECORD_NAMES.get(kind, f"UNKNOWN_{kind}").removeprefix("HEADER_")
+        record_type, size = int(types[row]), int(block.sizes[row])
+        name = RECORD_NAMES.get(record_type, f"UNKNOWN_{record_type}").removeprefix("HEADER_")
         offset = f"{origin + int(block.positions[row]):#x} [{size:#x}]"
-        first_line = f"{_cpu_and_time(record, combined)}{offset}: PERF_RECORD_{name}{record.text}"
+        first_line = f"{_cpu_and_time(record, combined_type)}{offset}: PERF_RECORD_{name}{record.text}"
         raw = _raw_lines(block, row) if options.raw else ()
         if options.verbose:
-            header = f"... header: type: {kind}, misc: {int(block.misc[row]):#x}, size: {size}"
+            header = f"... header: type: {record_type}, misc: {int(block.misc[row]):#x}, size: {size}"
             yield (*raw, first_line, header, *record.more_lines)
         else:
-            yield (*raw, first_line + record.brief)
+            yield (*raw, first_line + record.summary)
 
 
 def _has_chosen_type(block: Block, options: DumpOptions) -> Bools:
@@ -120,25 +120,27 @@ def _is_in_time(record: _RecordText, options: DumpOptions) -> bool:
     """Return whether a record is in the selected time range; records without a time are in none."""
     if options.start_ns is None and options.stop_ns is None:
         return True
-    after = options.start_ns is None or record.time >= options.start_ns
-    return record.time > 0 and after and (options.stop_ns is None or record.time < options.stop_ns)
+    is_after_start = options.start_ns is None or record.time >= options.start_ns
+    return record.time > 0 and is_after_start and (options.stop_ns is None or record.time < options.stop_ns)
 
 
 def _combined_sample_type(events: list[Event]) -> int:
     """Return the union of the events' sample types (evlist__combined_sample_type in tools/perf/util/evlist.c)."""
-    combined = 0
+    combined_type = 0
     for event in events:
-        combined |= event.sample_type
-    return combined
+        combined_type |= event.sample_type
+    return combined_type
 
 
-def _cpu_and_time(record: _RecordText, combined: int) -> str:
-    """Return CPU and time, if samples of any event have them: ``combined`` is the union of the events' sample types.
+def _cpu_and_time(record: _RecordText, combined_type: int) -> str:
+    """Return CPU and time, if samples of any event have them.
+
+    ``combined_type`` is the union of the events' sample types.
 
     Source of truth: evlist__print_tstamp in tools/perf/util/session.c.
     """
-    cpu = f"{record.cpu} " if combined & SampleType.CPU else ""
-    return cpu + (f"{record.time} " if combined & SampleType.TIME else "")
+    cpu = f"{record.cpu} " if combined_type & SampleType.CPU else ""
+    return cpu + (f"{record.time} " if combined_type & SampleType.TIME else "")
 
 
 def _texts_of_records(
@@ -152,20 +154,20 @@ def _texts_of_records(
     texts: dict[int, _RecordText] = {}
     types = block.types
     session.add_records(block)
-    for kind in unique(types[is_chosen]).tolist():
-        rows = flatnonzero((types == kind) & is_chosen)
-        if kind == RecordType.SAMPLE:
+    for record_type in unique(types[is_chosen]).tolist():
+        rows = flatnonzero((types == record_type) & is_chosen)
+        if record_type == RecordType.SAMPLE:
             texts |= _texts_of_samples(block, session, rows, branch_filter)
         else:
             for event_row, of_event in rows_by(session.events.owners_of_nonsamples(block.only(rows))):
                 # records that perf itself writes (from HEADER_ATTR on) have no trailer
-                event = session.events.event(event_row) if kind < UserRecordType.HEADER_ATTR else None
-                texts |= _texts_of_other_records(block, session, rows[of_event], kind, event)
+                event = session.events.event(event_row) if record_type < UserRecordType.HEADER_ATTR else None
+                texts |= _texts_of_other_records(block, session, rows[of_event], record_type, event)
     return texts
 
 
 def _texts_of_other_records(
-    block: Block, session: SessionBuilder, rows: I64, kind: int, event: Event | None
+    block: Block, session: SessionBuilder, rows: I64, record_type: int, event: Event | None
 ) -> dict[int, _RecordText]:
     """Return the text of records of one type, by row; damaged records are left out.
 
@@ -176,18 +178,18 @@ def _texts_of_other_records(
     cursor = FieldCursor(part, length)
     trailer = read_trailer(cursor, event)
     columns = {name: trailer[name] for name in ("pid", "tid") if trailer_fields & SampleType.TID}
-    columns |= DECODERS[kind].decode(cursor) if kind in DECODERS else {}
+    columns |= DECODERS[record_type].decode(cursor) if record_type in DECODERS else {}
     texts: dict[int, _RecordText] = {}
     for index in flatnonzero(~cursor.is_malformed).tolist():
         row, time, cpu = int(rows[index]), int(trailer["time"][index]), int(trailer["cpu"][index]) if event else 0
         fields = decoded_fields(columns, index)
-        if kind not in DECODERS:
+        if record_type not in DECODERS:
             try:
-                fields |= struct_fields(kind, SectionReader(block.payload(row), session.byte_order))
+                fields |= struct_fields(record_type, SectionReader(block.payload(row), session.byte_order))
             except (SectionError, struct.error):
                 continue
-        record_text = _RecordText(f" {fields_text(with_value_names(kind, fields))}".rstrip(" "), time, cpu)
-        if kind == RecordType.CALLCHAIN_DEFERRED:
+        record_text = _RecordText(f" {fields_text(with_value_names(record_type, fields))}".rstrip(" "), time, cpu)
+        if record_type == RecordType.CALLCHAIN_DEFERRED:
             fields |= {"time": time} if trailer_fields & SampleType.TIME else {}
             fields |= {"cpu": cpu} if trailer_fields & SampleType.CPU else {}
             _format_deferred_chain(record_text, fields, int(part.misc[index]), columns["chain"].row(index).tolist())
@@ -199,7 +201,7 @@ def _format_deferred_chain(record_text: _RecordText, fields: dict[str, Any], mis
     """Set the text of a deferred callchain's record to what perf prints."""
     thread = f"{fields.get('pid', -1)}/{fields.get('tid', -1)}"
     record_text.text = f"(IP, {misc & MISC_CPUMODE_MASK:#x}): {thread}: {int(fields['cookie']):#x}"
-    record_text.brief = f" chain: {len(chain)}"
+    record_text.summary = f" chain: {len(chain)}"
     record_text.more_lines = [f"... fields: {fields_text(fields)}", *chain_lines(chain)]
 
 
@@ -210,7 +212,7 @@ def _texts_of_samples(
     texts: dict[int, _RecordText] = {}
     events = session.events.events
     event_rows, misc = session.events.owners_of_samples(block.only(rows)), block.misc
-    periods = as_uint64([each.sample_period for each in events])
+    periods = as_uint64([event.sample_period for event in events])
     for event_row, of_event in rows_by(event_rows):
         if not 0 <= event_row < len(events):
             continue
@@ -224,8 +226,8 @@ def _texts_of_samples(
             text, *more_lines = sample_lines(batch, index, event, session, int(misc[row]), branch_filter)
             time = 0 if batch.time is None else int(batch.time[index])
             cpu = -1 if batch.cpu is None else int(batch.cpu[index])
-            brief = f" chain: {batch.chain.lengths[index]} event: {event.name}"
-            texts[row] = _RecordText(text, time, cpu, more_lines, brief)
+            summary = f" chain: {batch.chain.lengths[index]} event: {event.name}"
+            texts[row] = _RecordText(text, time, cpu, more_lines, summary)
     return texts
 
 
@@ -237,6 +239,6 @@ def _raw_lines(block: Block, row: int) -> Iterator[str]:
     yield f". ... raw event: size {len(data)} bytes"
     for offset in range(0, len(data), _RAW_WIDTH):
         part = data[offset : offset + _RAW_WIDTH]
-        text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in part)
-        yield f".  {offset:04x}:  {part.hex(' '):<{3 * _RAW_WIDTH - 1}}  {text}"
+        characters = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in part)
+        yield f".  {offset:04x}:  {part.hex(' '):<{3 * _RAW_WIDTH - 1}}  {characters}"
     yield ""

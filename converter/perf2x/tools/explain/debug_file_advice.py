@@ -32,10 +32,10 @@ def for_debug_file(lacking: str, package: str, build_id: str, found: ObjectFiles
         yield Remedy(f"for {lacking}, ask a server, as perf2x does with --debuginfod URL", command)
 
 
-# The directory of dpkg with a file list for each installed package, such as ``libc6:amd64.list``.
-_DATABASE = "/var/lib/dpkg/info"
+# dpkg's directory with a file list for each installed package, such as ``libc6:amd64.list``.
+_DPKG_INFO = "/var/lib/dpkg/info"
 # Maximum number of file lists to read.
-_MAX_LISTS = 20_000
+_MAX_FILE_LISTS = 20_000
 # Bytes of a package's file list; larger ones are not read.
 LARGEST_LIST = 1 << 25
 
@@ -43,7 +43,7 @@ LARGEST_LIST = 1 << 25
 def debug_package(finder: Finder, recorded: str) -> str:
     """Return the package with debug symbols for a recorded path; "" if no installed package owns the file."""
     owner = next(
-        filter(None, (_owning_package(folder, recorded) for folder in finder.search_paths.local_paths(_DATABASE))), ""
+        filter(None, (_owning_package(folder, recorded) for folder in finder.search_paths.local_paths(_DPKG_INFO))), ""
     )
     if not owner or owner.endswith(("-dbg", "-dbgsym")):
         return owner
@@ -51,13 +51,13 @@ def debug_package(finder: Finder, recorded: str) -> str:
 
 
 def _owning_package(folder: Path, recorded: str) -> str:
-    """Return the package whose file list has the path, such as ``libc6``; "" if none has.
+    """Return the package whose file list has the path, such as ``libc6``; "" if no list has it.
 
     The path is also tried without ``/usr``, because older packages list ``/lib`` for ``/usr/lib``.
     """
     names = [f"\n{name}\n".encode(errors="surrogateescape") for name in {recorded, recorded.removeprefix("/usr")}]
-    for path, listed in _file_lists(folder):
-        if any(name in listed for name in names):
+    for path, listed_paths in _file_lists(folder):
+        if any(name in listed_paths for name in names):
             return path.stem.partition(":")[0]
     return ""
 
@@ -70,7 +70,7 @@ def _file_lists(folder: Path) -> list[tuple[Path, bytes]]:
     that every listed path stands between newlines.
     """
     found = []
-    for path in islice(sorted(folder.glob("*.list")), _MAX_LISTS):
+    for path in islice(sorted(folder.glob("*.list")), _MAX_FILE_LISTS):
         with contextlib.suppress(OSError):
             if path.stat().st_size <= LARGEST_LIST:
                 found.append((path, b"\n" + path.read_bytes() + b"\n"))

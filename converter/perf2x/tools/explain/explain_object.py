@@ -110,7 +110,7 @@ class _ExaminedObject:
         self.troubles = list(found.refused)
         distinct = {(elf.build_id, elf.size, elf.sections): elf for elf in self._own_files()}
         self.files = list(distinct.values())
-        self._all = ObjectFiles(self.files)
+        self._object_files = ObjectFiles(self.files)
         self._is_go = has_go_table(file)
         self._lacks_dwo = False
 
@@ -146,7 +146,7 @@ class _ExaminedObject:
 
     def lines(self) -> CheckResult:
         """Answer whether there are source lines and inlined functions."""
-        file = self._all.dwarf
+        file = self._object_files.dwarf
         if file is None and self._is_go:
             return CheckResult(True, "lines from Go's own table, no debug info")
         if file is None:
@@ -160,11 +160,11 @@ class _ExaminedObject:
         return CheckResult(True, f"DWARF {version} in {self._name(file)}")
 
     def _version_and_missing(self, file: ElfObject) -> tuple[int, str]:
-        """Return the DWARF version of the first unit, and words for what is missing of the debug info ("": nothing)."""
-        linked = open_elf(relocate_debug_info(file), file.name) if file.type == "ET_REL" else file
+        """Return the DWARF version of the first unit, and which part of the debug info is missing ("": none)."""
+        relocated = open_elf(relocate_debug_info(file), file.name) if file.type == "ET_REL" else file
         dwz_file = find_supplementary_file(self._finder, file) if has_supplementary_file(file) else None
         units = DebugFile(
-            DebugSections(linked), DebugFile(DebugSections(dwz_file)) if dwz_file is not None else None
+            DebugSections(relocated), DebugFile(DebugSections(dwz_file)) if dwz_file is not None else None
         ).units
         if not units:
             raise ObjectError(f"{file.name}: no unit of DWARF 2 to 5")
@@ -190,7 +190,7 @@ class _ExaminedObject:
     def _has_package(self) -> bool:
         """Return whether there is a ``.dwp`` file, which contains the ``.dwo`` files of a program."""
         try:
-            return find_package_file(self._finder, self._all, self._recorded) is not None
+            return find_package_file(self._finder, self._object_files, self._recorded) is not None
         except ObjectError as error:
             self.troubles.append(str(error))
             return False
@@ -201,16 +201,16 @@ class _ExaminedObject:
             return CheckResult(True, "Go keeps frame pointers")
         if self._file.type == "ET_REL":
             return CheckResult(True, "unknown: the file is not linked")
-        covered = len(set().union(*map(self._covered, self.files)))
+        covered = len(set().union(*map(self._functions_with_cfi, self.files)))
         functions = max((self._function_count(elf) for elf in self.files), default=0)
         if not covered:
             return CheckResult(False, "no call frame information: stacks through it need frame pointers")
         if 2 * covered < functions:
-            only = f"only {covered:,} of {functions:,} functions have call frame information"
-            return CheckResult(False, f"{only}: stacks through the others need frame pointers")
+            coverage = f"only {covered:,} of {functions:,} functions have call frame information"
+            return CheckResult(False, f"{coverage}: stacks through the others need frame pointers")
         return CheckResult(True, "call frame information: stacks can be unwound without frame pointers")
 
-    def _covered(self, file: ElfObject) -> set[int]:
+    def _functions_with_cfi(self, file: ElfObject) -> set[int]:
         """Return the starts of functions with call frame information."""
         try:
             indexes = [eh_frame_index(file)] if has_code(file) else []
@@ -231,8 +231,8 @@ class _ExaminedObject:
             return 0
         return 0 if rows is None else len(set(rows.start[rows.type == STT_FUNC].tolist()))
 
-    def advice(self, lacking: str, unwinds: bool) -> Iterator[Remedy]:
-        """Yield advice, simplest first. ``lacking``: missing names or lines, in words; ``unwinds``: stacks are good."""
+    def advice(self, lacking: str, can_unwind: bool) -> Iterator[Remedy]:
+        """Yield advice, simplest first; ``lacking``: names, lines or both; ``can_unwind``: stacks need no advice."""
         if self._lacks_dwo:
             yield Remedy("keep the .dwo files where they were compiled, or pack them as PROGRAM.dwp",
                          f"dwp -e {self._path}")  # fmt: skip
@@ -243,5 +243,5 @@ class _ExaminedObject:
                 yield Remedy("so that debug files can be found by build id, link with", "-Wl,--build-id")
             if not package:
                 yield Remedy("if you built it, compile with debug info and do not strip it", "-g")
-        if not unwinds and has_code(self._file):
+        if not can_unwind and has_code(self._file):
             yield Remedy("for whole stacks, compile with frame pointers", "-fno-omit-frame-pointer")

@@ -70,12 +70,12 @@ class EmitterContract:
     def _check(self, builder: ProfileBuilder) -> bytes:
         """Return the output for a profile, after checking notes, determinism and the sum of values."""
         profile = self.profile(builder)
-        first = self.output(profile)
+        output = self.output(profile)
         assert all(notes(self.emitter(), profile)), "a note for the user is empty"
-        assert first == self.output(profile), "two runs gave different bytes"
-        total = self.total(first)
+        assert output == self.output(profile), "two runs gave different bytes"
+        total = self.total(output)
         assert total is None or total == sum_of(profile.samples.value), "values were lost or invented"
-        return first
+        return output
 
     def test_suffix_starts_with_a_dot(self) -> None:
         assert self.emitter().suffix.startswith(".")
@@ -103,8 +103,8 @@ class EmitterContract:
     def test_unresolved_frames(self) -> None:
         builder = _threads_of(1, depth=1)
         library = builder.mapping("/usr/lib/libfoo.so.1 (deleted)", 0x7F0000000000)
-        places = [builder.location(0x7F0000001000, library), builder.location(0xDEAD)]
-        builder.sample(places, time=5_000_000)
+        locations = [builder.location(0x7F0000001000, library), builder.location(0xDEAD)]
+        builder.sample(locations, time=5_000_000)
         self._check(builder)
 
     def test_highest_addresses(self) -> None:
@@ -118,8 +118,8 @@ class EmitterContract:
         builder.event("probe_libc:mall;oc\n", "count", period=1)
         for number, name in enumerate(ODD_NAMES):
             thread = builder.thread(name[:15], 100 + number)
-            places = [builder.function(name), builder.function("leaf " + name)]
-            builder.sample(places, thread, time=number * 1_000_000)
+            locations = [builder.function(name), builder.function("leaf " + name)]
+            builder.sample(locations, thread, time=number * 1_000_000)
         assert self._check(builder)
 
     def test_several_threads_and_modes(self) -> None:
@@ -131,10 +131,10 @@ class EmitterContract:
 
     def test_idle_and_unknown_threads(self) -> None:
         builder = _threads_of(1, depth=2)
-        odd = [builder.thread("swapper", 0, 0), builder.thread("", -1, -1), builder.thread(":7", 7, 0)]
-        place = builder.function("cpu_startup_entry", CpuMode.KERNEL)
+        threads = [builder.thread("swapper", 0, 0), builder.thread("", -1, -1), builder.thread(":7", 7, 0)]
+        location = builder.function("cpu_startup_entry", CpuMode.KERNEL)
         for number in range(6):
-            builder.sample([place], odd[number % 3], time=number * 1_000_000, cpu=number)
+            builder.sample([location], threads[number % 3], time=number * 1_000_000, cpu=number)
         self._check(builder)
 
     def test_ten_thousand_threads(self) -> None:
@@ -156,9 +156,9 @@ def _threads_of(threads: int, depth: int) -> ProfileBuilder:
     program = builder.mapping("/usr/bin/prog", build_id="0123456789abcdef")
     for number in range(threads):
         thread = builder.thread(f"worker {number}", 100, 100 + number, "prog")
-        places = [
+        locations = [
             builder.location(0x400010 + 16 * level, program, [(f"level_{level}", "prog.c", level + 1)], is_caller=True)
             for level in range(depth)
         ]
-        builder.sample(places, thread, time=number * 1000, value=1_000_000 + number)
+        builder.sample(locations, thread, time=number * 1000, value=1_000_000 + number)
     return builder

@@ -39,7 +39,7 @@ class ProfileBuilder:
         self._tables: dict[str, dict[Any, int]] = {
             name: {} for name in ("threads", "mappings", "functions", "locations", "stacks")
         }
-        self._functions: dict[tuple[str, int], int] = {}  # by (name, mode): locations that `function` added
+        self._location_by_function: dict[tuple[str, int], int] = {}  # by (name, mode)
         self._events: list[ProfileEvent] = []
         self._samples: list[tuple[int, ...]] = []  # (event, thread, stack, value, count, time, cpu, wait)
         # (time, thread, is_out, cpu, is_preempted)
@@ -60,7 +60,7 @@ class ProfileBuilder:
 
     def thread(self, comm: str = "prog", pid: int = 100, tid: int | None = None, process: str | None = None) -> int:
         """Add a thread; ``tid`` defaults to ``pid``, ``process`` (the name of the process) to ``comm``."""
-        row = (pid, pid if tid is None else tid, self._text(comm), self._text(comm if process is None else process))
+        row = (pid, pid if tid is None else tid, self._string(comm), self._string(comm if process is None else process))
         return self._row("threads", row)
 
     def mapping(
@@ -74,7 +74,7 @@ class ProfileBuilder:
         pid: int = 100,
     ) -> int:
         """Add a mapped file. ``kernel``: it is the kernel or a module, and belongs to no process (pid −1)."""
-        names = self._text(filename), self._text(build_id)
+        names = self._string(filename), self._string(build_id)
         return self._row("mappings", (start, start + size, offset, *names, -1 if kernel else pid, kernel))
 
     def location(
@@ -98,10 +98,10 @@ class ProfileBuilder:
 
     def function(self, name: str, mode: int = CpuMode.USER) -> int:
         """Add a function outside all mappings, with an address of its own; return its location."""
-        location = self._functions.get((name, mode))
+        location = self._location_by_function.get((name, mode))
         if location is None:
             location = self.location(0x1000 + 16 * len(self._tables["locations"]), lines=[name], mode=mode)
-            self._functions[name, mode] = location
+            self._location_by_function[name, mode] = location
         return location
 
     def stack(self, locations: Sequence[int]) -> int:
@@ -155,8 +155,8 @@ class ProfileBuilder:
         profile.check()
         return profile
 
-    def _text(self, text: str) -> int:
-        return self._strings.setdefault(text, len(self._strings))
+    def _string(self, string: str) -> int:
+        return self._strings.setdefault(string, len(self._strings))
 
     def _row(self, table: str, row: tuple[Any, ...]) -> int:
         """Add a row to a table unless it is there already; return its number."""
@@ -166,13 +166,13 @@ class ProfileBuilder:
     def _line(self, line: Line) -> tuple[int, int]:
         """Return the row of the line's function, and the line number."""
         name, filename, number = line
-        return self._row("functions", (self._text(name), self._text(name), self._text(filename), 0)), number
+        return self._row("functions", (self._string(name), self._string(name), self._string(filename), 0)), number
 
-    def _mappings(self, with_names: set[int]) -> Mappings:
-        """Return the table; the mappings ``with_names`` are marked as having functions."""
+    def _mappings(self, named_rows: set[int]) -> Mappings:
+        """Return the table; the mappings in ``named_rows`` are marked as having functions."""
         rows = self._tables["mappings"]
         columns = _columns(rows, *[np.uint64] * 3, *[np.int32] * 3, np.bool_)
-        has_functions, unset = np.array([row in with_names for row in range(len(rows))], np.bool_), falses(len(rows))
+        has_functions, unset = np.array([row in named_rows for row in range(len(rows))], np.bool_), falses(len(rows))
         return Mappings(*[*columns, has_functions, unset, unset, unset])
 
     def _locations(self) -> Locations:

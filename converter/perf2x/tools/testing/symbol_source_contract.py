@@ -44,8 +44,8 @@ class SymbolSourceContract:
             function = symbols.functions[index]
             assert function.system_name or function.name, "a function without any name"
             rows.append((function.name or function.system_name, function.filename, line))
-        cuts = symbols.offsets.tolist()
-        return [rows[start:end] for start, end in pairwise(cuts)]
+        offsets = symbols.offsets.tolist()
+        return [rows[start:end] for start, end in pairwise(offsets)]
 
     def test_has_a_place_in_the_order(self) -> None:
         """``order`` positions the source among others."""

@@ -16,7 +16,7 @@ def test_queries_agree_with_a_loop(seed: int) -> None:
     wanted, low = rng.integers(-2, 5, asked).astype(np.int32), rng.integers(0, 10, asked).astype(np.uint64)
     high = low + rng.integers(0, 3, asked).astype(np.uint64)
     table = KeyedTimes(key, time)
-    after, between = table.after(wanted, low).tolist(), table.between(wanted, low, high).tolist()
+    after, between = table.first_after(wanted, low).tolist(), table.has_time_between(wanted, low, high).tolist()
     for row, (who, begin, end) in enumerate(zip(wanted.tolist(), low.tolist(), high.tolist(), strict=True)):
         times = [t for owner, t in zip(key.tolist(), time.tolist(), strict=True) if owner == who]
         assert after[row] == min((t for t in times if t > begin), default=LAST)
@@ -25,10 +25,10 @@ def test_queries_agree_with_a_loop(seed: int) -> None:
 
 def test_no_time_comes_after_the_last_of_64_bits() -> None:
     table = KeyedTimes(np.zeros(2, np.int32), np.array([5, 9], np.uint64))
-    assert table.after(np.zeros(2, np.int32), np.array([LAST, 5], np.uint64)).tolist() == [LAST, 9]
+    assert table.first_after(np.zeros(2, np.int32), np.array([LAST, 5], np.uint64)).tolist() == [LAST, 9]
 
 
 def test_without_times_there_is_no_later_one() -> None:
-    assert KeyedTimes(np.zeros(0, np.int32), np.zeros(0, np.uint64)).after(
+    assert KeyedTimes(np.zeros(0, np.int32), np.zeros(0, np.uint64)).first_after(
         np.zeros(2, np.int32), np.array([0, 7], np.uint64)
     ).tolist() == [int(FOREVER)] * 2  # fmt: skip
