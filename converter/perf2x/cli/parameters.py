@@ -58,8 +58,8 @@ class Only(FieldMark):
 class Honouring(FieldMark):
     """The command has the options of these groups (``Setting.group``), and options without a group.
 
-    This mark takes names of groups instead of fields. Commands without it have the options of the groups in
-    ``FINISHED``.
+    This mark takes names of groups instead of fields. Without it, a command has the groups in ``FINISHED``, options on
+    finished profiles; the mark replaces these.
     """
 
 
@@ -108,8 +108,8 @@ def make_struct(struct_type: type[OptionStruct], typed: Mapping[str, Any]) -> Op
     """Make a struct of options, and the structs nested in it, from typed values by name. Raises SettingError.
 
     The value None means that an option was not typed. A nested struct becomes None if its ``--no-`` switch was typed.
-    A nested struct without such a switch keeps its default in ``struct_type`` unless a value other than its option's
-    default was typed.
+    A nested struct without such a switch keeps the default that ``struct_type`` gives it, unless a value was typed that
+    is not the default of its option.
     """
     values: dict[str, Any] = {}
     settings, hints = settings_in(struct_type), hints_of(struct_type)

@@ -113,8 +113,9 @@ def sessions_of_files(inputs: Sequence[Input], context: LoadContext) -> list[Ses
 
 
 def _parts_by_session(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[SessionPart]]:
-    """Open every file, and yield the parts of each session, in the order of their first files."""
+    """Open every file, and return the parts of each session, in the order of their first files."""
     groups: dict[bytes, list[SessionPart]] = {}
+    names = set[str]()
     for number, file in enumerate(inputs):
         source = _open(file, context)
         recording = source.recording
@@ -131,7 +132,10 @@ def _parts_by_session(inputs: Sequence[Input], context: LoadContext) -> Iterator
         is_alone = len(inputs) == 1 or "records" in source.lacks  # not to be grouped with other files
         # an input that is alone has its number as key, which has fewer bytes than any digest
         group = groups.setdefault(b"%d" % number if is_alone else _session_digest(session), [])
-        _check_joinable(group, part)
+        if part.source in names:
+            raise OptionError(f"{part.source} is given twice")
+        names.add(part.source)
+        _check_tags(group, part)
         group.append(part)
     return iter(groups.values())
 
@@ -166,7 +170,7 @@ def _open(file: Input, context: LoadContext) -> Source:
 
 
 def _kind_of(head: bytes) -> SourceKind | None:
-    """Return the kind that recognizes an input's first bytes; None for perf.data, and if no kind does."""
+    """Return the kind that recognizes an input's first bytes; None for perf.data, or if no kind does."""
     return None if head.startswith(MAGICS) else next((kind for kind in source_kinds() if kind.recognizes(head)), None)
 
 
@@ -176,9 +180,7 @@ def _reopen(file: Input, context: LoadContext) -> Source:
         return _open(file, context)
 
 
-def _check_joinable(group: Sequence[SessionPart], part: SessionPart) -> None:
-    """Raise OptionError if the file is in the group already, or has other tags than the files of the group."""
-    if any(part.source == other.source for other in group):
-        raise OptionError(f"{part.source} is given twice")
+def _check_tags(group: Sequence[SessionPart], part: SessionPart) -> None:
+    """Raise OptionError if the file has other tags than the files of its session, ``group``."""
     if group and group[0].input.tags != part.input.tags:
         raise OptionError(f"{part.source} and {group[0].source} are from one session; pass the same tags for both")

@@ -43,14 +43,15 @@ def _debuginfod(
 ) -> Debuginfod | None:
     """Create a client of the debuginfod servers; None without servers.
 
-    The variable DEBUGINFOD_URLS may also have URLs of other schemes than http, such as file://, which are left out.
+    The variable DEBUGINFOD_URLS may also have URLs with schemes other than http and https, such as file://, which are
+    left out.
     """
     urls = tuple(url.rstrip("/") for url in options.debuginfod_urls if url.startswith(("http://", "https://")))
     return Debuginfod(urls, cache_directory(), diagnostics, progress) if urls else None
 
 
 def archives_of(options: SymbolOptions) -> tuple[Archive, ...]:
-    """Return the tarballs of ``perf archive`` that the user named."""
+    """Return the archives to search: tarballs of ``perf archive``, and bundles."""
     return tuple(Archive(path) for path in options.archives)
 
 
@@ -60,7 +61,7 @@ class _ArchivedObjects(Struct):
     _archives: Sequence[Archive]
 
     def by_build_id(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
-        """Yield the objects with a build id; ``kind`` is ``executable`` or ``debuginfo``, as in requests to servers."""
+        """Yield objects with this build id; ``kind`` is ``executable`` or ``debuginfo``, as in requests to servers."""
         members = {"executable": ("elf", "vdso"), "debuginfo": ("debug",)}[kind]
         for archive in self._archives:
             member = archive.member(build_id, members)
@@ -88,9 +89,10 @@ def make_context(
 ) -> Context:
     """Collect what symbol sources need.
 
-    The kernel's build id and relocation reference are those of the profile's first mapping of the kernel. Without that
-    mapping, there is no reference. A build id that the mapping lacks comes from the kernel's mapping in ``sideband`` or
-    else from the recording's table of build ids (``session``).
+    The kernel's build id and relocation reference (a kernel symbol, such as _text, and its recorded address) are those
+    of the profile's first mapping of the kernel. Without that mapping, there is no reference. A build id that the
+    mapping lacks comes from the kernel's mapping in ``sideband`` or else from the recording's table of build ids
+    (``session``).
     """
     fallback_build_id = kernel_build_id(session, sideband.mmaps) if sideband else build_id_by_name(session, KERNEL)
     reference, build_id = ("", 0), fallback_build_id

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from perf2x.errors import OptionError
@@ -17,6 +19,13 @@ def test_the_files_of_one_session_are_one_recording() -> None:
 def test_a_file_given_twice_is_refused() -> None:
     with pytest.raises(OptionError, match="is given twice"):
         load([FIRST, SECOND, FIRST], LoadOptions(stacks=False))
+
+
+def test_a_text_given_twice_is_refused(tmp_path: Path) -> None:
+    text = tmp_path / "a.folded"
+    text.write_text("main;work 2\n")
+    with pytest.raises(OptionError, match="is given twice"):
+        load([str(text), OTHER, str(text)], LoadOptions())
 
 
 def test_files_of_one_session_need_the_same_tags() -> None:

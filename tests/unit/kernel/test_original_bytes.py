@@ -26,7 +26,7 @@ def test_what_is_above_the_limit_is_refused() -> None:
 def test_several_inputs_and_directories_are_refused(tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(Path(recording("calls")).read_bytes())
     for inputs in ([recording("calls"), recording("events")], tmp_path):
-        with pytest.raises(OptionError, match="must be one file"):
+        with pytest.raises(OptionError, match="must be one regular file"):
             read(inputs, symbols=None, original=1 << 30)
 
 

@@ -25,8 +25,9 @@ class KeyNumbers:
     """
 
     def __init__(self, keys: AnyArray, numbers: AnyArray | None = None) -> None:
-        # (1,), or (0,) if there are no keys: the first key minus 1, which wraps around for an unsigned 0
-        self._keys, self._before_first = keys, keys[:1] - keys.dtype.type(1)
+        self._keys = keys
+        # (1,) the first key minus 1, which wraps around for an unsigned 0; (0,) if there are no keys
+        self._before_first = keys[:1] - keys.dtype.type(1)
         self._numbers = arange(len(keys)) if numbers is None else numbers
         self._missing = self._numbers.dtype.type(-1)
         self._table: AnyArray | None = None
@@ -45,8 +46,12 @@ class KeyNumbers:
         return np.where(self._keys[row] == keys, self._numbers[row], self._missing)
 
     def _table_index(self, keys: AnyArray) -> I64:
-        """Return (n,) int64: each key's index in the table; out of range for unknown keys, which `of` clips to a −1."""
-        # an unsigned key below the first one wraps around to a large number, or as int64, to a negative one
+        """Return (n,) int64: each key's index in the table.
+
+        That of a key below the first or above the last one is out of range: `of` clips it to the table's first or last
+        entry, which is −1.
+        """
+        # an unsigned key below the first one wraps around to a large number, which is negative as int64
         index: I64 = (keys - self._before_first).view(np.int64)
         return index
 
@@ -66,7 +71,7 @@ class KeyedValues:
         keys, number = unique_inverse(key)
         self._numbers = KeyNumbers(keys)
         order = argsort_rows([number, sequence])
-        # the first row is what is found for a key that has no row at or before the sequence number
+        # the first row is found for unknown keys, and for the smallest key before its first value
         self._packed = np.append(np.int64(_LESS_THAN_ANY), (number << 32 | sequence)[order])
         self._values = np.append(np.int64(-1), value[order])
 
@@ -119,12 +124,12 @@ class KeyedTimes:
 
     def first_after(self, key: I32, time: U64) -> U64:
         """Return (n,) uint64: each key's first time after ``time``, FOREVER if the key has none."""
-        first_after = np.full(len(key), FOREVER, np.uint64)
-        # the maximum, because 1 more than the last time of 64 bits is 0; all of first_after is still FOREVER
-        begin, end = self._rows_between(key, np.maximum(time, time + np.uint64(1)), first_after)
+        result = np.full(len(key), FOREVER, np.uint64)
+        # the maximum, because the last time of 64 bits plus 1 wraps around to 0; ``result`` is still FOREVER everywhere
+        begin, end = self._rows_between(key, np.maximum(time, time + np.uint64(1)), result)
         has_any = flatnonzero(end > begin)
-        first_after[has_any] = self._times[self._packed[begin[has_any]] % (len(self._times) + 1)]
-        return first_after
+        result[has_any] = self._times[self._packed[begin[has_any]] % (len(self._times) + 1)]
+        return result
 
     def _rows_between(self, key: I32, low: U64, high: U64) -> tuple[I64, I64]:
         """Return the first packed row of each key from ``low`` on, and the row after the last one up to ``high``."""

@@ -135,7 +135,7 @@ def category_list(events: Sequence[ProfileEvent]) -> tuple[list[JsonObject], I64
 
 
 def _frame_categories(profile: Profile, frames: LocationFrames) -> I64:
-    """Return (frames,) the category of each frame: JIT, or its CPU mode's, which is known even without a name."""
+    """Return (frames,) the category of each frame: JIT, or that of its CPU mode (which is known without names)."""
     mode_categories = zeros(256)  # OTHER for all modes that are not listed
     mode_categories[[int(mode) for mode in _MODE_CATEGORIES]] = list(_MODE_CATEGORIES.values())
     return np.where(are_jit(profile, frames), JIT, mode_categories[frames.mode])
@@ -157,7 +157,7 @@ class SharedStacks(Frozen):
     frame: I64
     """(stacks,) row of frameTable: the innermost frame of each stack."""
     location_frame: I64
-    """(rows of frameTable,) row in LocationFrames, which says what the frame shows, except that it waits."""
+    """(rows of frameTable,) row in LocationFrames, which says everything about the frame but its wait."""
     wait: I64
     """(rows of frameTable,) the Wait of a waiting frame, 0 for others."""
     sample_stacks: I64

@@ -34,7 +34,7 @@ class SourceLines:
         self._files = SourceFiles(paths, options.source_dirs, fetch, allow_recorded_paths=options.as_recorded)
 
     def lines_around(self, path: str, numbers: Iterable[int], locations: I64) -> tuple[dict[int, str], str]:
-        """Return the text of the lines ``numbers`` of a source file, and of lines around them, by line number.
+        """Return the text of the lines ``numbers`` (0: unknown) of a source file, and of lines around them, by number.
 
         The second result is the reason why there is no text; "" if there is text. ``locations`` are the profile's
         locations in these lines: their objects decide whether the path is trusted, and a debuginfod server is asked
@@ -53,7 +53,7 @@ class SourceLines:
     def _are_installed_objects(self, locations: I64) -> bool:
         """Return whether the recording was made here, and all objects of ``locations`` are installed here.
 
-        With bundles (``archives``), the answer is always False: each build id is symbolized only once, so even for an
+        With archives or bundles, the answer is always False: each build id is symbolized only once, so even for an
         object installed here, the path may come from a bundle's object with the same build id, which is not trusted.
         """
         context = self._context

@@ -28,7 +28,7 @@ from perf2x.symbolizer.sources.perf_map_source import PerfMapSource
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind
 from perf2x.tools.bundle.keep_symbols import without_code_and_data
 
-# Patterns of code that the unwinder recognizes by its bytes; a file without its other code keeps it.
+# Patterns of code that the unwinder recognizes by its bytes. It is kept when the other code of a file is removed.
 _KNOWN_CODE = [known.pattern for machine in (X86_64, I386, AARCH64) for known in machine.known_code]
 
 
@@ -79,7 +79,7 @@ class _ContentsCollector:
             if kind is DsoKind.KERNEL:
                 self._add_kernel(name)
             elif kind is DsoKind.ANONYMOUS:
-                if mapped.pid >= 0:  # data mappings need no symbols
+                if mapped.pid >= 0:  # −1: data, which needs no symbols
                     self._add_perf_map(mapped)
             elif kind is DsoKind.FILE and is_jitdump(name):
                 self._add_dump(mapped)
@@ -159,8 +159,8 @@ class _ContentsCollector:
         members: dict[str, Callable[[], bytes]] = {}
         source = VmlinuxSource(context)
         # whether a conversion with these options would search for a vmlinux
-        has_kernel = context.options.vmlinux is not None or context.options.kallsyms is None
-        files = source.files if has_kernel else None
+        searches_vmlinux = context.options.vmlinux is not None or context.options.kallsyms is None
+        files = source.files if searches_vmlinux else None
         if files is not None and files.files:
             members["elf"] = self._contents(files.symbols or files.files[0])
         text, reason = KernelSource(context).contents()
@@ -177,8 +177,8 @@ class _ContentsCollector:
         path, table = self._perf_maps.file(mapped.pid, address)
         if path is None or table is None:
             reason = f"no perf-{mapped.pid}.map (--perf-map-dir)"
-        elif not np.any(table.find(np.sort(address)) >= 0):  # it may be a link to any file, which must not be packed
-            reason = f"{shown_name(path)} has no names for its code"
+        elif not np.any(table.find(np.sort(address)) >= 0):  # perhaps a link to some other file, not to be packed
+            reason = f"{shown_name(path)} names none of the sampled code"
         else:
             self._add_map(f"perf-{mapped.pid}.map", str(path), path)
             return

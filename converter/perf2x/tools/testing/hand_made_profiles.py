@@ -29,7 +29,7 @@ Line = tuple[str, str, int]
 class ProfileBuilder:
     """Builds a Profile row by row.
 
-    Methods return the number of the row that they added, apart from ``sample`` and ``switch``. Rows that are equal are
+    Methods that add a row return its number, apart from ``sample`` and ``switch``. Rows that are equal are
     added only once, except events, samples and switches.
     """
 
@@ -39,7 +39,7 @@ class ProfileBuilder:
         self._tables: dict[str, dict[Any, int]] = {
             name: {} for name in ("threads", "mappings", "functions", "locations", "stacks")
         }
-        self._location_by_function: dict[tuple[str, int], int] = {}  # by (name, mode)
+        self._location_by_function: dict[tuple[str, int], int] = {}  # what `function` added, by (name, mode)
         self._events: list[ProfileEvent] = []
         self._samples: list[tuple[int, ...]] = []  # (event, thread, stack, value, count, time, cpu, wait)
         # (time, thread, is_out, cpu, is_preempted)
@@ -122,7 +122,10 @@ class ProfileBuilder:
         cpu: int = 0,
         wait: Wait = Wait.RAN,
     ) -> None:
-        """Add a row of samples, outermost location first; a wait lasts from ``time`` for ``value`` ns."""
+        """Add ``count`` samples with the same stack, in one row; a wait lasts from ``time`` for ``value`` ns.
+
+        ``locations``: the outermost one first.
+        """
         self._samples.append((event, thread, self.stack(locations), value, count, time, cpu, wait))
 
     def switch(
