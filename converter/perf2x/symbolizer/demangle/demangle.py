@@ -5,9 +5,10 @@ perf, c++filt and pprof print C++ names as GNU's demangler does. Two libraries a
 - The package ``demangle`` has that spelling and all grammars, but is written in Python: 80 µs per name.
 - ``pycxxfilt`` is LLVM's demangler: 2 µs per name, but some names are spelled differently.
 
-LLVM's result is used only if GNU's is certainly the same: if neither the mangled name nor the result has a part that
-the two print differently (``_full_by_llvm``), or if a short name omits such parts (``_short_by_llvm``). For all other
-names, and without ``pycxxfilt``, ``demangle`` is used. So names do not depend on whether ``pycxxfilt`` is installed.
+LLVM's result is used only if GNU's is certainly the same. Both print Rust's v0 names alike. For C++, neither the
+mangled name nor the result may have a part that the two print differently (``_full_by_llvm``), unless it is a short
+name, which omits such parts (``_short_by_llvm``). For all other names, and without ``pycxxfilt``, ``demangle`` is used.
+So names do not depend on whether ``pycxxfilt`` is installed.
 """
 
 import re
@@ -30,8 +31,8 @@ _MANGLED_DIFFERENCES = re.compile(r"X|JE|U[abtl]|D[nv]|GT[tn]|S[bdios][CD]\d")
 """Parts of mangled C++ names that GNU and LLVM may print differently.
 
 They are expressions, empty packs, lambdas, unnamed types, attributes (enable_if) and blocks, nullptr and vectors,
-transaction clones, and constructors of abbreviated classes. An identifier may contain these letters by chance; then the
-slower library is used without need.
+transaction clones, and constructors and destructors of abbreviated classes. An identifier may contain these letters by
+chance; then the slower library is used without need.
 """
 _PRINTED_DIFFERENCES = re.compile(
     r"['\[{]|operator(?:[<>-]| (?!new|delete))|decltype|requires|nullptr|complex|imaginary|restrict|noexcept|::friend |"
@@ -70,7 +71,7 @@ def full_name(name: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def short_name(name: str) -> str:
-    """Demangle a symbol's name, and remove everything that does not distinguish functions in the source."""
+    """Demangle a symbol's name, and remove what does not distinguish functions in the source; Swift names stay full."""
     if not _MANGLED.match(name):
         return _with_abbreviated_shapes(_demangled_ocaml(name))
     if _is_rust(name):
