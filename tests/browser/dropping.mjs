@@ -77,10 +77,10 @@ async function state() {
   };
 }
 
-/** What the flame graph says in its frame. */
+/** What the flame graph says in its frame, once it says anything: its elements are empty until its scripts have run. */
 async function inside(selector) {
   const frame = await (await page.$("#result")).contentFrame();
-  return frame.textContent(selector, { timeout: LONGEST });
+  return frame.locator(selector).filter({ hasText: /\S/ }).first().textContent({ timeout: LONGEST });
 }
 
 async function complaints() {
