@@ -81,8 +81,10 @@ def _batches(root: str, reader: Any) -> "Iterator[pyarrow.RecordBatch]":
     with query_errors(root):
         try:
             yield from reader
-        except OSError as error:  # Arrow raises this for DuckDB's errors after the first batches
-            raise import_module("duckdb").Error(str(error)) from None
+        except OSError as error:  # Arrow raises this for DuckDB's errors after the first batches, with their text
+            module, text = import_module("duckdb"), str(error)
+            kind = module.OutOfMemoryException if text.startswith("Out of Memory Error: ") else module.Error
+            raise kind(text) from None
 
 
 _READING_KINDS = frozenset(("SELECT", "EXPLAIN", "MULTI"))

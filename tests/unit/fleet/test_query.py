@@ -4,12 +4,13 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from perf2x.errors import OptionError, Perf2xError
-from perf2x.fleet.query import check_read_only, run_query
+from perf2x.fleet.query import _batches, check_read_only, run_query
 from perf2x.sources.dataset.dataset_address import parse_address
 from perf2x.sources.dataset.read.dataset_part import DatasetPart
 from perf2x.sources.dataset.sql.duckdb_engine import engine, query_errors
@@ -222,10 +223,23 @@ def test_an_error_after_the_first_rows_is_reported_as_any_other(dataset: Path, t
     ran = perf2x("fleet", "query", dataset, sql.format("late"), "-n", "0", "-o", tmp_path / "rows.csv")
     assert (ran.code, ran.err) == (2, "perf2x: SQL: late\n")
     with (
-        pytest.raises(Perf2xError, match="not enough memory for this query"),
+        pytest.raises(OptionError, match=r"^SQL: Out of Memory$"),
         run_query(dataset, sql.format("Out of Memory")) as result,
     ):
         list(result.rows())
+
+
+def late_shortage() -> Iterator[str]:
+    """A batch, then what Arrow raises if DuckDB 2.0 has no memory for the next one."""
+    yield "batch"
+    raise OSError("Out of Memory Error: failed to allocate data of size 16.0 MiB (16.1 MiB/19.0 MiB used)")
+
+
+def test_a_lack_of_memory_after_the_first_rows_is_reported_as_any_other() -> None:
+    batches = _batches("profiles", late_shortage())
+    next(batches)
+    with pytest.raises(Perf2xError, match=r"^profiles: not enough memory for this query"):
+        next(batches)
 
 
 def test_memory_and_temporary_files_have_limits(dataset: Path, tmp_path: Path) -> None:

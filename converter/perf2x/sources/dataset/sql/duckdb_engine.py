@@ -131,12 +131,14 @@ def query_errors(root: str) -> Iterator[None]:
         yield
     except module.InterruptException:  # by a signal, whose handler's exception is raised after the query
         raise
+    except module.OutOfMemoryException:
+        raise _shortage_error(root) from None
     except module.PermissionException as error:
         raise OptionError(f"SQL: {_sentence(error)}; a query can read only its dataset") from None
     except UnicodeDecodeError:  # DuckDB quotes the text in its error
         raise FormatError(f"{root}: damaged: a text is not UTF-8") from None
     except module.Error as error:
-        if any(words in str(error) for words in ("Out of Memory", os.strerror(errno.ENOSPC))):
+        if os.strerror(errno.ENOSPC) in str(error):
             raise _shortage_error(root) from None
         message = _sentence(error)
         if (
