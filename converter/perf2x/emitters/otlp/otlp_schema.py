@@ -125,7 +125,7 @@ class KeyValueAndUnit:
 
 
 class Resource:
-    """What was recorded, such as a host or a service."""
+    """The entity that was recorded, such as a host or a service."""
 
     ATTRIBUTES = 1
 

@@ -160,7 +160,7 @@ _LOCATIONS_AT_ONCE = 1 << 16
 
 
 class UsedRows(Frozen):
-    """Which rows of one of the profile's tables are written, and their rows in the file's table."""
+    """Rows of one of the profile's tables that are written, and their rows in the file's table."""
 
     rows: I64
     """Ascending."""

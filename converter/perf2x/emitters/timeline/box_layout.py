@@ -38,7 +38,7 @@ from perf2x.base.columnar import (
 
 # A box may be moved by at most this many times its length.
 _MAX_SHIFT = 4
-# How often, at most, the boxes are laid out for each division into chains.
+# Maximum number of times that boxes are laid out for each division into chains.
 _ROUNDS = 16
 # Gaps of a track are closed, shortest first, until they add up to a 200th of the total length of its boxes.
 _CLOSED_SHARE = 200

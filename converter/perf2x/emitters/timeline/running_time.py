@@ -47,7 +47,7 @@ from perf2x.emitters.timeline.box_layout import BoxChains, earlier_ends
 FAR = 1 << 61
 """Nanoseconds beyond all times; sums and differences of two times still fit into int64."""
 _NONNEGATIVE_INT64S = 1 << 63
-"""How many int64 numbers are not negative."""
+"""Number of int64 values that are not negative."""
 
 
 class Spans(ColumnTable):

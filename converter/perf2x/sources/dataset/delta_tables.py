@@ -223,9 +223,7 @@ class DeltaTables:
     def _reading_filesystem(self, address: str) -> Any:
         """Return the file system for reading a table: for a folder pyarrow's own, which takes half the time."""
         fs = import_module("pyarrow.fs")
-        if is_address(address):
-            return self._filesystem(address)
-        return fs.SubTreeFileSystem(address, fs.LocalFileSystem())
+        return self._filesystem(address) if is_address(address) else fs.SubTreeFileSystem(address, fs.LocalFileSystem())
 
     def _filesystem(self, address: str) -> Any:
         """Return deltalake's file system for the object store or folder that a table is in."""

@@ -21,7 +21,7 @@ CFA_BY_EXPRESSION = -1
 
 
 class RuleKind(IntEnum):
-    """How to find the caller's value of a register (DWARF 5, section 6.4.1); ``value`` is `RegisterRule.value`."""
+    """Ways to find the caller's value of a register (DWARF 5, section 6.4.1); ``value`` is `RegisterRule.value`."""
 
     SAME = 0
     """Still in the register; also for registers that a rule does not mention, as in libdw and libunwind."""

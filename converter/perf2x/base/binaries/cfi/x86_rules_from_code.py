@@ -24,7 +24,7 @@ from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RegisterRul
 from perf2x.base.binaries.cfi.x86_paths import FRAME, STACK, KnownValue, PathState, Value, path_ends
 from perf2x.base.binaries.elf.x86_code import ANYWHERE, X86Code
 
-# How many ends of paths are compared at most.
+# Maximum number of ends of paths to compare.
 _MAX_PATH_ENDS = 4
 # Callee-saved registers: rbx, rbp, r12 to r15 in 64-bit code (True); ebx, ebp, esi, edi in 32-bit code (False).
 _CALLEE_SAVED = {True: (3, FRAME, 12, 13, 14, 15), False: (3, FRAME, 6, 7)}

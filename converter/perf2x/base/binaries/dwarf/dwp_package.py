@@ -62,7 +62,7 @@ class DwarfPackage:
         shared = {name: contribution for name, contribution in contributions.items() if name != "info"}
         is_same_dwo = shared == self._last_shared
         self._budget.spend(sum(size for name, (_, size) in contributions.items() if name == "info" or not is_same_dwo))
-        # What was read for the last unit is still valid for sections that the package does not divide (.debug_str) and,
+        # Data read for the last unit is still valid for sections that the package does not divide (.debug_str) and,
         # if both units are of one .dwo file, for the contributions that they share.
         contents = {
             name: data

@@ -123,7 +123,7 @@ def _run(machine: Machine, program: bytes) -> tuple[LineRows, I64]:
 
 
 class _Opcodes:
-    """What each of the 256 opcodes does on one machine, in arrays of shape (256,).
+    """The effects of the 256 opcodes on one machine, in arrays of shape (256,).
 
     A program with opcode_base 10 lacks the standard opcodes 10 to 12; these numbers are then special opcodes.
     """
