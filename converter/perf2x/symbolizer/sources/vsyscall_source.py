@@ -25,5 +25,6 @@ class VsyscallSource(BuiltInSource):
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Return the functions at offsets into the page, which has 4096 bytes; the last 1024 of them are unused."""
+        # addresses beyond the page get the last slot, which is unused
         slot = as_int64(np.minimum(address, np.uint64(4095)) // np.uint64(1024))
-        return symbols_from_names(_VSYSCALLS, np.where((slot < len(_VSYSCALLS)) & (address < 4096), slot, -1))
+        return symbols_from_names(_VSYSCALLS, np.where(slot < len(_VSYSCALLS), slot, -1))
