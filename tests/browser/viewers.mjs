@@ -15,7 +15,7 @@ import { serve } from "./local_server.mjs";
 const [, , executablePath, speedscope] = process.argv;
 const { chromium } = await import(pathToFileURL(path.resolve("node_modules/playwright-core/index.mjs")));
 
-const OPEN = () => typeof layout !== "undefined" && layout; // scripts are unpacked, then the data
+const READY = () => typeof layout !== "undefined" && layout && gliding === 0 && !waiting; // scripts are unpacked after the page has loaded, then the data
 const held = new Set();
 
 async function step(page, [kind, ...words]) {
@@ -42,10 +42,7 @@ async function step(page, [kind, ...words]) {
   if (kind === "release") await page.keyboard.up(words[0]);
   if (kind === "fingers") await fingers(page, words);
   if (kind === "choose") await page.selectOption(words[0], words[1]);
-  if (kind === "leave") {
-    await Promise.all([page.waitForNavigation(), page.selectOption(words[0], words[1])]);
-    await page.waitForFunction(OPEN);
-  }
+  if (kind === "leave") await Promise.all([page.waitForNavigation(), page.selectOption(words[0], words[1])]);
   if (kind === "press") await page.click(words[0]);
   if (kind === "back") await page.goBack();
   if (kind === "reload") await page.reload();
@@ -64,10 +61,12 @@ async function fingers(page, places) {
 
 /** Waits until what a step asked for is on screen. Speedscope's only step leads to its table, whose rows come last. */
 async function settled(page, viewer, words) {
-  const [shown, every] = viewer === "speedscope" ? ["/Symbol Name\\s+\\S/.test(document.body.innerText)", 350] : ["gliding === 0 && !waiting", 10];
-  while (!(await page.evaluate(shown))) {
-    await page.waitForTimeout(every);
-    if (viewer === "speedscope") await step(page, words);
+  if (viewer === "page") await page.waitForFunction(READY, null, { polling: 10, timeout: 20000 });
+  else {
+    while (!(await page.evaluate("/Symbol Name\\s+\\S/.test(document.body.innerText)"))) {
+      await page.waitForTimeout(350);
+      await step(page, words);
+    }
   }
 }
 
@@ -114,7 +113,6 @@ async function run(view, origin, job, shots) {
     await page.waitForFunction(() => document.body.innerText.includes("Left Heavy"), null, { timeout: 20000 });
   } else {
     await page.goto(pathToFileURL(path.resolve(job.file)).href + (job.hash || ""));
-    await page.waitForFunction(OPEN, null, { timeout: 20000 });
     await settled(page, job.viewer);
   }
   for (const one of job.steps || []) {
