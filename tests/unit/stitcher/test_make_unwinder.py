@@ -68,6 +68,13 @@ def test_the_running_kernel_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert found.unwound.ends == ENDS and "__vdso_getcpu" in names(found)
 
 
+def test_files_in_a_running_container_have_rules_and_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(COMMON / "symfs", tmp_path / "proc" / "10972" / "root")
+    monkeypatch.setenv("PERF2X_SYSROOT", str(tmp_path))
+    found = loaded(symfs=None, buildid_dir=COMMON / "buildid")
+    assert found.unwound.ends == ENDS and {"__vdso_getcpu", "deeper"} <= names(found)
+
+
 KERNEL, IN_GETCPU, PROGRAM, STACK = b"\x33" * 20, 0xF08, 0x400000, 0x7FFF00000000
 VDSO_AT = {"64": 0x7FFFF7FC0000, "32": 0xF7FC0000}
 

@@ -113,7 +113,8 @@ def count_code(
     # with diagnostics that nobody reads, because the first pass has counted the same problems
     history = build_process_history(recording.session, recording.sideband, Diagnostics())
     counted_object = _counted_object(history, profile, request.object)
-    files = _files_of(counted_object, recording, context)
+    pid = int(history.mmaps.pid[counted_object.mmap_rows[0]])
+    files = _files_of(counted_object, pid, recording, context)
     counter = CodeCounter(history, counted_object.mmap_rows, request)
     with context.stages.stage("count"):
         events = unique(profile.samples.event)
@@ -158,14 +159,14 @@ def _with_counts_by_line(
         return count_lines(facts, files, counts, gcc_version)
 
 
-def _files_of(counted_object: _CountedObject, recording: Recording, context: LoadContext) -> ObjectFiles:
-    """Find the object's files.
+def _files_of(counted_object: _CountedObject, pid: int, recording: Recording, context: LoadContext) -> ObjectFiles:
+    """Find the object's files, also in the root directory of the process ``pid``.
 
     Raises OptionError if the file with its code is missing: its program headers map file offsets to addresses.
     """
     file_check = RecordedFileCheck(recording.session, recording.sideband.mmaps)
     filename, build_id = counted_object.filename, bytes.fromhex(counted_object.build_id)
-    files = context.finder.find(filename, build_id, file_check=file_check)
+    files = context.finder.find(filename, build_id, pid, file_check)
     if files.code is None:
         raise SettingError(
             f"{filename}: {files.reason or 'its code is missing'}; this format needs its code: find the file with ",

@@ -131,6 +131,18 @@ def test_without_a_name_it_is_the_object_with_most_samples(tmp_path: Path) -> No
     assert counted(tmp_path, recorded(tmp_path, SAMPLES[:1]), CodeRequest()).filename == "/bin/prog"
 
 
+def test_the_file_may_be_in_a_running_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    note = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0" + BUILD_ID
+    sections = [TinySection(".text", CODE, STATED, flags=6), TinySection(".note.gnu.build-id", note, 0x300, "NOTE", 2)]
+    library = tmp_path / "proc" / "1" / "root" / "lib" / "lib.so"
+    library.parent.mkdir(parents=True)
+    library.write_bytes(tiny_elf(sections))
+    monkeypatch.setenv("PERF2X_SYSROOT", str(tmp_path))
+    request = load_options(symbols=SymbolOptions(), symbolize=False, code=CodeRequest())
+    code = load(recorded(tmp_path, SAMPLES), request).profile.code
+    assert code is not None and code.filename == "/lib/lib.so" and len(code.branches)
+
+
 def test_a_runtime_is_meant_only_where_the_program_has_no_sample(tmp_path: Path) -> None:
     program(tmp_path)
     assert counted(tmp_path, recorded(tmp_path, SAMPLES, library="libc.so.6"), CodeRequest()).filename == "/bin/prog"

@@ -111,8 +111,8 @@ class Finder(Struct, eq=False):
     _fetchers: tuple[Fetcher, ...] = ()
     # Yields files of a bundle by recorded name, for objects without a build id; searched before this machine.
     _bundled_files: Callable[[str], Iterator[ElfObject]] = lambda _: iter(())
-    # results by recorded name, build id and `RecordedFileCheck.key`
-    _cache: dict[tuple[str, bytes, Hashable], ObjectFiles] = {}
+    # results by recorded name, build id, `RecordedFileCheck.key` and, if there is no file, the process
+    _cache: dict[Hashable, ObjectFiles] = {}
     # files that `provide` was given, by name
     _provided: dict[str, ObjectFiles] = {}
 
@@ -136,13 +136,15 @@ class Finder(Struct, eq=False):
         if build_id or self.search_paths.symfs is not None:
             file_check = _ANY_RECORDING
         key = (name, build_id, file_check.key(name))
-        if key not in self._cache:
+        found = self._cache.get(key) or self._cache.get((*key, pid))
+        if found is None:
             refusal, is_doubtful = partial(file_check.refusal, name), file_check.was_made_elsewhere
             # the kernel appends " (deleted)" to names of deleted files, but a file's own name may end like that
             exists = any(map(is_file, self.search_paths.local_paths(name)))
             searched_name = name if exists else without_deleted(name)
-            self._cache[key] = self._search(searched_name, build_id, pid, refusal, is_doubtful)
-        return self._cache[key]
+            found = self._search(searched_name, build_id, pid, refusal, is_doubtful)
+            self._cache[key if found.files else (*key, pid)] = found
+        return found
 
     def provide(self, name: str, file: ElfObject) -> None:
         """Make `find` return ``file`` for ``name`` without a build id: for code without a file, such as JIT code."""

@@ -132,7 +132,9 @@ def test_deleted_files_are_searched_by_name(tmp_path) -> None:
 
 def test_the_root_of_a_running_container_is_searched(tmp_path) -> None:
     put(tmp_path, "proc/42/root/bin/prog", STRIPPED)
-    assert finder(proc=tmp_path / "proc").find("/bin/prog", ONE, pid=42).code is not None
+    files = finder(proc=tmp_path / "proc")
+    for pid, is_found in ((-1, False), (41, False), (42, True), (41, True)):
+        assert (files.find("/bin/prog", ONE, pid).code is not None) is is_found, "41 has ended"
 
 
 def test_short_build_ids_match_despite_padding(tmp_path) -> None:
