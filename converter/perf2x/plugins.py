@@ -73,7 +73,7 @@ __all__ = [
 if not TYPE_CHECKING:  # type checkers accept any name of a module that has __getattr__
 
     def __getattr__(name: str) -> object:
-        """Import what symbol sources need on first use (PEP 562)."""
+        """Import symbol sources on first use (PEP 562)."""
         if name in __all__:
             return getattr(import_module("perf2x.symbolizer.sources.symbol_source"), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -30,7 +30,7 @@ class EventCount(Frozen, omit_defaults=True):
 
     @property
     def rows(self) -> int:
-        """Number of samples, or of readings for an event of perf stat."""
+        """Samples or, for perf stat, readings."""
         return self.samples or self.readings
 
 
@@ -61,11 +61,10 @@ class Loaded(Frozen):
         return self.profile.meta.advice
 
     def exact_count(self, event: int) -> dict[str, int]:
-        """Return ``{"counted": n}``: how often an event (by index) happened in all threads, counted exactly.
+        """Exact number of times that an event (by index) happened in all threads: ``{"counted": n}``.
 
-        When a thread exits, ``perf record -s`` writes a PERF_RECORD_READ with the value of the counter; n is the sum of
-        these values. The result is empty without these records, for several recordings, and for counters that were read
-        as a group.
+        n sums the PERF_RECORD_READ that ``perf record -s`` writes when a thread exits. The result is empty without
+        these records, for several recordings, and for counters that were read as a group.
         """
         reads = self.recording.sideband.reads
         values = reads.value[reads.event == event].tolist()
@@ -75,7 +74,7 @@ class Loaded(Frozen):
 
     @property
     def samples(self) -> int:
-        """Number of samples in the profile, after all filters."""
+        """Samples in the profile, after all filters."""
         return sum(event.samples for event in self.events)
 
     def __repr__(self) -> str:
@@ -90,7 +89,7 @@ class Loaded(Frozen):
 
 
 def event_counts(profile: Profile) -> tuple[EventCount, ...]:
-    """Return the number of samples, and the sum of their values, of every event, in the order of ``profile.events``."""
+    """Sum counts and values by event, in the order of ``profile.events``."""
     samples = profile.samples
     counts = []
     for index, event in enumerate(profile.events):

@@ -20,21 +20,17 @@ from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, sorted_r
 
 Report = TypeVar("Report", bound=Struct)
 
-# Fields of reports that are limits: UnwindReport.requested, the size of stack dumps in bytes; WaitReport.near_ns, the
-# maximum age of a sample whose stack is used for a wait.
+# Fields that are limits rather than counts: the largest value counts.
 _MAXIMA = ("requested", "near_ns")
 
 
 class ResultMerge:
-    """Merges the results of independent recordings one by one.
-
-    The merged result has the ``recording`` of the first one; the other recordings are freed.
-    """
+    """Merges the results of independent recordings; the result has the ``recording`` of the first one."""
 
     def __init__(self, tags: Sequence[Mapping[str, str]]) -> None:
-        """``tags`` has the tags of each recording, in the order in which their results will be added.
+        """``tags`` has the tags of each recording, in the order of the calls of `add`.
 
-        Tags that all recordings share become labels of the profile, the others labels of samples.
+        Common tags become labels of the profile, the others labels of samples.
         """
         self._common_tags = common_tags(tags)
         self._differing_tags = iter(
@@ -42,19 +38,19 @@ class ResultMerge:
         )
         self._profiles = IncrementalMerge()
         self._code_counts: list[CodeCounts] = []
-        self._total = 0.0  # the sum of the values of all samples so far
-        # the first result, with the reports of all results so far, and the profile of the latest (see _add_reports)
+        self._total = 0.0
+        # the first result, with the latest profile, and all reports summed
         self._merged: Loaded | None = None
 
     def add(self, result: Loaded) -> None:
-        """Add the result of the next recording. Raises FormatError if its values make the sum too large."""
+        """Add a result. Raises FormatError if its values make the sum too large."""
         self._total = check_total("all these recordings", result.profile.samples.value, self._total)
         self._profiles.add(_labelled(result.profile, next(self._differing_tags)))
         self._code_counts += [] if result.profile.code is None else [result.profile.code]
         self._merged = result if self._merged is None else _add_reports(self._merged, result)
 
     def finish(self) -> Loaded:
-        """Return the merged result; at least one result must have been added."""
+        """Return the merged result. Raises ValueError if nothing was added."""
         if self._merged is None:
             raise ValueError("nothing was added")
         code = merge_code_counts(self._code_counts) if self._code_counts else None
@@ -63,14 +59,12 @@ class ResultMerge:
 
 
 def _labelled(profile: Profile, tags: Mapping[str, str]) -> Profile:
-    """Return the profile with these tags on all samples; a sample that has a tag of the same name keeps its own."""
     if profile.samples.tags is None:
         return with_tags(profile, tags)
     return replace(profile, tag_sets=tuple({**tags, **own} for own in profile.tag_sets))
 
 
 def _add_reports(old: Loaded, new: Loaded) -> Loaded:
-    """Return ``old`` with both results' reports added up, and the profile of ``new``; the old profile is freed."""
     return replace(
         old,
         profile=new.profile,
@@ -85,7 +79,6 @@ def _add_reports(old: Loaded, new: Loaded) -> Loaded:
 
 
 def _sum_by_class(reports: Sequence[StepReport]) -> Iterator[StepReport]:
-    """Yield the sum of the reports of each class; every feature has its own class of reports."""
     classes = dict.fromkeys(type(report) for report in reports)
     return (sum_reports([report for report in reports if type(report) is cls]) for cls in classes)
 
@@ -97,9 +90,9 @@ def common_tags(tags: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def sum_reports(reports: Sequence[Report]) -> Report:
-    """Return one report of the same class: numbers are added, mappings of numbers key by key.
+    """Sum reports of one class: numbers are added, mappings of numbers key by key.
 
-    Of the fields in _MAXIMA, which are limits rather than counts, the result has the largest value.
+    Fields in ``_MAXIMA`` get the largest value.
     """
     merged = {
         field: _add_values([getattr(report, field) for report in reports], field)
@@ -109,7 +102,6 @@ def sum_reports(reports: Sequence[Report]) -> Report:
 
 
 def _merge_symbol_reports(reports: Sequence[SymbolReport | None]) -> SymbolReport | None:
-    """Return a report with one row per object, however many recordings have it; None if nothing was symbolized."""
     rows: dict[tuple[str, str], ObjectReport] = {}
     symbol_reports = [report for report in reports if report is not None]
     for row in (row for report in symbol_reports for row in report.objects):
@@ -119,14 +111,12 @@ def _merge_symbol_reports(reports: Sequence[SymbolReport | None]) -> SymbolRepor
 
 
 def _add_objects(old: ObjectReport, new: ObjectReport) -> ObjectReport:
-    """Add up what two recordings report about the same object."""
     counts = ("named", "unnamed", "samples", "unnamed_samples")
     sums = {field: getattr(old, field) + getattr(new, field) for field in counts}
     return replace(old, reason=old.reason or new.reason, **sums)
 
 
 def _add_values(values: Sequence[Any], field: str) -> Any:
-    """Combine the values of one field of several reports, as described in ``sum_reports``."""
     if isinstance(values[0], dict):
         total: Counter[Any] = Counter()
         for value in values:

@@ -1,4 +1,4 @@
-"""Explains why a recording has no samples, because an empty output without a reason is worse than an error."""
+"""Explains why a recording has no samples."""
 
 from collections.abc import Mapping, Sequence
 
@@ -24,21 +24,18 @@ A damaged compressed file, for instance, also ends inside a record: only ``wrapp
 def no_samples(
     sources: Sequence[str], recorded_samples: int, has_events: bool, counts: Mapping[str, Count]
 ) -> FormatError:
-    """Return the error that names the recordings ``sources`` and the reason; other parameters as in ``reason``."""
+    """Make the error that names the recordings and the `reason`."""
     message = f"{', '.join(sources)}: no samples: {reason(recorded_samples, has_events, counts)} ("
     return FormatError(message, "allow_empty", " continues anyway)")
 
 
 def damage(counts: Mapping[str, Count]) -> str:
-    """Return the most fundamental damage among ``counts`` in words, "" if there is none."""
+    """Describe the most fundamental damage; "" if there is none."""
     return next((words.format(counts[name]) for name, words in _DAMAGE.items() if name in counts), "")
 
 
 def reason(recorded_samples: int, has_events: bool, counts: Mapping[str, Count]) -> str:
-    """Return the reason for an empty profile: damage first, then the recording itself, then the user's options.
-
-    ``has_events``: at least one of the recordings defines an event.
-    """
+    """Explain an empty profile: by damage, then by the recording itself, then by the user's options."""
     if damage_reason := damage(counts):
         return damage_reason
     if "unfinished_file" in counts:

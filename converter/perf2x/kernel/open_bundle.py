@@ -1,8 +1,7 @@
 """Opens bundles: tarballs of a recording and all files that its symbols need, to be converted on any machine.
 
-The recording and the files of JIT compilers are unpacked to a temporary directory, after checking their names: a bundle
-is untrusted data. Objects stay in the tarball, and are read from there (base/binaries/find/perf_archive.py). These are
-the members of a bundle::
+The recording and the files of JIT compilers are unpacked to a temporary directory, if their names are known ones: a
+bundle is untrusted. Objects are read from the tarball (base/binaries/find/perf_archive.py). The members are::
 
     perf.data                    the recording, byte for byte; perf.data/data … if it is a directory
     objects/BUILDID/elf          a mapped file (or vdso: the kernel's vDSO)
@@ -12,8 +11,8 @@ the members of a bundle::
     maps/jit-PID.dump            JIT-compiled code and its symbols
     bundle.json                  list of all members, and of missing files
 
-BUILDID is the object's build id, or a hash of its recorded name if no build id was recorded. Names of members are plain
-ASCII and differ by more than case, whatever was recorded; bundle.json has the recorded names.
+BUILDID is the object's build id, or a hash of its recorded name. Names of members are plain ASCII and differ by more
+than case; bundle.json has the recorded names.
 """
 
 from __future__ import annotations
@@ -49,7 +48,6 @@ Earlier members, and all files of the recording, are unpacked to unnamed files, 
 """
 RECORDED = re.compile(r"perf\.data(/data(\.\d{1,9})?|/kcore_dir/(kallsyms|modules))?")
 """Names of members that are the recording or, if it is a directory, its files; but not the kernel's code (kcore)."""
-# Names of members that are perf maps, and of those that may be jitdumps.
 _PERF_MAP = re.compile(rf"{MAPS}/perf-\d{{1,10}}\.map")
 _JITDUMP = re.compile(rf"{MAPS}/[\w.-]{{1,64}}", re.ASCII)
 
@@ -58,11 +56,11 @@ _JITDUMP = re.compile(rf"{MAPS}/[\w.-]{{1,64}}", re.ASCII)
 def open_bundles(
     names: Sequence[str], options: SymbolOptions | None
 ) -> Iterator[tuple[list[str], SymbolOptions | None]]:
-    """Yield the paths of all inputs, with the unpacked recording in place of each bundle, and symbol options.
+    """Yield all inputs, with the unpacked recording in place of each bundle, and symbol options.
 
-    The symbol options are ``options`` with the bundles added as archives to search for objects and, unless the user has
-    given one, the directory of the unpacked files of JIT compilers; None stays None. The unpacked files are removed at
-    the end of the block. Raises FormatError if a bundle cannot be read.
+    The bundles become archives in the options, and the directory of unpacked files of JIT compilers becomes
+    ``perf_map_dir``, if the user gave none. Unpacked files are removed at the end of the block. Raises FormatError if a
+    bundle cannot be read.
     """
     bundles = [name for name in names if name != "-" and is_bundle(Path(name))]
     if not bundles:
@@ -96,14 +94,12 @@ def is_bundle(path: Path) -> bool:
 
 
 def _looks_packed(path: Path) -> bool:
-    """Return whether the first bytes are those of a compressed file or a tarball, not of a plain recording."""
     with path.open("rb") as stream:
         head = stream.read(512)
     return compression_of(head) != "" or head[257:262] == b"ustar"  # the magic of a tar header
 
 
 def _unpack(name: str, recording: Path, maps: Path, open_files: contextlib.ExitStack) -> None:
-    """Unpack a bundle's recording to the path ``recording``, and files of JIT compilers to the directory ``maps``."""
     try:
         with open_tarball(Path(name)) as tar:
             bytes_left = unpacked_limit(Path(name).stat().st_size)
@@ -121,7 +117,7 @@ def _unpack(name: str, recording: Path, maps: Path, open_files: contextlib.ExitS
 
 
 def _target(member: tarfile.TarInfo, recording: Path, maps: Path) -> Path | None:
-    """Return the path to which a member is unpacked; None for members that stay in the tarball."""
+    """None for members that stay in the tarball."""
     if member.isreg() and RECORDED.fullmatch(member.name):
         return recording.joinpath(*member.name.split("/")[1:])
     is_dump = _JITDUMP.fullmatch(member.name) and is_jitdump(member.name)
@@ -133,14 +129,11 @@ def _target(member: tarfile.TarInfo, recording: Path, maps: Path) -> Path | None
 def _copy(
     tar: Tarball, member: tarfile.TarInfo, target: Path, bytes_left: int, open_files: contextlib.ExitStack | None
 ) -> None:
-    """Copy a member to ``target``: to an unnamed file to which ``target`` becomes a link, or to a plain file.
+    """Copy a member to ``target``. Raises ValueError if it exists, FormatError for more than ``bytes_left`` bytes.
 
-    A killed process leaves no data in an unnamed file. But the file must stay open: ``open_files`` closes it when the
-    bundle is no longer needed. ``target`` is a plain file on systems where an open file has no path
-    (``/proc/self/fd``), and if ``open_files`` is None, because a bundle may have more maps than a process may open
-    files.
-
-    Raises ValueError if ``target`` exists, FormatError if the member is larger than ``bytes_left``.
+    A killed process leaves no data in an unnamed file, so ``target`` becomes a link to one, which ``open_files``
+    closes. It is a plain file if ``open_files`` is None, and on systems where an open file has no path
+    (``/proc/self/fd``).
     """
     if target.is_symlink() or target.exists():
         raise ValueError(f"{member.name} of two bundles would be mixed up; convert them one by one")

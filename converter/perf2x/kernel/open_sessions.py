@@ -1,12 +1,7 @@
 """Opens inputs and groups the files of each recording session.
 
-::
-
-    inputs ──find_sessions──▶ sessions, each opened once ──session.open()──▶ one recording at a time
-
-There may be very many inputs, and an open one holds a mapped file, an index and the tables of all its records except
-samples. So all inputs are opened once, to group them, but only the first few stay open; each of the others is opened a
-second time when its session is loaded.
+All inputs are opened once, to group them. As an open input holds a mapped file, an index and tables, only the first few
+stay open; the others are opened again when their session is loaded.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,10 +35,10 @@ class Input(Frozen):
 
 
 class SessionPart(Frozen):
-    """One input that was opened: the open source, and facts that stay known when the source is closed."""
+    """An input that was opened, and facts that stay known when it is closed."""
 
     input: Input
-    source: str  # name of the input in messages
+    source: str  # the input's name in messages
     sample_count: int
     has_events: bool
     opened: Source | None
@@ -56,14 +51,14 @@ class SessionPart(Frozen):
 
 
 class SessionInput(Frozen):
-    """One recording session: its files, in the order in which the user named them, and its tags."""
+    """The files of one recording session, in the order in which the user named them."""
 
     parts: tuple[SessionPart, ...]
     context: LoadContext
 
     @property
     def tags(self) -> Mapping[str, str]:
-        """The user's labels for the session; all of its files have the same."""
+        """The user's labels; all files of a session have the same."""
         return self.parts[0].input.tags
 
     @property
@@ -72,10 +67,10 @@ class SessionInput(Frozen):
         return tuple(part.input.name for part in self.parts)
 
     def open(self) -> Source:
-        """Return the session's source; if it has several files, they are joined in order of time.
+        """Open the session's source; several files are joined in order of time.
 
-        Raises FormatError if a file has disappeared, SettingError or OptionError for an option that needs data which
-        the source lacks.
+        Raises FormatError if a file has disappeared, SettingError or OptionError if the source lacks data for an
+        option.
         """
         opened = [part.opened or _reopen(part.input, self.context) for part in self.parts]
         source = opened[0]
@@ -89,7 +84,7 @@ class SessionInput(Frozen):
 
 
 def find_sessions(inputs: Sequence[Input], context: LoadContext) -> list[SessionInput]:
-    """Find the sessions in all inputs: first those in folders and URLs that contain many, then those of files."""
+    """Find sessions: first in folders and URLs that contain many, then in files."""
     sessions: list[SessionInput] = []
     for kind in source_kinds():
         recognized = [candidate for candidate in inputs if kind.recognizes_path(candidate.path)]
@@ -100,10 +95,10 @@ def find_sessions(inputs: Sequence[Input], context: LoadContext) -> list[Session
 
 
 def sessions_of_files(inputs: Sequence[Input], context: LoadContext) -> list[SessionInput]:
-    """Open every file, and group the files of each session; damage and lost samples are counted in the diagnostics.
+    """Open every file, and group the files of each session, in the order of their first files.
 
-    The sessions are in the order of their first files. Raises OptionError if a file is named twice, or if files of one
-    session have different tags.
+    Damage and lost samples are counted. Raises OptionError if a file is named twice, or if files of one session have
+    different tags.
     """
     groups = list(_parts_by_session(inputs, context))
     for parts in groups:
@@ -113,7 +108,6 @@ def sessions_of_files(inputs: Sequence[Input], context: LoadContext) -> list[Ses
 
 
 def _parts_by_session(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[SessionPart]]:
-    """Open every file, and return the parts of each session, in the order of their first files."""
     groups: dict[bytes, list[SessionPart]] = {}
     names = set[str]()
     for number, file in enumerate(inputs):
@@ -130,7 +124,7 @@ def _parts_by_session(inputs: Sequence[Input], context: LoadContext) -> Iterator
             session.events, recording.sideband.losts,
         )  # fmt: skip
         is_alone = len(inputs) == 1 or "records" in source.lacks  # not to be grouped with other files
-        # an input that is alone has its number as key, which has fewer bytes than any digest
+        # the number is shorter than any digest
         group = groups.setdefault(b"%d" % number if is_alone else _session_digest(session), [])
         if part.source in names:
             raise OptionError(f"{part.source} is given twice")
@@ -141,14 +135,12 @@ def _parts_by_session(inputs: Sequence[Input], context: LoadContext) -> Iterator
 
 
 def _session_digest(session: Session) -> bytes:
-    """Return a digest that is equal for all files of one session."""
-    from perf2x.reader.joined_session import session_key  # a single recording does not need it
+    from perf2x.reader.joined_session import session_key
 
     return session_key(session)
 
 
 def _open(file: Input, context: LoadContext) -> Source:
-    """Open a file, pipe or directory with one recording, of whatever kind."""
     from perf2x.reader import open_recording
 
     name = "" if file.path == file.name else file.name  # "": open_recording makes the name from the path
@@ -170,17 +162,16 @@ def _open(file: Input, context: LoadContext) -> Source:
 
 
 def _kind_of(head: bytes) -> SourceKind | None:
-    """Return the kind that recognizes an input's first bytes; None for perf.data, or if no kind does."""
+    """None for perf.data, or if no kind recognizes the first bytes."""
     return None if head.startswith(MAGICS) else next((kind for kind in source_kinds() if kind.recognizes(head)), None)
 
 
 def _reopen(file: Input, context: LoadContext) -> Source:
-    """Open an input a second time; its damage was counted the first time."""
+    """Open an input again; its damage was counted the first time."""
     with context.stages.stage("index"), context.diagnostics.counted_apart():
         return _open(file, context)
 
 
 def _check_tags(group: Sequence[SessionPart], part: SessionPart) -> None:
-    """Raise OptionError if the file has other tags than the files of its session, ``group``."""
     if group and group[0].input.tags != part.input.tags:
         raise OptionError(f"{part.source} and {group[0].source} are from one session; pass the same tags for both")

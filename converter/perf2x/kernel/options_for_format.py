@@ -1,8 +1,7 @@
-"""Load options for one output format: adds what the format needs, and refuses options without effect.
+"""Load options for one output format; options that would have no effect are refused.
 
-Options that would have no effect are refused rather than ignored. An option's `Setting` names the group of options that
-it belongs to (``group``), and the data that an input must have for it (``asks``). A format's `Needs` name the groups
-that it supports (``honours``); an input names the data that it lacks (``lacks``).
+A `Setting` names its group of options (``group``), and the data that an input must have for it (``asks``). A format's
+`Needs` name the groups that it supports (``honours``); an input names the data that it lacks (``lacks``).
 """
 
 from collections.abc import Container
@@ -24,10 +23,9 @@ ONE_RECORDING = "samples are written as they were recorded: pass one recording a
 def options_for_format(
     options: LoadOptions, format_name: str, needs: Needs, timeline: bool | None = None
 ) -> LoadOptions:
-    """Return the user's options with everything added that the format needs.
+    """Add what the format needs; ``timeline`` overrides its default unless it is None.
 
-    ``timeline`` overrides the format's default unless it is None. Raises SettingError for an option that the format
-    does not support.
+    Raises SettingError for an option that the format does not support.
     """
     if timeline is False and needs.times:
         raise SettingError(f"{format_name} cannot take ", "timeline", "=False: it shows samples over time")
@@ -54,46 +52,37 @@ def options_for_format(
 
 
 def check_command_only_settings(used_settings: Container[str], format_name: str, needs: Needs) -> None:
-    """Raise SettingError for the first command-line setting that the user has set and the format does not support.
-
-    ``used_settings`` are the names of the settings that the user has set; those not in COMMAND_ONLY_SETTINGS are not
-    checked here.
-    """
+    """Raise SettingError for the first of the used COMMAND_ONLY_SETTINGS that the format does not support."""
     for setting, group in COMMAND_ONLY_SETTINGS.items():
         if setting in used_settings:
             _refuse_unless_supported(setting, group, format_name, needs)
 
 
 def refuse_unsupported(options: LoadOptions, format_name: str, needs: Needs) -> None:
-    """Raise SettingError for the first setting with a value other than its default that the format does not support."""
+    """Raise SettingError for the first changed setting that the format does not support."""
     for setting, declared in changed_settings(options):
         if declared.group:
             _refuse_unless_supported(setting, declared.group, format_name, needs)
 
 
 def _refuse_unless_supported(setting: str, group: str, format_name: str, needs: Needs) -> None:
-    """Raise SettingError if the format does not support a setting's group.
-
-    The message has the reason, or else the formats that support the group.
-    """
     if group not in needs.honours:
         why = f": {needs.why}" if needs.why else _formats_that_support(group)
         raise SettingError(f"{format_name} cannot take ", setting, why)
 
 
 def refuse_missing_data(options: LoadOptions, lacks: Lacks) -> None:
-    """Raise SettingError or OptionError for the first setting that needs data an input lacks (``Source.lacks``)."""
-    # settings that declare what they ask for
+    """Raise SettingError or OptionError for the first setting that needs data in ``lacks`` (``Source.lacks``)."""
     for setting, declared in changed_settings(options):
         if declared.asks in lacks:
             before, after = lacks[declared.asks]
             raise SettingError(before, setting, after)
-    # fields that an input refuses by their names, in the order of the fields, so that the message is always the same
+    # in the order of fields, so that the message is always the same
     for struct in (options, *options.features):
         for field in struct.__struct_fields__:
             if field in lacks and getattr(struct, field) != getattr(type(struct)(), field):
                 raise OptionError(*lacks[field])
-    # several options may need times or CPUs, even if the user has set none of them: a format may have set them
+    # a format may need times and CPUs although the user has set no option
     by_cpu = options.grouping.root == "cpu"
     if "times" in lacks and (
         by_cpu or (not options.times_optional and (options.needs_times or "cpu" in options.columns))
@@ -103,7 +92,7 @@ def refuse_missing_data(options: LoadOptions, lacks: Lacks) -> None:
 
 
 def _formats_that_support(group: str) -> str:
-    """Return the end of a sentence: which built-in formats support a group, such as ``; pprof and html can``."""
+    """The end of a message: ``; pprof and html can``."""
     from perf2x.base.installed_packages import entry_points_by_name
     from perf2x.kernel.registry import EMITTERS, build_emitter, is_built_in
 

@@ -26,7 +26,7 @@ class PerfData(Struct):
 
     @property
     def lacks(self) -> Lacks:
-        """Nothing: a recording's lack of data shows only when the samples are read."""
+        """Nothing: missing data shows only when the samples are read."""
         return {}
 
     def stitched(self, filters: AppliedFilters, context: LoadContext) -> Stitched:
@@ -35,7 +35,6 @@ class PerfData(Struct):
 
 
 def _stitched(recording: Recording, filters: AppliedFilters, context: LoadContext) -> Stitched:
-    """Read, unwind and stitch the samples (``PerfData.stitched``)."""
     from perf2x.kernel.sample_pass import SamplePass
     from perf2x.kernel.worker_pool import processes_for_samples
     from perf2x.model.transforms.replace_samples import sample_replacements
@@ -58,7 +57,7 @@ def _stitched(recording: Recording, filters: AppliedFilters, context: LoadContex
     sample_pass.run(processes, context.stage_progress("stitching"))
     filters.check()
     call_graphs.note(diagnostics)
-    with stages.stage("resolve"):  # frame keys become locations and mappings of the profile
+    with stages.stage("resolve"):
         result = stitcher.result()
         if result.timeline is not None:
             history.note_missing_times(result.timeline.time, diagnostics)
@@ -70,7 +69,7 @@ def _stitched(recording: Recording, filters: AppliedFilters, context: LoadContex
 
 
 def process_history(recording: Recording, stacks: bool, context: LoadContext) -> ProcessHistory:
-    """Build the history of all processes; without ``stacks``, only names of threads, and no mappings."""
+    """Build the history of all processes; without ``stacks``, it has no mappings."""
     from perf2x.kernel.jit_code import with_jit_code
     from perf2x.stitcher.history.process_history import build_process_history
 
@@ -80,10 +79,7 @@ def process_history(recording: Recording, stacks: bool, context: LoadContext) ->
 
 
 def _stitch_options(options: LoadOptions, events: Sequence[Event]) -> StitchOptions:
-    """Return the stitcher's options, such as the columns in which summed samples must be equal.
-
-    ``events`` are those of the recording; empty if stacks are ignored.
-    """
+    """``events`` are those of the recording; empty if stacks are ignored."""
     from perf2x.base.abi import EventType, SampleType
     from perf2x.stitcher.stitch import StitchOptions
 
@@ -109,7 +105,6 @@ def _stitch_options(options: LoadOptions, events: Sequence[Event]) -> StitchOpti
 
 
 def _needed_columns(options: LoadOptions, stacks: bool) -> Want:
-    """Return the optional columns that the options need; the unwinder and `SampleReplacement` may need more."""
     from perf2x.model.recording import Want
 
     want = Want.CHAIN if stacks else Want(0)
@@ -119,13 +114,12 @@ def _needed_columns(options: LoadOptions, stacks: bool) -> Want:
 
 
 def _has_deferred_chains(recording: Recording) -> bool:
-    """Return whether callchains were deferred, so that chains of samples end with cookies."""
+    """Whether chains of samples may end with cookies."""
     requested = any("defer_callchain" in event.flags for event in recording.session.events)
     return requested or len(recording.sideband.deferred) > 0
 
 
 def _without_maps(sideband: Sideband) -> Sideband:
-    """Return the side-band tables without mappings, which only stacks need."""
     from perf2x.base.columnar.arrays import take_rows_of
 
     no_rows = slice(0)

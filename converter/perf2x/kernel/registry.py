@@ -1,7 +1,6 @@
-"""Finds emitters and symbol sources by their entry points, and imports them when they are needed.
+"""Finds emitters and symbol sources, built-in ones and those of plugins, by their entry points.
 
-Built-in emitters and sources are found in the same way as those of plugins. The name of an emitter's entry point is its
-name for ``--to``; it is an error if two plugins have the same name.
+An emitter's name for ``--to`` is that of its entry point; it is an error if two plugins have the same name.
 """
 
 from collections.abc import Mapping
@@ -38,20 +37,17 @@ class Emitter(Protocol):
         ...
 
     def emit(self, profile: View, out: BinaryIO) -> None:
-        """Write the profile to ``out``, without seeking, because ``out`` may be a pipe.
-
-        Equal profiles must give equal bytes.
-        """
+        """Write the profile to ``out`` without seeking. Equal profiles must give equal bytes."""
         ...
 
 
 def is_built_in(point: EntryPoint) -> bool:
-    """Return whether an entry point is perf2x's own, rather than another package's."""
+    """Return whether the entry point is perf2x's own."""
     return point.value.startswith("perf2x.")
 
 
 def load_emitter(name: str) -> type[Emitter]:
-    """Return the emitter class of ``--to NAME``.
+    """Import the emitter class of ``--to NAME``.
 
     Raises OptionError for an unknown name, and for a plugin that is not an emitter.
     """
@@ -66,11 +62,7 @@ def load_emitter(name: str) -> type[Emitter]:
 
 
 def _formats_mentioning(word: str, formats: Mapping[str, EntryPoint]) -> str:
-    """Suggest the formats whose suffix, or help up to its first colon, contains the word; "" if there are none.
-
-    The suggestion is the middle of a sentence, such as ``; did you mean pprof or html?``. Dashes in the word, and
-    spaces in suffix and help, are ignored.
-    """
+    """Suggest the formats whose suffix, or help up to a colon, contains the word: ``; did you mean pprof or html?``."""
     emitters = {name: point.load() for name, point in formats.items()}
     texts = {name: f"{cls.suffix} {cls.__doc__}".partition(":")[0].lower() for name, cls in emitters.items()}
     matching = [name for name, text in texts.items() if word.lower().replace("-", "") in text.replace(" ", "")]
@@ -80,8 +72,8 @@ def _formats_mentioning(word: str, formats: Mapping[str, EntryPoint]) -> str:
 def build_emitter(name: str, options: Mapping[str, object] | None = None) -> Emitter:
     """Create the emitter of ``--to NAME`` with values of its options, by name.
 
-    Names may have dashes or underscores. Values may be strings as the user typed them (``--set name=value``). Raises
-    OptionError for an unknown format or option, or an invalid value.
+    Names may have dashes or underscores; values may be typed strings (``--set name=value``). Raises OptionError for an
+    unknown format or option, or an invalid value.
     """
     emitter_class = load_emitter(name)
     settings, values = settings_in(emitter_class), dict[str, Any]()
@@ -96,14 +88,11 @@ def build_emitter(name: str, options: Mapping[str, object] | None = None) -> Emi
 
 
 def notes(emitter: Emitter, profile: View) -> tuple[str, ...]:
-    """Return the emitter's remarks on this profile for the user, such as its unit or the events that it omits.
-
-    An emitter makes remarks if it has a method ``notes(profile)``.
-    """
+    """Return what the emitter's optional method ``notes(profile)`` returns."""
     describe = getattr(emitter, "notes", None)
     return tuple(describe(profile)) if describe else ()
 
 
 def load_symbol_sources() -> "list[type[SymbolSource]]":
-    """Return the class of every symbol source, both built-in ones and those of plugins."""
+    """Import all symbol sources."""
     return [point.load() for point in entry_points_by_name(_SYMBOL_SOURCES).values()]

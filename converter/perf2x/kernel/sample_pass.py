@@ -1,8 +1,7 @@
 """The sample pass: decodes, unwinds and stitches samples, in one process or in several.
 
-In several processes, each forked worker has its own copy of the stitcher, the unwinder and all counters. It processes
-its shards of the recording, and sends a `_PartialResult`. The first process also processes shards, and in the end
-absorbs the results of all others.
+Each forked worker has its own copy of the stitcher, the unwinder and all counters, and sends a `_PartialResult`. The
+first process also processes shards, and absorbs all results in the end.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,7 +29,7 @@ Progress = Callable[[int, int], None]
 
 
 class _PartialResult(Frozen):
-    """The result and counters of one worker process, including those of workers that it absorbed."""
+    """The result and counters of a worker process."""
 
     stitched: StitchResult
     unwound: UnwindCounts
@@ -42,7 +41,7 @@ class _PartialResult(Frozen):
 
 
 class SamplePass(Struct):
-    """What takes part in the sample pass, from decoding to stitching."""
+    """The parts that samples pass through, from the recording to the stitcher."""
 
     recording: Recording
     want: Want
@@ -64,16 +63,12 @@ class SamplePass(Struct):
         else:
             self._run_in(processes, progress)
         counts = self.diagnostics.counts
-        # any process may read any block, so the order of new counters is arbitrary: append them sorted by name
+        # any process may read any block: sort the new counters, whose order is arbitrary
         for name in sorted(counts.keys() - counts_before.keys()):
             counts[name] = counts.pop(name)
 
     def _run_in(self, processes: int, progress: Progress | None) -> None:
-        """Process the samples in several processes.
-
-        Each process takes shard after shard from a queue; but if single samples are kept (``sample_spools``),
-        process i gets the i-th of equal, contiguous shares of the recording.
-        """
+        """If single samples are kept, process i gets the i-th of equal shares of the recording."""
         spools = self.stitcher.sample_spools
         shards, finished = ShardQueue.for_processes(processes), list[int]()
         if spools is not None:
@@ -101,7 +96,7 @@ class SamplePass(Struct):
             self.stages.absorb(partial.stages)
 
         def replace_lost(numbers: range) -> None:
-            """Process the fixed shares of processes that died; shards of the queue are processed again below."""
+            """Process the fixed shares of processes that died; shards of the queue come later."""
             for number in numbers if spools is not None else ():
                 self._process(Shard(number, processes), None)
 
@@ -114,10 +109,7 @@ class SamplePass(Struct):
             shards.close()
 
     def _begin_in_worker(self, number: int) -> None:
-        """Reset the counters that this worker inherited, because the first process will add the worker's to its own.
-
-        ``number`` is that of the worker process, from 1.
-        """
+        """Reset the inherited counters, because the first process adds the worker's to its own."""
         self.diagnostics.counts.clear()
         self.stages.wall.clear()
         self.stages.cpu.clear()
@@ -125,7 +117,6 @@ class SamplePass(Struct):
             self.stitcher.sample_spools.use_spool_of(number)
 
     def _process(self, shard: Shard, progress: Progress | None) -> None:
-        """Decode, filter, unwind and stitch the samples of a shard."""
         want = self.want | self.call_graphs.want
         for replacement in self.replacements:
             want |= replacement.want
@@ -143,10 +134,7 @@ class SamplePass(Struct):
 
 
 def _cache_sized_parts(samples: Samples, root: U8 | None) -> Iterator[tuple[Samples, U8 | None]]:
-    """Yield samples with their root frames; unwound samples in parts whose chains fit into the CPU's cache.
-
-    ``root`` (n,) is the synthetic root frame of each sample (`RootFrame`); None if no sample was unwound.
-    """
+    """``root`` (n,) has a `RootFrame` for each sample; None if no sample was unwound."""
     if root is None:
         yield samples, None
         return
@@ -155,15 +143,12 @@ def _cache_sized_parts(samples: Samples, root: U8 | None) -> Iterator[tuple[Samp
 
 
 def _without_addresses(samples: Samples) -> Samples:
-    """Return the samples with zero instruction pointers and modes, so that all samples of a thread are equal."""
+    """Make all samples of a thread equal."""
     return replace(samples, ip=np.zeros_like(samples.ip), cpumode=np.zeros_like(samples.cpumode))
 
 
 def _with_progress(batches: Iterator[Samples], total: int, shards: int, progress: Progress | None) -> Iterator[Samples]:
-    """Yield the batches and report progress.
-
-    This process reads one of ``shards`` shares of the samples. It assumes that the other processes are as far as it is.
-    """
+    """Report progress as if all ``shards`` were as far as this one."""
     done = 0
     for batch in batches:
         yield batch

@@ -1,7 +1,7 @@
-"""The steps between a session's stitched samples and its finished profile, in order: perf2x's own and the features'.
+"""The steps between a session's stitched samples and its finished profile: perf2x's own and those of features.
 
-A step that has nothing to do leaves the profile unchanged; costly modules are imported only when they are needed.
-The phases, and thus the order, are in feature.py.
+feature.py defines the phases. A step that has nothing to do leaves the profile unchanged. Costly modules are imported
+only when they are needed.
 """
 
 from __future__ import annotations
@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 
 
 def _end_at_known_times(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Move samples of unknown time to the last known time, so that they do not stretch the timeline.
-
-    The reader gives samples of unknown time LAST_TIME; samples are in order of time, so these are the last ones.
-    """
+    """Move samples of unknown time (LAST_TIME), so that they do not stretch the timeline."""
     samples = loaded.profile.samples
     time = samples.time
     if time is None or not len(time) or time[-1] < LAST_TIME:
@@ -39,7 +36,7 @@ def _end_at_known_times(loaded: Loaded, run: SessionRun) -> Loaded:
 
 
 def _sum_samples(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Sum equal samples if only a feature, but not the output, needed their times."""
+    """Sum equal samples if only a feature needed their times."""
     options = run.options
     if options.timeline or not options.needs_times:
         return loaded
@@ -50,7 +47,7 @@ def _sum_samples(loaded: Loaded, run: SessionRun) -> Loaded:
 
 
 def _keep_events(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Keep only samples of the selected events, or with ``keep_other_events``, make the first of these the default."""
+    """Keep samples of selected events; with ``keep_other_events``, only make the first of these the default."""
     patterns, profile = run.options.events, loaded.profile
     if not patterns:
         return loaded
@@ -63,9 +60,9 @@ def _keep_events(loaded: Loaded, run: SessionRun) -> Loaded:
 
 
 def _join_events(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Merge events that perf opened in parts (per kind of CPU core, or per control group).
+    """Merge events that perf opened once per kind of CPU core, or once per control group.
 
-    They stay separate if single samples are read again later, because those are looked up by the recorded event.
+    Single samples that are read again later need the recorded events.
     """
     options, profile = run.options, loaded.profile
     if not options.join_events or profile.recorded is not None or len(profile.events) < 2:
@@ -78,12 +75,10 @@ def _join_events(loaded: Loaded, run: SessionRun) -> Loaded:
 
 
 def _filter_before_symbols(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Apply the filters that need no function names."""
     return with_profile(loaded, run.filters.before_symbols(loaded.profile))
 
 
 def _symbolize(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Look up functions, files and lines of the profile's locations."""
     context, profile, recording = run.context, loaded.profile, run.recording
     symbols = run.options.symbols
     features_use_names = all(settings.LOOKS_UP_NAMES for settings in run.options.features)
@@ -94,7 +89,7 @@ def _symbolize(loaded: Loaded, run: SessionRun) -> Loaded:
         from perf2x.symbolizer.symbolize import ProfileSymbolizer
 
         if run.options.filters.symbols:
-            symbols = replace(symbols, keep_full_names=True)  # a filter may match the full name of a function
+            symbols = replace(symbols, keep_full_names=True)  # filters may match full names
         facts = context.symbol_facts(profile, recording, symbols)
         stored = run.stored_names(profile, symbols) if run.stored_names else None
         symbolizer = ProfileSymbolizer(profile, facts, load_symbol_sources(), context.known_names, stored)
@@ -103,7 +98,6 @@ def _symbolize(loaded: Loaded, run: SessionRun) -> Loaded:
 
 
 def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Iterable[list[ResolveResult]]:
-    """Return the results of each unit of the symbolizer's work, in order, from as many processes as are worthwhile."""
     from perf2x.kernel.worker_pool import processes_for_work, run_tasks
 
     jobs = context.options.jobs if symbolizer.can_fork else 1
@@ -115,26 +109,23 @@ def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Ite
 
 
 def _drop_placeholder_addresses(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Set placeholders for addresses to 0: numbers that a profile from text has where it lacks addresses."""
+    """Profiles from text have such numbers in place of missing addresses."""
     from perf2x.model.transforms.drop_unused import without_placeholder_addresses
 
     return with_profile(loaded, without_placeholder_addresses(loaded.profile))
 
 
 def _filter_after_symbols(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Apply the filters by function, and truncate stacks."""
     return with_profile(loaded, run.filters.after_symbols(loaded.profile))
 
 
 def _group(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Group samples as the options request, by thread or by control group, for instance."""
     from perf2x.model.transforms.group_samples import grouped
 
     return with_profile(loaded, grouped(loaded.profile, run.options.grouping))
 
 
 def _label(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Store the session's tags as labels of the whole profile."""
     return with_profile(loaded, replace(loaded.profile, labels=dict(run.session.tags)))
 
 
@@ -154,8 +145,8 @@ _OWN_STEPS = (
 
 @cache
 def session_steps() -> tuple[Step, ...]:
-    """Return all steps in order; in each phase, the steps of features follow perf2x's own."""
+    """All steps in order; in each phase, the steps of features follow perf2x's own."""
     feature_steps = [phase_and_step for feature in features() for phase_and_step in feature.steps.items()]
-    # sorted is stable, so perf2x's own steps stay first in each phase
+    # sorted is stable: perf2x's own steps stay first in each phase
     in_order = sorted((*_OWN_STEPS, *feature_steps), key=lambda phase_and_step: phase_and_step[0])
     return tuple(step for _, step in in_order)

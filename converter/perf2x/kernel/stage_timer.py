@@ -18,7 +18,7 @@ class Stages(Struct):
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Add the time of the ``with`` block to a stage; in nested blocks, time would be counted twice."""
+        """Add the time of the ``with`` block to a stage; nested blocks would count time twice."""
         wall, cpu = time.perf_counter(), time.process_time()
         try:
             yield
@@ -27,7 +27,7 @@ class Stages(Struct):
             self.cpu[name] = self.cpu.get(name, 0.0) + time.process_time() - cpu
 
     def timed_items(self, name: str, items: Iterable[Item]) -> Iterator[Item]:
-        """Yield ``items``, adding the time that the iterable takes to produce them to a stage."""
+        """Yield ``items``, and add the time that it takes to produce them to a stage."""
         iterator = iter(items)
         while True:
             with self.stage(name):
@@ -38,13 +38,13 @@ class Stages(Struct):
             yield item
 
     def absorb(self, other: "Stages") -> None:
-        """Add the times of a process that ran in parallel: sum the CPU times, and take the longer of the wall times."""
+        """Add the times of a parallel process: the sum of CPU times, the longer of the wall times."""
         for name, cpu in other.cpu.items():
             self.cpu[name] = self.cpu.get(name, 0.0) + cpu
             self.wall[name] = max(self.wall.get(name, 0.0), other.wall[name])
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of a table: a heading, each stage, and the sum of all stages."""
+        """Yield a table: a heading, each stage, and the sum."""
         yield f"{'stage':<12}{'wall s':>9}{'cpu s':>9}"
         for name, wall in [*self.wall.items(), ("all", sum(self.wall.values()))]:
             cpu = self.cpu.get(name, sum(self.cpu.values()))

@@ -1,12 +1,11 @@
-"""Divides work among forked worker processes; the first process works, too, and combines all results.
+"""Divides work among forked worker processes and the first process, which combines all results.
 
-There are two ways to divide work. `ShardQueue` divides uniform work, the blocks of a recording, into shards of known
-size. `run_tasks` divides tasks of very different cost, such as objects to symbolize. In both, a process that is idle
-takes the next number from a queue. The queue is a pipe that is filled with all numbers beforehand: the system ensures
-that each number is read by one process only, and that the pipe ends when all numbers were read.
+`ShardQueue` divides the blocks of a recording into shards of known size; `run_tasks` divides tasks of very different
+cost. An idle process takes the next number from a queue: a pipe that is filled with all numbers beforehand, so that
+only one process reads each.
 
-Forked workers inherit the index, the process history and the mapped file without a copy; only results are sent. Where
-numpy is not safe after a fork (macOS) or there is no fork (Windows), one process does all the work.
+Workers inherit the index, the process history and the mapped file without a copy. Where numpy is not safe after a fork
+(macOS) or there is no fork (Windows), one process does all the work.
 """
 
 import gc
@@ -34,28 +33,26 @@ With fewer, the first process, which alone looks up names and writes the output,
 is the same for user stack dumps, although unwinding takes time: nearly all their stacks are distinct, so names and
 output take longer in the same proportion.
 """
-# Fewest samples for which several processes are used. If equal samples are summed, two then take 3/4 of the time.
+# Minimum of samples for several processes. If equal samples are summed, two processes then take 3/4 of the time.
 _MIN_SAMPLES_TO_FORK = 5_000_000
-# Fewest processes that are worthwhile if threads are kept separate, which makes sums and output larger.
+# Minimum of processes if threads are kept separate, which makes sums and output larger.
 _MIN_PROCESSES_BY_THREAD = 4
 # Estimated cost of tasks, in microseconds, for which one more process is worthwhile.
 MICROSECONDS_PER_PROCESS = 150_000
 
-_RECORDING_LENGTH = 1 << 40  # the length of a recording in the unit of ShardQueue.bounds
-# The number of shards for each process. Each is half as large as the one before; the last two are equal.
+_RECORDING_LENGTH = 1 << 40  # in the unit of ShardQueue.bounds
+# Shards for each process. Each is half as large as the one before; the last two are equal.
 _SHARDS_PER_PROCESS = 7
-# Bytes of a number in the pipe.
 _NUMBER_SIZE = 4
-# How many numbers fit into any pipe: the kernel limits pipes to one page if the user has too many of them.
+# Numbers that fit into any pipe: the kernel limits pipes to one page if the user has too many of them.
 _MAX_QUEUED = 1024
 
 
 def processes_for_samples(samples: int, options: LoadOptions) -> int:
-    """Return the number of processes for a pass over ``samples`` samples.
+    """Choose the number of processes for a pass over ``samples`` samples.
 
-    That is the user's number (``LoadOptions.jobs``). If the user gave none, it is as many as are worthwhile, at most
-    one per core; for output that keeps single samples, it is 1, because writing takes most of the time. On systems that
-    cannot fork, it is always 1.
+    Without ``LoadOptions.jobs``, it is as many as are worthwhile, at most one per core; 1 for output that keeps single
+    samples, because writing takes most of the time.
     """
     if not can_fork():
         return 1
@@ -68,7 +65,7 @@ def processes_for_samples(samples: int, options: LoadOptions) -> int:
 
 
 def processes_for_work(microseconds: int, tasks: int, requested: int) -> int:
-    """Return the number of processes for a number of tasks with a total cost of ``microseconds``.
+    """Choose the number of processes for ``tasks`` with a total cost of ``microseconds``.
 
     ``requested`` is the user's number of processes; 0: as many as are worthwhile.
     """
@@ -82,18 +79,17 @@ def run_tasks(
 ) -> Iterator[Result]:
     """Yield ``work(task)`` for every task, in order. Tasks are numbered from 0; ``costs`` has the cost of each.
 
-    The most expensive tasks start first. Results must be picklable and complete: other changes that ``work`` makes stay
-    in its process. This process repeats the tasks of a process that died. The CPU time of the other processes is added
-    to ``stage`` in ``stages``. Raises the Perf2xError that ``work`` raises.
+    The most expensive tasks start first. Results must be picklable; other changes that ``work`` makes stay in its
+    process. The other processes' CPU time is added to ``stage``. Raises the Perf2xError that ``work`` raises.
     """
     order = sorted(range(len(costs)), key=lambda task: -costs[task])
-    chunk_size = max(1, -(-len(order) // _MAX_QUEUED))  # 1 unless there are more tasks than numbers fit into the queue
+    chunk_size = max(1, -(-len(order) // _MAX_QUEUED))  # 1 unless the queue cannot hold a number for each task
     chunks = [order[first : first + chunk_size] for first in range(0, len(order), chunk_size)]
     queue = _queue_of_numbers(len(chunks))
     results: dict[int, Result] = {}
 
     def in_worker(process: int) -> tuple[dict[int, Result], float]:
-        gc.disable()  # a garbage collection would write to all inherited pages, and so copy them
+        gc.disable()  # a collection writes to inherited pages, and so copies them
         results = {task: work(task) for chunk in _take_numbers(queue) for task in chunks[chunk]}
         return results, time.process_time()
 
@@ -111,11 +107,10 @@ def run_tasks(
 
 
 class ShardQueue(Shard, eq=False, kw_only=True):
-    """The shards of one process, which takes the next shard from a queue whenever it has finished one.
+    """The shards of one process, which takes them from a queue that all processes share.
 
-    The queue is shared with the other processes. The first shards are large, because neighbouring blocks share stacks;
-    later ones get smaller, so that all processes finish at about the same time, even those that started late. For two
-    processes, these are shards 0, 1, 2 … of the recording::
+    The first shards are large, because neighbouring blocks share stacks. Later ones get smaller, so that all processes
+    finish at about the same time. For two processes::
 
         |0              |1              |2      |3      |4  |5  |6|7| …
     """
@@ -129,22 +124,21 @@ class ShardQueue(Shard, eq=False, kw_only=True):
 
     @classmethod
     def for_processes(cls, processes: int) -> "ShardQueue":
-        """Create a queue for this number of processes; no shard is taken yet."""
-        round_size = min(processes, _MAX_QUEUED)  # shards are cut in rounds: one for each process, all of one size
+        """Create a queue for this number of processes."""
+        round_size = min(processes, _MAX_QUEUED)  # a round has a shard of one size for each process
         sizes: list[int] = []
         for halving in range(1, min(_SHARDS_PER_PROCESS, _MAX_QUEUED // round_size)):
-            sizes += [(_RECORDING_LENGTH >> halving) // round_size] * round_size  # together half of what is left
+            sizes += [(_RECORDING_LENGTH >> halving) // round_size] * round_size  # half of what is left
         bounds = list(accumulate(sizes, initial=0))
-        # the last round divides what is left, counted from the end, so that nothing is lost by rounding
+        # the last round is counted from the end, so that nothing is lost by rounding
         length_left = _RECORDING_LENGTH - bounds[-1]
         bounds += [_RECORDING_LENGTH - length_left * after // round_size for after in range(round_size - 1, -1, -1)]
         return cls(count=processes, bounds=bounds, pipe=_queue_of_numbers(len(bounds) - 1), taken=[])
 
     def holds(self, index: int, total: int) -> bool:
-        """Return whether block ``index`` of ``total`` belongs to this process; ask for blocks in ascending order.
+        """Take shards up to that of block ``index`` of ``total``, and return whether this one was taken.
 
-        If the block is beyond the shards that this process has, the process first takes the next shards from the queue,
-        until one of them is the block's or a later one.
+        Ask for blocks in ascending order.
         """
         shard = bisect_right(self.bounds, index * _RECORDING_LENGTH // max(total, 1)) - 1
         while (not self.taken or self.taken[-1] < shard) and (number := os.read(self.pipe, _NUMBER_SIZE)):
@@ -152,10 +146,9 @@ class ShardQueue(Shard, eq=False, kw_only=True):
         return shard in self.taken
 
     def lost(self, finished: Iterable[int]) -> "ShardQueue | None":
-        """Return the shards of processes that died, None if there are none; call it after all other processes ended.
+        """Return the shards of processes that died, or None. Call it after all other processes ended.
 
-        ``finished`` are the shards whose results have arrived. Shards that are still in the queue have no blocks:
-        this process took shards until it was past the last block.
+        ``finished`` are the shards whose results have arrived; those that are still in the queue have no blocks.
         """
         lost = set(range(len(self.bounds) - 1)).difference(finished, _take_numbers(self.pipe))
         return replace(self, taken=sorted(lost)) if lost else None
@@ -166,7 +159,7 @@ class ShardQueue(Shard, eq=False, kw_only=True):
 
 
 def _queue_of_numbers(count: int) -> int:
-    """Return the read end of a pipe with the numbers 0 to ``count`` - 1; ``count`` is at most ``_MAX_QUEUED``."""
+    """The read end of a pipe with all numbers below ``count``."""
     read_end, write_end = os.pipe()
     os.write(write_end, b"".join(number.to_bytes(_NUMBER_SIZE, "little") for number in range(count)))
     os.close(write_end)
@@ -174,6 +167,5 @@ def _queue_of_numbers(count: int) -> int:
 
 
 def _take_numbers(queue: int) -> Iterator[int]:
-    """Yield numbers from the queue until it is empty; no other process gets the same numbers."""
     while number := os.read(queue, _NUMBER_SIZE):
         yield int.from_bytes(number, "little")

@@ -1,4 +1,4 @@
-"""Advice on how to record better, in sentences with names from the recording, which each output quotes in its style."""
+"""Advice on how to record better, in sentences with recorded names, which each output quotes in its own style."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from perf2x.base.frozen_struct import Frozen
 class Advice(Frozen):
     """One sentence of advice: ``text``, in which ``{0}``, ``{1}`` … stand for ``names``, then ``command``."""
 
-    about: str  # key of the kind of advice, such as "undated", for programs
+    about: str  # key of the kind of advice, for programs: "undated"
     text: str
     names: tuple[str, ...] = ()
     concerns_dates: bool = False
@@ -18,9 +18,9 @@ class Advice(Frozen):
     """The command of perf2x that the sentence ends with; "" if it ends with none."""
 
     def with_names(self, quote: Callable[[str], str]) -> str:
-        """Return the whole sentence; ``quote`` returns a name in quotes."""
+        """Fill in the names; ``quote`` puts a name in quotes."""
         return self.text.format(*map(quote, self.names)) + self.command
 
     def sentence(self) -> str:
-        """Return the whole sentence, with names in single quotes."""
+        """The whole sentence, with names in single quotes."""
         return self.with_names(lambda name: f"'{name}'")

@@ -86,17 +86,17 @@ class ListingOptions(Frozen):
     """The cost to show: ``period`` or ``samples`` of the default event; empty: both, of all events with samples."""
 
     def on_page(self) -> "ListingOptions":
-        """Return the options for a page, which always shows costs of lines.
+        """Adapt the options to a page, which always shows costs of lines.
 
-        Raises SettingError if options say how to show code, but none asks for code.
+        Raises SettingError for options on how to show code if none asks for code.
         """
         defaults = ListingOptions()
-        # pages without code show the costs of lines alone, to which these settings do not apply
+        # without code, a page shows the costs of lines alone, to which these settings do not apply
         for setting in ("syntax", "around", "hottest"):
             if getattr(self, setting) != getattr(defaults, setting) and not (
                 self.as_recorded or self.source_dirs or self.assembly
             ):
-                # every second argument of an error is the name of a setting
+                # every second argument is the name of a setting
                 problem = (" needs code to show: ", "as_recorded", ", ", "source_dirs", " or ", "assembly")
                 raise SettingError("", setting, *problem)
         return replace(self, source=True)

@@ -1,4 +1,4 @@
-"""Finds container ids and the UIDs of Kubernetes pods in cgroup paths, which container runtimes choose.
+"""Finds container ids and the UIDs of Kubernetes pods in cgroup paths.
 
 ::
 
@@ -7,10 +7,9 @@
     /docker/ID, /system.slice/docker-ID.scope                         Docker without Kubernetes
     /machine.slice/libpod-ID.scope                                    Podman
 
-Source of truth: pkg/kubelet/cm/cgroup_manager_linux.go in kubernetes/kubernetes. With the systemd driver, a UID has
-``_`` in place of ``-``; static pods have a digest of 32 hexadecimal digits in place of a UID. If a container runs
-inside another one, as with Kubernetes in Docker, the innermost one counts. Podman's monitor process
-(``libpod-conmon-ID.scope``) is outside the container.
+Source of truth: pkg/kubelet/cm/cgroup_manager_linux.go in kubernetes/kubernetes. The systemd driver writes ``_`` for
+``-`` in a UID; static pods have a digest of 32 hexadecimal digits instead. The innermost container counts. Podman's
+monitor process (``libpod-conmon-ID.scope``) is outside the container.
 """
 
 import re
@@ -20,14 +19,14 @@ _PATTERNS = {
     "container": re.compile(r"(?<![0-9a-f])(?<!conmon-)([0-9a-f]{64})(?![0-9a-f])"),
     "pod": re.compile(r"pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}|[0-9a-f]{32})(?![0-9a-f])"),
 }
-# What users can type: ``cgroup`` for the whole path, ``container`` or ``pod`` for a part of it.
+# Users can name these; ``cgroup`` is the whole path.
 CGROUP_PARTS = ("cgroup", *_PATTERNS)
-# The attribute of each part in OpenTelemetry's semantic conventions.
+# Attributes in OpenTelemetry's semantic conventions.
 ATTRIBUTES = {"cgroup": "process.linux.cgroup", "container": "container.id", "pod": "k8s.pod.uid"}
 
 
 def cgroup_part(part: str, path: str) -> str:
-    """Return a part of a cgroup's path, one of CGROUP_PARTS; "" if the path does not have it."""
+    """Extract a part, one of CGROUP_PARTS, from a cgroup's path; "" if it is missing."""
     if part not in _PATTERNS:
         return path
     found = _PATTERNS[part].findall(path)
@@ -35,5 +34,5 @@ def cgroup_part(part: str, path: str) -> str:
 
 
 def needed_columns(names: Iterable[str]) -> frozenset[str]:
-    """Return which of the optional columns ``cpu`` and ``cgroup`` labels or root frames with these names need."""
+    """Return which of ``cpu`` and ``cgroup`` labels or root frames with these names need."""
     return frozenset("cgroup" if name in CGROUP_PARTS else name for name in names) & {"cpu", "cgroup"}

@@ -1,4 +1,4 @@
-"""Settings of the features that output formats can request in ``Needs.features``; ``features/`` implements them.
+"""Settings of the features that output formats can request in ``Needs.features``.
 
 They are declared here because emitters do not import features.
 """

@@ -1,10 +1,9 @@
 """Parses the names that runtimes give to JIT-compiled code: finds the language, and the function's display name.
 
-Each row of ``_FORMS`` is one form of name; docs/symbols.md shows the display name for each. The forms are those of
-CPython's Python/perf_trampoline.c; V8's src/logging/log.cc and src/objects/code-kind.cc; OpenJDK's
-``Method::external_name``; perf's jvmti/libjvmti.c; perf-map-agent.c; .NET's src/coreclr/vm/perfmap.cpp; PHP's
-zend_jit_trace.c; OTP's beam_jit_main.cpp; LuaJIT's lj_trace.c; Ruby's yjit/src/codegen.rs; Dart's
-runtime/vm/code_observers.cc; Julia's src/codegen.cpp.
+docs/symbols.md shows the display names. The forms are those of CPython's Python/perf_trampoline.c; V8's
+src/logging/log.cc and src/objects/code-kind.cc; OpenJDK's ``Method::external_name``; perf's jvmti/libjvmti.c;
+perf-map-agent.c; .NET's src/coreclr/vm/perfmap.cpp; PHP's zend_jit_trace.c; OTP's beam_jit_main.cpp; LuaJIT's
+lj_trace.c; Ruby's yjit/src/codegen.rs; Dart's runtime/vm/code_observers.cc; Julia's src/codegen.cpp.
 """
 
 import re
@@ -15,69 +14,65 @@ from perf2x.model.printable_text import base_name
 
 
 class JitName(Frozen):
-    """What the name of a function in a perf map or jitdump says about the function."""
+    """The parts of a function's name in a perf map or jitdump."""
 
     language: str
     """In the terms of OpenTelemetry's ``profile.frame.type``; "native" for engines that it does not list."""
     display_name: str = ""
     """The function's name without the compiler's marks; "" if the name is displayed unchanged."""
-    file: str = ""  # source file; "" if the name does not have it
-    line: int = 0  # line in the source file; 0 if the name does not have it
+    file: str = ""  # source file; "" if unknown
+    line: int = 0  # 0 if unknown
 
 
-# Display names of nameless code of V8, by kind; nameless code of all other kinds is an ``(anonymous)`` function.
+# Code without a name; other kinds are ``(anonymous)``.
 _V8_ANONYMOUS = {"Eval": "(eval)", "Script": "(script)"}
-# Name of a Java method, without the suffixes _[i] and _[j] with which perf-map-agent marks inlined and compiled code.
+# Name of a Java method. perf-map-agent marks inlined and compiled code with the suffixes _[i] and _[j].
 _MEMBER = r"<(?:cl)?init>|(?:(?!_\[[ij]\])[^;\s():/<>])+"
-# ``Lorg/Class;::method`` (the class as a JVM descriptor) or ``org.Class::method``, ``org/Class::method``; then, if the
-# name has them, descriptor (``(I)V``), file and line (``(A.java:12)``), and suffix
+# ``Lorg/Class;::method``, ``org.Class::method`` or ``org/Class::method``. A descriptor (``(I)V``), file and line
+# (``(A.java:12)``), and a suffix may follow.
 _JAVA_METHOD = (
     rf"(?:L(?P<class>[^;\s()]+);(?:::|\.)?|(?P<plain_class>[\w$]+(?:[/.][\w$+]+)+)::)(?P<method>{_MEMBER})"
     r"(?:\([^\s()]*\)(?:\[*(?:[VZBCSIJFD]|L[^;\s()]+;))?)?(?:\([^\s():]+:-?\d+\))?(?:_\[[ij]\])?"
 )
-# Suffix of Java classes that were generated at run time; it differs in every process.
+# Suffix of generated Java classes; it differs in every process.
 _HIDDEN_CLASS = re.compile(r"[+/]0x[0-9a-f]+")
 
 
 def _python(found: re.Match[str]) -> str:
-    """Return the qualified name; code of a module, always ``<module>``, is distinguished by the file's base name."""
+    """Code of modules is always called ``<module>``."""
     return f"{found['name']} {base_name(found['file'])}" if found["name"] == "<module>" else found["name"]
 
 
 def _v8(found: re.Match[str]) -> str:
-    """Return ``function file:line``, because scripts have many functions with the same name, or without a name."""
+    """Scripts have many functions with the same name, or without a name."""
     name = found["name"] or _V8_ANONYMOUS.get(found["kind"], "(anonymous)")
     return f"{name} {base_name(found['file']) or '(eval)'}:{found['line']}"
 
 
 def _java(found: re.Match[str]) -> str:
-    """Return class and method, joined by a dot; in a list of methods (``A::b->C::d``), for each of them."""
+    """Join class and method of each listed method (``A::b->C::d``) by a dot."""
     return re.sub(_JAVA_METHOD, _java_method, found.string)
 
 
 def _java_method(found: re.Match[str]) -> str:
-    """Return class and method, joined by a dot, for one match of ``_JAVA_METHOD``."""
     name = _HIDDEN_CLASS.sub("", found["class"] or found["plain_class"])
     return f"{name.replace('/', '.')}.{found['method']}"
 
 
 def _dotnet(found: re.Match[str]) -> str:
-    """Return type and method, joined by a dot, without type arguments: instances of a generic type get one name."""
+    """Instances of a generic type get one name."""
     return re.sub(r"\[.*\]", "", f"{found['type']}.{found['name']}")
 
 
-# Language, regular expression, and a function that returns the display name. Without a function, the display name is
-# the group ``name`` or, if the expression has no such group, the whole name. The groups ``file`` and ``line`` are the
-# source position. The first expression that matches the beginning of a name counts.
+# Language, regular expression, and a function that makes the display name; None: the group ``name`` or the whole name.
+# The first expression that matches counts.
 _FORMS: tuple[tuple[str, str, Callable[[re.Match[str]], str] | None], ...] = (
     # py::Tool.main:/srv/tool.py
     ("cpython", r"py::(?P<name>.+?):(?P<file>/.*|<[^<>]*>|[^:]*\.py)$", _python),
     ("cpython", r"py::", None),
-    # JS:*work /srv/app.js:2:14
-    #
-    # The mark before the name is the tier: "~" interpreted, "^" baseline, "+" Maglev, "*" TurboFan, "-" TurboFan's code
-    # for any native context. "o" before the mark: code entered by on-stack replacement. "'" after it: code for one
-    # context. A name may have blanks: it ends at the first blank before a path or a word with a colon.
+    # JS:*work /srv/app.js:2:14. The mark before the name is the tier: "~" interpreted, "^" baseline, "+" Maglev, "*"
+    # TurboFan, "-" TurboFan's code for any native context. "o" before the mark: on-stack replacement. "'" after it:
+    # code for one context. A name with blanks ends at the first blank before a path or a word with a colon.
     (
         "v8js",
         r"(?P<kind>JS|LazyCompile|Function|Eval|Script):(?:o?[~^*+-]'?)?(?P<name>[^ ]*+(?: (?!/|[^ ]*:)[^ ]*+)*+) "
@@ -87,8 +82,8 @@ _FORMS: tuple[tuple[str, str, Callable[[re.Match[str]], str] | None], ...] = (
     # WebAssembly: Function:fib-12-turbofan
     ("v8js", r"(?:JS|Function):(?P<name>.+)-(?:\d+|<anonymous>)-(?:liftoff|turbofan|none)$", None),
     ("v8js", r"(?:JS|LazyCompile|Function|Eval|Script|Builtin|Callback|(?:Bytecode)?Handler|RegExp|Stub)[:.]", None),
-    # Lcom/acme/A;::run; with inlined methods La/A;::run->Lb/B;::get, or Lb/B;::get in La/A;::run. The expression
-    # contains _JAVA_METHOD twice, so the names of groups, which must be unique, are removed.
+    # Lcom/acme/A;::run; with inlined methods La/A;::run->Lb/B;::get, or Lb/B;::get in La/A;::run. Names of groups must
+    # be unique.
     ("jvm", r"{0}(?:(?: in |->|;){0})*$".replace("{0}", re.sub(r"\(\?P<\w+>", "(?:", _JAVA_METHOD)), _java),
     ("jvm", r"L[^;\s().]+;", None),
     # boolean com.acme.A.test(java.lang.Object)
@@ -121,7 +116,7 @@ _FORMS: tuple[tuple[str, str, Callable[[re.Match[str]], str] | None], ...] = (
 
 
 def parse_jit_name(name: str) -> JitName:
-    """Parse the name of JIT-compiled code; a name of unknown form is displayed unchanged, as native code."""
+    """Parse the name of JIT-compiled code; names of unknown form are native code's, and stay."""
     for language, form, make_display_name in _FORMS:
         if found := re.match(form, name):
             parts = found.groupdict()

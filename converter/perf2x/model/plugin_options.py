@@ -1,7 +1,4 @@
-"""What an output format declares: its own options, the data and features it needs, and other options it supports.
-
-Plugins import `Format` and `Needs` from ``perf2x.plugins``.
-"""
+"""An output format's declarations: its options, the data and features it needs, and other options it supports."""
 
 from typing import ClassVar
 
@@ -10,9 +7,8 @@ from perf2x.model.setting import FeatureSettings, Settings, settings_in, setting
 
 SAMPLES, FRAMES, STACKS, WAITS, NAMES, INLINE = "samples", "frames", "stacks", "waits", "names", "inline"
 TAGS, START_TIME, LISTINGS = "tags", "start_time", "listings"
-# Groups of options whose effect is complete once the profile is finished; any format that shows profiles supports them.
+# Groups of options that any format supports, because their effect is complete in the finished profile.
 FINISHED = frozenset({SAMPLES, FRAMES, STACKS, WAITS, NAMES, INLINE})
-# All groups of options that a format may support.
 ALL_GROUPS = FINISHED | {TAGS, START_TIME, LISTINGS}
 
 
@@ -55,7 +51,7 @@ class Needs(Frozen):
     """A hint on how to open the output file, whose name replaces ``{0}``: "open it: speedscope.app"."""
 
     def of(self, kind: type[Settings]) -> Settings:
-        """Return the settings that the format requests for the feature whose settings are of this type."""
+        """Return the requested settings of this type."""
         return settings_of(self.features, kind)
 
 

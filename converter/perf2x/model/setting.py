@@ -5,9 +5,8 @@
     class Grouping(Frozen):
         merge_threads: Annotated[bool, Setting("Merge the threads of each process.", group=STACKS)] = False
 
-From this declaration, the command line makes the option, with its help and choices. An option is refused if the format
-does not support the option's group, or if the input lacks the data that the option needs. Options of formats are
-declared in the same way.
+The command line makes the option from this declaration. An option is refused if the format does not support its group,
+or if the input lacks the data that it needs.
 """
 
 import functools
@@ -32,7 +31,6 @@ They have a panel of their own: next to other options, such long names would lea
 _SWITCH_WORDS = {
     "1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False
 }  # fmt: skip
-# by type: what an error message says was expected
 _EXPECTED = {bool: "yes or no", int: "a whole number", float: "a number"}
 
 
@@ -43,7 +41,7 @@ class Setting(Frozen):
     """Text for the help; empty: the setting has no option on the command line."""
     names: tuple[str, ...] = ()
     """Names of the option; empty: the name of the field, or ``--set`` for a format's option."""
-    metavar: str | None = None  # placeholder of the value in the help; None: one made from the type
+    metavar: str | None = None  # placeholder in the help; None: one made from the type
     least: int | None = None
     """The smallest number allowed."""
     most: int | None = None
@@ -97,8 +95,7 @@ class Setting(Frozen):
     def field_values(self, value: Any) -> Mapping[str, Any]:
         """Convert what the user typed to values of fields: usually this field alone, or those that ``read`` returns.
 
-        ``value`` is a typed text, several texts if the option is repeated, or a value that needs no conversion. Raises
-        SettingError.
+        ``value`` is a typed text, several if the option is repeated, or needs no conversion. Raises SettingError.
         """
         if self.read is not None:
             value = self.read(self.name, value)
@@ -114,7 +111,7 @@ class Setting(Frozen):
         return {self.name: value}
 
     def _read_many(self, value: Any) -> tuple[Any, ...]:
-        """Convert typed texts, or one text with commas, to a tuple; only numbers and choices are split in each text."""
+        """Only numbers and choices are split in each of several texts."""
         if int in get_args(self.kind):
             return split_numbers(self.name, value)
         if self.choices and not isinstance(value, str):
@@ -122,7 +119,7 @@ class Setting(Frozen):
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else tuple(value)
 
     def check(self, value: Any) -> None:
-        """Raise SettingError for a value that is not among the choices, and for a number out of range."""
+        """Raise SettingError for a value that is not among the choices, or out of range."""
         for single in value if self.is_repeatable else (value,) if value != self.default else ():
             problem = ""
             if self.all_choices and single not in self.all_choices:
@@ -161,7 +158,7 @@ Settings = TypeVar("Settings", bound=FeatureSettings)
 
 
 def settings_of(features: Iterable[FeatureSettings], settings_type: type[Settings]) -> Settings:
-    """Return the settings of one type among those of several features; the defaults if there are none."""
+    """Return the settings of one type, or the defaults."""
     return next((settings for settings in features if isinstance(settings, settings_type)), settings_type())
 
 
@@ -172,7 +169,7 @@ def hints_of(struct_type: type[Struct]) -> Mapping[str, Any]:
 
 
 def setting_of(hint: Any, name: str = "", default: Any = None) -> Setting | None:
-    """Return the setting in a field's annotation, completed from the field; None for fields that are not options."""
+    """Return the setting in a field's annotation, completed from the field; None if it has none."""
     setting = next((item for item in getattr(hint, "__metadata__", ()) if isinstance(item, Setting)), None)
     if setting is None:
         return None
@@ -183,7 +180,7 @@ def setting_of(hint: Any, name: str = "", default: Any = None) -> Setting | None
 
 @functools.cache
 def settings_in(struct_type: type) -> Mapping[str, Setting]:
-    """Return the settings of a struct's fields, by field name; none for a class that is not a struct."""
+    """Return the settings of a struct's fields, by field name; other classes have none."""
     names, defaults = getattr(struct_type, "__struct_fields__", ()), getattr(struct_type, "__struct_defaults__", ())
     fields = zip(names, defaults, strict=True)
     settings = (setting_of(hints_of(struct_type)[name], name, default) for name, default in fields)
@@ -193,8 +190,8 @@ def settings_in(struct_type: type) -> Mapping[str, Setting]:
 def changed_settings(struct: Struct, prefix: str = "") -> Iterator[tuple[str, Setting]]:
     """Yield name and Setting of each field whose value is not the default, in a struct and the structs inside it.
 
-    Names begin with ``prefix``. A field of an inner struct is called ``filters.pids``, but a field of a feature only by
-    its own name. Raises SettingError for a value that is not among the choices.
+    Names begin with ``prefix``; a field of an inner struct is called ``filters.pids``, but one of a feature only by its
+    own name. Raises SettingError for a value that is not among the choices.
     """
     settings = settings_in(type(struct))
     for field in struct.__struct_fields__:
@@ -215,7 +212,7 @@ def struct_in(hint: Any) -> type[Struct] | None:
 
 
 def split_names(_: str, texts: Iterable[str]) -> tuple[str, ...]:
-    """Return all names in texts such as ``a,b``; commas within <>, () and {} belong to a name. A `Setting.read`."""
+    """Split texts such as ``a,b``; commas within <>, () and {} belong to a name. A `Setting.read`."""
     names: list[str] = []
     for text in texts:
         depth, begin = 0, 0
@@ -229,7 +226,7 @@ def split_names(_: str, texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def split_numbers(setting: str, texts: Iterable[str]) -> tuple[int, ...]:
-    """Return all numbers in texts such as ``0-3,7``, ascending. Raises SettingError for texts of another form."""
+    """Parse texts such as ``0-3,7``; numbers are ascending. Raises SettingError for texts of another form."""
     numbers: set[int] = set()
     for part in (part.strip() for text in texts for part in text.split(",")):
         found = re.fullmatch(r"(-?\d{1,10})(?:-(\d{1,10}))?", part)
@@ -243,10 +240,7 @@ def split_numbers(setting: str, texts: Iterable[str]) -> tuple[int, ...]:
 
 
 def read_path(setting: str, text: str, is_right: Callable[[Path], bool] = Path.is_file, noun: str = "file") -> Path:
-    """Return the typed path.
-
-    Raises SettingError if it does not exist, or if ``is_right`` is False: the message says that it is not a ``noun``.
-    """
+    """Check a typed path. Raises SettingError if it does not exist, or is no ``noun`` according to ``is_right``."""
     path = Path(text)
     if not path.exists():
         raise SettingError("", setting, f" {text}: there is no such file or directory")
@@ -256,10 +250,10 @@ def read_path(setting: str, text: str, is_right: Callable[[Path], bool] = Path.i
 
 
 def read_directory(setting: str, text: str) -> Path:
-    """Return the typed path of a directory. Raises SettingError if there is no such directory."""
+    """Check the typed path of a directory. Raises SettingError if there is no such directory."""
     return read_path(setting, text, Path.is_dir, "directory")
 
 
 def read_directories(setting: str, texts: Iterable[str]) -> tuple[Path, ...]:
-    """Return the typed paths of directories. Raises SettingError if one does not exist."""
+    """Check the typed paths of directories. Raises SettingError if one does not exist."""
     return tuple(read_directory(setting, text) for text in texts)

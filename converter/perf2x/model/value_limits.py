@@ -7,14 +7,14 @@ from perf2x.errors import FormatError
 
 # Latest time, in nanoseconds.
 LAST_TIME = 2**63 - 1
-# Largest period of a sample or event: a counter that counts once per nanosecond reaches it in three days.
+# Largest period: a counter that counts once per nanosecond reaches it in three days.
 MOST_PERIOD = 1 << 48
-# The values of all samples must add up to less than this, so that every sum of samples fits into int64.
+# The values of all samples must add up to less, so that every sum of samples fits into int64.
 MOST_VALUE = 1 << 62
 
 
 def check_total(source: str, values: I64, total_so_far: float = 0.0) -> float:
-    """Return ``total_so_far`` plus the sum of ``values`` (int64, none negative).
+    """Add the sum of ``values`` (int64, none negative) to ``total_so_far``.
 
     Raises FormatError, which names the input ``source``, if this total is 2⁶² or more.
     """
@@ -25,5 +25,5 @@ def check_total(source: str, values: I64, total_so_far: float = 0.0) -> float:
 
 
 def periods_error(source: str) -> FormatError:
-    """Return the error for an input with such large periods that it must be damaged."""
+    """Make the error for an input with such large periods that it must be damaged."""
     return FormatError(f"{source}: damaged: the periods of its samples add up to 2⁶² or more")

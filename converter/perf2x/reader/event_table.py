@@ -1,9 +1,8 @@
 """Keeps all events of a recording, and finds the event to which a record belongs: its owner.
 
-A record has an id, and an event has the ids of its counters. Where the id lies in a record depends on the event's
-sample_type, which cannot be known before the id is read; so perf requires that it lies at the same place for all
-events.
-Follows evlist__event2evsel, evlist__event2id and __perf_evsel__calc_id_pos in tools/perf/util.
+A record has the id of a counter. The place of the id depends on the event's sample_type, which is not known before the
+id is read; so perf requires the same place for all events. Follows evlist__event2evsel, evlist__event2id and
+__perf_evsel__calc_id_pos in tools/perf/util.
 """
 
 import numpy as np
@@ -16,9 +15,8 @@ from perf2x.base.columnar.hashing import numbers_from_keys, salted_key
 from perf2x.model.recording import Event
 from perf2x.reader.record_block import Block
 
-# Fields of a sample before its field ID.
 _BEFORE_ID = SampleType.IP | SampleType.TID | SampleType.TIME | SampleType.ADDR
-# Fields that the sample_id trailer of records other than samples may have, in order: one 64-bit word each.
+# In the order of the sample_id trailer: one 64-bit word each.
 TRAILER_FIELDS = (
     SampleType.TID, SampleType.TIME, SampleType.ID, SampleType.STREAM_ID, SampleType.CPU, SampleType.IDENTIFIER,
 )  # fmt: skip
@@ -64,8 +62,7 @@ class EventTable(Struct):
     def owners_of_ids(self, identifiers: U64) -> I32:
         """Return (n,) index of the event with each id; −1 for unknown ids.
 
-        Id 0, which perf writes into records that it synthesizes, belongs to the first event. If no event has ids, all
-        records belong to the first one.
+        Id 0, which perf writes into synthesized records, belongs to the first event, as do all ids if no event has ids.
         """
         if not self._index_by_key:
             return np.zeros(len(identifiers), np.int32)
@@ -74,7 +71,7 @@ class EventTable(Struct):
         return np.where(is_synthesized, np.int32(0), owners) if is_synthesized.any() else owners
 
     def owners_of_samples(self, block: Block) -> I32:
-        """Return (n,) index of the event of each record of a block of samples; −1 for unknown ids."""
+        """Return (n,) index of the event of each sample; −1 for unknown ids."""
         offset = self._id_offset()
         return self._owners_at(block, offset, block.starts + (1 + offset))
 
@@ -84,10 +81,9 @@ class EventTable(Struct):
         return self._owners_at(block, offset, block.starts + ((block.sizes >> 3) - offset))
 
     def _owners_at(self, block: Block, id_offset: int, id_words: I64) -> I32:
-        """Return (n,) owners of the block's records; −1 for unknown ids, and if the id would be outside its record.
+        """(n,) owners of the block's records; −1 for unknown ids, and if the id would be outside its record.
 
-        ``id_words`` (n,) are the indices in ``block.words`` of the records' ids. All records belong to the first event
-        if there are no other events, or if records have no ids (``id_offset`` is −1).
+        ``id_words`` (n,) are the indices of the ids in ``block.words``; ``id_offset`` is −1 if records have no ids.
         """
         if len(self.events) <= 1 or id_offset < 0:
             return np.zeros(len(block.starts), np.int32)
@@ -96,7 +92,6 @@ class EventTable(Struct):
         return owners if is_inside.all() else np.where(is_inside, owners, np.int32(-1))
 
     def _indices_by_id(self) -> KeyNumbers:
-        """Return the table of events' indices by id. Ids are close together, because the kernel counts them up."""
         if self._lookup is None:
             ids = numbers_from_keys(self._index_by_key)
             order = argsort(ids)
@@ -104,7 +99,7 @@ class EventTable(Struct):
         return self._lookup
 
     def _id_offset(self) -> int:
-        """Return the number of words between a sample's header and its id, −1 without an id."""
+        """Words between a sample's header and its id, −1 without an id."""
         if not self.events:
             return -1
         sample_type = self.events[0].sample_type
@@ -113,7 +108,7 @@ class EventTable(Struct):
         return (sample_type & _BEFORE_ID).bit_count() if sample_type & SampleType.ID else -1
 
     def _id_offset_from_end(self) -> int:
-        """Return the number of words from the id in a trailer to the end of the record, −1 without an id."""
+        """Words from the id in a trailer to the end of the record, −1 without an id."""
         if not self.events or "sample_id_all" not in self.events[0].flags:
             return -1
         sample_type = self.events[0].sample_type
@@ -125,7 +120,7 @@ class EventTable(Struct):
 
 
 def trailer_length(event: Event) -> int:
-    """Return the number of words in the sample_id trailer of this event's records."""
+    """Count the words in the sample_id trailer of this event's records."""
     if "sample_id_all" not in event.flags:
         return 0
     return sum(1 for bit in TRAILER_FIELDS if event.sample_type & bit)

@@ -1,13 +1,12 @@
 """The first walk over the records of a recording: finds their boundaries, unpacks compressed ones, and plans blocks.
 
-It walks over each section in steps of a few MiB. Records are framed up to a special one (see record_framing.py):
+Records are framed up to a special one (see record_framing.py):
 
 - A compressed record is unpacked; the records in it take its place in the block.
-- The trace data after AUXTRACE and HEADER_TRACING_DATA is skipped. The findings keep where it lies, or the data itself.
+- The trace data after AUXTRACE and HEADER_TRACING_DATA is skipped. The findings keep its place or the data itself.
 - simpleperf's large records are read here, and are in no block.
 
-Blocks have a few MiB each, so that they stay in the CPU cache. Each is yielded as soon as it is complete, and its plan
-is kept for later walks.
+Blocks have a few MiB each, so that they stay in the CPU cache. Their plans are kept for later walks.
 """
 
 import struct
@@ -45,9 +44,9 @@ FEW_RECORDS = 24576
 
 Records with user stack dumps are large, and unwinding few samples takes as many steps as unwinding many.
 """
-# Bytes at which a block ends, however few records it has.
+# A block ends at this size, even with few records.
 LARGEST_BLOCK = 120 << 20
-_AUXTRACE_SIZE = HEADER_SIZE + 36  # bytes of struct perf_record_auxtrace up to its field cpu
+_AUXTRACE_SIZE = HEADER_SIZE + 36  # struct perf_record_auxtrace up to its field cpu
 _RECORD_SIZE_LIMIT = 1 << 16  # more than header.size can state
 
 
@@ -63,15 +62,15 @@ class TraceBlock(Frozen):
     """Number of the AUX buffer (auxtrace_event.idx)."""
     tid: int
     """The traced thread; −1 for all threads of a CPU."""
-    cpu: int  # the traced one; −1 for a thread on all CPUs
+    cpu: int  # −1 for a thread on all CPUs
 
 
-# Reports damage; takes the arguments of Diagnostics.add: name, advice, count, where.
+# Takes the arguments of Diagnostics.add.
 Note = Callable[[str, str, int, str], None]
 
 
 class _Findings(Struct):
-    """What the walk has found outside the blocks so far, in file order."""
+    """Data outside the blocks so far, in file order."""
 
     note: Note
     tracing_data: list[U8] = field(default_factory=list)
@@ -88,10 +87,7 @@ class FirstWalk:
     """The first walk over all sections: iterate over ``blocks`` to the end, then call ``finish``."""
 
     def __init__(self, sections: Sequence[DataSection], byte_order: ByteOrder, note: Note) -> None:
-        """Prepare a walk that calls ``note`` for damage, in file order.
-
-        Damage that lies before the end of a block is reported before the block is yielded.
-        """
+        """``note`` is called for damage, in file order, and before the block with the damage is yielded."""
         self._sections = list(sections)
         self._byte_order: ByteOrder = byte_order
         self.findings = _Findings(note)
@@ -109,7 +105,7 @@ class FirstWalk:
         for section in self._sections:
             self._plans.append([])
             walk = _SectionWalk(section, self._byte_order, self.findings)
-            forgotten_end = 0  # offset up to which the section's pages may have been freed
+            forgotten_end = 0  # pages before this offset may have been freed
             for plan, block in walk.blocks(self._end):
                 self._plans[-1].append(plan)
                 self._end += sum_of(block.sizes)
@@ -120,12 +116,12 @@ class FirstWalk:
             done += len(section.data)
 
     def finish(self) -> RecordStream:
-        """Return the stream, ready for later walks."""
+        """Make the stream for later walks."""
         return RecordStream(self._sections, self._byte_order, self._plans, self._end)
 
 
 class _BlockBuilder(Struct):
-    """Collects the chunks of the block at ``position`` in the stream; ``length`` is the bytes of its records so far."""
+    """Collects the chunks of the block at ``position``."""
 
     position: int
     length: int = 0
@@ -137,15 +133,13 @@ class _BlockBuilder(Struct):
 
     @property
     def is_full(self) -> bool:
-        """Whether the block is large enough."""
         if self.length < BLOCK_SIZE // 2:
             return False
         return self.length >= LARGEST_BLOCK or self._record_count >= FEW_RECORDS
 
     def add_uncompressed(self, section_data: U8, chunk: Chunk, headers: U64, sizes: Sizes) -> None:
-        """Add the records of a chunk, whose bytes are in ``section_data``."""
         last = self._chunks[-1] if self._chunks else None
-        # join contiguous chunks to one slice of the section, so that nothing need be copied
+        # one slice for contiguous chunks: nothing need be copied
         if last is not None and last.unpacked_size < 0 and last.stop == chunk.start:
             chunk = Chunk(last.start, chunk.stop)
             self._parts[-1] = section_data[chunk.start : chunk.stop]
@@ -156,31 +150,26 @@ class _BlockBuilder(Struct):
         self._add_records(headers, sizes)
 
     def add_unpacked(self, data: U8, chunk: Chunk, framed: FramedRecords) -> None:
-        """Add the records that were unpacked from a chunk, to ``data``.
-
-        A chunk in which no record ends is kept, too: later walks must unpack it as well.
-        """
+        """Later walks must unpack chunks in which no record ends, too."""
         if framed.length:
             self._parts.append(data)
             self._add_records(framed.headers, framed.sizes)
         self._chunks.append(chunk)
 
     def _add_records(self, headers: U64, sizes: Sizes) -> None:
-        """Add the headers and sizes of records whose bytes were added."""
         self._headers.append(headers)
         self._sizes.append(sizes)
         self._record_count += len(sizes)
         self.length += int(sizes.sum(dtype=np.int64))
 
     def finish(self, byte_order: ByteOrder) -> tuple[BlockPlan, Block]:
-        """Return the block and its plan."""
         sizes, headers = np.concatenate(self._sizes), np.concatenate(self._headers)
         block = make_block(join_bytes(self._parts), sizes, self.position, byte_order, headers=headers)
         return BlockPlan(self.position, self._chunks, compact_sizes(sizes)), block
 
 
 class _SectionWalk:
-    """The first walk over one section, of which the bytes before ``offset`` have been read."""
+    """The first walk over one section."""
 
     def __init__(self, section: DataSection, byte_order: ByteOrder, findings: _Findings) -> None:
         self.offset = 0
@@ -194,14 +183,13 @@ class _SectionWalk:
         """How many more records the section may have: a limit, because tables in memory grow with each record."""
 
     def blocks(self, position: int) -> Iterator[tuple[BlockPlan, Block]]:
-        """Yield the blocks of all records; ``position`` is the first record's position in the stream."""
         block = _BlockBuilder(position)
-        one_by_one, is_last = False, False  # one_by_one: as in frame_records
+        one_by_one, is_last = False, False
         while not is_last:
             framed = self._frame(BLOCK_SIZE, one_by_one)
-            if not framed.length and not framed.special_type:  # at the end, or before a record larger than BLOCK_SIZE
+            if not framed.length and not framed.special_type:  # the end, or a record larger than BLOCK_SIZE
                 framed = self._frame(_RECORD_SIZE_LIMIT, one_by_one)
-            one_by_one = framed.special_type != 0  # where one record is special, further ones usually follow soon
+            one_by_one = framed.special_type != 0  # further special records usually follow soon
             if framed.length:
                 self._add(framed, block)
                 self._count(len(framed.sizes))
@@ -212,12 +200,9 @@ class _SectionWalk:
                 block = _BlockBuilder(block.position + block.length)
 
     def _frame(self, size: int, one_by_one: bool) -> FramedRecords:
-        """Return the complete records in the next ``size`` bytes."""
         return frame_records(self._section.data[self.offset : self.offset + size], self._byte_order, one_by_one)
 
     def _add(self, framed: FramedRecords, block: _BlockBuilder) -> None:
-        """Add framed records to the block, and advance. The last of them may be a special one."""
-        # framing stops before a record of WIDE_TYPES, which is not among the framed ones
         special_type = framed.special_type if framed.special_type not in WIDE_TYPES else 0
         special_size = int(framed.sizes[-1]) if special_type else 0
         is_compressed = special_type in (UserRecordType.COMPRESSED, UserRecordType.COMPRESSED2)
@@ -233,7 +218,6 @@ class _SectionWalk:
             self._skip_trailing_data(special_type, special_size)
 
     def _unpack(self, start: int, size: int, kind: int, block: _BlockBuilder) -> None:
-        """Unpack the compressed record of this type at ``start``, and add the records in it to the block."""
         self._findings.counts_outside_blocks[kind] += 1
         try:
             data, framed = self._unpacker.unpack(self._section.data[start : start + size], self._byte_order)
@@ -248,7 +232,6 @@ class _SectionWalk:
         block.add_unpacked(data, Chunk(start, start + size, len(data)), framed)
 
     def _count(self, record_count: int) -> None:
-        """Count further records of the section. Raises FormatError if it has too many."""
         self._records_left -= record_count
         if self._records_left < 0:
             size_on_disk = self._section.file.size_on_disk
@@ -260,10 +243,10 @@ class _SectionWalk:
             )
 
     def _skip_trailing_data(self, kind: int, size: int) -> None:
-        """Skip the data that follows a record AUXTRACE or HEADER_TRACING_DATA, and keep it in the findings.
+        """Skip the data after a record AUXTRACE or HEADER_TRACING_DATA, and keep it in the findings.
 
-        ``offset`` is after the record, which has ``size`` bytes. The record's first field is the length of the data:
-        u64 in AUXTRACE, u32 in HEADER_TRACING_DATA, where the data is padded to whole words.
+        The record's first field is the length: u64 in AUXTRACE, u32 in HEADER_TRACING_DATA, where the data is padded to
+        whole words.
         """
         record = self._section.data[self.offset - size : self.offset].data
         is_auxtrace = kind == UserRecordType.AUXTRACE
@@ -271,7 +254,8 @@ class _SectionWalk:
         if size < min_size:
             return
         (length,) = struct.unpack_from(self._byte_order + code, record, HEADER_SIZE)
-        if not is_auxtrace and 0 < length <= size - min_size:  # old simpleperf has the data inside the record
+        # old simpleperf has the data inside the record
+        if not is_auxtrace and 0 < length <= size - min_size:
             self._findings.tracing_data.append(self._section.data[self.offset - size + min_size :][:length])
             return
         if not is_auxtrace:
@@ -292,10 +276,9 @@ class _SectionWalk:
         self.offset += len(data)
 
     def _read_wide_record(self, kind: int) -> bool:
-        """Read simpleperf's large record at ``offset``, and advance; return False if it is damaged or cut off.
+        """Read simpleperf's large record; return False if it is damaged or cut off.
 
-        simpleperf splits some of these records into parts: the last is in a SIMPLEPERF_SPLIT_END, the others are in
-        SIMPLEPERF_SPLIT. Joined, the parts are a record with its header.
+        Joined, the parts of a split record, of which the last is a SIMPLEPERF_SPLIT_END, are a record with its header.
         """
         body = _wide_record_body(self._section.data[self.offset :], self._byte_order)
         if body is None:
@@ -316,7 +299,7 @@ class _SectionWalk:
         return True
 
     def _keep_wide_record(self, kind: int, body: U8) -> None:
-        """Keep the data of a record of this type, whose body is { u32 size; u8 data[size]; }."""
+        """{ u32 size; u8 data[size]; }."""
         size = int.from_bytes(body[:4].tobytes(), ENDIAN[self._byte_order])
         if kind == SimpleperfRecordType.SIMPLEPERF_TRACING_DATA:
             self._findings.tracing_data.append(body[4 : 4 + size])
@@ -324,7 +307,6 @@ class _SectionWalk:
             self._findings.kallsyms = body[4 : 4 + size]
 
     def note_leftover(self) -> None:
-        """Report the bytes that are left after the last complete record."""
         leftover = len(self._section.data) - self.offset
         if leftover:
             self._findings.note(
@@ -341,10 +323,7 @@ class _SectionWalk:
 
 
 def _wide_record_body(data: U8, byte_order: ByteOrder) -> U8 | None:
-    """Return the bytes after the header of the large record at the start of ``data``; None if it is incomplete.
-
-    The size has 32 bits here: header.misc is its upper half.
-    """
+    """None if the record is incomplete. header.misc is the upper half of its size."""
     if len(data) < HEADER_SIZE:
         return None
     _, size_high, size_low = struct.unpack_from(byte_order + "IHH", data[:HEADER_SIZE].data)

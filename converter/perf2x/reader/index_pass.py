@@ -1,10 +1,8 @@
 """The index pass: reads every record once, decodes the side-band, and keeps each sample's event for the sample pass.
 
-It walks over the blocks of records. From each block, records that describe the session go to the session builder, and
-side-band records to the side-band decoder. Of a sample, only its event is kept, which is found by the id in the record;
-all other fields are decoded in the sample pass, with two exceptions. The times of samples are read if some side-band
-records have no time of their own. In group reads (PERF_SAMPLE_READ), the period is what a counter grew by since the
-previous sample in time, which may be anywhere in the file; so all counter values are collected here.
+Other fields of samples are skipped, with two exceptions: times, if some side-band records have none of their own; and
+counter values of group reads (PERF_SAMPLE_READ), because a period is what a counter grew by since the previous sample
+in time, which may be anywhere in the file.
 """
 
 from collections import Counter
@@ -46,9 +44,9 @@ from perf2x.reader.records.variable_fields import CounterReadings, DeliveredSamp
 from perf2x.reader.session_builder import SessionBuilder
 from perf2x.reader.sideband_decoder import FileClock, SidebandDecoder
 
-# Takes the bytes read so far, and the bytes in total.
+# Takes the bytes read so far, and the total.
 Progress = Callable[[int, int], None]
-# (samples of a block,) index of the event to which each sample belongs, −1 for an unknown id.
+# (samples of a block,) row of Session.events, −1 for an unknown id.
 Owners = npt.NDArray[np.int16] | I32
 
 
@@ -80,11 +78,10 @@ def run_index_pass(
     progress: Progress | None,
     events: EventTable | None = None,
 ) -> RecordingIndex:
-    """Read all records once.
+    """Read all records once; count damage in file order.
 
-    Damage is added to ``diagnostics`` in file order. ``events`` are the ``late_events`` of an earlier index pass, if
-    there was one; without them, a sample's event is looked up among those defined so far, by the header or by records.
-    Raises FormatError for more records than a file of this size can have.
+    ``events`` are the ``late_events`` of an earlier index pass; without them, a sample's event is one of those defined
+    so far. Raises FormatError for more records than a file of this size can have.
     """
     index_builder = _IndexBuilder(opened.builder, diagnostics, events)
     walk = FirstWalk(opened.sections, opened.builder.byte_order, index_builder.note_damage)
@@ -103,7 +100,6 @@ def run_index_pass(
 
 
 def _note_unknown(index_builder: "_IndexBuilder", diagnostics: Diagnostics) -> None:
-    """Report records of unknown types, and samples of unknown events."""
     unknown = sum(count for kind, count in index_builder.counts.items() if kind not in RECORD_NAMES)
     diagnostics.add("records_of_unknown_type", "Written by a newer perf; skipped by their size.", count=unknown)
     diagnostics.add(
@@ -114,16 +110,14 @@ def _note_unknown(index_builder: "_IndexBuilder", diagnostics: Diagnostics) -> N
 
 
 class _IndexBuilder:
-    """Builds the index from one block after another."""
-
     def __init__(self, builder: SessionBuilder, diagnostics: Diagnostics, events: EventTable | None) -> None:
-        self.counts = Counter[int]()  # records by type
+        self.counts = Counter[int]()
         self.undecodable_count = 0
         """The number of samples of unknown events, whose layout is unknown, too."""
         self._builder = builder
         self._diagnostics = diagnostics
         self._events = events or builder.events
-        self._change_count = self._events.change_count  # after the previous block
+        self._change_count = self._events.change_count
         self._has_late_events = False
         """Whether events changed after records that may belong to them."""
         self._owners: list[Owners] = []
@@ -134,7 +128,6 @@ class _IndexBuilder:
         """Numbers of blocks, and the values of group reads in them."""
 
     def add(self, block: Block) -> None:
-        """Read the next block."""
         types = block.types
         others = flatnonzero(types != RecordType.SAMPLE)
         distinct_types = unique(types[others])
@@ -158,17 +151,13 @@ class _IndexBuilder:
         self._owners.append(narrow_owners(owners))
 
     def note_damage(self, *damage: Any) -> None:
-        """Report damage of the stream; the arguments are those of Diagnostics.add.
-
-        Damage that the side-band decoder has found in earlier records is reported first.
-        """
+        """Report damage of the stream after earlier damage that the side-band decoder found."""
         self._sideband.note_damage()
         self._diagnostics.add(*damage)
 
     def finish(self, walk: FirstWalk) -> RecordingIndex:
-        """Return the index of the whole stream, once all its blocks have been added."""
         stream = walk.finish()
-        self.counts.update(walk.findings.counts_outside_blocks)  # records that are in no block
+        self.counts.update(walk.findings.counts_outside_blocks)
         delivered = delivered_samples(self._readings, len(self._owners)) if self._readings else None
         session, sideband = self._builder.session(), self._sideband.finish(self.counts, stream.end)
         sample_count = self._count_samples(session, delivered)
@@ -191,17 +180,13 @@ class _IndexBuilder:
         )
 
     def _count(self, sample_count: int, types: U32, distinct_types: U32) -> None:
-        """Count records by type: samples, and other records of these ``types`` (n,).
-
-        ``distinct_types`` has each of the ``types`` once, ascending.
-        """
         counts = bincount(searchsorted(distinct_types, types), len(distinct_types))
         if sample_count:
             self.counts[int(RecordType.SAMPLE)] += sample_count
         self.counts.update(dict(zip(distinct_types.tolist(), counts.tolist(), strict=True)))
 
     def _count_samples(self, session: Session, delivered: list[DeliveredSamples] | None) -> int:
-        """Return RecordingIndex.sample_count: group reads count as often as samples are delivered from them."""
+        """Group reads count as often as samples are delivered from them."""
         recorded = sum(map(len, self._owners)) - self.undecodable_count
         group_events = [event.index for event in session.events if is_group_read(event)]
         group_reads = sum(sum_of(np.isin(owners, group_events)) for owners in self._owners) if group_events else 0
@@ -209,12 +194,12 @@ class _IndexBuilder:
 
 
 def _read_counters(samples: Block, owners: I32, table: EventTable) -> Iterator[CounterReadings]:
-    """Yield the counter values of the group reads in a block of samples, one layout at a time."""
+    """Yield the values of group reads, one layout at a time."""
     events = table.events
     if not any(is_group_read(event) for event in events):
         return
     layout_numbers: dict[SampleLayout, int] = {}
-    first_events: list[Event] = []  # the first event with each layout
+    first_events: list[Event] = []
     event_layouts = minus_ones(len(events) + 1)  # −1: not a group read; the last entry is for owner −1
     for index, event in enumerate(events):
         if is_group_read(event):
@@ -226,7 +211,7 @@ def _read_counters(samples: Block, owners: I32, table: EventTable) -> Iterator[C
 
 
 def _counter_readings(block: Block, event: Event, table: EventTable) -> CounterReadings:
-    """Return the counter values in samples with the event's layout, one row per sample and group member."""
+    """One row per sample and group member."""
     sample_type = event.sample_type
     first_fields, read_field = FieldCursor(block), FieldCursor(block)
     read_field.skip(words_before_read(sample_type))
@@ -235,7 +220,7 @@ def _counter_readings(block: Block, event: Event, table: EventTable) -> CounterR
     no_tid = np.zeros(len(block.starts), np.int32)
     tid = as_i32(first_fields.u32_pair()[1]) if sample_type & SampleType.TID else no_tid
     time = first_fields.u64() if sample_type & SampleType.TIME else no_tid.astype(np.uint64)
-    sample = row_numbers(np.diff(values.offsets))  # the sample of each counter value
+    sample = row_numbers(np.diff(values.offsets))
     identifier = values.id if values.id is not None else np.zeros(len(sample), np.uint64)
     # with inherit, each thread has its own counters (perf_evsel__attr_has_per_thread_sample_period)
     task = tid if "inherit" in event.flags else no_tid
@@ -244,7 +229,7 @@ def _counter_readings(block: Block, event: Event, table: EventTable) -> CounterR
 
 
 def narrow_owners(owners: I32) -> Owners:
-    """Return events' indices in less memory: in 16 bits if they fit, and as a single one if all are equal."""
+    """Store indices in 16 bits if they fit, and as a single one if all are equal."""
     if len(owners) and (owners == owners[0]).all():
         return np.broadcast_to(owners[:1].copy(), len(owners))  # stride 0: the memory of one index
     return owners.astype(np.int16) if owners.max(initial=0) <= np.iinfo(np.int16).max else owners

@@ -1,12 +1,10 @@
 """Joins several files of one recording session (``perf record --switch-output``) into one recording.
 
-Files are sorted by time, and the positions of records go on from one file to the next. So everything after the reader
-sees one long recording: for example, a stack whose deferred record is in the next file is completed like any other.
+Files are sorted by time, and the positions of records go on from one file to the next.
 
-At the start of each file, perf synthesizes records of the processes that run already, at time 0: their mappings, names
-and so on. In a later file, they must not replace what was true before that file. If an earlier file has the process,
-its synthesized records in the later file get the time at which that file starts. Otherwise they keep time 0: the
-process may have run from the start of the session.
+At the start of each file, perf synthesizes records of running processes, at time 0. In a later file, they must not
+replace what was true before: if an earlier file has the process, they get the time at which the later file starts.
+Otherwise the process may have run from the start of the session.
 """
 
 import hashlib
@@ -22,17 +20,17 @@ from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording import ALL_BLOCKS, TABLES, Recording, Samples, Session, Shard, Sideband, Want
 from perf2x.reader.sideband_decoder import sorted_table
 
-_SYNTHESIZED = ("mmaps", "comms", "forks", "exits")  # side-band tables in which perf's synthesized records are
+_SYNTHESIZED = ("mmaps", "comms", "forks", "exits")  # side-band tables with perf's synthesized records
 
 
 class JoinedRecording:
     """A Recording that consists of several files of one session."""
 
     def __init__(self, parts: Sequence[Recording], diagnostics: Diagnostics) -> None:
-        """Join ``parts``, the files' recordings, which must be in the order of ``order_by_time``."""
+        """Join ``parts``, which must be in the order of ``order_by_time``."""
         self._parts = parts
         ends = cumsum([0, *(part.sideband.stream_end for part in parts)])
-        self._shifts = [int(shift) for shift in ends[:-1]]  # added to the positions of each part
+        self._shifts = [int(shift) for shift in ends[:-1]]
         build_ids: dict[str, bytes] = {}
         for part in reversed(parts):
             build_ids |= part.session.build_ids
@@ -43,15 +41,12 @@ class JoinedRecording:
 
     @property
     def fingerprint(self) -> bytes | None:
-        """A 16-byte digest of the fingerprints of all parts; None if a part has no fingerprint (no samples)."""
+        """A 16-byte digest of the fingerprints of all parts; None if a part has none."""
         fingerprints = [part.fingerprint for part in self._parts]
         return None if None in fingerprints else hashlib.blake2b(repr(fingerprints).encode(), digest_size=16).digest()
 
     def samples(self, want: Want, shard: Shard = ALL_BLOCKS) -> Iterator[Samples]:
-        """Yield the batches of each part in turn, with positions in the session.
-
-        A shard consists of the same shard of every part.
-        """
+        """Yield the batches of the same shard of each part, with positions in the session."""
         for part, shift in zip(self._parts, self._shifts, strict=True):
             for batch in part.samples(want, shard):
                 yield replace(batch, position=batch.position + shift)
@@ -60,8 +55,7 @@ class JoinedRecording:
 def session_key(session: Session) -> bytes:
     """Return a digest that is equal for files of one run of perf record: same machine, same events with the same ids.
 
-    The kernel gives each counter an id of its own, so that ids differ between runs. A file of simpleperf is never
-    joined with another: each run writes one, so its name is part of the key.
+    The kernel gives each counter an id of its own. simpleperf writes one file a run, so its name is part of the key.
     """
     simpleperf_file = session.source if session.recorded_files else ""
     machine = session.hostname, session.os_release, session.arch, session.byte_order, simpleperf_file
@@ -76,28 +70,23 @@ def session_key(session: Session) -> bytes:
 def order_by_time(parts: Sequence[Recording]) -> list[Recording]:
     """Sort files by their first recorded time; if none have times, they keep their order.
 
-    perf starts each file with synthesized records. A file without them is sorted after all that have them: its records
-    cannot be the first of the session.
+    Files without synthesized records come last, because the first file has some.
     """
     return sorted(parts, key=lambda part: (not _has_synthesized(part.sideband), _first_time(part.sideband)))
 
 
 def _has_synthesized(sideband: Sideband) -> bool:
-    """Return whether there are synthesized records, which have time 0."""
     return any((getattr(sideband, name).time == 0).any() for name in _SYNTHESIZED)
 
 
 def _first_time(sideband: Sideband) -> int:
-    """Return the earliest time, other than 0, of all side-band records; 0 without one."""
+    """The earliest time of side-band records, other than 0."""
     times = [table.time[table.time > 0] for table in (getattr(sideband, name) for name in TABLES)]
     return min((int(time.min()) for time in times if len(time)), default=0)
 
 
 def _with_times_of_synthesized(parts: Sequence[Recording]) -> list[Sideband]:
-    """Return the side-band of each part, in which synthesized records of some processes have the part's first time.
-
-    These are the processes that an earlier part has. The other synthesized records keep time 0.
-    """
+    """Set the time of synthesized records of processes that an earlier part has."""
     earlier_pids: I32 = np.zeros(0, np.int32)
     sidebands = []
     for part in parts:
@@ -113,7 +102,6 @@ def _with_times_of_synthesized(parts: Sequence[Recording]) -> list[Sideband]:
 
 
 def _join_sidebands(parts: Sequence[Sideband], shifts: Sequence[int], end: int) -> Sideband:
-    """Concatenate the tables of all parts, whose positions are shifted by ``shifts``; ``end`` is the session's end."""
     counts: Counter[str] = Counter()
     for part in parts:
         counts.update(part.record_counts)

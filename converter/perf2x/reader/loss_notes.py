@@ -1,4 +1,4 @@
-"""Turns losses that a recording itself reports into diagnostics: lost samples, throttling, gaps in hardware trace."""
+"""Turns losses that a recording itself reports into diagnostics."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,10 +18,7 @@ _TRACE_FLAGS = {
 
 
 def note_lost_samples(events: Sequence[Event], losts: Losts, diagnostics: Diagnostics) -> None:
-    """Report the lost records and samples of a whole session, which may have several files.
-
-    The kernel and perf may state the same loss; it is counted once.
-    """
+    """Report the lost records and samples of a whole session, which may have several files."""
     losts = losses_to_count(events, losts)
     for name, rows in (("lost_records", ~losts.samples_only), ("lost_samples", losts.samples_only)):
         count, where = sum_of(losts.lost[rows]), _sums_by_event(events, losts.event[rows], losts.lost[rows])
@@ -29,7 +26,7 @@ def note_lost_samples(events: Sequence[Event], losts: Losts, diagnostics: Diagno
 
 
 def note_losses(session: Session, sideband: Sideband, diagnostics: Diagnostics) -> None:
-    """Report throttled events, losses of hardware trace, and trace that is not decoded, of one file."""
+    """Report throttled events, losses of hardware trace, and trace that is not decoded."""
     throttled_events = sideband.throttles.event[~sideband.throttles.is_unthrottle]
     diagnostics.add(
         "throttled",
@@ -48,7 +45,6 @@ def note_losses(session: Session, sideband: Sideband, diagnostics: Diagnostics) 
 
 
 def _trace_advice(session: Session) -> str:
-    """Return advice that names the kind of trace, and the command that makes samples from it, if there is one."""
     trace_info: Any = session.features.get("hardware_trace", {})
     name = trace_info.get("name") or "hardware trace"
     itrace = trace_info.get("itrace", "i100usl")
@@ -59,10 +55,7 @@ def _trace_advice(session: Session) -> str:
 
 
 def _sums_by_event(events: Sequence[Event], event: I32, counts: U64) -> str:
-    """Add up ``counts`` (n,) by ``event`` (n,), and format the sums: ``cycles: 120, instructions: 3``.
-
-    Sums of 0 and of unknown events (−1) are left out.
-    """
+    """Format sums: ``cycles: 120, instructions: 3``; those of 0 and of unknown events are left out."""
     sums = {index: sum_of(counts[rows]) for index, rows in rows_by(event)}
     totals = [(each.name, sums.get(each.index, 0)) for each in events]
     return ", ".join(f"{name}: {total}" for name, total in totals if total)

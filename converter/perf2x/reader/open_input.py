@@ -31,8 +31,7 @@ class OpenedInput(Frozen):
 def open_input(path: str, source: str, diagnostics: Diagnostics, mapped_input: InputFile | None = None) -> OpenedInput:
     """Open ``path``; "-" is standard input. Raises FormatError if it is not a recording.
 
-    ``source`` is the input's name in the session; "" stands for the path. ``mapped_input`` is the input if it is
-    already mapped.
+    ``source`` is the input's name in the session; "" stands for the path.
     """
     name = input_name(path)
     directory = Path(path) if path != "-" and Path(path).is_dir() else None
@@ -43,9 +42,8 @@ def open_input(path: str, source: str, diagnostics: Diagnostics, mapped_input: I
     kcore_dir = str(kcore) if directory is not None and kcore.is_dir() else ""
     builder = SessionBuilder(source or name, container.byte_order, container.is_pipe, diagnostics, kcore_dir=kcore_dir)
     builder.add_container(container)
-    limit = builder.features.get("compressed", {}).get("mmap_len", 0)  # bytes to which one record may unpack
-    # simpleperf stores the mappings of processes that ran before the recording as records in a feature section; they
-    # come before all other records
+    limit = builder.features.get("compressed", {}).get("mmap_len", 0)  # limit for one record
+    # simpleperf stores the mappings of earlier processes as records in a feature section, before all other records
     init_map = container.features.get(HeaderFeature.SIMPLEPERF_INIT_MAP)
     extents = [container.records] if init_map is None else [init_map, container.records]
     sections = [DataSection(file, extent.offset, extent.end, container.name, limit) for extent in extents]
@@ -56,7 +54,7 @@ def open_input(path: str, source: str, diagnostics: Diagnostics, mapped_input: I
 
 
 def _main_file(directory: Path) -> str:
-    """Return the path of the directory's file with the header. Raises FormatError if there is none."""
+    """Raise FormatError if no file has the header."""
     data = directory / "data"
     if not data.is_file():
         raise FormatError(
@@ -67,7 +65,6 @@ def _main_file(directory: Path) -> str:
 
 
 def _thread_files(directory: Path) -> list[str]:
-    """Return the paths of data.0, data.1, … in the order of their numbers, without empty files."""
     matches = [(re.fullmatch(r"data\.([0-9]{1,9})", file.name), file) for file in directory.iterdir()]
     numbered = sorted((int(match[1]), file) for match, file in matches if match and file.is_file())
     return [str(file) for _, file in numbered if file.stat().st_size]

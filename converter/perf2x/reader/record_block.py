@@ -1,10 +1,8 @@
 """Blocks of complete records: the record stream of a recording, which can be read any number of times.
 
 The stream has all records of all sections, unpacked, without the trace data between them. The first walk
-(first_walk.py) divides it into blocks of a few MiB. It keeps a plan for each block: where the block's bytes are, and
-the size of each record in one byte (in two bytes if a record of the block is large, or its size is not a multiple of
-8). Later walks yield the same blocks by these plans, without searching for boundaries. Unpacked records are not kept:
-each walk unpacks them from the compressed ones.
+(first_walk.py) divides it into blocks of a few MiB, and keeps a plan for each, by which later walks yield the same
+blocks. Unpacked records are not kept.
 
 ::
 
@@ -27,19 +25,15 @@ from perf2x.reader.containers.compressed_records import Unpacker
 from perf2x.reader.containers.input_file import InputFile
 from perf2x.reader.record_framing import header_types
 
-# (records,) number of bytes of each record, header included.
+# (records,) in bytes, header included.
 Sizes = npt.NDArray[np.uint16]
-# (records,) sizes: uint8 in 64-bit words if all are whole words, at most 255; otherwise uint16 in bytes.
+# (records,) uint8 in 64-bit words if all sizes are whole words, at most 255; otherwise uint16 in bytes.
 CompactSizes = npt.NDArray[np.uint16] | U8
 _WORD_SHIFT = np.uint16(3)
 
 
 class Block(Frozen):
-    """``n`` records; each starts at a word of ``words``, even if it was not aligned in the file.
-
-    ``data`` and ``words`` may also contain records that are not part of this block, because ``only`` does not copy
-    them.
-    """
+    """``n`` records, each at a word of ``words``; ``data`` and ``words`` may contain others, too."""
 
     data: U8
     """The bytes as recorded, in the file's byte order, apart from padding that aligns records."""
@@ -75,9 +69,9 @@ class Block(Frozen):
         return self.data[start + 8 : start + int(self.sizes[row])].tobytes()
 
     def only(self, rows: I64) -> "Block":
-        """Return a block of the records ``rows`` alone, without copying their words.
+        """Make a block of the records ``rows``, without copying their words.
 
-        Rows must be in range, which is not checked: numpy's clip mode takes a third of the time of range checks.
+        Rows are not checked: numpy's clip mode takes a third of the time of range checks.
         """
         return replace(
             self,
@@ -98,8 +92,7 @@ def make_block(
 ) -> Block:
     """Make a block from ``data``, which consists of records of these sizes; leave out the records ``excluded_rows``.
 
-    ``position`` is the first record's in the stream. ``headers`` are those of the remaining records; None if they have
-    not been read yet.
+    ``position`` is that of the first record in the stream. ``headers`` are those of the remaining records, if known.
     """
     if np.bitwise_or.reduce(sizes) & 7:
         data, starts, positions = _align_records(data, as_int64(sizes))
@@ -117,9 +110,9 @@ def make_block(
 
 
 def copy_records(block: Block) -> Block:
-    """Copy the words of the block's records, so that the memory of all other records can be freed."""
+    """Copy the block's records, so that the memory of all other records can be freed."""
     word_counts = (block.sizes + 7) >> 3
-    data = take(block.data.view("V8"), ranges(block.starts, word_counts)).view(np.uint8)  # in the file's byte order
+    data = take(block.data.view("V8"), ranges(block.starts, word_counts)).view(np.uint8)
     return replace(block, data=data, words=_native_words(data, block.byte_order), starts=offsets_of(word_counts)[:-1])
 
 
@@ -140,10 +133,7 @@ def join_blocks(blocks: Sequence[Block]) -> Block:
 
 
 def _native_words(data: U8, byte_order: ByteOrder) -> U64:
-    """Return bytes as native words, without a last incomplete one.
-
-    That is a view of ``data``, or a copy if the byte order or the alignment of ``data`` requires it.
-    """
+    """View bytes as native words; copy them if byte order or alignment require it."""
     whole_words = data[: len(data) // 8 * 8]
     if whole_words.ctypes.data % 8:
         whole_words = whole_words.copy()
@@ -152,7 +142,7 @@ def _native_words(data: U8, byte_order: ByteOrder) -> U64:
 
 
 def _align_records(data: U8, sizes: I64) -> tuple[U8, I64, I64]:
-    """Copy records to word boundaries, if some records have sizes that are not multiples of 8.
+    """Copy records to word boundaries.
 
     Returns the bytes with padding, the word where each record starts, and each record's offset in ``data``::
 
@@ -197,7 +187,7 @@ class Chunk(Frozen):
 
 
 class BlockPlan(Frozen):
-    """What later walks need to read a block."""
+    """The data by which later walks read a block."""
 
     position: int
     """Offset of the block in the stream."""
@@ -221,14 +211,11 @@ class RecordStream(Frozen, eq=False):
     """The position after the last record."""
 
     def blocks(self, excluded_rows: Sequence[I32], shard: Shard = ALL_BLOCKS) -> Iterator[tuple[int, Block]]:
-        """Yield the blocks of a shard with their numbers, in file order.
-
-        ``excluded_rows`` has an array for each block of the stream: the rows of records to leave out.
-        """
+        """Yield the blocks of a shard with their numbers, in file order; ``excluded_rows`` by block are left out."""
         numbers, total = count(), sum(map(len, self.plans))
         for section, plans in zip(self.sections, self.plans, strict=True):
             unpacker = Unpacker(section.decompressed_limit, len(section.data))
-            for plan, number in zip(plans, numbers, strict=False):  # numbers go on from section to section
+            for plan, number in zip(plans, numbers, strict=False):
                 if not shard.holds(number, total) and all(chunk.unpacked_size < 0 for chunk in plan.chunks):
                     continue  # compressed chunks are always unpacked, because later ones depend on them
                 parts = [self._chunk_bytes(section, chunk, unpacker) for chunk in plan.chunks]
@@ -242,13 +229,12 @@ class RecordStream(Frozen, eq=False):
                 section.forget(plan.chunks[0].start, plan.chunks[-1].stop)
 
     def _chunk_bytes(self, section: DataSection, chunk: Chunk, unpacker: Unpacker) -> U8:
-        """Return the bytes of a chunk's records."""
         data = section.data[chunk.start : chunk.stop]
         return data if chunk.unpacked_size < 0 else unpacker.unpack_again(data, self.byte_order, chunk.unpacked_size)
 
 
 def compact_sizes(sizes: Sizes) -> CompactSizes:
-    """Return record sizes with one byte each if possible, because recordings have tens of millions of records."""
+    """Store sizes in one byte each if possible: recordings have tens of millions of records."""
     words = sizes >> _WORD_SHIFT
     if np.bitwise_or.reduce(sizes) & 7 or words.max(initial=0) > np.iinfo(np.uint8).max:
         return sizes
@@ -256,7 +242,7 @@ def compact_sizes(sizes: Sizes) -> CompactSizes:
 
 
 def sizes_in_bytes(compact: CompactSizes) -> Sizes:
-    """Return sizes from ``compact_sizes`` in bytes."""
+    """Undo ``compact_sizes``."""
     return compact.astype(np.uint16) << _WORD_SHIFT if compact.dtype == np.uint8 else compact.view(np.uint16)
 
 

@@ -1,14 +1,14 @@
 """Finds record boundaries in bytes by following the sizes in record headers.
 
-A record starts where the record before it ends, which only the size in that record's header tells::
+::
 
     struct perf_event_header { u32 type; u16 misc; u16 size; }      include/uapi/linux/perf_event.h
     |type|misc|size| payload …… |type|misc|size| payload ……
     <──────── size ─────────────>
 
-A Python loop over tens of millions of records would take too long. So we find all words that look like a header, by
-numpy at once, and where the size of each leads. In most places, each such word leads exactly to the next one: these
-runs of records take no loop. Only between runs are sizes followed one by one.
+A Python loop over tens of millions of records would take too long. So numpy finds all words that look like a header.
+Most of them lead exactly to the next one: these runs of records take no loop. Only between runs are sizes followed one
+by one.
 """
 
 import struct
@@ -46,7 +46,7 @@ It stops before a record of ``WIDE_TYPES``, and after one of the other types: th
 that header.size does not include.
 """
 
-# Number of records to follow one by one before runs are looked for.
+# Records to follow one by one before runs are looked for.
 _RECORDS_PER_STEP = 32
 _MIN_RUN = 8
 """After a run of at least this many records, another run is looked for at once.
@@ -59,7 +59,7 @@ _LARGE_RECORD_WORDS = 128
 
 That takes less time than examining every word.
 """
-# PERF_RECORD_USER_TYPE_START: the perf tool's own record types begin here; lower ones are the kernel's.
+# PERF_RECORD_USER_TYPE_START.
 _FIRST_USER_TYPE = 64
 
 
@@ -81,11 +81,9 @@ class FramedRecords(Frozen):
 def frame_records(
     data: U8, byte_order: ByteOrder, one_by_one: bool = False, special_types: frozenset[int] = SPECIAL_TYPES
 ) -> FramedRecords:
-    """Return the records from the start of ``data`` to its end, to a special one, or to an impossible one (size < 8).
+    """Frame the records from the start of ``data`` to its end, to a special one, or to an impossible one (size < 8).
 
-    With ``one_by_one``, sizes are followed one by one, which takes less time if a special record comes soon. Otherwise,
-    records are framed in runs up to the end of ``data``, even those after a special record, which are then dropped. The
-    result is the same.
+    ``one_by_one`` is faster if a special record comes soon; the result is the same.
     """
     if one_by_one:
         return _frame_one_by_one(data, byte_order, special_types)
@@ -110,7 +108,7 @@ def header_types(headers: U64, byte_order: ByteOrder) -> U32:
 def _first_irregular(
     headers: U64, sizes: npt.NDArray[np.uint16], byte_order: ByteOrder, special_types: frozenset[int]
 ) -> int:
-    """Return the row of the first record that is special, or whose size is not a multiple of 8; if none, len(sizes)."""
+    """The first record that is special, or whose size is not a multiple of 8."""
     types = header_types(headers, byte_order)
     user_rows = flatnonzero(types >= _FIRST_USER_TYPE)
     special_rows = (
@@ -121,11 +119,7 @@ def _first_irregular(
 
 
 def _follow_words(words: U64, byte_order: ByteOrder) -> U64:
-    """Return the headers of complete records, assuming that all sizes are multiples of 8.
-
-    From the first size that is not, the headers are meaningless. Small records are found in runs; large ones are
-    followed one by one.
-    """
+    """Headers are meaningless from the first size that is not a multiple of 8."""
     parts = [np.zeros(0, np.uint64)]
     word, end, is_header = 0, len(words), True
     runs: _HeaderRuns | None = None
@@ -147,8 +141,7 @@ def _follow_words(words: U64, byte_order: ByteOrder) -> U64:
 class _HeaderRuns:
     """Runs of words that look like headers (lookalikes): the size in each word of a run leads exactly to the next word.
 
-    Once the first word of a run is known to be a header, all of them are. A word of a payload may look like a header,
-    too, and interrupts the run; sizes are then followed one by one up to the next run::
+    If the first word of a run is a header, all are. A word of a payload that looks like a header interrupts the run::
 
         looks like a header   a     b   c      x  d     e          x lies inside c, which leads to d
         leads to              b     c   d      ?  e     …
@@ -156,17 +149,17 @@ class _HeaderRuns:
     """
 
     def __init__(self, words: U64, byte_order: ByteOrder) -> None:
-        # of each lookalike: its index in ``words``, the word itself, and the index to which its size leads
+        # per lookalike: its index, the word, and the index to which it leads
         self._indices = _lookalikes(words, byte_order)
         self._headers = take(words, self._indices, mode="clip")
         self._following = self._indices + (_size(self._headers, byte_order) >> 3)
-        # (runs,) the last lookalike of each run
+        # (runs,) last lookalike of each run
         self._ends = flatnonzero(np.append(self._following[:-1] != self._indices[1:], True))
 
     def run_from(self, start: int) -> tuple[U64, int]:
-        """Return the headers from word ``start``, which is a header, to the end of its run, and the next record's word.
+        """The headers from word ``start``, a header, to the end of its run, and the next record's word.
 
-        If ``start`` does not look like a header, there are no headers, and the word is ``start``.
+        If ``start`` does not look like a header, there are none.
         """
         first = int(self._indices.searchsorted(start))
         if first == len(self._indices) or self._indices[first] != start:
@@ -176,14 +169,14 @@ class _HeaderRuns:
 
 
 def _lookalikes(words: U64, byte_order: ByteOrder) -> I64:
-    """Return the indices of words that could be headers: type 1 to 128, size a multiple of 8 from 8 to 32768.
+    """Indices of words that could be headers: type 1 to 128, size a multiple of 8 from 8 to 32768.
 
     One subtraction moves both ranges to 0, where one mask can test them. Fields that were too small wrap around, and so
     have high bits set::
 
         type | misc | size     less     1 | 0 | 8     →     type below 128, size a multiple of 8 below 32768
 
-    Real records of other types and larger sizes are not missed: they only interrupt a run.
+    Other real records only interrupt a run.
     """
     is_little = byte_order == "<"
     reduced = words - np.uint64(0x0008_0000_0000_0001 if is_little else 0x0000_0001_0000_0008)
@@ -192,15 +185,12 @@ def _lookalikes(words: U64, byte_order: ByteOrder) -> I64:
 
 
 def _size(header: U64, byte_order: ByteOrder) -> I64:
-    """Return header.size of each record, in bytes; same shape as ``header``."""
+    """header.size in bytes."""
     return (header >> np.uint64(48) if byte_order == "<" else header & np.uint64(0xFFFF)).view(np.int64)
 
 
 def _follow_some(words: U64, byte_order: ByteOrder, word: int) -> tuple[U64, int, bool]:
-    """Return up to ``_RECORDS_PER_STEP`` headers from ``word`` on, the word after these records, and whether to go on.
-
-    There is nothing to follow if the word after them cannot be a header, because its size is impossible.
-    """
+    """The headers of some records, the word after them, and whether to go on."""
     shift, view, end = 48 if byte_order == "<" else 0, words.data, len(words)
     headers = array("Q")
     while word < end and len(headers) < _RECORDS_PER_STEP:
@@ -214,7 +204,6 @@ def _follow_some(words: U64, byte_order: ByteOrder, word: int) -> tuple[U64, int
 
 
 def _frame_one_by_one(data: U8, byte_order: ByteOrder, special_types: frozenset[int]) -> FramedRecords:
-    """Frame records of any size one by one, up to a special record; slower than ``_follow_words``."""
     unpack_fields = struct.Struct(byte_order + "IHH").unpack_from
     unpack_word = struct.Struct(byte_order + "Q").unpack_from
     view, wide = data.data, WIDE_TYPES & special_types

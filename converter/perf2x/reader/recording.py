@@ -1,14 +1,14 @@
 """A recording that was opened and indexed, ready for any number of sample passes.
 
-The fingerprint identifies a recording. It is the same for the finished file, for an earlier state of it, and for a copy
-that is cut off: it covers what they have in common, which is the events, and the records up to the first sample.
+The fingerprint is the same for the finished file, for an earlier state of it, and for a copy that is cut off: it covers
+the events, and the records up to the first sample.
 
 ::
 
     killed, or still running   |header|attrs|records …|SAMPLE|…
     cut                        |header|attrs|records …|SAMPLE|………
     complete                   |header|attrs|records …|SAMPLE|………………………|features|
-                                       └── fingerprint ───┘
+                                   └── fingerprint ───┘
 """
 
 from collections.abc import Iterator, Sequence
@@ -71,14 +71,13 @@ def open_recording(
     """Open a recording and run the index pass; ``path`` "-" is standard input.
 
     ``source`` is the input's name in the session, if it is not the path. ``progress`` is called with the bytes read so
-    far and the total. ``itrace`` selects the samples to make from Arm SPE trace, as in perf; "": all. ``mapped_input``
-    is the input if it is already mapped. Raises FormatError if the input cannot be read, SettingError for an ``itrace``
-    that selects nothing of its trace.
+    far and the total. ``itrace`` selects the samples to make from Arm SPE trace, as in perf; "": all. Raises
+    FormatError if the input cannot be read, SettingError for an ``itrace`` that selects nothing of its trace.
     """
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
     if path == "-" and mapped_input is None:
         mapped_input = map_input(path, diagnostics)  # a pipe can only be read once
-    counts_before = [replace(count) for count in diagnostics.counts.values()]  # a second index pass starts from them
+    counts_before = [replace(count) for count in diagnostics.counts.values()]  # for a second index pass
     index = run_index_pass(open_input(path, source, diagnostics, mapped_input), diagnostics, progress)
     if index.late_events is not None:  # some records came before the definition of their event
         diagnostics.counts.clear()
@@ -98,7 +97,7 @@ def open_recording(
 
 
 class PerfRecording(Frozen, eq=False):
-    """A Recording (model/recording/events.py) of one input: an index, and the stream from which samples are decoded."""
+    """A Recording (model/recording/events.py) of one input."""
 
     session: Session
     sideband: Sideband
@@ -115,7 +114,7 @@ class PerfRecording(Frozen, eq=False):
 
     def samples(self, want: Want, shard: Shard = ALL_BLOCKS) -> Iterator[Samples]:
         """Yield the batches of a shard in file order."""
-        if self.session.is_perf_stat:  # perf stat: a single batch, made from the side-band
+        if self.session.is_perf_stat:  # a single batch, made from the side-band
             if Want.COUNTS in want and shard.holds(0, 1):
                 yield samples_from_readings(self.sideband, self.session)
             return
@@ -131,7 +130,6 @@ class PerfRecording(Frozen, eq=False):
                 yield batch
 
     def _read_block(self, number: int, block: Block, owners: I32, want: Want) -> Samples:
-        """Decode the samples of block ``number``; report its damage, unless ``want`` says that this was done before."""
         damage = Diagnostics()
         batch = self._layouts.decode(block, owners, want, damage)
         if self._index.delivered is not None:
@@ -143,15 +141,12 @@ class PerfRecording(Frozen, eq=False):
 
 
 def _deliver(batch: Samples, delivered: DeliveredSamples, is_group_read: Bools) -> Samples:
-    """Replace the group reads in a batch by the samples delivered from them.
-
-    A delivered sample is a copy of its group read, with another event and period. ``is_group_read`` (events,).
-    """
+    """Replace group reads by the samples delivered from them: copies with another event and period."""
     is_replaced = is_group_read[batch.event]
     if not is_replaced.any():
         return batch
     remaining = flatnonzero(~is_replaced)
-    group_read = searchsorted(batch.position, delivered.position)  # the row of each delivered sample's group read
+    group_read = searchsorted(batch.position, delivered.position)
     # malformed group reads are not in the batch
     has_group_read = take(batch.position, group_read, mode="clip") == delivered.position
     rows = np.concatenate([remaining, group_read[has_group_read]])
@@ -165,7 +160,7 @@ def _deliver(batch: Samples, delivered: DeliveredSamples, is_group_read: Bools) 
 
 
 class _SampleLayouts(Frozen):
-    """The layouts of a session's events; samples of events with the same layout are decoded together."""
+    """Samples of events with the same layout are decoded together."""
 
     layouts: list[tuple[SampleLayout, bool]]
     """Distinct layouts, and whether the samples are off-CPU samples, whose fields are overridden by those in RAW."""
@@ -178,7 +173,6 @@ class _SampleLayouts(Frozen):
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> "_SampleLayouts":
-        """Find the layouts of a session's events."""
         layouts: dict[tuple[SampleLayout, bool], int] = {}
         layout_of_event = [
             layouts.setdefault((sample_layout(event), is_off_cpu(event)), len(layouts)) for event in events
@@ -190,7 +184,6 @@ class _SampleLayouts(Frozen):
         )
 
     def decode(self, block: Block, owners: I32, want: Want, damage: Diagnostics) -> Samples:
-        """Decode samples layout by layout, and put them back into file order; ``owners`` (n,) are their events."""
         if len(self.layouts) == 1:
             return self._decode_layout(block, owners, 0, want, damage)
         parts = []
@@ -199,7 +192,7 @@ class _SampleLayouts(Frozen):
         return join_batches(parts)
 
     def _decode_layout(self, block: Block, owners: I32, number: int, want: Want, damage: Diagnostics) -> Samples:
-        """Return the complete samples of a block, all of which have layout ``number``; count the others as damage."""
+        """Incomplete samples are left out, and counted as damage."""
         layout, has_off_cpu = self.layouts[number]
         needed = want | Want.RAW if has_off_cpu else want
         samples, is_complete, is_unreadable = decode_samples(block, owners, layout, self.default_periods, needed)
@@ -218,23 +211,21 @@ class _SampleLayouts(Frozen):
 
 
 _DIGEST_SIZE = 16
-# types of the last record that the fingerprint covers
 _LAST_TYPES = (int(RecordType.SAMPLE), int(UserRecordType.FINISHED_INIT))
 
 
 def _fingerprint(events: Sequence[Event], stream: RecordStream) -> bytes | None:
-    """Return a 16-byte digest of the events and of all records up to the first sample; None without samples.
+    """A 16-byte digest; None without samples.
 
-    The first sample's time, thread and address distinguish recordings of the same command. Of a directory, only the
-    file with the header counts, up to the first sample or perf's FINISHED_INIT: perf writes the other files at the same
-    time, so that they may grow at any moment.
+    Of a directory, only the file with the header counts, up to the first sample or perf's FINISHED_INIT: perf writes
+    the other files at the same time, so that they may grow at any moment.
     """
-    from hashlib import blake2b  # only datasets need it, and OpenSSL takes milliseconds to load
+    from hashlib import blake2b  # only datasets need it; OpenSSL takes milliseconds to load
 
     digest = blake2b(digest_size=_DIGEST_SIZE)
     digest.update(repr([(event.type, event.config, event.sample_type, event.ids) for event in events]).encode())
     last_types = _LAST_TYPES[: len(stream.sections)]  # FINISHED_INIT only if there are further sections
-    excluded = [np.zeros(0, np.int32)] * sum(map(len, stream.plans))  # no records, in any block
+    excluded = [np.zeros(0, np.int32)] * sum(map(len, stream.plans))  # no records
     for number, block in stream.blocks(excluded):
         if number >= len(stream.plans[0]):
             break

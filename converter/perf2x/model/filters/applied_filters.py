@@ -1,7 +1,6 @@
 """Applies the user's filters to one recording: to batches before they are stitched, to the profile afterwards.
 
-Filters on the columns of samples (pid, tid, CPU, time) come first, so that unwanted samples cost next to nothing.
-Filters on thread names, objects and functions need lookups, and are applied to the finished profile.
+Filters on columns of samples come first, because they are cheap; the others need lookups.
 """
 
 from collections.abc import Iterator, Set
@@ -24,9 +23,8 @@ from perf2x.model.recording import Recording, Samples, Want, select_rows
 class AppliedFilters:
     """The user's filters, applied to one recording. Call the methods in the order in which they are defined.
 
-    ``sample_filter`` has all conditions on columns of samples, time ranges included. With ``late_times``, `batches`
-    leaves the time ranges out: features that need the whole recording apply them later. ``seen`` collects the values
-    that samples have in the filtered columns, ``unmatched`` the filters that match no sample.
+    ``sample_filter`` includes time ranges. With ``late_times``, `batches` leaves them out: features that need the whole
+    recording apply them later.
     """
 
     def __init__(
@@ -57,7 +55,7 @@ class AppliedFilters:
             yield select_rows(batch, self.seen.add(batch, self._batch_filter))
 
     def check(self) -> None:
-        """Report to ``unmatched`` the filters that no batch matched: OptionError if there are no other recordings."""
+        """Report the filters that no batch matched. Raises OptionError if there is no other recording."""
         self.seen.check(self._batch_filter, self.unmatched)
 
     def before_symbols(self, profile: Profile) -> Profile:
@@ -65,7 +63,7 @@ class AppliedFilters:
         return self._filtered(profile, BEFORE_SYMBOLS)
 
     def after_symbols(self, profile: Profile) -> Profile:
-        """Apply all other filters on the profile, and drop unused rows from the tables."""
+        """Apply all other filters, and drop unused rows from the tables."""
         if not self._filters:
             return profile
         from perf2x.model.transforms.drop_unused import compact
@@ -74,7 +72,6 @@ class AppliedFilters:
         return compact(profile) if profile.recorded is None else profile  # ``recorded`` may refer to unused rows
 
     def _filtered(self, profile: Profile, names: Set[str]) -> Profile:
-        """Apply the filters that are both in ``names`` and set, in the order of PROFILE_FILTERS."""
         settings = self._filters.active_values()
         for name, apply_filter in PROFILE_FILTERS.items():
             if name in settings and name in names:
@@ -83,14 +80,13 @@ class AppliedFilters:
 
 
 def check_root(root: str, recording: Recording) -> None:
-    """Raise OptionError if ``--root`` groups samples by a column, CPU or cgroup, that was not recorded."""
+    """Raise OptionError if ``--root`` needs a column that was not recorded."""
     for column in needed_columns([root]):
         if not any(event.sample_type & SampleType[column.upper()] for event in recording.session.events):
             raise not_recorded("root", column)
 
 
 def _ranges(filters: Filters, recording: Recording) -> tuple[Range, ...]:
-    """Return the time ranges of the filters, in nanoseconds of recorded time."""
     first, last = _bounds(recording) if any("%" in text for text in filters.times) else (0, 0)
     ranges = [time_range for text in filters.times for time_range in parse_times(text, first, last)]
     offset = recording.session.wall_clock_offset_ns
@@ -104,7 +100,7 @@ def _ranges(filters: Filters, recording: Recording) -> tuple[Range, ...]:
 
 
 def _bounds(recording: Recording) -> tuple[int, int]:
-    """Return the first and last time of samples: from HEADER_SAMPLE_TIME, otherwise from the samples themselves."""
+    """First and last time of samples."""
     from_header = recording.session.sample_times
     if from_header[1]:
         return from_header

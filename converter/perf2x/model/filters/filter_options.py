@@ -1,7 +1,7 @@
 """Options that select samples and frames, and options that group samples.
 
 A sample must match all kinds of filters that are set, and any one of the values of each kind: ``--comm a,b --pid 7``
-keeps the samples of those threads of process 7 that are called a or b. ``profile_filters.py`` implements the filters.
+keeps the samples of those threads of process 7 that are called a or b.
 """
 
 from typing import Annotated, Any, Literal
@@ -13,7 +13,7 @@ from perf2x.model.setting import Setting, split_names
 Root = Literal["", "comm", "process", "thread", "cpu", "cgroup", "container", "pod", "none"]
 SAMPLES_PANEL = "Samples (all filters must match; repeat an option for more values)"
 _FRAMES_PANEL = "Frames (RE matches a function, object or source file; in this order)"
-# Fields whose values are patterns: regular expressions or presets that match frames.
+# Fields with regular expressions or presets.
 _PATTERN_FIELDS = ("ignore", "focus", "skip_after", "hide", "keep", "collapse")
 
 

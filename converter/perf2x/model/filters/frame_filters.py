@@ -1,9 +1,6 @@
-"""Filters by patterns that match frames: they hide, keep, rename or collapse frames, drop samples or truncate stacks.
+"""Filters by patterns that match frames; a pattern is matched once per distinct frame.
 
-A stack is a list of locations. A location has one frame, or several if functions were inlined there. A pattern is
-matched once per distinct frame. Then a filter changes the frames of locations (`_replace_frames`), the lists of
-locations (`rewrite_stacks`), or both, all stacks at once. Filters are applied in the order of PROFILE_FILTERS
-(profile_filters.py).
+A filter changes the frames of locations (`_replace_frames`), the locations of stacks (`rewrite_stacks`), or both.
 """
 
 import numpy as np
@@ -52,10 +49,7 @@ Patterns = tuple[str, ...]
 
 
 class _Frames(ColumnTable):
-    """The frames of all locations: a row for each frame, sorted by location, then innermost first.
-
-    A location whose function is unknown has one frame without a function.
-    """
+    """The frames of all locations, at least one for each, sorted by location, then innermost first."""
 
     location: I64  # row of Profile.locations
     function: I64
@@ -65,10 +59,7 @@ class _Frames(ColumnTable):
 
 
 def hide(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters) -> Profile:
-    """Remove matching frames from stacks, so that their costs go to their callers.
-
-    Samples without remaining frames are dropped.
-    """
+    """Remove matching frames, so that their costs go to their callers; drop samples without remaining frames."""
     frames, is_match = _matching_frames(profile, "hide", patterns, unmatched)
     return _keep_frames(profile, frames, ~is_match, unmatched)
 
@@ -91,20 +82,17 @@ def ignore(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters) ->
 
 
 def skip_after(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters) -> Profile:
-    """Remove the callers of the innermost matching frame from each stack; stacks without a match stay whole."""
+    """Remove the callers of the innermost matching frame; stacks without a match stay whole."""
     frames, is_match = _matching_frames(profile, "skip_after", patterns, unmatched)
-    # In a location with matches, keep the frames from the innermost one to the first match: those before which the
-    # location has no match.
-    matches_before: I64 = cumsum(is_match) - is_match  # in all locations together
-    starts = offsets_of(bincount(frames.location, len(profile.locations)))[:-1]  # each location's first frame
+    # keep the frames of each location up to its first match
+    matches_before: I64 = cumsum(is_match) - is_match
+    starts = offsets_of(bincount(frames.location, len(profile.locations)))[:-1]
     inner_frames = take_rows_of(frames, matches_before == matches_before[starts][frames.location])
     shortened = _replace_frames(profile, inner_frames, arange(len(profile.locations)))
     has_match = _locations_with(profile, frames, is_match)
 
     def from_last_match(rows: ListArray) -> ListArray:
-        # matches[i] is the number of locations with a match among the first i entries of all stacks. Within a stack,
-        # whose outermost location comes first, this number reaches its final value at the innermost match: the entries
-        # from there on are kept. In a stack without a match it never changes, so all entries are kept.
+        # a stack begins with its outermost location; its last match and the entries after it are kept
         matches = np.append(0, cumsum(has_match[rows.values]))
         return select_entries(rows, repeat(matches[rows.offsets[1:]], rows.lengths) == matches[1:])
 
@@ -118,38 +106,32 @@ def collapse(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters) 
 
         outermost first      main  a (lib)  b (lib)  main2  c (lib)
         result               main  [lib]             main2  [lib]
-
-    The match number of a frame is the index of its new name, −1 if it does not match. Frames with equal match numbers
-    are merged within each location first, then across neighbouring locations of a stack.
     """
     frames = _frames_of(profile)
     match_number, matched_texts = _match_numbers(profile, frames, "collapse", patterns, unmatched)
     names = [bracketed(text) for text in matched_texts]
-    # a function for each new name is appended to the table of functions
     function = np.where(match_number < 0, frames.function, len(profile.functions) + match_number)
     frames = _Frames(frames.location, function, np.where(match_number < 0, frames.line_number, 0))
-    # within a location: keep one frame of each run
+    # one frame of each run
     is_kept = begins_run(frames.location, match_number) | (match_number < 0)
     frames, match_number = take_rows_of(frames, is_kept), match_number[is_kept]
-    ends = cumsum(bincount(frames.location, len(profile.locations)))  # one past each location's last frame
+    ends = cumsum(bincount(frames.location, len(profile.locations)))
     lengths = np.diff(ends, prepend=0)
-    # (locations,) the match numbers of each location's outermost and innermost frame
     outer_match, inner_match = match_number[ends - 1], match_number[ends - lengths]
-    # If a location's outermost frame has the same match number as its caller's innermost frame, the two frames are in
-    # one run. In stacks with such a caller, the location is replaced by a copy without its outermost frame, or removed
-    # if that is its only frame. Copies are appended to the locations.
+    # A location's outermost frame may be in one run with its caller's innermost frame. In such stacks, the location is
+    # replaced by a copy without this frame, or removed if it has no other. Copies are appended to the locations.
     copied = flatnonzero((outer_match >= 0) & (lengths > 1))
     copy_frames = take_rows_of(frames, ranges((ends - lengths)[copied], lengths[copied] - 1))
     copy_frames = replace(copy_frames, location=row_numbers(lengths[copied] - 1) + len(profile.locations))
     copy_of = minus_ones(len(profile.locations))
     copy_of[copied] = len(profile.locations) + arange(len(copied))
-    origin = np.append(arange(len(profile.locations)), copied)  # the location that each new one is a copy of
+    origin = np.append(arange(len(profile.locations)), copied)
     collapsed = _replace_frames(_with_functions(profile, names), join_tables([frames, copy_frames]), origin)
 
     def merge_runs(rows: ListArray) -> ListArray:
         location = rows.values
         is_same_run = (outer_match[location] >= 0) & (outer_match[location] == of_previous(inner_match[location], -1))
-        is_same_run[rows.offsets[:-1][rows.lengths > 0]] = False  # the first location of a stack has no caller
+        is_same_run[rows.offsets[:-1][rows.lengths > 0]] = False  # the first location has no caller
         merged = np.where(is_same_run, copy_of[location], location)
         return select_entries(ListArray(rows.offsets, merged), merged >= 0)
 
@@ -160,7 +142,7 @@ def rename(profile: Profile, replacements: Patterns, unmatched: UnmatchedFilters
     r"""Replace matches of ``RE=NAME`` in function names, and in object names that stand for code without a name."""
     frames, renames = _frames_of(profile), compile_renames("rename", replacements)
     mapping = as_int64(np.where(frames.function < 0, profile.locations.mapping[frames.location], -1))
-    # a kind of frame is a function, or a mapping in which functions are unknown
+    # a kind is a function, or a mapping in which functions are unknown
     first, kind = group_rows([frames.function, mapping])
     old_names = [frame_name(profile, *pair) for pair in zip(frames.function[first], mapping[first], strict=True)]
     new_names = list(old_names)
@@ -169,8 +151,8 @@ def rename(profile: Profile, replacements: Patterns, unmatched: UnmatchedFilters
             results = [pattern.regex.subn(name, text) for text in new_names]
         unmatched.record_pattern(pattern.text, any(count for _, count in results))
         new_names = [text for text, _ in results]
-    # A function is appended for each distinct new name. A renamed function keeps its row, file and system name, and
-    # takes over the name of the appended one. A frame without a function gets the appended function.
+    # A renamed function keeps its row, file and system name, but takes over the name of an appended function. A frame
+    # without a function gets the appended function.
     distinct, name_index = number_keys(new_names)
     renamed, new_function = _with_functions(profile, distinct), len(profile.functions) + name_index
     is_changed = np.array(old_names, object) != np.array(new_names, object)
@@ -182,21 +164,16 @@ def rename(profile: Profile, replacements: Patterns, unmatched: UnmatchedFilters
 
 
 def _frames_of(profile: Profile) -> _Frames:
-    """Return the frames of all locations, in order of the locations."""
     locations = profile.locations
     counts = np.diff(locations.line_offsets)
-    without_lines = as_intp(locations.line_offsets[:-1][counts == 0])  # where to insert their frames
+    without_lines = as_intp(locations.line_offsets[:-1][counts == 0])
     function = np.insert(as_int64(locations.line_function), without_lines, -1)
     number = np.insert(as_int64(locations.line_number), without_lines, 0)
     return _Frames(row_numbers(np.maximum(counts, 1)), function, number)
 
 
 def _replace_frames(profile: Profile, frames: _Frames, origin: I64) -> Profile:
-    """Return the profile with new locations, which have these frames.
-
-    ``frames.location`` has numbers of new locations. ``origin`` (new locations,) is the old location from which each
-    new one takes its other columns.
-    """
+    """``origin`` (new locations,) has the old location of each new one."""
     old, has_function = profile.locations, frames.function >= 0
     locations = replace(
         take_locations(old, origin),
@@ -214,17 +191,16 @@ def all_frames_match(profile: Profile, pattern: str) -> Bools:
 
 
 def _with_functions(profile: Profile, names: list[str]) -> Profile:
-    """Return the profile with a function appended for each name."""
     return replace(with_synthetic_frames(profile, names)[0], locations=profile.locations)
 
 
 def _locations_with(profile: Profile, frames: _Frames, is_chosen: Bools) -> Bools:
-    """Return (locations,) True for locations with any of the chosen frames; ``is_chosen`` (frames,)."""
+    """(locations,) True for locations with any of the chosen frames."""
     return bincount(frames.location[is_chosen], len(profile.locations)) > 0
 
 
 def _keep_frames(profile: Profile, frames: _Frames, is_kept: Bools, unmatched: UnmatchedFilters) -> Profile:
-    """Remove the frames whose ``is_kept`` (frames,) is False; drop, and count, samples whose stacks become empty."""
+    """Keep the frames where ``is_kept`` (frames,); drop, and count, samples whose stacks become empty."""
     if is_kept.all():
         return profile
     has_frames = _locations_with(profile, frames, is_kept)
@@ -236,7 +212,7 @@ def _keep_frames(profile: Profile, frames: _Frames, is_kept: Bools, unmatched: U
 
 
 def _stacks_with(profile: Profile, is_chosen: Bools) -> Bools:
-    """Return (samples,) True where the stack contains any of the chosen locations; ``is_chosen`` (locations,)."""
+    """(samples,) True where the stack contains any of the chosen locations."""
     count = path_sums(profile.stacks.parent, as_int64(is_chosen[profile.stacks.location]))
     return np.append(count > 0, False)[profile.samples.stack]
 
@@ -244,7 +220,7 @@ def _stacks_with(profile: Profile, is_chosen: Bools) -> Bools:
 def _matching_frames(
     profile: Profile, setting: str, patterns: Patterns, unmatched: UnmatchedFilters
 ) -> tuple[_Frames, Bools]:
-    """Return the frames of all locations, and (frames,) True where a pattern matches."""
+    """The frames of all locations, and (frames,) True where a pattern matches."""
     frames = _frames_of(profile)
     return frames, _match_numbers(profile, frames, setting, patterns, unmatched)[0] >= 0
 
@@ -252,16 +228,15 @@ def _matching_frames(
 def _match_numbers(
     profile: Profile, frames: _Frames, setting: str, typed: Patterns, unmatched: UnmatchedFilters
 ) -> tuple[I64, list[str]]:
-    """Find what the first pattern that matches a frame finds there (`Pattern.matched_text`), for each frame.
+    """Match each frame with the first pattern that finds a text (`Pattern.matched_text`).
 
-    Returns (frames,) the index of this text in a list of distinct texts, −1 if no pattern matches; and the list.
+    Returns (frames,) the index of this text, −1 for none, and the list of distinct texts.
     """
     mapping = as_int64(profile.locations.mapping[frames.location])
     mode = as_int64(profile.locations.mode[frames.location])
-    # each distinct frame is matched once
     first, frame_index = group_rows([frames.function, mapping, mode])
     columns_of_distinct = [column[first].tolist() for column in (frames.function, mapping, mode)]
-    numbers: dict[str, int] = {}  # by text
+    numbers: dict[str, int] = {}
     match_number = minus_ones(len(first))
     patterns_with_match: set[Pattern] = set()
     patterns = compile_patterns(setting, typed)
@@ -272,6 +247,6 @@ def _match_numbers(
             for text in [*matches.values()][:1]:  # only the first pattern's text counts
                 match_number[row] = numbers.setdefault(text, len(numbers))
     for pattern in patterns:
-        # a preset is never reported: the program need not use the runtime that the preset is for
+        # presets are not reported: the program need not use their runtimes
         unmatched.record_pattern(pattern.text, pattern in patterns_with_match or pattern.is_preset)
     return match_number[frame_index], list(numbers)

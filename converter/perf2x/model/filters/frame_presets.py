@@ -11,8 +11,7 @@ from perf2x.errors import SettingError
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile import Profile, frame_name
 
-# By preset: an expression for functions that belong to a runtime or to the scheduler rather than to the program. It
-# matches names in all styles (``--names``).
+# Functions of a runtime or the scheduler, in all styles of names (``--names``).
 _PRESETS = {
     "python": r"^(_?Py(Eval|Run|Vectorcall)\w*|_?Py(Object|Function|CFunction|Method|MethodDef)_\w*(Call|Vectorcall)\w*"
     r"|Py_((Run|Bytes)?Main)|_?Py_X?(INCREF|DECREF)|_?Py(Unstable_)?Code_GetExtra|_?PyFrame_Initialize|slot_tp_call"
@@ -28,7 +27,7 @@ _PRESETS = {
     r"|preempt_schedule(_(common|irq|notrace))?(_thunk)?|schedule(_(timeout(_(idle|(un)?interruptible|killable))?"
     r"|hrtimeout(_range(_clock)?)?|preempt_disabled|rtlock))?)(\.|$)",
 }
-# Presets of runtimes, which run in user mode.
+# Runtimes run in user mode.
 RUNTIMES = {name: text for name, text in _PRESETS.items() if name != "scheduler"}
 _THREAD_START = r"^(_start|__libc_start_\w+|start_thread|(__)?clone3?)$"
 _RUNTIME_FUNCTION = re.compile("|".join((*RUNTIMES.values(), _THREAD_START)))
@@ -40,22 +39,19 @@ _RUNTIME_LIBRARY = re.compile(
 def is_runtime(name: str, object_name: str) -> bool:
     """Return whether a function or its object belongs to a language's runtime, the C library or the dynamic linker.
 
-    ``name`` is "" to ask about the object alone.
+    ``name`` may be "".
     """
     return bool(_RUNTIME_LIBRARY.match(base_name(object_name)) or (name and _RUNTIME_FUNCTION.search(name)))
 
 
-# CPU time that the expressions of one filter may take in all. On some names, ``(a+)+!`` would take years.
+# Maximum of CPU time for all expressions of a filter. On some names, ``(a+)+!`` would take years.
 _MAX_CPU_SECONDS = 20
 # Presets that match in kernel mode only, because a program may have functions of the same names.
-#
-# ``scheduler`` matches the innermost frames in stacks of threads that leave the CPU: functions of the kernel, most of
-# them in kernel/sched/core.c and kernel/time/{timer,sleep_timeout}.c.
 _KERNEL_PRESETS = frozenset({"scheduler"})
 
 
 class Pattern(Frozen):
-    """A regular expression that the user typed, or the one that belongs to a preset."""
+    """A typed regular expression, or that of a preset."""
 
     text: str
     """What the user typed: the expression, or the name of a preset."""
@@ -63,16 +59,15 @@ class Pattern(Frozen):
 
     @property
     def is_preset(self) -> bool:
-        """Whether the user typed the name of a preset."""
+        """Whether ``text`` is the name of a preset."""
         return self.text in _PRESETS
 
     def matched_text(self, profile: Profile, function: int, mapping: int, mode: int) -> str:
-        """Match a frame, given as rows of functions and mappings (−1: none) and a CPU mode; return what matches.
+        """Match a frame, given as rows of functions and mappings (−1: none) and a CPU mode; return what matches, or "".
 
-        A preset is matched against the name of the function; what matches is the preset, whose name is returned. Any
-        other expression is matched against the object's base name and path: if one of them matches, the base name is
-        returned. Otherwise, the expression is matched against the name of the function, then of its source file, and
-        the part that matches is returned. Returns "" if nothing matches.
+        A preset is matched against the function's name. Other expressions are matched against the object, whose base
+        name is returned; then against the names of the function and of its source file, of which the matching part is
+        returned.
         """
         strings, name = profile.strings, frame_name(profile, function, mapping)
         if self.is_preset:
@@ -84,7 +79,7 @@ class Pattern(Frozen):
         if any(text and self.regex.search(text) for text in (object_name, object_path)):
             return object_name or object_path
         matches = (self.regex.search(text) for text in (name, source_path) if text)
-        # an expression such as ``x*`` may match an empty part: then the whole name is returned
+        # ``x*`` may match an empty part: the whole name is returned
         return next((match.group() or name for match in matches if match), "")
 
 
@@ -113,16 +108,12 @@ def compile_renames(setting: str, texts: Sequence[str]) -> tuple[tuple[Pattern, 
 
 
 def match_time_limited(setting: str, texts: Sequence[str]) -> AbstractContextManager[None]:
-    """Return a context that raises SettingError if matching the expressions ``texts`` in it takes too long.
-
-    Some platforms have no such limit (`cpu_time_limited`).
-    """
+    """Raise SettingError if matching ``texts`` in the ``with`` block takes too long; not on all platforms."""
     problem = f" {', '.join(map(repr, texts))}: names take more than {_MAX_CPU_SECONDS} s to match"
     return cpu_time_limited(_MAX_CPU_SECONDS, SettingError("", setting, problem))
 
 
 def _compiled(setting: str, text: str, expression: str) -> re.Pattern[str]:
-    """Compile an expression. Raises SettingError, which quotes ``text``, what the user typed, for an invalid one."""
     try:
         return re.compile(expression)
     except (re.error, OverflowError, RecursionError) as error:

@@ -1,8 +1,6 @@
-"""Implements each filter, either on columns of samples or on the finished profile.
+"""The filters, on columns of samples or on the finished profile.
 
-A filter is a field of Filters with an entry in NUMBER_COLUMNS, SAMPLE_CONDITIONS or PROFILE_FILTERS. Time ranges have
-no entry: applied_filters.py adds them, and applies all filters. Filters on profiles change samples, stacks and names;
-drop_unused.py then removes rows of other tables that nothing refers to.
+NUMBER_COLUMNS, SAMPLE_CONDITIONS or PROFILE_FILTERS has an entry for each field of Filters except time ranges.
 """
 
 import re
@@ -34,26 +32,23 @@ from perf2x.model.profile import Profile, keep_samples, numbered_names, rewrite_
 from perf2x.model.recording import Samples, matches_event_name
 
 _GLOB = re.compile(r"[*?[]")
-# Terms and modifiers that perf appends to an event's name (tools/perf/util/parse-events.l).
+# Terms and modifiers at the end of an event's name (tools/perf/util/parse-events.l).
 _DECORATION = re.compile(r"/[^/]*/[a-zA-Z]*$|:[ukhIGHpPSDWeb]+$")
 
-# One address, or the first and last address of a range.
 _ADDRESSES = re.compile(r"(0x[0-9a-fA-F]{1,16})(?:-(0x[0-9a-fA-F]{1,16}))?")
 
 _KERNEL_MODES = frozenset({CpuMode.KERNEL, CpuMode.GUEST_KERNEL, CpuMode.HYPERVISOR})
 _USER_MODES = frozenset({CpuMode.USER, CpuMode.GUEST_USER})
-# by value of ``--frames``: the CPU modes whose frames are removed
 _REMOVED_MODES = {"user": _KERNEL_MODES, "kernel": _USER_MODES}
 
 
-# By filter: the column of samples whose numbers it selects, before anything is looked up.
 NUMBER_COLUMNS = {"pids": "pid", "tids": "tid", "cpus": "cpu"}
-# Other filters on columns of samples: functions of the samples and the filter's value that return (n,) which pass.
+# Functions of samples and the filter's value: (n,) whether each sample passes.
 SAMPLE_CONDITIONS: dict[str, Callable[[Samples, object], Bools]] = {"no_idle": lambda samples, _: samples.pid != 0}
 
 
 class Names(Frozen):
-    """Names against which a filter's patterns are matched, most important first: error messages list them so."""
+    """Names that patterns are matched against, most important first, as error messages list them."""
 
     kind: str
     """What the names are, in error messages: ``object``."""
@@ -64,9 +59,8 @@ class Names(Frozen):
     def matching(self, patterns: Iterable[str], unmatched: UnmatchedFilters | None = None) -> set[int]:
         """Return the rows of ``names`` that match any of the patterns, which are names or globs.
 
-        If the names are functions, a pattern that matches none of them is compared again, without scopes, parameters
-        and so on (`means_function`). A pattern without a match is reported to ``unmatched``; if ``unmatched`` is None,
-        OptionError is raised.
+        If no function matches, a pattern is compared again with `means_function`. Patterns without a match are reported
+        to ``unmatched``. Raises OptionError for them if ``unmatched`` is None.
         """
         unmatched = unmatched or UnmatchedFilters()
         rows: set[int] = set()
@@ -106,7 +100,7 @@ def keep_events(profile: Profile, patterns: tuple[str, ...], unmatched: Unmatche
 
 
 def matches_event_pattern(pattern: str, name: str) -> bool:
-    """Return whether a pattern of `keep_events` matches an event's numbered name, such as ``cpu-clock#2``."""
+    """Match a pattern of `keep_events` and an event's numbered name, such as ``cpu-clock#2``."""
     unnumbered = name.partition("#")[0]
     if pattern in (name, _DECORATION.sub("", unnumbered)):
         return True
@@ -123,7 +117,7 @@ def keep_comms(profile: Profile, patterns: tuple[str, ...], unmatched: Unmatched
 
 
 def keep_objects(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:
-    """Keep samples whose innermost frame is in a matching object; patterns match an object's base name or path."""
+    """Keep samples whose innermost frame is in a matching object; patterns match base names or paths."""
     leaf = _leaf_locations(profile)
     mapping = as_int64(np.append(profile.locations.mapping, -1)[leaf])
     rows = _heaviest_first(sum_at(mapping, profile.samples.count, len(profile.mappings) + 1)[:-1])
@@ -139,7 +133,7 @@ def keep_functions(profile: Profile, patterns: tuple[str, ...], unmatched: Unmat
     A pattern is one of:
 
     - a function's display name, its name in the symbol table, or its full name;
-    - for code without a name, the name that outputs give it: ``[libc.so.6]``;
+    - for code without a name: ``[libc.so.6]``;
     - recorded addresses: ``0x7f01…`` or ``0x7f01…-0x7f02…``, both ends included.
     """
     unmatched, leaf = unmatched or UnmatchedFilters(), _leaf_locations(profile)
@@ -154,21 +148,17 @@ def keep_functions(profile: Profile, patterns: tuple[str, ...], unmatched: Unmat
 
 
 def _locations_named(profile: Profile, patterns: tuple[str, ...], weight: I64, unmatched: UnmatchedFilters) -> Bools:
-    """Return (locations + 1,) True for locations that have a frame with a matching name.
-
-    ``weight`` (locations + 1,) is the number of samples at each location. The last entry of both stands for samples
-    without a location.
-    """
+    """(locations + 1,) True for locations with a matching frame; the last entry is for samples without a location."""
     locations, functions = profile.locations, profile.functions
-    location = row_numbers(np.diff(locations.line_offsets))  # of each line
+    location = row_numbers(np.diff(locations.line_offsets))
     has_samples = weight[location] > 0
-    # (functions,) the number of samples of each function, including those in functions inlined into it
+    # includes samples in functions inlined into each function
     total = sum_at(locations.line_function[has_samples], weight[location[has_samples]], len(functions))
     rows = _heaviest_first(total)  # of functions
     displayed = [profile.strings[functions.name[row]] for row in rows.tolist()]
     other_names = [_other_names(profile, profile.strings[functions.system_name[row]]) for row in rows.tolist()]
     object_names, locations_of_objects = _code_without_symbols(profile, weight)
-    # names to match: first of functions, then of objects that contain code in no known function
+    # names of functions, then of objects that contain code in no known function
     aliases = [*other_names, *([name] for name in object_names)]
     found = Names("function", [*displayed, *object_names], aliases).matching(patterns, unmatched)
     chosen_functions = rows[sorted(row for row in found if row < len(rows))]
@@ -181,16 +171,12 @@ def _locations_named(profile: Profile, patterns: tuple[str, ...], weight: I64, u
 
 
 def _other_names(profile: Profile, system_name: str) -> list[str]:
-    """Return a function's name in the symbol table, and its full name if known."""
     full_name = profile.full_names.get(system_name)
     return [system_name] if full_name is None else [system_name, full_name]
 
 
 def _at_addresses(profile: Profile, first_and_last: tuple[int, int], weight: I64, unmatched: UnmatchedFilters) -> Bools:
-    """Return (locations + 1,) True where the recorded address is in a range, whose ends are both included.
-
-    The range counts as unmatched if no sample was taken in it.
-    """
+    """(locations + 1,) True where the recorded address is in a range; both ends are included."""
     first, last = first_and_last
     address = profile.locations.address
     is_inside = np.append((address >= np.uint64(first)) & (address <= np.uint64(last)), False)
@@ -203,7 +189,7 @@ def _at_addresses(profile: Profile, first_and_last: tuple[int, int], weight: I64
 
 
 def _address_range(text: str) -> tuple[int, int] | None:
-    """Return the first and last address of ``0x1000`` or ``0x1000-0x1fff``; None for a name."""
+    """None for a name."""
     found = _ADDRESSES.fullmatch(text)
     if found is None:
         return None
@@ -212,7 +198,7 @@ def _address_range(text: str) -> tuple[int, int] | None:
 
 
 def _code_without_symbols(profile: Profile, weight: I64) -> tuple[list[str], list[I64]]:
-    """Return the names of sampled code without symbols in outputs (``[libc.so.6]``), and the locations of each name."""
+    """Names (``[libc.so.6]``) and locations of sampled code without symbols."""
     locations = profile.locations
     has_no_symbol = (np.diff(locations.line_offsets) == 0) & ~locations.synthetic & (weight[:-1] > 0)
     locations_by_name: dict[str, list[I64]] = {}
@@ -246,28 +232,23 @@ def keep_innermost(profile: Profile, frames: int) -> Profile:
 
 
 def _leaf_locations(profile: Profile) -> I64:
-    """Return (samples,) the location of each sample's innermost frame, −1 for empty stacks."""
+    """(samples,) location of the innermost frame, −1 for empty stacks."""
     return as_int64(np.append(profile.stacks.location, -1)[profile.samples.stack])
 
 
 def _heaviest_first(total: I64) -> I64:
-    """Return the rows that have samples, most samples first; ``total`` (rows,) is each row's number of samples."""
+    """Rows with samples, most samples first."""
     has_samples = flatnonzero(total)
     return has_samples[argsort(-total[has_samples])]
 
 
 def _object_names(filename: str) -> list[str]:
-    """Return the names by which patterns find an object, the short one first.
-
-    For ``/lib/libc.so.6``, they are ``libc.so.6`` and the path; for ``[kernel.kallsyms]_text``, they are
-    ``[kernel.kallsyms]`` and the recorded name.
-    """
+    """The short name comes first."""
     path = filename.partition("]")[0] + "]" if filename.startswith("[") and "]" in filename else filename
     return list(dict.fromkeys([path.rpartition("/")[2] or path, path, filename]))
 
 
-# By filter: a function of the profile, the filter's value, and the UnmatchedFilters that collect patterns without a
-# match. It returns the filtered profile. Filters are applied in this order.
+# In the order in which filters are applied.
 PROFILE_FILTERS: dict[str, Callable[..., Profile]] = {
     "comms": keep_comms,
     "frames": keep_frames,
@@ -282,5 +263,4 @@ PROFILE_FILTERS: dict[str, Callable[..., Profile]] = {
     "rename": frame_filters.rename,
     "max_stack": lambda profile, frames, _: keep_innermost(profile, frames),
 }
-# Filters on profiles that need no function names.
 BEFORE_SYMBOLS = frozenset({"comms", "frames", "dsos"})

@@ -1,4 +1,4 @@
-"""Filters on columns of samples (pid, tid, CPU, time), which are applied to batches before anything is looked up."""
+"""Filters on columns of samples (pid, tid, CPU, time), applied before anything is looked up."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,22 +34,19 @@ class SampleFilter(Frozen):
         return passes
 
     def passes_numbers(self, table: Any) -> Bools:
-        """Return (n,) whether each row passes the filters by pid, tid and CPU, ignoring the others.
-
-        ``table`` is a batch of samples, or another table that has these columns.
-        """
+        """Return (n,) whether each row of a table with these columns passes the filters by pid, tid and CPU."""
         passes = trues(len(table))
         for column, numbers in self.numbers():
             passes &= np.isin(column_of(table, column), numbers)
         return passes
 
     def numbers(self) -> list[tuple[str, tuple[int, ...]]]:
-        """Return the columns that are filtered by number (pid, tid, cpu), each with the numbers that pass."""
+        """Pair each column that is filtered by number with the numbers that pass."""
         return [(NUMBER_COLUMNS[name], value) for name, value in self.values.items() if name in NUMBER_COLUMNS]
 
 
 def within(time: U64, ranges: Sequence[Range]) -> Bools:
-    """Return (n,) True for times in any of the ranges; if there are no ranges, True for all times."""
+    """Return (n,) True for times in any of the ranges, and for all times if there are no ranges."""
     is_inside = np.full(len(time), not ranges, np.bool_)
     for first, last in ranges:
         is_inside |= (time >= np.uint64(first)) & (time <= np.uint64(last))
@@ -57,17 +54,17 @@ def within(time: U64, ranges: Sequence[Range]) -> Bools:
 
 
 class SeenValues(Struct):
-    """The values that samples had in the filtered columns, for the message if a filter matches no sample."""
+    """The values that samples had in the filtered columns, for messages about filters without a match."""
 
     numbers: dict[str, set[int]] = field(default_factory=dict)
     """Distinct values of each column that is filtered by number."""
-    first_ns: int = 2**64 - 1  # earliest time of a sample, if times are filtered
-    last_ns: int = 0  # latest time of a sample, if times are filtered
-    samples: int = 0  # number of samples
-    passed: int = 0  # how many of them passed the filter
+    first_ns: int = 2**64 - 1  # if times are filtered
+    last_ns: int = 0
+    samples: int = 0
+    passed: int = 0
 
     def add(self, samples: Samples, sample_filter: SampleFilter) -> Bools:
-        """Record the values of a batch; return (n,) which of the batch's samples pass the filter."""
+        """Record a batch; return (n,) which samples pass the filter."""
         passes = sample_filter.passes(samples)
         self.samples += len(samples)
         self.passed += sum_of(passes)
@@ -89,8 +86,7 @@ class SeenValues(Struct):
     def check(self, sample_filter: SampleFilter, unmatched: UnmatchedFilters) -> None:
         """Report typed numbers that no sample has, and times at which no sample was taken.
 
-        Times are reported only if nothing else is filtered: otherwise, another filter may have dropped the samples.
-        Nothing is reported for a recording without samples.
+        If something else is filtered, times are not reported: another filter may have dropped the samples.
         """
         if not self.samples:
             return
@@ -104,7 +100,7 @@ class SeenValues(Struct):
             unmatched.missed_with_error("time", sample_filter.times, lambda: OptionError(problem))
 
     def _check_numbers(self, column: str, numbers: tuple[int, ...], unmatched: UnmatchedFilters) -> None:
-        """Report each number that no sample has; CPUs, which may be typed as a range, only if no sample has any."""
+        """CPUs may be typed as a range: they are reported only if no sample has any."""
         seen = self.numbers[column]
         if column == "cpu" and not seen.isdisjoint(numbers):
             numbers = tuple(number for number in numbers if number in seen)
@@ -116,19 +112,19 @@ def column_of(samples: Samples, name: str) -> AnyArray:
     """Return the column ``name`` of samples. Raises OptionError if it was not recorded."""
     column: AnyArray | None = getattr(samples, name)
     if column is None:
-        raise not_recorded(f"{name}s", name)  # the setting: ``cpus`` for ``cpu``
+        raise not_recorded(f"{name}s", name)  # ``cpu``: the setting ``cpus``
     return column
 
 
 def check_has_times(setting: str, profile: Profile, recording: Recording) -> None:
-    """Raise SettingError, which names the ``setting`` that needs times, if samples have none."""
+    """Raise SettingError, which names the ``setting``, if samples have no times."""
     has_times = any(event.sample_type & SampleType.TIME for event in recording.session.events)
     if profile.samples.time is None or not has_times:
         raise not_recorded(setting)
 
 
 def not_recorded(setting: str, column: str = "time") -> SettingError:
-    """Return the error for a setting that needs the column ``time``, ``cpu`` or ``cgroup``, which samples lack."""
+    """Make the error for a setting that needs a missing column: ``time``, ``cpu`` or ``cgroup``."""
     flag = {"time": "-T", "cpu": "--sample-cpu", "cgroup": "--all-cgroups"}[column]
     problem = f": the samples have no {column}; record with: perf record {flag}"
     return SettingError("", setting, problem)

@@ -18,10 +18,8 @@ from perf2x.errors import SettingError
 # First and last nanosecond, both included.
 Range = tuple[int, int]
 
-# Converts one typed time to nanoseconds of the recording's clock.
 _TimeParser = Callable[[str], int]
 
-# The last nanosecond of a range without an end.
 OPEN_END = 2**64 - 1
 # Seconds with decimals; decimals beyond nanoseconds are ignored.
 _SECONDS = re.compile(r"(\d+)(?:\.(\d{1,9})\d*)?")
@@ -32,10 +30,7 @@ _SHARE = re.compile(r"(\d+(?:\.\d+)?)%-(\d+(?:\.\d+)?)%")
 
 
 def parse_times(text: str, first: int, last: int) -> tuple[Range, ...]:
-    """Parse ``--time`` for a recording whose samples are from ``first`` to ``last``, in nanoseconds.
-
-    Raises SettingError, which names the mistake.
-    """
+    """Parse ``--time`` for a recording from ``first`` to ``last``, in nanoseconds. Raises SettingError."""
     if "%" in text:
         return tuple(_percent_range(part.strip(), first, last, text) for part in re.split(r"[,\s]+", text.strip()))
     return tuple(_start_and_stop(part, text, _nanoseconds) for part in text.split())
@@ -44,8 +39,8 @@ def parse_times(text: str, first: int, last: int) -> tuple[Range, ...]:
 def parse_wall_times(text: str, start: datetime, offset_ns: int) -> tuple[Range, ...]:
     """Parse ``--time-wall``: ``2026-11-21T10:00:00,`` or, on the day of ``start``, ``10:00:00,10:01:30``.
 
-    ``start`` is when the recording started. Its time zone applies to typed times without a zone, too. ``offset_ns``
-    plus a recorded time is nanoseconds since the Unix epoch. Raises SettingError for texts of another form.
+    ``start`` is when the recording started; its time zone is the default. ``offset_ns`` plus a recorded time is
+    nanoseconds since the Unix epoch. Raises SettingError.
     """
 
     def recorded_time(part: str) -> int:
@@ -56,7 +51,6 @@ def parse_wall_times(text: str, start: datetime, offset_ns: int) -> tuple[Range,
 
 
 def _wall_time(part: str, start: datetime) -> datetime:
-    """Parse one time of ``--time-wall``."""
     try:
         if "T" in part or "-" in part:
             wall_time = datetime.fromisoformat(part)
@@ -70,10 +64,7 @@ def _wall_time(part: str, start: datetime) -> datetime:
 
 
 def _start_and_stop(part: str, text: str, parse: _TimeParser, setting: str = "times") -> Range:
-    """Parse one range ``START,STOP``; ``parse`` converts one time.
-
-    ``part`` is the text of the range, ``text`` the whole text that the user typed for ``setting``, for messages.
-    """
+    """Parse ``part``, one range ``START,STOP`` of ``text``."""
     start, comma, stop = part.partition(",")
     if not comma:
         raise SettingError("", setting, f" {text!r}: expected start,stop; either may be left out")
@@ -84,7 +75,6 @@ def _start_and_stop(part: str, text: str, parse: _TimeParser, setting: str = "ti
 
 
 def _nanoseconds(part: str) -> int:
-    """Parse one time of ``--time``. Raises SettingError if it is not a number of seconds."""
     nanoseconds = parse_seconds(part)
     if nanoseconds is None:
         problem = f": {part!r} is not a time; write seconds such as 1234.567890123, or 10%/2, or 0%-10%"
@@ -93,16 +83,13 @@ def _nanoseconds(part: str) -> int:
 
 
 def parse_seconds(text: str) -> int | None:
-    """Return seconds such as ``12.5`` in nanoseconds; None for a text that is not a number of seconds."""
+    """Convert seconds such as ``12.5`` to nanoseconds; None for other texts."""
     found = _SECONDS.fullmatch(text)
     return int(found[1]) * 10**9 + int((found[2] or "").ljust(9, "0")) if found else None
 
 
 def _percent_range(part: str, first: int, last: int, text: str) -> Range:
-    """Parse one range ``10%/2`` or ``0%-10%``; ``first``, ``last``: the times of the recording's first and last sample.
-
-    ``part`` is the text of the range, ``text`` the whole text that the user typed, for messages.
-    """
+    """Parse ``part``, one range ``10%/2`` or ``0%-10%`` of ``text``."""
     numbered_slice, share = _NUMBERED_SLICE.fullmatch(part), _SHARE.fullmatch(part)
     if numbered_slice:
         width, number = float(numbered_slice.group(1)), int(numbered_slice.group(2) or 1)
@@ -117,10 +104,9 @@ def _percent_range(part: str, first: int, last: int, text: str) -> Range:
 
 
 def _share(begin_percent: float, end_percent: float, first: int, last: int) -> Range:
-    """Return the range of times from ``begin_percent`` to ``end_percent`` of a recording from ``first`` to ``last``.
+    """As in set_percent_time (tools/perf/util/time-utils.c), the nanosecond at the end belongs to the next share.
 
-    As in set_percent_time (tools/perf/util/time-utils.c), the nanosecond at the end belongs to the next share, except
-    at the end of the recording, and in a share of a single nanosecond.
+    Exceptions are the end of the recording, and a share of a single nanosecond.
     """
     total = last - first
     start, stop = first + round(begin_percent / 100 * total), first + round(end_percent / 100 * total)

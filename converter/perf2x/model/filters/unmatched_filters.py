@@ -1,8 +1,6 @@
-"""Reports filters that no sample matches, and finds functions by names as people type them.
+"""Reports filters that no sample matches, and finds functions by names without scopes, parameters and so on.
 
-People type names without scopes, parameters, template arguments and compilers' suffixes. A filter that matches no
-sample is an error, except for patterns of frames. With one recording, the error is raised at once; with several, after
-the last one, if the filter matched in none of them.
+A filter that matches in no recording is an error, except for patterns of frames.
 """
 
 import re
@@ -13,25 +11,22 @@ from perf2x.base.did_you_mean import close_names
 from perf2x.errors import OptionError
 from perf2x.model.number_format import shortened_list
 
-# Maximum number of recorded names that an error message lists.
 _MOST_LISTED = 8
-# One suffix: PLT entries (``@plt``), symbol versions (``@@GLIBC_2.34``), GCC's and LLVM's clones (``.isra.0``), and the
-# qualifiers of C++ member functions.
+# PLT entries (``@plt``), symbol versions (``@@GLIBC_2.34``), GCC's and LLVM's clones (``.isra.0``), and the qualifiers
+# of C++ member functions.
 _SUFFIX = re.compile(r"(@plt|@@?[A-Z]+_[\d.]+|\.(constprop|isra|part|cold|lto_priv|llvm)\b[.\d]*| const| ?&&?)$")
 # Template arguments that contain no others; ``operator<`` and ``operator<<`` are names.
 _TEMPLATE_ARGUMENTS = re.compile(r"(?<!operator)(?<!operator<)<[^<>]*>")
 # Parameters at the end, which may contain parentheses one level deep; ``operator()`` is a name.
 _PARAMETERS = re.compile(r"(?<!operator)\((?:[^()]|\([^()]*\))*\)$")
 
-# Maximum number of passes over a name. A pass removes one suffix, and all template arguments without template arguments
-# of their own. So arguments that are nested more deeply than this stay.
+# Maximum of passes over a name. A pass removes one suffix and the innermost template arguments.
 _MOST_PASSES = 20
 
 
 class UnmatchedFilters:
-    """Collects which filters matched in any of the recordings that they are applied to.
+    """Collects which filters matched in any of the recordings.
 
-    A filter need not match in every recording: ``--comm web`` selects the web servers among the recordings of a fleet.
     A filter is identified by its kind, such as ``cpu`` or ``object``, and what the user typed.
     """
 
@@ -39,19 +34,16 @@ class UnmatchedFilters:
         self._recordings = recordings
         self.diagnostics = diagnostics or Diagnostics()
         """Counts frame patterns without a match and, in frame_filters.py, samples that lose all frames."""
-        self._pattern_misses: dict[
-            str, int
-        ] = {}  # by frame pattern: the number of recordings in which no frame matched
-        # The keys of the following are pairs: the kind of filter, and what the user typed.
+        self._pattern_misses: dict[str, int] = {}  # number of recordings in which no frame matched
+        # keys: kind of filter, and what the user typed
         self._matched: set[Hashable] = set()
         self._errors: dict[Hashable, Callable[[], OptionError]] = {}
-        self._recorded_values: dict[Hashable, dict[str, None]] = {}  # distinct values, in order of arrival
+        self._recorded_values: dict[Hashable, dict[str, None]] = {}
 
     def record(self, kind: str, typed: Hashable, matches: object, recorded: Sequence[str]) -> None:
-        """Note whether a filter matched in a recording; it did if ``matches`` is true or, if a collection, not empty.
+        """Note whether a filter matched in a recording: whether ``matches`` is true or not empty.
 
-        ``recorded``: all values of this kind in the recording, for the error message. Raises OptionError if it did
-        not match in the only recording.
+        ``recorded`` are the recording's values of this kind. Raises OptionError as `missed` does.
         """
         if matches:
             self.matched(kind, typed)
@@ -63,10 +55,9 @@ class UnmatchedFilters:
         self._matched.add((kind, typed))
 
     def missed(self, kind: str, typed: Hashable, recorded: Sequence[str]) -> None:
-        """Note that a filter did not match in a recording; ``recorded``: all values of this kind in the recording.
+        """Note that a filter matched none of the ``recorded`` values.
 
-        Raises OptionError if there is only one recording. Otherwise, if it matches in no recording, `check` raises an
-        error that lists the values of all recordings.
+        Raises OptionError at once if there is only one recording; otherwise, `check` raises it.
         """
         values = self._recorded_values.setdefault((kind, typed), {})
         values.update(dict.fromkeys(recorded))
@@ -74,19 +65,13 @@ class UnmatchedFilters:
         self.missed_with_error(kind, typed, lambda: OptionError(no_such_message(kind, typed, list(values), intro)))
 
     def missed_with_error(self, kind: str, typed: Hashable, make_error: Callable[[], OptionError]) -> None:
-        """Note that a filter did not match in a recording; ``make_error`` makes the error, if one is raised.
-
-        It is raised at once if there is only one recording, otherwise by `check` if the filter matches in none.
-        """
+        """Do what `missed` does, with an error that ``make_error`` makes."""
         if self._recordings == 1:
             raise make_error()
         self._errors.setdefault((kind, typed), make_error)
 
     def record_pattern(self, pattern: str, has_match: bool) -> None:
-        """Record whether a frame pattern matches any frame of a recording.
-
-        A pattern that matches in no recording is not an error: it is counted in the diagnostics.
-        """
+        """Note whether a frame pattern matched; one that matches in no recording is counted in the diagnostics."""
         self._pattern_misses[pattern] = self._pattern_misses.get(pattern, 0) + (not has_match)
         if self._pattern_misses[pattern] == self._recordings:
             name, counts = "patterns_without_frame", self.diagnostics.counts
@@ -102,9 +87,9 @@ class UnmatchedFilters:
 
 
 def no_such_message(kind: str, typed: object, recorded: Sequence[str], intro: str = "the file has") -> str:
-    """Return ``no event 'cycle'; did you mean cycles:P? The file has: cycles:P, page-faults``.
+    """Write ``no event 'cycle'; did you mean cycles:P? The file has: cycles:P, page-faults``.
 
-    ``recorded`` are the names to suggest and to list; ``intro``, here "the file has", introduces the list.
+    ``intro``, here "the file has", introduces the list of ``recorded`` names.
     """
     names_by_part = {part: name for name in reversed(recorded) for part in (_last_part(name), name)}
     close = {names_by_part[part]: None for part in close_names(_last_part(str(typed)), names_by_part)}  # distinct
@@ -114,21 +99,17 @@ def no_such_message(kind: str, typed: object, recorded: Sequence[str], intro: st
 
 
 def means_function(typed: str, name: str) -> bool:
-    """Return whether a typed name means a function: ``insert`` and ``Map::insert(int)`` mean ``tree::Map<…>::insert``.
-
-    Both names are compared after `_bare`; the typed one may lack outer scopes.
-    """
+    """Return whether a typed name, such as ``insert`` or ``Map::insert(int)``, means ``tree::Map<…>::insert``."""
     bare = _bare(typed).removeprefix("::")
     return bool(bare) and re.search(rf"(?<![\w$~]){re.escape(bare)}$", _bare(name)) is not None
 
 
 def _last_part(name: str) -> str:
-    """Return a name without scopes, folders and everything that ``means_function`` ignores."""
     return re.split(r"::|/", _bare(name))[-1]
 
 
 def _bare(name: str) -> str:
-    """Return a function's name without template arguments, parameters, and suffixes of compilers and linkers."""
+    """Remove template arguments, parameters, and suffixes of compilers and linkers."""
     for _ in range(_MOST_PASSES):
         before, name = name, _TEMPLATE_ARGUMENTS.sub("", _SUFFIX.sub("", name))
         if name == before:

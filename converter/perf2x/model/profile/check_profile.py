@@ -1,4 +1,4 @@
-"""Checks the invariants of profiles, on which emitters may rely, and which profiles made by hand must satisfy."""
+"""Checks the invariants of profiles on which emitters may rely."""
 
 import numpy as np
 
@@ -24,7 +24,6 @@ def _require(holds: bool | np.bool_, problem: str) -> None:
 
 
 def _require_within(column: AnyArray, low: int, high: int, problem: str) -> None:
-    """Require every number of the column to be at least ``low`` and below ``high``; otherwise, name the problem."""
     _require(not len(column) or (column.min() >= low and column.max() < high), problem)
 
 
@@ -77,7 +76,7 @@ def _check_tree(stacks: Stacks) -> None:
     rows = arange(len(stacks))
     _require(np.all(stacks.parent < rows), "a parent comes after its child")
     _require_within(stacks.parent, -1, len(stacks), "a parent is out of range")
-    nodes = as_int64(stacks.parent) << 32 | stacks.location  # parent and location in one number
+    nodes = as_int64(stacks.parent) << 32 | stacks.location
     _require(len(unique(nodes)) == len(stacks), "a stack is in the tree twice")
 
 

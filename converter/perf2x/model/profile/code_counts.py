@@ -1,8 +1,7 @@
-"""Counts of branches and samples in the code of one object, for compilers and optimizers.
+"""Counts of branches and samples in the code of one object.
 
-There are two forms. Formats for optimizers of binaries (BOLT) take counts by address: `BranchCounts`, `AddressCounts`.
-Formats for compilers (LLVM's and GCC's AutoFDO) take counts by source line: a tree of `FunctionCounts`, in which each
-function holds the functions that were inlined into it.
+Optimizers of binaries (BOLT) take counts by address: `BranchCounts`, `AddressCounts`. Compilers (LLVM's and GCC's
+AutoFDO) take counts by source line: a tree of `FunctionCounts`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,24 +13,23 @@ from msgspec.structs import replace
 from perf2x.base.columnar import I64, U64, ColumnTable, Frozen, join_tables, sum_of, sum_rows
 from perf2x.errors import SettingError
 
-# A source position in a function, as in LLVM's class of this name: the line, relative to the function's declaration,
-# modulo 2¹⁶; and the base discriminator.
+# LLVM's class of this name: the line, relative to the function's declaration, modulo 2¹⁶; and the base discriminator.
 LineLocation = tuple[int, int]
 
 
 class LineCount(Struct):
-    """Execution count of one line of a function, and the number of calls from the line to each function."""
+    """Execution count of a line, and the number of calls from the line to each function."""
 
     count: int = 0
     calls: dict[str, int] = field(default_factory=dict)
 
     def sorted_calls(self) -> list[tuple[str, int]]:
-        """Return the called functions with counts, most frequent first."""
+        """Sort the called functions with their counts, most frequent first."""
         return sorted(self.calls.items(), key=lambda call: (-call[1], call[0]))
 
 
 class FunctionCounts(Struct):
-    """Counts of a function, or of one instance of it that was inlined into another function."""
+    """Counts of a function, or of an instance inlined into another function."""
 
     name: str
     """Linkage name."""
@@ -47,18 +45,18 @@ class FunctionCounts(Struct):
     """Inlined instances by the location of the call, then by name."""
 
     def line(self, location: LineLocation) -> LineCount:
-        """Return the counts of a line; a line without counts is added, with zeros."""
+        """Return the counts of a line; a line without counts is added."""
         return self.lines.setdefault(location, LineCount())
 
     def instance(self, location: LineLocation, name: str) -> "FunctionCounts":
-        """Return the instance of function ``name`` inlined at ``location``; a missing one is added, with zeros."""
+        """Return the instance of ``name`` inlined at ``location``; a missing one is added."""
         return self.inlined.setdefault(location, {}).setdefault(name, FunctionCounts(name))
 
     def walk(self) -> Iterator[tuple[int, LineLocation, "FunctionCounts"]]:
-        """Yield this function and all functions inlined into it, depth first, each with its depth and location.
+        """Yield this function and all inlined ones, depth first, each with its depth and location.
 
-        Instances inlined into one function are sorted by location, then name. The function itself has depth 0 and
-        location (0, 0).
+        The instances in one function are sorted by location, then name. The function itself has depth 0 and location
+        (0, 0).
         """
         unvisited = [(0, (0, 0), self)]
         while unvisited:
@@ -69,7 +67,7 @@ class FunctionCounts(Struct):
 
     def add(self, other: "FunctionCounts") -> None:
         """Add the counts of the same function in another recording."""
-        path: list[FunctionCounts] = []  # the functions of this tree from the root to the one being added to
+        path: list[FunctionCounts] = []  # functions from the root to the one being added to
         for depth, call, theirs in other.walk():
             mine = path[depth - 1].instance(call, theirs.name) if depth else self
             path[depth:] = [mine]
@@ -82,11 +80,11 @@ class FunctionCounts(Struct):
                     line.calls[name] = line.calls.get(name, 0) + calls
 
 
-# Takes the place of any address outside the object.
+# Stands for any address outside the object.
 EXTERNAL = np.uint64(2**64 - 1)
-# Takes the place of an address that was not recorded.
+# Stands for an address that was not recorded.
 NOT_RECORDED = np.uint64(2**64 - 2)
-# The reason, in messages, why formats made of these counts support no options for stacks and names.
+# The reason, in messages, why these formats support no options for stacks and names.
 COUNTS_NOT_STACKS = "branches of one program are counted, not stacks"
 # The lowest kernel address on x86-64; user code is always below.
 KERNEL_HALF = np.uint64(0xFFFF_8000_0000_0000)
@@ -95,7 +93,7 @@ KERNEL_HALF = np.uint64(0xFFFF_8000_0000_0000)
 class BranchCounts(ColumnTable):
     """Counts of taken branches, by source, target and source of the next taken branch.
 
-    Between two taken branches, code runs straight on: from the target of the first to the source of the second.
+    Code runs straight on from a branch's target to the source of the next taken branch.
     """
 
     source: U64
@@ -108,7 +106,7 @@ class BranchCounts(ColumnTable):
 
 
 class AddressCounts(ColumnTable):
-    """Numbers of samples that were taken at each address."""
+    """Numbers of samples at each address."""
 
     address: U64
     count: I64
@@ -129,9 +127,9 @@ class CodeCounts(Frozen):
 
 
 def describe_counts(code: CodeCounts, use: str = "") -> str:
-    """Return a sentence part on what was counted: ``1,234 branches``, or samples if no branches were recorded.
+    """Describe what was counted: ``1,234 branches``, or samples if no branches were recorded.
 
-    ``use`` is inserted after the number of samples; it says which command can use a file with samples alone.
+    ``use``, the command that can use samples alone, follows the number of samples.
     """
     if len(code.branches):
         return f"{sum_of(code.branches.count):,} branches"
@@ -157,14 +155,14 @@ def merge_code_counts(parts: Sequence[CodeCounts]) -> CodeCounts:
 
 
 def sum_branches(parts: list[BranchCounts]) -> BranchCounts:
-    """Concatenate tables and add the counts of branches that are equal; the result is sorted by content."""
+    """Add the counts of equal branches; the result is sorted by content."""
     rows = join_tables(parts)
     keys, sums = sum_rows([rows.source, rows.target, rows.next], [rows.count, rows.mispredicted])
     return BranchCounts(*keys, *sums)
 
 
 def sum_addresses(parts: list[AddressCounts]) -> AddressCounts:
-    """Concatenate tables and add the counts of equal addresses; the result is sorted by address."""
+    """Add the counts of equal addresses; the result is sorted by address."""
     rows = join_tables(parts)
     keys, sums = sum_rows([rows.address], [rows.count])
     return AddressCounts(*keys, *sums)

@@ -1,14 +1,12 @@
-"""Prefix trees of frames: what flame graphs and call trees show, made from the prefix tree of locations.
+"""Prefix trees of frames, as flame graphs and call trees show them, made from the prefix tree of locations.
 
-Profile.stacks distinguishes locations, that is, addresses. Viewers show names: two call sites in one function are one
-frame, and a location with inlined functions is several frames. There are two steps::
+Two call sites in one function are one frame, and a location with inlined functions is several frames::
 
-    Profile.stacks  ── expand ──▶  FrameRows      a row per frame, so several for a location with inlined functions
+    Profile.stacks  ── expand ──▶  FrameRows      a row per frame
     FrameRows  ── merge_stacks ──▶  FrameTree     rows with the same key under the same parent become one row
 
-A frame's key is a number for what the tree distinguishes, for example the index of the frame's name; frames with equal
-keys and the same parent are merged. A tree may have groups, such as threads: stacks of different groups are never
-merged. Python loops go over the levels of a tree, never over its rows or stacks.
+A key is a number for what the tree distinguishes, for example the index of the frame's name. Stacks of different
+groups, such as threads, are never merged. Python loops go over the levels of a tree, never over its rows.
 """
 
 from itertools import pairwise
@@ -51,8 +49,8 @@ class FrameRows(Frozen):
     Shapes: ``parent``, ``frame`` and ``depth`` (rows,); ``row_of_stack`` (rows of Profile.stacks,).
     """
 
-    parent: I64  # row of the calling frame, −1 for the outermost frame of a stack
-    frame: I64  # number of the frame, from the lists that `expand` was given
+    parent: I64  # −1 for outermost frames
+    frame: I64  # from the lists given to `expand`
     row_of_stack: I64
     """Row of the innermost frame of each row of Profile.stacks."""
     depth: I64
@@ -72,22 +70,21 @@ class FrameTree(ColumnTable):
 
 
 def expand(stacks: Stacks, frames_of_location: ListArray) -> FrameRows:
-    """Return one row per frame.
+    """Make one row per frame.
 
-    ``frames_of_location`` lists each location's frames, outermost first. The first of them is called by the innermost
-    frame of the location's caller, the others are inlined into the frame before them::
+    ``frames_of_location`` lists each location's frames, outermost first. The innermost frame of the location's caller
+    calls the first of them; the others are inlined into the frame before them::
 
         location            L0 calls L1      frames of L0: a      of L1: b, with c inlined
         frame, parent       a −1,  b 0,  c 1
     """
-    frames = frames_of_location[as_int64(stacks.location)]  # a list for each row of stacks
+    frames = frames_of_location[as_int64(stacks.location)]
     start, end = frames.offsets[:-1], frames.offsets[1:]
     parent = arange(-1, len(frames.values) - 1)  # right for inlined frames
     caller = as_int64(stacks.parent)
     parent[start] = np.where(caller >= 0, end[caller] - 1, -1) if len(stacks) else -1
     sizes = frames.lengths
-    # Path sums of the lists' lengths are the number of frames from the root to the end of each list. So the list's last
-    # row, end − 1, has the depth path_sums − 1, and row r of the list has the depth r + path_sums − end.
+    # a list ends at row end − 1, whose depth is path_sums − 1
     depth = arange(len(parent)) + repeat(path_sums(stacks.parent, sizes) - end, sizes)
     return FrameRows(parent, frames.values, end - 1, depth)
 
@@ -95,18 +92,17 @@ def expand(stacks: Stacks, frames_of_location: ListArray) -> FrameRows:
 def merge_siblings(rows: FrameRows, key_of_frame: I64) -> FrameRows:
     """Merge rows with the same key under the same parent, and number the merged rows by level, parent, key.
 
-    A merged row has the frame of one of the rows that became it. `merge_stacks` starts with this, so that rows to be
-    merged are not first multiplied by the number of groups.
+    A merged row has the frame of one of its rows.
     """
     order = argsort_small(rows.depth)
-    # rows are processed level by level; the last entry of both tables stands for parent −1
+    # the last entry is for parent −1
     position_of_row = np.full(len(order) + 1, len(order), np.int64)
     position_of_row[order] = arange(len(order))
     parent_position, frame = position_of_row[rows.parent[order]], rows.frame[order]
     key, merged_row = key_of_frame[frame], minus_ones(len(order) + 1)
     bits = int(key.max(initial=0)).bit_length()
     parents, kept_positions = [zeros(0)], [zeros(0)]
-    first_above, count = -1, 0  # the first merged row of the level above, and the number of merged rows so far
+    first_above, count = -1, 0  # first row of the level above, and number of rows so far
     for level in _levels(rows.depth):
         parent = merged_row[parent_position[level]]
         first, index_in_level = group_pairs(parent - first_above, key[level], len(parents[-1]), bits)
@@ -125,16 +121,16 @@ def merge_stacks(
 ) -> tuple[FrameTree, I64]:
     """Merge the stacks of each group into one tree: frames with the same key under the same parent become one row.
 
-    ``stack`` and ``group`` (n,) are pairs: a row of Profile.stacks, or −1 for an empty stack, and the group that it
-    belongs to. Groups count from 0 without gaps; None puts all stacks into one group.
+    ``stack`` (n,) has rows of Profile.stacks, −1 for an empty stack; ``group`` (n,) has their groups, from 0 without
+    gaps, or is None for one group.
 
-    Returns the tree, sorted by level, parent, key, and (n,) the tree row of each pair's innermost frame, which is the
-    group's own row for an empty stack.
+    Returns the tree, sorted by level, parent, key, and (n,) the tree row of each stack's innermost frame: the group's
+    own row for an empty stack.
     """
     rows, stack = merge_siblings(rows, key_of_frame), as_int64(stack)
     group = zeros(len(stack)) if group is None else group
     groups = int(group.max()) + 1 if len(group) else 0
-    # look up equal pairs once; a pair is one number, group · stacks_per_group + stack + 1
+    # equal pairs are looked up once; a pair is group · stacks_per_group + stack + 1
     stacks_per_group = int(stack.max(initial=-1)) + 2
     distinct, pair_index = unique_inverse(group * stacks_per_group + stack + 1)
     group, stack = distinct // stacks_per_group, distinct % stacks_per_group - 1
@@ -146,8 +142,8 @@ def merge_stacks(
 def weighted_tree(rows: FrameRows, key_of_frame: I64, stack: AnyArray, weight: I64) -> tuple[FrameTree, I64, I64]:
     """Merge stacks as ``merge_stacks`` does, in one group; also return the self and the total weight of each tree row.
 
-    ``weight`` (n,) has a weight for each of ``stack`` (n,). The self weight of a tree row sums the stacks that end at
-    the row, the total weight those that contain it. Shape of both: (rows of the tree,).
+    ``weight`` (n,) has a weight for each of ``stack`` (n,). The self weight sums the stacks that end at a row, the
+    total weight those that contain it.
     """
     tree, tree_row = merge_stacks(rows, key_of_frame, stack)
     self_weight = sum_at(tree_row, weight, len(tree))
@@ -157,17 +153,13 @@ def weighted_tree(rows: FrameRows, key_of_frame: I64, stack: AnyArray, weight: I
 
 
 def _merge_in_one_group(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
-    """Do what `merge_stacks` does for distinct stacks of a single group.
-
-    ``rows`` come from `merge_siblings`: without the rows that no stack needs, they are the tree already.
-    """
+    """``rows`` (from `merge_siblings`) that any stack needs are the tree already."""
     leaf, depth = rows.innermost(stack), rows.depth
     is_used = falses(len(depth))
     is_used[leaf[leaf >= 0]] = True
-    for level in _levels(depth)[:0:-1]:  # innermost level first, without the outermost, which has no parents
+    for level in _levels(depth)[:0:-1]:  # innermost level first; outermost frames have no parents
         is_used[rows.parent[level][is_used[level]]] = True
-    # row 0 of the tree is the group, so a used row's number is the count of used rows up to and including it; the
-    # appended entry makes the group the parent of outermost frames, and the row of empty stacks
+    # row 0 is the group; the appended 0 makes it the parent of outermost frames, and the row of empty stacks
     tree_row = np.append(cumsum(is_used), 0)
     parent, key = tree_row[rows.parent[is_used]], key_of_frame[rows.frame[is_used]]
     tree = FrameTree(np.append(-1, parent), np.append(-1, key), np.append(0, depth[is_used] + 1))
@@ -175,22 +167,18 @@ def _merge_in_one_group(rows: FrameRows, key_of_frame: I64, group: I64, stack: I
 
 
 def _merge_in_groups(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
-    """Do what `merge_stacks` does for distinct (group, stack) pairs of several groups.
-
-    ``rows`` come from `merge_siblings`. A group may need only some of them, so the tree is made of (group, row) pairs,
-    level by level.
-    """
+    """A group may need only some ``rows`` (from `merge_siblings`), so the tree is made of (group, row) pairs."""
     groups = int(group.max()) + 1 if len(group) else 0
     levels = _pairs_with_ancestors(rows.parent, rows.depth, group, rows.innermost(stack))
     parents, keys, level_sizes = [minus_ones(groups)], [minus_ones(groups)], [groups]
-    # a pair is one number, group · stride + row; so are a parent and a key, parent · width + key
+    # a pair is group · stride + row; parent and key are parent · width + key
     stride, width = max(len(rows.parent), 1), int(key_of_frame.max()) + 1 if len(key_of_frame) else 1
     pairs_above = tree_rows_above = zeros(0)
     tree_rows_of_levels: list[tuple[I64, I64]] = []
     for pairs in levels:
         row = pairs % stride
         row_above = rows.parent[row]
-        parent = np.where(row_above >= 0, 0, pairs // stride)  # an outermost frame's parent is its group
+        parent = np.where(row_above >= 0, 0, pairs // stride)  # the parent of an outermost frame is its group
         inner = flatnonzero(row_above >= 0)
         parent[inner] = tree_rows_above[searchsorted(pairs_above, pairs[inner] - row[inner] + row_above[inner])]
         merged, index_in_level = unique_inverse(parent * width + key_of_frame[rows.frame[row]])
@@ -205,17 +193,16 @@ def _merge_in_groups(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64)
 
 
 def _pairs_with_ancestors(parent: I64, depth_of_row: I64, group: I64, row: I64) -> list[I64]:
-    """Return the given (group, row) pairs and the pairs of all ancestors of the rows, by level, outermost level first.
+    """Add the pairs of all ancestors to (group, row) pairs, and sort them by level, outermost first.
 
-    A pair is one number, group · rows + row; the pairs of a level are sorted and unique. Pairs whose ``row`` is −1 are
-    left out. ``depth_of_row`` is depths(parent).
+    A pair is group · rows + row; the pairs of a level are sorted and unique. Row −1 has no pair.
     """
     stride = max(len(parent), 1)
     has_row = row >= 0
     pairs = unique(group[has_row] * stride + row[has_row])
     depth = depth_of_row[pairs % stride] if len(pairs) else pairs
     levels: list[I64] = []
-    below = zeros(0)  # the pairs of the level below
+    below = zeros(0)
     for level in range(int(depth.max()) if len(depth) else -1, -1, -1):
         parents = below - below % stride + parent[below % stride] if len(below) else below
         below = unique(np.append(pairs[depth == level], parents))
@@ -226,10 +213,7 @@ def _pairs_with_ancestors(parent: I64, depth_of_row: I64, group: I64, row: I64) 
 def _tree_rows_of_pairs(
     tree_rows_of_levels: list[tuple[I64, I64]], group: I64, stack: I64, rows: FrameRows, stride: int
 ) -> I64:
-    """Return (n,) the tree row of each (group, stack) pair.
-
-    ``tree_rows_of_levels``: for each level, its (group, row) pairs, as group · ``stride`` + row, and their tree rows.
-    """
+    """Find (n,) the tree row of each (group, stack) pair, given the (group, row) pairs and tree rows of each level."""
     tree_row = as_int64(group)
     if not tree_rows_of_levels:
         return tree_row
@@ -245,11 +229,11 @@ def _tree_rows_of_pairs(
 def add_to_parents(values: I64, parent: I64, depth: I64) -> None:
     """Add to each row's value the values of its descendants, in place. Rows are sorted by level; shapes: (rows,)."""
     for level in _levels(depth)[:0:-1]:
-        np.add.at(values, parent[level], values[level].copy())  # numpy would copy both views of one array
+        np.add.at(values, parent[level], values[level].copy())  # otherwise, numpy would copy both views of one array
 
 
 def _levels(depth: I64) -> list[slice]:
-    """Return the slice of rows of each level, outermost level first; ``depth`` is ascending."""
+    """Slices of rows, outermost level first; ``depth`` is ascending."""
     ends = cumsum(bincount(depth)).tolist() if len(depth) else []
     return [slice(begin, end) for begin, end in pairwise([0, *ends])]
 
@@ -257,29 +241,29 @@ def _levels(depth: I64) -> list[slice]:
 def line_positions(rows: FrameRows, rank_of_inner: I64, rank_of_leaf: I64, is_line: Bools) -> I64:
     """Return (rows,) the position of each row's line when the lines of collapsed stacks are sorted as text.
 
-    A line is a collapsed stack, such as ``main;f 42``. It belongs to the row at which the stack ends, where ``is_line``
-    (rows,) is True. The positions of other rows are meaningless.
+    A line, such as ``main;f 42``, belongs to the row at which the stack ends, where ``is_line`` (rows,) is True. Other
+    positions are meaningless.
 
-    A frame sorts differently as the last of its line, before a space, and as an inner frame, before a semicolon. With
-    functions called ``a`` and ``a b``, the order is ``a 5``, ``a b;x 3``, ``a;x 2``: the line of row ``a`` and the
-    lines below this row are not neighbours. So each row has two ranks among its siblings, comparable with each other:
-    ``rank_of_leaf`` and ``rank_of_inner``. ``rows`` come from `merge_siblings`, whose keys must be in the order of
+    A space follows the last frame of a line, a semicolon every other one. With functions called ``a`` and ``a b``, the
+    order is ``a 5``, ``a b;x 3``, ``a;x 2``. So each row has two ranks, ``rank_of_leaf`` and ``rank_of_inner``, which
+    are comparable with each other. The keys of ``rows`` (from `merge_siblings`) must be in the order of
     ``rank_of_inner``.
     """
-    lines_below = as_int64(is_line)  # after the next call: the number of lines of each row and of all rows below it
+    lines_below = as_int64(is_line)
     add_to_parents(lines_below, rows.parent, rows.depth)
-    # siblings have the same family, their parent's row + 1; lines are put in the order of (family, rank as a leaf)
+    # a family has the same parent
     family, line_row = rows.parent + 1, flatnonzero(is_line)
     width = int(max(rank_of_inner.max(initial=0), rank_of_leaf.max(initial=0))) + 1
+    # lines in the order of family, then rank as a leaf
     leaf_key = family[line_row] * width + rank_of_leaf[line_row]
     by_text = argsort_rows([leaf_key])
     line_row, leaf_key = line_row[by_text], leaf_key[by_text]
-    next_inner = searchsorted(family * width + rank_of_inner, leaf_key)  # the sibling below which lines come later
-    below_before = offsets_of(lines_below - is_line)  # number of lines below all rows before each row
+    next_inner = searchsorted(family * width + rank_of_inner, leaf_key)
+    below_before = offsets_of(lines_below - is_line)  # lines below all earlier rows
     first_sibling = np.maximum.accumulate(np.where(begins_run(family), arange(len(family)), 0))
-    # number of lines of earlier families: those below the rows, and those of the rows themselves
+    # lines of earlier families
     base = below_before[first_sibling] + offsets_of(bincount(family[line_row], len(family)))[family]
-    # within the family, before the lines below a row: the lines below earlier siblings, and lines of lesser leaf rank
+    # lines of the family: those below earlier siblings, and those of lesser leaf rank
     start = below_before[:-1] + cumsum(bincount(next_inner, len(family) + 1))[:-1] - base
     for level in _levels(rows.depth)[1:]:
         start[level] += start[rows.parent[level]]  # now the position of the first line below each row

@@ -1,8 +1,7 @@
-"""Listings: source lines and instructions of some functions with their costs, from ``features/annotate`` to viewers.
+"""Listings: source lines and instructions of some functions with their costs.
 
-``Costs`` have one number for each measure of the listings, for example the period and the number of samples of
-``cycles``. Functions, lines and instructions have self costs and total costs. Self costs sum the samples that were
-taken in them. Total costs sum the samples with them anywhere in the stack; a stack that has them twice counts once.
+``Costs`` have one number for each measure of the listings. Self costs sum the samples that were taken in a function,
+line or instruction. Total costs sum the samples with it anywhere in the stack; a stack that has it twice counts once.
 """
 
 from msgspec import field
@@ -14,7 +13,7 @@ Costs = tuple[int, ...]
 
 
 class Measure(Frozen):
-    """What the numbers at one index of ``Costs`` sum up: a value of one event's samples, or the number of samples."""
+    """A kind of cost: the sum of a value of an event's samples, or their number."""
 
     event: int
     """Row of Profile.events."""
@@ -75,7 +74,7 @@ class InstructionCost(Frozen):
 
 
 class CodeListing(Frozen):
-    """One copy of a function's code: the function itself, or an instance that was inlined into another function."""
+    """The code of a function, or of an instance that was inlined into another function."""
 
     object: str
     symbol: str
@@ -89,7 +88,7 @@ class CodeListing(Frozen):
 
 
 class FunctionListing(Frozen):
-    """The listings of one function, which is identified by name and object as in the tables of ``perf2x top``."""
+    """The listings of one function; name and object identify it."""
 
     name: str
     object: str

@@ -1,13 +1,13 @@
-"""Names of code addresses that are known from elsewhere, such as a dataset, on their way into a profile.
+"""Names of code addresses that are known from elsewhere, such as a dataset.
 
-A place is an object and an address in it. The code that passes `PlaceNames` on defines the numbers of places.
+A place is an object and an address in it.
 """
 
 from collections.abc import Sequence
 
 from perf2x.base.columnar import I64, Bools, Frozen
 
-# (displayed name, system name, file, start line), as in ``Functions``.
+# (displayed name, system name, file, start line)
 FunctionRow = tuple[str, str, str, int]
 
 
@@ -30,4 +30,4 @@ class PlaceNames(Frozen):
     """(rows,) index into ``functions``."""
     line: I64
     """(rows,) line number, 0 if unknown."""
-    functions: Sequence[FunctionRow] = ()  # distinct
+    functions: Sequence[FunctionRow] = ()

@@ -1,9 +1,9 @@
 """`Profile`, all tables of a finished profile, and functions that find events, place waits and count threads.
 
-With ``--off-cpu``, some rows of samples are waits, marked in ``Profile.samples.wait``. Their ``count`` is 1, and
-their ``value`` is the length in nanoseconds. In a timeline, ``time`` is when the thread left the CPU, so a wait lasts
-from ``time`` to ``time + value``. Waits of one thread never overlap, except ``UNPLACED`` ones, whose time is unknown.
-The other columns have the waiting thread, its stack, and the CPU that it left (−1: unknown).
+With ``--off-cpu``, some rows of samples are waits, marked in ``Profile.samples.wait``. Their ``count`` is 1, and their
+``value`` is the length in nanoseconds. In a timeline, a wait lasts from ``time`` to ``time + value``. Waits of one
+thread never overlap, except ``UNPLACED`` ones, whose time is unknown. The other columns have the waiting thread, its
+stack, and the CPU that it left (−1: unknown).
 """
 
 import re
@@ -95,7 +95,7 @@ class Wait(IntEnum):
 
 
 def are_placed_waits(samples: ProfileSamples) -> Bools:
-    """Return (samples,) True for waits whose start and end are known, so that a timeline can draw them."""
+    """Return (samples,) True for waits whose start and end are known."""
     if samples.wait is None or samples.time is None:
         return falses(len(samples))
     is_placed: Bools = (samples.wait != Wait.RAN) & (samples.wait != Wait.UNPLACED)
@@ -103,10 +103,7 @@ def are_placed_waits(samples: ProfileSamples) -> Bools:
 
 
 def wait_ends(samples: ProfileSamples) -> U64:
-    """Return (samples,) the end of each placed wait; for other rows, their ``time``.
-
-    All are 0 in aggregated profiles, which have no times.
-    """
+    """Return (samples,) the end of each placed wait; for other rows, their ``time``; 0 in aggregated profiles."""
     return samples.times + as_uint64(np.where(are_placed_waits(samples), samples.value, 0))
 
 
@@ -118,10 +115,9 @@ def are_samples(profile: Profile) -> Bools:
 
 
 def find_event(profile: Profile, name: str | None) -> int:
-    """Return the row in profile.events of the event that the user named; for None, the profile's default.
+    """Return the row of the event that the user named; for None, the profile's default.
 
-    A name without modifiers or terms, such as ``cycles``, finds ``cycles:P`` or ``cycles/freq=99/`` if it is the only
-    such event. Raises OptionError, which lists the events, for a name that no event or several events match.
+    Raises OptionError, which lists the events, unless exactly one matches.
     """
     if name is None:
         return profile.default_event
@@ -133,12 +129,11 @@ def find_event(profile: Profile, name: str | None) -> int:
 
 
 def event_rows_called(profile: Profile, name: str) -> list[int]:
-    """Return the rows in profile.events that a name matches, none, one or several.
+    """Return the rows in profile.events that a name matches.
 
-    An event has several spellings: its recorded name, its plain name (`plain_names`), its numbered name
-    (`numbered_names`), its name up to the first colon or slash, and others that `matches_event_name` knows. They are
-    tried in this order. The first spelling that matches any event decides. If several events match, those without
-    samples are left out, unless none of them has samples.
+    Names are compared in this order, up to the first match: recorded names, `plain_names`, `numbered_names`, names up
+    to the first colon or slash, and others that `matches_event_name` knows. If several events match, those without
+    samples are left out, unless none has samples.
     """
     recorded_names = [event.name for event in profile.events]
     bases = [re.split("[:/]", recorded)[0] for recorded in recorded_names]
@@ -156,8 +151,8 @@ def sampled_event_names(profile: Profile) -> list[str]:
 
 
 def numbered_names(events: Sequence[ProfileEvent]) -> list[str]:
-    """Return a distinct name for each event: ``cpu-clock#1``, ``cpu-clock#2`` if two are called ``cpu-clock``."""
-    totals, so_far = Counter(event.name for event in events), Counter[str]()  # of events, by name
+    """Make a distinct name for each event: ``cpu-clock#1``, ``cpu-clock#2`` if two are called ``cpu-clock``."""
+    totals, so_far = Counter(event.name for event in events), Counter[str]()
     names = []
     for event in events:
         so_far[event.name] += 1
@@ -166,10 +161,9 @@ def numbered_names(events: Sequence[ProfileEvent]) -> list[str]:
 
 
 def plain_names(events: Sequence[ProfileEvent]) -> list[str]:
-    """Return the events' names without terms that only describe recording: ``cpu-clock`` for ``cpu-clock/freq=499/``.
+    """Remove terms that only describe recording: ``cpu-clock`` for ``cpu-clock/freq=499/``.
 
-    Formats that append a unit to the name use this: with terms, pprof's sample type would be
-    ``cpu-clock/freq=499//nanoseconds``. Events that would get the same name keep their recorded names.
+    Events that would share a name keep their recorded names.
     """
     short_names = [_without_terms(event.name) for event in events]
     totals = Counter(short_names)
@@ -177,7 +171,7 @@ def plain_names(events: Sequence[ProfileEvent]) -> list[str]:
 
 
 def _without_terms(name: str) -> str:
-    """Return ``cpu-clock:u`` for ``cpu-clock/freq=499/u``; a name with any other term unchanged."""
+    """``cpu-clock:u`` for ``cpu-clock/freq=499/u``; a name with other terms stays."""
     parts = re.fullmatch(r"([^/]+)/([^/]*)/(\w*)", name)
     if not parts or any(term.partition("=")[0] not in RECORDING_TERMS for term in parts[2].split(",")):
         return name
@@ -185,25 +179,21 @@ def _without_terms(name: str) -> str:
 
 
 def count_threads(threads: Threads) -> int:
-    """Return the number of threads.
-
-    A thread that was renamed counts once. If a pid and tid were reused, each thread that had them counts.
-    """
-    # each distinct (pid, tid), as one number, and its index for each row
+    """Count the threads: a renamed thread once, and each of the threads that had the same pid and tid."""
     ids, id_row = unique_inverse(as_int64(threads.pid) << 32 | as_int64(threads.tid) & 0xFFFFFFFF)
-    # Each row of ``threads`` says how many threads began under its name, and a renamed thread began under only one of
-    # its names. So the sum over all names of a (pid, tid) counts every thread once.
+    # A renamed thread began under only one of its names, so the sum over all names of a (pid, tid) counts every thread
+    # once.
     starts = zeros(len(ids))
     np.add.at(starts, id_row, 0 if threads.starts is None else threads.starts)
     return sum_of(np.maximum(starts, 1))
 
 
-# Columns of Locations with an entry for each line, not for each location.
+# Columns of Locations with an entry for each line.
 _LINE_COLUMNS = ("line_function", "line_number")
 
 
 def take_locations(locations: Locations, rows: I64) -> Locations:
-    """Return the locations in the given rows, in the given order."""
+    """Take the given rows, in the given order."""
     lines = ListArray(locations.line_offsets, arange(len(locations.line_function)))[rows]
     names = (name for name in Locations.__struct_fields__ if name != "line_offsets")
     columns = {name: getattr(locations, name)[lines.values if name in _LINE_COLUMNS else rows] for name in names}

@@ -1,8 +1,8 @@
 """Profile tables, from the stitcher to the symbolizer and the emitters: stacks in pprof's terms.
 
-Samples refer to rows of events, threads and stacks; stacks, a prefix tree, to locations; locations to mappings and
-functions; threads, mappings and functions to strings. A reference is a row number, or −1 for none. The order of rows
-depends only on their contents, so equal inputs give equal bytes.
+Samples refer to rows of events, threads and stacks; stacks to locations; locations to mappings and functions; threads,
+mappings and functions to strings. A reference is a row number, or −1 for none. The order of rows depends only on their
+contents, so equal inputs give equal bytes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,7 +65,7 @@ class Mappings(ColumnTable):
     pid: I32
     """A process that has the mapping (for perf-PID.map and /proc/PID/root); −1 for the kernel, and for data."""
     is_kernel: Bools
-    # As in pprof, the next four columns say what is known about the code in the mapping.
+    # whether these are known for the mapping's code, as in pprof
     has_functions: Bools
     has_filenames: Bools
     has_line_numbers: Bools
@@ -76,8 +76,7 @@ class Functions(ColumnTable):
     """Unique (name, system_name, filename, start_line); the first three index strings.
 
     ``name`` is the display name, in the style of ``--names``; ``system_name`` is the name in the symbol table, or the
-    one that a JIT compiler gave. Overloads, and instances of a template, may have the same ``name``, but differ in
-    their ``system_name``.
+    one that a JIT compiler gave.
     """
 
     name: I32
@@ -90,7 +89,7 @@ class Locations(ColumnTable):
     """Unique (mapping, address, lookup, mode), apart from synthetic frames, which differ in their functions.
 
     - ``address``: the recorded virtual address;
-    - ``lookup``: the address to look up, which is ``address`` or, for return addresses, one less: inside the call;
+    - ``lookup``: the address to look up: ``address`` or, for return addresses, one less;
     - ``mapping``: −1 for addresses outside all mappings;
     - ``mode``: a uapi.CpuMode;
     - ``synthetic``: True for a frame that perf2x adds, such as ``[user stack missing]``; it has address 0, mapping −1
@@ -114,8 +113,7 @@ class Locations(ColumnTable):
 class Stacks(ColumnTable):
     """A prefix tree of stacks: row i is ``location[i]``, called from row ``parent[i]`` (−1 for outermost frames).
 
-    A parent precedes its children, so that sums along all stacks take one pass. Samples refer to the row of their
-    innermost frame; −1 is an empty stack.
+    A parent precedes its children. Samples refer to the row of their innermost frame; −1 is an empty stack.
     """
 
     parent: I32
@@ -160,12 +158,12 @@ class ProfileSamples(SampleColumns):
 
     @property
     def waits(self) -> U8:
-        """Return (n,) the `Wait` of each row; zeros if the column is missing."""
+        """(n,) the `Wait` of each row; zeros if the column is missing."""
         return self._column("wait", np.uint8(0))
 
 
 class ThreadSwitches(ColumnTable):
-    """Context switches in time order, for timeline emitters: a thread left a CPU (``is_out``) or entered it."""
+    """Context switches in time order: a thread left a CPU (``is_out``) or entered it."""
 
     time: U64
     thread: I32
@@ -190,7 +188,7 @@ class RunningThreads(ColumnTable):
 
 
 class Losses(ColumnTable):
-    """Records that the kernel dropped because a buffer was full, in time order, for timeline emitters."""
+    """Records that the kernel dropped because a buffer was full, in time order."""
 
     time: U64
     """When the kernel reported the loss; the records were lost earlier."""
@@ -204,7 +202,7 @@ class Losses(ColumnTable):
 class Meta(Frozen):
     """Properties of the recording that formats write as header fields or comments."""
 
-    source: str = ""  # name of the input, or of several, separated by commas
+    source: str = ""  # names of the inputs, separated by commas
     start_ns: int = 0
     """Time of the first sample on the recording's clock; 0 without timestamps."""
     duration_ns: int = 0

@@ -34,7 +34,7 @@ def perf_names_data(event: Event) -> bool:
     """Return whether perf script prints symbols for the data addresses of an event's samples.
 
     As in sample_addr_correlates_sym (tools/perf/util/event.c), but without Intel BTS, whose addresses are branch
-    targets rather than data.
+    targets.
     """
     return event.type == EventType.SOFTWARE and event.config in _PAGE_FAULTS
 
@@ -73,7 +73,7 @@ class SampleReader(Frozen):
 
 
 class View(Profile):
-    """A profile with the additional data that a format requested; data that was not requested is missing."""
+    """A profile with the additional data that a format requested."""
 
     code: CodeCounts | None = None
     """Counts of one object's code."""
@@ -86,5 +86,5 @@ class View(Profile):
 
 
 def profile_as_view(profile: Profile, code: CodeCounts | None = None) -> View:
-    """Return a view whose only additional data is ``code``."""
+    """Make a view whose only additional data is ``code``."""
     return View(**{**asdict(profile), "code": code})

@@ -1,8 +1,7 @@
 """Thread and stack of every single sample, in file order, for formats that read the samples a second time.
 
-While samples are stitched, a pair of numbers is stored for each of them. Later steps sort, merge and filter threads and
-stacks, and so renumber them. The stored numbers stay as they are: each run of samples (`RecordedPart`) has two tables,
-from the stored to the current number of threads and of stacks.
+Later steps renumber threads and stacks, but the stored numbers stay: each `RecordedPart` has tables from the stored to
+the current numbers.
 """
 
 from collections.abc import Sequence
@@ -35,9 +34,9 @@ class RecordedPart(Frozen):
     """The same for stacks."""
 
     def renumber(self, thread: I32 | None, stack: I32) -> "RecordedPart":
-        """Return the part with new numbers: thread i becomes ``thread[i]``, stack i becomes ``stack[i]``, and −1 stays.
+        """Change numbers: thread i becomes ``thread[i]``, stack i becomes ``stack[i]``, and −1 stays.
 
-        ``thread`` is None if threads keep their numbers.
+        If ``thread`` is None, threads keep their numbers.
         """
         new_thread = self.thread if thread is None else _renumbered(self.thread, thread)
         return replace(self, thread=new_thread, stack=_renumbered(self.stack, stack))
@@ -46,7 +45,7 @@ class RecordedPart(Frozen):
 class RecordedRows(Frozen):
     """Thread and stack of each sample, spooled to disk if there are many.
 
-    The limits of the stitcher's batches are stored, too, so that a second pass finds its samples here by position.
+    A second pass finds its samples by the limits of the stitcher's batches.
     """
 
     parts: list[RecordedPart]
@@ -62,18 +61,15 @@ class RecordedRows(Frozen):
     """Each stores two rows of int32, thread and stack."""
 
     def renumber(self, thread: I32 | None, stack: I32) -> "RecordedRows":
-        """Return the rows with new numbers: thread i becomes ``thread[i]``, stack i becomes ``stack[i]``, and −1 stays.
-
-        ``thread`` is None if threads keep their numbers.
-        """
+        """Change numbers, as `RecordedPart.renumber` does."""
         return replace(self, parts=[part.renumber(thread, stack) for part in self.parts])
 
     def rows(self, start: int, stop: int) -> tuple[I32, I32]:
         """Return (n,) thread and (n,) stack of rows ``start`` to ``stop`` − 1; dropped samples have thread −1."""
         found, end = [np.zeros((2, 0), np.int32)], 0
-        for part in self.parts:  # holds rows ``begin`` to ``end`` − 1
+        for part in self.parts:
             begin, end = end, end + part.stop - part.start
-            # those of the part's rows that are requested: ``first`` to ``first_after`` − 1
+            # the part's requested rows
             first, first_after = max(start, begin), min(stop, end)
             if first < first_after:
                 columns = self.spools[part.spool].read(first - begin + part.start, first_after - begin + part.start)
@@ -85,13 +81,10 @@ class RecordedRows(Frozen):
 
 
 def position_checksum(position: I64) -> int:
-    """Return a checksum of positions, which shows whether a second pass reads the same samples."""
+    """Checksum of positions, by which a second pass recognizes the samples."""
     return crc32(position.tobytes())
 
 
 def _renumbered(current: I32 | None, new: I32) -> I32:
-    """Return a table from stored to new numbers.
-
-    ``current``: table from stored to current numbers; None: these are equal. ``new``: from current to new numbers.
-    """
+    """``current`` is from stored to current numbers (None: they are equal), ``new`` from current to new ones."""
     return new if current is None else np.append(new, as_int32([DROPPED, -1]))[current]  # −2 and −1 stay

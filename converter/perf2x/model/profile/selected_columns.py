@@ -6,18 +6,18 @@ from perf2x.base.columnar import Frozen, bincount, flatnonzero
 from perf2x.errors import SettingError
 from perf2x.model.profile.profile import Profile, event_rows_called, plain_names
 
-# By name of the ratio: possible names of the dividend, possible names of the divisor, and a factor of the quotient.
+# Possible names of the dividend and of the divisor, and a factor.
 _RATIOS = {
     "ipc": (("instructions",), ("cycles", "cpu-cycles"), 1),
     "mpki": (("cache-misses", "LLC-load-misses"), ("instructions",), 1000),
     "mispredicts": (("branch-misses",), ("branches", "branch-instructions"), 1),
 }
-# Factor of quotients whose divisor is in nanoseconds, such as task-clock, which makes them counts per second.
+# Factor for divisors in nanoseconds: counts per second.
 _SECOND = 1_000_000_000
 
 
 class SelectedColumn(Frozen):
-    """An event whose costs are shown, or two events whose ratio is shown."""
+    """An event, or a ratio of two events, whose costs are shown."""
 
     name: str
     """The name that the user typed, or the event's."""
@@ -28,7 +28,7 @@ class SelectedColumn(Frozen):
 
 
 def selected_columns(profile: Profile, names: Sequence[str]) -> list[SelectedColumn]:
-    """Return the columns for the names that a user typed: an event, a named ratio, ``A/B``, or ``all``.
+    """Find the columns for the names that a user typed: an event, a named ratio, ``A/B``, or ``all``.
 
     ``all`` stands for each event with samples but the default one. Raises SettingError for a name that matches nothing,
     or more than one event or ratio.
@@ -37,7 +37,7 @@ def selected_columns(profile: Profile, names: Sequence[str]) -> list[SelectedCol
 
 
 def offered_columns(profile: Profile) -> list[SelectedColumn]:
-    """Return a column for each event with samples, and each unambiguous named ratio of two events with samples."""
+    """Return all events with samples, and the unambiguous named ratios of two of them."""
     event_columns = list(_event_columns(profile))
     rows = {row for column in event_columns for row in column.events}
     ratios = (_matches(profile, name) for name in _RATIOS)
@@ -45,13 +45,11 @@ def offered_columns(profile: Profile) -> list[SelectedColumn]:
 
 
 def _event_columns(profile: Profile) -> Iterator[SelectedColumn]:
-    """Yield a column for each event with samples."""
     names = plain_names(profile.events)
     return (SelectedColumn(names[row], (row,)) for row in flatnonzero(bincount(profile.samples.event)).tolist())
 
 
 def _columns_named(profile: Profile, name: str) -> list[SelectedColumn]:
-    """Return the column for one typed name, or all columns for which ``all`` stands."""
     if name == "all":
         return [column for column in _event_columns(profile) if column.events != (profile.default_event,)]
     found = _matches(profile, name)
@@ -64,9 +62,9 @@ def _columns_named(profile: Profile, name: str) -> list[SelectedColumn]:
 
 
 def _matches(profile: Profile, name: str) -> list[SelectedColumn]:
-    """Return all events that a name matches or, if there are none, all ratios.
+    """All events that a name matches or, if there are none, all ratios.
 
-    A ratio may be ambiguous: event names may contain slashes, so any slash in the typed name may be the division.
+    Event names may contain slashes, so any slash may be the division.
     """
     ratios = [_RATIOS[name]] if name in _RATIOS else [
         ((name[:index],), (name[index + 1 :],), 1) for index, character in enumerate(name) if character == "/"
@@ -80,5 +78,4 @@ def _matches(profile: Profile, name: str) -> list[SelectedColumn]:
 
 
 def _rows_of_first_match(profile: Profile, names: Sequence[str]) -> list[int]:
-    """Return the rows of the events that match the first of ``names`` with any match."""
     return next(filter(None, (event_rows_called(profile, name) for name in names)), [])

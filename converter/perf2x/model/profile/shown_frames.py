@@ -1,8 +1,7 @@
 """Converts locations to frames, which viewers draw as boxes.
 
-A location is an address. It has one frame for its function, and one for each function inlined there. If the function is
-unknown, the location has one frame, which is named after the object. Equal frames of different locations are one frame.
-The format pprof writes locations; others show frames.
+A location has one frame for its function, and one for each function inlined there. If the function is unknown, the
+frame is named after the object. Equal frames of different locations are one frame.
 """
 
 import re
@@ -28,10 +27,10 @@ from perf2x.base.columnar import (
 from perf2x.model.printable_text import base_name, bracketed
 from perf2x.model.profile.profile import Functions, Locations, Profile
 
-# Name of the frame of samples without a stack, in formats that need a frame.
+# Frame of samples without a stack, in formats that need a frame.
 NO_STACK = "[no stack]"
 
-# Recorded names of the memory in which JIT compilers put code, and of files that describe such code.
+# Names of memory with JIT-compiled code, and of files that describe such code.
 _JIT_OBJECT = re.compile(r"//anon|\[anon:|/memfd:|.*/?(perf-\d+\.map|jitted-\d+-\d+\.so)$")
 
 
@@ -55,10 +54,10 @@ class LocationFrames(ColumnTable):
 
 
 def location_frames(profile: Profile) -> LocationFrames:
-    """Return the frames of every location, sorted by function, then object, mode and inlining.
+    """Make the frames of every location, sorted by function, then object, mode and inlining.
 
     Functions with the same name and source file are one frame. In short names, these are overloads and the instances of
-    a template, which ``--names full`` keeps separate; in any style, the copies of a C++ constructor.
+    a template; in any style, the copies of a C++ constructor.
 
     ::
 
@@ -68,8 +67,8 @@ def location_frames(profile: Profile) -> LocationFrames:
         of_location: the frame of each entry         0 2      1 2
     """
     line, offsets = lines_outermost_first(profile.locations)
-    # from here on, all columns have a row for each entry
-    function = np.append(_first_alike(profile.functions), -1)[functions_of(profile.locations, line)]  # −1 stays −1
+    # the following columns have a row for each entry
+    function = np.append(_first_alike(profile.functions), -1)[functions_of(profile.locations, line)]
     inlined = trues(len(line))
     inlined[offsets[:-1]] = False
     location = row_numbers(np.diff(offsets))
@@ -92,12 +91,11 @@ def location_frames(profile: Profile) -> LocationFrames:
 def full_names(profile: Profile, frames: LocationFrames) -> list[str]:
     """Return (frames,) the full name of each frame's function from Profile.full_names, "" if it has none.
 
-    A frame of several functions, such as instances of a template, gets the full name of the first function, and the
-    number of the other full names.
+    A frame of several functions gets the full name of the first one, and the number of the others.
     """
     if not profile.full_names:
         return [""] * len(frames)
-    names_by_function: dict[int, dict[str, None]] = {}  # by first function of the same name and file
+    names_by_function: dict[int, dict[str, None]] = {}
     functions = zip(_first_alike(profile.functions).tolist(), profile.functions.system_name.tolist(), strict=True)
     for first_function, system_name in functions:
         if full_name := profile.full_names.get(profile.strings[system_name]):
@@ -112,7 +110,7 @@ def _first_and_count(names: list[str]) -> str:
 
 
 def _first_alike(functions: Functions) -> I64:
-    """Return (functions,) the first function with the same name and source file as each function."""
+    """(functions,) the first function with the same name and source file."""
     first, group = group_rows([functions.name, functions.filename])
     return first[group]
 
@@ -125,7 +123,7 @@ def are_jit(profile: Profile, frames: LocationFrames) -> Bools:
 def are_in_memory(profile: Profile) -> Bools:
     """Return (mappings + 1,) True for code that is in no file, such as JIT-compiled code; the last entry is for −1.
 
-    A memfd with a build id is an ELF file, such as a library that was unpacked into memory.
+    A memfd with a build id is an ELF file.
     """
     mappings, strings = profile.mappings, profile.strings
     rows = zip(mappings.filename.tolist(), mappings.build_id.tolist(), strict=True)
@@ -139,8 +137,7 @@ def are_in_memory(profile: Profile) -> Bools:
 def lines_outermost_first(locations: Locations) -> tuple[I64, I64]:
     """Reverse the lines of each location, and give locations without lines one entry, −1.
 
-    Returns (entries,) the line of each entry, an index into ``line_function`` and ``line_number``, and (locations + 1,)
-    the offsets of each location's entries::
+    Returns (entries,) indices of lines, and (locations + 1,) the offsets of each location's entries::
 
         lines of a location, innermost first    c  b  a        none
         entries, outermost first                a  b  c        -1
@@ -150,7 +147,7 @@ def lines_outermost_first(locations: Locations) -> tuple[I64, I64]:
     line = minus_ones(offsets[-1])
     has_lines = counts > 0
     entries = ranges(offsets[:-1][has_lines], counts[has_lines])
-    # entry j of a location with n lines gets its line n - 1 - j
+    # entry j of n is line n - 1 - j
     line_ends = repeat(locations.line_offsets[1:][has_lines], counts[has_lines])
     entry_starts = repeat(offsets[:-1][has_lines], counts[has_lines])
     line[entries] = line_ends - 1 - (entries - entry_starts)
@@ -158,20 +155,20 @@ def lines_outermost_first(locations: Locations) -> tuple[I64, I64]:
 
 
 def functions_of(locations: Locations, line: I64) -> I64:
-    """Return (n,) the function of each line, given as an index into ``line_function``; −1 for −1."""
+    """Return (n,) the function of each line, an index into ``line_function``; −1 for −1."""
     return np.append(as_int64(locations.line_function), -1)[line]
 
 
 def outermost_functions(locations: Locations) -> I64:
-    """Return (locations,) the function of each location's last line, whose code contains the address; −1 for none."""
+    """Return (locations,) the function of each location's last line; −1 for none."""
     ends = locations.line_offsets[1:]
     return functions_of(locations, np.where(np.diff(locations.line_offsets) > 0, ends - 1, -1))
 
 
 def _objects(profile: Profile) -> tuple[I64, list[str]]:
-    """Return (mappings,) the object of each mapping, an index into a list of base names, and this list.
+    """(mappings,) index of each mapping's object in the list of base names; 0 for none.
 
-    Object 0 is "" (none). If there are no mappings, the array has one entry, so that mapping −1 can be looked up.
+    Without mappings, the array has one entry, so that mapping −1 can be looked up.
     """
     numbers = {"": 0}
     objects = [numbers.setdefault(base_name(profile.strings[text]), len(numbers)) for text in profile.mappings.filename]
@@ -179,10 +176,7 @@ def _objects(profile: Profile) -> tuple[I64, list[str]]:
 
 
 def frame_name(profile: Profile, function: int, mapping: int) -> str:
-    """Return the name of a frame, given as rows of functions and mappings; −1: none.
-
-    This is the function's name or, if it is unknown, one made from the mapping: ``[libc.so.6]``, ``[unknown]``.
-    """
+    """Name a frame, given as rows of functions and mappings (−1: none), after its function or else its mapping."""
     if function >= 0 and profile.functions.name[function]:
         return str(profile.strings[profile.functions.name[function]])
     return bracketed(profile.strings[profile.mappings.filename[mapping]] if mapping >= 0 else "")

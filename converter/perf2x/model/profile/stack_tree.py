@@ -1,9 +1,8 @@
 """Walks the prefix tree of stacks, and rebuilds it when stacks change; one numpy pass per level, never per stack.
 
-In the tree (`Stacks`), row i is a location that was called from row ``parent[i]``, −1 for a root. A parent has a
-smaller row number than its children. The number of a stack is the row of its innermost location, its leaf; −1 is an
-empty stack. Trees that are built here are also sorted by level, as `prefix_tree` sorts them. Functions that need no
-locations take only the column ``parent``.
+A row of `Stacks` is a location; parents have smaller row numbers. The number of a stack is the row of its innermost
+location, its leaf; −1 is an empty stack. Trees that are built here are also sorted by level, as `prefix_tree` sorts
+them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -42,23 +41,19 @@ from perf2x.base.columnar import (
 from perf2x.model.profile.profile import Profile, ProfileSamples, Stacks
 from perf2x.model.profile.recorded_samples import DROPPED
 
-# Columns of samples that are summed when samples are equal in all other columns.
+# Columns that are summed when samples are equal in all others.
 _SUMMED = frozenset({"value", "count", "latency"})
-# Stacks to expand at a time, which bounds the memory for their paths.
+# Stacks to expand at a time, which bounds memory.
 _LEAVES_AT_ONCE = 1 << 15
 # `path_sums` sums this many runs one by one; after these, passes over all remaining rows together are cheaper.
 _MAX_RUNS = 2048
 
 
 def depths(parent: AnyArray) -> I64:
-    """Return (rows,) the depth of each row: the number of its ancestors, 0 for roots.
-
-    In trees sorted by level, parents are ascending: a level ends before the first row whose parent is in it. So a
-    search in ``parent`` finds the end of each level.
-    """
+    """Return (rows,) the number of each row's ancestors; 0 for roots."""
     if not (parent[1:] >= parent[:-1]).all():
         return path_sums(parent, np.ones(len(parent), np.int64)) - 1
-    # searchsorted would convert all of ``parent`` if the number had another dtype
+    # a level ends before the first row whose parent is in it; a number of another dtype would convert all of ``parent``
     number, ends = parent.dtype.type, [0, int(parent.searchsorted(parent.dtype.type(0)))]
     while ends[-1] > ends[-2]:
         ends.append(int(parent.searchsorted(number(ends[-1]))))
@@ -68,9 +63,8 @@ def depths(parent: AnyArray) -> I64:
 def path_sums(parent: AnyArray, values: I64) -> I64:
     """Return (rows,) the sum of ``values`` (rows,) over each row and all its ancestors.
 
-    Rows are divided into runs: each is as long as possible without a row whose parent is in the same run. In a tree
-    sorted by level, a run is a level. Runs are summed one after another, each in one pass. Rows after the first
-    ``_MAX_RUNS`` runs are summed by pointer doubling, in log(depth) passes::
+    Rows are divided into runs without a row whose parent is in the same run, such as levels. Each run takes one pass.
+    Rows after the first ``_MAX_RUNS`` runs are summed by pointer doubling, in log(depth) passes::
 
         parent    -1 0 1 2 3
         values     1 1 1 1 1     each row's ancestor is its parent
@@ -78,7 +72,7 @@ def path_sums(parent: AnyArray, values: I64) -> I64:
         pass 2     1 2 3 4 4     the same
         pass 3     1 2 3 4 5
     """
-    total, last_parent = np.append(values, 0), np.maximum.accumulate(parent)  # the appended 0 is for parent −1
+    total, last_parent = np.append(values, 0), np.maximum.accumulate(parent)  # 0 for parent −1
     begin, number = 0, parent.dtype.type
     for _ in range(_MAX_RUNS):
         end = int(last_parent.searchsorted(number(begin)))
@@ -100,7 +94,7 @@ def are_on_paths(parent: AnyArray, rows: AnyArray) -> Bools:
     """Return (rows of the tree,) True for the given rows and all their ancestors; −1 is ignored."""
     found = falses(len(parent))
     rows = unique(rows[rows >= 0])
-    while len(rows):  # all rows go up one step at a time
+    while len(rows):
         found[rows] = True
         above = unique(parent[rows])
         rows = above[(above >= 0) & ~found[above]]
@@ -110,18 +104,18 @@ def are_on_paths(parent: AnyArray, rows: AnyArray) -> Bools:
 def merged_tree(parent: I64, location: I32, depth: I64, is_used: Bools) -> tuple[Stacks, I32]:
     """Merge several concatenated trees into one: rows of one location under the same merged parent become one row.
 
-    ``depth`` is depths(parent). Rows whose ``is_used`` is False are left out; all ancestors of used rows must be used,
-    too. Returns the tree, sorted as `prefix_tree` sorts, and (rows + 1,) the new row of each old row, −1 for those left
-    out; the last entry, for row −1, is −1, too.
+    ``depth`` is depths(parent). Rows whose ``is_used`` is False are left out; ancestors of used rows must be used, too.
+    Returns the tree, sorted as `prefix_tree` sorts, and (rows + 1,) the new row of each old row, −1 for those left out
+    and for the last entry.
     """
     rows = flatnonzero(is_used)
     rows = rows[argsort_small(depth[rows])]
     new_row, bits = np.full(len(parent) + 1, -1, np.int32), int(location.max(initial=0)).bit_length()
     parents, locations = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-    first_above = total = 0  # the first new row of the level above, and the number of new rows so far
+    first_above = total = 0  # first new row of the level above, and number of new rows so far
     for level in np.split(rows, cumsum(bincount(depth[rows]))[:-1]) if len(rows) else ():
         new_parent, level_location = new_row[parent[level]], location[level]
-        # parents are numbered from the first row of their level; roots, whose parent is −1, get the parent 0
+        # parents are numbered from the first row of their level; the parent of roots becomes 0
         pairs = as_int64(np.maximum(new_parent - first_above, 0)), as_int64(level_location)
         kept, index_in_level = group_pairs(*pairs, len(parents[-1]), bits)
         new_row[level] = total + index_in_level
@@ -132,26 +126,25 @@ def merged_tree(parent: I64, location: I32, depth: I64, is_used: Bools) -> tuple
 
 
 def paths(parent: I64, depth: I64, rows: I64, outermost_first: bool) -> ListArray:
-    """Return a list for each given row: all rows from it to its root, both included.
+    """Return a list for each given row: all rows from it to its root, or from its root to it if ``outermost_first``.
 
-    A list begins with the root if ``outermost_first``, otherwise it ends with the root. Row −1 has an empty list.
-    ``depth`` is depths(parent).
+    Row −1 has an empty list. ``depth`` is depths(parent).
     """
     lengths = np.where(rows >= 0, depth[rows] + 1, 0) if len(depth) else zeros(len(rows))
     return paths_of_length(parent, rows, lengths, outermost_first)
 
 
 def paths_of_length(parent: AnyArray, rows: I64, lengths: I64, outermost_first: bool = False) -> ListArray:
-    """Return a list for each given row: the row itself and the rows above it, ``lengths`` (n,) rows in all.
+    """Return a list for each given row: itself and the rows above it, ``lengths`` (n,) rows in all.
 
-    A list begins with the given row, or ends with it if ``outermost_first``.
+    A list ends with the given row if ``outermost_first``.
     """
     offsets = offsets_of(lengths)
     values = np.empty(offsets[-1], np.int64)
-    order = argsort_small(lengths)  # by length, so that unfinished paths are always the last ones
+    order = argsort_small(lengths)  # by length: unfinished paths are always the last ones
     cursor = as_int64(rows[order])
     first, step = ((offsets[1:] - 1)[order], -1) if outermost_first else (offsets[:-1][order], 1)
-    # after each step up, ``done`` paths have reached their length
+    # ``done`` paths have reached their length
     for step_count, done in enumerate(cumsum(bincount(lengths, 1))[:-1].tolist()):
         values[first[done:] + step * step_count] = cursor[done:]
         cursor[done:] = parent[cursor[done:]]
@@ -159,8 +152,8 @@ def paths_of_length(parent: AnyArray, rows: I64, lengths: I64, outermost_first: 
 
 
 def ancestors(parent: I64, rows: I64, steps: I64) -> I64:
-    """Return (n,) the ancestor of each given row that is ``steps`` (n,) above it; 0 steps: the row itself."""
-    order = argsort_small(steps)  # as in `paths_of_length`
+    """Return (n,) the ancestor of each given row that is ``steps`` (n,) above it."""
+    order = argsort_small(steps)
     cursor = as_int64(rows[order])
     for done in cumsum(bincount(steps, 1))[:-1].tolist():
         cursor[done:] = parent[cursor[done:]]
@@ -170,20 +163,14 @@ def ancestors(parent: I64, rows: I64, steps: I64) -> I64:
 
 
 def stack_weights(samples: ProfileSamples, rows: int, is_counted: Bools | None = None) -> I64:
-    """Return (``rows``,) for each row of the tree the number of samples whose leaf it is.
-
-    ``is_counted`` (samples,): True for the rows of samples to count; None: count all.
-    """
-    # np.bincount adds floating-point numbers, which are exact below 2**53 samples
+    """Return (``rows``,) the number of samples whose leaf each row is; ``is_counted`` (samples,) selects samples."""
+    # np.bincount adds floats, which are exact below 2**53 samples
     count = samples.count if is_counted is None else samples.count * is_counted
     return as_int64(np.bincount(as_intp(samples.stack) + 1, count, rows + 1)[1:])
 
 
 def used_leaves(profile: Profile) -> tuple[I64, I64]:
-    """Return the distinct leaves of the samples, ascending, and (samples,) the index of each sample's leaf among them.
-
-    The leaves include −1 if there are empty stacks.
-    """
+    """Return the distinct leaves, ascending, −1 included, and (samples,) the index of each sample's leaf among them."""
     leaves, leaf_index = unique_inverse(as_int64(profile.samples.stack) + 1)
     return leaves - 1, leaf_index
 
@@ -198,10 +185,10 @@ def stack_locations(profile: Profile, leaves: I64) -> ListArray:
 def kinds_in_stacks(
     profile: Profile, leaves: I64, kinds: ListArray, count: int
 ) -> Iterator[tuple[slice, I64, I64, I64]]:
-    """Find out which kinds of frame each stack contains. Callers define the kinds, for example by function or object.
+    """Find out which kinds of frame, such as functions or objects, each stack contains.
 
-    ``kinds`` lists the kinds of each location's frames, outermost first; kinds are numbers below ``count``. Stacks are
-    processed in spans of ``leaves``, to save memory. Yields for each span:
+    ``kinds`` lists the kinds of each location's frames, outermost first; kinds are numbers below ``count``. To save
+    memory, stacks are processed in spans. Yields for each span:
 
     - the slice of ``leaves``;
     - (stacks of the span,) the kind of each stack's innermost frame, −1 for a stack without frames;
@@ -209,8 +196,8 @@ def kinds_in_stacks(
     """
     for span in row_slices(len(leaves) if count else 0, _LEAVES_AT_ONCE):
         rows = stack_locations(profile, leaves[span])
-        found = kinds[rows.values]  # a list for each location of each stack
-        ends = found.offsets[rows.offsets]  # where in found.values each stack begins, and the last one ends
+        found = kinds[rows.values]
+        ends = found.offsets[rows.offsets]
         stack, kind = np.divmod(unique(row_numbers(np.diff(ends)) * count + found.values), count)
         last = np.where(np.diff(ends) > 0, ends[1:] - 1, -1)
         yield span, np.append(found.values, -1)[last], stack, kind
@@ -219,13 +206,12 @@ def kinds_in_stacks(
 def costs_of_kinds(
     profile: Profile, leaves: I64, kinds: ListArray, count: int, columns: Sequence[AnyArray]
 ) -> list[tuple[AnyArray, AnyArray]]:
-    """Return the self and the total cost of each kind of frame, for each column of weights.
+    """Sum the self and the total cost of each kind of frame, for each column of weights.
 
     ``leaves``, ``kinds`` and ``count`` are as in `kinds_in_stacks`. A column (leaves, …) has the weight of each stack.
-    The self cost of a kind sums the stacks whose innermost frame is of this kind; the total cost sums all stacks that
-    contain the kind, each once. Shape of both costs: (count, …).
+    The total cost of a kind sums the stacks that contain it, each once. Shape of both costs: (count, …).
     """
-    # the last entry takes the stacks without frames, whose kind is −1
+    # the last entry is for stacks without frames, whose kind is −1
     sums = [tuple(np.zeros((count + 1, *column.shape[1:]), column.dtype) for _ in range(2)) for column in columns]
     for span, innermost, stack, kind in kinds_in_stacks(profile, leaves, kinds, count):
         for (self_cost, total), column in zip(sums, columns, strict=True):
@@ -237,7 +223,7 @@ def costs_of_kinds(
 def rewrite_stacks(profile: Profile, change: Callable[[ListArray], ListArray]) -> Profile:
     """Change every stack that samples use; samples that become equal are summed, except in a timeline.
 
-    ``change`` takes the distinct stacks, each a list of locations, outermost first, and returns the new list of each.
+    ``change`` takes the distinct stacks as lists of locations, outermost first, and returns the new lists.
     """
     leaves, leaf_index = used_leaves(profile)
     parent, location, new_leaf = prefix_tree(change(stack_locations(profile, leaves)))
@@ -277,15 +263,14 @@ def sum_sample_rows(samples: ProfileSamples) -> ProfileSamples:
 
 
 def keep_samples(profile: Profile, rows: I64 | Bools) -> Profile:
-    """Keep only the given rows of samples: row numbers, which also give the new order, or (samples,) a mask."""
+    """Keep only the given rows of samples: row numbers in their new order, or (samples,) a mask."""
     return replace(profile, samples=take_rows_of(profile.samples, rows))
 
 
 def without_times(profile: Profile, *, keep_cpu: bool, keep_wait: bool = False) -> Profile:
     """Convert a timeline to an aggregated profile: drop everything that has a time, and sum equal samples.
 
-    With ``keep_cpu``, samples of different CPUs are not summed. With ``keep_wait``, waits are not summed with samples
-    of threads that ran: `without_scheduler_frames` needs to know which samples are waits.
+    ``keep_cpu`` and ``keep_wait`` keep samples of different CPUs, and waits and other samples, apart.
     """
     cpu = profile.samples.cpu if keep_cpu else None
     wait = profile.samples.wait if keep_wait else None
@@ -298,8 +283,7 @@ def without_times(profile: Profile, *, keep_cpu: bool, keep_wait: bool = False) 
 def equal_rows(parent: I64, location: I64, changed: I64) -> I64:
     """Find rows that became equal because the locations of the ``changed`` rows were replaced.
 
-    Two rows are equal if they have the same location, and their parents are the same row or equal rows. Returns (rows,)
-    the first row to which each row is equal, itself if there is no earlier one.
+    Equal rows have the same location and equal parents. Returns (rows,) the first row to which each row is equal.
 
     Only a changed row and a sibling can become equal. If two do, their children become siblings: these count as changed
     in the next round. There is at most one round per level.

@@ -1,4 +1,4 @@
-"""Frames without an address that perf2x adds to stacks: roots that group samples, or that say why a stack ends."""
+"""Frames without an address that perf2x adds to stacks."""
 
 from enum import IntEnum
 
@@ -21,9 +21,9 @@ from perf2x.model.profile.profile import Functions, Locations, Profile, join_loc
 
 
 def with_synthetic_frames(profile: Profile, names: list[str]) -> tuple[Profile, int]:
-    """Append a synthetic location and a function for each name.
+    """Append a synthetic location and a function for each name, in order.
 
-    Returns the profile, and the row of the first new location; the others follow in the order of ``names``.
+    Also returns the row of the first new location.
     """
     strings = StringInterner({text: row for row, text in enumerate(profile.strings)})
     name_rows, count = strings.add_all(names), len(names)
@@ -45,16 +45,13 @@ def with_synthetic_frames(profile: Profile, names: list[str]) -> tuple[Profile, 
 
 
 def named_functions(names: I32) -> Functions:
-    """Return functions with a name but without file and line; ``names`` (n,) are string indices."""
+    """Make functions with a name but without file and line; ``names`` (n,) are string indices."""
     nothing = np.zeros(len(names), np.int32)
     return Functions(names, names, nothing, nothing)
 
 
 class RootFrame(IntEnum):
-    """Why a stack ends before its outermost function; NONE: the stack is complete.
-
-    Incomplete stacks get a root frame with the reason; ROOT_FRAME_NAMES has the names of these frames.
-    """
+    """Reasons why a stack ends before its outermost function; NONE: the stack is complete."""
 
     NONE = 0
     USER_MISSING = 1
@@ -84,10 +81,10 @@ ROOT_FRAME_NAMES = {
 
 
 def root_functions(root: I64, strings: StringTableBuilder) -> tuple[Functions, I32]:
-    """Return a function for each kind of root frame in ``root``, and (root frames,) the function of each root frame.
+    """Make a function for each kind of root frame in ``root``, and find (root frames,) the function of each root frame.
 
-    ``root`` (locations,) has a RootFrame for each location, NONE for locations that are not root frames. The functions
-    are sorted by kind, and their names are added to ``strings``.
+    ``root`` (locations,) has a RootFrame for each location. The functions are sorted by kind, and their names are added
+    to ``strings``.
     """
     kinds = unique(root[root > 0])
     names = strings.add_all(ROOT_FRAME_NAMES[RootFrame(kind)] for kind in kinds.tolist())

@@ -1,7 +1,7 @@
 """Types, speculation outcomes and privilege levels of branches in perf's words, and filters by these words.
 
-All three are fields of a branch's ``flags``, the third word of struct perf_branch_entry. Source of truth:
-include/uapi/linux/perf_event.h; the words are those of tools/perf/util/branch.c.
+All three are fields of struct perf_branch_entry. Source of truth: include/uapi/linux/perf_event.h; the words are those
+of tools/perf/util/branch.c.
 """
 
 from collections.abc import Sequence
@@ -13,33 +13,33 @@ from perf2x.base.columnar import I64, U64, Bools, as_int64, bincount, offsets_of
 from perf2x.errors import SettingError
 from perf2x.model.recording.events import Branches
 
-# Words for PERF_BR_* (1 to 14) and, from 15 on, for PERF_BR_NEW_*; "" for unknown types.
+# PERF_BR_* (1 to 14) and, from 15 on, PERF_BR_NEW_*; "" for unknown types.
 TYPES = (
     "", "COND", "UNCOND", "IND", "CALL", "IND_CALL", "RET", "SYSCALL", "SYSRET", "COND_CALL", "COND_RET", "ERET", "IRQ",
     "SERROR", "NO_TX", "FAULT_ALGN", "FAULT_DATA", "FAULT_INST", "ARCH_1", "ARCH_2", "ARCH_3", "ARCH_4", "ARCH_5",
     *[""] * 8,
 )  # fmt: skip
-# Words for PERF_BR_SPEC_*; "" if not available.
+# PERF_BR_SPEC_*; "" if not available.
 SPECULATIONS = ("", "SPEC_WRONG_PATH", "NON_SPEC_CORRECT_PATH", "SPEC_CORRECT_PATH")
-# Words for PERF_BR_PRIV_*; "" if unknown.
+# PERF_BR_PRIV_*; "" if unknown.
 PRIVILEGES = ("", "USER", "KERNEL", "HV", *[""] * 4)
-# PERF_BR_EXTEND_ABI in the field ``type``: the type is a PERF_BR_NEW_* in the field ``new_type``.
+# PERF_BR_EXTEND_ABI: the type is a PERF_BR_NEW_* in the field ``new_type``.
 _EXTENDED = 15
 
 
 def type_numbers(flags: U64) -> I64:
-    """Return (n,) each branch's type as an index in TYPES, from perf_branch_entry.type and new_type."""
+    """Return (n,) indices in TYPES, from perf_branch_entry.type and new_type."""
     old_type, new_type = flags >> np.uint64(20) & np.uint64(15), flags >> np.uint64(26) & np.uint64(15)
     return as_int64(np.where(old_type == _EXTENDED, old_type + new_type, old_type))
 
 
 def speculations(flags: U64) -> I64:
-    """Return (n,) each branch's speculation outcome as an index in SPECULATIONS, from perf_branch_entry.spec."""
+    """Return (n,) indices in SPECULATIONS, from perf_branch_entry.spec."""
     return as_int64(flags >> np.uint64(24) & np.uint64(3))
 
 
 def privileges(flags: U64) -> I64:
-    """Return (n,) each branch's privilege level as an index in PRIVILEGES, from perf_branch_entry.priv."""
+    """Return (n,) indices in PRIVILEGES, from perf_branch_entry.priv."""
     return as_int64(flags >> np.uint64(30) & np.uint64(7))
 
 
@@ -47,7 +47,7 @@ _FIELDS = ((TYPES, type_numbers), (SPECULATIONS, speculations), (PRIVILEGES, pri
 
 
 def parse_branch_filter(text: str) -> tuple[str, ...]:
-    """Parse ``call,ret,user`` to words in capitals. Raises SettingError for a word that is in none of the tables."""
+    """Parse ``call,ret,user`` to words in capitals. Raises SettingError for an unknown word."""
     words = tuple(word.upper() for word in text.split(",") if word)
     all_words = [word for table, _ in _FIELDS for word in table if word]
     for word in words:
@@ -59,8 +59,8 @@ def parse_branch_filter(text: str) -> tuple[str, ...]:
 def chosen_branches(flags: U64, words: Sequence[str]) -> Bools:
     """Return (n,) True for branches that a filter of these words selects.
 
-    A word selects by type, speculation or privilege. Words for the same property are alternatives; different properties
-    must all match. So ``call,ret,user`` selects calls and returns in user mode.
+    Words for the same property are alternatives; different properties must all match: ``call,ret,user`` selects calls
+    and returns in user mode.
     """
     is_chosen = trues(len(flags))
     for table, indices_of in _FIELDS:
@@ -71,7 +71,7 @@ def chosen_branches(flags: U64, words: Sequence[str]) -> Bools:
 
 
 def filter_branches(branches: Branches, words: Sequence[str]) -> Branches:
-    """Keep the branches of each sample that the filter (`chosen_branches`) selects."""
+    """Keep the branches of each sample that `chosen_branches` selects."""
     keep = chosen_branches(branches.flags, words)
     row = row_numbers(np.diff(branches.offsets))[keep]
     lengths = bincount(row, len(branches.offsets) - 1)

@@ -1,6 +1,5 @@
 """Parses event names into the event and how it was recorded.
 
-perf has many names for one event: ``cycles``, ``cycles:P``, ``cycles/freq=99/``, ``cpu_core/cycles/``, ``cycles:u``.
 Their grammar is ``event:modifiers``, ``event/terms/modifiers`` or ``pmu/event,terms/modifiers``.
 """
 
@@ -14,11 +13,11 @@ RECORDING_TERMS = {
     "max-stack", "no-inherit", "no-overwrite", "overwrite", "percore", "period", "stack-size", "time",
 }  # fmt: skip
 
-# letters after a name (tools/perf/Documentation/perf-list.txt, EVENT MODIFIERS)
+# Letters after a name (tools/perf/Documentation/perf-list.txt, EVENT MODIFIERS).
 _MODIFIERS = "ukhIGHpPSDWebR"
 _WITH_SLASHES = re.compile(rf"([^/]+)/([^/]*)/:?([{_MODIFIERS}]*)/?")
 _WITH_COLON = re.compile(rf"(.+):([{_MODIFIERS}]+)")
-# Names of PMUs of CPU cores: cpu, cpu_core, cpu_atom, armv8_cortex_a72, apple_firestorm_pmu.
+# PMUs of CPU cores: cpu, cpu_core, cpu_atom, armv8_cortex_a72, apple_firestorm_pmu.
 _CORE_PMU = re.compile(r"cpu(_\w+)?|arm\w+|apple_\w+")
 # Aliases of perf (event_symbols_hw and _sw in tools/perf/util/parse-events.c) and of Arm's PMUs.
 _ALIASES = {
@@ -46,19 +45,16 @@ class EventName(Frozen):
 
     @property
     def canonical(self) -> str:
-        """The event's name or, if it is an alias, the name for which it stands: ``cycles`` for ``cpu-cycles``."""
+        """The event's name; for an alias, the name for which it stands: ``cycles`` for ``cpu-cycles``."""
         return _ALIASES.get(self.event, self.event)
 
     @property
     def is_core_pmu(self) -> bool:
-        """Whether the name has a PMU that belongs to CPU cores."""
+        """Whether the PMU belongs to CPU cores."""
         return _CORE_PMU.fullmatch(self.pmu) is not None
 
     def counts_like(self, other: "EventName") -> bool:
-        """Return whether both names count the same event, possibly in different modes or on different kinds of core.
-
-        A name without a PMU counts the same as a name with any PMU.
-        """
+        """Return whether both names count the same event, possibly in different modes or on different kinds of core."""
         are_core_pmus = self.is_core_pmu and other.is_core_pmu
         return self.canonical == other.canonical and (self.pmu in ("", other.pmu) or not other.pmu or are_core_pmus)
 
@@ -81,7 +77,7 @@ def parse_event_name(text: str) -> EventName:
 def matches_event_name(typed_name: str, recorded_name: str) -> bool:
     """Return whether an event name that a user typed matches a recorded one.
 
-    A typed name without a PMU, or with the PMU ``cpu``, matches all PMUs. A typed name without modes matches all modes.
+    A typed name without a PMU, or with the PMU ``cpu``, matches all PMUs; one without modes matches all modes.
     """
     if typed_name == recorded_name:
         return True
@@ -96,6 +92,6 @@ def is_tracepoint(name: str) -> bool:
 
 
 def _modes(modifiers: str) -> frozenset[str]:
-    """Return `EventName.modes`; user and kernel mode together are no restriction."""
+    """`EventName.modes`; user and kernel mode together are no restriction."""
     modes = frozenset(modifiers) & frozenset("ukhG")
     return modes - {"u", "k", "h"} if {"u", "k"} <= modes else modes

@@ -1,9 +1,8 @@
-"""What a recording consists of: a `Session`, the side-band tables (sideband.py) and batches of `Samples`.
+"""The parts of a recording: a `Session`, the side-band tables (sideband.py) and batches of `Samples`.
 
-Names are the kernel's. The tables are frozen structs of arrays of equal length: a row per record, in file order. In
-integer columns, −1 stands for none; a missing optional column is None. Times are nanoseconds of the recording's clock.
-``position`` is the byte offset of the record in the (decompressed) record stream. It is unique and ascends in file
-order. Records with equal times are sorted by it, as are all records of recordings without timestamps.
+Tables have a row per record, in file order. In integer columns, −1 stands for none; a missing optional column is None.
+Times are nanoseconds of the recording's clock. ``position`` is the byte offset of the record in the (decompressed)
+record stream; records with equal or no times are sorted by it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +31,7 @@ PERF_STAT_ONLY_COUNTS = (
 class Event(Frozen):
     """One perf_event_attr (include/uapi/linux/perf_event.h) with its name and ids."""
 
-    index: int  # position among the recording's events
+    index: int
     name: str
     type: int
     config: int
@@ -52,7 +51,7 @@ class Event(Frozen):
     sample_stack_user: int = 0
     sample_regs_intr: int = 0
     clockid: int = -1
-    unit: str = ""  # of counts that are multiplied by ``scale``, from HEADER_EVENT_UPDATE; "" if there is none
+    unit: str = ""  # of counts, multiplied by ``scale``, from HEADER_EVENT_UPDATE
     scale: float = 1.0
     group_leader: int = -1
     """Index of the group's leader if the leader's samples read this event's counter (``{a,b}:S``), else −1."""
@@ -102,7 +101,7 @@ class Session(Frozen):
 
     @property
     def sample_times(self) -> tuple[int, int]:
-        """Return the first and last time of samples from HEADER_SAMPLE_TIME; zeros without it."""
+        """First and last time of samples from HEADER_SAMPLE_TIME; zeros without it."""
         section: Any = self.features.get("sample_time") or {}
         return int(section.get("first") or 0), int(section.get("last") or 0)
 
@@ -134,7 +133,7 @@ class UserStacks(Frozen):
         return replace(self, abi=self.abi[rows], regs=self.regs[rows], start=self.start[rows], size=self.size[rows])
 
     def empty(self, count: int) -> "UserStacks":
-        """Return the entries of ``count`` samples that have neither registers nor a dump."""
+        """Make the entries of ``count`` samples that have neither registers nor a dump."""
         none = zeros(count)
         return replace(
             self, abi=none.astype(np.uint8), regs=np.zeros((count, 0), np.uint64), mask=0, start=none, size=none
@@ -142,9 +141,9 @@ class UserStacks(Frozen):
 
     @classmethod
     def joined(cls, parts: "Sequence[UserStacks]") -> "UserStacks":
-        """Concatenate the stacks of one block, given as a part for each event; all parts have the same ``words``.
+        """Concatenate the parts of one block, one for each event; all have the same ``words``.
 
-        Events may have recorded different registers: the result has all of them, with zeros where an event lacks one.
+        Registers that an event lacks are 0.
         """
         mask = reduce(or_, (part.mask for part in parts))
         return cls(
@@ -158,10 +157,7 @@ class UserStacks(Frozen):
         )
 
     def _spread(self, mask: int) -> U64:
-        """Return (n, popcount(mask)) the registers in the columns of ``mask``, which has all bits of ``self.mask``.
-
-        Columns of registers that were not recorded are zero.
-        """
+        """Registers that were not recorded are 0."""
         if self.mask == mask:
             return self.regs
         spread = np.zeros((len(self.abi), mask.bit_count()), np.uint64)
@@ -187,20 +183,19 @@ class Entries(Frozen):
         return replace(self, offsets=offsets_of(lengths), **columns)
 
     def empty(self, count: int) -> Self:
-        """Return ``count`` samples without entries."""
+        """Make ``count`` samples without entries."""
         columns = {name: np.zeros(count if name in _ONE_PER_SAMPLE else 0, np.uint64) for name, _ in self._columns()}
         return replace(self, offsets=zeros(count + 1), **columns)
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Concatenate parts; a column that any part lacks (None) is None in the result."""
+        """Concatenate parts; a column that any part lacks is None in the result."""
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
         columns = [[getattr(part, name) for part in parts] for name in cls.__struct_fields__[1:]]
         joined = [None if any(part is None for part in column) else np.concatenate(column) for column in columns]
         return cls(offsets_of(lengths), *joined)
 
     def _columns(self) -> Iterator[tuple[str, U64]]:
-        """Yield names and values of the columns that are not None."""
         columns = ((name, getattr(self, name)) for name in self.__struct_fields__[1:])
         return ((name, column) for name, column in columns if column is not None)
 
@@ -234,8 +229,8 @@ class Samples(SampleColumns):
     """One batch of PERF_RECORD_SAMPLE in file order; all columns have ``n`` rows.
 
     ``event`` is an index into Session.events. ``cpumode`` is misc & PERF_RECORD_MISC_CPUMODE. ``chain`` is the
-    callchain exactly as recorded, including context markers and cookies of deferred callchains. It is cut off at the
-    end of the record if its recorded length exceeds the record, and is empty for samples without a callchain.
+    callchain as recorded, including context markers and cookies of deferred callchains, but cut off at the end of the
+    record.
     """
 
     event: I32
@@ -262,7 +257,7 @@ class Samples(SampleColumns):
 
 
 class Want(Flag):
-    """Optional columns of Samples to decode; the fields of all others are skipped.
+    """Optional columns of Samples to decode.
 
     COUNTS and REREAD are not columns, but change what is read and counted.
     """
@@ -285,12 +280,9 @@ class Want(Flag):
 
 
 class Shard(Frozen):
-    """A share of a recording's blocks, which one worker reads.
+    """One of ``count`` shares of a recording's blocks: a run of consecutive blocks."""
 
-    The blocks are divided into ``count`` shards of about equal size. Each is a run of consecutive blocks.
-    """
-
-    number: int = 0  # from 0 to ``count`` − 1
+    number: int = 0
     count: int = 1
 
     def holds(self, index: int, total: int) -> bool:

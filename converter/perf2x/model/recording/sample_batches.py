@@ -1,4 +1,4 @@
-"""Selects rows of batches of samples, and joins batches, which may differ in their optional columns."""
+"""Selects rows of batches of samples, and joins batches."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from perf2x.base.columnar import I64, Bools, ListArray, argsort, flatnonzero
 from perf2x.base.columnar.list_array import join_columns
 from perf2x.model.recording.events import Samples
 
-# By column: the value for samples of batches that lack the column. In all other columns, it is 0 or an empty list.
+# Values where a batch lacks a column; 0 or an empty list for all other columns.
 _FILL = {"cpu": -1}
 
 
@@ -49,8 +49,7 @@ def join_batches(parts: Sequence[Samples]) -> Samples:
 def _join_column(name: str, parts: Sequence[Any], counts: Sequence[int]) -> Any:
     """Concatenate one column of several batches; None if all lack it.
 
-    ``parts`` has each batch's column, None if the batch lacks it; ``counts`` has each batch's number of samples. A
-    column is an array, a table such as Branches, or a mapping of further columns (``Samples.extra``).
+    A column is an array, a table such as Branches, or a mapping of further columns (``Samples.extra``).
     """
     present = [part for part in parts if part is not None]
     if not present:
@@ -63,14 +62,13 @@ def _join_column(name: str, parts: Sequence[Any], counts: Sequence[int]) -> Any:
         _filler(name, example, count) if part is None else part for part, count in zip(parts, counts, strict=True)
     ]
     if isinstance(example, np.ndarray) and example.ndim == 2:
-        # batches may differ in the number of values per sample: pad rows with zeros to the largest number
+        # batches may differ in values per sample: pad with zeros
         width = max(part.shape[1] for part in filled)
         filled = [np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in filled]
     return join_columns(filled)
 
 
 def _filler(name: str, example: Any, count: int) -> Any:
-    """Return the column for ``count`` samples that lack it, of the same type as the column ``example``."""
     if isinstance(example, np.ndarray):
         return np.full((count, *example.shape[1:]), _FILL.get(name, 0), example.dtype)
     if isinstance(example, ListArray):

@@ -1,8 +1,7 @@
 """Side-band tables: records other than samples, one table for each kind of record that perf2x uses.
 
-Tables are structs of arrays of equal length. They have a row per record, in file order except in DeferredChains. In
-integer columns, −1 stands for none. As in events.py, ``time`` is in nanoseconds of the recording's clock, and
-``position`` is the record's byte offset in the record stream.
+As in events.py, tables have a row per record, in file order except in DeferredChains, −1 stands for none, and ``time``
+is in nanoseconds of the recording's clock.
 """
 
 from collections.abc import Mapping
@@ -28,15 +27,11 @@ from perf2x.base.columnar import (
 
 
 class _Records(ColumnTable):
-    """Columns that every table has."""
-
     time: U64
     position: I64
 
 
 class _ThreadRecords(_Records):
-    """Columns of tables whose records belong to a thread."""
-
     pid: I32
     tid: I32
 
@@ -68,8 +63,7 @@ class Mmaps(_ThreadRecords):
 def append_mappings(mmaps: Mmaps, *, prot: int, mode: int, **columns: Any) -> Mmaps:
     """Append mappings that no mmap record describes, such as those of kernel modules or of JIT-compiled code.
 
-    All of them have the protection ``prot`` and the cpumode ``mode``. ``columns`` are their remaining columns: time,
-    position, pid, tid, start, length, pgoff and filename. They have no build id, and their ``file_hash`` is 0.
+    ``columns`` are time, position, pid, tid, start, length, pgoff and filename; the mappings have no build id.
     """
     count = len(columns["start"])
     added = Mmaps(
@@ -95,7 +89,7 @@ class Comms(_ThreadRecords):
 class Tasks(_Records):
     """PERF_RECORD_FORK or EXIT (one table each).
 
-    ``is_exec`` is MISC_FORK_EXEC, which says that the child does not inherit the parent's mappings.
+    ``is_exec`` is MISC_FORK_EXEC: the child does not inherit the parent's mappings.
     """
 
     pid: I32
@@ -108,7 +102,7 @@ class Tasks(_Records):
 class DeferredChains(_ThreadRecords):
     """PERF_RECORD_CALLCHAIN_DEFERRED: user chains that complete samples with the same cookie.
 
-    Unlike the other tables, it is sorted by (cookie, tid, time, position), so that records are found without an index.
+    Unlike the other tables, it is sorted by (cookie, tid, time, position).
     """
 
     cpu: I32
@@ -130,12 +124,12 @@ class Losts(_Records):
 
 
 class Throttles(_Records):
-    """PERF_RECORD_THROTTLE: the kernel stopped an event that fired too often; and UNTHROTTLE: it resumed the event."""
+    """PERF_RECORD_THROTTLE: the kernel stopped an event that fired too often; UNTHROTTLE: it resumed the event."""
 
     event: I32
     """−1 for an unknown id."""
     cpu: I32
-    is_unthrottle: Bools  # True for UNTHROTTLE
+    is_unthrottle: Bools
 
 
 class Auxes(_Records):

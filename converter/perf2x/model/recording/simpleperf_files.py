@@ -1,7 +1,4 @@
-"""Symbol tables that Android's simpleperf writes into a recording, for the files in which samples were taken.
-
-Source of truth: dso.cpp of simpleperf. The meaning of a symbol's address depends on the kind of file (`FileKind`).
-"""
+"""Symbol tables that Android's simpleperf writes into a recording. Source of truth: dso.cpp of simpleperf."""
 
 import re
 from enum import IntEnum
@@ -12,7 +9,7 @@ from perf2x.base.columnar import I64, U64, Frozen, searchsorted
 
 
 class FileKind(IntEnum):
-    """DsoType in simpleperf's dso.h. The text below each kind says what the addresses of the symbols are."""
+    """DsoType in simpleperf's dso.h. The text below each kind describes the addresses of its symbols."""
 
     KERNEL = 0
     """Recorded addresses."""
@@ -55,11 +52,10 @@ _JIT_FILE = re.compile(r"(?:^|/)(?:[^/]*_jit_(app|zygote)_cache:|TemporaryFile-)
 
 
 def shown_path(path: str) -> str:
-    """Return the path of a file of JIT-compiled code as simpleperf's reports show it; other paths unchanged.
+    """Shorten the path of a file of JIT-compiled code as simpleperf's reports do; other paths stay.
 
-    simpleperf writes such code into slices of a file next to the recording. The file's path is replaced, the slice
-    stays: ``[JIT app cache]128-4096`` for ``perf.data_jit_app_cache:128-4096``. Older versions wrote separate files:
-    ``[JIT cache]gutP02`` for ``TemporaryFile-gutP02``. Outputs show only the part in brackets (`base_name`).
+    Such code is in slices of a file: ``perf.data_jit_app_cache:128-4096`` becomes ``[JIT app cache]128-4096``. Older
+    versions wrote separate files: ``TemporaryFile-gutP02`` becomes ``[JIT cache]gutP02``.
     """
     found = _JIT_FILE.search(path)
     return path if found is None else f"[JIT {found[1] + ' ' if found[1] else ''}cache]{found[2]}"

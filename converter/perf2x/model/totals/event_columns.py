@@ -1,7 +1,6 @@
 """Columns of other events in a table: the costs of an event, or the ratio of two events' costs.
 
-Events are sampled separately, each with stacks of its own. So a ratio is a quotient of two estimates: it has confidence
-limits, and is undefined if the divisor has too few samples.
+Events are sampled separately, so a ratio has confidence limits, and is undefined if the divisor has too few samples.
 """
 
 from collections.abc import Sequence
@@ -17,11 +16,11 @@ from perf2x.model.totals.sampling_noise import SampledSum, quantile, ratio_inter
 from perf2x.model.totals.totals import Key, Total, Totals, totals
 
 _CONFIDENCE = 0.95
-# Format g writes numbers from here on with an exponent if it has three significant digits.
+# Larger numbers get an exponent in format g with three significant digits.
 _LARGE = 999.5
-# A ratio, its lower and its upper confidence limit.
+# Ratio, lower and upper confidence limit.
 Estimate = tuple[float, float, float]
-# What a column shows for one row: a cost, or a ratio; None if there are too few samples for a ratio.
+# A cost, or a ratio; None if there are too few samples for a ratio.
 Cell = int | Estimate | None
 
 
@@ -42,24 +41,24 @@ class EventColumn(SelectedColumn):
         return self.cell([(table.cost, table.squares) for table in self.tables])
 
     def cells(self, keys: Sequence[Key], kind: str) -> list[Cell]:
-        """Return the column's cells for the rows with these keys; ``kind`` of cost: ``self`` or ``total``."""
+        """Make the cells for the rows with these keys; ``kind`` of cost: ``self`` or ``total``."""
         costs_by_key = [{row.key: row.of(kind) for row in table.rows} for table in self.tables]
         return [self.cell([costs.get(key, (0, 0.0)) for costs in costs_by_key]) for key in keys]
 
     def cell(self, costs: Sequence[tuple[int, float]]) -> Cell:
-        """Return a cell, given the cost and the sum of squared weights of each of the column's events."""
+        """Make a cell from the cost and the sum of squared weights of each event."""
         if not self.is_ratio:
             return costs[0][0]
-        # the weight of a typical sample: squares / sum, the mean weight, in which larger samples count more
+        # squares / sum is the mean weight, in which larger samples count more
         dividend, divisor = (
             SampledSum(*cost, table.squares / (table.cost or 1)) for cost, table in zip(costs, self.tables, strict=True)
         )
         return _ratio(dividend, divisor, self.factor)
 
     def columns(self, keys: Sequence[Key], kind: str) -> dict[str, Sequence[float | None]]:
-        """Return the cells as columns by name: ``kind``, ``_`` and the name of the event or ratio ("self_ipc").
+        """Make columns by name, such as "self_ipc" (``kind``, ``_``, event or ratio).
 
-        A ratio has two further columns, for its limits; their names end in ``_low`` and ``_high``.
+        The limits of a ratio are further columns, whose names end in ``_low`` and ``_high``.
         """
         cells = self.cells(keys, kind)
         suffixes = ("", "_low", "_high")[: 3 if self.is_ratio else 1]
@@ -69,14 +68,14 @@ class EventColumn(SelectedColumn):
         }
 
     def texts(self, keys: Sequence[Key], kind: str) -> list[str]:
-        """Return the cells as text: costs in percent of the event, ratios with their limits."""
+        """Write the cells: costs in percent of the event, ratios with their limits."""
         return [cell_text(cell, self.overall) for cell in self.cells(keys, kind)]
 
 
 def event_columns(profile: Profile, by: str, value: str, names: Sequence[str]) -> list[EventColumn]:
-    """Return the columns that the user named; rows are of the kind ``by`` (row_kinds.py).
+    """Make the columns that the user named; rows are of the kind ``by`` (row_kinds.py).
 
-    Raises SettingError for an unknown event, and for a ``value`` other than the period, as columns show periods only.
+    Raises SettingError for an unknown event, and for a ``value`` other than the period.
     """
     if names and value != "period":
         raise SettingError("", "columns", " shows counts of events; leave out ", "value")
@@ -96,9 +95,9 @@ class LineColumns(Frozen):
     """The measures of the listings, which must include all that `column_measures` returns."""
 
     def cells(self, costs: Costs) -> dict[str, Cell]:
-        """Return the cells of a line by column name, from the line's costs.
+        """Make the cells of a line, by column name, from its costs.
 
-        As costs have no sums of squares, all samples of a line are assumed to have the same weight.
+        All its samples are assumed to have the same weight.
         """
         cost_of = {(measure.event, measure.value): cost for measure, cost in zip(self.measures, costs, strict=True)}
         return {
@@ -113,7 +112,7 @@ class LineColumns(Frozen):
 
 
 def column_measures(profile: Profile, names: Sequence[str]) -> list[Measure]:
-    """Return the measures that listings must have, so that `LineColumns` can show the columns with these names."""
+    """Return the measures that `LineColumns` needs for the columns with these names."""
     rows = sorted({row for column in selected_columns(profile, names) for row in column.events})
     return [Measure(row, value, profile.events[row].unit) for row in rows for value in ("period", "samples")]
 
@@ -124,17 +123,14 @@ def overall_cells(columns: Sequence[EventColumn]) -> dict[str, Cell]:
 
 
 def with_rows_of(table: Totals, columns: Sequence[EventColumn]) -> Totals:
-    """Return the table with an additional row, of cost 0, for each row that only the columns' tables have."""
+    """Add a row, of cost 0, for each row that only the columns' tables have."""
     others = {row.key for column in columns for column_table in column.tables for row in column_table.rows}
     others -= {row.key for row in table.rows}
     return replace(table, rows=[*table.rows, *(Total(*key, 0, 0) for key in sorted(others))])
 
 
 def _ratio(dividend: SampledSum, divisor: SampledSum, factor: int) -> Estimate | None:
-    """Return a ratio and its limits, rounded to six digits, because further digits may differ between machines.
-
-    None if the ratio is undefined.
-    """
+    """Round the ratio and its limits: further digits may differ between machines. None if undefined."""
     if divisor.value <= 0:
         return None
     value = dividend.value / divisor.value
@@ -147,9 +143,9 @@ def _ratio(dividend: SampledSum, divisor: SampledSum, factor: int) -> Estimate |
 
 
 def cell_text(cell: Cell, overall: Cell) -> str:
-    """Return ``12.3 %`` for a cost, as a share of ``overall``; for a ratio ``1.2 (0.98–1.5)``; a dash for None.
+    """Write ``12.3 %`` for a cost, as a share of ``overall``; for a ratio ``1.2 (0.98–1.5)``; a dash for None.
 
-    Limits are left out if they are equal to the ratio, as for exact counts.
+    Exact ratios have no limits.
     """
     if cell is None:
         return "–"
@@ -160,5 +156,5 @@ def cell_text(cell: Cell, overall: Cell) -> str:
 
 
 def number_text(value: float) -> str:
-    """Return a number with three significant digits, but with all its digits before the decimal point."""
+    """Write three significant digits, and all digits before the decimal point."""
     return f"{value:.3g}" if value < _LARGE else f"{value:,.0f}"

@@ -1,12 +1,10 @@
 """Estimates how much of a change may be due to differences between hosts, if both sides have several hosts.
 
-The sides of a comparison are the recordings before the change and those after it. The cost of a row of the table (a
-function, an object or a thread) is a sum over the hosts of a side, which are treated as a random sample of all hosts.
-The error of this sum follows from how far each host is from its expected part of the row's cost (linearization of a
-ratio; Cochran, Sampling Techniques, 1977, chapter 6). If shares are compared, the expected part of a host is the host's
-share of its side's total cost; if costs are compared, all hosts have equal parts. A host that is on both sides is
-compared with itself: its deviation before is subtracted from its deviation after. With n hosts on the side that has
-fewer::
+The sides are the recordings before the change and those after it. A row's cost is a sum over the hosts of a side, which
+are treated as a random sample of all hosts. The error of this sum follows from how far each host is from its expected
+part of the cost (linearization of a ratio; Cochran, Sampling Techniques, 1977, chapter 6). If shares are compared, this
+part is the host's share of its side's total cost; if costs are compared, all hosts have equal parts. A host that is on
+both sides is compared with itself. With n hosts on the side that has fewer::
 
     deviation(host) = cost of the row on the host − part of the host · cost of the row on all hosts
     d(host)         = deviation(host) after − deviation(host) before
@@ -23,7 +21,7 @@ from perf2x.base.columnar import F64, I64, Frozen, arange, as_int32, as_int64, a
 from perf2x.model.profile import Profile, sum_samples
 from perf2x.model.totals.totals import Key, group_costs
 
-# Key of the tag that holds a sample's host while two profiles are compared; users cannot set a tag with an empty key.
+# Key of the tag with a sample's host while two profiles are compared; users cannot set a tag with an empty key.
 HOST = ""
 
 
@@ -37,7 +35,7 @@ class Hosts(Frozen):
 
 
 def split_hosts(profile: Profile) -> tuple[Profile, Hosts | None]:
-    """Return the profile without the tag HOST, and the hosts of its samples; None if these are fewer than two."""
+    """Separate the tag HOST from the profile. The hosts are None if there are fewer than two."""
     tag_sets, rows = profile.tag_sets, profile.samples.tags
     labels = {key: value for key, value in profile.labels.items() if key != HOST}
     without_host = replace(profile, labels=labels)
@@ -68,10 +66,10 @@ class HostErrors(Frozen):
 def host_errors(
     before: Hosts, after: Hosts, event: str, by: str, value: str, scale: float, *, are_shares: bool
 ) -> HostErrors:
-    """Return the errors of all rows of a table.
+    """Estimate the errors of all rows; ``event``, ``by`` and ``value`` select the costs as in `totals`.
 
-    ``event``, ``by`` and ``value`` select the costs as in `totals`. The costs of the side ``after`` are multiplied by
-    ``scale`` before they are compared. ``are_shares``: shares of the total are compared; otherwise costs.
+    The costs of the side ``after`` are multiplied by ``scale`` first. With ``are_shares``, shares of the total are
+    compared.
     """
     names = sorted({*before.names, *after.names})
     sides = []
@@ -82,7 +80,6 @@ def host_errors(
         side.group_totals / max(sum_of(side.group_totals), 1) if are_shares
         else np.isin(names, hosts.names) / len(hosts.names) for side, hosts in zip(sides, (before, after), strict=True)
     ]  # fmt: skip
-    # number the rows of both sides together
     row_of_key: dict[Key, int] = {}
     new_rows = [as_int64([row_of_key.setdefault(key, len(row_of_key)) for key in side.keys]) for side in sides]
     host_count = min(len(before.names), len(after.names))
@@ -91,7 +88,7 @@ def host_errors(
         factor * _errors([getattr(side, kind) for side in sides], new_rows, parts, scale, len(row_of_key))
         for kind in ("self_costs", "total_costs")
     )
-    # the cost of all samples is treated as a single row, number 0
+    # all samples are a single row, number 0
     whole_costs = [(arange(len(names)), side.group_totals) for side in sides]
     (whole_error,) = factor * _errors(whole_costs, [zeros(1)] * 2, parts, scale, 1)
     errors = dict(zip(row_of_key, zip(self_errors.tolist(), total_errors.tolist(), strict=True), strict=True))
@@ -101,17 +98,16 @@ def host_errors(
 def _errors(
     costs: Sequence[tuple[I64, I64]], new_rows: Sequence[I64], parts: Sequence[F64], scale: float, count: int
 ) -> F64:
-    """Return (``count``,) for each row the root of Σ d² over all hosts (see the module docstring).
+    """(``count``,) the root of Σ d² over all hosts for each row (see the module docstring).
 
     Each sequence has two entries, for the sides before and after:
 
     - ``costs``: keys, ``row · hosts + host``, and the cost of each key;
-    - ``new_rows``: (rows of the side,) the common number of each row, below ``count``;
+    - ``new_rows``: (rows of the side,) the common number of each row;
     - ``parts``: (hosts,) the part of each host.
 
-    Costs before count as negative here. So the sum of both sides' costs on a host is the change on this host, and
-    d = change − Σ over the sides of (part · signed cost on all hosts). The square is multiplied out, so that only hosts
-    on which a row has costs are visited.
+    Costs before count as negative, so d = Σ over the sides of (cost on the host − part · cost on all hosts). The square
+    is multiplied out, so that only hosts on which a row has costs are visited.
     """
     hosts = len(parts[0])
     signed_costs = [costs[0][1] * -1.0, costs[1][1] * scale]

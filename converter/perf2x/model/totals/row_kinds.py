@@ -1,4 +1,4 @@
-"""What the user can choose for tables of costs: kinds of rows, costs to sort by, and values to sum."""
+"""Choices for tables of costs: kinds of rows, costs to sort by, and values to sum."""
 
 from typing import Literal
 

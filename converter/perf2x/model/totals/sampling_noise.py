@@ -1,13 +1,12 @@
 """Decides which differences between two recordings may be sampling noise.
 
-A value is the sum of the weights (periods) of random samples, so its variance is close to the sum of their squared
-weights. It behaves like a Poisson count of ``value² / squares`` samples of weight ``squares / value`` each. Byar's
-approximation gives the confidence limits of such a count. MOVER (Zou and Donner, 2008) combines the limits of two
-counts into an interval for their difference; the difference is significant if the interval does not contain 0. If many
-differences are tested, all intervals are made wider (Bonferroni's correction in `quantile`), so that all of them hold
-at once.
+A value is the sum of the weights (periods) of random samples, so its variance is close to the sum of their squares. It
+behaves like a Poisson count of ``value² / squares`` samples of weight ``squares / value`` each, whose confidence limits
+Byar's approximation gives. MOVER (Zou and Donner, 2008) combines the limits of two counts into an interval for their
+difference, which is significant if the interval does not contain 0. If many differences are tested, all intervals are
+wider (Bonferroni's correction).
 
-In all functions, ``deviations`` is the half-width of intervals in standard deviations, which `quantile` returns.
+``deviations`` is always the half-width of intervals in standard deviations, from `quantile`.
 """
 
 import math
@@ -18,7 +17,7 @@ Interval = tuple[float, float]
 
 
 class SampledSum(Frozen):
-    """A sum of the weights of samples, in the event's unit, with the data from which its noise is estimated."""
+    """A sum of the weights of samples, in the event's unit."""
 
     value: float
     squares: float
@@ -27,24 +26,24 @@ class SampledSum(Frozen):
     """Weight of a typical sample of the recording, from which the limits of a value of 0, without samples, follow."""
 
     def scaled(self, factor: float) -> "SampledSum":
-        """Return the same sum with every weight multiplied by ``factor``."""
+        """Multiply every weight by ``factor``."""
         return SampledSum(self.value * factor, self.squares * factor * factor, self.typical_weight * factor)
 
 
 def quantile(confidence: float, comparisons: float = 1) -> float:
-    """Return how many standard deviations intervals extend to each side, so that all ``comparisons`` hold at once."""
-    from statistics import NormalDist  # the import takes milliseconds, and a plain table does not need it
+    """Return the half-width, in standard deviations, with which ``comparisons`` intervals hold at once."""
+    from statistics import NormalDist  # takes milliseconds; a plain table does not need it
 
     return -NormalDist().inv_cdf((1 - confidence) / (2 * max(comparisons, 1)))
 
 
 def difference_interval(before: SampledSum, after: SampledSum, deviations: float) -> Interval:
-    """Return the limits of ``after`` − ``before``."""
+    """Estimate the limits of ``after`` − ``before``."""
     return difference_limits(before.value, after.value, limits(before, deviations), limits(after, deviations))
 
 
 def ratio_interval(part: SampledSum, whole: SampledSum, deviations: float) -> Interval | None:
-    """Return the limits of ``part`` / ``whole``, sampled separately (MOVER-R of Donner and Zou, 2012).
+    """Estimate the limits of ``part`` / ``whole``, sampled separately (MOVER-R of Donner and Zou, 2012).
 
     With the values a and b, the limits l₁ and u₁ of a, l₂ and u₂ of b::
 
@@ -69,17 +68,14 @@ def ratio_interval(part: SampledSum, whole: SampledSum, deviations: float) -> In
 def share_interval(
     before: SampledSum, before_whole: SampledSum, after: SampledSum, after_whole: SampledSum, deviations: float
 ) -> Interval:
-    """Return the limits of ``after`` − ``before``: parts of two totals, which were scaled to be equal.
-
-    Because of the scaling, the totals themselves have no noise: a part grows at the expense of the rest of its total.
-    """
+    """Estimate the limits of ``after`` − ``before``: parts of two totals, which were scaled to be equal."""
     limits_before = _share_limits(before, before_whole, deviations)
     limits_after = _share_limits(after, after_whole, deviations)
     return difference_limits(before.value, after.value, limits_before, limits_after)
 
 
 def difference_limits(before: float, after: float, limits_before: Interval, limits_after: Interval) -> Interval:
-    """Return the limits of ``after`` − ``before``, given the limits of each value (MOVER)."""
+    """Combine the limits of two values to those of ``after`` − ``before`` (MOVER)."""
     change = after - before
     return (
         change - math.hypot(after - limits_after[0], limits_before[1] - before),
@@ -88,7 +84,7 @@ def difference_limits(before: float, after: float, limits_before: Interval, limi
 
 
 def limits(sampled: SampledSum, deviations: float) -> Interval:
-    """Return the confidence limits of the true value: the mean over many such recordings."""
+    """Estimate the confidence limits of the true value: the mean over many such recordings."""
     if sampled.value <= 0 or sampled.squares <= 0:
         return 0.0, count_limits(0.0, deviations)[1] * sampled.typical_weight
     weight = sampled.squares / sampled.value
@@ -97,7 +93,7 @@ def limits(sampled: SampledSum, deviations: float) -> Interval:
 
 
 def count_limits(count: float, deviations: float) -> Interval:
-    """Return Byar's approximation of the exact limits of a Poisson count."""
+    """Byar's approximation of the exact limits of a Poisson count."""
     next_count = count + 1
     high = next_count * _cubed(1 - 1 / (9 * next_count) + deviations / (3 * math.sqrt(next_count)))
     if count <= 0:
@@ -106,13 +102,11 @@ def count_limits(count: float, deviations: float) -> Interval:
 
 
 def _share_limits(part: SampledSum, whole: SampledSum, deviations: float) -> Interval:
-    """Return the limits of a part of a total, given that the total itself has no noise.
+    """Estimate the limits of a part of a total, given that the total itself has no noise.
 
-    As part and rest add up to the total, the limits of one follow from the limits of the other. They are computed for
-    the smaller of the two: Poisson limits ignore that the total is fixed, which makes them too wide, but less so for a
-    smaller share. Two estimates of the variance are compared, and the larger one is used: the sum of the squares of the
-    smaller of the two, and the variance of its share of the total, to which the noise of the larger one contributes.
-    The second estimate is the larger one only if samples of the larger one have weights at least twice as large.
+    The limits of part and rest follow from each other. Those of the smaller one are computed: Poisson limits, which
+    ignore that the total is fixed, are too wide, but less so for a smaller share. The variance is at least that of the
+    share, to which the noise of the larger one contributes.
     """
     rest = SampledSum(whole.value - part.value, whole.squares - part.squares, whole.typical_weight)
     share = part.value / whole.value if whole.value else 0.0

@@ -31,7 +31,6 @@ from perf2x.model.number_format import format_amount, plural
 from perf2x.model.profile import LocationFrames, Profile, costs_of_kinds, find_event, kinds_in_stacks, location_frames
 from perf2x.model.totals.row_kinds import By, Value
 
-# Name and object of a row.
 Key = tuple[str, str]
 
 
@@ -60,7 +59,7 @@ class Total(Row):
     total_squares: float = 0.0
 
     def of(self, kind: str) -> tuple[int, float]:
-        """Return the cost of this kind, ``self`` or ``total``, and its variance."""
+        """Return the cost, ``self`` or ``total``, and its variance."""
         return (self.self, self.self_squares) if kind == "self" else (self.total, self.total_squares)
 
 
@@ -83,20 +82,19 @@ class Totals(Frozen):
         return f"Totals({self.event}: {self.samples:,} samples, {format_amount(self.cost, self.unit)}, {rows})"
 
     def share(self, cost: int) -> float:
-        """Return a cost as a share of the cost of all samples, from 0 to 1."""
+        """A cost as a share of the cost of all samples, from 0 to 1."""
         return cost / self.cost if self.cost else 0.0
 
     def sorted_by(self, kind: str) -> list[Total]:
-        """Return the rows by the cost of this kind, ``self`` or ``total``, highest first, then by name."""
+        """Sort the rows by ``self`` or ``total`` cost, highest first, then by name."""
         return sorted(self.rows, key=lambda row: (-row.of(kind)[0], -row.self, -row.total, *row.key))
 
 
 def totals(profile: Profile, event: str | int | None = None, by: str = "function", value: str = "period") -> Totals:
-    """Return the self and total cost of each function, object or thread; ``by`` and ``value``: see row_kinds.py.
+    """Sum the self and total cost of each function, object or thread; ``by`` and ``value``: see row_kinds.py.
 
-    A stack that contains a function twice counts once in the function's total. ``event`` is a name that the user
-    typed, or a row of profile.events; None is the profile's default. Raises OptionError for an unknown ``by``,
-    ``value`` or ``event``.
+    A stack that contains a function twice counts once in its total. ``event`` is a typed name or a row of
+    profile.events; None is the default. Raises OptionError for an unknown ``by``, ``value`` or ``event``.
     """
     for setting, choice, choices in (("by", by, get_args(By)), ("value", value, get_args(Value))):
         if choice not in choices:
@@ -123,7 +121,7 @@ def totals(profile: Profile, event: str | int | None = None, by: str = "function
 def weights(profile: Profile, value: str) -> I64:
     """Return (samples,) the column to sum: latencies, numbers of samples, or for any other ``value`` the values.
 
-    Raises OptionError for latencies if the profile has none.
+    Raises OptionError if the profile lacks latencies.
     """
     samples = profile.samples
     if value != "latency":
@@ -134,15 +132,11 @@ def weights(profile: Profile, value: str) -> I64:
 
 
 def _squares(profile: Profile, rows: I64, weight: I64) -> F64:
-    """Return (rows,) the sum of the squared weights of the samples that each row sums.
-
-    The samples of a row are assumed to have equal weights; if they differ, the true sum is larger (docs/gates.md).
-    """
+    """(rows,) sums of squared weights. If a row's weights differ, the true sum is larger (docs/gates.md)."""
     return weight.astype(np.float64) ** 2 / profile.samples.count[rows]
 
 
 def _thread_costs(profile: Profile, rows: I64, weight: I64, squares: F64) -> list[Total]:
-    # a thread's self cost is also its total cost
     sums_of_columns = (
         sum_at(profile.samples.thread[rows], column, len(profile.threads)).tolist() for column in (weight, squares)
     )
@@ -160,7 +154,6 @@ def _frame_costs(profile: Profile, rows: I64, weight: I64, squares: F64, by: str
     leaves, leaf_index = unique_inverse(profile.samples.stack[rows])
     has_frames = leaves >= 0
     stack_columns = [sum_at(leaf_index, column, len(leaves))[has_frames] for column in (weight, squares)]
-    # self and total of both columns
     (self_cost, total), both_squares = costs_of_kinds(
         profile, as_int64(leaves[has_frames]), rows_of_location, len(row_keys), stack_columns
     )
@@ -170,10 +163,7 @@ def _frame_costs(profile: Profile, rows: I64, weight: I64, squares: F64, by: str
 
 
 class GroupCosts(Frozen):
-    """Costs of table rows in groups of samples, such as the samples of one host.
-
-    Combinations of row and group without costs are left out.
-    """
+    """Costs of table rows in groups of samples, such as those of one host; combinations without costs are left out."""
 
     keys: Sequence[Key]
     """Name and object of each row."""
@@ -186,7 +176,7 @@ class GroupCosts(Frozen):
 
 
 def group_costs(profile: Profile, group: I64, groups: int, event: str | None, by: str, value: str) -> GroupCosts:
-    """Return what `totals` does, for each group of samples; ``group`` (samples,) has numbers below ``groups``."""
+    """Sum costs as `totals` does, for each group of samples; ``group`` (samples,) has numbers below ``groups``."""
     rows = flatnonzero(profile.samples.event == find_event(profile, event))
     weight, group = weights(profile, value)[rows], group[rows]
     group_totals = sum_at(group, weight, groups)
@@ -197,18 +187,17 @@ def group_costs(profile: Profile, group: I64, groups: int, event: str | None, by
     row_keys, rows_of_location = _rows_of_locations(profile, by)
     has_stack = flatnonzero(profile.samples.stack[rows] >= 0)
     leaves, leaf_index = unique_inverse(profile.samples.stack[rows[has_stack]])
-    # the costs of all (stack, group) pairs; those of stack i are the pairs begins[i] to begins[i + 1] − 1
+    # stack i has the pairs begins[i] to begins[i + 1] − 1
     pair, pair_cost = _sums([leaf_index * groups + group[has_stack]], [weight[has_stack]])
     pair_stack, pair_group = np.divmod(pair, groups)
     begins = searchsorted(pair_stack, arange(len(leaves) + 1))
     empty = zeros(0)
-    # two lists each, for self costs and for total costs: combinations of row and group, and the cost of each
+    # of self costs, then of total costs
     combinations, costs = ([[empty], [empty]] for _ in range(2))
     for span, innermost, stack, row in kinds_in_stacks(profile, as_int64(leaves), rows_of_location, len(row_keys)):
         first, count = begins[:-1][span], np.diff(begins)[span]
         every_stack = arange(len(innermost))
         for kind, (stacks, table_rows) in enumerate(((every_stack, innermost), (stack, row))):
-            # the row gets the costs of all (stack, group) pairs of the stack
             pairs = ranges(first[stacks], count[stacks])
             sums = _sums([repeat(table_rows, count[stacks]) * groups + pair_group[pairs]], [pair_cost[pairs]])
             combinations[kind].append(sums[0])
@@ -218,20 +207,19 @@ def group_costs(profile: Profile, group: I64, groups: int, event: str | None, by
 
 
 def _sums(keys: Sequence[I64], values: Sequence[I64]) -> tuple[I64, I64]:
-    """Concatenate keys and their values; return the distinct keys, ascending, and the sum of the values of each."""
     (distinct,), (sums,) = sum_rows([np.concatenate(keys)], [np.concatenate(values)])
     return distinct, sums
 
 
 def _rows_of_locations(profile: Profile, by: str) -> tuple[list[Key], ListArray]:
-    """Return the key of every row, and for each location the rows of its frames, outermost first."""
+    """The key of every row, and each location's rows, outermost first."""
     frames = location_frames(profile)
     row_keys, row = rows_of_frames(frames, by)
     return row_keys, ListArray(frames.of_location.offsets, row[frames.of_location.values])
 
 
 def rows_of_frames(frames: LocationFrames, by: str) -> tuple[list[Key], I64]:
-    """Return the key of every row, and (frames,) the row to which each frame belongs; ``by``: any but thread."""
+    """Return the key of every row, and (frames,) the row of each frame; ``by``: any but thread."""
     pairs = zip(frames.name, frames.object, strict=True)
     has_functions = by in ("function", "data-object")
     return number_keys((name, obj) if has_functions else (obj or "[unknown]", "") for name, obj in pairs)

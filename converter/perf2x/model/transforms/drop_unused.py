@@ -1,7 +1,4 @@
-"""Removes unused rows from a profile's tables, so that outputs disclose nothing beyond the selected samples.
-
-Also removes placeholders for addresses from profiles that were read from text.
-"""
+"""Removes unused rows from a profile's tables, so that outputs disclose nothing beyond the selected samples."""
 
 import numpy as np
 from msgspec.structs import replace
@@ -9,7 +6,7 @@ from msgspec.structs import replace
 from perf2x.base.columnar import AnyArray, Bools, falses, flatnonzero, new_row_numbers, take_rows_of
 from perf2x.model.profile import Profile, are_on_paths, take_locations
 
-# By table: the columns whose values are string indices, apart from samples.cgroup.
+# Columns with string indices, apart from samples.cgroup.
 STRING_COLUMNS = {
     "threads": ("comm", "process"),
     "mappings": ("filename", "build_id"),
@@ -18,11 +15,8 @@ STRING_COLUMNS = {
 
 
 def compact(profile: Profile) -> Profile:
-    """Return the profile with only the rows that samples use, in the same order.
-
-    Affects stacks, locations, functions, mappings, threads and strings; switches of removed threads are removed, too.
-    """
-    # from samples to what they refer to: each table is reduced before its references are followed
+    """Drop rows that samples do not use from all tables, and the switches of dropped threads; the order stays."""
+    # each table is reduced before its references are followed
     is_used = are_on_paths(profile.stacks.parent, profile.samples.stack)
     profile = _renumbered(profile, is_used, {"stacks": ("parent",), "samples": ("stack",)})
     profile = replace(profile, stacks=take_rows_of(profile.stacks, is_used))
@@ -39,9 +33,8 @@ def compact(profile: Profile) -> Profile:
 def without_placeholder_addresses(profile: Profile) -> Profile:
     """Set placeholders for addresses to 0, and remove unnamed mappings of placeholders.
 
-    Text has no addresses. A profile read from text has other numbers in their place, which distinguish locations until
-    names are known. Their mappings have the limit 0. If a profile has such mappings, numbers outside all mappings are
-    placeholders, too.
+    In profiles read from text, placeholders distinguish locations until names are known. Their mappings have the limit
+    0. If a profile has such mappings, numbers outside all mappings are placeholders, too.
     """
     mappings, locations = profile.mappings, profile.locations
     has_placeholders = mappings.limit == 0
@@ -56,7 +49,6 @@ def without_placeholder_addresses(profile: Profile) -> Profile:
 
 
 def _compact_threads(profile: Profile) -> Profile:
-    """Remove threads without samples, and their switches."""
     is_used = _used_rows(len(profile.threads), profile.samples.thread)
     parents = None if profile.parents is None else new_row_numbers(is_used)[profile.parents[is_used]]
     profile = _renumbered(profile, is_used, {"samples": ("thread",), "switches": ("thread",)})
@@ -65,17 +57,16 @@ def _compact_threads(profile: Profile) -> Profile:
 
 
 def _compact_strings(profile: Profile) -> Profile:
-    """Remove strings that no table uses."""
     columns = STRING_COLUMNS | {"samples": ("cgroup",)}
     indices = [getattr(getattr(profile, table), name) for table, names in columns.items() for name in names]
-    always_used = np.zeros(1, np.int32)  # string 0, ""
+    always_used = np.zeros(1, np.int32)
     is_used = _used_rows(len(profile.strings), always_used, *(column for column in indices if column is not None))
     strings = [profile.strings[row] for row in flatnonzero(is_used).tolist()]
     return replace(_renumbered(profile, is_used, columns), strings=strings)
 
 
 def _used_rows(count: int, *columns: AnyArray) -> Bools:
-    """Return (``count``,) True for the rows of a table that the columns refer to; −1 refers to none."""
+    """(``count``,) True for the rows that the columns refer to."""
     is_used = falses(count + 1)
     for column in columns:
         is_used[column] = True
@@ -83,10 +74,7 @@ def _used_rows(count: int, *columns: AnyArray) -> Bools:
 
 
 def _renumbered(profile: Profile, is_used: Bools, columns: dict[str, tuple[str, ...]]) -> Profile:
-    """Renumber references to a table of which only the used rows remain; references to removed rows become −1.
-
-    ``is_used`` (rows of that table,); ``columns``: the columns with the references, by the name of their table.
-    """
+    """Renumber references in ``columns`` to a table's used rows; other references become −1."""
     new_row, changed = new_row_numbers(is_used), {}
     for table, names in columns.items():
         table_columns = {name: getattr(getattr(profile, table), name, None) for name in names}

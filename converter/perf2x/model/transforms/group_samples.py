@@ -1,4 +1,4 @@
-"""Applies the options of `Grouping`: folds recursion, merges threads of a process, adds root frames to stacks."""
+"""Applies the options of `Grouping`."""
 
 from collections.abc import Callable
 
@@ -45,16 +45,13 @@ def grouped(profile: Profile, grouping: Grouping) -> Profile:
     if grouping.root not in ("", "none"):
         profile = _with_roots(profile, grouping.root)
     threads = profile.threads
-    # if threads have neither names nor ids, root frames that formats add would all have the same name: add none
+    # without names and ids of threads, root frames that formats add would all have the same name
     are_nameless = len(threads) > 0 and not (threads.comm.any() or (threads.pid >= 0).any())
     return replace(profile, has_final_roots=grouping.root != "" or are_nameless)
 
 
 def _fold_recursion(profile: Profile) -> Profile:
-    """Keep only the innermost of consecutive frames of one function: a b b b c becomes a b c.
-
-    Indirect recursion (a b a b) stays. Locations whose functions are unknown are merged if they are the same location.
-    """
+    """Keep the innermost of consecutive frames of one function: a b b b c becomes a b c, but a b a b stays."""
     function_list = _function_list_numbers(profile)
 
     def fold(rows: ListArray) -> ListArray:
@@ -64,11 +61,11 @@ def _fold_recursion(profile: Profile) -> Profile:
 
 
 def _merge_threads(profile: Profile) -> Profile:
-    """Merge the threads of each process, under the process's name and id; samples that become equal are summed."""
+    """Merge the threads of each process, under the process's name and id."""
     threads = profile.threads
     columns = [as_int64(threads.pid), as_int64(threads.process)]
     first, group = group_rows(columns)
-    # sort the merged threads by pid, then by the first of their threads
+    # by pid, then by the first of the merged threads
     order = lexsort((first, threads.pid[first]))
     new_row = np.empty(len(order), np.int64)
     new_row[order] = arange(len(order))
@@ -78,15 +75,14 @@ def _merge_threads(profile: Profile) -> Profile:
     )
     row_of_thread = as_int32(new_row[group])
     samples = replace(profile.samples, thread=row_of_thread[profile.samples.thread])
-    # switches are dropped: merged, they would not show when the process ran; so are parents, rows of the old table
+    # merged switches would not show when the process ran
     return compact(sum_samples(replace(profile, threads=merged, samples=samples, switches=None, parents=None)))
 
 
 def _with_roots(profile: Profile, root: str) -> Profile:
-    """Add a synthetic root frame to every stack, whose name shows the property of samples that ``root`` selects.
+    """Add a root frame, named after the property that ``root`` selects, to every stack.
 
-    The property is the comm, the process (``name-PID``), the thread (``comm-PID/TID``), the CPU, or a part of the
-    cgroup's path (`CGROUP_PARTS`). Raises SettingError if it is the CPU or cgroup and samples have none.
+    Raises SettingError if it is the CPU or cgroup and samples have none.
     """
     samples = profile.samples
     column = samples.cpu if root == "cpu" else samples.cgroup if root in CGROUP_PARTS else samples.thread
@@ -94,19 +90,17 @@ def _with_roots(profile: Profile, root: str) -> Profile:
         raise SettingError("", "root", f" {root}: the profile does not have the {root} of its samples")
     values, value_index = unique_inverse(column)
     name_of_value = _ROOT_NAMES[root]
-    # several values, such as threads of one comm, may have the same name
+    # values such as threads of one comm may have the same name
     names, name_index = number_keys([name_of_value(profile, value) for value in values.tolist()])
     with_frames, first_location = with_synthetic_frames(profile, names)
     return _with_root_locations(with_frames, name_index[value_index] + first_location)
 
 
 def _name_by_cgroup(part: str) -> Callable[[Profile, int], str]:
-    """Return a function that returns the frame's name for the string index of a cgroup's path."""
     return lambda profile, path: cgroup_part(part, profile.strings[path]) or "?"
 
 
-# By kind of root: a function that returns the name of the frame for a value of the kind's column, which is a row of
-# threads, a CPU, or the string index of a cgroup's path.
+# Name the frame, given a row of threads, a CPU, or the string index of a cgroup's path.
 _ROOT_NAMES: dict[str, Callable[[Profile, int], str]] = {
     "comm": lambda profile, row: profile.strings[profile.threads.comm[row]] or "?",
     "process": lambda profile, row: (
@@ -121,13 +115,11 @@ _ROOT_NAMES: dict[str, Callable[[Profile, int], str]] = {
 
 
 def _with_root_locations(profile: Profile, root: I64) -> Profile:
-    """Put every sample's stack under the location ``root`` (samples,)."""
     leaves, leaf_index = used_leaves(profile)
-    # each distinct pair of root and stack becomes one stack
     first, pair = group_rows([root, leaf_index])
     # without samples there are no lists to choose from
     rows = stack_locations(profile, leaves)[leaf_index[first]] if len(leaves) else stack_locations(profile, leaves)
-    roots = ListArray(arange(len(first) + 1), root[first])  # lists of one location each
+    roots = ListArray(arange(len(first) + 1), root[first])
     parent, location, leaf = prefix_tree(side_by_side([roots, rows]))
     stacks = replace(profile.stacks, parent=parent, location=location)
     samples = replace(profile.samples, stack=leaf[pair] if len(pair) else profile.samples.stack)
@@ -135,11 +127,8 @@ def _with_root_locations(profile: Profile, root: I64) -> Profile:
 
 
 def _function_list_numbers(profile: Profile) -> I64:
-    """Return (locations,) numbers that are equal for locations with equal lists of functions, inlined ones included.
-
-    Each location whose functions are unknown gets a negative number of its own.
-    """
+    """(locations,) equal numbers for equal lists of functions; distinct negative ones for unknown functions."""
     locations = profile.locations
-    # equal lists of functions end at the same node of a prefix tree; the empty list ends at −1
+    # equal lists end at the same node; the empty list ends at −1
     node = prefix_tree(ListArray(locations.line_offsets, as_int64(locations.line_function)))[2]
     return np.where(node >= 0, node, -1 - arange(len(locations)))

@@ -5,20 +5,20 @@ from msgspec.structs import replace
 from perf2x.model.profile import Profile
 from perf2x.model.transforms.merge_profiles import merge_profiles
 
-# Profiles wait until they have this many rows together: fewer are not worth a merge.
+# Fewer rows are not worth a merge.
 LEAST_ROWS = 1 << 15
 
 
 class IncrementalMerge:
     """The merged profile so far, and profiles waiting to be merged into it.
 
-    Waiting profiles are merged once they are together as large as the merged profile, which limits the total work to
-    about twice the work of a single merge. Merging is associative, so the result does not depend on when it happens.
+    Profiles wait until they are together as large as the merged profile, so that the total work is at most about twice
+    that of a single merge.
     """
 
     def __init__(self) -> None:
-        self._waiting: list[Profile] = []  # the first one is the merged profile
-        self._size = self._merged_size = 0  # numbers of rows: of all profiles in _waiting, and of the first one
+        self._waiting: list[Profile] = []
+        self._size = self._merged_size = 0  # rows of all profiles, and of the first one
 
     def add(self, profile: Profile) -> None:
         """Add the next profile."""
@@ -30,7 +30,7 @@ class IncrementalMerge:
             self._merge()
 
     def finish(self) -> Profile:
-        """Return the profile that ``merge_profiles`` would return for all added profiles."""
+        """Merge all added profiles."""
         if len(self._waiting) > 1:
             self._merge()
         return self._waiting[0]
@@ -41,5 +41,4 @@ class IncrementalMerge:
 
 
 def _size(profile: Profile) -> int:
-    """Return the number of rows in the tables that grow most with a recording."""
     return len(profile.samples) + len(profile.stacks) + len(profile.locations)

@@ -1,9 +1,8 @@
 """Joins events that perf opened once for each kind of CPU core, or once for each control group.
 
 perf opens ``cycles`` once for each kind of core (``cpu_core/cycles/P``, ``cpu_atom/cycles/P``), and an event once for
-each control group (``-G a,b``, ``--for-each-cgroup``) under one name. Each of these events has only a part of the
-samples, so they are joined to one event. Other events of the same name count the same thing several times, so their
-sum would be too large: they are not joined. If the default event is one of them, the one with the largest sum becomes
+each control group (``-G a,b``, ``--for-each-cgroup``) under one name. Other events of the same name count the same
+thing several times, so they are not joined. If the default event is one of them, the one with the largest sum becomes
 the default.
 """
 
@@ -20,7 +19,7 @@ from perf2x.model.filters.profile_filters import matches_event_pattern
 from perf2x.model.profile import Profile, ProfileEvent, numbered_names, sum_samples
 from perf2x.model.recording import parse_event_name
 
-# -G and --cgroup, as perf record's options are written: ``-agGa,b`` has flags before G, and its value after it.
+# -G and --cgroup; ``-agGa,b`` has flags before G, and its value after it.
 _CGROUP_OPTION = re.compile(r"-[abdginqsvBNPRTW]*G|--(for-each-)?cgroup(=|$)")
 
 
@@ -35,8 +34,8 @@ def with_joined_events(
 ) -> Profile:
     """Join events that are parts of one: the first part gets all samples, the others stay in the table without samples.
 
-    ``selected``: event names that the user typed. If there are any, parts of an event are joined only if one of the
-    names matches all of them. ``by_cgroup``: events of the same name belong to different control groups.
+    If the user ``selected`` events, parts are joined only if one typed name matches all of them. ``by_cgroup``: events
+    of the same name belong to different control groups.
     """
     names = numbered_names(profile.events)
     for rows in _same_events(profile):
@@ -57,7 +56,6 @@ def with_joined_events(
 
 
 def _same_events(profile: Profile) -> Iterator[list[int]]:
-    """Yield the rows of sampled events that count the same, on different kinds of core or under one name."""
     groups: dict[object, list[int]] = {}
     for row in flatnonzero(bincount(profile.samples.event, len(profile.events))).tolist():
         event = profile.events[row]
@@ -70,7 +68,6 @@ def _same_events(profile: Profile) -> Iterator[list[int]]:
 
 
 def _joined(profile: Profile, rows: list[int]) -> Profile:
-    """Join the events in ``rows``: references to any of them become references to the first one."""
     first, events = rows[0], list(profile.events)
     new_row = np.arange(len(events), dtype=np.int32)
     new_row[rows] = first
@@ -82,10 +79,7 @@ def _joined(profile: Profile, rows: list[int]) -> Profile:
 
 
 def _joined_event(first: ProfileEvent, parts: list[ProfileEvent]) -> ProfileEvent:
-    """Return the event that replaces the parts: a copy of the first, changed where the parts differ.
-
-    If the names of the parts differ, its name has no PMU. If their periods or frequencies differ, both are 0.
-    """
+    """Drop the PMU if names differ; set period and frequency to 0 if these differ."""
     name, parsed = first.name, parse_event_name(first.name)
     if any(part.name != name for part in parts):
         name = parsed.event + (f":{''.join(sorted(parsed.modes))}" if parsed.modes else "")

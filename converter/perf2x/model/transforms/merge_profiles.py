@@ -1,12 +1,9 @@
 """Merges independent profiles: tables are joined by content and sorted as the stitcher sorts them, samples are summed.
 
-Each table is merged in the same way: the rows of all profiles are concatenated, and rows of equal content become one.
-For each profile, a column from old to new row numbers renumbers references to the table. The columns have an additional
-last entry, −1, so that −1 (none) stays −1; only the columns for events lack it.
+For each profile, a column from old to new row numbers renumbers references to a table. Except for events, the last
+entry of these columns is −1, so that −1 (none) stays −1.
 
-The result does not depend on the order of the profiles, apart from lists of sources, comments and tracepoint fields,
-which are joined in this order. Recordings of one session are not merged here, but stitched
-together (reader/joined_session.py).
+The result does not depend on the order of the profiles, apart from lists of sources, comments and tracepoint fields.
 """
 
 from collections.abc import Mapping, Sequence, Sized
@@ -64,16 +61,15 @@ _SORTED_BY = {
 def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Mapping[str, str]] | None = None) -> Profile:
     """Merge all samples of all profiles.
 
-    ``tags`` has a mapping for each profile, which replaces the tags of the profile's samples; if it is None, samples
-    keep their tags. Events with equal names and units are merged. Merging some of the profiles first gives the same
-    result. The times in a merged timeline are comparable only if all profiles have the same clock.
+    ``tags`` has a mapping for each profile, which replaces the tags of its samples; if it is None, samples keep their
+    tags. Events with equal names and units are merged. Merging some of the profiles first gives the same result. The
+    times in a merged timeline are comparable only if all profiles have the same clock.
     """
     if tags is not None:
         profiles = [with_tags(profile, tag) for profile, tag in zip(profiles, tags, strict=True)]
-    # All strings, sorted, and for each profile the index of its strings among them: tables are compared and sorted by
-    # these indices. The merged profile's own string table grows as tables are merged.
+    # tables are sorted by the indices of sorted strings
     sorted_strings, strings = _distinct_rows([list(profile.strings) for profile in profiles]), StringTableBuilder()
-    # event_of, thread_of …: for each profile, the column from old to new row numbers
+    # event_of, thread_of …: columns from old to new row numbers
     events, event_of = _merged_events(profiles)
     threads, thread_of = _merged_threads(profiles, sorted_strings, strings)
     mappings, mapping_of = _merged_table(profiles, "mappings", sorted_strings, strings)
@@ -96,16 +92,13 @@ def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Mapping[str, str]
 
 
 def with_tags(profile: Profile, tags: Mapping[str, str]) -> Profile:
-    """Return the profile with ``tags``, and no others, on every sample."""
+    """Replace the tags of every sample by ``tags``."""
     rows = np.zeros(len(profile.samples), np.int32) if tags else None
     return replace(profile, samples=replace(profile.samples, tags=rows), tag_sets=(dict(tags),) if tags else ())
 
 
 def _merged_tags(profiles: Sequence[Profile]) -> tuple[tuple[Mapping[str, str], ...], I32 | None]:
-    """Return the distinct sets of tags, sorted, and (samples of all profiles,) the index of each sample's set.
-
-    Returns () and None if no sample has tags.
-    """
+    """Distinct sets of tags, and (samples of all profiles,) their indices; () and None without tags."""
     sets_of_profiles = [({},) if profile.samples.tags is None else profile.tag_sets for profile in profiles]
     tables = [[tuple(sorted(tags.items())) for tags in sets] for sets in sets_of_profiles]
     distinct, new_rows = _distinct_rows(tables)
@@ -119,7 +112,7 @@ def _merged_tags(profiles: Sequence[Profile]) -> tuple[tuple[Mapping[str, str], 
 
 
 def _merged_events(profiles: Sequence[Profile]) -> tuple[tuple[ProfileEvent, ...], list[I32]]:
-    """Return the merged events, sorted by name and unit, and for each profile the merged row of each event."""
+    """The merged events are sorted by name and unit."""
     names = sorted({(event.name, event.unit) for profile in profiles for event in profile.events})
     row_of_name = {name: row for row, name in enumerate(names)}
     new_rows = [as_int32([row_of_name[event.name, event.unit] for event in each.events]) for each in profiles]
@@ -132,24 +125,21 @@ def _merged_events(profiles: Sequence[Profile]) -> tuple[tuple[ProfileEvent, ...
 
 
 def _default_events(profiles: Sequence[Profile], event_of: list[I32]) -> list[int]:
-    """Return the merged row of the event that each profile shows first.
-
-    Profiles without samples are left out, unless no profile has any.
-    """
+    """Profiles without samples count only if no profile has any."""
     with_events = [pair for pair in zip(profiles, event_of, strict=True) if len(pair[1])]
     with_samples = [pair for pair in with_events if len(pair[0].samples)]
     return [int(new_row[profile.default_event]) for profile, new_row in with_samples or with_events]
 
 
 def _merged_event(event: ProfileEvent, other: ProfileEvent) -> ProfileEvent:
-    """Merge two events of the same name and unit; period, frequency and leader are dropped where they differ."""
+    """Drop period, frequency and leader where they differ."""
     if (event.period, event.frequency) != (other.period, other.frequency):
         event = replace(event, period=0, frequency=0)
     return event if event.leader == other.leader else replace(event, leader=-1)
 
 
 def _distinct_rows(tables: Sequence[list[Any]]) -> tuple[list[Any], list[I64]]:
-    """Return the distinct rows of several tables, sorted, and for each table the index of its rows among them."""
+    """Sort the distinct rows, and find each table's rows among them."""
     distinct = sorted({row for table in tables for row in table})
     index_of_row = {row: index for index, row in enumerate(distinct)}
     return distinct, [as_int64([*(index_of_row[row] for row in table), -1]) for table in tables]
@@ -158,11 +148,9 @@ def _distinct_rows(tables: Sequence[list[Any]]) -> tuple[list[Any], list[I64]]:
 def _merged_table(
     profiles: Sequence[Profile], name: str, sorted_strings: tuple[list[str], list[I64]], strings: StringTableBuilder
 ) -> tuple[Any, list[I32]]:
-    """Merge the tables called ``name``; return the merged table, and for each profile the new row of each old row.
+    """Merge the tables called ``name``; also return the new row of each profile's old rows.
 
-    ``sorted_strings``: the strings of all profiles, sorted, and for each profile the index of its strings among them.
-    Columns of strings are compared by these indices, so that the table is sorted by the strings themselves. Strings of
-    the merged table are added to ``strings``.
+    ``sorted_strings`` comes from `_distinct_rows`. Strings of the merged table are added to ``strings``.
     """
     tables, (all_strings, index_of_string) = [getattr(profile, name) for profile in profiles], sorted_strings
     columns = {
@@ -186,9 +174,9 @@ def _merged_table(
 
 
 def _least_pids(columns: Mapping[str, AnyArray], all_strings: Sequence[str]) -> AnyArray:
-    """Return (mappings,) a pid for each mapping: mappings of a file that differ only in their pids get the lowest one.
+    """(mappings,) pids: as in the stitcher, mappings of a file that differ only in their pids get the lowest one.
 
-    The stitcher does the same within a recording. Mappings of anonymous memory keep their pid.
+    Anonymous memory keeps its pid.
     """
     _, group = group_rows([column for name, column in columns.items() if name != "pid"])
     least = np.full(len(group), np.iinfo(np.int32).max, np.int32)
@@ -199,7 +187,7 @@ def _least_pids(columns: Mapping[str, AnyArray], all_strings: Sequence[str]) -> 
 
 
 def _split_by_table(new_row: I64, tables: Sequence[Sized]) -> list[I32]:
-    """Split ``new_row`` (rows of all tables,) into a column for each table, and append −1 to each column."""
+    """Split ``new_row`` by table, and append −1 to each part."""
     parts = np.split(as_int32(new_row), cumsum([len(table) for table in tables])[:-1])
     return [np.append(part, np.int32(-1)) for part in parts]
 
@@ -207,11 +195,10 @@ def _split_by_table(new_row: I64, tables: Sequence[Sized]) -> list[I32]:
 def _merged_threads(
     profiles: Sequence[Profile], sorted_strings: tuple[list[str], list[I64]], strings: StringTableBuilder
 ) -> tuple[Threads, list[I32]]:
-    """Merge the tables of threads; return the merged table, and for each profile the new row of each old row."""
     threads, new_rows = _merged_table(profiles, "threads", sorted_strings, strings)
     starts = np.zeros(len(threads), np.int32)
     for profile, new_row in zip(profiles, new_rows, strict=True):
-        if profile.threads.starts is not None:  # the largest, not the sum: a thread may be in several recordings
+        if profile.threads.starts is not None:  # not the sum: a thread may be in several recordings
             np.maximum.at(starts, new_row[:-1], profile.threads.starts)
     return replace(threads, starts=starts), new_rows
 
@@ -219,10 +206,6 @@ def _merged_threads(
 def _merged_locations(
     profiles: Sequence[Profile], mapping_of: list[I32], function_of: list[I32]
 ) -> tuple[Locations, list[I32]]:
-    """Merge the tables of locations; return the merged table, and for each profile the new row of each old row.
-
-    ``mapping_of`` and ``function_of``: for each profile, the columns from old to new rows of mappings and functions.
-    """
     tables = [profile.locations for profile in profiles]
     parts = [
         replace(table, mapping=mapping[table.mapping], line_function=function[table.line_function])
@@ -239,12 +222,9 @@ def _merged_locations(
 
 
 def _merged_stacks(profiles: Sequence[Profile], location_of: list[I32]) -> tuple[Stacks, list[I32]]:
-    """Return the merged tree, and for each profile (samples,) the new leaf of each sample.
-
-    ``location_of``: for each profile, the column from old to new rows of locations.
-    """
+    """Also return (samples,) new leaves for each profile."""
     trees = [profile.stacks for profile in profiles]
-    # concatenate the trees: the rows of each tree are counted from where it begins
+    # rows of each tree are counted from where it begins
     begins = offsets_of(as_int64([len(tree) for tree in trees])).tolist()
     parents, leaves = (
         [np.where(rows < 0, -1, rows + begin) for rows, begin in zip(columns, begins, strict=False)]
@@ -264,14 +244,10 @@ def _merged_samples(
     leaves: list[I32],
     strings: StringTableBuilder,
 ) -> ProfileSamples:
-    """Concatenate the samples of all profiles, with references to the merged tables.
-
-    An optional column is left out unless all profiles have it. An exception is ``fields``, which is kept if any profile
-    has it, with −1 for samples of the others.
-    """
+    """Optional columns but ``fields`` are left out unless all profiles have them."""
     columns: dict[str, list[AnyArray | None]] = {name: [] for name in ProfileSamples.__struct_fields__}
     has_fields = any(profile.samples.fields is not None for profile in profiles)
-    field_rows = 0  # number of rows in all tables of tracepoint fields of the profiles so far
+    field_rows = 0  # rows of tracepoint fields in all earlier profiles
     for profile, new_event, new_thread, new_leaf in zip(profiles, event_of, thread_of, leaves, strict=True):
         old = profile.samples
         fields = np.full(len(old), -1, np.int32) if old.fields is None and has_fields else old.fields
@@ -293,13 +269,12 @@ def _merged_samples(
 
 
 def _cgroups(profile: Profile, column: I32, strings: StringTableBuilder) -> I32:
-    """Convert a column of string indices of ``profile`` to indices into ``strings``, to which the strings are added."""
     used, index = unique_inverse(column)
     return strings.add_all(profile.strings[row] for row in used.tolist())[index]
 
 
 def _in_time_order(profile: Profile) -> Profile:
-    """Sort samples with times by time, and samples of equal times by content; other profiles stay unchanged."""
+    """Sort samples by time, and those of equal times by content."""
     samples = profile.samples
     if samples.time is None:
         return profile
@@ -311,8 +286,8 @@ def _in_time_order(profile: Profile) -> Profile:
 def merged_meta(metas: Sequence[Meta]) -> Meta:
     """Merge the properties of recordings: the earliest start and, as in google/pprof's merge.go, the sum of durations.
 
-    Sources and comments are joined. Any other property, such as the host name, is kept only if it is equal in all
-    recordings. The number of CPUs is the largest one, and is kept only if the host name is kept.
+    Other properties, such as the host name, are kept only if they are equal in all recordings. The number of CPUs is
+    the largest one, and is kept only if the host name is kept.
     """
     common: dict[str, Any] = {
         name: values.pop() if len(values := {getattr(meta, name) for meta in metas}) == 1 else ""
@@ -334,6 +309,5 @@ def merged_meta(metas: Sequence[Meta]) -> Meta:
 
 
 def _common_labels(profiles: Sequence[Profile]) -> dict[str, str]:
-    """Return the labels that all profiles have with the same value."""
     first = profiles[0].labels
     return {key: value for key, value in first.items() if all(p.labels.get(key) == value for p in profiles)}

@@ -2,12 +2,11 @@
 
 - ``weight``: the period becomes PERF_SAMPLE_WEIGHT, or the first part of WEIGHT_STRUCT: on x86 the latency of a load in
   cycles;
-- ``mispredicts``: a sample becomes one sample for each mispredicted branch of its branch stack, at the branch's source,
-  as ``perf report -b --sort symbol_from,mispredict`` counts them;
+- ``mispredicts``: a sample becomes one for each mispredicted branch, at the branch's source, as in ``perf report -b
+  --sort symbol_from,mispredict``;
 - ``data``: the stack becomes the address of the accessed data (PERF_SAMPLE_ADDR), so that data objects have the costs.
 
-For the last two, samples have no callers: branch stacks do not show who called the function with the branch, and data
-is not called.
+For the last two, samples have no callers: branch stacks do not show them, and data is not called.
 """
 
 from typing import Any
@@ -23,14 +22,13 @@ from perf2x.model.recording import Recording, Samples, Want, take_rows
 from perf2x.model.value_limits import MOST_PERIOD
 
 _WEIGHT, _MISPREDICTS, _DATA = "weight", "mispredicts", "data"
-# Kinds of replacement that users choose as ``LoadOptions.value``; ``data`` has an option of its own.
+# Users choose these as ``LoadOptions.value``; ``data`` has an option of its own.
 _VALUES = (_WEIGHT, _MISPREDICTS)
 # Bit of struct perf_branch_entry's flags (include/uapi/linux/perf_event.h).
 _MISPREDICTED_BIT = np.uint64(1)
 # Addresses with this bit are the kernel's.
 _KERNEL_BIT = np.uint64(1 << 63)
-# By kind of replacement: the sample fields that it needs, the columns to decode, the noun for these fields in messages,
-# and the commands that record them.
+# Sample fields, columns to decode, noun for messages, and commands that record the fields.
 _FIELDS = {
     _WEIGHT: (
         SampleType.WEIGHT | SampleType.WEIGHT_STRUCT,
@@ -44,12 +42,12 @@ _FIELDS = {
 
 
 def load_value(value: str | None) -> str:
-    """Return ``LoadOptions.value`` for the value that a table or format shows: "" for values that all samples have."""
+    """Return ``LoadOptions.value`` for a table's value: "" for values that all samples have."""
     return value if value in _VALUES else ""
 
 
 def table_load_options(by: str, value: str) -> dict[str, Any]:
-    """Return the fields of LoadOptions that a table with these rows and values (row_kinds.py) needs."""
+    """Return the LoadOptions that a table with these rows and values (row_kinds.py) needs."""
     latency = "beside" if value == "latency" else ""
     return {"value": load_value(value), "latency": latency, "data_objects": by == "data-object"}
 
@@ -67,7 +65,7 @@ class SampleReplacement:
             raise SettingError("", setting, f"{typed}: the recording has no {fields}; record with: {commands}")
 
     def apply(self, samples: Samples) -> Samples:
-        """Return the samples with the replacement; samples of events without the needed fields are left out."""
+        """Replace the samples; samples of events without the needed fields are left out."""
         samples = take_rows(samples, flatnonzero(self._event_has_field[samples.event]))
         if self.kind == _WEIGHT:
             weight = samples.weight
@@ -88,7 +86,6 @@ class SampleReplacement:
 
 
 def _at_mispredicted_branches(samples: Samples) -> Samples:
-    """Return a sample, with period 1, for each mispredicted branch."""
     branches = samples.branches
     if branches is None:
         return take_rows(samples, zeros(0))
@@ -99,14 +96,13 @@ def _at_mispredicted_branches(samples: Samples) -> Samples:
 
 
 def _at_accessed_data(samples: Samples) -> Samples:
-    """Return the samples at the addresses of the data that they accessed."""
     return samples if samples.addr is None else samples_at(samples, arange(len(samples)), samples.addr)
 
 
 def samples_at(samples: Samples, row: I64, address: U64) -> Samples:
-    """Return ``n`` samples without stacks: copies of ``samples[row[i]]``, as if they had been taken at ``address[i]``.
+    """Copy ``samples[row[i]]`` without its stack, as if it had been taken at ``address[i]``; both are (n,).
 
-    Addresses in the upper half of the address space are taken for the kernel's. Shapes: ``row`` and ``address`` (n,).
+    Addresses in the upper half of the address space are the kernel's.
     """
     chain = ListArray.of_empty_rows(len(samples), np.uint64)
     moved = take_rows(replace(samples, chain=chain, branches=None, user_stacks=None, raw=None, extra={}), row)
@@ -115,9 +111,9 @@ def samples_at(samples: Samples, row: I64, address: U64) -> Samples:
 
 
 def sample_replacements(value: str, data_objects: bool, recording: Recording) -> tuple[SampleReplacement, ...]:
-    """Return the requested replacements. Raises OptionError if the recording lacks their fields.
+    """Make the requested replacements. Raises OptionError if the recording lacks their fields.
 
-    ``value`` is ``weight``, ``mispredicts`` or "" for none; ``data_objects``: whether samples move to accessed data.
+    ``value`` is ``weight``, ``mispredicts`` or "".
     """
     if value == _MISPREDICTS and data_objects:
         raise SettingError("", "data_objects", ": mispredicted branches access no data; choose another ", "value")

@@ -1,7 +1,7 @@
 """Unpacks the records inside COMPRESSED and COMPRESSED2 records.
 
 One zstd stream runs through all compressed records of a file (tools/perf/util/zstd.c), and an inner record may start in
-one compressed record and end in the next. Its beginning is kept until then::
+one compressed record and end in the next::
 
     COMPRESSED |zstd …|   COMPRESSED |zstd …|
     unpacked   |rec|rec|re            c|rec|
@@ -34,28 +34,27 @@ class Unpacker:
     """
 
     def __init__(self, limit: int, packed_size: int) -> None:
-        """Prepare to unpack the records of a section of ``packed_size`` bytes.
+        """``limit`` is the number of bytes to which one record may unpack, 0 if the file does not state it.
 
-        ``limit`` is the number of bytes to which one record may unpack, 0 if the file does not state it. The limit for
-        all records together follows from ``packed_size`` (base/files/unpack_limit.py).
+        The limit for all records follows from ``packed_size``, the bytes of the section (base/files/unpack_limit.py).
         """
         self._stream = _ZstdStream()
         self._incomplete_record = b""
         self._limit = min(limit or _MAX_RECORD_BYTES, _MAX_RECORD_BYTES)
         self._packed_size = packed_size
         self._max_total = self._total_left = unpack_limit.unpacked_limit(packed_size)
-        self._break_reason = ""  # why no further record can be unpacked
+        self._break_reason = ""
 
     @property
     def leftover(self) -> int:
-        """Number of bytes of an inner record that has not ended yet."""
+        """Bytes of an inner record that has not ended yet."""
         return len(self._incomplete_record)
 
     def unpack(self, record: U8, byte_order: ByteOrder) -> tuple[U8, FramedRecords]:
         """Unpack one compressed record; return the inner records that end in it, as bytes and framed.
 
-        Raises ValueError if the record cannot be unpacked, or an earlier one could not; FormatError if all records
-        together unpack to more than their limit.
+        Raises ValueError if this or an earlier record cannot be unpacked, FormatError if all records together exceed
+        their limit.
         """
         if self._break_reason:
             raise ValueError(self._break_reason)
@@ -71,19 +70,17 @@ class Unpacker:
         return data[: framed.length], framed
 
     def unpack_again(self, record: U8, byte_order: ByteOrder, unpacked_size: int) -> U8:
-        """Unpack a record on a later walk over the file; return as many bytes as the first walk did."""
+        """Unpack a record on a later walk to as many bytes as on the first one."""
         data = self._unpack(record, byte_order)
         self._incomplete_record = data[unpacked_size:].tobytes()
         return data[:unpacked_size]
 
     def _unpack(self, record: U8, byte_order: ByteOrder) -> U8:
-        """Return the bytes to which a record unpacks, after those of an incomplete record before them."""
         try:
             unpacked = self._stream.feed(_zstd_payload(record, byte_order), min(self._limit, self._total_left))
         except _TooLargeError:
             if self._total_left > self._limit:
                 raise
-            # the limit of the whole section was the lower one
             raise FormatError(
                 *unpack_limit.too_large("compressed records: ", self._packed_size, self._max_total)
             ) from None
@@ -92,11 +89,10 @@ class Unpacker:
 
 
 def _zstd_payload(record: U8, byte_order: ByteOrder) -> bytes:
-    """Return the zstd bytes of a record.
+    """The zstd bytes: all of a COMPRESSED; as many as data_size of a COMPRESSED2, which is padded.
 
-    In COMPRESSED, they fill the record. COMPRESSED2 is padded, so it begins with the field data_size, their number.
-    perf 6.16 filled in this field, and padded the record, only for the first record of a batch. So if data_size is
-    impossible, the record is taken to be unpadded: its zstd bytes are all those after the field.
+    perf 6.16 fills in data_size, and pads the record, only for the first record of a batch: an impossible data_size
+    means that the record is not padded.
     """
     kind, _, size = struct.unpack_from(byte_order + "IHH", record.data)
     if kind == UserRecordType.COMPRESSED:
@@ -113,23 +109,19 @@ class _TooLargeError(ValueError):
 
 
 class _ZstdStream:
-    """One zstd stream that arrives in chunks, as perf writes it: flushed after every chunk, never ended."""
+    """One zstd stream in chunks, as perf writes it: flushed after every chunk, never ended."""
 
     def __init__(self) -> None:
         self._decompressor: Any = None
 
     def feed(self, chunk: bytes, limit: int) -> bytes:
-        """Return the bytes to which a chunk unpacks.
-
-        Raises ValueError for bytes that are not zstd, and _TooLargeError for a chunk that unpacks to more than
-        ``limit`` bytes.
-        """
-        module = unpacker("zstd", FormatError)  # imported only here, because most recordings are not compressed
+        """Raises ValueError for bytes that are not zstd, _TooLargeError for more than ``limit`` bytes."""
+        module = unpacker("zstd", FormatError)  # most recordings do not need this import
         self._decompressor = self._decompressor or module.ZstdDecompressor()
         parts: list[bytes] = []
         remaining = limit
         while chunk or not self._decompressor.needs_input:
-            if self._decompressor.eof:  # the stream ended nevertheless, and another one follows
+            if self._decompressor.eof:  # another stream follows
                 self._decompressor = module.ZstdDecompressor()
             try:
                 part = self._decompressor.decompress(chunk, max_length=remaining + 1)

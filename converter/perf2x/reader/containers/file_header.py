@@ -1,13 +1,10 @@
 """Reads the header of a recording: where its records, attributes and feature sections are, in a file or a pipe.
 
-A pipe has nothing but its magic, the size 16 and records. In a file, the data section with the records is followed by a
-table with the extent of each feature section that the header's bitmap names. Source of truth:
+The feature table has the extent of each feature section that the header's bitmap names. Source of truth:
 perf_session__read_header in tools/perf/util/header.c and perf.data-file-format.txt::
 
     file   |header|attrs|ids|data …………………|feature table|features …|
     pipe   |magic, 16|records: HEADER_ATTR, HEADER_FEATURE, …, SAMPLE …|
-
-The error for a file that is not a recording says what it is, by its first bytes.
 """
 
 import re
@@ -20,7 +17,7 @@ from perf2x.base.columnar import U8, Frozen
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.errors import FormatError
 
-# patterns of the first bytes of files that are not recordings, and what these files are
+# First bytes of files that are not recordings.
 _OTHER_KINDS = (
     (rb"\x7fELF", "an ELF program or library; record it first: perf record -g -- ./program"),
     (rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF....WEBP|BM....\0{4}", "an image"),
@@ -39,12 +36,11 @@ _OTHER_KINDS = (
     (rb"Sampling at \d+ Hertz|Tracing [^\n]*Hit Ctrl-C", "output of a bcc tool; rerun the tool with -f to fold stacks"),
 )  # fmt: skip
 _OTHER_PATTERNS = [(re.compile(pattern, re.IGNORECASE | re.DOTALL), name) for pattern, name in _OTHER_KINDS]
-# Number of bytes at the start of a file by which its kind is recognized.
 _RECOGNIZED_BYTES = 1 << 12
 
 
 def kind_of_file(head: bytes) -> str:
-    """Return what a file is, by its first bytes, in words that can follow "it is"; "" if unknown."""
+    """Describe a file by its first bytes, in words that can follow "it is"; "" if unknown."""
     start = head[:_RECOGNIZED_BYTES]
     return next((name for pattern, name in _OTHER_PATTERNS if pattern.match(start)), "")
 
@@ -57,7 +53,7 @@ class FileSection(Frozen):
 
     @property
     def end(self) -> int:
-        """One past the last byte."""
+        """Offset after the last byte."""
         return self.offset + self.size
 
 
@@ -76,8 +72,7 @@ class Container(Struct):
 
 
 _MAGICS: dict[bytes, ByteOrder] = {perffile.MAGIC: "<", perffile.MAGIC_SWAPPED: ">"}
-# values of attr_size in headers with the magic PERFFILE: the sizes that perf_event_attr had in those years, each plus
-# the size of the perf_file_section that follows the attr and says where its ids are
+# attr_size in headers with the magic PERFFILE: perf_event_attr of those years, and a perf_file_section.
 _LEGACY_ATTR_SIZES = tuple(size + perffile.SECTION_SIZE for size in (64, 72, 80, 96, 104))
 
 
@@ -101,9 +96,9 @@ def open_container(name: str, data: U8, diagnostics: Diagnostics) -> Container:
 
 
 def _legacy_order(data: U8) -> ByteOrder | None:
-    """Infer the byte order of a header with the magic PERFFILE, which is the same in either, from the header's sizes.
+    """Infer the byte order from the sizes, because the magic PERFFILE is the same in either; None if none fits.
 
-    None if neither order gives known sizes. Source: try_all_file_abis in tools/perf/util/header.c.
+    Source: try_all_file_abis in tools/perf/util/header.c.
     """
     orders: tuple[ByteOrder, ...] = ("<", ">")
     for byte_order in orders:
@@ -114,10 +109,7 @@ def _legacy_order(data: U8) -> ByteOrder | None:
 
 
 def _open_file(name: str, data: U8, byte_order: ByteOrder, size: int, diagnostics: Diagnostics) -> Container:
-    """Read struct perf_file_header of ``size`` bytes, and what it refers to.
-
-    u64 magic, size, attr_size; perf_file_section attrs, data, event_types; u64 adds_features[4], the bitmap.
-    """
+    """u64 magic, size, attr_size; perf_file_section attrs, data, event_types; u64 adds_features[4], the bitmap."""
     sizes = (perffile.FILE_HEADER_SIZE, perffile.FILE_HEADER_SIZE_WITHOUT_FEATURES)
     if size not in sizes or len(data) < size:
         raise FormatError(f"{name}, byte 0x8: header size is {size}, expected one of {sizes} within {len(data)} bytes")
@@ -136,7 +128,7 @@ def _open_file(name: str, data: U8, byte_order: ByteOrder, size: int, diagnostic
 def _clamp_to_file(
     name: str, file_size: int, records: FileSection, is_unfinished: bool, diagnostics: Diagnostics
 ) -> FileSection:
-    """Return the data section, cut at the end of the file; if ``is_unfinished``, it extends to the end of the file.
+    """Cut the data section at the end of the file.
 
     perf record writes the section's size when it finishes; until then, the size is 0.
     """
@@ -158,7 +150,7 @@ def _clamp_to_file(
 
 
 def _read_attrs(container: Container, attrs: FileSection, entry_size: int) -> list[tuple[bytes, tuple[int, ...]]]:
-    """Read struct { perf_event_attr attr; perf_file_section ids; } [attrs.size / entry_size], and the ids."""
+    """struct { perf_event_attr attr; perf_file_section ids; } [attrs.size / entry_size]."""
     size = len(container.data)
     if entry_size < ATTR_SIZE_VER0 + perffile.SECTION_SIZE or attrs.end > size or not attrs.size:
         raise FormatError(
@@ -180,10 +172,9 @@ def _read_attrs(container: Container, attrs: FileSection, entry_size: int) -> li
 
 
 def _feature_numbers(bitmap: bytes, byte_order: ByteOrder) -> list[int]:
-    """Return the numbers of the bitmap's set bits.
+    """The bitmap consists of unsigned longs: in big-endian files, the place of a bit depends on their width.
 
-    The bitmap consists of unsigned longs, so that on a big-endian machine the place of a bit depends on their width. As
-    in perf, the width is the one with which HOSTNAME is set (perf_file_header__read in tools/perf/util/header.c). If
+    As in perf, the width is the one with which HOSTNAME is set (perf_file_header__read in tools/perf/util/header.c). If
     neither width sets it, the width is 64 bits if all bits then stand for known features, otherwise 32.
     """
     of_u64, of_u32 = _set_bits(bitmap, byte_order, "Q"), _set_bits(bitmap, byte_order, "I")
@@ -194,14 +185,13 @@ def _feature_numbers(bitmap: bytes, byte_order: ByteOrder) -> list[int]:
 
 
 def _set_bits(bitmap: bytes, byte_order: ByteOrder, code: str) -> list[int]:
-    """Return the numbers of the set bits of a bitmap whose words have this struct code."""
     width = struct.calcsize(byte_order + code)
     words = struct.unpack(f"{byte_order}{len(bitmap) // width}{code}", bitmap)
     return [8 * width * row + bit for row, word in enumerate(words) for bit in range(8 * width) if word >> bit & 1]
 
 
 def _feature_table(container: Container, bitmap: bytes, diagnostics: Diagnostics) -> dict[int, FileSection]:
-    """Read the table after the data section: a perf_file_section for each set bit of the bitmap, in order."""
+    """A perf_file_section for each set bit of the bitmap, in order."""
     numbers = _feature_numbers(bitmap, container.byte_order)
     features = {}
     for row, number in enumerate(numbers):

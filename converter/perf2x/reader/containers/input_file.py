@@ -1,7 +1,6 @@
 """Maps an input into memory, as one read-only buffer: a file or standard input, compressed or not.
 
-Pipes cannot be mapped, and compressed files must be unpacked first. Both are spooled to an unlinked temporary file,
-which is mapped instead, so that memory does not grow with the input.
+Pipes and unpacked files are spooled to an unlinked temporary file, so that memory does not grow with the input.
 """
 
 import io
@@ -25,16 +24,16 @@ from perf2x.base.files.unpackers import compression_of, damage_errors, open_comp
 from perf2x.errors import FormatError, is_out_of_memory
 from perf2x.reader.containers.file_header import kind_of_file
 
-CHUNK_SIZE = 1 << 20  # bytes to read at once
-# Largest number of bytes at the start of an input by which its kind is recognized.
+CHUNK_SIZE = 1 << 20
+# Most bytes by which the kind of an input is recognized.
 HEAD_SIZE = 1 << 16
-# Takes the first bytes of an input that is not a perf.data file; returns whether perf2x can read it all the same.
+# Returns whether perf2x can read an input with these first bytes, which is not a perf.data file.
 IsOtherInput = Callable[[bytes], bool]
 MAGICS = (MAGIC, MAGIC_SWAPPED, MAGIC_LEGACY)
 
 
 class InputFile(Frozen):
-    """All bytes of an input, as a read-only map, whose pages are read when they are used."""
+    """All bytes of an input, as a read-only map."""
 
     data: U8
     mapping: mmap.mmap | None = None
@@ -43,16 +42,15 @@ class InputFile(Frozen):
     """Size of the input before unpacking, in bytes."""
 
     def forget(self, start: int, stop: int) -> None:
-        """Advise the system that bytes [start, stop) are not needed soon, so that their pages can be freed."""
+        """Advise the system that bytes [start, stop) are not needed soon."""
         if self.mapping is not None:
             free_pages(self.mapping, start, stop)
 
 
 def map_input(path: str, diagnostics: Diagnostics, is_other: IsOtherInput = lambda _: False) -> InputFile:
-    """Map a file ("-" is standard input); a compressed one is unpacked first.
+    """Map a file ("-" is standard input); a compressed one is unpacked first. Raises FormatError if it cannot be read.
 
     Of a pipe or a compressed file, only the beginning is read unless it is a perf.data file or ``is_other`` accepts it.
-    Raises FormatError if the file cannot be read.
     """
     name = input_name(path)
     try:
@@ -70,10 +68,9 @@ def input_name(path: str) -> str:
 
 
 def stream_chunks(file: IO[bytes], name: str, is_other: IsOtherInput = lambda _: False) -> Iterator[bytes]:
-    """Yield the data of a pipe or a device in chunks.
+    """Yield the data of a pipe or a device; only ``HEAD_SIZE`` bytes of data that perf2x cannot read.
 
-    Of a perf.data file, a compressed one, and what ``is_other`` accepts, these are all data; of anything else,
-    ``HEAD_SIZE`` bytes to recognize it by. Raises FormatError for more data than unpack_limit allows.
+    Raises FormatError for more data than unpack_limit allows.
     """
     total, limit = 0, unpack_limit.stream_limit()
     chunk = file.read(len(MAGIC))
@@ -96,7 +93,7 @@ def _try_map(file: IO[bytes], name: str) -> InputFile | None:
     Raises FormatError if it is too large for the address space.
     """
     try:
-        if file.tell() != 0:  # standard input that was partly read before
+        if file.tell() != 0:  # partly read standard input
             return None
         mapping = map_file(file)
     except (OSError, ValueError) as error:
@@ -108,7 +105,6 @@ def _try_map(file: IO[bytes], name: str) -> InputFile | None:
 
 
 def _spool(chunks: Iterable[bytes], name: str) -> InputFile:
-    """Write the chunks to an unlinked temporary file, and map that."""
     with unpack_limit.Spool(name) as spooled:
         for chunk in chunks:
             spooled.write(chunk)
@@ -118,7 +114,6 @@ def _spool(chunks: Iterable[bytes], name: str) -> InputFile:
 def _unpack_file(
     packed_file: InputFile, kind: str, name: str, diagnostics: Diagnostics, is_other: IsOtherInput
 ) -> InputFile:
-    """Unpack a file that is compressed as ``kind`` says, such as "gzip"."""
     stream: Any = packed_file.mapping or io.BytesIO(packed_file.data.tobytes())
     with open_compressed(kind, stream) as unpacked_stream:
         input_file = _spool(_unpacked_chunks(unpacked_stream, len(packed_file.data), name, diagnostics, is_other), name)
@@ -130,7 +125,7 @@ def _unpack_file(
 def _unpacked_chunks(
     unpacked_stream: Any, packed_size: int, name: str, diagnostics: Diagnostics, is_other: IsOtherInput
 ) -> Iterator[bytes]:
-    """Yield the unpacked data in chunks; if the file is cut off or damaged, the part before that."""
+    """Yield the unpacked data; of a damaged file, the part before the damage."""
     total, limit = 0, unpack_limit.unpacked_limit(packed_size)
     while True:
         try:
@@ -144,7 +139,7 @@ def _unpacked_chunks(
         total += len(chunk)
         if total > limit:
             raise FormatError(*unpack_limit.too_large(f"{name}: ", packed_size, limit))
-        if total == len(chunk):  # the first chunk
+        if total == len(chunk):
             _check_beginning(chunk, name, is_other)
         if not chunk:
             return
@@ -152,10 +147,7 @@ def _unpacked_chunks(
 
 
 def _check_beginning(chunk: bytes, name: str, is_other: IsOtherInput) -> None:
-    """Raise FormatError, before much is unpacked, if data with this first chunk cannot be read.
-
-    Data too short for a magic number is accepted here; ``open_container`` rejects it.
-    """
+    """Raise FormatError, before much is unpacked, if data with this first chunk cannot be read."""
     if len(chunk) >= len(MAGIC) and not chunk.startswith(MAGICS) and not is_other(chunk[:HEAD_SIZE]):
         kind = kind_of_file(chunk)
         reason = f"is {kind}" if kind else f"starts with {chunk[: len(MAGIC)]!r}"

@@ -1,11 +1,9 @@
 """Parses a struct perf_event_attr of any size into an Event.
 
-Source of truth: include/uapi/linux/perf_event.h. The struct has grown over time. As in the kernel (perf_copy_attr in
-kernel/events/core.c), a smaller one is padded with zeros. Of a larger one, only the part that we know is used; the
-kernel refuses it unless the rest is zero, but here the rest is ignored.
+Source of truth: include/uapi/linux/perf_event.h. As in the kernel (perf_copy_attr in kernel/events/core.c), a smaller
+struct of older versions is padded with zeros. The unknown rest of a larger one is ignored.
 
-Events get the name that perf gives to events without a recorded name: evsel__name and evsel__add_modifiers in
-tools/perf/util/evsel.c.
+Events get perf's default names: evsel__name and evsel__add_modifiers in tools/perf/util/evsel.c.
 """
 
 from typing import Any
@@ -16,7 +14,7 @@ from perf2x.model.recording import Event
 import numpy as np  # isort: skip
 
 _PRECISE_IP_BIT = ATTR_FLAGS.index("precise_ip")
-# Fields that perf_event_attr and Event have under the same name.
+# Fields of both perf_event_attr and Event.
 _COPIED_FIELDS = (
     "type", "config", "config1", "config2", "sample_period", "sample_type", "read_format", "branch_sample_type",
     "sample_regs_user", "sample_stack_user", "sample_regs_intr",
@@ -24,10 +22,7 @@ _COPIED_FIELDS = (
 
 
 def parse_attr(data: bytes, byte_order: ByteOrder, index: int, ids: tuple[int, ...] = ()) -> Event:
-    """Parse ``data``, a perf_event_attr, into the event with this index and these ids.
-
-    Its name is the one that perf gives by default.
-    """
+    """Parse ``data``, a perf_event_attr, into the event with this index and these ids."""
     attr = data[:ATTR_SIZE_NEWEST].ljust(ATTR_SIZE_NEWEST, b"\0")
     row = np.frombuffer(attr, attr_dtype(byte_order), 1)[0]
     fields: dict[str, Any] = {key: int(row[key]) for key in row.dtype.names or ()}
@@ -45,15 +40,14 @@ def parse_attr(data: bytes, byte_order: ByteOrder, index: int, ids: tuple[int, .
 
 
 def _decode_flags(word: int, byte_order: ByteOrder) -> tuple[frozenset[str], int]:
-    """Return the names of the set bits, and the value of the two-bit field precise_ip.
+    """The names of the set bits, and the value of precise_ip.
 
-    Compilers for big-endian machines place the first bit-field in the most significant bit: bit i of a little-endian
-    file is bit 63 − i of a big-endian one.
+    In big-endian files, the first bit-field is the most significant bit: bit i is bit 63 − i.
     """
     bits = word if byte_order == "<" else int(f"{word:064b}"[::-1], 2)
     precise_ip = bits >> _PRECISE_IP_BIT & 3
     if byte_order == ">":
-        precise_ip = precise_ip >> 1 | (precise_ip & 1) << 1  # reversing the word reversed these two bits, too
+        precise_ip = precise_ip >> 1 | (precise_ip & 1) << 1  # these two bits are reversed, too
     names = {name for bit, name in enumerate(ATTR_FLAGS) if bits >> bit & 1}
     return frozenset(names - {"precise_ip", "precise_ip_hi"}), precise_ip
 
@@ -73,7 +67,6 @@ _MISS = 1  # PERF_COUNT_HW_CACHE_RESULT_MISS
 
 
 def _base_name(kind: int, config: int) -> str:
-    """Return perf's name, without modifiers, of an event with this type and config."""
     if kind == EventType.HARDWARE:
         return _HARDWARE[config] if config < len(_HARDWARE) else f"unknown-hardware-{config:#x}"
     if kind == EventType.SOFTWARE:
@@ -90,7 +83,7 @@ def _base_name(kind: int, config: int) -> str:
 
 
 def _cache_name(config: int) -> str:
-    """Return the name of a PERF_TYPE_HW_CACHE event, whose config has cache, operation and result in a byte each."""
+    """The config has cache, operation and result in a byte each."""
     cache, operation, result = config & 0xFF, config >> 8 & 0xFF, config >> 16 & 0xFF
     if cache >= len(_CACHES) or operation >= len(_CACHE_OPERATIONS) or result > _MISS:
         return f"invalid-cache-{config:#x}"

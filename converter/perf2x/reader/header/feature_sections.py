@@ -31,7 +31,7 @@ def cpu_topology(section: SectionReader) -> dict[str, Any]:
     cpus = _cpus_before_dies(as_int64(numbers))
     if not cpus:
         return topology | {"cpus": _cores_and_sockets(numbers)}
-    section.offset -= 4 * (len(numbers) - 2 * cpus)  # back to the list of dies
+    section.offset -= 4 * (len(numbers) - 2 * cpus)
     dies = section.strings()
     return topology | {
         "cpus": _cores_and_sockets(numbers[: 2 * cpus]),
@@ -41,25 +41,24 @@ def cpu_topology(section: SectionReader) -> dict[str, Any]:
 
 
 def _cpus_before_dies(words: I64) -> int:
-    """Return the least number of CPUs with which the list of dies fits exactly between the other arrays; 0 for none.
+    """The least number of CPUs with which the list of dies fits exactly between the other arrays; 0 for none.
 
-    ``words`` (n,) are the u32 after the sibling lists. With c CPUs, they are 2c words, the core and socket of each CPU;
-    a list of dies, which is a count and that many strings; and c words, the die of each CPU. A string is a length, then
-    bytes that perf's do_write_string pads to whole words. Which c is right shows only when the strings have been
-    skipped: they must end c words before the end.
+    ``words`` (n,) are the u32 after the sibling lists. With c CPUs, they are 2c words; a list of dies, which is a count
+    and that many strings; and c words. A string is a length, then bytes that perf's do_write_string pads to whole
+    words.
 
     All c are tried at once by pointer doubling: ``following`` leads from the word where a string starts to the word
-    after 1, 2, 4 … strings. So a crafted section takes n log n time, not as many reads as its counts suggest.
+    after 1, 2, 4 … strings. So a crafted section takes n log n time.
     """
     end = len(words)
     cpus = arange(1, (end + 1) // 2)
     string_counts = words[2 * cpus]
     is_possible = (string_counts > 0) & (string_counts < end - 3 * cpus)  # a string takes at least a word
     cpus, string_counts = cpus[is_possible], string_counts[is_possible]
-    after_string = arange(1, end + 1) + words // 4  # if a string starts at this word
+    after_string = arange(1, end + 1) + words // 4
     is_string = (words % 4 == 0) & (after_string < end)
     following = np.append(np.where(is_string, after_string, end), end)  # ``end`` points to itself
-    word = 2 * cpus + 1  # for each c: the first string
+    word = 2 * cpus + 1
     for bit in range(int(string_counts.max(initial=0)).bit_length()):
         word = np.where(string_counts >> bit & 1, following[word], word)
         following = following[following]
@@ -68,7 +67,7 @@ def _cpus_before_dies(words: I64) -> int:
 
 
 def _cores_and_sockets(numbers: tuple[int, ...]) -> list[dict[str, int]]:
-    """Return core and socket of each CPU from { u32 core, socket; } [cpus]."""
+    """{ u32 core, socket; } [cpus]."""
     return [{"core": core, "socket": socket} for core, socket in zip(numbers[::2], numbers[1::2], strict=False)]
 
 
@@ -137,7 +136,7 @@ def _domain(section: SectionReader, version: int) -> dict[str, Any]:
     return {"domain": number, "name": name, "cpus": section.string()}
 
 
-# the first version of /proc/schedstat that has names of domains
+# Version of /proc/schedstat.
 _SCHEDSTAT_WITH_NAMES = 17
 
 
@@ -179,12 +178,11 @@ def _simpleperf_meta_info(section: SectionReader) -> dict[str, str]:
 
 
 def _numbers_decoder(codes: str, *names: str) -> Callable[[SectionReader], dict[str, Any]]:
-    """Return a decoder of a section that consists of a few numbers, with these struct codes and names."""
     return lambda section: section.named_numbers(codes, *names)
 
 
 def _empty(section: SectionReader) -> bool:
-    """Decode a section without contents, whose presence says everything."""
+    """The section's presence says everything."""
     return True
 
 
@@ -193,7 +191,7 @@ def _event_desc(section: SectionReader) -> list[dict[str, Any]]:
     count, attr_size = section.numbers("II")
     events = []
     for _ in range(count):
-        section.take(attr_size)  # the same attr as in the file header
+        section.take(attr_size)
         nr_ids = section.count(0)
         name = section.string()
         events.append({"name": name, "ids": list(section.numbers(f"{section.checked_count(nr_ids, 8)}Q"))})
@@ -206,7 +204,7 @@ def _group_desc(section: SectionReader) -> list[dict[str, Any]]:
 
 
 def _size(section: SectionReader) -> dict[str, int]:
-    """Return the size of a section that is decoded elsewhere or not at all."""
+    """The section is decoded elsewhere or not at all."""
     return {"size": section.bytes_left}
 
 

@@ -16,11 +16,11 @@ class SectionError(Exception):
 
 
 class SectionReader(Struct):
-    """Reads a section's bytes in order. All methods raise SectionError if the bytes end before what is to be read."""
+    """Reads a section's bytes in order. All methods raise SectionError if too few bytes are left."""
 
     data: bytes
     byte_order: ByteOrder
-    offset: int = 0  # of the next byte to read
+    offset: int = 0
 
     @property
     def bytes_left(self) -> int:
@@ -35,16 +35,16 @@ class SectionReader(Struct):
         return self.data[self.offset - size : self.offset]
 
     def numbers(self, codes: str) -> tuple[Any, ...]:
-        """Read a tuple of numbers by their codes in Python's struct module ("2IQ": two u32, a u64), without padding."""
+        """Read numbers by their codes in Python's struct module ("2IQ": two u32, a u64), without padding."""
         layout = struct.Struct(self.byte_order + codes)
         return layout.unpack(self.take(layout.size))
 
     def named_numbers(self, codes: str, *names: str) -> dict[str, Any]:
-        """Read numbers by struct codes, one for each name; return them by name."""
+        """Read numbers by struct codes, one for each name."""
         return dict(zip(names, self.numbers(codes), strict=True))
 
     def entries(self, min_size: int, read: Callable[["SectionReader"], Row]) -> list[Row]:
-        """Read a u32 count, and that many entries of at least ``min_size`` bytes, each by a call of ``read``."""
+        """Read a u32 count, and that many entries of at least ``min_size`` bytes by ``read``."""
         return [read(self) for _ in range(self.count(min_size))]
 
     def number_tuples(self, codes: str) -> list[tuple[Any, ...]]:
@@ -64,17 +64,17 @@ class SectionReader(Struct):
         return number
 
     def count(self, min_size: int) -> int:
-        """Read a u32 count of entries of at least ``min_size`` bytes each; SectionError if they cannot fit."""
+        """Read a u32 count of entries of at least ``min_size`` bytes each."""
         return self.checked_count(self.u32(), min_size)
 
     def checked_count(self, count: int, size: int) -> int:
-        """Return ``count`` if that many entries of ``size`` bytes each are left. Raises SectionError otherwise."""
+        """Return ``count``. Raises SectionError if fewer entries of ``size`` bytes are left."""
         if count * size > self.bytes_left:
             raise SectionError(f"{count} entries of {size} bytes do not fit in {self.bytes_left} bytes")
         return count
 
     def string(self) -> str:
-        """Read struct perf_header_string: u32 number of bytes, then the bytes: a NUL-terminated string, padding."""
+        """Read struct perf_header_string: u32 size, then a NUL-terminated string and padding."""
         return decode_string(self.take(self.u32()))
 
     def nul_terminated(self) -> str:

@@ -16,7 +16,7 @@ from perf2x.base.columnar import argsort, as_uint64
 from perf2x.model.recording import FileKind, RecordedFile, shown_path
 from perf2x.reader.header.section_reader import SectionError, SectionReader, decode_string
 
-_MAX_U64 = 2**64 - 1  # what simpleperf writes for an unknown offset of a file
+_MAX_U64 = 2**64 - 1  # an unknown offset of a file
 _MAX_FILES, _MAX_SYMBOLS = 1 << 16, 1 << 19
 """Largest number of files in a section, and of symbols in a file, so that a hostile section cannot exhaust memory.
 
@@ -26,8 +26,6 @@ with samples.
 
 
 class _Draft(Struct):
-    """A file, while its fields are read one after another."""
-
     path: str = ""
     kind: int = 0
     min_vaddr: int = 0
@@ -38,7 +36,6 @@ class _Draft(Struct):
     symbol_count: int = 0
 
     def add_symbol(self, start: int, length: int, name: str) -> None:
-        """Add a symbol. Raises SectionError if there are too many."""
         self.symbol_count += 1
         if self.symbol_count > _MAX_SYMBOLS:
             raise SectionError(f"more than {_MAX_SYMBOLS:,} symbols in a file")
@@ -48,7 +45,6 @@ class _Draft(Struct):
             self.names.append(name)
 
     def file(self) -> RecordedFile:
-        """Return the file with its symbols sorted by address."""
         starts = as_uint64(self.starts)
         order = argsort(starts)
         start, length = starts[order], as_uint64(self.lengths)[order]
@@ -65,8 +61,8 @@ class _Draft(Struct):
 def read_files(number: int, section: SectionReader) -> Iterator[tuple[str, RecordedFile]]:
     """Yield path and description of each file that has symbols. Raises SectionError if the section is damaged.
 
-    ``number`` is that of the section: HeaderFeature.SIMPLEPERF_FILE or SIMPLEPERF_FILE2. Layout: { u32 size; file } to
-    the end; in FILE, a file is a struct; in FILE2, a protobuf message FileFeature.
+    ``number`` is HeaderFeature.SIMPLEPERF_FILE or SIMPLEPERF_FILE2. Layout: { u32 size; file } to the end; in FILE, a
+    file is a struct; in FILE2, a protobuf message FileFeature.
     """
     file_count = 0
     while section.bytes_left:
@@ -81,11 +77,10 @@ def read_files(number: int, section: SectionReader) -> Iterator[tuple[str, Recor
 def _read_struct(file: SectionReader) -> _Draft:
     """path NUL; u32 type; u64 min_vaddr; u32 nr; { u64 vaddr; u32 length; name NUL } [nr]; u64 offset.
 
-    Only ELF files and kernel modules have the offset, unless simpleperf was too old to write it. Other fields that
-    depend on the type are ignored.
+    Only ELF files and kernel modules have the offset, unless simpleperf was too old to write it.
     """
     draft = _Draft(file.nul_terminated(), *file.numbers("IQ"))
-    for _ in range(file.count(13)):  # a symbol takes at least 13 bytes: with an empty name
+    for _ in range(file.count(13)):  # the size of a symbol with an empty name
         start, length = file.numbers("QI")
         draft.add_symbol(start, length, file.nul_terminated())
     draft.offset = file.u64() if draft.kind in (FileKind.MODULE, FileKind.ELF) and file.bytes_left else _MAX_U64
@@ -128,15 +123,12 @@ def debug_unwind_files(section: SectionReader) -> list[dict[str, object]]:
     return [{"path": decode_string(_bytes(file.get(1, b""))), "size": _number(file.get(2, 0))} for file in files]
 
 
-# Bytes of a field's value by wire type (64-bit, 32-bit).
+# 64-bit, 32-bit.
 _FIXED_SIZES = {1: 8, 5: 4}
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield number and value of each field of a protobuf message: int for varints, bytes for all other wire types.
-
-    Raises SectionError if the bytes are cut short, or not a message.
-    """
+    """Yield number and value of each field of a protobuf message: int for varints, bytes for all other wire types."""
     offset = 0
     while offset < len(message):
         key, offset = _varint(message, offset)
@@ -155,7 +147,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def _varint(message: bytes, offset: int) -> tuple[int, int]:
-    """Return the varint at ``offset``, which has at most ten bytes, and the offset after it."""
+    """A varint has at most ten bytes; also return the offset after it."""
     value = 0
     for index, byte in enumerate(message[offset : offset + 10]):
         value |= (byte & 127) << 7 * index
@@ -165,14 +157,12 @@ def _varint(message: bytes, offset: int) -> tuple[int, int]:
 
 
 def _number(value: int | bytes) -> int:
-    """Return the value of a protobuf field if it is a number. Raises SectionError otherwise."""
     if isinstance(value, bytes):
         raise SectionError("it has bytes where a number is expected")
     return value
 
 
 def _bytes(value: int | bytes) -> bytes:
-    """Return the value of a protobuf field if it is bytes. Raises SectionError otherwise."""
     if isinstance(value, int):
         raise SectionError("it has a number where bytes are expected")
     return value

@@ -1,10 +1,9 @@
 """Decodes the samples of ``perf record --off-cpu``.
 
 A BPF program measures how long threads were off the CPU, and writes long waits as samples of the bpf-output event
-``offcpu-time``; perf adds the sums of shorter ones at the end. A sample's usual fields describe the moment of writing;
-the measurement is in its field RAW, and overrides them. Source of truth: __set_offcpu_sample and
-evsel__is_offcpu_event in tools/perf/util/evsel.c. The data of RAW follow a u32 size, so they start in the middle of a
-word::
+``offcpu-time``; perf adds the sums of shorter ones at the end. The usual fields describe the moment of writing; the
+measurement in RAW overrides them. Source of truth: __set_offcpu_sample and evsel__is_offcpu_event in
+tools/perf/util/evsel.c. The data of RAW follow a u32 size, so they start in the middle of a word::
 
     { u32 pid, tid; u64 period; u64 nr; u64 ips[nr]; u64 cgroup; }      period: nanoseconds without a CPU
 """
@@ -20,9 +19,9 @@ from perf2x.reader.record_block import make_block
 from perf2x.reader.records.field_cursor import FieldCursor
 
 _NAME = "offcpu-time"
-# OFF_CPU_TIMESTAMP in tools/perf/util/off_cpu.h: this and all later times are placeholders, for sums of waits.
+# OFF_CPU_TIMESTAMP in tools/perf/util/off_cpu.h: later times are placeholders, too, for sums of waits.
 _PLACEHOLDER_TIME = np.uint64(0xFFFFFFFF00000000)
-_MAX_RECORD_SIZE = 0xFFF8  # the largest multiple of 8 that fits in the 16 bits of header.size
+_MAX_RECORD_SIZE = 0xFFF8  # the largest multiple of 8 in 16 bits
 
 
 def is_off_cpu(event: Event) -> bool:
@@ -35,8 +34,7 @@ def is_off_cpu(event: Event) -> bool:
 def override_off_cpu(samples: Samples, is_complete: Bools, want: Want, byte_order: ByteOrder) -> tuple[Samples, Bools]:
     """Replace the samples' fields by those in RAW.
 
-    ``is_complete`` (n,): which samples have all fields. Returns the samples, and a copy of ``is_complete`` that is
-    False, too, for samples whose RAW is malformed.
+    ``is_complete`` (n,): which samples have all fields, and in the result, complete RAW.
     """
     if samples.raw is None:
         return samples, is_complete
@@ -50,7 +48,7 @@ def override_off_cpu(samples: Samples, is_complete: Bools, want: Want, byte_orde
     second_words = take(cursor.block.words, first_word + 1, mode="clip")
     ip = np.where(lengths > 1, second_words, np.uint64(0))
     time = samples.time
-    if time is not None:  # perf's placeholder time for sums of waits is not damage
+    if time is not None:  # the placeholder is not damage
         time = np.where(time >= _PLACEHOLDER_TIME, np.uint64(LAST_TIME), time)
     overridden = replace(
         samples,
@@ -67,11 +65,7 @@ def override_off_cpu(samples: Samples, is_complete: Bools, want: Want, byte_orde
 
 
 def _payload_cursor(raw: ListArray, byte_order: ByteOrder) -> FieldCursor:
-    """Return a cursor at the first word of the RAW data of every sample.
-
-    A cursor reads records, so the data are copied to a block of records. Each record has a header of zeros and a
-    sample's data, which thus begin at a word boundary, padded to whole words.
-    """
+    """Copy the RAW data to records, so that they begin at word boundaries."""
     sizes = np.minimum(-(-raw.lengths // 8) * 8 + HEADER_SIZE, _MAX_RECORD_SIZE)
     copied = np.minimum(raw.lengths, sizes - HEADER_SIZE)
     offsets = offsets_of(sizes)

@@ -1,7 +1,4 @@
-"""Clamps impossible numbers as they are read, so that later stages can add and subtract without overflow.
-
-One flipped bit can make a time of 292 years, a period beyond any counter, or a CPU that no machine has.
-"""
+"""Clamps impossible numbers as they are read, so that later stages can add and subtract without overflow."""
 
 from collections.abc import Mapping
 from typing import Any

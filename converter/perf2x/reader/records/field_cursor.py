@@ -7,8 +7,8 @@ Here, a decoder of {u64 id; u64 nr; u64 ips[nr];} for all n records of a block::
     first_word, lengths = cursor.array_extents(cursor.u64())    (n,) where each record's array begins, and its length
     chains = cursor.copy_arrays(first_word, lengths)            the arrays themselves, as a list array
 
-A record that ends before one of these fields does is marked in ``is_malformed``. Its values of that field and of later
-ones are meaningless; callers drop marked rows at the end. Nothing is read outside the block.
+A record that ends too early is marked in ``is_malformed``. Its later values are meaningless; callers drop marked rows
+at the end. Nothing is read outside the block.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ from perf2x.reader.record_block import Block
 _LOW_32 = np.uint64(0xFFFFFFFF)
 _SHIFT_32 = np.uint64(32)
 _WORDS_PER_ENTRY = {"words": 1, "pairs": 2}
-_NO_RECORDS = 1 << 30  # value of _min_words in an empty block: no record can end too early
+_NO_RECORDS = 1 << 30  # value of _min_words in an empty block
 
 
 class FieldCursor:
@@ -30,15 +30,14 @@ class FieldCursor:
 
     def __init__(self, block: Block, trailer_words: int = 0) -> None:
         self.block = block
-        self.start = block.starts  # (n,) index in the block's words of each record's header
+        self.start = block.starts  # (n,) words of headers
         self.end = block.starts + ((block.sizes >> 3) - trailer_words)
         """(n,) end of each record's fields, as an index in the block's words."""
         self._trailer_bytes = trailer_words * 8
         self._is_little_endian = block.byte_order == "<"
-        # The next word of record i is _base[i] + _words_past_base. As long as fields have fixed sizes, only the
-        # scalar changes; ``_base`` is replaced after an array, whose length differs between records.
+        # The next word of record i is _base[i] + _words_past_base.
         self._base = block.starts
-        self._words_past_base = 1  # skips the header
+        self._words_past_base = 1
         self._min_words = (int(block.sizes.min()) >> 3) - trailer_words if len(block.sizes) else _NO_RECORDS
         """The smallest number of words, over all records, from ``_base`` to the record's end; −1: not computed yet."""
         self.is_malformed: Bools = falses(len(self.start)) if self._min_words > 0 else self.end <= self.start
@@ -71,7 +70,7 @@ class FieldCursor:
         return column
 
     def step_back(self, rows: Bools) -> None:
-        """Move back by one word in the records where ``rows`` (n,) holds: their last word is read a second time."""
+        """Move back by one word in the records where ``rows`` (n,) holds."""
         self._base = self._base - rows
 
     def skip(self, count: int) -> None:
@@ -81,11 +80,11 @@ class FieldCursor:
         self._words_past_base += count
 
     def u32_pair(self) -> tuple[U64, U64]:
-        """Read two u32 that share a word; return a column (n,) of each, in the order of the struct."""
+        """Read two u32 that share a word; return a column (n,) of each."""
         return self.split(self.u64())
 
     def i32_pair(self) -> tuple[I32, I32]:
-        """Read two i32 that share a word; return a column (n,) of each, in the order of the struct."""
+        """Read two i32 that share a word; return a column (n,) of each."""
         word = self.u64()
         low, high = as_i32(word), as_i32(word >> _SHIFT_32)
         return (low, high) if self._is_little_endian else (high, low)
@@ -143,7 +142,7 @@ class FieldCursor:
     def array_extents(self, count: U64, words_per_entry: int = 1) -> tuple[I64, I64]:
         """Return (n,) first word and (n,) length, in entries, of an array of ``count`` (n,) entries; skip the array.
 
-        A count that does not fit in its record marks the row as malformed and becomes 0.
+        A count that does not fit in its record makes the row malformed, and becomes 0.
         """
         first_word = self.word_index
         available = np.maximum(self.end - first_word, 0)
@@ -155,14 +154,11 @@ class FieldCursor:
             count = np.where(too_many, np.uint64(0), count)
         lengths = count.view(np.int64)
         self._base = first_word + (lengths * words_per_entry if words_per_entry > 1 else lengths)
-        self._words_past_base, self._min_words = 0, -1  # computed at the next read
+        self._words_past_base, self._min_words = 0, -1
         return first_word, lengths
 
     def skip_to_end(self, rows: Bools) -> None:
-        """Skip to the end of the records where ``rows`` (n,) holds, whose next field has an unknown length.
-
-        Later fields of these records read as 0.
-        """
+        """Skip to the end of the records where ``rows`` (n,) holds; their later fields read as 0."""
         rows = rows & ~self.is_malformed
         if rows.any():
             self.is_unreadable = rows if self.is_unreadable is None else self.is_unreadable | rows
@@ -178,21 +174,20 @@ class FieldCursor:
         return ListArray(offsets_of(lengths), take(self.block.words, ranges(first_word, lengths), mode="clip"))
 
     def remaining_text(self) -> DictionaryColumn[str]:
-        """Read the rest of each record as text, up to its first NUL or the record's end."""
+        """Read the rest of each record as text, up to its first NUL."""
         return self.remaining_bytes().mapped(lambda raw: raw.decode("utf-8", "surrogateescape"))
 
     def remaining_bytes(self) -> DictionaryColumn[bytes]:
-        """Read the rest of each record as bytes, up to its first NUL or the record's end."""
+        """Read the rest of each record as bytes, up to its first NUL."""
         starts = self.word_index * 8
         stops = np.maximum(starts, self.start * 8 + (self.block.sizes - self._trailer_bytes))
-        # one bytes object of the whole range: slices of it are much quicker to make than slices of an array
+        # slices of bytes are much quicker to make than slices of an array
         first_byte = int(starts.min(initial=len(self.block.data)))
         data = self.block.data[first_byte : int(stops.max(initial=0))].tobytes()
         slices = map(slice, (starts - first_byte).tolist(), (stops - first_byte).tolist())
         return DictionaryColumn.of(map(data.__getitem__, slices)).mapped(lambda raw: raw.partition(b"\0")[0])
 
     def _mark_records_without_next(self, count: int) -> None:
-        """Mark records that do not contain the next ``count`` words."""
         if self._min_words < 0:
             self._min_words = int((self.end - self._base).min()) if len(self._base) else _NO_RECORDS
         if self._words_past_base + count > self._min_words:
