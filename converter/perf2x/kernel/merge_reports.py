@@ -45,7 +45,7 @@ class ResultMerge:
     def add(self, result: Loaded) -> None:
         """Add a result. Raises FormatError if its values make the sum too large."""
         self._total = check_total("all these recordings", result.profile.samples.value, self._total)
-        self._profiles.add(_labelled(result.profile, next(self._differing_tags)))
+        self._profiles.add(_with_default_tags(result.profile, next(self._differing_tags)))
         self._code_counts += [] if result.profile.code is None else [result.profile.code]
         self._merged = result if self._merged is None else _add_reports(self._merged, result)
 
@@ -58,7 +58,7 @@ class ResultMerge:
         return replace(self._merged, profile=profile, events=event_counts(profile))
 
 
-def _labelled(profile: Profile, tags: Mapping[str, str]) -> Profile:
+def _with_default_tags(profile: Profile, tags: Mapping[str, str]) -> Profile:
     if profile.samples.tags is None:
         return with_tags(profile, tags)
     return replace(profile, tag_sets=tuple({**tags, **own} for own in profile.tag_sets))

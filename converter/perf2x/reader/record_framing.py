@@ -89,7 +89,7 @@ def frame_records(
         return _frame_one_by_one(data, byte_order, special_types)
     words = np.require(data[: len(data) // 8 * 8].view(byte_order + "u8"), np.uint64, "A")
     headers = _follow_words(words, byte_order)
-    sizes = _size(headers, byte_order).astype(np.uint16)
+    sizes = _record_sizes(headers, byte_order).astype(np.uint16)
     stop = _first_irregular(headers, sizes, byte_order, special_types)
     regular_sizes = sizes[:stop]
     length = int(regular_sizes.sum(dtype=np.int64))
@@ -152,7 +152,7 @@ class _HeaderRuns:
         # per lookalike: its index, the word, and the index to which it leads
         self._indices = _lookalikes(words, byte_order)
         self._headers = take(words, self._indices, mode="clip")
-        self._following = self._indices + (_size(self._headers, byte_order) >> 3)
+        self._following = self._indices + (_record_sizes(self._headers, byte_order) >> 3)
         # (runs,) last lookalike of each run
         self._ends = flatnonzero(np.append(self._following[:-1] != self._indices[1:], True))
 
@@ -184,9 +184,9 @@ def _lookalikes(words: U64, byte_order: ByteOrder) -> I64:
     return flatnonzero(reduced == 0)
 
 
-def _size(header: U64, byte_order: ByteOrder) -> I64:
+def _record_sizes(headers: U64, byte_order: ByteOrder) -> I64:
     """header.size in bytes."""
-    return (header >> np.uint64(48) if byte_order == "<" else header & np.uint64(0xFFFF)).view(np.int64)
+    return (headers >> np.uint64(48) if byte_order == "<" else headers & np.uint64(0xFFFF)).view(np.int64)
 
 
 def _follow_some(words: U64, byte_order: ByteOrder, word: int) -> tuple[U64, int, bool]:

@@ -18,15 +18,15 @@ class IncrementalMerge:
 
     def __init__(self) -> None:
         self._waiting: list[Profile] = []
-        self._size = self._merged_size = 0  # rows of all profiles, and of the first one
+        self._rows = self._merged_rows = 0  # of all waiting profiles, and of the first one
 
     def add(self, profile: Profile) -> None:
         """Add the next profile."""
         self._waiting.append(replace(profile, switches=None, running=None, losses=None, parents=None))
-        self._size += _size(profile)
+        self._rows += _row_count(profile)
         if len(self._waiting) == 1:
-            self._merged_size = self._size
-        elif self._size >= max(LEAST_ROWS, 2 * self._merged_size):
+            self._merged_rows = self._rows
+        elif self._rows >= max(LEAST_ROWS, 2 * self._merged_rows):
             self._merge()
 
     def finish(self) -> Profile:
@@ -37,8 +37,8 @@ class IncrementalMerge:
 
     def _merge(self) -> None:
         self._waiting = [merge_profiles(self._waiting)]
-        self._size = self._merged_size = _size(self._waiting[0])
+        self._rows = self._merged_rows = _row_count(self._waiting[0])
 
 
-def _size(profile: Profile) -> int:
+def _row_count(profile: Profile) -> int:
     return len(profile.samples) + len(profile.stacks) + len(profile.locations)

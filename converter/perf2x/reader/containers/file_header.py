@@ -92,7 +92,7 @@ def open_container(name: str, data: U8, diagnostics: Diagnostics) -> Container:
     (size,) = struct.unpack_from(byte_order + "Q", data.data, 8)
     if size == perffile.PIPE_HEADER_SIZE:
         return Container(name, data, byte_order, True, FileSection(size, len(data) - size))
-    return _open_file(name, data, byte_order, size, diagnostics)
+    return _read_file_header(name, data, byte_order, size, diagnostics)
 
 
 def _legacy_order(data: U8) -> ByteOrder | None:
@@ -108,7 +108,7 @@ def _legacy_order(data: U8) -> ByteOrder | None:
     return None
 
 
-def _open_file(name: str, data: U8, byte_order: ByteOrder, size: int, diagnostics: Diagnostics) -> Container:
+def _read_file_header(name: str, data: U8, byte_order: ByteOrder, size: int, diagnostics: Diagnostics) -> Container:
     """u64 magic, size, attr_size; perf_file_section attrs, data, event_types; u64 adds_features[4], the bitmap."""
     sizes = (perffile.FILE_HEADER_SIZE, perffile.FILE_HEADER_SIZE_WITHOUT_FEATURES)
     if size not in sizes or len(data) < size:

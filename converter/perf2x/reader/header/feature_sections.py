@@ -181,7 +181,7 @@ def _numbers_decoder(codes: str, *names: str) -> Callable[[SectionReader], dict[
     return lambda section: section.named_numbers(codes, *names)
 
 
-def _empty(section: SectionReader) -> bool:
+def _present(section: SectionReader) -> bool:
     """The section's presence says everything."""
     return True
 
@@ -203,7 +203,7 @@ def _group_desc(section: SectionReader) -> list[dict[str, Any]]:
     return section.entries(12, lambda entry: {"name": entry.string(), **entry.named_numbers("II", "leader", "members")})
 
 
-def _size(section: SectionReader) -> dict[str, int]:
+def _section_size(section: SectionReader) -> dict[str, int]:
     """The section is decoded elsewhere or not at all."""
     return {"size": section.bytes_left}
 
@@ -221,11 +221,11 @@ DECODERS: dict[int, Callable[[SectionReader], Any]] = {
     HeaderFeature.EVENT_DESC: _event_desc,
     HeaderFeature.CPU_TOPOLOGY: cpu_topology,
     HeaderFeature.NUMA_TOPOLOGY: _numa_topology,
-    HeaderFeature.BRANCH_STACK: _empty,
+    HeaderFeature.BRANCH_STACK: _present,
     HeaderFeature.PMU_MAPPINGS: _pmu_mappings,
     HeaderFeature.GROUP_DESC: _group_desc,
     HeaderFeature.AUXTRACE: _numbers_decoder("Q", "areas"),  # u64 nr; { u64 offset, size; } [nr]: extents of trace data
-    HeaderFeature.STAT: _empty,
+    HeaderFeature.STAT: _present,
     HeaderFeature.CACHE: _cache,
     HeaderFeature.SAMPLE_TIME: _numbers_decoder("QQ", "first", "last"),
     HeaderFeature.MEM_TOPOLOGY: _mem_topology,
@@ -243,7 +243,7 @@ DECODERS: dict[int, Callable[[SectionReader], Any]] = {
     HeaderFeature.CLN_SIZE: SectionReader.u32,
     HeaderFeature.SIMPLEPERF_META_INFO: _simpleperf_meta_info,
     HeaderFeature.SIMPLEPERF_DEBUG_UNWIND: debug_unwind_files,
-    HeaderFeature.SIMPLEPERF_DEBUG_UNWIND_FILE: _size,
-    HeaderFeature.SIMPLEPERF_ETM_BRANCH_LIST: _size,
-    HeaderFeature.SIMPLEPERF_INIT_MAP: _size,
+    HeaderFeature.SIMPLEPERF_DEBUG_UNWIND_FILE: _section_size,
+    HeaderFeature.SIMPLEPERF_ETM_BRANCH_LIST: _section_size,
+    HeaderFeature.SIMPLEPERF_INIT_MAP: _section_size,
 }

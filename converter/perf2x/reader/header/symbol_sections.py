@@ -95,18 +95,18 @@ def _read_message(file: SectionReader) -> _Draft:
     draft = _Draft()
     for number, value in _fields(file.data):
         if number == 1:
-            draft.path = decode_string(_bytes(value))
+            draft.path = decode_string(_as_bytes(value))
         elif number == 2:
-            draft.kind = _number(value)
+            draft.kind = _as_number(value)
         elif number == 3:
-            draft.min_vaddr = _number(value)
+            draft.min_vaddr = _as_number(value)
         elif number == 4:
-            fields = dict(_fields(_bytes(value)))
+            fields = dict(_fields(_as_bytes(value)))
             draft.add_symbol(
-                _number(fields.get(1, 0)), _number(fields.get(2, 0)), decode_string(_bytes(fields.get(3, b"")))
+                _as_number(fields.get(1, 0)), _as_number(fields.get(2, 0)), decode_string(_as_bytes(fields.get(3, b"")))
             )
         elif number in (6, 7):
-            draft.offset = _number(dict(_fields(_bytes(value))).get(1, 0))
+            draft.offset = _as_number(dict(_fields(_as_bytes(value))).get(1, 0))
     return draft
 
 
@@ -119,8 +119,8 @@ _DECODERS: dict[int, Callable[[SectionReader], _Draft]] = {
 def debug_unwind_files(section: SectionReader) -> list[dict[str, object]]:
     """message DebugUnwindFeature { repeated { path = 1; size = 2 } file = 1 }."""
     messages = islice((value for number, value in _fields(section.data) if number == 1), _MAX_FILES)
-    files = (dict(_fields(_bytes(message))) for message in messages)
-    return [{"path": decode_string(_bytes(file.get(1, b""))), "size": _number(file.get(2, 0))} for file in files]
+    files = (dict(_fields(_as_bytes(message))) for message in messages)
+    return [{"path": decode_string(_as_bytes(file.get(1, b""))), "size": _as_number(file.get(2, 0))} for file in files]
 
 
 # 64-bit, 32-bit.
@@ -156,13 +156,13 @@ def _varint(message: bytes, offset: int) -> tuple[int, int]:
     raise SectionError("an unterminated number")
 
 
-def _number(value: int | bytes) -> int:
+def _as_number(value: int | bytes) -> int:
     if isinstance(value, bytes):
         raise SectionError("it has bytes where a number is expected")
     return value
 
 
-def _bytes(value: int | bytes) -> bytes:
+def _as_bytes(value: int | bytes) -> bytes:
     if isinstance(value, int):
         raise SectionError("it has a number where bytes are expected")
     return value
