@@ -28,10 +28,7 @@ class ResultMerge:
     """Merges the results of independent recordings; the result has the ``recording`` of the first one."""
 
     def __init__(self, tags: Sequence[Mapping[str, str]]) -> None:
-        """``tags`` has the tags of each recording, in the order of the calls of `add`.
-
-        Common tags become labels of the profile, the others labels of samples.
-        """
+        """``tags`` has the tags of each recording, in order. Common ones become labels of the profile."""
         self._common_tags = common_tags(tags)
         self._differing_tags = iter(
             [{key: value for key, value in own.items() if key not in self._common_tags} for own in tags]
@@ -90,10 +87,7 @@ def common_tags(tags: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def sum_reports(reports: Sequence[Report]) -> Report:
-    """Sum reports of one class: numbers are added, mappings of numbers key by key.
-
-    Fields in ``_MAXIMA`` get the largest value.
-    """
+    """Sum reports of one class: numbers and mappings of numbers; fields in ``_MAXIMA`` get the largest value."""
     merged = {
         field: _add_values([getattr(report, field) for report in reports], field)
         for field in reports[0].__struct_fields__

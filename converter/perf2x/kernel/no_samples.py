@@ -35,7 +35,7 @@ def damage(counts: Mapping[str, Count]) -> str:
 
 
 def reason(recorded_samples: int, has_events: bool, counts: Mapping[str, Count]) -> str:
-    """Explain an empty profile: by damage, then by the recording itself, then by the user's options."""
+    """Explain an empty profile: by damage, the recording itself, or the user's options."""
     if damage_reason := damage(counts):
         return damage_reason
     if "unfinished_file" in counts:

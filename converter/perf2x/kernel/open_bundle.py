@@ -82,7 +82,7 @@ def open_bundles(
 
 
 def is_bundle(path: Path) -> bool:
-    """Return whether a file is a tarball whose first member is a recording."""
+    """Return whether the first member of a tarball is a recording."""
     try:
         if not path.is_file() or not _looks_packed(path):
             return False

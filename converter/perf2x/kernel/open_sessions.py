@@ -167,7 +167,6 @@ def _kind_of(head: bytes) -> SourceKind | None:
 
 
 def _reopen(file: Input, context: LoadContext) -> Source:
-    """Open an input again; its damage was counted the first time."""
     with context.stages.stage("index"), context.diagnostics.counted_apart():
         return _open(file, context)
 

@@ -23,7 +23,7 @@ ONE_RECORDING = "samples are written as they were recorded: pass one recording a
 def options_for_format(
     options: LoadOptions, format_name: str, needs: Needs, timeline: bool | None = None
 ) -> LoadOptions:
-    """Add what the format needs; ``timeline`` overrides its default unless it is None.
+    """Add what the format needs; ``timeline``, unless it is None, overrides its default.
 
     Raises SettingError for an option that the format does not support.
     """
@@ -92,7 +92,6 @@ def refuse_missing_data(options: LoadOptions, lacks: Lacks) -> None:
 
 
 def _formats_that_support(group: str) -> str:
-    """The end of a message: ``; pprof and html can``."""
     from perf2x.base.installed_packages import entry_points_by_name
     from perf2x.kernel.registry import EMITTERS, build_emitter, is_built_in
 

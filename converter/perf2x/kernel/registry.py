@@ -28,12 +28,12 @@ class Emitter(Protocol):
 
     @property
     def suffix(self) -> str:
-        """Suffix of output files, such as ``.pb.gz``; it starts with a dot. It must be a class attribute."""
+        """Suffix of output files, such as ``.pb.gz``, with its dot; it must be a class attribute."""
         ...
 
     @property
     def needs(self) -> Needs:
-        """The data that the format needs, and the options that it supports. It may be a class attribute."""
+        """The data that the format needs, and the options that it supports; may be a class attribute."""
         ...
 
     def emit(self, profile: View, out: BinaryIO) -> None:
@@ -49,7 +49,7 @@ def is_built_in(point: EntryPoint) -> bool:
 def load_emitter(name: str) -> type[Emitter]:
     """Import the emitter class of ``--to NAME``.
 
-    Raises OptionError for an unknown name, and for a plugin that is not an emitter.
+    Raises OptionError for an unknown name, and for a plugin without needs.
     """
     formats = entry_points_by_name(EMITTERS)
     if name not in formats:

@@ -29,8 +29,6 @@ Progress = Callable[[int, int], None]
 
 
 class _PartialResult(Frozen):
-    """The result and counters of a worker process."""
-
     stitched: StitchResult
     unwound: UnwindCounts
     seen: SeenValues
@@ -143,7 +141,6 @@ def _cache_sized_parts(samples: Samples, root: U8 | None) -> Iterator[tuple[Samp
 
 
 def _without_addresses(samples: Samples) -> Samples:
-    """Make all samples of a thread equal."""
     return replace(samples, ip=np.zeros_like(samples.ip), cpumode=np.zeros_like(samples.cpumode))
 
 

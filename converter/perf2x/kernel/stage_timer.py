@@ -11,7 +11,7 @@ Item = TypeVar("Item")
 
 
 class Stages(Struct):
-    """Seconds of wall time and of CPU time by stage, in the order in which the stages first ran."""
+    """Seconds of wall time and of CPU time by stage, in the order in which they first ran."""
 
     wall: dict[str, float] = field(default_factory=dict)
     cpu: dict[str, float] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Stages(Struct):
             yield item
 
     def absorb(self, other: "Stages") -> None:
-        """Add the times of a parallel process: the sum of CPU times, the longer of the wall times."""
+        """Sum the CPU times of a parallel process, and take the longer of the wall times."""
         for name, cpu in other.cpu.items():
             self.cpu[name] = self.cpu.get(name, 0.0) + cpu
             self.wall[name] = max(self.wall.get(name, 0.0), other.wall[name])

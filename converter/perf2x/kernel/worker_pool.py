@@ -1,8 +1,7 @@
 """Divides work among forked worker processes and the first process, which combines all results.
 
-`ShardQueue` divides the blocks of a recording into shards of known size; `run_tasks` divides tasks of very different
-cost. An idle process takes the next number from a queue: a pipe that is filled with all numbers beforehand, so that
-only one process reads each.
+`ShardQueue` divides the blocks of a recording; `run_tasks` divides tasks of very different cost. An idle process takes
+the next number from a queue: a pipe that is filled with all numbers beforehand, so that only one process reads each.
 
 Workers inherit the index, the process history and the mapped file without a copy. Where numpy is not safe after a fork
 (macOS) or there is no fork (Windows), one process does all the work.
@@ -67,7 +66,7 @@ def processes_for_samples(samples: int, options: LoadOptions) -> int:
 def processes_for_work(microseconds: int, tasks: int, requested: int) -> int:
     """Choose the number of processes for ``tasks`` with a total cost of ``microseconds``.
 
-    ``requested`` is the user's number of processes; 0: as many as are worthwhile.
+    ``requested`` is the user's number; 0: as many as are worthwhile.
     """
     if not can_fork():
         return 1
@@ -110,7 +109,7 @@ class ShardQueue(Shard, eq=False, kw_only=True):
     """The shards of one process, which takes them from a queue that all processes share.
 
     The first shards are large, because neighbouring blocks share stacks. Later ones get smaller, so that all processes
-    finish at about the same time. For two processes::
+    end at about the same time. For two processes::
 
         |0              |1              |2      |3      |4  |5  |6|7| …
     """
@@ -148,7 +147,7 @@ class ShardQueue(Shard, eq=False, kw_only=True):
     def lost(self, finished: Iterable[int]) -> "ShardQueue | None":
         """Return the shards of processes that died, or None. Call it after all other processes ended.
 
-        ``finished`` are the shards whose results have arrived; those that are still in the queue have no blocks.
+        Shards whose results have arrived are ``finished``; those that are still in the queue have no blocks.
         """
         lost = set(range(len(self.bounds) - 1)).difference(finished, _take_numbers(self.pipe))
         return replace(self, taken=sorted(lost)) if lost else None
@@ -159,7 +158,6 @@ class ShardQueue(Shard, eq=False, kw_only=True):
 
 
 def _queue_of_numbers(count: int) -> int:
-    """The read end of a pipe with all numbers below ``count``."""
     read_end, write_end = os.pipe()
     os.write(write_end, b"".join(number.to_bytes(_NUMBER_SIZE, "little") for number in range(count)))
     os.close(write_end)

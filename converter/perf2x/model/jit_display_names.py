@@ -39,12 +39,10 @@ _HIDDEN_CLASS = re.compile(r"[+/]0x[0-9a-f]+")
 
 
 def _python(found: re.Match[str]) -> str:
-    """Code of modules is always called ``<module>``."""
     return f"{found['name']} {base_name(found['file'])}" if found["name"] == "<module>" else found["name"]
 
 
 def _v8(found: re.Match[str]) -> str:
-    """Scripts have many functions with the same name, or without a name."""
     name = found["name"] or _V8_ANONYMOUS.get(found["kind"], "(anonymous)")
     return f"{name} {base_name(found['file']) or '(eval)'}:{found['line']}"
 

@@ -5,8 +5,7 @@
     class Grouping(Frozen):
         merge_threads: Annotated[bool, Setting("Merge the threads of each process.", group=STACKS)] = False
 
-The command line makes the option from this declaration. An option is refused if the format does not support its group,
-or if the input lacks the data that it needs.
+An option is refused if the format does not support its group, or if the input lacks the data that it needs.
 """
 
 import functools
@@ -84,12 +83,12 @@ class Setting(Frozen):
 
     @property
     def all_choices(self) -> tuple[str, ...]:
-        """Values to choose from: ``choices``, or those that the type lists; empty: any value."""
+        """``choices``, or the values that the type lists; empty: any value."""
         return self.choices or tuple(choice for choice in get_args(self.kind) if choice and isinstance(choice, str))
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether the field holds several values (``tuple[X, ...]``), so that the option may be repeated."""
+        """Whether the field holds several values (``tuple[X, ...]``)."""
         return get_args(self.kind)[-1:] == (Ellipsis,)
 
     def field_values(self, value: Any) -> Mapping[str, Any]:
@@ -111,7 +110,7 @@ class Setting(Frozen):
         return {self.name: value}
 
     def _read_many(self, value: Any) -> tuple[Any, ...]:
-        """Only numbers and choices are split in each of several texts."""
+        """Split numbers and choices in each text."""
         if int in get_args(self.kind):
             return split_numbers(self.name, value)
         if self.choices and not isinstance(value, str):
@@ -135,7 +134,7 @@ class Setting(Frozen):
 class Argument(Setting):
     """A positional argument; ``metavar`` is its name in the help.
 
-    If it has ``names``, it can also be given as an option, which the help does not show.
+    With ``names``, it is also an option, which the help does not show.
     """
 
 
@@ -169,7 +168,7 @@ def hints_of(struct_type: type[Struct]) -> Mapping[str, Any]:
 
 
 def setting_of(hint: Any, name: str = "", default: Any = None) -> Setting | None:
-    """Return the setting in a field's annotation, completed from the field; None if it has none."""
+    """Complete the setting in a field's annotation from the field; None if it has none."""
     setting = next((item for item in getattr(hint, "__metadata__", ()) if isinstance(item, Setting)), None)
     if setting is None:
         return None
@@ -190,8 +189,8 @@ def settings_in(struct_type: type) -> Mapping[str, Setting]:
 def changed_settings(struct: Struct, prefix: str = "") -> Iterator[tuple[str, Setting]]:
     """Yield name and Setting of each field whose value is not the default, in a struct and the structs inside it.
 
-    Names begin with ``prefix``; a field of an inner struct is called ``filters.pids``, but one of a feature only by its
-    own name. Raises SettingError for a value that is not among the choices.
+    Names begin with ``prefix``. A field of an inner struct is called ``filters.pids``, one of a feature only by its own
+    name. Raises SettingError for a value that is not among the choices.
     """
     settings = settings_in(type(struct))
     for field in struct.__struct_fields__:
@@ -205,7 +204,7 @@ def changed_settings(struct: Struct, prefix: str = "") -> Iterator[tuple[str, Se
 
 
 def struct_in(hint: Any) -> type[Struct] | None:
-    """Return the struct in a field's type, such as X in ``Annotated[X | None, …]``; None if there is none."""
+    """Return the struct in a field's type, such as X in ``Annotated[X | None, …]``, or None."""
     hint = getattr(hint, "__origin__", hint) if hasattr(hint, "__metadata__") else hint
     classes = [part for part in (hint, *getattr(hint, "__args__", ())) if isinstance(part, type)]
     return next((found for found in classes if issubclass(found, Struct)), None)
@@ -226,7 +225,7 @@ def split_names(_: str, texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def split_numbers(setting: str, texts: Iterable[str]) -> tuple[int, ...]:
-    """Parse texts such as ``0-3,7``; numbers are ascending. Raises SettingError for texts of another form."""
+    """Parse texts such as ``0-3,7``, ascending. Raises SettingError for texts of another form."""
     numbers: set[int] = set()
     for part in (part.strip() for text in texts for part in text.split(",")):
         found = re.fullmatch(r"(-?\d{1,10})(?:-(\d{1,10}))?", part)
@@ -250,10 +249,10 @@ def read_path(setting: str, text: str, is_right: Callable[[Path], bool] = Path.i
 
 
 def read_directory(setting: str, text: str) -> Path:
-    """Check the typed path of a directory. Raises SettingError if there is no such directory."""
+    """Check the typed path of a directory. Raises SettingError."""
     return read_path(setting, text, Path.is_dir, "directory")
 
 
 def read_directories(setting: str, texts: Iterable[str]) -> tuple[Path, ...]:
-    """Check the typed paths of directories. Raises SettingError if one does not exist."""
+    """Check the typed paths of directories. Raises SettingError."""
     return tuple(read_directory(setting, text) for text in texts)

@@ -14,10 +14,7 @@ MOST_VALUE = 1 << 62
 
 
 def check_total(source: str, values: I64, total_so_far: float = 0.0) -> float:
-    """Add the sum of ``values`` (int64, none negative) to ``total_so_far``.
-
-    Raises FormatError, which names the input ``source``, if this total is 2⁶² or more.
-    """
+    """Add ``values`` (int64, none negative) to ``total_so_far``. Raises FormatError if the sum is 2⁶² or more."""
     total = total_so_far + float(values.sum(dtype=np.float64))
     if total >= MOST_VALUE:
         raise periods_error(source)

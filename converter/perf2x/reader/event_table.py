@@ -1,7 +1,7 @@
 """Keeps all events of a recording, and finds the event to which a record belongs: its owner.
 
-A record has the id of a counter. The place of the id depends on the event's sample_type, which is not known before the
-id is read; so perf requires the same place for all events. Follows evlist__event2evsel, evlist__event2id and
+A record has the id of a counter. Its place depends on the event's sample_type, which is not known before the id is
+read; so perf requires the same place for all events. Follows evlist__event2evsel, evlist__event2id and
 __perf_evsel__calc_id_pos in tools/perf/util.
 """
 
@@ -23,7 +23,7 @@ TRAILER_FIELDS = (
 
 
 class EventTable(Struct):
-    """Events by index and by id. It grows while a pipe is read, because a pipe has its events as records."""
+    """Events by index and by id; a pipe adds them while it is read."""
 
     events: list[Event] = field(default_factory=list)
     _index_by_key: dict[bytes, int] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class EventTable(Struct):
             self.change_count += 1
 
     def event(self, owner: int) -> Event | None:
-        """Return the event with this index; for −1, the first one, as perf does; None while there are no events."""
+        """Return the event with this index; for −1, the first one, as perf does; None without events."""
         return self.events[max(owner, 0)] if self.events else None
 
     def index_of_id(self, identifier: int) -> int:
@@ -71,12 +71,12 @@ class EventTable(Struct):
         return np.where(is_synthesized, np.int32(0), owners) if is_synthesized.any() else owners
 
     def owners_of_samples(self, block: Block) -> I32:
-        """Return (n,) index of the event of each sample; −1 for unknown ids."""
+        """Return (n,) index of each sample's event; −1 for unknown ids."""
         offset = self._id_offset()
         return self._owners_at(block, offset, block.starts + (1 + offset))
 
     def owners_of_nonsamples(self, block: Block) -> I32:
-        """Return (n,) index of the event of each record of a block without samples; −1 for unknown ids."""
+        """Return (n,) index of the event of each record in a block without samples; −1 for unknown ids."""
         offset = self._id_offset_from_end()
         return self._owners_at(block, offset, block.starts + ((block.sizes >> 3) - offset))
 
@@ -99,7 +99,7 @@ class EventTable(Struct):
         return self._lookup
 
     def _id_offset(self) -> int:
-        """Words between a sample's header and its id, −1 without an id."""
+        """In words after the header; −1 without an id."""
         if not self.events:
             return -1
         sample_type = self.events[0].sample_type
@@ -108,7 +108,6 @@ class EventTable(Struct):
         return (sample_type & _BEFORE_ID).bit_count() if sample_type & SampleType.ID else -1
 
     def _id_offset_from_end(self) -> int:
-        """Words from the id in a trailer to the end of the record, −1 without an id."""
         if not self.events or "sample_id_all" not in self.events[0].flags:
             return -1
         sample_type = self.events[0].sample_type
@@ -120,7 +119,7 @@ class EventTable(Struct):
 
 
 def trailer_length(event: Event) -> int:
-    """Count the words in the sample_id trailer of this event's records."""
+    """Count the words in the sample_id trailer."""
     if "sample_id_all" not in event.flags:
         return 0
     return sum(1 for bit in TRAILER_FIELDS if event.sample_type & bit)

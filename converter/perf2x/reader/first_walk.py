@@ -87,7 +87,7 @@ class FirstWalk:
     """The first walk over all sections: iterate over ``blocks`` to the end, then call ``finish``."""
 
     def __init__(self, sections: Sequence[DataSection], byte_order: ByteOrder, note: Note) -> None:
-        """``note`` is called for damage, in file order, and before the block with the damage is yielded."""
+        """``note`` is called for damage in file order, before the block with the damage is yielded."""
         self._sections = list(sections)
         self._byte_order: ByteOrder = byte_order
         self.findings = _Findings(note)
@@ -121,8 +121,6 @@ class FirstWalk:
 
 
 class _BlockBuilder(Struct):
-    """Collects the chunks of the block at ``position``."""
-
     position: int
     length: int = 0
     _record_count: int = 0
@@ -169,8 +167,6 @@ class _BlockBuilder(Struct):
 
 
 class _SectionWalk:
-    """The first walk over one section."""
-
     def __init__(self, section: DataSection, byte_order: ByteOrder, findings: _Findings) -> None:
         self.offset = 0
         self._section = section

@@ -80,7 +80,6 @@ def _has_synthesized(sideband: Sideband) -> bool:
 
 
 def _first_time(sideband: Sideband) -> int:
-    """The earliest time of side-band records, other than 0."""
     times = [table.time[table.time > 0] for table in (getattr(sideband, name) for name in TABLES)]
     return min((int(time.min()) for time in times if len(time)), default=0)
 

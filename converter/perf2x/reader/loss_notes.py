@@ -55,7 +55,7 @@ def _trace_advice(session: Session) -> str:
 
 
 def _sums_by_event(events: Sequence[Event], event: I32, counts: U64) -> str:
-    """Format sums: ``cycles: 120, instructions: 3``; those of 0 and of unknown events are left out."""
+    """``cycles: 120, instructions: 3``, without sums of 0."""
     sums = {index: sum_of(counts[rows]) for index, rows in rows_by(event)}
     totals = [(each.name, sums.get(each.index, 0)) for each in events]
     return ", ".join(f"{name}: {total}" for name, total in totals if total)

@@ -1,8 +1,8 @@
 """Blocks of complete records: the record stream of a recording, which can be read any number of times.
 
 The stream has all records of all sections, unpacked, without the trace data between them. The first walk
-(first_walk.py) divides it into blocks of a few MiB, and keeps a plan for each, by which later walks yield the same
-blocks. Unpacked records are not kept.
+(first_walk.py) divides it into blocks of a few MiB. Later walks yield the same blocks by their plans. Unpacked records
+are not kept.
 
 ::
 
@@ -55,7 +55,7 @@ class Block(Frozen):
 
     @property
     def types(self) -> U32:
-        """(n,) header.type of the records; computed at each call, as is ``misc``."""
+        """(n,) header.type of the records, computed at each call."""
         return header_types(self.headers, self.byte_order)
 
     @property
@@ -69,7 +69,7 @@ class Block(Frozen):
         return self.data[start + 8 : start + int(self.sizes[row])].tobytes()
 
     def only(self, rows: I64) -> "Block":
-        """Make a block of the records ``rows``, without copying their words.
+        """Make a block of the records ``rows``, without copying words.
 
         Rows are not checked: numpy's clip mode takes a third of the time of range checks.
         """
@@ -90,7 +90,7 @@ def make_block(
     excluded_rows: I32 | None = None,
     headers: U64 | None = None,
 ) -> Block:
-    """Make a block from ``data``, which consists of records of these sizes; leave out the records ``excluded_rows``.
+    """Make a block from ``data``, which consists of records of these sizes, without the records ``excluded_rows``.
 
     ``position`` is that of the first record in the stream. ``headers`` are those of the remaining records, if known.
     """
@@ -110,7 +110,7 @@ def make_block(
 
 
 def copy_records(block: Block) -> Block:
-    """Copy the block's records, so that the memory of all other records can be freed."""
+    """Copy the block's records, so that the memory of others can be freed."""
     word_counts = (block.sizes + 7) >> 3
     data = take(block.data.view("V8"), ranges(block.starts, word_counts)).view(np.uint8)
     return replace(block, data=data, words=_native_words(data, block.byte_order), starts=offsets_of(word_counts)[:-1])
@@ -173,7 +173,7 @@ class DataSection(Frozen):
         return self.file.data[self.start : self.stop]
 
     def forget(self, start: int, stop: int) -> None:
-        """Advise the system that bytes [start, stop) of the section are not needed for now."""
+        """Advise the system that bytes [start, stop) are not needed for now."""
         self.file.forget(self.start + start, self.start + stop)
 
 
@@ -201,7 +201,7 @@ class BlockPlan(Frozen):
 
 
 class RecordStream(Frozen, eq=False):
-    """The records of all sections of a recording, in blocks."""
+    """The records of a recording, in blocks."""
 
     sections: list[DataSection]
     byte_order: ByteOrder
@@ -211,7 +211,7 @@ class RecordStream(Frozen, eq=False):
     """The position after the last record."""
 
     def blocks(self, excluded_rows: Sequence[I32], shard: Shard = ALL_BLOCKS) -> Iterator[tuple[int, Block]]:
-        """Yield the blocks of a shard with their numbers, in file order; ``excluded_rows`` by block are left out."""
+        """Yield number and block, in file order, for a shard; ``excluded_rows`` has an array for each block."""
         numbers, total = count(), sum(map(len, self.plans))
         for section, plans in zip(self.sections, self.plans, strict=True):
             unpacker = Unpacker(section.decompressed_limit, len(section.data))
@@ -247,5 +247,5 @@ def sizes_in_bytes(compact: CompactSizes) -> Sizes:
 
 
 def join_bytes(parts: Sequence[U8]) -> U8:
-    """Concatenate byte arrays; a single one is returned as it is."""
+    """Concatenate byte arrays; do not copy a single one."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)

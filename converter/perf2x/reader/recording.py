@@ -109,7 +109,7 @@ class PerfRecording(Frozen, eq=False):
 
     @property
     def fingerprint(self) -> bytes | None:
-        """A digest that the finished recording shares with all earlier states of it; None without samples."""
+        """A digest that all states of the recording share; None without samples."""
         return _fingerprint(self.session.events, self._index.stream)
 
     def samples(self, want: Want, shard: Shard = ALL_BLOCKS) -> Iterator[Samples]:
@@ -160,8 +160,6 @@ def _deliver(batch: Samples, delivered: DeliveredSamples, is_group_read: Bools) 
 
 
 class _SampleLayouts(Frozen):
-    """Samples of events with the same layout are decoded together."""
-
     layouts: list[tuple[SampleLayout, bool]]
     """Distinct layouts, and whether the samples are off-CPU samples, whose fields are overridden by those in RAW."""
     layout_of_event: I64

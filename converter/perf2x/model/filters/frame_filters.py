@@ -59,7 +59,7 @@ class _Frames(ColumnTable):
 
 
 def hide(profile: Profile, patterns: Patterns, unmatched: UnmatchedFilters) -> Profile:
-    """Remove matching frames, so that their costs go to their callers; drop samples without remaining frames."""
+    """Remove matching frames, whose callers get the costs, and samples without remaining frames."""
     frames, is_match = _matching_frames(profile, "hide", patterns, unmatched)
     return _keep_frames(profile, frames, ~is_match, unmatched)
 
@@ -195,7 +195,6 @@ def _with_functions(profile: Profile, names: list[str]) -> Profile:
 
 
 def _locations_with(profile: Profile, frames: _Frames, is_chosen: Bools) -> Bools:
-    """(locations,) True for locations with any of the chosen frames."""
     return bincount(frames.location[is_chosen], len(profile.locations)) > 0
 
 
@@ -212,7 +211,6 @@ def _keep_frames(profile: Profile, frames: _Frames, is_kept: Bools, unmatched: U
 
 
 def _stacks_with(profile: Profile, is_chosen: Bools) -> Bools:
-    """(samples,) True where the stack contains any of the chosen locations."""
     count = path_sums(profile.stacks.parent, as_int64(is_chosen[profile.stacks.location]))
     return np.append(count > 0, False)[profile.samples.stack]
 
@@ -220,7 +218,6 @@ def _stacks_with(profile: Profile, is_chosen: Bools) -> Bools:
 def _matching_frames(
     profile: Profile, setting: str, patterns: Patterns, unmatched: UnmatchedFilters
 ) -> tuple[_Frames, Bools]:
-    """The frames of all locations, and (frames,) True where a pattern matches."""
     frames = _frames_of(profile)
     return frames, _match_numbers(profile, frames, setting, patterns, unmatched)[0] >= 0
 

@@ -37,10 +37,7 @@ _RUNTIME_LIBRARY = re.compile(
 
 
 def is_runtime(name: str, object_name: str) -> bool:
-    """Return whether a function or its object belongs to a language's runtime, the C library or the dynamic linker.
-
-    ``name`` may be "".
-    """
+    """Return whether a function or its object belongs to a language's runtime, the C library or the dynamic linker."""
     return bool(_RUNTIME_LIBRARY.match(base_name(object_name)) or (name and _RUNTIME_FUNCTION.search(name)))
 
 
@@ -84,15 +81,12 @@ class Pattern(Frozen):
 
 
 def compile_patterns(setting: str, texts: Sequence[str]) -> tuple[Pattern, ...]:
-    """Compile typed expressions and presets. Raises SettingError for an invalid expression."""
+    """Compile typed expressions and presets. Raises SettingError."""
     return tuple(Pattern(text, _compiled(setting, text, _PRESETS.get(text, text))) for text in texts)
 
 
 def compile_renames(setting: str, texts: Sequence[str]) -> tuple[tuple[Pattern, str], ...]:
-    r"""Compile each ``RE=NAME`` to a pattern and NAME, which may refer to groups (``\1``) as in ``re.sub``.
-
-    Raises SettingError for an invalid one.
-    """
+    r"""Compile each ``RE=NAME``; NAME may refer to groups (``\1``) as in ``re.sub``. Raises SettingError."""
     renames = []
     for text in texts:
         expression, equals, name = text.rpartition("=")

@@ -17,7 +17,7 @@ from perf2x.model.recording import Recording, Samples
 
 
 class SampleFilter(Frozen):
-    """Conditions on columns of samples; a sample passes if it meets all of them."""
+    """Conditions on columns of samples; all of them must be met."""
 
     values: dict[str, Any] = field(default_factory=dict)
     """Values of the filters in NUMBER_COLUMNS and SAMPLE_CONDITIONS that are set, by field of Filters."""
@@ -25,7 +25,7 @@ class SampleFilter(Frozen):
     """A sample's time must be in one of these ranges; empty: any time."""
 
     def passes(self, samples: Samples) -> Bools:
-        """Return (n,) whether each sample meets all conditions. Raises OptionError if a needed column is missing."""
+        """Return (n,) whether each sample meets all conditions. Raises OptionError for a missing column."""
         passes = self.passes_numbers(samples)
         if self.times:
             passes &= within(column_of(samples, "time"), self.times)
@@ -46,7 +46,7 @@ class SampleFilter(Frozen):
 
 
 def within(time: U64, ranges: Sequence[Range]) -> Bools:
-    """Return (n,) True for times in any of the ranges, and for all times if there are no ranges."""
+    """Return (n,) True for times in any of the ranges, or for all without ranges."""
     is_inside = np.full(len(time), not ranges, np.bool_)
     for first, last in ranges:
         is_inside |= (time >= np.uint64(first)) & (time <= np.uint64(last))
@@ -86,7 +86,7 @@ class SeenValues(Struct):
     def check(self, sample_filter: SampleFilter, unmatched: UnmatchedFilters) -> None:
         """Report typed numbers that no sample has, and times at which no sample was taken.
 
-        If something else is filtered, times are not reported: another filter may have dropped the samples.
+        With other filters, times are not reported: another one may have dropped the samples.
         """
         if not self.samples:
             return
@@ -109,7 +109,7 @@ class SeenValues(Struct):
 
 
 def column_of(samples: Samples, name: str) -> AnyArray:
-    """Return the column ``name`` of samples. Raises OptionError if it was not recorded."""
+    """Return a column of samples. Raises OptionError if it was not recorded."""
     column: AnyArray | None = getattr(samples, name)
     if column is None:
         raise not_recorded(f"{name}s", name)  # ``cpu``: the setting ``cpus``

@@ -27,7 +27,7 @@ _MOST_PASSES = 20
 class UnmatchedFilters:
     """Collects which filters matched in any of the recordings.
 
-    A filter is identified by its kind, such as ``cpu`` or ``object``, and what the user typed.
+    A filter is identified by its kind, such as ``cpu``, and what the user typed.
     """
 
     def __init__(self, recordings: int = 1, diagnostics: Diagnostics | None = None) -> None:
@@ -41,10 +41,7 @@ class UnmatchedFilters:
         self._recorded_values: dict[Hashable, dict[str, None]] = {}
 
     def record(self, kind: str, typed: Hashable, matches: object, recorded: Sequence[str]) -> None:
-        """Note whether a filter matched in a recording: whether ``matches`` is true or not empty.
-
-        ``recorded`` are the recording's values of this kind. Raises OptionError as `missed` does.
-        """
+        """Note a match if ``matches`` is true or not empty; otherwise, do what `missed` does."""
         if matches:
             self.matched(kind, typed)
         else:

@@ -18,13 +18,13 @@ LineLocation = tuple[int, int]
 
 
 class LineCount(Struct):
-    """Execution count of a line, and the number of calls from the line to each function."""
+    """Execution count of a line, and its calls of each function."""
 
     count: int = 0
     calls: dict[str, int] = field(default_factory=dict)
 
     def sorted_calls(self) -> list[tuple[str, int]]:
-        """Sort the called functions with their counts, most frequent first."""
+        """The called functions with their counts, most frequent first."""
         return sorted(self.calls.items(), key=lambda call: (-call[1], call[0]))
 
 
@@ -93,7 +93,7 @@ KERNEL_HALF = np.uint64(0xFFFF_8000_0000_0000)
 class BranchCounts(ColumnTable):
     """Counts of taken branches, by source, target and source of the next taken branch.
 
-    Code runs straight on from a branch's target to the source of the next taken branch.
+    Code runs straight on from a target to the next source.
     """
 
     source: U64
@@ -155,14 +155,14 @@ def merge_code_counts(parts: Sequence[CodeCounts]) -> CodeCounts:
 
 
 def sum_branches(parts: list[BranchCounts]) -> BranchCounts:
-    """Add the counts of equal branches; the result is sorted by content."""
+    """Sum equal branches of several tables, sorted by content."""
     rows = join_tables(parts)
     keys, sums = sum_rows([rows.source, rows.target, rows.next], [rows.count, rows.mispredicted])
     return BranchCounts(*keys, *sums)
 
 
 def sum_addresses(parts: list[AddressCounts]) -> AddressCounts:
-    """Add the counts of equal addresses; the result is sorted by address."""
+    """Sum equal addresses of several tables, ascending."""
     rows = join_tables(parts)
     keys, sums = sum_rows([rows.address], [rows.count])
     return AddressCounts(*keys, *sums)

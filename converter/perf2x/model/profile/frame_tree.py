@@ -5,8 +5,8 @@ Two call sites in one function are one frame, and a location with inlined functi
     Profile.stacks  ── expand ──▶  FrameRows      a row per frame
     FrameRows  ── merge_stacks ──▶  FrameTree     rows with the same key under the same parent become one row
 
-A key is a number for what the tree distinguishes, for example the index of the frame's name. Stacks of different
-groups, such as threads, are never merged. Python loops go over the levels of a tree, never over its rows.
+A key is, for example, the index of the frame's name. Stacks of different groups, such as threads, are never merged.
+Python loops go over the levels of a tree, never over its rows.
 """
 
 from itertools import pairwise
@@ -44,7 +44,7 @@ from perf2x.model.profile.stack_tree import path_sums
 
 
 class FrameRows(Frozen):
-    """The tree of stacks with one row per frame instead of one per location.
+    """The tree of stacks with one row per frame.
 
     Shapes: ``parent``, ``frame`` and ``depth`` (rows,); ``row_of_stack`` (rows of Profile.stacks,).
     """
@@ -57,7 +57,7 @@ class FrameRows(Frozen):
     """Number of frames above each row; 0 for outermost frames."""
 
     def innermost(self, stack: I64) -> I64:
-        """Return (n,) the row of each stack's innermost frame; −1 (an empty stack) stays −1."""
+        """Return (n,) the row of each stack's innermost frame; −1 stays −1."""
         return np.append(self.row_of_stack, -1)[stack]
 
 
@@ -72,8 +72,8 @@ class FrameTree(ColumnTable):
 def expand(stacks: Stacks, frames_of_location: ListArray) -> FrameRows:
     """Make one row per frame.
 
-    ``frames_of_location`` lists each location's frames, outermost first. The innermost frame of the location's caller
-    calls the first of them; the others are inlined into the frame before them::
+    ``frames_of_location`` lists each location's frames, outermost first. The caller's innermost frame calls the first
+    of them; the others are inlined into the frame before them::
 
         location            L0 calls L1      frames of L0: a      of L1: b, with c inlined
         frame, parent       a −1,  b 0,  c 1
@@ -90,10 +90,7 @@ def expand(stacks: Stacks, frames_of_location: ListArray) -> FrameRows:
 
 
 def merge_siblings(rows: FrameRows, key_of_frame: I64) -> FrameRows:
-    """Merge rows with the same key under the same parent, and number the merged rows by level, parent, key.
-
-    A merged row has the frame of one of its rows.
-    """
+    """Merge rows with the same key under the same parent, and number the merged rows by level, parent, key."""
     order = argsort_small(rows.depth)
     # the last entry is for parent −1
     position_of_row = np.full(len(order) + 1, len(order), np.int64)
@@ -121,11 +118,11 @@ def merge_stacks(
 ) -> tuple[FrameTree, I64]:
     """Merge the stacks of each group into one tree: frames with the same key under the same parent become one row.
 
-    ``stack`` (n,) has rows of Profile.stacks, −1 for an empty stack; ``group`` (n,) has their groups, from 0 without
-    gaps, or is None for one group.
+    ``stack`` (n,) has rows of Profile.stacks, or −1; ``group`` (n,) has their groups, from 0 without gaps; None: one
+    group.
 
-    Returns the tree, sorted by level, parent, key, and (n,) the tree row of each stack's innermost frame: the group's
-    own row for an empty stack.
+    Returns the tree, sorted by level, parent, key, and (n,) the tree row of each stack's innermost frame. That of an
+    empty stack is its group's.
     """
     rows, stack = merge_siblings(rows, key_of_frame), as_int64(stack)
     group = zeros(len(stack)) if group is None else group
@@ -140,7 +137,7 @@ def merge_stacks(
 
 
 def weighted_tree(rows: FrameRows, key_of_frame: I64, stack: AnyArray, weight: I64) -> tuple[FrameTree, I64, I64]:
-    """Merge stacks as ``merge_stacks`` does, in one group; also return the self and the total weight of each tree row.
+    """Merge stacks in one group; also return (rows of the tree,) the self and the total weight of each row.
 
     ``weight`` (n,) has a weight for each of ``stack`` (n,). The self weight sums the stacks that end at a row, the
     total weight those that contain it.
@@ -167,7 +164,7 @@ def _merge_in_one_group(rows: FrameRows, key_of_frame: I64, group: I64, stack: I
 
 
 def _merge_in_groups(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
-    """A group may need only some ``rows`` (from `merge_siblings`), so the tree is made of (group, row) pairs."""
+    """The tree is made of (group, row) pairs: a group may need only some ``rows`` (from `merge_siblings`)."""
     groups = int(group.max()) + 1 if len(group) else 0
     levels = _pairs_with_ancestors(rows.parent, rows.depth, group, rows.innermost(stack))
     parents, keys, level_sizes = [minus_ones(groups)], [minus_ones(groups)], [groups]
@@ -227,13 +224,12 @@ def _tree_rows_of_pairs(
 
 
 def add_to_parents(values: I64, parent: I64, depth: I64) -> None:
-    """Add to each row's value the values of its descendants, in place. Rows are sorted by level; shapes: (rows,)."""
+    """Add to each row's value the values of its descendants, in place. Shapes: (rows,); rows are sorted by level."""
     for level in _levels(depth)[:0:-1]:
         np.add.at(values, parent[level], values[level].copy())  # otherwise, numpy would copy both views of one array
 
 
 def _levels(depth: I64) -> list[slice]:
-    """Slices of rows, outermost level first; ``depth`` is ascending."""
     ends = cumsum(bincount(depth)).tolist() if len(depth) else []
     return [slice(begin, end) for begin, end in pairwise([0, *ends])]
 

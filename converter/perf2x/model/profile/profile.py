@@ -131,9 +131,8 @@ def find_event(profile: Profile, name: str | None) -> int:
 def event_rows_called(profile: Profile, name: str) -> list[int]:
     """Return the rows in profile.events that a name matches.
 
-    Names are compared in this order, up to the first match: recorded names, `plain_names`, `numbered_names`, names up
-    to the first colon or slash, and others that `matches_event_name` knows. If several events match, those without
-    samples are left out, unless none has samples.
+    It is compared, up to the first match, with recorded names, `plain_names`, `numbered_names`, names up to the first
+    colon or slash, and others that `matches_event_name` knows. Of several events, those with samples are preferred.
     """
     recorded_names = [event.name for event in profile.events]
     bases = [re.split("[:/]", recorded)[0] for recorded in recorded_names]
@@ -146,7 +145,7 @@ def event_rows_called(profile: Profile, name: str) -> list[int]:
 
 
 def sampled_event_names(profile: Profile) -> list[str]:
-    """Return the names of events with samples, in the order of Profile.events."""
+    """Names of events with samples, in the order of Profile.events."""
     return [profile.events[row].name for row in unique(profile.samples.event).tolist()]
 
 

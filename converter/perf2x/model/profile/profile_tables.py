@@ -1,7 +1,7 @@
 """Profile tables, from the stitcher to the symbolizer and the emitters: stacks in pprof's terms.
 
 Samples refer to rows of events, threads and stacks; stacks to locations; locations to mappings and functions; threads,
-mappings and functions to strings. A reference is a row number, or −1 for none. The order of rows depends only on their
+mappings and functions to strings. A reference is a row number, −1 for none. The order of rows depends only on their
 contents, so equal inputs give equal bytes.
 """
 
@@ -17,7 +17,7 @@ from perf2x.model.profile.tracepoint_fields import TracepointFields
 
 
 class ProfileEvent(Frozen):
-    """An event of the profile; events without samples are kept, in recorded order."""
+    """An event of the profile; events without samples are kept."""
 
     name: str
     """perf's name: ``cycles:P``, ``cpu-clock``, ``sched:sched_switch``."""
@@ -92,12 +92,11 @@ class Locations(ColumnTable):
     - ``lookup``: the address to look up: ``address`` or, for return addresses, one less;
     - ``mapping``: −1 for addresses outside all mappings;
     - ``mode``: a uapi.CpuMode;
-    - ``synthetic``: True for a frame that perf2x adds, such as ``[user stack missing]``; it has address 0, mapping −1
-      and one line.
+    - ``synthetic``: True for a frame that perf2x adds; it has address 0, mapping −1 and one line.
 
-    Location i has the lines ``line_offsets[i]`` to ``line_offsets[i + 1]`` − 1, innermost inlined function first. If
-    there are none, the function is unknown. Each line is a row in Functions and a line number, 0 if unknown. Shapes:
-    ``line_offsets`` (locations + 1,), ``line_function`` and ``line_number`` (lines,).
+    Location i has the lines ``line_offsets[i]`` to ``line_offsets[i + 1]`` − 1, innermost inlined function first; none
+    if the function is unknown. A line is a row in Functions and a line number, 0 if unknown. Shapes: ``line_offsets``
+    (locations + 1,), ``line_function`` and ``line_number`` (lines,).
     """
 
     address: U64
@@ -179,8 +178,8 @@ class ThreadSwitches(ColumnTable):
 class RunningThreads(ColumnTable):
     """Number of running threads over time: from ``time[i]`` to ``time[i + 1]``, ``threads[i]`` threads are running.
 
-    Counted are the threads of all processes, or of the selected ones, without the idle task. No threads run before the
-    first row. The number differs between neighbouring rows.
+    The idle task does not count; with filters, only selected processes do. No threads run before the first row.
+    Neighbouring rows differ.
     """
 
     time: U64

@@ -33,8 +33,7 @@ _PAGE_FAULTS = (SoftwareConfig.PAGE_FAULTS, SoftwareConfig.PAGE_FAULTS_MIN, Soft
 def perf_names_data(event: Event) -> bool:
     """Return whether perf script prints symbols for the data addresses of an event's samples.
 
-    As in sample_addr_correlates_sym (tools/perf/util/event.c), but without Intel BTS, whose addresses are branch
-    targets.
+    As in sample_addr_correlates_sym (tools/perf/util/event.c), but without Intel BTS: its addresses are branch targets.
     """
     return event.type == EventType.SOFTWARE and event.config in _PAGE_FAULTS
 

@@ -20,7 +20,7 @@ DROPPED = -2
 
 
 class RecordedPart(Frozen):
-    """A run of samples in one spool, with tables from stored to current numbers of threads and stacks."""
+    """A run of samples in one spool, with tables from stored to current numbers."""
 
     spool: int
     """Index of the spool in ``RecordedRows.spools``."""
@@ -34,10 +34,7 @@ class RecordedPart(Frozen):
     """The same for stacks."""
 
     def renumber(self, thread: I32 | None, stack: I32) -> "RecordedPart":
-        """Change numbers: thread i becomes ``thread[i]``, stack i becomes ``stack[i]``, and −1 stays.
-
-        If ``thread`` is None, threads keep their numbers.
-        """
+        """Change thread i to ``thread[i]`` (unless it is None) and stack i to ``stack[i]``; −1 stays."""
         new_thread = self.thread if thread is None else _renumbered(self.thread, thread)
         return replace(self, thread=new_thread, stack=_renumbered(self.stack, stack))
 

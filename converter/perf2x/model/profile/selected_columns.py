@@ -62,10 +62,7 @@ def _columns_named(profile: Profile, name: str) -> list[SelectedColumn]:
 
 
 def _matches(profile: Profile, name: str) -> list[SelectedColumn]:
-    """All events that a name matches or, if there are none, all ratios.
-
-    Event names may contain slashes, so any slash may be the division.
-    """
+    """All events or, if there are none, ratios that a name matches; any slash in it may be the division."""
     ratios = [_RATIOS[name]] if name in _RATIOS else [
         ((name[:index],), (name[index + 1 :],), 1) for index, character in enumerate(name) if character == "/"
     ]  # fmt: skip

@@ -56,8 +56,8 @@ class LocationFrames(ColumnTable):
 def location_frames(profile: Profile) -> LocationFrames:
     """Make the frames of every location, sorted by function, then object, mode and inlining.
 
-    Functions with the same name and source file are one frame. In short names, these are overloads and the instances of
-    a template; in any style, the copies of a C++ constructor.
+    Functions with the same name and source file are one frame: in short names, overloads and the instances of a
+    template; in any style, the copies of a C++ constructor.
 
     ::
 
@@ -89,7 +89,7 @@ def location_frames(profile: Profile) -> LocationFrames:
 
 
 def full_names(profile: Profile, frames: LocationFrames) -> list[str]:
-    """Return (frames,) the full name of each frame's function from Profile.full_names, "" if it has none.
+    """Return (frames,) the full name of each frame's function, "" if it has none.
 
     A frame of several functions gets the full name of the first one, and the number of the others.
     """
@@ -121,7 +121,7 @@ def are_jit(profile: Profile, frames: LocationFrames) -> Bools:
 
 
 def are_in_memory(profile: Profile) -> Bools:
-    """Return (mappings + 1,) True for code that is in no file, such as JIT-compiled code; the last entry is for −1.
+    """Return (mappings + 1,) True for code that is in no file, such as JIT-compiled code.
 
     A memfd with a build id is an ELF file.
     """

@@ -1,8 +1,7 @@
 """Walks the prefix tree of stacks, and rebuilds it when stacks change; one numpy pass per level, never per stack.
 
 A row of `Stacks` is a location; parents have smaller row numbers. The number of a stack is the row of its innermost
-location, its leaf; −1 is an empty stack. Trees that are built here are also sorted by level, as `prefix_tree` sorts
-them.
+location, its leaf; −1 is an empty stack. Trees built here are also sorted by level, as `prefix_tree` sorts them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -63,13 +62,13 @@ def depths(parent: AnyArray) -> I64:
 def path_sums(parent: AnyArray, values: I64) -> I64:
     """Return (rows,) the sum of ``values`` (rows,) over each row and all its ancestors.
 
-    Rows are divided into runs without a row whose parent is in the same run, such as levels. Each run takes one pass.
-    Rows after the first ``_MAX_RUNS`` runs are summed by pointer doubling, in log(depth) passes::
+    A run of rows, such as a level, contains no parent of its rows, and is summed in one pass. Rows after the first
+    ``_MAX_RUNS`` runs are summed by pointer doubling, in log(depth) passes::
 
         parent    -1 0 1 2 3
         values     1 1 1 1 1     each row's ancestor is its parent
-        pass 1     1 2 2 2 2     the ancestor's number is added; the ancestor's ancestor becomes the row's ancestor
-        pass 2     1 2 3 4 4     the same
+        pass 1     1 2 2 2 2     add the ancestor's number, and go on to the ancestor's ancestor
+        pass 2     1 2 3 4 4
         pass 3     1 2 3 4 5
     """
     total, last_parent = np.append(values, 0), np.maximum.accumulate(parent)  # 0 for parent −1
@@ -91,7 +90,7 @@ def path_sums(parent: AnyArray, values: I64) -> I64:
 
 
 def are_on_paths(parent: AnyArray, rows: AnyArray) -> Bools:
-    """Return (rows of the tree,) True for the given rows and all their ancestors; −1 is ignored."""
+    """Return (rows of the tree,) True for the given rows and their ancestors; −1 is ignored."""
     found = falses(len(parent))
     rows = unique(rows[rows >= 0])
     while len(rows):
@@ -104,9 +103,8 @@ def are_on_paths(parent: AnyArray, rows: AnyArray) -> Bools:
 def merged_tree(parent: I64, location: I32, depth: I64, is_used: Bools) -> tuple[Stacks, I32]:
     """Merge several concatenated trees into one: rows of one location under the same merged parent become one row.
 
-    ``depth`` is depths(parent). Rows whose ``is_used`` is False are left out; ancestors of used rows must be used, too.
-    Returns the tree, sorted as `prefix_tree` sorts, and (rows + 1,) the new row of each old row, −1 for those left out
-    and for the last entry.
+    ``depth`` is depths(parent). All ancestors of used rows must be used. Returns the tree, sorted as `prefix_tree`
+    sorts, and (rows + 1,) the new row of each old row, −1 for unused ones and for the last entry.
     """
     rows = flatnonzero(is_used)
     rows = rows[argsort_small(depth[rows])]
@@ -126,7 +124,7 @@ def merged_tree(parent: I64, location: I32, depth: I64, is_used: Bools) -> tuple
 
 
 def paths(parent: I64, depth: I64, rows: I64, outermost_first: bool) -> ListArray:
-    """Return a list for each given row: all rows from it to its root, or from its root to it if ``outermost_first``.
+    """Return a list for each given row: all rows from it to its root, or in reverse if ``outermost_first``.
 
     Row −1 has an empty list. ``depth`` is depths(parent).
     """
@@ -135,7 +133,7 @@ def paths(parent: I64, depth: I64, rows: I64, outermost_first: bool) -> ListArra
 
 
 def paths_of_length(parent: AnyArray, rows: I64, lengths: I64, outermost_first: bool = False) -> ListArray:
-    """Return a list for each given row: itself and the rows above it, ``lengths`` (n,) rows in all.
+    """Return a list of ``lengths`` (n,) rows for each given row: itself and the rows above it.
 
     A list ends with the given row if ``outermost_first``.
     """
@@ -152,7 +150,7 @@ def paths_of_length(parent: AnyArray, rows: I64, lengths: I64, outermost_first: 
 
 
 def ancestors(parent: I64, rows: I64, steps: I64) -> I64:
-    """Return (n,) the ancestor of each given row that is ``steps`` (n,) above it."""
+    """Return (n,) the ancestor that is ``steps`` (n,) above each given row."""
     order = argsort_small(steps)
     cursor = as_int64(rows[order])
     for done in cumsum(bincount(steps, 1))[:-1].tolist():
@@ -163,20 +161,20 @@ def ancestors(parent: I64, rows: I64, steps: I64) -> I64:
 
 
 def stack_weights(samples: ProfileSamples, rows: int, is_counted: Bools | None = None) -> I64:
-    """Return (``rows``,) the number of samples whose leaf each row is; ``is_counted`` (samples,) selects samples."""
+    """Return (``rows``,) the number of samples with each leaf; ``is_counted`` (samples,) selects samples."""
     # np.bincount adds floats, which are exact below 2**53 samples
     count = samples.count if is_counted is None else samples.count * is_counted
     return as_int64(np.bincount(as_intp(samples.stack) + 1, count, rows + 1)[1:])
 
 
 def used_leaves(profile: Profile) -> tuple[I64, I64]:
-    """Return the distinct leaves, ascending, −1 included, and (samples,) the index of each sample's leaf among them."""
+    """Return the distinct leaves, ascending, and (samples,) the index of each sample's leaf; −1 is a leaf, too."""
     leaves, leaf_index = unique_inverse(as_int64(profile.samples.stack) + 1)
     return leaves - 1, leaf_index
 
 
 def stack_locations(profile: Profile, leaves: I64) -> ListArray:
-    """Return a list for each leaf: the locations of its stack, outermost first; empty for −1."""
+    """Return each leaf's locations, outermost first; none for −1."""
     parent = as_int64(profile.stacks.parent)
     path = paths(parent, depths(parent), leaves, outermost_first=True)
     return ListArray(path.offsets, as_int64(profile.stacks.location[path.values]))
@@ -191,8 +189,8 @@ def kinds_in_stacks(
     memory, stacks are processed in spans. Yields for each span:
 
     - the slice of ``leaves``;
-    - (stacks of the span,) the kind of each stack's innermost frame, −1 for a stack without frames;
-    - (pairs,) and (pairs,): each distinct pair of a stack, counted from the span's start, and a kind in this stack.
+    - (stacks of the span,) the kind of the innermost frame, −1 for a stack without frames;
+    - (pairs,) and (pairs,): each distinct pair of a stack, counted from the span's start, and a kind in it.
     """
     for span in row_slices(len(leaves) if count else 0, _LEAVES_AT_ONCE):
         rows = stack_locations(profile, leaves[span])
@@ -209,7 +207,7 @@ def costs_of_kinds(
     """Sum the self and the total cost of each kind of frame, for each column of weights.
 
     ``leaves``, ``kinds`` and ``count`` are as in `kinds_in_stacks`. A column (leaves, …) has the weight of each stack.
-    The total cost of a kind sums the stacks that contain it, each once. Shape of both costs: (count, …).
+    A stack counts once in the total cost of a kind. Shape of both costs: (count, …).
     """
     # the last entry is for stacks without frames, whose kind is −1
     sums = [tuple(np.zeros((count + 1, *column.shape[1:]), column.dtype) for _ in range(2)) for column in columns]
@@ -221,7 +219,7 @@ def costs_of_kinds(
 
 
 def rewrite_stacks(profile: Profile, change: Callable[[ListArray], ListArray]) -> Profile:
-    """Change every stack that samples use; samples that become equal are summed, except in a timeline.
+    """Change every stack; samples that become equal are summed, except in a timeline.
 
     ``change`` takes the distinct stacks as lists of locations, outermost first, and returns the new lists.
     """
@@ -238,20 +236,20 @@ def rewrite_stacks(profile: Profile, change: Callable[[ListArray], ListArray]) -
 
 
 def select_entries(rows: ListArray, keep: Bools) -> ListArray:
-    """Keep the entries of lists where ``keep`` (entries of all lists,) is True; lists may become empty."""
+    """Keep the entries of lists where ``keep`` (entries of all lists,) is True."""
     lengths = bincount(row_numbers(rows.lengths)[keep], len(rows))
     return ListArray(offsets_of(lengths), rows.values[keep])
 
 
 def sum_samples(profile: Profile) -> Profile:
-    """Sum samples that are equal, and sort them by content; a timeline is returned unchanged."""
+    """Sum equal samples, and sort them by content; a timeline stays unchanged."""
     if profile.samples.time is not None:
         return profile
     return replace(profile, samples=sum_sample_rows(profile.samples))
 
 
 def sum_sample_rows(samples: ProfileSamples) -> ProfileSamples:
-    """Sum rows that are equal in all columns but ``_SUMMED``, and sort them by content. Samples must not have times."""
+    """Sum rows that are equal in all columns but ``_SUMMED``, sorted by content. Samples must not have times."""
     columns = {name: getattr(samples, name) for name in ProfileSamples.__struct_fields__ if name != "time"}
     present = {name: column for name, column in columns.items() if column is not None}
     keys = {name: column for name, column in present.items() if name not in _SUMMED}
@@ -263,12 +261,12 @@ def sum_sample_rows(samples: ProfileSamples) -> ProfileSamples:
 
 
 def keep_samples(profile: Profile, rows: I64 | Bools) -> Profile:
-    """Keep only the given rows of samples: row numbers in their new order, or (samples,) a mask."""
+    """Keep the given rows of samples: row numbers in their new order, or (samples,) a mask."""
     return replace(profile, samples=take_rows_of(profile.samples, rows))
 
 
 def without_times(profile: Profile, *, keep_cpu: bool, keep_wait: bool = False) -> Profile:
-    """Convert a timeline to an aggregated profile: drop everything that has a time, and sum equal samples.
+    """Convert a timeline to an aggregated profile, without anything that has a time.
 
     ``keep_cpu`` and ``keep_wait`` keep samples of different CPUs, and waits and other samples, apart.
     """
@@ -285,8 +283,8 @@ def equal_rows(parent: I64, location: I64, changed: I64) -> I64:
 
     Equal rows have the same location and equal parents. Returns (rows,) the first row to which each row is equal.
 
-    Only a changed row and a sibling can become equal. If two do, their children become siblings: these count as changed
-    in the next round. There is at most one round per level.
+    If a changed row and a sibling become equal, their children become siblings, and count as changed in the next round.
+    There is at most one round per level.
     """
     first_equal = arange(len(parent))
     while len(changed):

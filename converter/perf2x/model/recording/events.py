@@ -106,7 +106,7 @@ class Session(Frozen):
         return int(section.get("first") or 0), int(section.get("last") or 0)
 
     def tracepoint_format(self, event: Event) -> Mapping[str, Any] | None:
-        """Return the parsed ``format`` file of a tracepoint; None if it was not recorded, and for other events."""
+        """Return the parsed ``format`` file of a tracepoint, or None."""
         section: Any = self.features.get("tracing_data") or {}
         return section.get("formats", {}).get(str(event.config)) if event.type == EventType.TRACEPOINT else None
 
@@ -133,7 +133,7 @@ class UserStacks(Frozen):
         return replace(self, abi=self.abi[rows], regs=self.regs[rows], start=self.start[rows], size=self.size[rows])
 
     def empty(self, count: int) -> "UserStacks":
-        """Make the entries of ``count`` samples that have neither registers nor a dump."""
+        """Make ``count`` entries without registers and dumps."""
         none = zeros(count)
         return replace(
             self, abi=none.astype(np.uint8), regs=np.zeros((count, 0), np.uint64), mask=0, start=none, size=none
@@ -141,10 +141,7 @@ class UserStacks(Frozen):
 
     @classmethod
     def joined(cls, parts: "Sequence[UserStacks]") -> "UserStacks":
-        """Concatenate the parts of one block, one for each event; all have the same ``words``.
-
-        Registers that an event lacks are 0.
-        """
+        """Concatenate the parts of one block; all have the same ``words``. Registers that a part lacks are 0."""
         mask = reduce(or_, (part.mask for part in parts))
         return cls(
             abi=np.concatenate([part.abi for part in parts]),
@@ -168,9 +165,9 @@ class UserStacks(Frozen):
 
 
 class Entries(Frozen):
-    """A list for each of ``n`` samples, such as its branches: all entries concatenated, with a column for each field.
+    """A list for each of ``n`` samples: all entries concatenated, with a column for each field.
 
-    Columns in ``_ONE_PER_SAMPLE`` have one number per sample, not per entry.
+    Columns in ``_ONE_PER_SAMPLE`` have one number per sample.
     """
 
     offsets: I64
@@ -257,10 +254,7 @@ class Samples(SampleColumns):
 
 
 class Want(Flag):
-    """Optional columns of Samples to decode.
-
-    COUNTS and REREAD are not columns, but change what is read and counted.
-    """
+    """Optional columns of Samples to decode; COUNTS and REREAD change what is read and counted."""
 
     CHAIN = auto()
     """Callchains; without this flag, all rows of ``chain`` are empty (``info`` does not need them)."""
@@ -294,7 +288,7 @@ ALL_BLOCKS = Shard()
 
 
 class Recording(Protocol):
-    """An opened input: the index pass is done, and samples can be read any number of times."""
+    """An opened input, of which samples can be read any number of times."""
 
     @property
     def session(self) -> Session:

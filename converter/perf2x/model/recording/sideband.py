@@ -1,7 +1,6 @@
 """Side-band tables: records other than samples, one table for each kind of record that perf2x uses.
 
-As in events.py, tables have a row per record, in file order except in DeferredChains, −1 stands for none, and ``time``
-is in nanoseconds of the recording's clock.
+Tables have a row per record, in file order except in DeferredChains. As in events.py, −1 stands for none.
 """
 
 from collections.abc import Mapping
@@ -135,7 +134,7 @@ class Throttles(_Records):
 class Auxes(_Records):
     """PERF_RECORD_AUX: the kernel added a chunk of hardware trace to a CPU's AUX buffer.
 
-    The bits PERF_AUX_FLAG_* in ``flags`` say whether, and why, parts of the trace are missing.
+    ``flags`` (PERF_AUX_FLAG_*) say why parts of the trace are missing.
     """
 
     cpu: I32

@@ -41,7 +41,7 @@ class EventColumn(SelectedColumn):
         return self.cell([(table.cost, table.squares) for table in self.tables])
 
     def cells(self, keys: Sequence[Key], kind: str) -> list[Cell]:
-        """Make the cells for the rows with these keys; ``kind`` of cost: ``self`` or ``total``."""
+        """Make the cells for these keys; ``kind`` is ``self`` or ``total``."""
         costs_by_key = [{row.key: row.of(kind) for row in table.rows} for table in self.tables]
         return [self.cell([costs.get(key, (0, 0.0)) for costs in costs_by_key]) for key in keys]
 
@@ -68,7 +68,7 @@ class EventColumn(SelectedColumn):
         }
 
     def texts(self, keys: Sequence[Key], kind: str) -> list[str]:
-        """Write the cells: costs in percent of the event, ratios with their limits."""
+        """Write costs in percent of the event, ratios with their limits."""
         return [cell_text(cell, self.overall) for cell in self.cells(keys, kind)]
 
 
@@ -95,10 +95,7 @@ class LineColumns(Frozen):
     """The measures of the listings, which must include all that `column_measures` returns."""
 
     def cells(self, costs: Costs) -> dict[str, Cell]:
-        """Make the cells of a line, by column name, from its costs.
-
-        All its samples are assumed to have the same weight.
-        """
+        """Make a line's cells by column name, as if all its samples had the same weight."""
         cost_of = {(measure.event, measure.value): cost for measure, cost in zip(self.measures, costs, strict=True)}
         return {
             column.name: column.cell(
@@ -112,18 +109,18 @@ class LineColumns(Frozen):
 
 
 def column_measures(profile: Profile, names: Sequence[str]) -> list[Measure]:
-    """Return the measures that `LineColumns` needs for the columns with these names."""
+    """Return the measures that `LineColumns` needs for these columns."""
     rows = sorted({row for column in selected_columns(profile, names) for row in column.events})
     return [Measure(row, value, profile.events[row].unit) for row in rows for value in ("period", "samples")]
 
 
 def overall_cells(columns: Sequence[EventColumn]) -> dict[str, Cell]:
-    """Return by column name the cost, or the ratio, of all samples together."""
+    """Cost or ratio of all samples together, by column name."""
     return {column.name: column.overall for column in columns}
 
 
 def with_rows_of(table: Totals, columns: Sequence[EventColumn]) -> Totals:
-    """Add a row, of cost 0, for each row that only the columns' tables have."""
+    """Add rows of cost 0 that only the columns' tables have."""
     others = {row.key for column in columns for column_table in column.tables for row in column_table.rows}
     others -= {row.key for row in table.rows}
     return replace(table, rows=[*table.rows, *(Total(*key, 0, 0) for key in sorted(others))])

@@ -1,10 +1,10 @@
 """Estimates how much of a change may be due to differences between hosts, if both sides have several hosts.
 
 The sides are the recordings before the change and those after it. A row's cost is a sum over the hosts of a side, which
-are treated as a random sample of all hosts. The error of this sum follows from how far each host is from its expected
-part of the cost (linearization of a ratio; Cochran, Sampling Techniques, 1977, chapter 6). If shares are compared, this
-part is the host's share of its side's total cost; if costs are compared, all hosts have equal parts. A host that is on
-both sides is compared with itself. With n hosts on the side that has fewer::
+are treated as a random sample of all hosts. Its error follows from how far each host is from its expected part of the
+cost (linearization of a ratio; Cochran, Sampling Techniques, 1977, chapter 6). If shares are compared, this part is the
+host's share of its side's total cost; otherwise, all hosts have equal parts. A host that is on both sides is compared
+with itself. With n hosts on the side that has fewer::
 
     deviation(host) = cost of the row on the host − part of the host · cost of the row on all hosts
     d(host)         = deviation(host) after − deviation(host) before
@@ -35,7 +35,7 @@ class Hosts(Frozen):
 
 
 def split_hosts(profile: Profile) -> tuple[Profile, Hosts | None]:
-    """Separate the tag HOST from the profile. The hosts are None if there are fewer than two."""
+    """Separate the tag HOST from the profile; None instead of fewer than two hosts."""
     tag_sets, rows = profile.tag_sets, profile.samples.tags
     labels = {key: value for key, value in profile.labels.items() if key != HOST}
     without_host = replace(profile, labels=labels)
@@ -53,7 +53,7 @@ def split_hosts(profile: Profile) -> tuple[Profile, Hosts | None]:
 
 
 class HostErrors(Frozen):
-    """Standard errors of changes, due to differences between hosts, in the unit of the event."""
+    """Standard errors of changes in the unit of the event."""
 
     errors: Mapping[tuple[str, str], tuple[float, float]]
     """Errors of the self and the total cost of each row, by the row's name and object."""
@@ -68,8 +68,7 @@ def host_errors(
 ) -> HostErrors:
     """Estimate the errors of all rows; ``event``, ``by`` and ``value`` select the costs as in `totals`.
 
-    The costs of the side ``after`` are multiplied by ``scale`` first. With ``are_shares``, shares of the total are
-    compared.
+    The costs of the side ``after`` are multiplied by ``scale``. With ``are_shares``, shares of the total are compared.
     """
     names = sorted({*before.names, *after.names})
     sides = []

@@ -1,10 +1,10 @@
 """Decides which differences between two recordings may be sampling noise.
 
 A value is the sum of the weights (periods) of random samples, so its variance is close to the sum of their squares. It
-behaves like a Poisson count of ``value² / squares`` samples of weight ``squares / value`` each, whose confidence limits
-Byar's approximation gives. MOVER (Zou and Donner, 2008) combines the limits of two counts into an interval for their
-difference, which is significant if the interval does not contain 0. If many differences are tested, all intervals are
-wider (Bonferroni's correction).
+behaves like a Poisson count of ``value² / squares`` samples of weight ``squares / value`` each. Byar's approximation
+gives the limits of this count. MOVER (Zou and Donner, 2008) combines the limits of two counts into an interval for
+their difference, which is significant if the interval does not contain 0. If many differences are tested, all intervals
+are wider (Bonferroni's correction).
 
 ``deviations`` is always the half-width of intervals in standard deviations, from `quantile`.
 """
@@ -31,7 +31,7 @@ class SampledSum(Frozen):
 
 
 def quantile(confidence: float, comparisons: float = 1) -> float:
-    """Return the half-width, in standard deviations, with which ``comparisons`` intervals hold at once."""
+    """Return the half-width with which ``comparisons`` intervals hold at once."""
     from statistics import NormalDist  # takes milliseconds; a plain table does not need it
 
     return -NormalDist().inv_cdf((1 - confidence) / (2 * max(comparisons, 1)))
@@ -84,7 +84,7 @@ def difference_limits(before: float, after: float, limits_before: Interval, limi
 
 
 def limits(sampled: SampledSum, deviations: float) -> Interval:
-    """Estimate the confidence limits of the true value: the mean over many such recordings."""
+    """Estimate the limits of the true value: the mean over many such recordings."""
     if sampled.value <= 0 or sampled.squares <= 0:
         return 0.0, count_limits(0.0, deviations)[1] * sampled.typical_weight
     weight = sampled.squares / sampled.value
@@ -102,7 +102,7 @@ def count_limits(count: float, deviations: float) -> Interval:
 
 
 def _share_limits(part: SampledSum, whole: SampledSum, deviations: float) -> Interval:
-    """Estimate the limits of a part of a total, given that the total itself has no noise.
+    """Estimate the limits of a part of a total that has no noise.
 
     The limits of part and rest follow from each other. Those of the smaller one are computed: Poisson limits, which
     ignore that the total is fixed, are too wide, but less so for a smaller share. The variance is at least that of the

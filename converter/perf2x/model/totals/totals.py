@@ -59,7 +59,7 @@ class Total(Row):
     total_squares: float = 0.0
 
     def of(self, kind: str) -> tuple[int, float]:
-        """Return the cost, ``self`` or ``total``, and its variance."""
+        """Return the ``self`` or ``total`` cost, and its variance."""
         return (self.self, self.self_squares) if kind == "self" else (self.total, self.total_squares)
 
 
@@ -94,7 +94,7 @@ def totals(profile: Profile, event: str | int | None = None, by: str = "function
     """Sum the self and total cost of each function, object or thread; ``by`` and ``value``: see row_kinds.py.
 
     A stack that contains a function twice counts once in its total. ``event`` is a typed name or a row of
-    profile.events; None is the default. Raises OptionError for an unknown ``by``, ``value`` or ``event``.
+    profile.events. Raises OptionError for an unknown ``by``, ``value`` or ``event``.
     """
     for setting, choice, choices in (("by", by, get_args(By)), ("value", value, get_args(Value))):
         if choice not in choices:
@@ -121,7 +121,7 @@ def totals(profile: Profile, event: str | int | None = None, by: str = "function
 def weights(profile: Profile, value: str) -> I64:
     """Return (samples,) the column to sum: latencies, numbers of samples, or for any other ``value`` the values.
 
-    Raises OptionError if the profile lacks latencies.
+    Raises OptionError without latencies.
     """
     samples = profile.samples
     if value != "latency":
@@ -212,7 +212,6 @@ def _sums(keys: Sequence[I64], values: Sequence[I64]) -> tuple[I64, I64]:
 
 
 def _rows_of_locations(profile: Profile, by: str) -> tuple[list[Key], ListArray]:
-    """The key of every row, and each location's rows, outermost first."""
     frames = location_frames(profile)
     row_keys, row = rows_of_frames(frames, by)
     return row_keys, ListArray(frames.of_location.offsets, row[frames.of_location.values])

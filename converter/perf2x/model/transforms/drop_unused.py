@@ -15,7 +15,7 @@ STRING_COLUMNS = {
 
 
 def compact(profile: Profile) -> Profile:
-    """Drop rows that samples do not use from all tables, and the switches of dropped threads; the order stays."""
+    """Drop rows that samples do not use from all tables, and the switches of dropped threads."""
     # each table is reduced before its references are followed
     is_used = are_on_paths(profile.stacks.parent, profile.samples.stack)
     profile = _renumbered(profile, is_used, {"stacks": ("parent",), "samples": ("stack",)})
@@ -66,7 +66,7 @@ def _compact_strings(profile: Profile) -> Profile:
 
 
 def _used_rows(count: int, *columns: AnyArray) -> Bools:
-    """(``count``,) True for the rows that the columns refer to."""
+    """(``count``,) True for referenced rows."""
     is_used = falses(count + 1)
     for column in columns:
         is_used[column] = True

@@ -79,7 +79,7 @@ def _joined(profile: Profile, rows: list[int]) -> Profile:
 
 
 def _joined_event(first: ProfileEvent, parts: list[ProfileEvent]) -> ProfileEvent:
-    """Drop the PMU if names differ; set period and frequency to 0 if these differ."""
+    """Drop what the parts do not share."""
     name, parsed = first.name, parse_event_name(first.name)
     if any(part.name != name for part in parts):
         name = parsed.event + (f":{''.join(sorted(parsed.modes))}" if parsed.modes else "")

@@ -61,9 +61,9 @@ _SORTED_BY = {
 def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Mapping[str, str]] | None = None) -> Profile:
     """Merge all samples of all profiles.
 
-    ``tags`` has a mapping for each profile, which replaces the tags of its samples; if it is None, samples keep their
-    tags. Events with equal names and units are merged. Merging some of the profiles first gives the same result. The
-    times in a merged timeline are comparable only if all profiles have the same clock.
+    ``tags`` has a mapping for each profile, which replaces the tags of its samples. Events with equal names and units
+    are merged. Merging some of the profiles first gives the same result. The times in a merged timeline are comparable
+    only if all profiles have the same clock.
     """
     if tags is not None:
         profiles = [with_tags(profile, tag) for profile, tag in zip(profiles, tags, strict=True)]
@@ -132,7 +132,6 @@ def _default_events(profiles: Sequence[Profile], event_of: list[I32]) -> list[in
 
 
 def _merged_event(event: ProfileEvent, other: ProfileEvent) -> ProfileEvent:
-    """Drop period, frequency and leader where they differ."""
     if (event.period, event.frequency) != (other.period, other.frequency):
         event = replace(event, period=0, frequency=0)
     return event if event.leader == other.leader else replace(event, leader=-1)
@@ -148,10 +147,7 @@ def _distinct_rows(tables: Sequence[list[Any]]) -> tuple[list[Any], list[I64]]:
 def _merged_table(
     profiles: Sequence[Profile], name: str, sorted_strings: tuple[list[str], list[I64]], strings: StringTableBuilder
 ) -> tuple[Any, list[I32]]:
-    """Merge the tables called ``name``; also return the new row of each profile's old rows.
-
-    ``sorted_strings`` comes from `_distinct_rows`. Strings of the merged table are added to ``strings``.
-    """
+    """Merge the tables called ``name``, and add strings to ``strings``; also return the new row of each old row."""
     tables, (all_strings, index_of_string) = [getattr(profile, name) for profile in profiles], sorted_strings
     columns = {
         column: np.concatenate(
@@ -222,7 +218,6 @@ def _merged_locations(
 
 
 def _merged_stacks(profiles: Sequence[Profile], location_of: list[I32]) -> tuple[Stacks, list[I32]]:
-    """Also return (samples,) new leaves for each profile."""
     trees = [profile.stacks for profile in profiles]
     # rows of each tree are counted from where it begins
     begins = offsets_of(as_int64([len(tree) for tree in trees])).tolist()
@@ -286,8 +281,8 @@ def _in_time_order(profile: Profile) -> Profile:
 def merged_meta(metas: Sequence[Meta]) -> Meta:
     """Merge the properties of recordings: the earliest start and, as in google/pprof's merge.go, the sum of durations.
 
-    Other properties, such as the host name, are kept only if they are equal in all recordings. The number of CPUs is
-    the largest one, and is kept only if the host name is kept.
+    Other properties, such as the host name, must be equal in all recordings; the largest number of CPUs is kept with
+    the host name.
     """
     common: dict[str, Any] = {
         name: values.pop() if len(values := {getattr(meta, name) for meta in metas}) == 1 else ""

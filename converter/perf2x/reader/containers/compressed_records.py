@@ -30,13 +30,13 @@ If the file states the size of the ring buffers (mmap_len), and it is less than 
 class Unpacker:
     """Unpacks the compressed records of one section in file order.
 
-    The first bytes that are not zstd, or do not unpack to records, end the stream, because later ones depend on them.
+    The first bytes that are not zstd, or do not unpack to records, end the stream.
     """
 
     def __init__(self, limit: int, packed_size: int) -> None:
         """``limit`` is the number of bytes to which one record may unpack, 0 if the file does not state it.
 
-        The limit for all records follows from ``packed_size``, the bytes of the section (base/files/unpack_limit.py).
+        ``packed_size`` limits all records together (base/files/unpack_limit.py).
         """
         self._stream = _ZstdStream()
         self._incomplete_record = b""

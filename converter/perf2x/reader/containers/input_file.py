@@ -125,7 +125,6 @@ def _unpack_file(
 def _unpacked_chunks(
     unpacked_stream: Any, packed_size: int, name: str, diagnostics: Diagnostics, is_other: IsOtherInput
 ) -> Iterator[bytes]:
-    """Yield the unpacked data; of a damaged file, the part before the damage."""
     total, limit = 0, unpack_limit.unpacked_limit(packed_size)
     while True:
         try:

@@ -23,7 +23,7 @@ def cpu_topology(section: SectionReader) -> dict[str, Any]:
 
         string list cores, threads; { u32 core, socket; } [cpus]; string list dies; { u32 die; } [cpus];
 
-    The number of CPUs is in another section, which may be missing, so it is derived from the size of this one.
+    The number of CPUs is derived from the section's size, because the section that has it may be missing.
     """
     cores, threads = section.strings(), section.strings()
     numbers = section.numbers(f"{section.bytes_left // 4}I") if section.bytes_left % 4 == 0 else ()

@@ -48,7 +48,7 @@ class SectionReader(Struct):
         return [read(self) for _ in range(self.count(min_size))]
 
     def number_tuples(self, codes: str) -> list[tuple[Any, ...]]:
-        """Read a u64 count, and that many tuples of numbers with these struct codes."""
+        """Read a u64 count, and that many tuples of numbers."""
         return [
             self.numbers(codes) for _ in range(self.checked_count(self.u64(), struct.calcsize(self.byte_order + codes)))
         ]
@@ -90,5 +90,5 @@ class SectionReader(Struct):
 
 
 def decode_string(raw: bytes) -> str:
-    """Decode bytes up to the first NUL; bytes that are not UTF-8 become surrogate escapes."""
+    """Decode up to the first NUL; bytes that are not UTF-8 become surrogate escapes."""
     return raw.split(b"\0", 1)[0].decode("utf-8", "surrogateescape")

@@ -1,6 +1,6 @@
 """Reads one field of many records at a time, so that decoders look like the comments in perf_event.h.
 
-Here, a decoder of {u64 id; u64 nr; u64 ips[nr];} for all n records of a block::
+A decoder of {u64 id; u64 nr; u64 ips[nr];} for all n records of a block::
 
     cursor = FieldCursor(block)
     ids = cursor.u64()                                          (n,) ids
@@ -26,7 +26,7 @@ _NO_RECORDS = 1 << 30  # value of _min_words in an empty block
 
 
 class FieldCursor:
-    """Points to the same field of every record in a block; each read advances it."""
+    """Points to the same field of every record in a block."""
 
     def __init__(self, block: Block, trailer_words: int = 0) -> None:
         self.block = block
@@ -49,11 +49,11 @@ class FieldCursor:
 
     @property
     def word_index(self) -> I64:
-        """(n,) index in the block's words of each record's next word."""
+        """(n,) index in the block's words of the next word."""
         return self._base + self._words_past_base
 
     def u64(self) -> U64:
-        """Read the next u64 of every record, (n,); 0 in rows of ``is_unreadable``."""
+        """Read the next u64, (n,); 0 in rows of ``is_unreadable``."""
         words = self.block.words[self._words_past_base :]
         self.skip(1)
         if not len(words):
@@ -64,13 +64,13 @@ class FieldCursor:
         return column
 
     def peek(self) -> U64:
-        """Read the next word of every record, (n,), without advancing."""
+        """Read the next word, (n,), without advancing."""
         column = self.u64()
         self._words_past_base -= 1
         return column
 
     def step_back(self, rows: Bools) -> None:
-        """Move back by one word in the records where ``rows`` (n,) holds."""
+        """Move back by one word where ``rows`` (n,) holds."""
         self._base = self._base - rows
 
     def skip(self, count: int) -> None:
@@ -80,11 +80,11 @@ class FieldCursor:
         self._words_past_base += count
 
     def u32_pair(self) -> tuple[U64, U64]:
-        """Read two u32 that share a word; return a column (n,) of each."""
+        """Read two u32 that share a word: two columns (n,)."""
         return self.split(self.u64())
 
     def i32_pair(self) -> tuple[I32, I32]:
-        """Read two i32 that share a word; return a column (n,) of each."""
+        """Read two i32 that share a word: two columns (n,)."""
         word = self.u64()
         low, high = as_i32(word), as_i32(word >> _SHIFT_32)
         return (low, high) if self._is_little_endian else (high, low)
@@ -95,14 +95,12 @@ class FieldCursor:
         return as_i32(word if self._is_little_endian else word >> _SHIFT_32)
 
     def has_misc(self, bits: int) -> Bools:
-        """Return (n,) whether each record has all of these bits of header.misc."""
+        """Return (n,) whether header.misc has all of these bits."""
         flag: Bools = (self.block.misc & np.uint16(bits)) == bits
         return flag
 
     def fields(self, layout: str) -> dict[str, Any]:
         """Read fields as columns by name, in the order of ``layout``: ``pid/tid:i start:Q chain:words comm:text``.
-
-        ``NAME:CODE`` stands for:
 
         - ``first/second:i``: two i32 that share a word
         - ``start:Q``: a u64; of two names, ``id/owner_id:Q``, both get the same column
@@ -140,9 +138,9 @@ class FieldCursor:
         return (low, high) if self._is_little_endian else (high, low)
 
     def array_extents(self, count: U64, words_per_entry: int = 1) -> tuple[I64, I64]:
-        """Return (n,) first word and (n,) length, in entries, of an array of ``count`` (n,) entries; skip the array.
+        """Return (n,) first word and (n,) length, in entries, of arrays of ``count`` (n,) entries; skip the arrays.
 
-        A count that does not fit in its record makes the row malformed, and becomes 0.
+        A count that does not fit makes the row malformed, and becomes 0.
         """
         first_word = self.word_index
         available = np.maximum(self.end - first_word, 0)
@@ -166,11 +164,11 @@ class FieldCursor:
 
     @property
     def is_complete(self) -> Bools:
-        """(n,) whether each record contains all fields read so far; unreadable fields count as contained."""
+        """(n,) whether each record contains all fields read so far, unreadable ones included."""
         return ~self.is_malformed if self.is_unreadable is None else ~self.is_malformed | self.is_unreadable
 
     def copy_arrays(self, first_word: I64, lengths: I64) -> ListArray:
-        """Copy (n,) arrays of ``lengths`` words from the block, each from ``first_word`` on."""
+        """Copy (n,) arrays of ``lengths`` words, each from ``first_word`` on."""
         return ListArray(offsets_of(lengths), take(self.block.words, ranges(first_word, lengths), mode="clip"))
 
     def remaining_text(self) -> DictionaryColumn[str]:
