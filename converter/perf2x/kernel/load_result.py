@@ -63,8 +63,8 @@ class Loaded(Frozen):
     def exact_count(self, event: int) -> dict[str, int]:
         """Exact number of times that an event (by index) happened in all threads: ``{"counted": n}``.
 
-        n sums the PERF_RECORD_READ that ``perf record -s`` writes when a thread exits. The result is empty without
-        these records, for several recordings, and for counters that were read as a group.
+        ``perf record -s`` writes a PERF_RECORD_READ when a thread exits; n is the sum of these records. The result is
+        empty without them, for several recordings, and for counters that were read as a group.
         """
         reads = self.recording.sideband.reads
         values = reads.value[reads.event == event].tolist()

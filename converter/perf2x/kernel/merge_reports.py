@@ -20,7 +20,7 @@ from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, sorted_r
 
 Report = TypeVar("Report", bound=Struct)
 
-# Fields that are limits rather than counts: the largest value counts.
+# Fields that are limits, not counts: a merged report has the largest value of all reports.
 _MAXIMA = ("requested", "near_ns")
 
 
@@ -28,7 +28,7 @@ class ResultMerge:
     """Merges the results of independent recordings; the result has the ``recording`` of the first one."""
 
     def __init__(self, tags: Sequence[Mapping[str, str]]) -> None:
-        """``tags`` has the tags of each recording, in order. Common ones become labels of the profile."""
+        """``tags`` has the tags of each recording, in order. Common tags become labels of the profile."""
         self._common_tags = common_tags(tags)
         self._differing_tags = iter(
             [{key: value for key, value in own.items() if key not in self._common_tags} for own in tags]
@@ -36,7 +36,7 @@ class ResultMerge:
         self._profiles = IncrementalMerge()
         self._code_counts: list[CodeCounts] = []
         self._total = 0.0
-        # the first result, with the latest profile, and all reports summed
+        # the first result, with the sum of all reports, and the profile of the latest result
         self._merged: Loaded | None = None
 
     def add(self, result: Loaded) -> None:
@@ -64,7 +64,7 @@ def _with_default_tags(profile: Profile, tags: Mapping[str, str]) -> Profile:
 def _add_reports(old: Loaded, new: Loaded) -> Loaded:
     return replace(
         old,
-        profile=new.profile,
+        profile=new.profile,  # so that the old one is freed
         sources=old.sources + new.sources,
         record_counts=_add_values([old.record_counts, new.record_counts], "record_counts"),
         recorded_samples=old.recorded_samples + new.recorded_samples,

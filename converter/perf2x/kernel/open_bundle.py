@@ -1,7 +1,8 @@
 """Opens bundles: tarballs of a recording and all files that its symbols need, to be converted on any machine.
 
-The recording and the files of JIT compilers are unpacked to a temporary directory, if their names are known ones: a
-bundle is untrusted. Objects are read from the tarball (base/binaries/find/perf_archive.py). The members are::
+The recording and the files of JIT compilers are unpacked to a temporary directory. As a bundle is untrusted, only
+members with names of a known form are unpacked. Objects are read from the tarball
+(base/binaries/find/perf_archive.py). The members are::
 
     perf.data                    the recording, byte for byte; perf.data/data … if it is a directory
     objects/BUILDID/elf          a mapped file (or vdso: the kernel's vDSO)

@@ -124,7 +124,7 @@ def _parts_by_session(inputs: Sequence[Input], context: LoadContext) -> Iterator
             session.events, recording.sideband.losts,
         )  # fmt: skip
         is_alone = len(inputs) == 1 or "records" in source.lacks  # not to be grouped with other files
-        # the number is shorter than any digest
+        # the number cannot equal a digest, because it is shorter
         group = groups.setdefault(b"%d" % number if is_alone else _session_digest(session), [])
         if part.source in names:
             raise OptionError(f"{part.source} is given twice")

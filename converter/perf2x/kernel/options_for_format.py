@@ -23,7 +23,7 @@ ONE_RECORDING = "samples are written as they were recorded: pass one recording a
 def options_for_format(
     options: LoadOptions, format_name: str, needs: Needs, timeline: bool | None = None
 ) -> LoadOptions:
-    """Add what the format needs; ``timeline``, unless it is None, overrides its default.
+    """Add what the format needs; ``timeline`` overrides the format's default unless it is None.
 
     Raises SettingError for an option that the format does not support.
     """

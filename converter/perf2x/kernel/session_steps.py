@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _end_at_known_times(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Move samples of unknown time (LAST_TIME), so that they do not stretch the timeline."""
+    """Move samples of unknown time (LAST_TIME) to the last known time, so that they do not stretch the timeline."""
     samples = loaded.profile.samples
     time = samples.time
     if time is None or not len(time) or time[-1] < LAST_TIME:
@@ -62,7 +62,7 @@ def _keep_events(loaded: Loaded, run: SessionRun) -> Loaded:
 def _join_events(loaded: Loaded, run: SessionRun) -> Loaded:
     """Merge events that perf opened once per kind of CPU core, or once per control group.
 
-    Single samples that are read again later need the recorded events.
+    If single samples are read again later, nothing is merged: each sample is then looked up by its recorded event.
     """
     options, profile = run.options, loaded.profile
     if not options.join_events or profile.recorded is not None or len(profile.events) < 2:
@@ -109,7 +109,7 @@ def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Ite
 
 
 def _drop_placeholder_addresses(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Profiles from text have such numbers in place of missing addresses."""
+    """Set placeholders to 0: profiles from text have these numbers in place of missing addresses."""
     from perf2x.model.transforms.drop_unused import without_placeholder_addresses
 
     return with_profile(loaded, without_placeholder_addresses(loaded.profile))

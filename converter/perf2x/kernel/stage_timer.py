@@ -38,7 +38,7 @@ class Stages(Struct):
             yield item
 
     def absorb(self, other: "Stages") -> None:
-        """Sum the CPU times of a parallel process, and take the longer of the wall times."""
+        """Add the CPU times of a process that ran in parallel; of two wall times of a stage, keep the longer one."""
         for name, cpu in other.cpu.items():
             self.cpu[name] = self.cpu.get(name, 0.0) + cpu
             self.wall[name] = max(self.wall.get(name, 0.0), other.wall[name])

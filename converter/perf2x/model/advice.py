@@ -8,7 +8,7 @@ from perf2x.base.frozen_struct import Frozen
 class Advice(Frozen):
     """One sentence of advice: ``text``, in which ``{0}``, ``{1}`` … stand for ``names``, then ``command``."""
 
-    about: str  # key of the kind of advice, for programs: "undated"
+    about: str  # key of the kind of advice, for programs, such as "undated"
     text: str
     names: tuple[str, ...] = ()
     concerns_dates: bool = False

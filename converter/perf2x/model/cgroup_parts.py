@@ -34,5 +34,5 @@ def cgroup_part(part: str, path: str) -> str:
 
 
 def needed_columns(names: Iterable[str]) -> frozenset[str]:
-    """Return which of ``cpu`` and ``cgroup`` labels or root frames with these names need."""
+    """Return the columns, among ``cpu`` and ``cgroup``, from which labels or root frames with these names are made."""
     return frozenset("cgroup" if name in CGROUP_PARTS else name for name in names) & {"cpu", "cgroup"}

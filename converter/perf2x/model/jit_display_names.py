@@ -114,7 +114,7 @@ _FORMS: tuple[tuple[str, str, Callable[[re.Match[str]], str] | None], ...] = (
 
 
 def parse_jit_name(name: str) -> JitName:
-    """Parse the name of JIT-compiled code; names of unknown form are native code's, and stay."""
+    """Parse the name of JIT-compiled code. A name of unknown form stays unchanged; its language is "native"."""
     for language, form, make_display_name in _FORMS:
         if found := re.match(form, name):
             parts = found.groupdict()

@@ -27,7 +27,7 @@ _PRESETS = {
     r"|preempt_schedule(_(common|irq|notrace))?(_thunk)?|schedule(_(timeout(_(idle|(un)?interruptible|killable))?"
     r"|hrtimeout(_range(_clock)?)?|preempt_disabled|rtlock))?)(\.|$)",
 }
-# Runtimes run in user mode.
+# Presets of language runtimes, whose functions run in user mode.
 RUNTIMES = {name: text for name, text in _PRESETS.items() if name != "scheduler"}
 _THREAD_START = r"^(_start|__libc_start_\w+|start_thread|(__)?clone3?)$"
 _RUNTIME_FUNCTION = re.compile("|".join((*RUNTIMES.values(), _THREAD_START)))

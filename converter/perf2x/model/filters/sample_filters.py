@@ -100,7 +100,7 @@ class SeenValues(Struct):
             unmatched.missed_with_error("time", sample_filter.times, lambda: OptionError(problem))
 
     def _check_numbers(self, column: str, numbers: tuple[int, ...], unmatched: UnmatchedFilters) -> None:
-        """CPUs may be typed as a range: they are reported only if no sample has any."""
+        """Report numbers that no sample has; CPUs, which may be typed as a range, only if no sample has any of them."""
         seen = self.numbers[column]
         if column == "cpu" and not seen.isdisjoint(numbers):
             numbers = tuple(number for number in numbers if number in seen)

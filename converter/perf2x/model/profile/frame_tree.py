@@ -50,7 +50,7 @@ class FrameRows(Frozen):
     """
 
     parent: I64  # −1 for outermost frames
-    frame: I64  # from the lists given to `expand`
+    frame: I64  # a value of ``frames_of_location`` (see `expand`)
     row_of_stack: I64
     """Row of the innermost frame of each row of Profile.stacks."""
     depth: I64
@@ -150,7 +150,7 @@ def weighted_tree(rows: FrameRows, key_of_frame: I64, stack: AnyArray, weight: I
 
 
 def _merge_in_one_group(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
-    """``rows`` (from `merge_siblings`) that any stack needs are the tree already."""
+    """The tree consists of the group's row and the ``rows`` (from `merge_siblings`) that any stack needs."""
     leaf, depth = rows.innermost(stack), rows.depth
     is_used = falses(len(depth))
     is_used[leaf[leaf >= 0]] = True
@@ -226,7 +226,8 @@ def _tree_rows_of_pairs(
 def add_to_parents(values: I64, parent: I64, depth: I64) -> None:
     """Add to each row's value the values of its descendants, in place. Shapes: (rows,); rows are sorted by level."""
     for level in _levels(depth)[:0:-1]:
-        np.add.at(values, parent[level], values[level].copy())  # otherwise, numpy would copy both views of one array
+        # given two views of one array, numpy would copy both
+        np.add.at(values, parent[level], values[level].copy())
 
 
 def _levels(depth: I64) -> list[slice]:
@@ -246,14 +247,15 @@ def line_positions(rows: FrameRows, rank_of_inner: I64, rank_of_leaf: I64, is_li
     ``rank_of_inner``.
     """
     lines_below = as_int64(is_line)
-    add_to_parents(lines_below, rows.parent, rows.depth)
-    # a family has the same parent
+    add_to_parents(lines_below, rows.parent, rows.depth)  # now the lines of each row and of all rows below it
+    # rows with the same parent are a family
     family, line_row = rows.parent + 1, flatnonzero(is_line)
     width = int(max(rank_of_inner.max(initial=0), rank_of_leaf.max(initial=0))) + 1
     # lines in the order of family, then rank as a leaf
     leaf_key = family[line_row] * width + rank_of_leaf[line_row]
     by_text = argsort_rows([leaf_key])
     line_row, leaf_key = line_row[by_text], leaf_key[by_text]
+    # (lines,) the first sibling of the line's row that, as an inner frame, sorts after the line
     next_inner = searchsorted(family * width + rank_of_inner, leaf_key)
     below_before = offsets_of(lines_below - is_line)  # lines below all earlier rows
     first_sibling = np.maximum.accumulate(np.where(begins_run(family), arange(len(family)), 0))

@@ -1,7 +1,8 @@
 """Listings: source lines and instructions of some functions with their costs.
 
 ``Costs`` have one number for each measure of the listings. Self costs sum the samples that were taken in a function,
-line or instruction. Total costs sum the samples with it anywhere in the stack; a stack that has it twice counts once.
+line or instruction. Total costs sum the samples that have it anywhere in their stack; a sample that has it twice
+counts once.
 """
 
 from msgspec import field

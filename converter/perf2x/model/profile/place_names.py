@@ -23,7 +23,7 @@ class PlaceNames(Frozen):
     count: I64
     """(n,) number of functions at the place."""
     is_exact: Bools
-    """(n,) True for addresses recorded as return addresses that follow no call, and so are looked up unchanged."""
+    """(n,) True for addresses that are looked up unchanged: recorded return addresses that follow no call."""
     has_inlines: Bools
     """(n,) True if the source of the names reports inlined functions, too."""
     function: I64

@@ -23,7 +23,8 @@ class RecordedBatch(Frozen):
     earliest_in_later_batches: int
     """The earliest time in all later batches, or the earliest position if samples have no times.
 
-    Samples before it can be written in time order at once. In the last batch, it is NEVER (recorded_samples.py).
+    Samples before it can be written without waiting for the later batches. In the last batch, it is NEVER
+    (recorded_samples.py).
     """
 
 

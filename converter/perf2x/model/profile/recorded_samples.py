@@ -42,7 +42,7 @@ class RecordedPart(Frozen):
 class RecordedRows(Frozen):
     """Thread and stack of each sample, spooled to disk if there are many.
 
-    A second pass finds its samples by the limits of the stitcher's batches.
+    A second pass finds its samples by the position and checksum of each batch of the stitcher.
     """
 
     parts: list[RecordedPart]

@@ -62,7 +62,7 @@ def _columns_named(profile: Profile, name: str) -> list[SelectedColumn]:
 
 
 def _matches(profile: Profile, name: str) -> list[SelectedColumn]:
-    """All events or, if there are none, ratios that a name matches; any slash in it may be the division."""
+    """The events that a name matches; if there are none, the ratios. Any slash in the name may be the division sign."""
     ratios = [_RATIOS[name]] if name in _RATIOS else [
         ((name[:index],), (name[index + 1 :],), 1) for index, character in enumerate(name) if character == "/"
     ]  # fmt: skip

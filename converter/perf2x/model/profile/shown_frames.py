@@ -56,8 +56,8 @@ class LocationFrames(ColumnTable):
 def location_frames(profile: Profile) -> LocationFrames:
     """Make the frames of every location, sorted by function, then object, mode and inlining.
 
-    Functions with the same name and source file are one frame: in short names, overloads and the instances of a
-    template; in any style, the copies of a C++ constructor.
+    Functions with the same name and source file share a frame. With short names, these are overloads, or instances of
+    a template; with names of any style, also the copies of a C++ constructor.
 
     ::
 
@@ -155,7 +155,7 @@ def lines_outermost_first(locations: Locations) -> tuple[I64, I64]:
 
 
 def functions_of(locations: Locations, line: I64) -> I64:
-    """Return (n,) the function of each line, an index into ``line_function``; −1 for −1."""
+    """Return (n,) the function of each of ``line`` (n,), which has indices into ``line_function``; −1 stays −1."""
     return np.append(as_int64(locations.line_function), -1)[line]
 
 

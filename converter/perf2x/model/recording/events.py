@@ -51,7 +51,7 @@ class Event(Frozen):
     sample_stack_user: int = 0
     sample_regs_intr: int = 0
     clockid: int = -1
-    unit: str = ""  # of counts, multiplied by ``scale``, from HEADER_EVENT_UPDATE
+    unit: str = ""  # unit of counts after they are multiplied by ``scale``; both are from HEADER_EVENT_UPDATE
     scale: float = 1.0
     group_leader: int = -1
     """Index of the group's leader if the leader's samples read this event's counter (``{a,b}:S``), else −1."""

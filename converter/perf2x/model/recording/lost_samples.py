@@ -1,4 +1,4 @@
-"""Selects the records of losses to add up. Two kinds of records contain most losses, but these must not count twice.
+"""Selects the records of losses to add up. Most losses are in two kinds of records, but must not count twice.
 
 - PERF_RECORD_LOST: the kernel counts the records that do not fit into a ring buffer, and writes their number when there
   is room again.

@@ -35,7 +35,7 @@ class Hosts(Frozen):
 
 
 def split_hosts(profile: Profile) -> tuple[Profile, Hosts | None]:
-    """Separate the tag HOST from the profile; None instead of fewer than two hosts."""
+    """Return the profile without the tag HOST, and the hosts of its samples; None if there are fewer than two."""
     tag_sets, rows = profile.tag_sets, profile.samples.tags
     labels = {key: value for key, value in profile.labels.items() if key != HOST}
     without_host = replace(profile, labels=labels)

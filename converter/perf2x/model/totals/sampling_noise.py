@@ -31,7 +31,7 @@ class SampledSum(Frozen):
 
 
 def quantile(confidence: float, comparisons: float = 1) -> float:
-    """Return the half-width with which ``comparisons`` intervals hold at once."""
+    """Return the ``deviations`` with which all of ``comparisons`` intervals hold at once with this confidence."""
     from statistics import NormalDist  # takes milliseconds; a plain table does not need it
 
     return -NormalDist().inv_cdf((1 - confidence) / (2 * max(comparisons, 1)))
@@ -105,8 +105,9 @@ def _share_limits(part: SampledSum, whole: SampledSum, deviations: float) -> Int
     """Estimate the limits of a part of a total that has no noise.
 
     The limits of part and rest follow from each other. Those of the smaller one are computed: Poisson limits, which
-    ignore that the total is fixed, are too wide, but less so for a smaller share. The variance is at least that of the
-    share, to which the noise of the larger one contributes.
+    ignore that the total is fixed, are too wide, but less so for a smaller share. Of two estimates of
+    the variance, the larger one is used: the squares of the smaller part alone, and the variance of its share, to which
+    the larger part contributes.
     """
     rest = SampledSum(whole.value - part.value, whole.squares - part.squares, whole.typical_weight)
     share = part.value / whole.value if whole.value else 0.0

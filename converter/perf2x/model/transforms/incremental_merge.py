@@ -18,7 +18,7 @@ class IncrementalMerge:
 
     def __init__(self) -> None:
         self._waiting: list[Profile] = []
-        self._rows = self._merged_rows = 0  # of all waiting profiles, and of the first one
+        self._rows = self._merged_rows = 0  # row counts of all waiting profiles, and of the first one
 
     def add(self, profile: Profile) -> None:
         """Add the next profile."""

@@ -239,7 +239,7 @@ def _merged_samples(
     leaves: list[I32],
     strings: StringTableBuilder,
 ) -> ProfileSamples:
-    """Optional columns but ``fields`` are left out unless all profiles have them."""
+    """An optional column is left out unless all profiles have it; only ``fields`` is filled with −1 instead."""
     columns: dict[str, list[AnyArray | None]] = {name: [] for name in ProfileSamples.__struct_fields__}
     has_fields = any(profile.samples.fields is not None for profile in profiles)
     field_rows = 0  # rows of tracepoint fields in all earlier profiles
@@ -281,8 +281,8 @@ def _in_time_order(profile: Profile) -> Profile:
 def merged_meta(metas: Sequence[Meta]) -> Meta:
     """Merge the properties of recordings: the earliest start and, as in google/pprof's merge.go, the sum of durations.
 
-    Other properties, such as the host name, must be equal in all recordings; the largest number of CPUs is kept with
-    the host name.
+    Other properties, such as the host name, are dropped unless they are equal in all recordings. The number of CPUs is
+    the largest one; it is dropped if the host name is.
     """
     common: dict[str, Any] = {
         name: values.pop() if len(values := {getattr(meta, name) for meta in metas}) == 1 else ""
