@@ -70,7 +70,7 @@ Note = Callable[[str, str, int, str], None]
 
 
 class _Findings(Struct):
-    """Data outside the blocks so far, in file order."""
+    """What the walk has found outside the blocks so far, in file order."""
 
     note: Note
     tracing_data: list[U8] = field(default_factory=list)
@@ -274,7 +274,8 @@ class _SectionWalk:
     def _read_wide_record(self, kind: int) -> bool:
         """Read simpleperf's large record; return False if it is damaged or cut off.
 
-        Joined, the parts of a split record, of which the last is a SIMPLEPERF_SPLIT_END, are a record with its header.
+        A split record comes in parts: records SIMPLEPERF_SPLIT, and at last a SIMPLEPERF_SPLIT_END. Their joined bodies
+        are the record with its header.
         """
         body = _wide_record_body(self._section.data[self.offset :], self._byte_order)
         if body is None:

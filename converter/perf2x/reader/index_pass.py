@@ -57,7 +57,10 @@ class RecordingIndex(Frozen, eq=False):
     sideband: Sideband
     stream: RecordStream
     sample_count: int
-    """The number of samples that perf script prints: one per member of a group read, and none of unknown events."""
+    """The number of samples that perf script prints.
+
+    A group read counts once for each of its counters that grew. Samples of unknown events do not count.
+    """
     owners: list[Owners]
     """One entry per block: the events of its samples."""
     other_rows: list[I32]

@@ -70,7 +70,7 @@ def session_key(session: Session) -> bytes:
 def order_by_time(parts: Sequence[Recording]) -> list[Recording]:
     """Sort files by their first recorded time; if none have times, they keep their order.
 
-    Files without synthesized records come last, because the first file has some.
+    The first file always has synthesized records, so files without any come last.
     """
     return sorted(parts, key=lambda part: (not _has_synthesized(part.sideband), _first_time(part.sideband)))
 

@@ -33,7 +33,7 @@ _WORD_SHIFT = np.uint16(3)
 
 
 class Block(Frozen):
-    """``n`` records, each at a word of ``words``; ``data`` and ``words`` may contain others, too."""
+    """``n`` records, each of which starts at a word of ``words``. ``data`` and ``words`` may contain other records."""
 
     data: U8
     """The bytes as recorded, in the file's byte order, apart from padding that aligns records."""

@@ -119,7 +119,7 @@ def _first_irregular(
 
 
 def _follow_words(words: U64, byte_order: ByteOrder) -> U64:
-    """Headers are meaningless from the first size that is not a multiple of 8."""
+    """Find the headers of all records; they are meaningless after the first size that is not a multiple of 8."""
     parts = [np.zeros(0, np.uint64)]
     word, end, is_header = 0, len(words), True
     runs: _HeaderRuns | None = None

@@ -223,7 +223,7 @@ def _fingerprint(events: Sequence[Event], stream: RecordStream) -> bytes | None:
     digest = blake2b(digest_size=_DIGEST_SIZE)
     digest.update(repr([(event.type, event.config, event.sample_type, event.ids) for event in events]).encode())
     last_types = _LAST_TYPES[: len(stream.sections)]  # FINISHED_INIT only if there are further sections
-    excluded = [np.zeros(0, np.int32)] * sum(map(len, stream.plans))  # no records
+    excluded = [np.zeros(0, np.int32)] * sum(map(len, stream.plans))  # exclude no records
     for number, block in stream.blocks(excluded):
         if number >= len(stream.plans[0]):
             break

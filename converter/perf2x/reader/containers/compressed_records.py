@@ -89,7 +89,7 @@ class Unpacker:
 
 
 def _zstd_payload(record: U8, byte_order: ByteOrder) -> bytes:
-    """The zstd bytes: all of a COMPRESSED; as many as data_size of a COMPRESSED2, which is padded.
+    """The zstd bytes: the rest of a COMPRESSED; the first data_size bytes of a COMPRESSED2, which may be padded.
 
     perf 6.16 fills in data_size, and pads the record, only for the first record of a batch: an impossible data_size
     means that the record is not padded.
@@ -115,7 +115,7 @@ class _ZstdStream:
         self._decompressor: Any = None
 
     def feed(self, chunk: bytes, limit: int) -> bytes:
-        """Raises ValueError for bytes that are not zstd, _TooLargeError for more than ``limit`` bytes."""
+        """Unpack a chunk. Raises ValueError if it is not zstd, _TooLargeError for more than ``limit`` bytes."""
         module = unpacker("zstd", FormatError)  # most recordings do not need this import
         self._decompressor = self._decompressor or module.ZstdDecompressor()
         parts: list[bytes] = []

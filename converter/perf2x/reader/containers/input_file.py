@@ -25,7 +25,7 @@ from perf2x.errors import FormatError, is_out_of_memory
 from perf2x.reader.containers.file_header import kind_of_file
 
 CHUNK_SIZE = 1 << 20
-# Most bytes by which the kind of an input is recognized.
+# Size of the beginning of an input by which its kind is recognized.
 HEAD_SIZE = 1 << 16
 # Returns whether perf2x can read an input with these first bytes, which is not a perf.data file.
 IsOtherInput = Callable[[bytes], bool]

@@ -16,7 +16,7 @@ from perf2x.base.columnar import argsort, as_uint64
 from perf2x.model.recording import FileKind, RecordedFile, shown_path
 from perf2x.reader.header.section_reader import SectionError, SectionReader, decode_string
 
-_MAX_U64 = 2**64 - 1  # an unknown offset of a file
+_MAX_U64 = 2**64 - 1  # also stands for an unknown offset of a file
 _MAX_FILES, _MAX_SYMBOLS = 1 << 16, 1 << 19
 """Largest number of files in a section, and of symbols in a file, so that a hostile section cannot exhaust memory.
 
@@ -123,7 +123,7 @@ def debug_unwind_files(section: SectionReader) -> list[dict[str, object]]:
     return [{"path": decode_string(_as_bytes(file.get(1, b""))), "size": _as_number(file.get(2, 0))} for file in files]
 
 
-# 64-bit, 32-bit.
+# Bytes of a field, by wire type.
 _FIXED_SIZES = {1: 8, 5: 4}
 
 

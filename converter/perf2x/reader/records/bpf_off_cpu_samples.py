@@ -19,7 +19,7 @@ from perf2x.reader.record_block import make_block
 from perf2x.reader.records.field_cursor import FieldCursor
 
 _NAME = "offcpu-time"
-# OFF_CPU_TIMESTAMP in tools/perf/util/off_cpu.h: later times are placeholders, too, for sums of waits.
+# OFF_CPU_TIMESTAMP in tools/perf/util/off_cpu.h. Sums of waits have this or a later number in place of a time.
 _PLACEHOLDER_TIME = np.uint64(0xFFFFFFFF00000000)
 _MAX_RECORD_SIZE = 0xFFF8  # the largest multiple of 8 in 16 bits
 
@@ -34,7 +34,7 @@ def is_off_cpu(event: Event) -> bool:
 def override_off_cpu(samples: Samples, is_complete: Bools, want: Want, byte_order: ByteOrder) -> tuple[Samples, Bools]:
     """Replace the samples' fields by those in RAW.
 
-    ``is_complete`` (n,): which samples have all fields, and in the result, complete RAW.
+    ``is_complete`` (n,) is True for samples that have all fields. In the result, it is False for malformed RAW, too.
     """
     if samples.raw is None:
         return samples, is_complete
@@ -48,7 +48,7 @@ def override_off_cpu(samples: Samples, is_complete: Bools, want: Want, byte_orde
     second_words = take(cursor.block.words, first_word + 1, mode="clip")
     ip = np.where(lengths > 1, second_words, np.uint64(0))
     time = samples.time
-    if time is not None:  # the placeholder is not damage
+    if time is not None:  # LAST_TIME is not counted as damage, as a later time would be
         time = np.where(time >= _PLACEHOLDER_TIME, np.uint64(LAST_TIME), time)
     overridden = replace(
         samples,
@@ -65,7 +65,7 @@ def override_off_cpu(samples: Samples, is_complete: Bools, want: Want, byte_orde
 
 
 def _payload_cursor(raw: ListArray, byte_order: ByteOrder) -> FieldCursor:
-    """Copy the RAW data to records, so that they begin at word boundaries."""
+    """Copy each sample's RAW data to a record with an empty header, so that the data begin at a word boundary."""
     sizes = np.minimum(-(-raw.lengths // 8) * 8 + HEADER_SIZE, _MAX_RECORD_SIZE)
     copied = np.minimum(raw.lengths, sizes - HEADER_SIZE)
     offsets = offsets_of(sizes)

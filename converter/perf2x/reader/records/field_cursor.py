@@ -30,12 +30,13 @@ class FieldCursor:
 
     def __init__(self, block: Block, trailer_words: int = 0) -> None:
         self.block = block
-        self.start = block.starts  # (n,) words of headers
+        self.start = block.starts  # (n,) index in the block's words of each record's header
         self.end = block.starts + ((block.sizes >> 3) - trailer_words)
         """(n,) end of each record's fields, as an index in the block's words."""
         self._trailer_bytes = trailer_words * 8
         self._is_little_endian = block.byte_order == "<"
-        # The next word of record i is _base[i] + _words_past_base.
+        # The next word of record i is _base[i] + _words_past_base. Fields of fixed size change only
+        # _words_past_base. Arrays, whose lengths differ between records, replace _base.
         self._base = block.starts
         self._words_past_base = 1
         self._min_words = (int(block.sizes.min()) >> 3) - trailer_words if len(block.sizes) else _NO_RECORDS
@@ -49,7 +50,7 @@ class FieldCursor:
 
     @property
     def word_index(self) -> I64:
-        """(n,) index in the block's words of the next word."""
+        """(n,) index in the block's words of each record's next word."""
         return self._base + self._words_past_base
 
     def u64(self) -> U64:
