@@ -80,8 +80,8 @@ _FORMS: tuple[tuple[str, str, Callable[[re.Match[str]], str] | None], ...] = (
     # WebAssembly: Function:fib-12-turbofan
     ("v8js", r"(?:JS|Function):(?P<name>.+)-(?:\d+|<anonymous>)-(?:liftoff|turbofan|none)$", None),
     ("v8js", r"(?:JS|LazyCompile|Function|Eval|Script|Builtin|Callback|(?:Bytecode)?Handler|RegExp|Stub)[:.]", None),
-    # Lcom/acme/A;::run; with inlined methods La/A;::run->Lb/B;::get, or Lb/B;::get in La/A;::run. Names of groups must
-    # be unique.
+    # Lcom/acme/A;::run; with inlined methods La/A;::run->Lb/B;::get, or Lb/B;::get in La/A;::run. The groups of
+    # _JAVA_METHOD, which occurs twice here, lose their names, because these must be unique.
     ("jvm", r"{0}(?:(?: in |->|;){0})*$".replace("{0}", re.sub(r"\(\?P<\w+>", "(?:", _JAVA_METHOD)), _java),
     ("jvm", r"L[^;\s().]+;", None),
     # boolean com.acme.A.test(java.lang.Object)

@@ -54,7 +54,7 @@ class UnmatchedFilters:
     def missed(self, kind: str, typed: Hashable, recorded: Sequence[str]) -> None:
         """Note that a filter matched none of the ``recorded`` values.
 
-        Raises OptionError at once if there is only one recording; otherwise, `check` raises it.
+        Raises OptionError at once if there is only one recording; otherwise, `check` raises it if no recording matches.
         """
         values = self._recorded_values.setdefault((kind, typed), {})
         values.update(dict.fromkeys(recorded))

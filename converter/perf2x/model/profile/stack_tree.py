@@ -268,7 +268,7 @@ def keep_samples(profile: Profile, rows: I64 | Bools) -> Profile:
 def without_times(profile: Profile, *, keep_cpu: bool, keep_wait: bool = False) -> Profile:
     """Convert a timeline to an aggregated profile, without anything that has a time.
 
-    ``keep_cpu`` and ``keep_wait`` keep samples of different CPUs, and waits and other samples, apart.
+    With ``keep_cpu``, samples of different CPUs are not summed; with ``keep_wait``, waits are not summed with others.
     """
     cpu = profile.samples.cpu if keep_cpu else None
     wait = profile.samples.wait if keep_wait else None

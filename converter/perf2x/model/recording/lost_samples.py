@@ -5,7 +5,8 @@
 - PERF_RECORD_LOST_SAMPLES without a time: since Linux 6.0, the kernel also counts these losses for each event
   (PERF_FORMAT_LOST; kernel/events/ring_buffer.c, __perf_output_begin). perf record writes the totals when it ends
   (builtin-record.c, record__read_lost_samples).
-- PERF_RECORD_LOST_SAMPLES with a time: samples that the hardware mixed up (perf_log_lost_samples).
+- PERF_RECORD_LOST_SAMPLES with a time: samples that are lost because the hardware mixed them up
+  (perf_log_lost_samples).
 
 So if there are totals, LOST records are ignored, as in perf report (machine.c, machines__deliver_event). A perf record
 that was killed wrote no totals.

@@ -120,7 +120,7 @@ def overall_cells(columns: Sequence[EventColumn]) -> dict[str, Cell]:
 
 
 def with_rows_of(table: Totals, columns: Sequence[EventColumn]) -> Totals:
-    """Add rows of cost 0 that only the columns' tables have."""
+    """Add the rows that only the columns' tables have, with cost 0."""
     others = {row.key for column in columns for column_table in column.tables for row in column_table.rows}
     others -= {row.key for row in table.rows}
     return replace(table, rows=[*table.rows, *(Total(*key, 0, 0) for key in sorted(others))])

@@ -53,7 +53,7 @@ def split_hosts(profile: Profile) -> tuple[Profile, Hosts | None]:
 
 
 class HostErrors(Frozen):
-    """Standard errors of changes in the unit of the event."""
+    """Standard errors of changes of costs, in the unit of the event."""
 
     errors: Mapping[tuple[str, str], tuple[float, float]]
     """Errors of the self and the total cost of each row, by the row's name and object."""

@@ -121,7 +121,7 @@ def totals(profile: Profile, event: str | int | None = None, by: str = "function
 def weights(profile: Profile, value: str) -> I64:
     """Return (samples,) the column to sum: latencies, numbers of samples, or for any other ``value`` the values.
 
-    Raises OptionError without latencies.
+    Raises OptionError for latencies if the profile has none.
     """
     samples = profile.samples
     if value != "latency":
@@ -192,7 +192,7 @@ def group_costs(profile: Profile, group: I64, groups: int, event: str | None, by
     pair_stack, pair_group = np.divmod(pair, groups)
     begins = searchsorted(pair_stack, arange(len(leaves) + 1))
     empty = zeros(0)
-    # of self costs, then of total costs
+    # two lists each: for self costs, then for total costs
     combinations, costs = ([[empty], [empty]] for _ in range(2))
     for span, innermost, stack, row in kinds_in_stacks(profile, as_int64(leaves), rows_of_location, len(row_keys)):
         first, count = begins[:-1][span], np.diff(begins)[span]

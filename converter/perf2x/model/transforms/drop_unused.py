@@ -15,7 +15,7 @@ STRING_COLUMNS = {
 
 
 def compact(profile: Profile) -> Profile:
-    """Drop rows that samples do not use from all tables, and the switches of dropped threads."""
+    """Drop from all tables the rows that samples do not use, and the switches of dropped threads."""
     # each table is reduced before its references are followed
     is_used = are_on_paths(profile.stacks.parent, profile.samples.stack)
     profile = _renumbered(profile, is_used, {"stacks": ("parent",), "samples": ("stack",)})
@@ -59,7 +59,7 @@ def _compact_threads(profile: Profile) -> Profile:
 def _compact_strings(profile: Profile) -> Profile:
     columns = STRING_COLUMNS | {"samples": ("cgroup",)}
     indices = [getattr(getattr(profile, table), name) for table, names in columns.items() for name in names]
-    always_used = np.zeros(1, np.int32)
+    always_used = np.zeros(1, np.int32)  # string 0 is ""
     is_used = _used_rows(len(profile.strings), always_used, *(column for column in indices if column is not None))
     strings = [profile.strings[row] for row in flatnonzero(is_used).tolist()]
     return replace(_renumbered(profile, is_used, columns), strings=strings)

@@ -136,7 +136,7 @@ def _domain(section: SectionReader, version: int) -> dict[str, Any]:
     return {"domain": number, "name": name, "cpus": section.string()}
 
 
-# Version of /proc/schedstat.
+# The first version of /proc/schedstat with names of domains.
 _SCHEDSTAT_WITH_NAMES = 17
 
 
