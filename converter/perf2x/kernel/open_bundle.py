@@ -85,7 +85,7 @@ def open_bundles(
 def is_bundle(path: Path) -> bool:
     """Return whether the first member of a tarball is a recording."""
     try:
-        if not path.is_file() or not _looks_packed(path):
+        if not path.is_file() or not _may_be_tarball(path):
             return False
         with open_tarball(path) as tar:
             first = next(tar.members(), None)
@@ -94,7 +94,7 @@ def is_bundle(path: Path) -> bool:
         return False
 
 
-def _looks_packed(path: Path) -> bool:
+def _may_be_tarball(path: Path) -> bool:
     with path.open("rb") as stream:
         head = stream.read(512)
     return compression_of(head) != "" or head[257:262] == b"ustar"  # the magic of a tar header

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from perf2x.symbolizer.symbolize import ProfileSymbolizer
 
 
-def _end_at_known_times(loaded: Loaded, run: SessionRun) -> Loaded:
+def _move_unknown_times(loaded: Loaded, run: SessionRun) -> Loaded:
     """Move samples of unknown time (LAST_TIME) to the last known time, so that they do not stretch the timeline."""
     samples = loaded.profile.samples
     time = samples.time
@@ -130,7 +130,7 @@ def _label(loaded: Loaded, run: SessionRun) -> Loaded:
 
 
 _OWN_STEPS = (
-    (Phase.SUMMED, _end_at_known_times),
+    (Phase.SUMMED, _move_unknown_times),
     (Phase.SUMMED, _sum_samples),
     (Phase.EVENTS, _keep_events),
     (Phase.JOINED, _join_events),

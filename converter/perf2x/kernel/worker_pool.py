@@ -28,9 +28,9 @@ Result = TypeVar("Result")
 _SAMPLES_PER_PROCESS = 2_000_000
 """Samples for which one more process is worthwhile.
 
-With fewer, the first process, which alone looks up names and writes the output, takes most of the time. The number
-is the same for user stack dumps, although unwinding takes time: nearly all their stacks are distinct, so names and
-output take longer in the same proportion.
+With fewer, a conversion spends most of its time on names and output, which more processes for this pass do not speed
+up. The number is the same for user stack dumps, although unwinding takes time: nearly all their stacks are distinct,
+so names and output take longer in the same proportion.
 """
 # Minimum of samples for several processes. If equal samples are summed, two processes then take 3/4 of the time.
 _MIN_SAMPLES_TO_FORK = 5_000_000
@@ -40,7 +40,7 @@ _MIN_PROCESSES_BY_THREAD = 4
 MICROSECONDS_PER_PROCESS = 150_000
 
 _RECORDING_LENGTH = 1 << 40  # in the unit of ShardQueue.bounds
-# Shards for each process. Each is half as large as the one before; the last two are equal.
+# Number of shards for each process. Each is half as large as the one before; the last two are equal.
 _SHARDS_PER_PROCESS = 7
 _NUMBER_SIZE = 4
 # Numbers that fit into any pipe: the kernel limits pipes to one page if the user has too many of them.

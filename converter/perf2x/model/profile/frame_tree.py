@@ -199,11 +199,11 @@ def _pairs_with_ancestors(parent: I64, depth_of_row: I64, group: I64, row: I64) 
     pairs = unique(group[has_row] * stride + row[has_row])
     depth = depth_of_row[pairs % stride] if len(pairs) else pairs
     levels: list[I64] = []
-    below = zeros(0)
+    pairs_below = zeros(0)
     for level in range(int(depth.max()) if len(depth) else -1, -1, -1):
-        parents = below - below % stride + parent[below % stride] if len(below) else below
-        below = unique(np.append(pairs[depth == level], parents))
-        levels.append(below)
+        parents = pairs_below - pairs_below % stride + parent[pairs_below % stride] if len(pairs_below) else pairs_below
+        pairs_below = unique(np.append(pairs[depth == level], parents))
+        levels.append(pairs_below)
     return levels[::-1]
 
 
