@@ -152,7 +152,7 @@ def _locations_named(profile: Profile, patterns: tuple[str, ...], weight: I64, u
     locations, functions = profile.locations, profile.functions
     location = row_numbers(np.diff(locations.line_offsets))
     has_samples = weight[location] > 0
-    # includes samples in functions inlined into each function
+    # (functions,) samples of each function, including those in functions that were inlined into it
     total = sum_at(locations.line_function[has_samples], weight[location[has_samples]], len(functions))
     rows = _heaviest_first(total)  # of functions
     displayed = [profile.strings[functions.name[row]] for row in rows.tolist()]
