@@ -12,6 +12,7 @@ the events, and the records up to the first sample.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import compress
 
 import numpy as np
 from msgspec.structs import replace
@@ -224,8 +225,10 @@ def _fingerprint(events: Sequence[Event], stream: RecordStream) -> bytes | None:
     digest.update(repr([(event.type, event.config, event.sample_type, event.ids) for event in events]).encode())
     last_types = _LAST_TYPES[: len(stream.sections)]  # FINISHED_INIT only if there are further sections
     excluded = [np.zeros(0, np.int32)] * sum(map(len, stream.plans))  # exclude no records
+    in_main_file = [section.file is stream.sections[0].file for section in stream.sections]
+    main_blocks = sum(map(len, compress(stream.plans, in_main_file)))
     for number, block in stream.blocks(excluded):
-        if number >= len(stream.plans[0]):
+        if number >= main_blocks:
             break
         last_rows = flatnonzero(np.isin(block.types, last_types))
         stop = int(block.starts[last_rows[0]] * 8 + block.sizes[last_rows[0]]) if len(last_rows) else len(block.data)

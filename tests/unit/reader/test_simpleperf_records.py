@@ -106,6 +106,7 @@ def test_maps_in_a_section_come_first(tmp_path: Path) -> None:
     assert list(recording.sideband.mmaps.filename) == ["/system/lib64/libc.so"]
     assert recording.sideband.mmaps.position[0] < one_batch(recording).position[0]
     assert recording.session.features["simpleperf_init_map"] == {"size": len(section)}
+    assert recording.fingerprint is not None
 
 
 def test_sections_have_names(tmp_path: Path) -> None:
