@@ -149,7 +149,7 @@ def rename(profile: Profile, replacements: Patterns, unmatched: UnmatchedFilters
     for pattern, name in renames:
         with match_time_limited("rename", (pattern.text,)):
             results = [pattern.regex.subn(name, text) for text in new_names]
-        unmatched.record_pattern(pattern.text, any(count for _, count in results))
+        unmatched.record_pattern("rename", pattern.text, any(count for _, count in results))
         new_names = [text for text, _ in results]
     # A renamed function keeps its row, file and system name, but takes over the name of an appended function. A frame
     # without a function gets the appended function.
@@ -243,7 +243,7 @@ def _match_numbers(
             patterns_with_match.update(matches)
             for text in [*matches.values()][:1]:  # only the first pattern's text counts
                 match_number[row] = numbers.setdefault(text, len(numbers))
-    for pattern in patterns:
+    for pattern in dict.fromkeys(patterns):
         # presets are not reported: the program need not use their runtimes
-        unmatched.record_pattern(pattern.text, pattern in patterns_with_match or pattern.is_preset)
+        unmatched.record_pattern(setting, pattern.text, pattern in patterns_with_match or pattern.is_preset)
     return match_number[frame_index], list(numbers)

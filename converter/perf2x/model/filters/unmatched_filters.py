@@ -4,6 +4,7 @@ A filter that matches in no recording is an error, except for patterns of frames
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 
 from perf2x.base.diagnostics import Diagnostics
@@ -34,7 +35,7 @@ class UnmatchedFilters:
         self._recordings = recordings
         self.diagnostics = diagnostics or Diagnostics()
         """Counts frame patterns without a match and, in frame_filters.py, samples that lose all frames."""
-        self._pattern_misses: dict[str, int] = {}  # number of recordings in which no frame matched
+        self._pattern_misses = Counter[tuple[str, str]]()  # number of recordings in which no frame matched
         # keys: kind of filter, and what the user typed
         self._matched: set[Hashable] = set()
         self._errors: dict[Hashable, Callable[[], OptionError]] = {}
@@ -67,10 +68,10 @@ class UnmatchedFilters:
             raise make_error()
         self._errors.setdefault((kind, typed), make_error)
 
-    def record_pattern(self, pattern: str, has_match: bool) -> None:
+    def record_pattern(self, setting: str, pattern: str, has_match: bool) -> None:
         """Note whether a frame pattern matched; one that matches in no recording is counted in the diagnostics."""
-        self._pattern_misses[pattern] = self._pattern_misses.get(pattern, 0) + (not has_match)
-        if self._pattern_misses[pattern] == self._recordings:
+        self._pattern_misses[setting, pattern] += not has_match
+        if self._pattern_misses[setting, pattern] == self._recordings:
             name, counts = "patterns_without_frame", self.diagnostics.counts
             if name in counts:
                 counts[name].first += f", {pattern!r}"

@@ -147,6 +147,14 @@ def test_a_pattern_that_no_frame_matches_is_told_once_none_of_the_recordings_has
     )
 
 
+def test_two_options_with_one_pattern_miss_once_in_each_recording() -> None:
+    profile, diagnostics = profile_of([(0, [("main", "", 3)])], [[0]]), Diagnostics()
+    unmatched = UnmatchedFilters(2, diagnostics)
+    for name in ("hide", "collapse"):
+        PROFILE_FILTERS[name](profile, ("man", "man"), unmatched)
+    assert not diagnostics.counts, "the other recording may have it"
+
+
 OF_RUNTIMES = {
     "python": ("_PyEval_EvalFrameDefault.cold", "PyEval_EvalFrameEx", "_TAIL_CALL_LOAD_FAST", "Py_RunMain", "Py_Main"),
     "node": (
