@@ -134,7 +134,7 @@ class SymbolOptions(Frozen):
     """Fill ``Profile.full_names``, for outputs that can carry them."""
     inline: Annotated[
         bool,
-        Setting("Source lines and inlined functions.", ("--inline/--no-inline",), panel=ON_BY_DEFAULT, group=INLINE),
+        Setting("Frames of inlined functions.", ("--inline/--no-inline",), panel=ON_BY_DEFAULT, group=INLINE),
     ] = True
     """False: only the outermost function of each address, without those inlined into it."""
     lines: bool = True

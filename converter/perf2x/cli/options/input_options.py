@@ -20,7 +20,7 @@ Input = Annotated[str, Argument("The recording; - is standard input.", _OPTION_N
 Inputs = Annotated[
     tuple[str, ...],
     Argument(
-        "Recordings. Files of one session are joined, separate recordings are added up; - is standard input.",
+        "Recordings. Files of one session are joined; - is standard input.",
         _OPTION_NAMES,
         "INPUT",
         shown_default=DEFAULT_INPUT,
