@@ -93,7 +93,7 @@ def runs_of(profile: Profile, origin: int, boxes: Boxes) -> RunningSpans:
     track, time, is_out = track[order], time[order], switches.is_out[order]
     makes_run, start, end = _run_bounds(track, time, is_out, boxes)
     is_preempted = switches.is_preempted[order]
-    ends_at_next = end == of_next(time, FAR)  # at the next switch
+    ends_at_next = of_next(is_out, False) & ~ends_run(track)
     is_preempted = np.where(is_out, is_preempted, of_next(is_preempted, False) & ends_at_next)
     runs = RunningSpans(track, start, end, as_int64(switches.cpu[order]), is_preempted)
     is_guess = is_out | ~ends_at_next  # a run that a switch-out makes has a guessed start

@@ -114,3 +114,13 @@ def test_guessed_ends_of_runs_give_way_to_other_runs_of_the_cpu() -> None:
     spans = list(zip(runs.track.tolist(), (runs.start + origin).tolist(), (runs.end + origin).tolist(), strict=True))
     assert spans == [(0, 1010, 1020), (1, 1030, 1050), (2, 1000, 1010), (2, 1050, 1060)]
     assert rows(shown(profile), origin)[0] == (1, 1010, 1020)
+
+
+def test_a_guessed_end_is_not_the_next_threads_switch() -> None:
+    """Thread 0's last sample is at the time of thread 1's first switch, at which thread 1 was preempted."""
+    builder = builder_of(2)
+    for thread in range(2):
+        builder.sample([builder.function("a")], thread, 0, PERIOD, time=1020, cpu=thread)
+    builder.switch(1000, 0, is_out=False, cpu=0)
+    builder.switch(1020, 1, cpu=1, is_preempted=True)
+    assert thread_runs(builder.build(timeline=True)).is_preempted.tolist() == [False, True]
