@@ -1,10 +1,8 @@
-"""Presents a jitdump to the unwinder as an ELF file in memory: its code in place, then one .eh_frame for all of it.
+"""Presents a jitdump to the unwinder as an ELF file in memory.
 
-A jitdump holds the code of each function and, from some runtimes, an .eh_frame made for this function alone. Addresses
-in the .eh_frame are relative to where they are stored, and assume that it follows the code, at the next multiple of 8.
-``perf inject --jit`` therefore writes one ELF file per function, laid out in this way (jit_write_elf in
-tools/perf/util/genelf.c). Here the whole dump becomes one image, whose addresses are the dump's file offsets. For that,
-the entries of all functions are rewritten, with absolute addresses, into one section after the dump::
+A jitdump may hold an .eh_frame for each function. Its addresses are relative, as if it followed the code at the next
+multiple of 8 (jit_write_elf in tools/perf/util/genelf.c). Here all entries become one section with absolute addresses,
+which are offsets in the dump::
 
     0              ELF header, in place of the headers of the dump and of its first record
     64             the rest of the dump; .text is the whole dump
@@ -37,10 +35,9 @@ class JitFunction(Frozen):
 
 
 class _Entry(Frozen):
-    """An FDE: rules for ``size`` bytes of code from ``start`` on, an offset from the function's first byte."""
+    """An FDE; ``start`` is an offset in the function's code."""
 
     cie: bytes
-    """The entry's CIE, rewritten."""
     start: int
     size: int
     instructions: bytes
@@ -49,13 +46,13 @@ class _Entry(Frozen):
 def jit_image(data: bytes, machine: int, functions: Sequence[JitFunction], name: str) -> ElfObject | None:
     """Make the image of a jitdump; None without usable call frame information.
 
-    ``data`` is the dump, ``machine`` its ELF machine number, ``name`` stands for the file in messages.
+    ``machine`` is an ELF machine number. ``name`` names the file in messages.
     """
     eh_frame_at = -(-len(data) // 16) * 16
     frames = _frame_section(functions, 4 if machine in (3, 40) else 8)  # EM_386, EM_ARM
     if not frames:
         return None
-    # without the first 64 bytes, which the ELF header takes
+    # the ELF header takes the first 64 bytes
     body = data[64:].ljust(eh_frame_at - 64, b"\0") + frames + b"\0\0\0\0"  # a length of 0 ends the section
     names_at = 64 + len(body)
     tables_at = names_at + len(_SECTION_NAMES)
@@ -63,13 +60,12 @@ def jit_image(data: bytes, machine: int, functions: Sequence[JitFunction], name:
     body = (body + _SECTION_NAMES).ljust(tables_at - 64, b"\0")
     # PT_LOAD, PF_R | PF_X: the file up to the tables, at address 0
     program_header = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, tables_at, tables_at, 4096)
-    # .text is the whole dump; 1, 7 and 17 are where the names begin in _SECTION_NAMES
+    # .text is the whole dump; 1, 7 and 17 are offsets in _SECTION_NAMES
     section_headers = bytes(64) + _section_header(1, _PROGBITS, _CODE, 0, eh_frame_at)
     section_headers += _section_header(7, _PROGBITS, _ALLOC, eh_frame_at, len(frames) + 4) + _section_header(
         17, _STRTAB, 0, names_at, len(_SECTION_NAMES)
     )
-    # ELFCLASS64, little-endian, ET_DYN. It replaces the headers of the dump and of the first record, which are not
-    # code.
+    # ELFCLASS64, little-endian, ET_DYN
     header = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
     header += struct.pack(
         "<HHIQQQIHHHHHH", 3, machine & 0xFFFF, 1, 0, tables_at, tables_at + 56, 0, 64, 56, 1, 64, 4, 3
@@ -85,10 +81,6 @@ def _section_header(name: int, kind: int, flags: int, offset: int, size: int) ->
 
 
 def _frame_section(functions: Sequence[JitFunction], address_size: int) -> bytes:
-    """Return the .eh_frame of all functions, without a terminator; b"" if none has a readable entry.
-
-    Of several functions at one offset, the last is taken.
-    """
     section = bytearray()
     cies: dict[bytes, int] = {}  # offset in the section of each distinct CIE
     cache: dict[tuple[int, bytes], list[_Entry]] = {}  # runtimes emit the same entries for many functions
@@ -108,10 +100,6 @@ def _frame_section(functions: Sequence[JitFunction], address_size: int) -> bytes
 
 
 def _entries(function: JitFunction, address_size: int) -> list[_Entry]:
-    """Return the readable entries of one function.
-
-    A single entry applies to all of the function's code, whatever addresses the entry states.
-    """
     eh_frame_at = -(-function.size // 8) * 8
     section = FrameSection(function.eh_frame, eh_frame_at, True, "<", address_size)
     offsets = fde_offsets(section, past_terminator=False)
@@ -129,10 +117,7 @@ def _entries(function: JitFunction, address_size: int) -> list[_Entry]:
 
 
 def _rewrite_cie(cie: Cie, data: bytes) -> bytes:
-    """Return a CIE with the same rules, for FDEs with absolute addresses of 8 bytes (DW_EH_PE_absptr, the default).
-
-    ``data`` is the section that the CIE is in.
-    """
+    """Rewrite a CIE for FDEs with absolute addresses of 8 bytes (DW_EH_PE_absptr)."""
     augmentation = b"zS\0" if cie.is_signal_frame else b"z\0"
     numbers = _leb128(cie.code_alignment) + _leb128(cie.data_alignment, signed=True) + _leb128(cie.return_register)
     body = bytes(4) + bytes([_CIE_VERSION]) + augmentation + numbers + b"\0" + data[slice(*cie.instructions)]
@@ -140,13 +125,13 @@ def _rewrite_cie(cie: Cie, data: bytes) -> bytes:
 
 
 def _with_length(body: bytes) -> bytes:
-    """Prepend the length of an entry, and pad the entry with DW_CFA_nop to a multiple of 8."""
+    """Prepend the length, and pad with DW_CFA_nop (0)."""
     body += b"\0" * (-(4 + len(body)) % _ALIGNMENT)
     return struct.pack("<I", len(body)) + body
 
 
 def _leb128(value: int, *, signed: bool = False) -> bytes:
-    largest = 0x3F if signed else 0x7F  # the largest value that fits the last byte
+    largest = 0x3F if signed else 0x7F
     encoded = bytearray()
     while not -largest - 1 <= value <= largest:
         encoded.append(value & 0x7F | 0x80)

@@ -1,20 +1,16 @@
 """Inserts unwound user chains, and callers of leaf functions, into the callchains of their samples.
 
-With ``--call-graph dwarf`` the kernel records no user part (``exclude_callchain_user``): a recorded chain is the
-kernel's part, or empty. The unwound chain becomes the user part::
+With ``--call-graph dwarf`` the unwound chain becomes the user part, which the kernel does not record::
 
     recorded      KERNEL k0 k1 k2
     unwound       u0 u1 t2 u3 u4             t2: signal trampoline, u3: interrupted by the signal
     result        KERNEL k0 k1 k2 USER u0 u1 USER t2 USER u3 u4
 
-In a callchain the first address after a marker is exact, the address of an instruction, and the others are return
-addresses. So a USER marker is put before every exact address: that keeps ``UserChains.is_exact`` in a form which
-everything that reads callchains understands.
+A USER marker precedes every exact address.
 
-On AArch64 with ``--call-graph fp``, a leaf function has no frame record, so its caller is missing from the chain.
-Therefore ``perf record`` also samples the link register, lr (tools/perf/arch/arm64/util/evsel.c). It has the return
-address into the caller if the unwind information of the sampled instruction says so
-(tools/perf/util/arm64-frame-pointer-unwind-support.c)::
+On AArch64 with ``--call-graph fp``, a leaf function has no frame record, so the chain lacks its caller. Therefore
+``perf record`` also samples the link register, lr (tools/perf/arch/arm64/util/evsel.c). Unwind information says whether
+lr holds the return address (tools/perf/util/arm64-frame-pointer-unwind-support.c)::
 
     recorded      KERNEL k0 USER pc r1 r2       lr
     result        KERNEL k0 USER pc lr r1 r2
@@ -48,10 +44,9 @@ _USER, _DEFERRED = np.uint64(CallchainContext.USER), np.uint64(CallchainContext.
 
 
 def with_user_part(recorded_chains: ListArray, user_chains: UserChains, is_selected: Bools) -> ListArray:
-    """Return the chains; in the selected rows that have an unwound user part, it is inserted.
+    """Insert unwound user parts into the selected chains; ``is_selected`` (n,).
 
-    ``is_selected`` (n,): whether a row may be changed. If there is a recorded user part after all, the unwound part
-    replaces it, unless it is a cookie, which refers to a deferred record.
+    An unwound part replaces a recorded one, but not a cookie of a deferred record.
     """
     kernel_words, is_deferred = _words_before_user_part(recorded_chains)
     chain, is_exact = user_chains.chain, user_chains.is_exact
@@ -59,16 +54,15 @@ def with_user_part(recorded_chains: ListArray, user_chains: UserChains, is_selec
     kept_words = np.where(is_selected, kernel_words, recorded_chains.lengths)
     if not is_selected.all():
         is_exact = is_exact[repeat(is_selected, chain.lengths)]
-        chain = chain.truncated(np.where(is_selected, chain.lengths, 0))  # other rows become empty
-    # entry i: number of markers before unwound address i, over all chains; every exact address has one before it
+        chain = chain.truncated(np.where(is_selected, chain.lengths, 0))
+    # markers_before[i]: the markers before unwound address i, over all chains
     markers_before = np.append(0, cumsum(is_exact))
     added = chain.lengths + np.diff(take(markers_before, chain.offsets))
     offsets = offsets_of(kept_words + added)
-    words = np.full(offsets[-1], _USER, np.uint64)  # what is not overwritten below stays a marker
+    words = np.full(offsets[-1], _USER, np.uint64)  # words that are not overwritten stay markers
     words[ranges(offsets[:-1], kept_words)] = recorded_chains.values[ranges(recorded_chains.offsets[:-1], kept_words)]
-    # The index in ``words`` of unwound address i of a row: the row's begin, the kept words, the i addresses before it,
-    # and the markers up to its own. ``markers_before`` and arange count over all rows, so what other rows have is
-    # subtracted.
+    # The index in ``words`` of unwound address i of a row: the row's begin + the kept words + i + the markers up to its
+    # own. ``markers_before`` and arange count over all rows, so the counts at the row's begin are subtracted.
     first = offsets[:-1] + kept_words - chain.offsets[:-1] - take(markers_before, chain.offsets[:-1])
     index = repeat(first, chain.lengths)
     index += markers_before[1:]
@@ -78,10 +72,7 @@ def with_user_part(recorded_chains: ListArray, user_chains: UserChains, is_selec
 
 
 def _words_before_user_part(recorded_chains: ListArray) -> tuple[I64, Bools]:
-    """Return the number of words before each row's user part, and whether that part is a cookie; shapes (n,).
-
-    If a row has no user part, all its words count as before it.
-    """
+    """Return the words before each user part (all without one), and whether it is a cookie; shapes (n,)."""
     # backwards, so that the first marker of a row is written last
     markers = flatnonzero((recorded_chains.values == _USER) | (recorded_chains.values == _DEFERRED))[::-1]
     row = row_numbers(recorded_chains.lengths)[markers]
@@ -97,14 +88,13 @@ def with_leaf_callers(
 ) -> ListArray:
     """Insert the callers of sampled leaf functions, found in the link register, into the selected chains.
 
-    ``is_selected`` (n,): whether a chain may be changed. ``unwinder`` must stop after ``LEAF_FRAMES`` frames;
-    ``stacks`` have the link register, and no dumps. A caller that the chain already has is not inserted.
+    ``stacks`` have the link register, and no dumps. ``unwinder`` must stop after ``LEAF_FRAMES`` frames.
     """
     words_before, is_deferred = _words_before_user_part(recorded_chains)
-    first = recorded_chains.offsets[:-1] + words_before + 1  # where each chain has the sampled instruction
+    first = recorded_chains.offsets[:-1] + words_before + 1
     is_selected = is_selected & ~is_deferred & (first < recorded_chains.offsets[1:])
     rows = flatnonzero(is_selected)
-    # the registers of the mask below, in its order: the link register, the stack pointer (0, unused), the instruction
+    # the mask's registers in its order: link register, stack pointer (0, unused), instruction
     registers = np.zeros((len(is_selected), 3), np.uint64)
     registers[:, 0] = stacks.regs[:, (stacks.mask & ((1 << LINK_REGISTER) - 1)).bit_count()]
     registers[rows, 2] = recorded_chains.values[first[rows]]
@@ -118,8 +108,7 @@ def with_leaf_callers(
     is_recorded = following < recorded_chains.offsets[leaves + 1]
     is_recorded[is_recorded] = recorded_chains.values[following[is_recorded]] == caller[is_recorded]
     leaves, caller = leaves[~is_recorded], caller[~is_recorded]
-    # Words up to the sampled instruction, and the remaining ones; the new caller comes between the two. Of rows without
-    # a new caller, all words are in ``head``.
+    # The new caller comes between ``head`` and ``tail``; a row without one is all ``head``.
     head = recorded_chains.lengths.copy()
     head[leaves] = words_before[leaves] + 2
     added = zeros(len(is_selected))

@@ -1,8 +1,7 @@
 """Finds the unwind rules of one ELF file by address; decodes a function when an address first falls into it.
 
-Sources are searched in this order: .eh_frame, .debug_frame, known code without call frame information (the program's
-entry, signal trampolines, starts of coroutines), the procedure linkage table. Source of truth for the order of the
-first two: elfutils, libdwfl.
+Sources in order: .eh_frame, .debug_frame (as in elfutils' libdwfl), known code (a program's entry, signal trampolines,
+starts of coroutines), the procedure linkage table.
 """
 
 from collections.abc import Iterator
@@ -23,10 +22,10 @@ if TYPE_CHECKING:
 
 # In place of a rule number: no rule is known, but the function returns to a caller.
 _RETURNS = -2
-# Assumed maximum size, in bytes, of a program's first function (_start), which nothing called.
+# Assumed maximum size of a program's first function (_start) in bytes.
 _START_SIZE = 64
 _PLT_ENTRY = 16
-"""Bytes of an entry of a lazy .plt on x86: an indirect jump of 6, a push of 5, and a jump of 5 to the first entry.
+"""Bytes of an entry of a lazy .plt on x86: an indirect jump of 6, a push of 5, and a jump of 5.
 
 The first entry pushes (6 bytes), then jumps to the dynamic linker.
 """
@@ -44,19 +43,16 @@ class ObjectRules(Struct):
     architecture: Architecture
     problems: list[str] = field(default_factory=list)
     _read_sources: list[SectionRules] = field(default_factory=list)
-    """The .eh_frame and .debug_frame sections that were needed so far."""
     _unread_sources: Iterator[SectionRules] = iter(())
-    """The sections that were not needed so far; each is read when the iterator reaches it."""
+    """Each is read when the iterator reaches it, because .debug_frame may be large."""
     _code: "X86Code | None" = None
-    """Decoded instructions; None until needed."""
     _rules_from_code: dict[tuple[int, bool], int] = field(default_factory=dict)
-    """Results of ``rule_from_code``, by its arguments."""
 
     def __post_init__(self) -> None:
         self._unread_sources = self._sources_in_order()
 
     def find(self, svma: U64) -> I32:
-        """Return (n,) rule numbers of addresses; NO_RULE where no source has one."""
+        """Return (n,) rule numbers; NO_RULE where no source has one."""
         result = np.full(len(svma), NO_RULE, np.int32)
         missing = arange(len(svma))
         for source in self._all_sources() if len(missing) else ():
@@ -71,10 +67,9 @@ class ObjectRules(Struct):
     def rule_from_code(self, svma: int, *, is_exact: bool) -> int:
         """Return the number of a rule derived from the x86 code at ``svma`` and after it.
 
-        ``is_exact``: an instruction was sampled or interrupted at ``svma``; otherwise it is a return address. If no
-        rule can be derived, returns NO_RULE for functions that may be the outermost one (_start, and code that makes a
-        system call) and for processors other than x86; otherwise −2 (_RETURNS). Derived rules are guesses: check that a
-        call precedes the return address that they lead to.
+        ``is_exact``: ``svma`` is an instruction's address, not a return address. Without a rule, returns −2 (_RETURNS),
+        or NO_RULE if the function may be the outermost one or the processor is not an x86. Derived rules are guesses:
+        check that a call precedes the return address.
         """
         is_start = not is_exact and self._may_start_at_entry and 0 < svma - self.elf.entry <= _START_SIZE
         if is_start or self.elf.machine not in ("EM_X86_64", "EM_386"):
@@ -92,7 +87,6 @@ class ObjectRules(Struct):
         return self._rules_from_code[svma, is_exact]
 
     def _all_sources(self) -> Iterator[SectionRules]:
-        """Yield the sources in order; each is read only when it is reached, because .debug_frame may be large."""
         yield from self._read_sources
         for source in self._unread_sources:
             self._read_sources.append(source)
@@ -110,16 +104,11 @@ class ObjectRules(Struct):
                 yield SectionRules(index, self.table, self.problems)
 
     def _rule_without_frame_info(self, svma: int) -> int:
-        """Return the number of the rule at an address that no call frame information covers, or NO_RULE."""
         rule = self._rule_of_known_code(svma) or self._plt_rule(svma)
         return NO_RULE if rule is None else self.table.number(rule)
 
     def _rule_of_known_code(self, svma: int) -> Rule | None:
-        """Return the rule of a program's entry, or of code that is recognized by its bytes; None for other code.
-
-        Known code begins at ``svma``, or one byte later: if its first byte is a return address, the lookup address is
-        one byte earlier, as for all return addresses.
-        """
+        """Known code may begin one byte after ``svma``, because a return address is looked up one byte earlier."""
         if self.elf.machine != self.architecture.elf_machine:
             return None
         if svma and svma == self.elf.entry and self._may_start_at_entry:
@@ -132,18 +121,16 @@ class ObjectRules(Struct):
 
     @property
     def _may_start_at_entry(self) -> bool:
-        """Whether execution may start at the file's entry: in programs and libraries, but not in JIT images."""
+        """JIT images have no PT_DYNAMIC, and execution does not start at their entry."""
         return self.elf.type == "ET_EXEC" or any(segment.type == "PT_DYNAMIC" for segment in self.elf.segments)
 
     def _code_bytes(self, svma: int, size: int) -> bytes:
-        """Return ``size`` bytes of code, b"" if the file does not have them."""
         try:
             return self.elf.bytes_at(svma, size)
         except ObjectError:
             return b""
 
     def _plt_rule(self, svma: int) -> Rule | None:
-        """Return the rule in a procedure linkage table, by the pushes before ``svma``; None outside these tables."""
         for name in (".plt", ".plt.sec", ".plt.got"):
             section = self.elf.section(name)
             if section is None or not section.address <= svma < section.address + section.size:

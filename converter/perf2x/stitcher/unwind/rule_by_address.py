@@ -1,9 +1,8 @@
-"""Maps addresses of processes to rule numbers, through mappings and objects; looks up each address of an object once.
+"""Maps addresses of processes to rule numbers, through mappings and objects.
 
-Two caches make this cheap. `CodeMap` remembers the rule of each address *in an object* (svma) forever: it serves all
-processes that map the object. In front of it, `RuleCache` remembers the rule of an address *in a process image*, so
-that a step usually needs no mapping lookup. There, only rules in mappings that stay until the ends of their images are
-cached; such a rule is valid for all samples since the mapping was made.
+`CodeMap` remembers the rule of each address in an object. `RuleCache` remembers rules by process image and address, so
+that most steps need no mapping lookup. It holds only rules in mappings that stay until the end of their image; such a
+rule is valid for all samples since the mapping was made.
 """
 
 from collections.abc import Callable, Iterator
@@ -50,25 +49,22 @@ class RuleCache:
 
     def __init__(self) -> None:
         self._cache = DirectMappedCache(columns=2, bits=18)
-        """The answer for (address, image): sequence number of the mapping << 31 | rule number.
+        """Values for (address, image): sequence number of the mapping << 31 | rule number.
 
-        Its 2¹⁸ entries suffice: the stacks of a large compiler have 60,000 addresses.
+        2¹⁸ entries suffice: the stacks of a large compiler have 60,000 addresses.
         """
 
     def cached(self, image: I64, sequence: I64, address: U64) -> tuple[I64, Bools]:
-        """Return the rule at each address as of a sequence number, and whether it is cached.
+        """Return the rule at each address as of a sequence number, and whether it is cached; all shapes (n,).
 
-        Where it is not, the rule is meaningless. Shapes: all (n,).
+        Rules that are not cached are meaningless.
         """
         answer, is_cached = self._cache.cached(address.view(np.int64), image)
         is_cached &= answer >> _RULE_BITS <= sequence
         return answer & _RULE_MASK, is_cached
 
     def learn(self, finder: MappingFinder, rows: I64, address: U64, mapping: I32, rule: I32) -> None:
-        """Cache rules at addresses of samples, except NO_RULE; each ``mapping`` stays until the end of its image.
-
-        ``rows`` are the samples' rows in ``finder``. Shapes: all (n,).
-        """
+        """Cache rules, except NO_RULE, in mappings that stay until the end of their image; all shapes (n,)."""
         with_rule = flatnonzero(rule != NO_RULE)
         answer = take(finder.made_at, mapping[with_rule]) << _RULE_BITS | rule[with_rule]
         self._cache.learn(answer, address[with_rule].view(np.int64), take(finder.image, rows[with_rule]))
@@ -81,8 +77,7 @@ FindObject = Callable[[str, bytes], tuple[ElfObject | None, ElfObject | None]]
 class CodeMap:
     """Rules of one architecture by address; opens an object when an address in it is first looked up.
 
-    Objects are numbered in the order in which they are opened. Arguments named ``mapping`` (n,) are rows of
-    ``mappings``, −1 for none; ``address`` (n,) are addresses in the process.
+    ``mapping`` (n,) are rows of ``mappings``, −1 for none; ``address`` (n,) are addresses in the process.
     """
 
     def __init__(
@@ -95,17 +90,17 @@ class CodeMap:
         self.simple_rules, self.rule_cache = SimpleRuleTable(table, architecture), RuleCache()
         self.objects: list[ObjectRules] = []
         self._go_tables: dict[int, GoFunctions | None] = {}
-        """The function table of each Go program by object number; None until the table is needed."""
+        """Function tables of Go programs by object number; None until needed."""
         self._call_sites: list[CallSites] = []
         """By object number."""
         self._object_of_mapping: I32 = np.full(len(mappings), _NOT_OPENED, np.int32)
-        """(mappings,) object number, −1 if there is no usable file, _NOT_OPENED until it is needed"""
+        """(mappings,) object number, −1 without a usable file, _NOT_OPENED until it is needed."""
         self._object_numbers: dict[tuple[str, bytes], int] = {}
-        """Object number by file name and build id; −1 if there is no usable file."""
+        """Object number by file name and build id; −1 without a usable file."""
         self._to_file_offset: U64 = mappings.pgoff - mappings.start
-        """(mappings,) the number to add to an address to get its file offset, modulo 2⁶⁴"""
+        """(mappings,) file offset minus address, modulo 2⁶⁴."""
         self._rules_by_svma: dict[int, dict[int, int]] = {}
-        """For each object number, the rule number of each svma that was looked up so far."""
+        """Rule number by object number, then svma, of the addresses that were looked up so far."""
 
     def is_code(self, mapping: I32) -> Bools:
         """Return (n,) bool: whether mappings may hold code; −1 does not."""
@@ -116,7 +111,7 @@ class CodeMap:
         return np.append(self.mappings.is_jit, False)[mapping]
 
     def is_vdso(self, mapping: I32) -> Bools:
-        """Return (n,) bool: whether mappings are a vDSO, which uses the frame pointer for other things; −1 is not."""
+        """Return (n,) bool: whether mappings are a vDSO; −1 is not."""
         rows, index = unique_inverse(mapping)
         names = [self.mappings.filename[row] if row >= 0 else "" for row in rows.tolist()]
         return np.array([is_vdso(name) for name in names], np.bool_)[index]
@@ -134,17 +129,12 @@ class CodeMap:
         return result
 
     def rules_from_code(self, mapping: I32, address: U64, is_exact: Bools) -> I32:
-        """Return (n,) rule numbers derived from the code alone, for addresses without unwind information.
-
-        ``is_exact`` (n,): whether an instruction was sampled or interrupted at the address; otherwise it is a return
-        address. Where no rule can be derived: NO_RULE if the function may be the outermost one, otherwise −2 (see
-        `ObjectRules.rule_from_code`).
-        """
+        """Return (n,) rule numbers derived from the code alone (see `ObjectRules.rule_from_code`)."""
         result = np.full(len(address), NO_RULE, np.int32)
-        # a return address belongs to the object that the byte before it is in
+        # a return address belongs to the object of the byte before it
         for number, rows, svma in self._by_object(mapping, address - as_uint64(~is_exact)):
-            # A query is svma << 1 | is_exact. For return addresses, svma is one byte too low, which is undone below:
-            # ``rule_from_code`` takes the return address itself.
+            # A query is svma << 1 | is_exact. ``rule_from_code`` takes the return address itself, one byte after its
+            # svma here.
             queries, index = unique_inverse(svma << np.uint64(1) | as_uint64(is_exact[rows]))
             rule_from_code = self.objects[number].rule_from_code
             answers = [
@@ -163,7 +153,7 @@ class CodeMap:
         return result
 
     def _by_object(self, mapping: I32, address: U64) -> Iterator[tuple[int, I64, U64]]:
-        """Yield for each object its number, the rows of the addresses that lie in it, and their svmas."""
+        """Yield each object's number, the rows of the addresses in it, and their svmas."""
         mapped = flatnonzero(mapping >= 0)
         object_numbers = self._objects_of(mapping[mapped])
         for number, index in rows_by(as_int64(object_numbers)):
@@ -175,15 +165,11 @@ class CodeMap:
 
     @property
     def has_go(self) -> bool:
-        """Whether any object opened so far is a Go program whose function table is not known to be damaged."""
+        """Whether any object opened so far is a Go program with a usable function table."""
         return bool(self._go_tables)
 
     def corrected_ends(self, mapping: I32, address: U64, end: U8) -> U8:
-        """Return (n,) why chains end, corrected where the outermost function is one of Go's runtime.
-
-        ``address`` (n,) are the lookup addresses of the outermost frames, ``end`` (n,) the reasons by unwind rules
-        alone.
-        """
+        """Return (n,) why chains end, corrected by Go's functions; ``address`` (n,) are lookup addresses."""
         end = end.copy()
         for number, rows, svma in self._by_object(mapping, address):
             functions = self._go_functions(number) if number in self._go_tables else None
@@ -192,7 +178,6 @@ class CodeMap:
         return end
 
     def _go_functions(self, number: int) -> GoFunctions | None:
-        """Return the function table of a Go program; if it is damaged, report that and return None."""
         if self._go_tables[number] is None:
             rules = self.objects[number]
             try:
@@ -203,7 +188,6 @@ class CodeMap:
         return self._go_tables.get(number)
 
     def _objects_of(self, mapping: I32) -> I32:
-        """Return (n,) the object number of each mapping, −1 without a usable file; opens new objects."""
         number = take(self._object_of_mapping, mapping)
         if (number == _NOT_OPENED).any():
             for new in unique(mapping[number == _NOT_OPENED]).tolist():
@@ -212,7 +196,6 @@ class CodeMap:
         return number
 
     def _open(self, filename: str, build_id: bytes) -> int:
-        """Return the number of an object, which is opened unless it was before; −1 if there is no usable file."""
         identity = (filename, build_id)
         if identity not in self._object_numbers:
             elf, debug = self.find_object(filename, build_id)
@@ -226,10 +209,7 @@ class CodeMap:
         return self._object_numbers[identity]
 
     def _rules_in_object(self, number: int, svma: U64) -> I32:
-        """Return (n,) the rule numbers of addresses in one object.
-
-        Where Go's runtime switches stacks, its unwind information is wrong, and is replaced: see ``go_ends``.
-        """
+        """Go's own rules are wrong where its runtime switches stacks."""
         rules = self.objects[number]
         result = rules.find(svma)
         functions = self._go_functions(number) if number in self._go_tables else None
@@ -243,5 +223,5 @@ class CodeMap:
         return result
 
     def problems(self) -> list[str]:
-        """Damaged unwind information of all objects, in the order in which they were opened."""
+        """Damaged unwind information of all objects."""
         return [problem for rules in self.objects for problem in rules.problems]

@@ -1,15 +1,16 @@
 """Unwinds many samples by one frame in few numpy calls, where a simple rule applies: nearly all of compiled code.
 
-A rule is *simple* if additions and loads from the stack dump are all that it takes to find the caller: the CFA is a
-register plus a number; the return address was saved at the CFA plus a multiple of 8; every other register was saved in
-the same way, or is unchanged; and it is not the rule of a signal frame. In practice these are rules of x86-64: AArch64
-keeps the return address in a register, words of i386 have 4 bytes. A rule is *outermost* if it states that there is no
-caller. `SampleStates.step` follows simple and outermost rules. Samples that have any other rule stay unchanged, and so
-do samples whose simple rule refers to something unknown, unaligned or outside the dump;
-`any_rule_steps.step_by_rules` handles them.
+A rule is *simple* if all of these hold; in practice only rules of x86-64 are:
 
-The cost of a step depends on the number of numpy calls more than on the number of samples. So the states of all samples
-are the columns of one uint64 array, and a step computes whole rows (fields). Rules are the columns of another array::
+- the CFA is a register plus a number;
+- the return address was saved at the CFA plus a multiple of 8;
+- every other register is unchanged or was saved in the same way;
+- it is not the rule of a signal frame.
+
+A rule is *outermost* if it states that there is no caller. `any_rule_steps.step_by_rules` takes all other steps.
+
+The cost of a step depends on the number of numpy calls. So the states of all samples are the columns of one uint64
+array, and a step computes whole rows (fields). Rules are the columns of another array::
 
     field of SampleStates                                      field of SimpleRules
     _CHAIN_SLOT    frame's position in the chains, packed      _CFA_FIELD    field that holds the CFA's register
@@ -50,27 +51,25 @@ from perf2x.stitcher.unwind.register_file import SampleView
 from perf2x.stitcher.unwind.unwound_chains import MappingFinder
 
 _WORD = 8
-_ALIGNMENT_MASK = np.uint64(_WORD - 1)  # the bits that are zero in addresses of aligned words
-# Right shift from bytes to words.
+_ALIGNMENT_MASK = np.uint64(_WORD - 1)
 _WORD_SHIFT = np.uint64(3)
 # Distance from the CFA that leads to no byte of any stack dump.
 _OUTSIDE_DUMP = np.uint64(1 << 63)
 
-# Fields of `SampleStates`, explained above; the further registers follow _PC.
+# Fields of `SampleStates`; the further registers follow _PC.
 _CHAIN_SLOT, _FRAME_PC, _KNOWN, _IMAGE, _SEQUENCE, _DUMP_START, _DUMP_SIZE, _FIRST_WORD, _SP, _PC = range(10)
-ENTRY_FIELDS = 2  # a chain entry is the first two fields of a state: where in the chains it belongs, and its address
+ENTRY_FIELDS = 2  # a chain entry is the first two fields of a state
 # A chain slot is row << 32 | depth << 1 | is_return; see pack_chain_slots.
 _ROW_SHIFT, _DEPTH_SHIFT, _RETURN_FLAG, _ONE_DEEPER, _LOW_HALF = map(np.uint64, (32, 1, 1, 2, (1 << 32) - 1))
 _NO_ROWS = zeros(0)
-# Fields of `SimpleRules`, explained above; from _SAVED_AT on, one per register, the program counter first.
+# Fields of `SimpleRules`; from _SAVED_AT on, one per register, the program counter first.
 _CFA_FIELD, _CFA_OFFSET, _RESTORED, _SAVED_AT = range(4)
 
 
 def pack_chain_slots(rows: I64, depth: I64, is_return: Bools) -> U64:
-    """Pack, for each frame, the sample's row, the frame's depth, and the kind of its address.
+    """Pack row, depth and kind of address of each frame into one word; all shapes (n,).
 
-    ``depth``: the number of frames unwound before this one, 0 for the sampled frame; less than 2³¹. ``is_return``: the
-    frame's address is a return address; otherwise it is the address of an instruction. Shapes: all (n,).
+    ``depth`` is 0 for the sampled frame, and less than 2³¹. ``is_return``: the address is a return address.
     """
     slot: U64 = rows.view(np.uint64) << _ROW_SHIFT
     slot |= depth.view(np.uint64) << _DEPTH_SHIFT
@@ -85,16 +84,16 @@ def unpack_chain_slots(slot: U64) -> tuple[I64, I64, Bools]:
 
 
 class SimpleRules(Frozen):
-    """All ``m`` rules of a table, in the form that `SampleStates.step` takes; ``k`` registers are restored.
+    """All ``m`` rules of a table; ``k`` registers are restored.
 
-    Columns are rules by their numbers in the table. Arrays of m + 1 columns end with a dummy rule that is neither
-    simple nor outermost, so that columns can be taken even while the table has no rules.
+    Columns are rules by their numbers in the table. A dummy rule follows in arrays of m + 1 columns, so that columns
+    can be taken while the table has no rules.
     """
 
     registers: list[int]
-    """(k,) DWARF numbers of the restored registers: the program counter, then callee-saved registers.
+    """(k,) DWARF numbers: the program counter, then callee-saved registers.
 
-    The stack pointer is not among them: the caller's is the CFA.
+    The stack pointer is not among them, because the caller's is the CFA.
     """
     fields: U64
     """(3 + k, m + 1) the fields listed in the module's docstring; distances are in two's complement.
@@ -105,9 +104,9 @@ class SimpleRules(Frozen):
     is_restored: Bools
     """(k - 1, m + 1) whether each rule restores each of ``registers[1:]``."""
     is_simple: Bools
-    """(m,) whether each rule is simple."""
+    """(m,)"""
     is_outermost: Bools
-    """(m + 1,) whether each rule states that there is no caller."""
+    """(m + 1,)"""
 
 
 class SimpleRuleTable(Struct):
@@ -119,7 +118,7 @@ class SimpleRuleTable(Struct):
     _rules: SimpleRules | None = None
 
     def rules(self) -> SimpleRules:
-        """Return all rules so far, for the registers that these rules read."""
+        """Return all rules so far."""
         columns, needed = self._table.columns(), self._table.registers_read
         source = self._computed_from
         if self._rules is None or source is None or source[0] is not columns or source[1] != needed:
@@ -128,19 +127,18 @@ class SimpleRuleTable(Struct):
 
 
 def _simple_rules(columns: RuleColumns, architecture: Architecture, needed: int) -> SimpleRules:
-    """Convert the rules of a table; bit r of ``needed``: some rule reads register r, so it must be restored."""
+    """Bit r of ``needed``: some rule reads register r."""
     pc, sp = architecture.program_counter, architecture.stack_pointer
     to_restore = [register for register in architecture.registers_to_restore(needed) if register != pc]
     callee_saved = [register for register in to_restore if register in architecture.callee_saved]
     registers, unrestored = [pc, *callee_saved], [register for register in to_restore if register not in callee_saved]
     kind, offset = columns.kind[registers], columns.value[registers]
-    # the field of each register in SampleStates; −1 for others. The last element stands for no register and is −1, too;
-    # it is taken for a CFA given by an expression (cfa_register −1), or by a register with an unknown number
+    # The field of each register in SampleStates, −1 for others. The last element, −1, stands for CFAs by expression
+    # (cfa_register −1) and for unknown registers.
     field_of_register = minus_ones(architecture.register_count + 1)
     field_of_register[[sp, *registers]] = range(_SP, _SP + 1 + len(registers))
     cfa_field = field_of_register[np.clip(columns.cfa_register, -1, architecture.register_count)]
-    # What a rule does with each register: restore it from a word of the dump, or leave it unchanged. Registers that are
-    # not callee-saved must be unchanged.
+    # Only callee-saved registers may be restored from the dump.
     is_restored = (kind == RuleKind.OFFSET) & (offset & _ALIGNMENT_MASK == 0)
     is_simple = (cfa_field >= 0) & (columns.return_register == pc) & is_restored[0] & ~columns.is_signal_frame
     is_simple &= (is_restored | (kind == RuleKind.SAME)).all(axis=0)
@@ -152,7 +150,6 @@ def _simple_rules(columns: RuleColumns, architecture: Architecture, needed: int)
     restored = np.bitwise_or.reduce(np.where(is_restored, bits, np.uint64(0))) | np.uint64(1 << sp)
     fields[:_SAVED_AT, simple] = cfa_field[simple], columns.cfa_value[simple], restored[simple]
     fields[_SAVED_AT:, simple] = np.where(is_restored, offset, offset[0])[:, simple]
-    # the return address itself is undefined
     is_outermost = columns.kind[columns.return_register, arange(len(cfa_field))] == RuleKind.UNDEFINED
     is_outermost = np.append(is_outermost & ~columns.is_signal_frame, False)
     is_restored = np.append(is_restored[1:], falses((len(callee_saved), 1)), axis=1)
@@ -169,14 +166,11 @@ class SampleStates(Frozen):
     registers: list[int]
     """As in `SimpleRules`."""
     fields: U64
-    """(9 + k, n) the fields listed in the module's docstring"""
+    """(9 + k, n) the fields listed in the module's docstring."""
 
     @classmethod
     def of(cls, view: SampleView, finder: MappingFinder, rules: SimpleRules) -> "SampleStates":
-        """Copy the states of the samples in a view.
-
-        A sample whose stack pointer is unknown gets a dump of 0 bytes, so that it takes no simple step.
-        """
+        """Copy the states of a view; an unknown stack pointer gives a dump of 0 bytes, and so no simple step."""
         frames, memory, rows = view.frames, view.memory, view.rows
         sp, sp_is_known = view.register(view.architecture.stack_pointer)
         registers = [take(frames.registers[register], rows) for register in rules.registers]
@@ -198,15 +192,12 @@ class SampleStates(Frozen):
 
     @property
     def depth(self) -> I64:
-        """(n,) the number of frames that were unwound from each sample so far."""
+        """(n,) number of frames unwound so far."""
         return unpack_chain_slots(self.fields[_CHAIN_SLOT])[1]
 
     @property
     def lookup_keys(self) -> tuple[I64, I64, U64]:
-        """Process images, sequence numbers, and the addresses to look up as of these; shapes (n,).
-
-        A return address is looked up one byte earlier, in the call.
-        """
+        """Process images, sequence numbers and lookup addresses; shapes (n,)."""
         fields = self.fields
         address = fields[_PC] - (fields[_CHAIN_SLOT] & _RETURN_FLAG)
         return fields[_IMAGE].view(np.int64), fields[_SEQUENCE].view(np.int64), address
@@ -216,12 +207,12 @@ class SampleStates(Frozen):
         return SampleStates(self.batch, self.registers, self.fields[:, samples])
 
     def with_others(self, others: list["SampleStates"]) -> "SampleStates":
-        """Return these states, then those of other samples of the same batch."""
+        """Append states of other samples of the same batch."""
         fields = [self.fields, *(other.fields for other in others)]
         return SampleStates(self.batch, self.registers, np.concatenate(fields, axis=1))
 
     def put_back(self) -> SampleView:
-        """Write the states to the batch's registers, and return a view of these samples."""
+        """Write the states to the batch's registers."""
         frames, (rows, depth, is_return) = self.batch.frames, unpack_chain_slots(self.fields[_CHAIN_SLOT])
         frames.registers[self.batch.architecture.stack_pointer, rows] = self.fields[_SP]
         for register, value in zip(self.registers, self.fields[_PC:], strict=True):
@@ -235,12 +226,9 @@ class SampleStates(Frozen):
         ``rule`` (n,) are numbers of rules, meaningless where ``has_rule`` (n,) is False. Returns
 
         - the chain entries of the frames that were left, (2, stepped samples): chain slots and addresses;
-        - the states in the callers' frames of those samples that have a caller;
-        - the rows in the batch of those that have none: the rule is outermost, or the return address is 0;
-        - the indices of samples that did not step. The states of these samples do not change.
-
-        The object may be used again only if some samples did not step, and only for these: where all step, their new
-        states replace the old ones in place.
+        - the states of samples that have a caller;
+        - the rows in the batch of samples that have none: the rule is outermost, or the return address is 0;
+        - the indices of samples that did not step. Only their states remain valid in this object.
         """
         rule = as_intp(rule)
         # "clip": where has_rule is False, numbers may be out of range
@@ -248,7 +236,7 @@ class SampleStates(Frozen):
         cfa, can_step = self._canonical_frame_address(rule_fields)
         can_step &= has_rule
         cfa_in_dump, restored = cfa - fields[_DUMP_START], rule_fields[_RESTORED]
-        # (k, n): where each register is saved, first in bytes from the dump's first byte
+        # (k, n) bytes from the dump's start
         saved_at = rule_fields[_SAVED_AT:] + cfa_in_dump
         for offset in saved_at:
             can_step &= offset < fields[_DUMP_SIZE]
@@ -267,7 +255,7 @@ class SampleStates(Frozen):
         else:
             entries = fields[:ENTRY_FIELDS].copy()
         saved_at >>= _WORD_SHIFT
-        saved_at += fields[_FIRST_WORD]  # from here on, indices in StackMemory.words
+        saved_at += fields[_FIRST_WORD]  # now indices in StackMemory.words
         value = take(self.batch.memory.words, saved_at.view(np.int64), "clip")
         value[0] &= np.uint64(self.batch.architecture.address_mask)
         np.copyto(fields[_PC + 1 :], value[1:], where=take(rules.is_restored, rule, "clip", 1))
@@ -282,15 +270,11 @@ class SampleStates(Frozen):
         return entries, callers.select(~is_last), np.append(ended, callers.rows[is_last]), unstepped
 
     def _canonical_frame_address(self, rule_fields: U64) -> tuple[U64, Bools]:
-        """Return the CFA of each sample, and whether it is known and plausible.
-
-        A plausible CFA is above the stack pointer. In a sampled frame it may be equal: nothing is on the stack yet.
-        Shapes: ``rule_fields`` (3 + k, n); returns (n,).
-        """
+        """A CFA is above the stack pointer; in a sampled frame it may be equal, because nothing is on the stack yet."""
         fields, sp = self.fields, self.fields[_SP]
         cfa, lowest_cfa = sp + rule_fields[_CFA_OFFSET], sp + (fields[_CHAIN_SLOT] & _RETURN_FLAG)
         is_good = cfa >= lowest_cfa
-        # the few CFAs that are relative to a register other than the stack pointer
+        # few CFAs are relative to a register other than the stack pointer
         others = flatnonzero(rule_fields[_CFA_FIELD] != _SP)
         if len(others):
             field = as_int64(rule_fields[_CFA_FIELD, others])

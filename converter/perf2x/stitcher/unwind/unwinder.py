@@ -1,9 +1,7 @@
 """Unwinds batches of samples: converts user registers and stack dumps to user chains.
 
-All samples of a batch are unwound together, frame by frame. A step takes many samples from a frame to its caller; each
-frame that is left becomes an *entry* of the sample's chain. A step makes entries of many samples, so at the end they
-are sorted by sample and depth. What is learned about code (opened objects, decoded functions, rules by address) is kept
-for further batches.
+A step takes many samples from a frame to its caller. Each frame that is left becomes an *entry* of a chain; at the end
+the entries are sorted by sample and depth. Knowledge about code is kept for further batches.
 """
 
 from collections.abc import Iterator
@@ -57,7 +55,7 @@ _ARCHITECTURES: dict[str, dict[int, Architecture]] = {
 
 
 class Unwinder(Struct):
-    """Unwinds the batches of one recording; a `MappingFinder` given to it returns rows of ``mappings``."""
+    """Unwinds the batches of one recording; mappings are rows of ``mappings``."""
 
     mappings: UserMappings
     find_object: FindObject
@@ -68,7 +66,7 @@ class Unwinder(Struct):
     """By the name of the architecture."""
 
     def unwind(self, stacks: UserStacks, finder: MappingFinder) -> UserChains:
-        """Unwind a batch of samples; ``finder`` finds their mappings."""
+        """Unwind a batch of samples."""
         count = len(stacks.abi)
         end = np.full(count, End.NO_REGISTERS, np.uint8)
         guesses = _Guesses(zeros(count), zeros(count), falses(count))
@@ -83,7 +81,6 @@ class Unwinder(Struct):
         return UserChains(chain, is_exact, end, guesses.frames, guesses.in_jit, guesses.cut_in_jit)
 
     def _correct_ends(self, end: U8, chain: ListArray, is_exact: Bools, finder: MappingFinder) -> None:
-        """Correct ``end`` (n,) in place, for chains whose outermost functions are of Go's runtime (see ``go_ends``)."""
         go_maps = [code for code in self._code_maps.values() if code.has_go]
         if not go_maps:
             return
@@ -112,25 +109,20 @@ class Unwinder(Struct):
 
 
 class _Guesses(Frozen):
-    """What was guessed for each sample where no unwind information covers a frame.
-
-    They become the columns ``guessed``, ``guessed_in_jit`` and ``cut_in_jit`` of `UserChains`.
-    """
+    """The columns ``guessed``, ``guessed_in_jit`` and ``cut_in_jit`` of `UserChains`."""
 
     frames: I64
     in_jit: I64
     cut_in_jit: Bools
 
     def reset(self, rows: I64) -> None:
-        """Forget the guesses of ``rows``."""
         for column in (self.frames, self.in_jit, self.cut_in_jit):
             column[rows] = 0
 
     def add(self, rows: I64, is_jit: Bools, goes_on: Bools) -> None:
         """Record the result of one guess for each of ``rows`` (distinct).
 
-        ``goes_on``: whether a caller was guessed, so that the frame is counted. Otherwise the chain ends at this frame,
-        which is recorded only if the frame is JIT-compiled code (``is_jit``).
+        If no caller was guessed (``goes_on`` is False), only JIT-compiled code counts.
         """
         self.frames[rows[goes_on]] += 1
         self.in_jit[rows[goes_on & is_jit]] += 1
@@ -138,7 +130,7 @@ class _Guesses(Frozen):
 
 
 class _BatchUnwinder(Struct):
-    """Unwinds the samples of one architecture in a batch; fills in their rows of ``end`` and ``guesses``."""
+    """Fills in the rows of ``end`` and ``guesses`` of one architecture's samples."""
 
     code: CodeMap
     stacks: UserStacks
@@ -148,11 +140,10 @@ class _BatchUnwinder(Struct):
     max_depth: int
 
     def unwind(self, rows: I64) -> list[U64]:
-        """Unwind ``rows`` to their ends; return their chain entries as `SampleStates.step` does, (2, m) per step.
+        """Unwind ``rows`` to their ends; return their chain entries, (2, m) per step.
 
-        Most rules need only the stack pointer and the frame pointer. So the other registers, which nearly every
-        function saves and restores, are ignored until a rule reads one of them. Then all of ``rows`` are unwound again,
-        with this register; that happens once or twice in a recording.
+        Most rules need only two registers. When a rule reads another one, all of ``rows`` are unwound again with it;
+        that happens once or twice in a recording.
         """
         while True:
             needed = self.code.table.registers_read
@@ -162,18 +153,14 @@ class _BatchUnwinder(Struct):
                 return entries
 
     def _entries(self, rows: I64, needed: int) -> Iterator[U64]:
-        """Unwind ``rows``, and yield the chain entries of each step; stop where a new rule reads a further register.
+        """Yield the chain entries of each step; stop where a new rule reads a register outside ``needed`` (bits).
 
-        ``needed`` are the registers that rules read so far, as bits. Each sample is in one of three queues:
+        - ``ready``: the next rule is probably cached, and simple or outermost;
+        - ``uncached``: the next rule is not in the cache;
+        - ``unusual``: the sample needs another rule or a guess, or its rule cannot be cached.
 
-        - ``ready``: its next rule is probably cached, and simple or outermost;
-        - ``uncached``: its next rule is not in the cache;
-        - ``unusual``: it needs a step by a rule of another kind or a guess, or its rule cannot be cached because the
-          mapping does not stay until the end of the image.
-
-        The cost of a step depends on the number of numpy calls, not of samples. So ``ready`` samples step as long as
-        they outnumber the others. Then the rules of all ``uncached`` samples are learned at once, because many
-        functions are decoded together. ``unusual`` samples step when there is nothing to learn.
+        A step costs a fixed number of numpy calls, so ``ready`` samples step while they outnumber the others. Learning
+        the rules of all ``uncached`` samples at once decodes many functions together.
         """
         architecture = self.code.architecture
         frames = initial_registers(self.stacks, architecture)
@@ -201,7 +188,7 @@ class _BatchUnwinder(Struct):
                 yield entries
                 ready, unusual = ready.with_others([self._states_of(replace(batch, rows=continuing))]), empty
             steps += 1
-            if steps >= self.max_depth:  # before that, no sample can have so many frames
+            if steps >= self.max_depth:  # no sample can have so many frames earlier
                 is_too_deep = ready.depth >= self.max_depth
                 self.end[ready.rows[is_too_deep]] = End.TOO_DEEP
                 ready = ready.select(~is_too_deep)
@@ -210,11 +197,7 @@ class _BatchUnwinder(Struct):
         return SampleStates.of(view, self.finder, self.code.simple_rules.rules())
 
     def _simple_step(self, states: SampleStates) -> tuple[U64, SampleStates, I64, Bools]:
-        """Step the samples whose rules are cached, and simple or outermost.
-
-        Returns the chain entries, the states of samples that continue, the indices in ``states`` of samples that did
-        not step, and for each of these indices whether the sample's rule is cached.
-        """
+        """Return chain entries, continuing states, indices of unstepped samples, and whether their rules are cached."""
         rule, is_cached = self.code.rule_cache.cached(*states.lookup_keys)
         entries, continuing, ended, unstepped = states.step(self.code.simple_rules.rules(), rule, is_cached)
         if len(ended):
@@ -222,7 +205,7 @@ class _BatchUnwinder(Struct):
         return entries, continuing, unstepped, is_cached[unstepped]
 
     def _learn_rules(self, states: SampleStates) -> tuple[SampleStates, SampleStates]:
-        """Look up and cache the rules of samples; return the states whose rules are now cached, and the others."""
+        """Return the states whose rules are now cached, and the others."""
         image, sequence, address = states.lookup_keys
         first, _ = group_rows([image, address])
         rows, distinct = states.rows[first], address[first]
@@ -232,13 +215,10 @@ class _BatchUnwinder(Struct):
         return states.select(is_cached), states.select(~is_cached)
 
     def _unusual_step(self, view: SampleView) -> tuple[U64, I64]:
-        """Step the samples of a view by rules of any kind or by guesses.
-
-        Returns the chain entries of the frames that were left, and the rows of samples that continue.
-        """
+        """Return the chain entries, and the rows of samples that continue."""
         pc, is_exact, lookup = _program_counters(view)
         mapping, stays = self._code_mapping(view.rows, lookup)
-        # A word outside all mappings is not a return address. The sampled instruction itself may be in unknown code.
+        # A word outside all mappings is not a return address.
         is_lost = (mapping < 0) & ~is_exact
         self.end[view.rows[is_lost]] = End.NOT_MAPPED
         not_lost = flatnonzero(~is_lost)
@@ -246,7 +226,7 @@ class _BatchUnwinder(Struct):
         rule = self._rules(rows, lookup, mapping, stays)
         pc, is_exact, is_trampoline = pc[not_lost], is_exact[not_lost], self._has_signal_rule(rule)
         # Some runtimes mark code that switches stacks as a signal frame, although it makes calls (OCaml's
-        # caml_start_program). If a call precedes the address, then this and the caller's are return addresses.
+        # caml_start_program). If a call precedes the address, this one and the caller's are return addresses.
         after_call = flatnonzero(is_trampoline & ~is_exact)
         after_call = after_call[self.code.may_return_to(mapping[after_call], pc[after_call])]
         is_trampoline[after_call] = False
@@ -256,21 +236,16 @@ class _BatchUnwinder(Struct):
         return as_uint64([pack_chain_slots(rows, depth, ~(is_exact | is_trampoline)), pc]), continuing
 
     def _rules(self, rows: I64, address: U64, mapping: I32, stays: Bools) -> I32:
-        """Return (n,) rules at addresses, and cache those in mappings that stay until the ends of their images."""
         rule = self.code.rules(mapping, address)
         self.code.rule_cache.learn(self.finder, rows[stays], address[stays], mapping[stays], rule[stays])
         return rule
 
     def _code_mapping(self, rows: I64, address: U64) -> tuple[I32, Bools]:
-        """Return the mapping of each address, and whether it stays until the end of the image; shapes (n,).
-
-        Mappings that certainly hold no code count as none (−1).
-        """
+        """Return each address's mapping (−1 without code), and whether it stays until the image ends."""
         mapping, stays = self.finder.find(rows, address)
         return np.where(self.code.is_code(mapping), mapping, np.int32(-1)), stays
 
     def _has_signal_rule(self, rule: I32) -> Bools:
-        """Return (n,) bool: whether each rule marks a signal frame, such as a trampoline, which calls nothing."""
         is_signal_frame = self.code.table.columns().is_signal_frame
         if not is_signal_frame.any():
             return falses(len(rule))
@@ -278,7 +253,6 @@ class _BatchUnwinder(Struct):
         return is_signal_rule
 
     def _step(self, view: SampleView, rule: I32, mapping: I32) -> I64:
-        """Step all samples, by their rules or by guesses; return the rows of samples that continue."""
         end = np.full(len(rule), UNFINISHED, np.uint8)
         with_rule, without_rule = flatnonzero(rule != NO_RULE), flatnonzero(rule == NO_RULE)
         if len(with_rule):
@@ -289,7 +263,7 @@ class _BatchUnwinder(Struct):
         return view.rows[flatnonzero(end == UNFINISHED)]
 
     def _step_by_rules(self, view: SampleView, rule: I32) -> U8:
-        """Step all samples by their rules, simple ones first; return (n,) UNFINISHED or an ``End``."""
+        """Return (n,) UNFINISHED or an ``End``; simple rules come first."""
         _, continuing, ended, unstepped = self._states_of(view).step(
             self.code.simple_rules.rules(), rule, rule != NO_RULE
         )
@@ -302,12 +276,7 @@ class _BatchUnwinder(Struct):
         return end
 
     def _guess(self, view: SampleView, mapping: I32) -> U8:
-        """Guess the callers of code without unwind information; return (n,) UNFINISHED or an ``End``.
-
-        Guesses from the code's instructions are tried first, then the frame pointer, except in a vDSO, which uses that
-        register for other things. A guess is rejected if no call precedes the return address, or if the frame is
-        impossible.
-        """
+        """Return (n,) UNFINISHED or an ``End``; a vDSO uses the frame pointer for other things."""
         pc, is_exact, _ = _program_counters(view)
         rule = self.code.rules_from_code(mapping, pc, is_exact)
         end = np.full(len(rule), End.NO_UNWIND_INFO, np.uint8)
@@ -333,10 +302,6 @@ class _BatchUnwinder(Struct):
         return end
 
     def _reject_impossible(self, view: SampleView, end: U8) -> U8:
-        """Return (n,) the ends after a guessed step; NO_UNWIND_INFO where the step cannot be right.
-
-        It cannot be right if it leads to an address that no call precedes, or to an impossible frame.
-        """
         pc, _, _ = _program_counters(view)
         continuing = flatnonzero(end == UNFINISHED)
         end[continuing[~self._may_return_to(view.rows[continuing], pc[continuing])]] = End.NO_UNWIND_INFO
@@ -344,11 +309,7 @@ class _BatchUnwinder(Struct):
         return end
 
     def _may_return_to(self, rows: I64, address: U64) -> Bools:
-        """Return (n,) whether each address may be a return address.
-
-        It must be in code. In addition, a call must precede it, unless the code cannot be read, or the rule there marks
-        a signal frame, such as a trampoline.
-        """
+        """A call must precede the address, unless the code cannot be read or the rule there is of a signal frame."""
         lookup = address - np.uint64(1)
         mapping, _ = self._code_mapping(rows, lookup)
         may_return: Bools = mapping >= 0
@@ -360,7 +321,7 @@ class _BatchUnwinder(Struct):
 
 
 def _program_counters(view: SampleView) -> tuple[U64, Bools, U64]:
-    """Return the program counters of samples, whether they are exact, and the addresses to look up; shapes (n,)."""
+    """Return program counters, whether they are exact, and lookup addresses; shapes (n,)."""
     pc = take(view.frames.registers[view.architecture.program_counter], view.rows)
     is_exact = take(view.frames.is_exact, view.rows)
     return pc, is_exact, pc - as_uint64(~is_exact)
@@ -371,7 +332,7 @@ def _bits(mask: int) -> set[int]:
 
 
 def _chains_of_entries(entries: list[U64], count: int) -> tuple[ListArray, Bools]:
-    """Sort chain entries, each (2, m) from one step, into ``count`` chains; also return whether each address is exact.
+    """Sort chain entries, each (2, m) from one step, into ``count`` chains; also return whether they are exact.
 
     An entry's index in the result is its depth plus the index at which the chain of its row begins::
 

@@ -1,4 +1,4 @@
-"""What goes into the unwinder (mappings) and what comes out (chains, and why they end), as columns."""
+"""The unwinder's input (mappings) and output (chains, and why they end), as columns."""
 
 from collections.abc import Callable
 from enum import IntEnum
@@ -38,28 +38,25 @@ class End(IntEnum):
     OTHER_STACK = 5
     """The chain continues in memory that the kernel did not copy.
 
-    It is the stack that a signal interrupted, where the handler runs on an alternate stack; the old program's stack, in
-    a sample inside execve; or the rest of the same stack, above a page that was not in memory.
+    Examples: the stack that a signal interrupted, if the handler has its own; the old program's stack, in a sample
+    inside execve; the same stack above a page that was not in memory.
     """
     REGISTERS_MISSING = 6
     """A rule needs a register that was not recorded."""
     TOO_DEEP = 7
     """The limit on the number of frames was reached."""
     NO_REGISTERS = 8
-    """There is no chain: the sample has no user registers (a kernel thread, an exiting task), or its processor is not
-    supported.
-    """
+    """There is no chain: the sample has no user registers, or its processor is not supported."""
 
 
 class UserMappings(ColumnTable):
-    """The mappings of a recording that the unwinder may open; `FindMapping` returns rows of this table."""
+    """Mappings of a recording that the unwinder may open."""
 
     start: U64
     pgoff: U64
     filename: DictionaryColumn[str]
     build_id: DictionaryColumn[bytes]
     is_code: Bools
-    """False for mappings that certainly have no code."""
     is_jit: Bools
     """Whether the code is JIT-compiled: in mappings of a jitdump, and in anonymous memory."""
 
@@ -72,35 +69,31 @@ class UserChains(Frozen):
     is_exact: Bools
     """One per entry of ``chain``: True for instruction addresses, False for return addresses.
 
-    Entry 0, signal trampolines and code interrupted by a signal are instruction addresses. Return addresses are looked
-    up one byte earlier.
+    Entry 0, signal trampolines and code interrupted by a signal are instruction addresses.
     """
     end: U8
     """(n,) ``End`` of each chain."""
     guessed: I64
-    """(n,) number of frames whose caller was guessed, because no unwind information covers them."""
+    """(n,) number of frames whose caller was guessed."""
     guessed_in_jit: I64
-    """(n,) how many of the ``guessed`` frames are JIT-compiled code."""
+    """(n,) number of ``guessed`` frames in JIT-compiled code."""
     cut_in_jit: Bools
     """(n,) whether the chain ends with NO_UNWIND_INFO at a frame of JIT-compiled code."""
 
 
 FindMapping = Callable[[I64, U64], I32]
-"""Maps (rows of samples, addresses) to mappings, as rows of `UserMappings`; −1 for none.
-
-A callback, not a table, because the step out of a function decides which address comes next.
-"""
+"""Maps (rows of samples, addresses) to mappings, as rows of `UserMappings`; −1 for none."""
 
 
 class MappingFinder(Frozen):
-    """Finds the mappings of addresses in ``n`` samples, whose process images only gain mappings.
+    """Finds the mappings of addresses in ``n`` samples.
 
-    A mapping that is still in effect at the end of its image has been in effect since it was made. So one answer serves
-    all samples of the image since then, however many mappings are added.
+    A mapping that is in effect at the end of its image has been so since it was made, so one answer serves all samples
+    since then.
     """
 
     image: I64
-    """(n,) number of each sample's process image; it has the same number in all batches of a recording."""
+    """(n,) number of each sample's process image; the same in all batches of a recording."""
     sequence: I64
     """(n,) sequence number as of which each sample's addresses are looked up; comparable with ``made_at``."""
     made_at: I64
@@ -111,10 +104,7 @@ class MappingFinder(Frozen):
     """Finds mappings as of the samples themselves, which costs more."""
 
     def find(self, rows: I64, address: U64) -> tuple[I32, Bools]:
-        """Return the mapping of each address as of its sample, and whether it stays until the end of the image.
-
-        ``rows`` (m,) are the samples of the addresses (m,); returns (m,) each.
-        """
+        """Return each address's mapping as of its sample, and whether it stays until the image ends; shapes (m,)."""
         mapping = self.find_at_end(rows, address)
         made_later = flatnonzero(take(self.made_at, mapping) > take(self.sequence, rows))
         stays = trues(len(rows))

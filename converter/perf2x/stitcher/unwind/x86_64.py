@@ -1,4 +1,4 @@
-"""AMD64: registers, signal frames, the procedure linkage table; and i386 processes on the same kernel.
+"""AMD64 and i386: registers, signal frames, the procedure linkage table.
 
 Sources: System V ABI, AMD64 supplement; the kernel's arch/x86/include/uapi/asm/sigcontext.h and kernel/signal_64.c.
 """
@@ -16,25 +16,22 @@ _MCONTEXT = 40
 # struct sigcontext_64: the registers in the order in which they are saved.
 _SIGCONTEXT = (8, 9, 10, 11, 12, 13, 14, 15, _RDI, _RSI, _RBP, _RBX, _RDX, _RAX, _RCX, _RSP, _RA)
 
-# Rule at a signal trampoline: the handler's ``ret`` popped its address, so rsp points to the struct ucontext.
+# At a signal trampoline: the handler's ``ret`` popped its address, so rsp points to the struct ucontext.
 _SIGNAL_RETURN = Rule(
     _RSP, 0, _RA, True,
     tuple((register, RegisterRule(RuleKind.OFFSET, _MCONTEXT + 8 * slot)) for slot, register in enumerate(_SIGCONTEXT)),
 )  # fmt: skip
 
 _OUTERMOST = Rule(_RSP, 0, _RA, True, ((_RA, RegisterRule(RuleKind.UNDEFINED, 0)),))
-"""Rule of code that nothing called: makecontext and similar functions put its address on the stack of a new coroutine,
-as the return address of the coroutine's function.
-"""
+"""Rule of code that nothing called: makecontext and similar functions make it the return address of a coroutine."""
 
-# Rule of a function with a frame pointer: rbp points to the saved rbp, above which is the return address.
+# rbp points to the saved rbp, above which is the return address
 _FRAME_POINTER_RULE = Rule(
     _RBP, 16, _RA, False, ((_RA, RegisterRule(RuleKind.OFFSET, -8)), (_RBP, RegisterRule(RuleKind.OFFSET, -16)))
 )  # fmt: skip
 
 
 def _rule_after_call(pushed: int) -> Rule:
-    """Return the rule where ``pushed`` words were pushed since the call."""
     return Rule(_RSP, 8 + 8 * pushed, _RA, False, ((_RA, RegisterRule(RuleKind.OFFSET, -8)),))
 
 
@@ -69,9 +66,9 @@ I386 = Architecture(
     word_size=4,
     register_count=9,
     register_of_perf_bit=I386_DWARF,
-    stack_pointer=4,  # esp
-    frame_pointer=5,  # ebp
-    program_counter=8,  # eip
+    stack_pointer=4,
+    frame_pointer=5,
+    program_counter=8,
     address_mask=2**32 - 1,
     outermost_rule=Rule(4, 0, 8, True, ((8, RegisterRule(RuleKind.UNDEFINED, 0)),)),
 )
