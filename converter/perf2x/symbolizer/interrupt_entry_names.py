@@ -1,19 +1,16 @@
 """Recognizes, by function names, addresses in chains that look like return addresses but follow no call.
 
-A return address is looked up one byte earlier, inside the call. But the caller of an exception entry called nothing:
-the exception interrupted it. So its address is that of the interrupted instruction, and the byte before may belong to
-another function. A chain, innermost frame first::
+The caller of an exception entry called nothing: the exception interrupted it. So its address is exact, and the byte
+before may belong to another function. A chain, innermost frame first::
 
     exc_page_fault          C function, called by the entry
     asm_exc_page_fault+42   entry; this is the return address after its call
     mas_prev+0              interrupted at its first byte; the byte before belongs to __pfx_mas_prev
 
-Two more kinds of addresses are recognized, in any code: the first byte of a signal trampoline or the like, which is put
-on the stack without a call, and the first byte after padding.
+Signal trampolines, and the first byte after padding, are recognized in any code.
 
-Sources of truth: the kernel's arch/*/kernel/entry*.S and its unwinders, which report pt_regs.ip (or its equivalent) as
-recorded after an entry. On powerpc perf_callchain_kernel puts a context marker before such an address, so nothing is
-needed here.
+Sources of truth: the kernel's arch/*/kernel/entry*.S and its unwinders, which report the recorded pt_regs.ip after an
+entry. On powerpc perf_callchain_kernel puts a context marker before such an address.
 """
 
 from collections.abc import Sequence
@@ -35,8 +32,8 @@ _ENTERED_AT_START = frozenset({
 })  # fmt: skip
 """Code whose first byte is put on a stack as a return address, although no call precedes it.
 
-The kernel does so with signal trampolines, makecontext with the start of coroutines (__start_context), copy_thread with
-the start of new tasks, and function graph tracing with return_to_handler.
+The kernel does so with signal trampolines, makecontext with __start_context, copy_thread with the start of new tasks,
+and function graph tracing with return_to_handler.
 """
 
 
@@ -45,11 +42,11 @@ class EntryRole(IntFlag):
 
     NONE = 0
     ENTRY = 1
-    """Entered by the processor: the function after it in the chain was interrupted, and did not call it."""
+    """The processor enters it, so its caller in the chain was interrupted."""
     PART = 2
-    """Part of the entry code: entered by the processor or called by an entry, depending on kernel and address."""
+    """Entered by the processor or called by an entry, depending on kernel and address."""
     CALLS_PARTS = 4
-    """Calls functions that are PART; when it is their caller, they did not interrupt it."""
+    """Calls functions that are PART; as their caller, it was not interrupted."""
     CALLS_ENTRIES = 8
     """Calls functions that are ENTRY, as KVM does for a host interrupt that arrived while the guest was running."""
 
@@ -59,7 +56,7 @@ _ENTRY, _PART, _CALLS_PARTS, _CALLS_ENTRIES = (int(role) for role in EntryRole i
 
 
 class _EntryNames(Frozen):
-    """Names of an architecture's kernel functions that are ENTRY or PART; those with ``entry_prefixes`` are ENTRY."""
+    """Names of kernel functions that are ENTRY or PART; those with ``entry_prefixes`` are ENTRY."""
 
     entries: frozenset[str]
     entry_prefixes: tuple[str, ...] = ()
@@ -76,9 +73,7 @@ _X86_BEFORE_5_8 = """
     kvm_posted_intr_wakeup_ipi kvm_posted_intr_nested_ipi xen_hvm_callback_vector hyperv_callback_vector
     hyperv_reenlightenment_vector hv_stimer0_callback_vector
 """
-"""Entries of entry_64.S before Linux 5.8 prefixed them with asm_. Some names are now those of C functions that entries
-call, so in a kernel of unknown version they are PART.
-"""
+"""Entries of entry_64.S up to Linux 5.7. Later kernels use some of these names for C functions, so all are PART."""
 _X86_PARTS = """
     error_entry xen_error_entry error_return paranoid_entry paranoid_exit common_interrupt_return handle_exception
 """
@@ -114,15 +109,14 @@ _MACHINES = {
     "x86_64": _X86, "i386": _X86, "i486": _X86, "i586": _X86, "i686": _X86, "aarch64": _ARM64, "arm": _ARM,
     "riscv": _RISCV, "s390": _S390, "loongarch": _LOONGARCH, "mips": _MIPS,
 }  # fmt: skip
-# prefixes of functions that are CALLS_PARTS, and of those that are CALLS_ENTRIES
 _PART_CALLERS = ("asm_", "xen_asm_", "fred_")
 _ENTRY_CALLERS = ("vmx_do_", "asm_fred_entry_from_kvm")
 
 
 def entry_roles(machine: str, names: Sequence[str]) -> U8:
-    """Return (n,) the EntryRole of each kernel function; ``machine`` is the architecture as ``uname -m`` prints it.
+    """Return (n,) the EntryRole of each kernel function; ``machine`` is as ``uname -m`` prints it.
 
-    If ``machine`` is "", because it was not recorded, the names of x86-64 and arm64 are used.
+    If ``machine`` is "" (not recorded), the names of x86-64 and arm64 are used.
     """
     tables = [table for prefix, table in _MACHINES.items() if machine.startswith(prefix)]
     tables = tables if machine else [_X86, _ARM64]
@@ -135,7 +129,6 @@ def entry_roles(machine: str, names: Sequence[str]) -> U8:
 
 
 def _role(entry_names: _EntryNames, name: str) -> int:
-    """Return the EntryRole of one function, as a plain number."""
     role = 0
     if name in entry_names.entries or name.startswith(entry_names.entry_prefixes):
         role = _ENTRY
@@ -147,28 +140,21 @@ def _role(entry_names: _EntryNames, name: str) -> int:
 
 
 def is_interrupted(callee: U8, caller: U8) -> Bools:
-    """Return (n,) whether each caller was interrupted, rather than having called its callee.
-
-    ``callee`` and ``caller`` (n,) are EntryRoles of neighbouring frames.
-    """
+    """Return (n,) whether each caller was interrupted; the arguments are EntryRoles of neighbouring frames."""
     is_entry_part = (callee & EntryRole.PART != 0) & (caller & EntryRole.CALLS_PARTS == 0)
     interrupted: Bools = ((callee & EntryRole.ENTRY != 0) | is_entry_part) & (caller & EntryRole.CALLS_ENTRIES == 0)
     return interrupted
 
 
 def are_exact_by_name(lookup_function: I64, exact_function: I64, names: Sequence[str]) -> Bools:
-    """Return (n,) whether names show that an assumed return address is not one, but exact.
+    """Return (n,) whether names show that an assumed return address is exact.
 
-    An address is exact if it is the first byte after padding, which contains no calls, or the first byte of a function
-    in ``_ENTERED_AT_START``, which no call precedes.
-
-    ``lookup_function`` (n,) is the function that contains the byte before each address, ``exact_function`` (n,) the
-    function at the address itself: rows of ``names``, −1 for none.
+    ``lookup_function`` (n,) contains the byte before each address, ``exact_function`` (n,) the address itself: rows of
+    ``names``, −1 for none.
     """
     is_exact = falses(len(lookup_function))
     rows = flatnonzero((exact_function >= 0) & (lookup_function != exact_function))
     names_with_none = ["", *names]  # row −1 becomes ""
-    # names are compared once for each distinct pair of functions, packed into one number
     pairs, pair_index = unique_inverse((lookup_function[rows] + 1) * len(names_with_none) + exact_function[rows] + 1)
     name_pairs = (
         (names_with_none[pair // len(names_with_none)], names_with_none[pair % len(names_with_none)])
@@ -183,7 +169,7 @@ def are_exact_by_name(lookup_function: I64, exact_function: I64, names: Sequence
 
 
 def without_padding(name: str) -> str:
-    """Return the name of the function that padding belongs to: the one after it."""
+    """Return the name of the function that padding belongs to; other names unchanged."""
     if not name.startswith(_PADDING_PREFIXES):
         return name
     return next(name.removeprefix(prefix) for prefix in _PADDING_PREFIXES if name.startswith(prefix))

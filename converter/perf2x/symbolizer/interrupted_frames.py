@@ -1,18 +1,13 @@
 """Restores the exact addresses of interrupted kernel frames, once their callees have names.
 
-An entry is a function that the processor enters at an interrupt or exception. Its caller in the chain was interrupted
-between two instructions, but the caller's address looks like a return address there. Only names show which frames are
-entries. So when functions have names, the location of an interrupted frame gets a *twin*: a copy whose address is taken
-as that of an instruction, and which is symbolized, too. Interrupted frames then use the twin, frames that called
-their callee keep the original, and locations that no frame uses any more are dropped::
+An entry interrupted its caller in the chain, but the caller's address looks like a return address. Only names show
+which frames are entries. The location of an interrupted frame gets a *twin*, whose address is that of an instruction.
+Frames that called their callee keep the original::
 
     before   schedule ─ mas_prev (return) ┬ asm_exc_page_fault     interrupted mas_prev
                                           └ mas_next               was called by mas_prev
     after    schedule ┬ mas_prev (exact)  ─ asm_exc_page_fault
                       └ mas_prev (return) ─ mas_next
-
-Stacks are a tree of rows (``Stacks``): each row has a location and the row of its caller, its parent. The work grows
-with the rows of the tree, not with the number of samples.
 """
 
 import numpy as np
@@ -39,7 +34,6 @@ from perf2x.base.columnar import (
 from perf2x.model.profile import Locations, Profile, Stacks, depths, equal_rows, sum_samples, take_locations
 from perf2x.symbolizer.interrupt_entry_names import EntryRole, entry_roles, is_interrupted
 
-# Columns of locations that a twin has in common with its location.
 _COPIED_COLUMNS = ("address", "mapping", "mode", "synthetic")
 
 
@@ -52,7 +46,7 @@ def are_kernel_returns(locations: Locations) -> Bools:
 def with_exact_twins(profile: Profile, twinned_locations: I64) -> tuple[Profile, I32]:
     """Append an exact twin without lines for each of the ``twinned_locations``, in their order.
 
-    Returns the profile, and (locations,) the twin of each location, −1 for none.
+    Also returns (locations,) the twin of each location, −1 for none.
     """
     old = profile.locations
     count = len(old)
@@ -68,10 +62,7 @@ def with_exact_twins(profile: Profile, twinned_locations: I64) -> tuple[Profile,
 
 
 def interrupted_locations(profile: Profile, machine: str) -> I64:
-    """Return the locations that entries interrupted, ascending.
-
-    ``profile`` is symbolized; ``machine`` is the architecture as ``uname -m`` prints it.
-    """
+    """Return the locations that entries interrupted, ascending."""
     stacks = profile.stacks
     return as_int64(unique(stacks.location[stacks.parent[_interrupting_rows(stacks, _roles(profile, machine))]]))
 
@@ -79,11 +70,7 @@ def interrupted_locations(profile: Profile, machine: str) -> I64:
 def settle_interrupted(profile: Profile, twin: I32, machine: str, *, has_exact: bool) -> Profile:
     """Replace interrupted locations by their twins, and drop all other twins.
 
-    ``profile`` is symbolized, ``twin`` (locations,) is the twin of each location or −1, ``machine`` is the architecture
-    as ``uname -m`` prints it.
-
-    ``has_exact``: names have shown some return addresses to be exact (``are_exact_by_name``), so that their locations
-    may now equal others, which are merged.
+    ``twin`` (locations,) is −1 for none. ``has_exact``: names have made some locations exact, so equal ones are merged.
     """
     stacks, samples = profile.stacks, profile.samples
     interrupting_rows = _interrupting_rows(stacks, _roles(profile, machine))
@@ -105,17 +92,16 @@ def settle_interrupted(profile: Profile, twin: I32, machine: str, *, has_exact: 
 
 
 def _interrupting_rows(stacks: Stacks, role: U8) -> I64:
-    """Return the rows of the tree that interrupted their parents; ``role`` (locations,) has EntryRoles."""
     rows = flatnonzero((role[stacks.location] & (EntryRole.ENTRY | EntryRole.PART) != 0) & (stacks.parent >= 0))
     parent_location = stacks.location[stacks.parent[rows]]
     return rows[is_interrupted(role[stacks.location[rows]], role[parent_location])]
 
 
 def _roles(profile: Profile, machine: str) -> U8:
-    """Return (locations,) the EntryRole of each location's outermost function; 0 outside the kernel."""
+    """Return (locations,) the role of each outermost function; 0 outside the kernel."""
     locations = profile.locations
     named_rows = flatnonzero((np.diff(locations.line_offsets) > 0) & (locations.mode == CpuMode.KERNEL))
-    # the last line of a location is its outermost function; each distinct function's role is found once
+    # the last line of a location is its outermost function
     functions, function_index = unique_inverse(locations.line_function[locations.line_offsets[1:][named_rows] - 1])
     names = [profile.strings[row] for row in profile.functions.system_name[functions].tolist()]
     role = np.zeros(len(locations), np.uint8)
@@ -124,24 +110,20 @@ def _roles(profile: Profile, machine: str) -> U8:
 
 
 class _Tree(Frozen):
-    """A tree of stacks that is being changed; new rows, split from old ones, are appended."""
-
     parent: I64
-    """(rows,) row of the caller, −1 for none."""
+    """(rows,) −1 for none."""
     location: I64
-    """(rows,) row of the profile's locations."""
     split_from: I64
-    """(new rows,) the old row that each new row was split from."""
+    """(new rows,) the old rows."""
 
 
 def _with_twins(stacks: Stacks, interrupting_rows: I64, twin: I32, sampled_rows: I64) -> _Tree:
     """Return the tree in which the parents of ``interrupting_rows`` have their twins' locations.
 
-    A parent that has other children, or is the innermost frame of samples (one of ``sampled_rows``), must keep its
-    location for these. Then a new row with the twin is split from it, and becomes the parent of the interrupting rows.
+    If other children or samples need a parent's location, a new row with the twin is split from it.
     """
     parent, location = as_int64(stacks.parent), as_int64(stacks.location)
-    is_needed = falses(len(parent) + 1)  # the last element is for −1: no parent, no stack
+    is_needed = falses(len(parent) + 1)  # the last element is for −1
     is_needed[np.delete(parent, interrupting_rows)] = True
     is_needed[sampled_rows] = True
     interrupted_rows = unique(parent[interrupting_rows])
@@ -149,13 +131,12 @@ def _with_twins(stacks: Stacks, interrupting_rows: I64, twin: I32, sampled_rows:
         interrupted_rows[~is_needed[interrupted_rows]],
         interrupted_rows[is_needed[interrupted_rows]],
     )
-    new_row = arange(len(parent))  # the row that interrupting children of each row get as their parent
+    new_row = arange(len(parent))  # the new parent of each row's interrupting children
     new_row[split_rows] = len(parent) + arange(len(split_rows))
     is_interrupting = falses(len(parent))
     is_interrupting[interrupting_rows] = True
-    is_interrupting = np.append(
-        is_interrupting, is_interrupting[split_rows]
-    )  # a new row interrupted what its old row did
+    # a new row interrupted what its old row did
+    is_interrupting = np.append(is_interrupting, is_interrupting[split_rows])
     location[replaced_rows] = twin[location[replaced_rows]]
     location = np.append(location, twin[location[split_rows]])
     parent = np.append(parent, parent[split_rows])
@@ -164,22 +145,19 @@ def _with_twins(stacks: Stacks, interrupting_rows: I64, twin: I32, sampled_rows:
 
 
 def _settled_tree(tree: _Tree, before: Stacks) -> tuple[Stacks, I64]:
-    """Return the tree without duplicate rows, parents before children, and the new row of each row of ``before``.
-
-    Rows are duplicates if they have equal locations and parents.
-    """
+    """Return the tree without duplicate rows, parents before children, and the new row of each old one."""
     count = len(before)
     changed = flatnonzero(tree.location != np.append(before.location, minus_ones(len(tree.split_from))))
     first_equal = equal_rows(tree.parent, tree.location, changed)
-    # put parents before children: if the old rows are sorted by their parents (breadth first), a new row may directly
-    # follow the row that it was split from; otherwise, all rows are sorted by depth
+    # If the old rows are sorted by their parents (breadth first), a new row may directly follow the row that it was
+    # split from.
     if (before.parent[1:] >= before.parent[:-1]).all():
         sort_key = np.append(2 * arange(count), 2 * tree.split_from + 1)
     else:
         sort_key = depths(tree.parent)
     order = argsort(sort_key)
     order = order[first_equal[order] == order]
-    new_row = minus_ones(len(first_equal) + 1)  # the last element is for −1, no parent
+    new_row = minus_ones(len(first_equal) + 1)  # the last element is for −1
     new_row[order] = arange(len(order))
     new_row[:-1] = new_row[first_equal]
     parent = as_int32(new_row[tree.parent[order]])
@@ -187,7 +165,6 @@ def _settled_tree(tree: _Tree, before: Stacks) -> tuple[Stacks, I64]:
 
 
 def _keeps_order(new_row: I64, profile: Profile) -> bool:
-    """Return whether the stacks of samples stay distinct and in order; ``new_row`` (stacks,) renumbers them."""
     is_sampled = falses(len(profile.stacks) + 1)
     is_sampled[profile.samples.stack] = True
     new_rows = new_row[is_sampled[:-1]]
@@ -195,11 +172,7 @@ def _keeps_order(new_row: I64, profile: Profile) -> bool:
 
 
 def _first_equal_locations(locations: Locations) -> I64:
-    """Return (locations,) the first location that equals each, which may be the location itself.
-
-    Only exact locations are compared, because only those that have become exact may equal others; synthetic ones are
-    all different.
-    """
+    """Return (locations,) the first equal location, maybe itself; only exact locations may equal others."""
     first_equal = arange(len(locations))
     rows = flatnonzero((locations.lookup == locations.address) & ~locations.synthetic)
     first_row, group = group_rows([column[rows] for column in (locations.mapping, locations.address, locations.mode)])
@@ -208,9 +181,9 @@ def _first_equal_locations(locations: Locations) -> I64:
 
 
 def _kept_locations(before: Stacks, after: Stacks, twin: I32) -> I64:
-    """Return the locations to keep: those in stacks now, and those that were in no stack before (twins excepted).
+    """Return the locations in stacks now, and those in no stack before, except twins.
 
-    They are in their old order, and each twin comes after its location.
+    Each twin comes after its location.
     """
     count = len(twin) - np.count_nonzero(twin >= 0)  # without twins, which come last
     is_kept: Bools = arange(len(twin)) < count
@@ -229,7 +202,6 @@ def _without_twins(profile: Profile, twin: I32) -> Profile:
 
 
 def _take_locations(profile: Profile, rows: I64) -> Profile:
-    """Return the profile with only its locations ``rows``, in this order; they include all that its stacks need."""
     new_row = np.full(len(profile.locations), -1, np.int32)
     new_row[rows] = np.arange(len(rows), dtype=np.int32)
     stacks = Stacks(profile.stacks.parent, new_row[profile.stacks.location])

@@ -19,10 +19,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 def make_finder(options: SymbolOptions, diagnostics: Diagnostics, progress: Progress | None = None) -> Finder:
-    """Create a finder that searches all directories, archives and servers in ``options``.
-
-    One finder serves a whole conversion, because it caches what it finds.
-    """
+    """Create a finder that searches all directories, archives and servers in ``options``; it caches what it finds."""
     fetchers: list[Fetcher] = []
     archived = _ArchivedObjects(archives_of(options))
     if options.archives:
@@ -41,11 +38,7 @@ def make_source_fetcher(options: SymbolOptions, diagnostics: Diagnostics) -> Fet
 def _debuginfod(
     options: SymbolOptions, diagnostics: Diagnostics, progress: Progress | None = None
 ) -> Debuginfod | None:
-    """Create a client of the debuginfod servers; None without servers.
-
-    The variable DEBUGINFOD_URLS may also have URLs with schemes other than http and https, such as file://, which are
-    left out.
-    """
+    """DEBUGINFOD_URLS may have URLs with other schemes, such as file://."""
     urls = tuple(url.rstrip("/") for url in options.debuginfod_urls if url.startswith(("http://", "https://")))
     return Debuginfod(urls, cache_directory(), diagnostics, progress) if urls else None
 
@@ -56,12 +49,10 @@ def archives_of(options: SymbolOptions) -> tuple[Archive, ...]:
 
 
 class _ArchivedObjects(Struct):
-    """Finds objects in archives by build id or, if none was recorded, by name."""
-
     _archives: Sequence[Archive]
 
     def by_build_id(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
-        """Yield objects with this build id; ``kind`` is ``executable`` or ``debuginfo``, as in requests to servers."""
+        """``kind`` is ``executable`` or ``debuginfo``, as in requests to servers."""
         members = {"executable": ("elf", "vdso"), "debuginfo": ("debug",)}[kind]
         for archive in self._archives:
             member = archive.member(build_id, members)
@@ -70,7 +61,6 @@ class _ArchivedObjects(Struct):
                 yield open_elf(contents, name)
 
     def by_name(self, name: str) -> Iterator[ElfObject]:
-        """Yield the objects that were recorded as ``name``, without a build id."""
         for archive in self._archives:
             for kind in ("elf", "vdso", "debug"):
                 member = archive.member(substitute_build_id(name), (kind,))
@@ -89,10 +79,8 @@ def make_context(
 ) -> Context:
     """Collect what symbol sources need.
 
-    The kernel's build id and relocation reference (a kernel symbol, such as _text, and its recorded address) are those
-    of the profile's first mapping of the kernel. Without that mapping, there is no reference. A build id that the
-    mapping lacks comes from the kernel's mapping in ``sideband`` or else from the recording's table of build ids
-    (``session``).
+    The kernel's build id and relocation reference (a symbol such as _text, and its recorded address) are those of the
+    profile's first mapping of the kernel. A missing build id comes from ``sideband``, or else from ``session``.
     """
     fallback_build_id = kernel_build_id(session, sideband.mmaps) if sideband else build_id_by_name(session, KERNEL)
     reference, build_id = ("", 0), fallback_build_id

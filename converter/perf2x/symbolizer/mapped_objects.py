@@ -1,8 +1,4 @@
-"""Groups a profile's mappings and locations by object, and computes the addresses to look up in each object.
-
-Symbols are looked up by object, not by mapping: several processes map the same file, and one process maps it in several
-pieces.
-"""
+"""Groups a profile's mappings and locations by object, and computes the addresses to look up in each object."""
 
 from itertools import pairwise
 
@@ -22,29 +18,27 @@ _KERNEL_PREFIXES = ("[kernel", "[guest.kernel")
 
 
 class ObjectKey(Frozen):
-    """What identifies an object: mappings with equal keys belong to one object."""
+    """The identity of an object: mappings with equal keys belong to one object."""
 
     kind: DsoKind
     name: str
     """The mappings' name.
 
-    For ANONYMOUS memory it is "", so that all code of a process is one object. Some of it keeps its name: data, and
-    memory whose symbols are in the recording (``Session.recorded_files``).
+    ANONYMOUS memory has none, so that all code of a process is one object. Data keeps its name, and so does memory
+    whose symbols are in the recording (``Session.recorded_files``).
     """
     build_id: bytes
     pid: int
-    """The process of ANONYMOUS code, whose names are valid only in that process; −1 for data and for all other kinds.
-    """
+    """The process of ANONYMOUS code, whose names are valid only there; −1 for data and all other kinds."""
 
 
 class MappedObject(Frozen):
-    """One object of a profile, with its mappings and those of its locations that are to be looked up."""
+    """One object of a profile, with its mappings and its locations to look up."""
 
     key: ObjectKey
     mappings: I64
-    """Rows of the profile's mappings."""
     locations: I64
-    """Rows of the profile's locations, ascending."""
+    """Ascending."""
     pid: int
     """A process that has mapped the object; −1 for the kernel and for data."""
     start: int = 0
@@ -52,7 +46,6 @@ class MappedObject(Frozen):
 
 
 def _kind_of(filename: str, is_kernel: bool, *, has_build_id: bool) -> DsoKind:
-    """Return the kind of a mapping's object, by the mapping's recorded name."""
     if is_kernel:
         if filename.startswith(_KERNEL_PREFIXES) or not filename:
             return DsoKind.KERNEL
@@ -65,9 +58,8 @@ def _kind_of(filename: str, is_kernel: bool, *, has_build_id: bool) -> DsoKind:
 def mapped_objects(profile: Profile, session: Session, selected: Bools | None = None) -> list[MappedObject]:
     """Return the objects that have ``selected`` locations, in the order of their first mappings.
 
-    ``selected`` (locations,): True for the locations to look up; None selects those without names. Kernel addresses
-    outside all mappings form an object of their own, which comes last. A mapping without a build id gets the one that
-    the recording's header (``session``) has for its name.
+    None selects locations without names. Kernel addresses outside all mappings form an object of their own, which comes
+    last. A missing build id comes from the recording's header (``session``).
     """
     keys: dict[ObjectKey, list[int]] = {}
     for row in range(len(profile.mappings)):
@@ -88,10 +80,7 @@ def mapped_objects(profile: Profile, session: Session, selected: Bools | None = 
 
 
 def _locations_by_object(profile: Profile, object_mappings: list[list[int]], selected: Bools) -> list[I64]:
-    """Return the selected locations of each object, ascending.
-
-    ``object_mappings``: the rows of the mappings of each object; each mapping belongs to one object.
-    """
+    """Return the selected locations of each object, ascending; ``object_mappings`` are rows of mappings."""
     object_of_mapping = zeros(len(profile.mappings))
     for object_number, mappings in enumerate(object_mappings):
         object_of_mapping[mappings] = object_number
@@ -126,34 +115,32 @@ def dso_of(profile: Profile, mapped_object: MappedObject, files: ObjectFiles) ->
 
 
 def addresses_of(profile: Profile, mapped_object: MappedObject, files: ObjectFiles) -> U64:
-    """Return the addresses at which an object's locations are looked up.
+    """Return (2 * locations,): for each location of an object its ``lookup``, then its ``address``.
 
-    Returns (2 * locations,): for each location its ``lookup`` (for a return address, the byte before it), then its
-    ``address``, in case it turns out not to be a return address. For a FILE or VDSO these are svmas, or file offsets
-    that cannot be converted; for other kinds, addresses as recorded.
+    For a FILE or VDSO these are svmas, or file offsets that cannot be converted; for other kinds, addresses as
+    recorded.
     """
     locations, mappings = profile.locations, profile.mappings
     address = np.empty(2 * len(mapped_object.locations), np.uint64)
     address[::2], address[1::2] = locations.lookup[mapped_object.locations], locations.address[mapped_object.locations]
     if mapped_object.key.kind not in (DsoKind.FILE, DsoKind.VDSO):
         return address
-    # convert addresses to file offsets, then to svmas if the program itself was found; a vDSO is mapped from its start
+    # addresses → file offsets → svmas
     shift = mappings.offset - mappings.start if mapped_object.key.kind is DsoKind.FILE else -mappings.start
     address.reshape(-1, 2)[:] += shift[locations.mapping[mapped_object.locations], None]
     if files.code is not None:
         svma, is_in_segment = files.code.offset_to_svma(address)
-        return np.where(is_in_segment, svma, address)  # outside all segments nothing is mapped, so this hardly occurs
+        return np.where(is_in_segment, svma, address)
     if files.files:
         return _svmas_without_code(files.files[0], address, int(mappings.offset[mapped_object.mappings].min()))
     return address
 
 
 def _svmas_without_code(debug: ElfObject, offset: U64, first_offset: int) -> U64:
-    """Convert file offsets to svmas if only a debug file was found, whose segments have other offsets.
+    """Convert file offsets to svmas if only a debug file was found.
 
-    ``objcopy --only-keep-debug`` keeps the addresses and sizes of segments, but not their offsets. The missing file is
-    assumed to have its first executable segment at ``first_offset``: the lowest offset of the object's mappings, a
-    multiple of the page size.
+    ``objcopy --only-keep-debug`` keeps the addresses of segments, but not their offsets. The first executable segment
+    is assumed to be at ``first_offset``, the object's lowest mapped offset.
     """
     text_segments = [s for s in debug.segments if s.type == "PT_LOAD" and s.flags & PF_X]
     if not text_segments:

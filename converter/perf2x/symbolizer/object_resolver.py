@@ -1,11 +1,8 @@
 """Looks up functions and lines for the addresses of one object in all symbol sources.
 
-A return address is the address after the call, which may already belong to the next function, so it is looked up one
-byte earlier. Not every address that looks like a return address is one: some are the first byte of a function that was
-never called. So two addresses are looked up for each location: the *lookup address* and the *exact* address, which is
-the location's own. The functions found at the two, or the code before the exact address, show which one is right.
-
-Functions are named in the style that the user requested. Results can be sent between processes.
+A return address is looked up one byte earlier, because it may already belong to the next function. But some addresses
+that look like return addresses are the first byte of a function. So two addresses are looked up for each location: the
+*lookup address* and the *exact* address. Their functions, or the code before the exact one, show which is right.
 """
 
 import re
@@ -48,9 +45,8 @@ from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Funct
 from perf2x.symbolizer.symbol_options import NameStyle
 
 _LINKER_MARK, _LINKER_PREFIX = "[linker]", "__dl_"
-"""What simpleperf displays before functions of Android's linker, and what the linker's build puts before its symbols.
-"""
-# Path of Android's linker. In other files, names that begin with `_LINKER_PREFIX` have nothing to do with it.
+"""simpleperf's mark before functions of Android's linker, and the prefix of the linker's symbols."""
+# Path of Android's linker; elsewhere, `_LINKER_PREFIX` means nothing.
 _LINKER_PATH = re.compile(r"/linker(?:64)?(?:_\w+)?$")
 
 
@@ -67,7 +63,7 @@ def function_row(function: Function, style: NameStyle) -> FunctionRow:
 def full_names(names: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return the full names of functions by system name, without those that are displayed in full anyway.
 
-    ``names``: the displayed name and the system name of each function.
+    ``names`` are pairs of displayed name and system name.
     """
     rows = ((name, system_name, _full_name(Function(system_name, name))) for name, system_name in names)
     return {system_name: full for name, system_name, full in rows if full != name}
@@ -80,7 +76,6 @@ def _full_name(function: Function) -> str:
 
 
 def _with_linker_mark(function: Function) -> Function:
-    """Return a function of Android's linker with simpleperf's mark in place of the linker's prefix."""
     if not function.system_name.startswith(_LINKER_PREFIX):
         return function
     return replace(function, name=_LINKER_MARK + short_name(function.system_name.removeprefix(_LINKER_PREFIX)))
@@ -89,8 +84,7 @@ def _with_linker_mark(function: Function) -> Function:
 class ResolveResult(Frozen):
     """Functions and lines of one object's locations.
 
-    Location i has ``count[i]`` rows from ``start[i]`` on, innermost inlined function first; none if no source knows it.
-    Several locations may share rows.
+    Location i has ``count[i]`` rows from ``start[i]`` on, innermost inlined function first. Locations may share rows.
     """
 
     start: I64
@@ -106,17 +100,13 @@ class ResolveResult(Frozen):
     functions: list[FunctionRow]
     """Each is used by some row; some may be equal."""
     has_inlines: Bools
-    """(locations,) whether any source that was asked about the object includes inlined functions."""
+    """(locations,) whether any source of the object includes inlined functions."""
     reason: str
-    """Why locations without rows have none."""
     diagnostic_counts: Sequence[Count] = ()
-    """What was counted in the diagnostics while the object was looked up."""
+    """Diagnostics of the lookup."""
 
     def split(self, location_counts: Sequence[int]) -> "Iterator[ResolveResult]":
-        """Split a result for several objects into one for each; all of them share the rows.
-
-        ``location_counts``: the number of locations of each object.
-        """
+        """Split a result for several objects by their numbers of locations; all parts share the rows."""
         for first, end in pairwise([0, *accumulate(location_counts)]):
             columns = {name: getattr(self, name)[first:end] for name in ("start", "count", "is_exact", "has_inlines")}
             yield replace(self, **columns)
@@ -137,13 +127,12 @@ class ObjectResolver:
         self._sources = sorted(sources, key=lambda source: source.order)
 
     def resolve(self, mapped_object: MappedObject) -> ResolveResult:
-        """Look up the locations of one object. Diagnostics are part of the result, so that any process can do this."""
+        """Look up the locations of one object; any process can do this, because the result has its diagnostics."""
         options = self._context.options
         with self._context.diagnostics.counted_apart() as diagnostic_counts:
             files = find_files(self._context, mapped_object)
             dso = dso_of(self._profile, mapped_object, files)
-            # address: distinct addresses; index (2 * locations,): each location's two rows of ``address``, that of its
-            # lookup address first
+            # index (2 * locations,): each location's lookup address and exact address in the distinct ``address``
             address, index = unique_inverse(addresses_of(self._profile, mapped_object, files))
             lookup, exact = index[::2], index[1::2]
             is_file = mapped_object.key.kind is DsoKind.FILE or is_vdso(mapped_object.key.name)
@@ -154,19 +143,17 @@ class ObjectResolver:
             if is_file and _LINKER_PATH.search(mapped_object.key.name):
                 source_functions = [*map(_with_linker_mark, source_functions)]
             functions = [function_row(each, options.names) for each in source_functions]
-            # if the function changes between the two addresses, the exact one is the first byte of a function
             outermost = _outermost_functions(found_symbols, function)
             lookup_function, exact_function = outermost[lookup], outermost[exact]
             begins_function = (exact_function >= 0) & (lookup_function != exact_function)
             is_exact = are_exact_by_name(lookup_function, exact_function, [row[1] for row in functions])
             if mapped_object.key.kind is DsoKind.ANONYMOUS:
-                # an address at which a function begins is exact here, even after a call: Erlang's virtual machine
-                # stores continuations, the first byte of a function, on the stack without a call; and a call seldom
-                # ends where the next function begins, because runtimes align functions and put headers before them
+                # A function's first byte is exact here, even after a call: Erlang's virtual machine puts it on the
+                # stack. Calls seldom end there, because runtimes align functions and put headers before them.
                 is_exact |= begins_function
             elif files.code is not None:
                 is_exact |= _without_call(files.code, address[exact], begins_function)
-            # a location that has no name at its lookup address may have one at its exact address
+            # the exact address may have a name even if the lookup address has none
             row = np.where(is_exact | (found_symbols.count[lookup] == 0), exact, lookup)
         return ResolveResult(
             start=found_symbols.start[row],
@@ -185,8 +172,8 @@ class ObjectResolver:
     def functions_at(self, dso: Dso, address: U64) -> tuple[ListArray, list[FunctionRow]]:
         """Return the frames at each address, innermost first, and the functions that they are in.
 
-        Functions have the same names as in the result of `resolve`. Shapes: ``address`` (n,), sorted and unique;
-        returns n lists of rows (index of the function, line), whose values are (rows, 2).
+        ``address`` (n,) is sorted and unique. Returns n lists of rows (index of the function, line), whose values are
+        (rows, 2).
         """
         found_symbols = self._ask_sources(dso, address, "")
         function, source_functions = _shared_functions(found_symbols.symbols_per_source)
@@ -196,10 +183,7 @@ class ObjectResolver:
         return ListArray(offsets_of(found_symbols.count), values), _with_named_padding(dso.kind, functions)
 
     def _ask_sources(self, dso: Dso, address: U64, reason: str) -> "_FoundSymbols":
-        """Ask one source after another for the addresses that earlier sources did not name.
-
-        ``reason``: why addresses may stay without a name, unless a source reports a reason of its own.
-        """
+        """Ask each source for the addresses that earlier ones did not name."""
         start, count = zeros(len(address)), zeros(len(address))
         symbols_per_source: list[Symbols] = []
         row_count = 0
@@ -221,7 +205,7 @@ class ObjectResolver:
 
 
 class _FoundSymbols(Frozen):
-    """What all sources found at an object's addresses; rows are numbered through all of ``symbols_per_source``."""
+    """Rows are numbered through all of ``symbols_per_source``."""
 
     start: I64
     """(addresses,) first row."""
@@ -229,7 +213,6 @@ class _FoundSymbols(Frozen):
     """(addresses,) number of rows."""
     symbols_per_source: list[Symbols]
     reason: str
-    """Why addresses without rows have none."""
 
     @property
     def line(self) -> I32:
@@ -240,7 +223,7 @@ class _FoundSymbols(Frozen):
 def find_files(context: Context, mapped_object: MappedObject) -> ObjectFiles:
     """Find an object's files; report files of another build, and a program that was changed after the recording.
 
-    There are none for the kernel (its sources find its files), for code that it generated, and for anonymous memory.
+    Sources of kernel symbols find the kernel's files themselves.
     """
     key = mapped_object.key
     if key.kind in (DsoKind.KERNEL, DsoKind.SYMBOL, DsoKind.ANONYMOUS):
@@ -262,10 +245,7 @@ def find_files(context: Context, mapped_object: MappedObject) -> ObjectFiles:
 
 
 def _shared_functions(symbols_per_source: Sequence[Symbols]) -> tuple[I32, list[Function]]:
-    """Join the functions of all sources into one table, without those that no row uses.
-
-    Returns (rows,) the index of each row's function in the table, and the table.
-    """
+    """Return (rows,) each row's function, and the functions of all sources, without unused ones."""
     functions: list[Function] = []
     columns = [np.zeros(0, np.int32)]
     for symbols in symbols_per_source:
@@ -278,10 +258,7 @@ def _shared_functions(symbols_per_source: Sequence[Symbols]) -> tuple[I32, list[
 
 
 def _outermost_functions(found_symbols: _FoundSymbols, function: I32) -> I64:
-    """Return (addresses,) the function of each address's last row, −1 for an address without rows.
-
-    That is the function itself, not one inlined into it. ``function`` (rows,) is the index of each row's function.
-    """
+    """Return (addresses,) the function that others are inlined into; −1 without rows."""
     last_row = (found_symbols.start + found_symbols.count - 1)[found_symbols.count > 0]
     outermost = minus_ones(len(found_symbols.count))
     outermost[found_symbols.count > 0] = function[last_row]
@@ -289,11 +266,9 @@ def _outermost_functions(found_symbols: _FoundSymbols, function: I32) -> I64:
 
 
 def _without_call(code: ElfObject, svma: U64, begins_function: Bools) -> Bools:
-    """Return (n,) True where a function begins and no call ends, so that the address is not a return address.
+    """Return (n,) True where a function begins and no call ends.
 
-    Chains without frame pointers contain addresses of functions that were never called. But a call may also be the last
-    instruction of a function (if the callee never returns), so the bytes before the address decide. Only the few
-    addresses at which a function begins (``begins_function``, (n,)) are checked.
+    A call may be the last instruction of a function, if the callee never returns.
     """
     sites, is_without_call = CallSites(code), falses(len(svma))
     is_without_call[begins_function] = [not sites.may_return_to(address) for address in svma[begins_function].tolist()]
@@ -301,7 +276,6 @@ def _without_call(code: ElfObject, svma: U64, begins_function: Bools) -> Bools:
 
 
 def _with_named_padding(kind: DsoKind, functions: list[FunctionRow]) -> list[FunctionRow]:
-    """Return the functions of an object; padding in kernel code gets the name of the function that it belongs to."""
     if kind not in (DsoKind.KERNEL, DsoKind.MODULE):
         return functions
     return [

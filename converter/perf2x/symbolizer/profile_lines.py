@@ -1,7 +1,6 @@
 """Builds a profile's tables of strings, functions and lines from the lookup results of its objects.
 
-A line, as in pprof, is a function and a source line in it; a location has one for its function, preceded by lines for
-the functions inlined there.
+A line, as in pprof, is a function and a source line in it.
 """
 
 from collections.abc import Sequence
@@ -20,18 +19,15 @@ class ProfileLineBuilder:
     """Collects the lines of locations, object by object; ``finish`` returns the profile with them."""
 
     def __init__(self, profile: Profile) -> None:
-        """Start with the strings, functions and lines that ``profile`` already has."""
         self._strings = {text: index for index, text in enumerate(profile.strings)}
         table = profile.functions
         columns = (table.name, table.system_name, table.filename, table.start_line)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         self._functions: dict[tuple[int, int, int, int], int] = {row: index for index, row in enumerate(rows)}
-        # all lines in the order in which they were added, as a list of arrays; location i has count[i] of them from
-        # row _start[i] on
+        # those of location i begin at row _start[i]
         self._line_function: list[AnyArray] = [profile.locations.line_function]
         self._line_number: list[AnyArray] = [profile.locations.line_number]
         self._last_array_start = 0
-        """The row of the first line in the last array."""
         self._start = profile.locations.line_offsets[:-1].copy()
         self.line_count = np.diff(profile.locations.line_offsets)
         """(locations,) number of lines."""
@@ -39,11 +35,7 @@ class ProfileLineBuilder:
         self._is_exact = falses(len(profile.locations))
 
     def add(self, mapped_object: MappedObject, result: ResolveResult) -> None:
-        """Add the lines of one object's locations.
-
-        Results that share rows (those of ``ResolveResult.split``) must be added consecutively, with no other result
-        between them, so that these rows are added once.
-        """
+        """Add the lines of one object's locations; add results that share rows consecutively."""
         if result.line is not self._line_number[-1]:
             numbers = as_int32(self._function_numbers(result.functions))
             self._line_function.append(numbers[result.function])
@@ -56,11 +48,10 @@ class ProfileLineBuilder:
 
     @property
     def has_exact(self) -> bool:
-        """Whether any location turned out to be exact, not a return address; `finish` then changes its ``lookup``."""
+        """Whether any location turned out to be exact, not a return address."""
         return bool(self._is_exact.any())
 
     def _function_numbers(self, functions: Sequence[FunctionRow]) -> list[int]:
-        """Return the index of each function in the profile's table; functions that it lacks are appended to it."""
         strings, table = self._strings, self._functions
         numbers = []
         for name, system_name, filename, start_line in functions:
@@ -91,16 +82,11 @@ class ProfileLineBuilder:
 
 
 def _with_has_flags(mappings: Mappings, locations: Locations, functions: Functions, has_inlines: AnyArray) -> Mappings:
-    """Set pprof's flags: ``has_functions``, ``has_filenames``, ``has_line_numbers`` for mappings with such a line.
-
-    ``has_inline_frames`` is set for mappings with a line, if a source of their names includes inlined functions:
-    ``has_inlines`` (mappings,).
-    """
+    """Set pprof's flags; ``has_inlines`` (mappings,): a source includes inlined functions."""
     line_mapping = repeat(locations.mapping, np.diff(locations.line_offsets))
     has_file, has_line = functions.filename[locations.line_function] > 0, locations.line_number > 0
 
     def mappings_with(is_selected_line: AnyArray) -> AnyArray:
-        """Return (mappings,) whether any of a mapping's lines is selected."""
         result = falses(len(mappings))
         result[line_mapping[is_selected_line & (line_mapping >= 0)]] = True
         return result

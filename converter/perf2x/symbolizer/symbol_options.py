@@ -13,11 +13,11 @@ from perf2x.model.setting import ON_BY_DEFAULT, Setting, read_directories, read_
 if TYPE_CHECKING:
     from perf2x.base.binaries.find.search_paths import SearchPaths
 
-# How a copy of kallsyms begins: with a line of it, or with the magic number of gzip, xz, zstd or bzip2.
+# The start of a copy of kallsyms: a line of it, or the magic number of gzip, xz, zstd or bzip2.
 _KALLSYMS = re.compile(rb"[0-9a-f]{1,16} \w |\x1f\x8b|\xfd7zXZ|\x28\xb5\x2f\xfd|BZh")
 
 
-# Functions named _read_… convert an option's text to its value. They raise SettingError if the text is unsuitable.
+# _read_… converts an option's text to its value, or raises SettingError.
 
 
 def _read_kallsyms(setting: str, text: str) -> Path:
@@ -25,10 +25,7 @@ def _read_kallsyms(setting: str, text: str) -> Path:
 
 
 def _is_kallsyms(path: Path) -> bool:
-    """Return whether a file may be a copy of kallsyms, by its first bytes.
-
-    A pipe, such as ``<(zcat kallsyms.gz)``, is accepted unread, because it can be read only once.
-    """
+    """Accept a pipe unread, because it can be read only once."""
     if not path.is_file():
         return path.is_fifo()
     with path.open("rb") as file:
@@ -54,15 +51,12 @@ def _read_servers(setting: str, urls: Iterable[str]) -> tuple[str, ...]:
 
 
 def _file_setting(help_text: str, *names: str, metavar: str = "DIR", **more: object) -> Setting:
-    """Declare an option about files to search. Inputs whose code has no addresses in files refuse it."""
+    """Inputs whose code has no addresses in files refuse these options."""
     return Setting(help_text, names, metavar, asks="files", **{"rare": True} | more)  # type: ignore[arg-type]
 
 
 NameStyle = Literal["short", "full", "mangled"]
-"""Short: names of functions without parameters, return types and template arguments (lambdas are named by their
-enclosing function). Full: as perf and c++filt print them, and as JIT compilers write them. Mangled: as in symbol
-tables.
-"""
+"""Short names have no parameters, return types and template arguments; full ones are as perf prints them."""
 
 
 class SymbolOptions(Frozen):
@@ -153,10 +147,7 @@ class SymbolOptions(Frozen):
         )
 
     def _default_buildid_dir(self) -> Path | None:
-        """Return where perf's build-id cache is by default; None without a home directory.
-
-        Source of truth: tools/perf/util/symbol.c symbol__config_symfs, tools/perf/util/config.c.
-        """
+        """Source of truth: tools/perf/util/symbol.c symbol__config_symfs, tools/perf/util/config.c."""
         if self.symfs is not None:
             return self.symfs / ".debug"
         try:

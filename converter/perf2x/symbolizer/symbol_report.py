@@ -22,7 +22,7 @@ class ObjectReport(Frozen):
     samples: int = 0
     """Number of samples whose innermost frame is in the object."""
     unnamed_samples: int = 0
-    """The number of these samples whose innermost frame has no name."""
+    """Number of ``samples`` whose innermost frame has no name."""
 
 
 class SymbolReport(Frozen):
@@ -52,7 +52,7 @@ class SymbolReport(Frozen):
 
     @property
     def sample_share(self) -> float:
-        """Share of the samples in ``samples`` whose innermost frame has a name; 1 if there are no samples."""
+        """Share of ``samples`` whose innermost frame has a name; 1 without samples."""
         named = self.samples - sum(row.unnamed_samples for row in self.objects)
         return named / self.samples if self.samples else 1.0
 
@@ -62,12 +62,12 @@ class SymbolReport(Frozen):
 
 
 def location_weights(profile: Profile) -> I64:
-    """Return (2, locations): how many frames of all samples are at each location, and how many innermost frames are."""
+    """Return (2, locations): the number of frames of all samples at each location, and of innermost frames."""
     weight = stack_weights(profile.samples, len(profile.stacks))
     innermost = sum_at(profile.stacks.location, weight, len(profile.locations))
     parent = as_int64(profile.stacks.parent)
     depth = depths(parent)
-    # add the samples of each row of the stack tree to its parent, level by level, deepest first
+    # add the samples of each row to its parent, level by level, deepest first
     for rows in np.split(argsort_small(depth), cumsum(bincount(depth))[:-1])[:0:-1]:
         np.add.at(weight, as_intp(parent[rows]), weight[rows])
     return np.stack([sum_at(profile.stacks.location, weight, len(profile.locations)), innermost])
@@ -76,8 +76,7 @@ def location_weights(profile: Profile) -> I64:
 def object_report(name: str, build_id: bytes, weights: I64, is_named: Bools, reason: str) -> ObjectReport:
     """Sum up the n locations of one object.
 
-    ``weights`` (2, n): the locations' columns in the result of ``location_weights``; ``is_named`` (n,): whether each
-    has a name; ``reason``: why those without a name have none.
+    ``weights`` (2, n) are the locations' columns of ``location_weights``; ``is_named`` (n,).
     """
     (named, named_samples), (unnamed, unnamed_samples) = (
         [sum_of(weight[selected]) for weight in weights] for selected in (is_named, ~is_named)

@@ -1,9 +1,6 @@
 """Symbolizes a profile: looks up functions and lines for the addresses of each object.
 
-Work is divided into tasks, which may run in several processes. Names that are known already (stored in a dataset or in
-a text, or found for another recording of the same command) are not looked up again. Which kernel frames were
-interrupted shows only when functions have names, so the exact addresses of these frames are looked up in a second step
-(interrupted_frames.py).
+Names show which kernel frames were interrupted; their exact addresses are looked up in a second step.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -47,11 +44,7 @@ def symbolize(
     finder: Finder | None = None,
     sideband: Sideband | None = None,
 ) -> tuple[Profile, SymbolReport]:
-    """Symbolize a profile in this process; see ``ProfileSymbolizer``.
-
-    ``finder``: the unwinder's if there was one, so that files are searched once; None for a new one. ``sideband``: that
-    of the recording, if there is one.
-    """
+    """Symbolize a profile in this process; ``finder`` is the unwinder's, or None for a new one."""
     finder = finder or make_finder(options, diagnostics)
     context = make_context(profile, session, options, diagnostics, finder, sideband)
     symbolizer = ProfileSymbolizer(profile, context, sources)
@@ -63,8 +56,7 @@ class ProfileSymbolizer:
 
         symbolizer.costs() ──▶  symbolizer.resolve(task), for each task, anywhere  ──▶  symbolizer.finish(results)
 
-    Locations that already have lines keep them; those unknown to all sources stay without lines. An unreadable object
-    is counted in the diagnostics and stays unnamed.
+    Locations that already have lines keep them. An unreadable object is counted in the diagnostics and stays unnamed.
     """
 
     def __init__(
@@ -77,8 +69,7 @@ class ProfileSymbolizer:
     ) -> None:
         """``sources`` are the classes of the entry points (``perf2x.kernel.registry``).
 
-        ``known`` has the names of earlier recordings, which are not looked up again; the names of this recording are
-        added to it. ``stored`` has names of this profile's own locations that came with it, as in a dataset.
+        ``known`` has the names of earlier recordings, and gets those of this one. ``stored`` came with the profile.
         """
         self._context, self._profile = context, profile
         self._sources = [source(context) for source in sources]
@@ -98,14 +89,11 @@ class ProfileSymbolizer:
         return self._context.finder.is_local
 
     def costs(self) -> list[int]:
-        """Estimate the time of each task in microseconds.
-
-        To do so, it already searches the files of all objects; the finder keeps what it found for ``resolve``.
-        """
+        """Estimate the microseconds of each task."""
         tasks = [[self._objects.pending[number] for number in task] for task in self._tasks]
         # measured: 2 ms to find and open an object, 3 µs to look up the lines of an address
         microseconds_per_location = 3 if self._context.options.lines else 0
-        # objects of a task are of the same build, so their debug info is read once
+        # a task's objects are of the same build, so debug info is read once
         return [
             sum(2000 + microseconds_per_location * len(mapped_object.locations) for mapped_object in task)
             + max(map(self._debug_info_cost, task))
@@ -113,10 +101,7 @@ class ProfileSymbolizer:
         ]
 
     def _debug_info_cost(self, mapped_object: MappedObject) -> int:
-        """Estimate the time to read the debug info units that contain an object's addresses, in microseconds.
-
-        It is 0 if there is a cache file. At most one unit per address is read, and at most the whole section.
-        """
+        """At most one unit per address is read; none with a cache file."""
         if mapped_object.key.kind is not DsoKind.FILE or not self._context.options.lines:
             return 0
         file = self._context.find(mapped_object.key.name, mapped_object.key.build_id, mapped_object.pid).dwarf
@@ -128,15 +113,11 @@ class ProfileSymbolizer:
         return min(MICROSECONDS_PER_KIB * kibibytes, MICROSECONDS_PER_UNIT * len(mapped_object.locations))
 
     def resolve(self, task: int) -> list[ResolveResult]:
-        """Do the task with this number; return the result for each of its objects."""
+        """Return the result for each object of a task."""
         return [self._resolver.resolve(self._objects.pending[number]) for number in self._tasks[task]]
 
     def finish(self, results: Iterable[list[ResolveResult]]) -> tuple[Profile, SymbolReport]:
-        """Combine the results of all tasks; ``results`` are in the order of the tasks.
-
-        Returns the profile with functions and lines, and with the ``has_…`` flags of its mappings, and a report of all
-        objects. Neither depends on which process did a task.
-        """
+        """Return the profile with functions and lines, and a report; ``results`` are in the order of the tasks."""
         by_object = {
             number: result
             for task, task_results in zip(self._tasks, results, strict=True)
@@ -153,17 +134,16 @@ class ProfileSymbolizer:
             report_rows.append(object_report(name, key.build_id, object_weights, result.count > 0, result.reason))
         report_rows.append(_unmapped_row(self._profile, lines.line_count, weights))
         named, has_exact = lines.finish(self._profile), lines.has_exact
-        del weights, lines  # they are large, and no longer needed
+        del weights, lines
         settled = settle_interrupted(*self._with_named_twins(named), self._context.session.arch, has_exact=has_exact)
         ordered = in_function_order(settled, len(self._profile.strings))
         keeps_full_names = self._context.options.keep_full_names
         return _with_full_names(ordered) if keeps_full_names else ordered, sorted_report(report_rows)
 
     def _with_named_twins(self, named: Profile) -> tuple[Profile, I32]:
-        """Append twins of the kernel's return addresses that an entry interrupted, and name them like any location.
+        """Return the profile with twins of interrupted return addresses, and (locations,) each one's twin or −1.
 
-        Returns the profile, and (locations,) the twin of each location, −1 for none. The first lookup has already asked
-        for the exact addresses of all locations, so nothing new is counted or reported.
+        The first lookup has already asked for exact addresses, so nothing new is counted.
         """
         interrupted = interrupted_locations(named, self._context.session.arch)
         twinned_locations = interrupted[are_kernel_returns(self._profile.locations)[interrupted]]
@@ -182,11 +162,7 @@ class ProfileSymbolizer:
         return lines.finish(profile), twin
 
     def _pending_objects(self, profile: Profile, twinned_locations: I64) -> PendingObjects:
-        """Return the objects with the locations to look up.
-
-        ``twinned_locations``: the locations that have twins in ``profile``. If there are any, only the twins are looked
-        up, which come after the other locations; otherwise, all locations are.
-        """
+        """If there are twins, only these are looked up."""
         selected = arange(len(profile.locations)) >= len(self._profile.locations) if len(twinned_locations) else None
         objects = mapped_objects(profile, self._context.session, selected)
         name_stores: list[Callable[[MappedObject], StoreAnswer | None]] = []
@@ -198,11 +174,7 @@ class ProfileSymbolizer:
 
 
 def _divide_into_tasks(objects: Sequence[MappedObject]) -> list[list[int]]:
-    """Divide the objects into tasks, each a list of indices; leave out objects without locations to look up.
-
-    Files of one build form a task, because they share a cache file. So do all objects that are not files, because
-    sources cache what they find out about the kernel.
-    """
+    """Files of one build share a cache file. Sources cache kernel data, so all other objects are one task."""
     tasks: dict[bytes | str, list[int]] = {}
     for number, mapped_object in enumerate(objects):
         if not len(mapped_object.locations):
@@ -213,11 +185,7 @@ def _divide_into_tasks(objects: Sequence[MappedObject]) -> list[list[int]]:
 
 
 def _unmapped_row(profile: Profile, line_count: I64, weights: I64) -> ObjectReport:
-    """Return the report row for frames of user space and of guests outside all mappings, none of which has a name.
-
-    ``line_count`` (locations,): number of lines of each location; ``weights``: the result of ``location_weights``.
-    Kernel frames outside all mappings belong to the kernel's own row.
-    """
+    """Kernel frames outside all mappings belong to the kernel's row."""
     locations = profile.locations
     is_unmapped = (
         (line_count == 0) & (locations.mapping < 0) & ~locations.synthetic & (locations.mode != CpuMode.KERNEL)
@@ -235,8 +203,7 @@ def _with_full_names(profile: Profile) -> Profile:
 def in_function_order(profile: Profile, kept_strings: int) -> Profile:
     """Sort the functions by their names, files and start lines, and drop those that no line refers to.
 
-    So the result does not depend on the order of lookups. The first ``kept_strings`` strings keep their indices; those
-    that functions need in addition follow in the order of the functions, and all others are dropped.
+    The first ``kept_strings`` strings keep their indices; of the others, those that functions need follow.
     """
     old, strings = profile.functions, profile.strings
     is_used = falses(len(old))

@@ -1,19 +1,15 @@
 """Index of symbols by address, with perf's rules for ends of functions, for ties and for nesting.
 
-The symbols are sorted by start. An address usually belongs to the last symbol that starts at or before it. There are
-three complications:
+An address usually belongs to the last symbol that starts at or before it. There are three complications:
 
-- Several symbols may start at one address (aliases). All symbols with the same start, often only one, form a *group*.
-  The best symbol of a group is chosen only when an address hits the group, because the choice may need the names.
+- Several symbols may start at one address (aliases). They form a *group*, identified by the position of its last symbol
+  in the order of starts. Its best symbol is chosen on a hit, because the choice may need names.
 - A symbol may have no size; it then ends where the next one starts.
-- A symbol may lie inside another (hand-written assembler). An address after the end of the inner one belongs to the
-  nearest earlier group whose *reach* is beyond the address. The reach of a group is where the longest of its best
-  symbols ends.
-
-A group is identified by the position of its last symbol in the sorted order.
+- A symbol may lie inside another (hand-written assembler). An address after the inner one belongs to the nearest
+  earlier group whose *reach*, the farthest end of its best symbols, is beyond the address.
 
 Source of truth: tools/perf/util/symbol.c symbols__fixup_end, choose_best_symbol, symbols__fixup_duplicate and
-symbols__find. perf edits a tree symbol by symbol; this index gets the same answers from sorted columns.
+symbols__find.
 """
 
 from collections.abc import Callable
@@ -44,13 +40,9 @@ from perf2x.base.columnar import (
 
 PAGE = 4096
 _MAX_NESTING = 1000
-"""Maximum number of enclosing groups to try for an address. Real tables nest symbols in two levels; a hostile one must
-not take forever.
-"""
+"""Maximum number of enclosing groups to try for an address; real tables nest symbols in two levels."""
 _MAX_DOUBLINGS = 64
-"""Maximum number of rounds in `_Nesting`, enough for every real table. If a hostile table needs more, some pointers
-stay short, so that a lookup follows more of them.
-"""
+"""Maximum number of rounds in `_Nesting`, enough for every real table. Others take longer lookups."""
 
 
 class SymbolColumns(Frozen):
@@ -65,17 +57,13 @@ class SymbolColumns(Frozen):
     type: U8
     binding: U8
     name: Callable[[int], str]
-    """Returns the name of a row. It is a function because decoding all names would take longer than the lookups."""
+    """Returns the name of a row, because decoding all names would take longer than the lookups."""
     demangle: Callable[[str], str] = str
-    """Converts a name to the form that perf displays; ties are decided by this form."""
+    """Converts a name to the form that perf displays, which decides ties."""
 
 
 class SymbolIndex:
-    """Finds symbols for batches of addresses.
-
-    Only the order of the symbols is computed in advance; the rest is computed for groups that addresses hit. Private
-    methods identify symbols by their position in the sorted order.
-    """
+    """Finds symbols for batches of addresses; private methods identify symbols by position in the sorted order."""
 
     def __init__(self, symbols: SymbolColumns) -> None:
         self._symbols = symbols
@@ -94,10 +82,9 @@ class SymbolIndex:
         return result
 
     def extents(self, address: U64) -> tuple[U64, U64]:
-        """Return (n,) start and end of the symbol at each address; both are 0 where `find` finds none.
+        """Return (n,) start and end (exclusive) of the group at each address; both are 0 where `find` finds none.
 
-        The end is one past the last byte. If several best symbols of a group differ in their ends, it is the farthest
-        of these ends, whichever of the symbols `find` chooses by name.
+        The end is the farthest of the best symbols' ends.
         """
         start, end = np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
         has_group, groups, group_index = self._groups_of_addresses(address)
@@ -106,11 +93,7 @@ class SymbolIndex:
         return start, end
 
     def _groups_of_addresses(self, address: U64) -> tuple[I64, I64, I64]:
-        """Find the group that each address belongs to.
-
-        Returns three arrays: the indices of the addresses that belong to a group, these groups without duplicates, and
-        for each of these addresses the index of its group among them.
-        """
+        """Return the indices of addresses in a group, the distinct groups, and each address's index among these."""
         group = searchsorted(self._start, address, "right") - 1
         if len(self._start):
             group = self._reaching_groups(group, address)
@@ -118,7 +101,7 @@ class SymbolIndex:
         return has_group, *unique_inverse(group[has_group])
 
     def _reaching_groups(self, nearest_group: I64, address: U64) -> I64:
-        """Return (n,) the last group at or before ``nearest_group`` (n,) that reaches each address; −1 for none."""
+        """Return (n,) the last group at or before ``nearest_group`` that reaches each address, −1 for none."""
         has_nearest_group = flatnonzero(nearest_group >= 0)
         groups, group_index = unique_inverse(nearest_group[has_nearest_group])
         reach = np.zeros(len(nearest_group), np.uint64)
@@ -127,7 +110,7 @@ class SymbolIndex:
         is_reached = (address < reach) | (address == self._start[nearest_group])
         result = np.where(is_reached, nearest_group, -1)
         missed_rows = flatnonzero((nearest_group >= 0) & ~is_reached)
-        if len(missed_rows):  # most addresses that are missed are beyond all earlier symbols, too
+        if len(missed_rows):  # most missed addresses are beyond all earlier symbols, too
             missed_rows = missed_rows[self._farthest_end[nearest_group[missed_rows]] > address[missed_rows]]
         if len(missed_rows):
             result[missed_rows] = self._nesting.reaching_groups(nearest_group[missed_rows], address[missed_rows])
@@ -135,7 +118,6 @@ class SymbolIndex:
 
     @cached_property
     def _farthest_end(self) -> U64:
-        """(symbols,) the farthest end of each symbol and all symbols before it."""
         return np.maximum.accumulate(self._ends(arange(len(self._start))))
 
     @cached_property
@@ -144,10 +126,8 @@ class SymbolIndex:
         return _Nesting(all_groups, self._groups(all_groups).reach)
 
     def _ends(self, position: I64) -> U64:
-        """Return (n,) the end of each symbol, as symbols__fixup_end leaves it.
-
-        A symbol without size ends at the start of the next one. If it is the last symbol of the table, it ends one page
-        after its start, rounded up to a page: ``roundup(start, 4096) + 4096``.
+        """Return (n,) ends as symbols__fixup_end leaves them; the last symbol may end at ``roundup(start, 4096) +
+        4096``.
         """
         start, end = self._start[position], self._end[position]
         page_end = min(-(-int(self._start[-1]) // PAGE) * PAGE + PAGE, 2**64 - 1)
@@ -156,7 +136,7 @@ class SymbolIndex:
         return np.where(end == start, np.maximum(next_start, start), end)
 
     def _groups(self, last: I64) -> "_Groups":
-        """Return some groups with their members; ``last`` (groups,) is each group's last symbol, ascending."""
+        """``last`` (groups,) is each group's last symbol, ascending."""
         first = searchsorted(self._start, self._start[last], "left")
         count = last + 1 - first
         symbol = ranges(first, count)
@@ -170,10 +150,9 @@ class SymbolIndex:
         return _Groups(symbol, group_start, count, is_best, reach)
 
     def _winners(self, groups: "_Groups") -> I64:
-        """Return (groups,) each group's best symbol by choose_best_symbol; names are compared only for ties."""
         best = flatnonzero(groups.is_best)
         group = repeat(arange(len(groups.group_start)), groups.count)[best]
-        # the best members of group i are best[first_best[i]] and those after it, best_count[i] in all
+        # best_count[i] rows of ``best`` from first_best[i] on are the best of group i
         first_best = searchsorted(group, arange(len(groups.group_start)))
         winner = groups.symbol[best[first_best]]
         best_count = np.append(first_best[1:], len(best)) - first_best
@@ -184,7 +163,6 @@ class SymbolIndex:
         return winner
 
     def _choose(self, tied_symbols: list[int]) -> int:
-        """Choose among symbols that differ only in their names, by ``_first_is_better``."""
         winner, winner_name = tied_symbols[0], self._name(tied_symbols[0])
         for position in tied_symbols[1:]:
             name = self._name(position)
@@ -197,14 +175,10 @@ class SymbolIndex:
 
 
 class _Groups(Frozen):
-    """Some of the groups. ``symbol`` has the members of the first group, then those of the second, and so on."""
-
     symbol: I64
-    """(members,) symbols by position in the sorted order."""
     group_start: I64
     """(groups,) index in ``symbol`` of each group's first member."""
     count: I64
-    """(groups,) number of members."""
     is_best: Bools
     """(members,) True if no member of the group is better, names aside."""
     reach: U64
@@ -212,19 +186,17 @@ class _Groups(Frozen):
 
 
 class _Nesting:
-    """Finds groups that enclose others. It is created when an address is after the end of the nearest group.
+    """Finds groups that enclose others, for addresses after the end of the nearest group.
 
-    For each group, it has the *outer* group: the nearest earlier one that reaches farther. All groups that contain an
-    address are on the path from the nearest group to its outer group, to that one's outer group, and so on.
+    The *outer* group of a group is the nearest earlier one that reaches farther. All groups that contain an address are
+    found by going from the nearest group to outer ones.
     """
 
     def __init__(self, groups: I64, reach: U64) -> None:
-        """``groups`` (groups,) are all groups of a table, ascending; ``reach`` (groups,) is that of `_Groups`."""
         self._groups, self._reach = groups, reach
         self._outer = self._outer_groups()
 
     def reaching_groups(self, nearest_group: I64, address: U64) -> I64:
-        """Return (n,) the last group before ``nearest_group`` (n,) that reaches each address, −1 for none."""
         group = self._outer[searchsorted(self._groups, nearest_group)]
         for _ in range(_MAX_NESTING - 1):
             missed_rows = flatnonzero((group >= 0) & (address >= self._reach[group]))
@@ -238,7 +210,7 @@ class _Nesting:
         """Return (groups,) the index of each group's outer group, −1 for none.
 
         At first, every group points to the one before it. In each round, if the group pointed to does not reach
-        farther, its pointer is copied. So the distance that a pointer skips about doubles with each round::
+        farther, its pointer is copied, so the distance doubles::
 
             reach    90  20  15  60
             pointers -1   0   1   2         at first; group 3 (60) points to group 2 (15)
@@ -255,13 +227,10 @@ class _Nesting:
 
 
 def _inner_labels(symbols: SymbolColumns, order: I64) -> Bools | None:
-    """Return (symbols,) True for labels inside functions, to be left out; None if the table has no labels.
+    """Return (symbols,) True for labels inside functions; None if the table has no labels.
 
-    A label is a symbol without type and size (assembler code has them). If a label is inside a function with a size,
-    the addresses after the label belong to the function. In perf, the shape of its red-black tree decides whether they
-    get the name of the label or that of the function.
-
-    ``order`` (symbols,) sorts the symbols by start; the result is in this order.
+    Addresses after a label (without type and size) belong to the function; in perf, the shape of its red-black tree
+    decides. ``order`` (symbols,) sorts by start; the result is in this order.
     """
     is_label = (symbols.type == STT_NOTYPE) & (symbols.end <= symbols.start)
     if not is_label.any():
@@ -275,11 +244,7 @@ def _inner_labels(symbols: SymbolColumns, order: I64) -> Bools | None:
 
 
 def _score(start: U64, end: U64, symbols: SymbolColumns, row: I64) -> I64:
-    """Return (n,) how good symbols are by choose_best_symbol, names aside: the best has the highest score.
-
-    Four properties count, the most important first: the symbol has a size, has a type, is not weak, is global.
-    ``start`` and ``end`` (n,) are those of the symbols; ``row`` (n,) is their row in ``symbols``.
-    """
+    """The best symbol has the highest score (choose_best_symbol, names aside)."""
     binding, kind = symbols.binding[row], symbols.type[row]
     score: I64 = as_int64(end > start) * 8 + (kind != STT_NOTYPE) * 4
     score += (binding != STB_WEAK) * 2 + (binding == STB_GLOBAL)
@@ -289,8 +254,8 @@ def _score(start: U64, end: U64, symbols: SymbolColumns, row: I64) -> I64:
 def _first_is_better(first: str, second: str, demangle: Callable[[str], str]) -> bool:
     """Compare two names as choose_best_symbol does.
 
-    Better is the name with fewer leading underscores, then the longer one. If that does not decide, the first name is
-    better, unless it is an alias of a system call (``SyS_…``, ``compat_SyS_…``).
+    Fewer leading underscores are better, then a longer name. Otherwise the first is better, unless it is an alias of a
+    system call (``SyS_…``, ``compat_SyS_…``).
     """
     if first != second:
         first, second = demangle(first), demangle(second)

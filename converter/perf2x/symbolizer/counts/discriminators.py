@@ -1,9 +1,8 @@
 """Decodes compilers' discriminators, and names functions as compilers' sample profiles do.
 
-A discriminator (DWARF 5, 6.2.2) distinguishes pieces of code on the same line. Compilers pack up to three components
-into it: the *base* is what distinguishes the code; if the compiler copied the code (unrolled or vectorized loops),
-there are also the number of *copies* and the number of this copy. A profile has one count for each line and base. A
-sample in a copy stands for as many executions in the source as there are copies.
+A discriminator (DWARF 5, 6.2.2) distinguishes code on the same line by its *base*. If the compiler copied the code
+(unrolled or vectorized loops), it also has the number of *copies* and of this copy. A sample in a copy stands for as
+many executions as there are copies.
 """
 
 import re
@@ -16,8 +15,7 @@ _LLVM_SUFFIXES = (".llvm.", ".part.")
 class Llvm(Frozen):
     """LLVM's discriminators: base, copies and copy number packed or, if they are flow-sensitive, just one number.
 
-    Source of truth: llvm/include/llvm/Support/Discriminator.h and FunctionSamples::getCanonicalFnName in
-    llvm/include/llvm/ProfileData/SampleProf.h.
+    Source of truth: llvm/include/llvm/Support/Discriminator.h and SampleProf.h (getCanonicalFnName).
     """
 
     flow_sensitive: bool = False
@@ -31,7 +29,7 @@ class Llvm(Frozen):
         return 1 if self.flow_sensitive else _first_component(_after_first_component(discriminator)) or 1
 
     def profile_name(self, name: str) -> str:
-        """Return a function's name as in profiles: without the suffixes of its copies, such as ``.llvm.123``."""
+        """Return a function's name as in profiles, without suffixes such as ``.llvm.123``."""
         for suffix in _LLVM_SUFFIXES:
             start = name.rfind(suffix)
             if start >= 0 and name.rfind(".") == start + len(suffix) - 1:
@@ -40,13 +38,11 @@ class Llvm(Frozen):
 
 
 def _first_component(bits: int) -> int:
-    """Decode the component in the lowest bits.
+    """Decode the component in the lowest bits: 1, 7 or 14 of them, here with the highest bit first::
 
-    It takes 1, 7 or 14 bits, here with the highest bit first; ``v`` are the bits of its value::
-
-                     1    the value is 0
-               0vvvvv0    five bits
-        vvvvvvv1vvvvv0    twelve bits
+                 1    the value is 0
+           0vvvvv0    five bits of the value
+    vvvvvvv1vvvvv0    twelve bits
     """
     if bits & 1:
         return 0
@@ -55,7 +51,6 @@ def _first_component(bits: int) -> int:
 
 
 def _after_first_component(bits: int) -> int:
-    """Return the bits after the first component, shifted to the lowest position."""
     if bits & 1:
         return bits >> 1
     return bits >> (14 if bits & 0x40 else 7)
@@ -64,14 +59,13 @@ def _after_first_component(bits: int) -> int:
 class Gcc(Frozen):
     """GCC's discriminators: just one number or, since GCC 16, base, copies and copy number in 8, 7 and 11 bits.
 
-    What GCC reads from a profile depends on its version: up to GCC 12, it ignores discriminators. Source of truth:
-    gcc/input.h and get_original_name in gcc/auto-profile.cc.
+    Source of truth: gcc/input.h and get_original_name in gcc/auto-profile.cc.
     """
 
     version: int
 
     def base(self, discriminator: int) -> int:
-        """Return the component that distinguishes code on the same line; 0 for versions that ignore it."""
+        """Return the component that distinguishes code on the same line; GCC up to 12 ignores it."""
         return discriminator & (0xFF if self.version >= 16 else 0xFFFF if self.version > 12 else 0)
 
     def copies(self, discriminator: int) -> int:
@@ -79,20 +73,18 @@ class Gcc(Frozen):
         return (discriminator >> 8 & 0x7F if self.version >= 16 else 0) or 1
 
     def profile_name(self, name: str) -> str:
-        """Return a function's name as in profiles: without the suffixes of its copies, such as ``.constprop.0``."""
+        """Return a function's name as in profiles, without suffixes such as ``.constprop.0``."""
         name = _GCC_SUFFIXES.sub("", name) if self.version >= 16 else name.partition(".")[0] or name
         return _with_base_object(name) if name.startswith("_Z") else name
 
 
 _GCC_SUFFIXES = re.compile(r"(?<=.)(\.(isra|constprop|lto_priv|part|cold)\.\d+)+\Z")
 _MANGLED_PART = re.compile(r"(\d+)|[CD][0-9]|L[a-z]n?\d+E|A\d+_|[ST][0-9A-Z]*_|.", re.DOTALL)
-"""The next part of a mangled name: an identifier's length, a constructor or destructor, another part with digits, or
-one character.
-"""
+"""The next part of a mangled name, and an identifier's length."""
 
 
 def _with_base_object(name: str) -> str:
-    """Return a mangled name with a base object constructor or destructor (C2, D2) in place of a unified one (C4, D4).
+    """Replace a unified constructor or destructor (C4, D4) by that of the base object (C2, D2).
 
     Debug info names the unified one if it was inlined; GCC calls and inlines the base object's.
     """
@@ -100,5 +92,5 @@ def _with_base_object(name: str) -> str:
     while part := _MANGLED_PART.match(name, position):
         if part[0] in ("C4", "D4"):
             return name[: position + 1] + "2" + name[position + 2 :]
-        position = part.end() + int(part[1] or 0)  # skip the identifier, which may contain C4
+        position = part.end() + int(part[1] or 0)  # an identifier may contain C4
     return name

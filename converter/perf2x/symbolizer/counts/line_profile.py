@@ -1,16 +1,14 @@
 """Converts counts by address to counts by function and line, as llvm-profgen does it.
 
-A branch record has a source, a target, and the source of the next branch. All code from the target to that next source
-ran whenever the record was seen, so the counts of such ranges add up to the execution counts of all instructions. Code
-is divided into *pieces*: the longest runs of bytes with the same line, discriminator and inlined functions. The count
-of a line is that of its busiest instruction; the total of a function is the sum of the counts of all its bytes. If any
-code of a function ran, the function is listed with all its lines, so that a compiler sees which lines did not run::
+A branch record has a source, a target, and the source of the next branch: all code from the target to that next source
+ran. A *piece* is the longest run of bytes with the same line, discriminator and inlined functions. A line's count is
+that of its busiest instruction; a function's total is the sum over its bytes. A function that ran is listed with all
+its lines::
 
     branches      ──▶ ranges [target, next source]  ──▶ counts by address  ──▶ pieces  ──▶ lines
     their targets ──▶ functions entered, and the lines that called them
 
-Lines come from the object's debug info, functions from debug info and symbols. Source of truth:
-llvm/tools/llvm-profgen/ProfileGenerator.cpp.
+Source of truth: llvm/tools/llvm-profgen/ProfileGenerator.cpp.
 """
 
 from collections.abc import Sequence
@@ -61,7 +59,7 @@ class LineProfile(Struct):
     _lines: PgoLines
     _compiler: Llvm | Gcc
     _functions: dict[str, FunctionCounts] = {}
-    # sums of the counts of all samples or ranges, and of the ones in functions with debug info
+    # totals of all samples or ranges, and of those in functions with debug info
     _total: int = 0
     _total_with_line: int = 0
     files: dict[str, set[str]] = {}
@@ -72,7 +70,7 @@ class LineProfile(Struct):
         return tuple(self._functions[name] for name in sorted(self._functions))
 
     def note_missing_lines(self, diagnostics: Diagnostics, where: str) -> None:
-        """Report how many counts have no line, if their share exceeds ``_MAX_MISSING``; ``where`` is the object."""
+        """Report how many counts have no line, if their share exceeds ``_MAX_MISSING``."""
         missing = self._total - self._total_with_line
         if missing > _MAX_MISSING * self._total:
             advice = (
@@ -89,11 +87,7 @@ class LineProfile(Struct):
         self._total = sum_of(samples.count)
 
     def add_branches(self, branches: BranchCounts, lengths: BranchLengths, symbols: dict[int, set[str]]) -> None:
-        """Add the counts of code between branches, of calls, and of entries into functions.
-
-        ``lengths`` decodes how long branch instructions are; ``symbols`` has the names of the symbols at each branch
-        target.
-        """
+        """Add the counts of code between branches, of calls and of entries; ``symbols`` are names by branch target."""
         begin, end, count = _executed_ranges(branches, lengths)
         addresses = unique(np.concatenate([begin, branches.target[branches.target != EXTERNAL]]))
         functions = self._lines.functions(addresses)
@@ -108,10 +102,6 @@ class LineProfile(Struct):
         self._raise_lines_to_calls()
 
     def _add_code(self, frames: Sequence[CodeFrame], highest_count: int, total: int) -> None:
-        """Add the counts of a piece of code: ``highest_count`` of an instruction, and the ``total`` of all bytes.
-
-        ``frames``: the functions that the piece is in, outermost first; nothing is added if one has no name.
-        """
         function = self._add_total(frames, total)
         if function is None:
             return
@@ -120,7 +110,6 @@ class LineProfile(Struct):
         line.count = max(line.count, highest_count * self._compiler.copies(innermost.discriminator))
 
     def _add_calls(self, branches: BranchCounts, entries: dict[int, str]) -> None:
-        """Count branches to the ``entries`` of functions (names by address), and the calls from each line."""
         rows = flatnonzero(branches.target != EXTERNAL)
         (source, target), (count,) = sum_rows([branches.source[rows], branches.target[rows]], [branches.count[rows]])
         calls = flatnonzero(np.isin(target, as_uint64(list(entries))))
@@ -136,16 +125,14 @@ class LineProfile(Struct):
                 line_calls[callee] = line_calls.get(callee, 0) + call_count
 
     def _raise_lines_to_calls(self) -> None:
-        """Raise the count of each line to at least the number of calls made from it."""
         for function in self._functions.values():
             for line in function.lines.values():
                 line.count = max(line.count, sum(line.calls.values()))
 
     def _add_total(self, frames: Sequence[CodeFrame], total: int) -> FunctionCounts | None:
-        """Add ``total`` to the counts of all functions in ``frames``; all but the first of them are inlined.
+        """Add ``total`` to all functions in ``frames``; return the last one's counts.
 
-        Returns the counts of the innermost function, which is last; None, without adding anything, if a frame has no
-        name.
+        All but the first are inlined. If a frame has no name, nothing is added, and the result is None.
         """
         if not frames or not all(frame.name for frame in frames):
             return None
@@ -163,15 +150,11 @@ class LineProfile(Struct):
         return frame.line, self._compiler.base(frame.discriminator)
 
     def _function_named(self, name: str) -> FunctionCounts:
-        """Return the counts of a function that is not inlined."""
         return self._functions.setdefault(name, FunctionCounts(name))
 
 
 def _executed_ranges(branches: BranchCounts, lengths: BranchLengths) -> tuple[U64, U64, I64]:
-    """Return (n,) start, end (one past the last byte) and count of the ranges of code that ran between two branches.
-
-    A range includes the branch instruction at its end. Branches whose next branch is unknown have none.
-    """
+    """Return (n,) starts, ends (exclusive) and counts of the code that ran between two branches."""
     is_valid = (branches.next != NOT_RECORDED) & (branches.target != EXTERNAL) & (branches.target <= branches.next)
     rows = flatnonzero(is_valid)
     begin, last_instruction, count = branches.target[rows], branches.next[rows], branches.count[rows]
@@ -183,18 +166,15 @@ def _executed_ranges(branches: BranchCounts, lengths: BranchLengths) -> tuple[U6
 def _ranges_of_run_functions(functions: list[Subprogram], begin: U64) -> Ranges:
     """Return all ranges of the functions in which any code ran, sorted and disjoint.
 
-    ``begin`` (n,): addresses at which code began to run. Functions that the linker folded into one share their ranges,
-    which are returned once.
+    ``begin`` (n,) are addresses at which code began to run. The linker may fold functions into one.
     """
-    # rows are (start, end, index of the function)
     rows = sorted((low, high, number) for number, each in enumerate(functions) for low, high in each.ranges)
     low, high = (as_uint64([row[side] for row in rows]) for side in (0, 1))
-    # code ran in the last range that starts at or before an address in ``begin``, if the range contains that address
+    # the ranges that contain an address of ``begin``
     row = searchsorted(low, begin, "right") - 1
     row = row[row >= 0]
     rows_that_ran = unique(row[begin[searchsorted(low, begin, "right") > 0] < high[row]])
     functions_that_ran = {rows[row_that_ran][2] for row_that_ran in rows_that_ran.tolist()}
-    # join ranges that overlap or touch
     joined: Ranges = []
     for start, end in ((start, end) for start, end, number in rows if number in functions_that_ran):
         if joined and start <= joined[-1][1]:
@@ -205,14 +185,13 @@ def _ranges_of_run_functions(functions: list[Subprogram], begin: U64) -> Ranges:
 
 
 def _counts_of_pieces(pieces: U64, code: Ranges, begin: U64, end: U64, count: I64) -> tuple[I64, I64]:
-    """Return the highest count of an instruction in each piece of code, and the sum of the counts of all its bytes.
+    """Return (pieces,) the highest count of an instruction, −1 outside ``code``, and the sum over all bytes.
 
-    ``pieces`` are the sorted addresses at which pieces start; ``begin``, ``end`` and ``count`` (n,) are the ranges that
-    ran. Both results are (pieces,); the highest count is −1 for pieces outside ``code``.
+    ``pieces`` are sorted starts; ``begin``, ``end`` and ``count`` (n,) are the ranges that ran.
     """
     highest_count, total = minus_ones(len(pieces)), zeros(len(pieces))
     code_end = as_uint64([end_of_range for _, end_of_range in code])
-    # between two neighbouring bounds, all bytes ran equally often: counts of ranges that began, less those that ended
+    # all bytes between neighbouring bounds ran equally often
     bounds = unique(np.concatenate([pieces, code_end, begin, end]))
     change = zeros(len(bounds))
     np.add.at(change, searchsorted(bounds, begin), count)
@@ -226,18 +205,16 @@ def _counts_of_pieces(pieces: U64, code: Ranges, begin: U64, end: U64, count: I6
 
 
 def _rows_inside(code: Ranges, address: U64) -> I64:
-    """Return the indices of the addresses that are inside ``code``."""
     low, high = (as_uint64([pair[side] for pair in code]) for side in (0, 1))
     row = searchsorted(low, address, "right") - 1
     return flatnonzero((row >= 0) & (address < np.append(high, np.uint64(0))[row]))
 
 
 def _names_by_entry(functions: list[Subprogram], symbols: dict[int, set[str]]) -> dict[int, str]:
-    """Return the names of functions by entry address.
+    """Return names by entry address.
 
-    A function may have several address ranges; its entry is the start of the range at which a symbol has its name. A
-    function with one range is entered at its start, where a symbol of any name suffices; without symbols at branch
-    targets, only such functions are included.
+    In a function with several ranges, the symbol of its name marks the entry. A function with one range may have a
+    symbol of any name. Without symbols, only functions with one range are included.
     """
     return {
         low: each.name
@@ -247,16 +224,16 @@ def _names_by_entry(functions: list[Subprogram], symbols: dict[int, set[str]]) -
     }
 
 
-_MAX_MISSING = 0.2  # share of counts that may be without a line before this is reported
+_MAX_MISSING = 0.2  # share of counts without a line, above which this is reported
 # The name of a variable in programs with LLVM's flow-sensitive discriminators, as it is in the string table.
 _FLOW_SENSITIVE = b"\0__llvm_fs_discriminator__\0"
 
 
 def count_lines(context: Context, files: ObjectFiles, counts: CodeCounts, gcc_version: int) -> CodeCounts:
-    """Add counts of lines to the counts of an object's code, from branches or, without branches, from samples.
+    """Add counts of lines to the counts of an object's code, from branches or else from samples.
 
-    ``gcc_version``: the GCC that will read the profile, 0 for LLVM. Raises SettingError if the object has no debug
-    info; unreadable units are counted and skipped.
+    ``gcc_version`` is that of the profile's reader, 0 for LLVM. Raises SettingError without debug info. Unreadable
+    units are counted and skipped.
     """
     if files.dwarf is None or files.code is None:
         raise SettingError(
@@ -284,7 +261,6 @@ def _symbols(files: ObjectFiles) -> SymbolRows | None:
 
 
 def _names_at(symbols: SymbolRows | None, address: U64) -> dict[int, set[str]]:
-    """Return, for each of the addresses at which functions begin, the names of these functions."""
     names: dict[int, set[str]] = {}
     for row in flatnonzero(np.isin(symbols.start, address)).tolist() if symbols is not None else ():
         assert symbols is not None

@@ -1,7 +1,7 @@
 """Abbreviates lists of template arguments in demangled names: ``f<int, A<B> >`` becomes ``f<…>``.
 
-There are two ways. One regular expression finds most lists at once. Names that it cannot handle (with operators such as
-``operator<``, with very deep lists, or very long) are read bracket by bracket, which is slower and always works.
+One regular expression handles most names. Names with operators, very deep lists and very long ones are read bracket by
+bracket, which is slower.
 """
 
 import re
@@ -9,20 +9,16 @@ import re
 ABBREVIATED = "<…>"
 _MAX_DEPTH = 12  # of nested lists that the expression matches
 _MAX_LENGTH = 1 << 12
-"""Maximum length of a name for the expression: if brackets are unbalanced, it may try to match from every ``<`` to the
-end of the name, which takes quadratic time.
-"""
-# Brackets, and operators that look like brackets.
+"""A longer name is not matched: unbalanced brackets take the expression quadratic time."""
 _TOKEN = re.compile(
     r"\boperator\s*(?:\(\)|\[\]|<=>|<<=?(?!=)|>>=?|<=|>=|->\*?|<|>)|->|(?<!operator\(\))(?<=\))(?:<[<=]?|>>|>=)(?=\()|[<({\[]|[>)}\]]"
 )
-# The operator in a comparison of two expressions, ``((a)>(b))``.
 _COMPARISON = re.compile(r"\)[<>]")
 _OPENING = {">": "<", ")": "(", "}": "{", "]": "["}
 
 
 def _nested_list(depth: int) -> str:
-    """Return a regular expression for a list that has at most ``depth`` levels of lists in it; it never backtracks."""
+    """Return an expression for a list of ``depth`` levels; it never backtracks."""
     return rf"<(?:[^<>]++|{_nested_list(depth - 1)})*+>" if depth else "<[^<>]*+>"
 
 
@@ -42,13 +38,12 @@ def abbreviate(text: str) -> str:
 
 
 def _has_operators(text: str) -> bool:
-    """Return whether some ``<`` or ``>`` may be an operator, or part of one, and thus have no counterpart."""
     return "operator<" in text or "operator-" in text or ("((" in text and _COMPARISON.search(text) is not None)
 
 
 def abbreviate_by_token(text: str) -> str:
-    """Do what ``abbreviate`` does, bracket by bracket."""
-    # copied_end: end of the text that is in ``pieces``; list_start: start of the outermost open list, −1 for none
+    """Abbreviate bracket by bracket, with the same result."""
+    # copied_end: end of the text in ``pieces``; list_start: start of the outermost open list, −1 for none
     pieces, open_brackets, copied_end, list_start = [], "", 0, -1
     for match in _TOKEN.finditer(text):
         token = match.group()
@@ -67,11 +62,10 @@ def abbreviate_by_token(text: str) -> str:
 
 
 def close_bracket(open_brackets: str, token: str) -> str:
-    """Return the brackets that are still open after the closing bracket ``token``.
+    """Return the brackets that are still open after the closing bracket ``token``, outermost first.
 
-    ``open_brackets`` has one character for each, outermost first. A ``>`` closes only a ``<`` that was opened last;
-    otherwise it is the operator "greater". The other tokens also close what was opened after their own opening bracket,
-    such as a ``<`` that was the operator "less"; without an opening bracket, they close nothing.
+    A ``>`` closes only a ``<`` that was opened last; otherwise it is an operator. The other tokens also close what was
+    opened after their own opening bracket.
     """
     if token == ">":
         return open_brackets[:-1] if open_brackets.endswith("<") else open_brackets

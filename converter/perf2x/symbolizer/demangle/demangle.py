@@ -2,13 +2,10 @@
 
 perf, c++filt and pprof print C++ names as GNU's demangler does. Two libraries are used:
 
-- The package ``demangle`` has that spelling and all grammars, but is written in Python: 80 µs per name.
-- ``pycxxfilt`` is LLVM's demangler: 2 µs per name, but some names are spelled differently.
+- The package ``demangle`` has that spelling and all grammars, but takes 80 µs per name.
+- ``pycxxfilt`` is LLVM's demangler: 2 µs per name, but it spells some names differently.
 
-LLVM's result is used only if GNU's is certainly the same. Both print Rust's v0 names alike. For C++, neither the
-mangled name nor the result may have a part that the two print differently (``_full_by_llvm``), unless it is a short
-name, which omits such parts (``_short_by_llvm``). For all other names, and without ``pycxxfilt``, ``demangle`` is used.
-So names do not depend on whether ``pycxxfilt`` is installed.
+LLVM's result is used only if GNU's is certainly the same, so names do not depend on whether ``pycxxfilt`` is installed.
 """
 
 import re
@@ -24,15 +21,14 @@ _RUST_LEGACY = re.compile(r"^_{1,2}ZN.*17h[0-9a-f]{16}E(?:\.|$)")
 _RUST_SUFFIX = re.compile(r"\.llvm\.[0-9A-Za-z]+(?=\.|$)")
 _CLONE_SUFFIXES = re.compile(r"(?:\.[A-Za-z_]+(?:\.\d+)*)+")
 _CLONE_SUFFIX = re.compile(r"\.[A-Za-z_]+(?:\.\d+)*")
-# type arguments in brackets, with two levels of brackets in them
+# type arguments in brackets, with up to two levels of brackets in them
 _GO_TYPE_ARGUMENTS = re.compile(r"\[(?:[^\[\]]++|\[(?:[^\[\]]++|\[[^\[\]]*+\])*+\])*+\]")
 
 _MANGLED_DIFFERENCES = re.compile(r"X|JE|U[abtl]|D[nv]|GT[tn]|S[bdios][CD]\d")
 """Parts of mangled C++ names that GNU and LLVM may print differently.
 
 They are expressions, empty packs, lambdas, unnamed types, attributes (enable_if) and blocks, nullptr and vectors,
-transaction clones, and constructors and destructors of abbreviated classes. An identifier may contain these letters by
-chance; then the slower library is used without need.
+transaction clones, and constructors and destructors of abbreviated classes. Identifiers may match by chance.
 """
 _PRINTED_DIFFERENCES = re.compile(
     r"['\[{]|operator(?:[<>-]| (?!new|delete))|decltype|requires|nullptr|complex|imaginary|restrict|noexcept|::friend |"
@@ -41,20 +37,15 @@ _PRINTED_DIFFERENCES = re.compile(
 )
 """Parts of names printed by LLVM that GNU may print differently.
 
-The last alternative is a parameter of a constrained template (T, T2), for which LLVM does not know the argument.
+The last alternative is a parameter of a constrained template (T, T2), whose argument LLVM does not know.
 """
 # between two closing brackets, GNU puts a space
 _CLOSING_BRACKETS = re.compile(r">(?=>)")
-# a back reference: a substitution, a template parameter, or one of Rust
 _REFERENCE = re.compile(r"[STB][0-9A-Za-z]*_")
 # A member of a class template in an expression: the class, and the length and text of the member's name.
 _MEMBER = re.compile(r"Xsr((?:St|NS[0-9A-Z]*_)?\d+[A-Za-z_]\w*?I(?:[a-z]|[ST][0-9A-Z]*_)+EE?)(\d{1,3})([a-z_]+)E")
 _MAX_REFERENCES, _MAX_LENGTH = 30, 1 << 15
-"""Maximum number of references in a mangled name for LLVM's demangler, and maximum length of the result.
-
-That demangler has no limits of its own, and each reference may repeat everything before it, so the result may grow
-exponentially. Beyond these limits, ``demangle`` is used, which stops at limits of its own.
-"""
+"""LLVM's demangler has no limits, and each reference may repeat everything before it."""
 
 
 @lru_cache(maxsize=1 << 16)
@@ -71,11 +62,11 @@ def full_name(name: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def short_name(name: str) -> str:
-    """Demangle a symbol's name, and remove what does not distinguish functions in the source; Swift names stay full."""
+    """Demangle a name, and remove what does not distinguish functions in the source; Swift names stay full."""
     if not _MANGLED.match(name):
         return _with_abbreviated_shapes(_demangled_ocaml(name))
     if _is_rust(name):
-        from perf2x.symbolizer.demangle.rust_names import short_rust  # not needed for C programs
+        from perf2x.symbolizer.demangle.rust_names import short_rust
 
         return short_rust(full_name(name))
     if not name.lstrip("_").startswith("Z"):
@@ -85,13 +76,9 @@ def short_name(name: str) -> str:
 
 
 def _short_by_llvm(name: str) -> str:
-    """Return a short C++ name from LLVM's output; "" if the one from GNU's output may differ.
-
-    Most differences between the two are in parts that short names omit.
-    """
     if not name.isascii() or not (parts := _split_clones(name)):
         return ""
-    from perf2x.symbolizer.demangle.short_cxx_names import short_by_llvm  # not needed for C programs
+    from perf2x.symbolizer.demangle.short_cxx_names import short_by_llvm
 
     mangled, clones = parts
     short = short_by_llvm(_printed_by_llvm(mangled) or _printed_without_members(mangled))
@@ -99,11 +86,10 @@ def _short_by_llvm(name: str) -> str:
 
 
 def _short_by_gnu(name: str) -> str:
-    """Return a short C++ name from that in GNU's spelling; the name itself if it cannot be read."""
     full = full_name(name)
     if full == name:
         return name
-    from perf2x.symbolizer.demangle.short_cxx_names import short_cxx  # not needed for C programs
+    from perf2x.symbolizer.demangle.short_cxx_names import short_cxx
 
     return short_cxx(full)
 
@@ -113,19 +99,12 @@ def _is_rust(name: str) -> bool:
 
 
 def _split_version(name: str) -> tuple[str, str, str]:
-    """Split ``memcpy@GLIBC_2.14`` or ``memcpy@plt`` at the ``@``: name, "@", rest; without an ``@``: name, "", "".
-
-    The ``@`` at the start of a Swift macro's name does not count.
-    """
+    """The ``@`` at the start of a Swift macro's name does not count."""
     return name.partition("@") if not name.startswith("@") else (name, "", "")
 
 
 def _demangled_ocaml(name: str) -> str:
-    """Demangle an OCaml name, such as camlStdlib__List__map_123; return other names unchanged.
-
-    A symbol has ``__`` in place of the dot after a module, and ``$`` and two digits in place of other characters
-    (asmcomp and backend in OCaml's sources).
-    """
+    """Demangle names such as camlStdlib__List__map_123 (asmcomp and backend in OCaml's sources)."""
     prefix = _OCAML_PREFIX.match(name)
     if prefix is None:
         return name
@@ -133,25 +112,19 @@ def _demangled_ocaml(name: str) -> str:
 
 
 def _with_abbreviated_shapes(name: str) -> str:
-    """Write the type arguments of a generic Go function as ``f[...]``, as in Go's own tables; change no other names.
-
-    The function's symbol has shapes in place of types, ``f[go.shape.int]``, because Go compiles a function once for all
-    types of a shape.
-    """
+    """Change ``f[go.shape.int]`` to ``f[...]``, as in Go's own tables."""
     return _GO_TYPE_ARGUMENTS.sub("[...]", name) if "go.shape." in name else name
 
 
 def _demangled(name: str) -> str:
-    """Return a mangled name in GNU's spelling, "" if it cannot be read."""
     if not _RUST_LEGACY.match(name):
         return _full_by_llvm(name) or _import_portable()(name)
-    from perf2x.symbolizer.demangle.rust_names import rust_legacy  # not needed for C programs
+    from perf2x.symbolizer.demangle.rust_names import rust_legacy
 
     return rust_legacy(name) or _import_portable()(name)
 
 
 def _full_by_llvm(name: str) -> str:
-    """Return the full name from LLVM's output, "" if GNU may print another."""
     if not name.isascii():
         return ""
     if name.startswith("_R"):
@@ -169,10 +142,6 @@ def _full_by_llvm(name: str) -> str:
 
 
 def _split_clones(name: str) -> tuple[str, str] | None:
-    """Split _Z1fv.part.0 into the mangled name, _Z1fv, and what GNU prints for the clone, `` [clone .part.0]``.
-
-    Returns None if the suffix is not that of a clone.
-    """
     mangled, dot, suffixes = name.partition(".")
     if not dot:
         return mangled, ""
@@ -182,7 +151,7 @@ def _split_clones(name: str) -> tuple[str, str] | None:
 
 
 def _printed_by_llvm(mangled: str) -> str:
-    """Return the name as LLVM prints it; "" without the library, for unreadable names, and beyond the limits."""
+    """Return "" without the library, for unreadable names, and beyond the limits."""
     library = _import_llvm()
     # counting underscores is fast, and excludes most names
     is_over_limit = mangled.count("_") > _MAX_REFERENCES and len(_REFERENCE.findall(mangled)) > _MAX_REFERENCES
@@ -197,11 +166,9 @@ def _printed_by_llvm(mangled: str) -> str:
 
 
 def _printed_without_members(mangled: str) -> str:
-    """Return LLVM's output for a name in which members of class templates were replaced by the classes.
+    """LLVM cannot read GCC's mangling of such members (``XsrSt7is_sameIT_vE5valueE`` for ``is_same<T, void>::value``).
 
-    If a template argument is such a member (``is_same<T, void>::value``), GCC mangles it in a way that LLVM cannot read
-    (``XsrSt7is_sameIT_vE5valueE``). Short names omit arguments anyway. Returns "" if the name has no members, or if
-    LLVM cannot read it without them either.
+    Short names omit the arguments with these members.
     """
     without_members = _MEMBER.sub(lambda member: member[1] if int(member[2]) == len(member[3]) else member[0], mangled)
     return _printed_by_llvm(without_members) if without_members != mangled else ""
@@ -209,7 +176,6 @@ def _printed_without_members(mangled: str) -> str:
 
 @cache
 def _import_llvm() -> ModuleType | None:
-    """Return LLVM's demangler; None if it is not installed."""
     try:
         return import_module("pycxxfilt")
     except ImportError:  # platforms without a wheel
@@ -218,7 +184,6 @@ def _import_llvm() -> ModuleType | None:
 
 @cache
 def _import_portable() -> Callable[[str], str]:
-    """Return the demangler of the package ``demangle``; it returns "" for names that it cannot read."""
     from demangle import demangle, style  # 50 ms
 
     gnu = style("gnu", itanium={"expand_std_abbreviations": False})

@@ -1,20 +1,16 @@
 """Shortens demangled C++ names to what distinguishes functions in the source: namespaces, classes, name, lambdas.
 
-Parameters, return type and qualifiers are removed as by ``c++filt -p``, and template arguments become ``<…>``. The name
-may be in GNU's spelling, or in LLVM's if the result is certainly the same.
+Parameters, return type and qualifiers are removed as by ``c++filt -p``, and template arguments become ``<…>``.
 """
 
 import re
 
 from perf2x.symbolizer.demangle.brackets import ABBREVIATED, abbreviate, close_bracket
 
-# Text inside parentheses, which may contain three further levels of parentheses.
 _INSIDE_PARENTHESES = r"(?:[^()]++|\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\))*+"
 _LAMBDA = re.compile(rf"\{{lambda\({_INSIDE_PARENTHESES}\)#(\d+)\}}")
 _CLANG_LAMBDA = re.compile(r"\$_(\d+)(?=::operator\(\))")
-# a lambda that is already shortened, and its call operator
 _LAMBDA_CALL = re.compile(rf"(\{{lambda[#$]\d+\}})::operator\(\)(?:{ABBREVIATED})?")
-# parameters and qualifiers of a function that encloses what comes after the ::
 _ENCLOSING_PARAMETERS = re.compile(
     rf"(?<!operator)\((?!anonymous namespace\)){_INSIDE_PARENTHESES}\)(?: const| volatile| &&?)*(?=::)"
 )
@@ -25,14 +21,15 @@ _PART = (
     r"operator(?:\(\)|\[\]|->\*?|<=>|<<=|>>=?|>=?|<=|<<?(?!<)|[=!+*/%^&|~-]+| (?:new|delete)(?:\[\])?)|~?[A-Za-z_]\w*)"
     rf"(?: ?{ABBREVIATED})?"
 )
-# Short names that are the same from both spellings: without conversions, unnamed types and ambiguous operators.
+# Short names that are the same from GNU's and LLVM's spelling, without conversions, unnamed types and ambiguous
+# operators.
 _CERTAIN = re.compile(rf"(?:{_PART}::)*+{_PART}")
 _WORD = rf"~?[A-Za-z_]\w*+(?:{ABBREVIATED})?"
 # A function that is not an operator, lambda or thunk: an optional return type, the name (group 1), parameters.
 _PLAIN_FUNCTION = re.compile(
     rf"(?:(?!to |for )[\w:&*,<…>]*+ )*+((?:{_WORD}::)*+{_WORD})\([^()\[\]{{}}']*+\)(?: const)?", re.ASCII
 )
-# ``operator<`` or ``operator<<`` before template arguments, between which GNU's demangler puts a space.
+# ``operator<`` or ``operator<<`` before template arguments; GNU's demangler puts a space between the two.
 _LESS_OPERATOR = re.compile(r"\boperator(?:<<(?=<)|<(?=<[^<(=]))")
 _ABI_TAG = re.compile(r"\[abi:\w+\]")
 
@@ -47,7 +44,7 @@ def short_cxx(readable: str) -> str:
     if special:
         return special.group() + short_cxx(readable[special.end() :]) + clone_mark + clones
     text = abbreviate(readable)
-    # the name of something inside a function has the function's parameters before a ``::``
+    # a name inside a function has the function's parameters before a ``::``
     if "{" in text or "$" in text or -1 < text.find(")") < text.rfind("::"):
         text = _with_short_lambdas(text)
     text = without_parameters(text)
@@ -56,8 +53,6 @@ def short_cxx(readable: str) -> str:
 
 def short_by_llvm(printed: str) -> str:
     """Shorten a name printed by LLVM; return "" unless the result certainly equals that from GNU's spelling.
-
-    Plain functions, nine names in ten, are matched by one expression, which is faster and gives the same result.
 
     Of 447,949 names in 48 libraries and programs, 98 % were certain; all of these were equal.
     """
@@ -74,24 +69,19 @@ def short_by_llvm(printed: str) -> str:
 
 
 def _gnu_lambda(match: re.Match[str]) -> str:
-    """Convert ``'lambda1'(int)`` to ``{lambda#3}``, the short form of GNU's ``{lambda(int)#3}``.
-
-    LLVM gives the first lambda no number, the second number 0; GNU gives them 1 and 2.
-    """
+    """LLVM gives the first lambda no number, the second number 0; GNU gives them 1 and 2."""
     return f"{{lambda#{int(match[1]) + 2 if match[1] else 1}}}"
 
 
 def _with_short_lambdas(text: str) -> str:
-    """Remove parameters of lambdas and of their enclosing functions, and the name of their call operator."""
     text = _ENCLOSING_PARAMETERS.sub("", _LAMBDA.sub(r"{lambda#\1}", text))
     return _LAMBDA_CALL.sub(r"\1", _CLANG_LAMBDA.sub(r"{lambda$\1}", text))
 
 
 _QUALIFIERS = re.compile(r"(?:\s*(?:const|volatile|noexcept|&&|&))+$")
-# What `_name_start` distinguishes: the name of an operator, or ``<<`` in an expression such as ``(a)<<(b)``, whose
-# characters are not brackets; a bracket; a space.
+# An operator's name, or ``<<`` in an expression such as ``(a)<<(b)``; a bracket; a space.
 _TOKEN = re.compile(r"(?<=\))<<(?=\()|\boperator\s*(?:\(\)|\[\]|<=>|<<=?|>>=?|<=|>=|->\*?|<|>)|[<({\[]|[>)}\]]| ")
-# What precedes the target in names of thunks, tables and data, such as ``vtable for``.
+# The start of names of thunks, tables and data, such as ``vtable for``.
 _SPECIAL_PREFIX = re.compile(
     r"(?:(?:construction )?vtable|VTT|typeinfo(?: name| fn)?|guard variable|(?:non-virtual|virtual|covariant return) "
     r"thunk|reference temporary.*|TLS (?:init|wrapper) function|thread-local \w+ routine|transaction clone|"
@@ -129,10 +119,6 @@ def find_opening(text: str, closing: int) -> int:
 
 
 def _name_start(head: str) -> int:
-    """Return where the name begins in ``head``, after its return type: after the last space outside all brackets.
-
-    A space after ``operator`` belongs to the name (``operator new``, ``operator int``), as does everything after it.
-    """
     if " " not in head:
         return 0
     start, open_brackets = 0, ""

@@ -1,10 +1,8 @@
 """Names that are known before any symbol source is asked, so that each is looked up only once.
 
-There are two stores of names. One has those that came with the profile, as in a dataset (``StoredNames`` in
-location_names.py). The other, ``KnownNames``, collects those that were looked up for earlier recordings of the same
-command, by object and address. A file with a build id has the same names in all recordings; so does a kernel with a
-build id, if its load address was recorded. All other names are valid in one recording only: they depend on its process
-(memory without a file, the vDSO), or what they depend on was not recorded (the build of a file without a build id).
+``StoredNames`` (location_names.py) has names that came with the profile, as in a dataset. ``KnownNames`` has those of
+earlier recordings of the same command, for files with a build id, and for kernels with a build id whose load address
+was recorded.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,17 +33,16 @@ from perf2x.symbolizer.sources.symbol_source import Context, DsoKind
 
 
 class NameTable:
-    """The names of places, one row for each; it grows with every lookup.
+    """The names of places, one row for each.
 
-    A row has a range of the lines, innermost inlined function first. Rows are numbered from 0; −1 stands for a place
-    without names.
+    A row has a range of the lines, innermost inlined function first. −1 stands for a place without names.
     """
 
     def __init__(self) -> None:
         self._rows = GrowableColumns(np.int64, 5)
         """Place, first line, number of lines, ``is_exact`` and ``has_inlines``.
 
-        There is one more row before row 0: that of −1, which has no lines.
+        The row of −1, which has no lines, comes before row 0.
         """
         self._rows.extend(zeros(1), 0, 0, 0, 0)
         self._lines = GrowableColumns(np.int64, 2)
@@ -53,9 +50,7 @@ class NameTable:
         self._functions: list[FunctionRow] = []
         self.reason = ""  # why places without lines have none
         self.has_damage = False
-        """Whether a lookup added to the diagnostics. If so, no names are reused, because every recording must count its
-        own damage.
-        """
+        """A lookup found damage. Then no names are reused, because every recording must count its own damage."""
 
     def __len__(self) -> int:
         return len(self._rows) - 1
@@ -92,13 +87,13 @@ class NameTable:
 
 
 class StoreAnswer(Frozen):
-    """What a store of names knows of an object's locations, and which of them must be looked up."""
+    """Rows of an object's locations in a store of names, and the locations that must be looked up."""
 
     table: NameTable
     rows: I64
     """(locations,) each location's row in ``table``; −1 if it is known to have no name.
 
-    A pending location has the row that its names will get: the next free rows of the table are reserved for them.
+    Pending locations have the next free rows of the table, which are reserved for them.
     """
     pending: I64
     """Indices of the locations that must be looked up, ascending."""
@@ -107,7 +102,7 @@ class StoreAnswer(Frozen):
         """Add ``found``, the result for the pending locations, to the table; return the result for all locations."""
         table = self.table
         if found is not None and len(self.pending):
-            # locations at the same address share a row: add the names of the first of them
+            # locations at the same address share a row
             first_of_row, _ = group_rows([self.rows[self.pending]])
             table.add(found.names(first_of_row))
             table.has_damage |= bool(found.diagnostic_counts)
@@ -124,13 +119,13 @@ class PendingObjects:
     def __init__(
         self, objects: list[MappedObject], name_stores: Sequence[Callable[[MappedObject], StoreAnswer | None]]
     ) -> None:
-        """Each of ``name_stores`` is asked for the locations that those before it do not know.
+        """Ask each of ``name_stores`` for the locations that those before it do not know.
 
-        A store returns None for an object whose names it neither knows nor collects.
+        A store returns None for an object that it does not handle.
         """
         self._objects, self._answers_by_store = objects, list[list[StoreAnswer | None]]()
         self.pending = objects
-        """All objects; the locations of each are reduced to those that must be looked up."""
+        """Locations are reduced to those that must be looked up."""
         for store in name_stores:
             self._answers_by_store.append(
                 [store(mapped_object) if len(mapped_object.locations) else None for mapped_object in self.pending]
@@ -145,9 +140,8 @@ class PendingObjects:
     def completed(self, found: dict[int, ResolveResult]) -> Iterator[tuple[MappedObject, ResolveResult]]:
         """Yield every object with the result for all its locations.
 
-        ``found`` has the results of lookups by object number (index in ``objects``); each is removed from it, to free
-        memory. Objects whose locations are all known to the first store come first. For all of them that have the same
-        table of names, one result is made and split, so that its lines and functions are stored once.
+        Each result is removed from ``found`` (by object number), to free memory. Objects that the first store knows
+        completely come first; those with the same table share one result.
         """
         first_store = self._answers_by_store[0] if self._answers_by_store else []
         complete_answers = {
@@ -165,7 +159,7 @@ class PendingObjects:
             if number in complete_answers:
                 continue
             result = found.pop(number, None)
-            # the last store completes the result for what the store before it left pending, and so on
+            # each store was asked for what the stores before it left pending
             for answers in reversed(self._answers_by_store):
                 answer = answers[number]
                 result = result if answer is None else answer.completed(result)
@@ -173,7 +167,6 @@ class PendingObjects:
                 yield mapped_object, result
 
 
-# Everything that determines the names of an object's addresses.
 _CacheKey = tuple[object, ...]
 
 
@@ -181,13 +174,13 @@ class KnownNames:
     """Names by object and address, shared by the recordings of one command; empty at first."""
 
     def __init__(self) -> None:
-        # for each object: a row number for each distinct pair (lookup address, address), and the names in these rows
+        # by object: row numbers of distinct pairs (lookup address, address), and the names in these rows
         self._objects: dict[_CacheKey, tuple[RowInterner, NameTable]] = {}
 
     def of(self, profile: Profile, mapped_object: MappedObject, context: Context) -> StoreAnswer | None:
-        """Return what is known of an object; None if its names are valid in only one recording.
+        """Return the known names of an object; None if its names are valid in only one recording.
 
-        Addresses that are not yet known get rows at once; `StoreAnswer.completed` adds their names.
+        New addresses get rows; `StoreAnswer.completed` adds their names.
         """
         key = _cache_key(profile, mapped_object, context)
         if key is None:
@@ -205,10 +198,9 @@ class KnownNames:
 
 
 def _cache_key(profile: Profile, mapped_object: MappedObject, context: Context) -> _CacheKey | None:
-    """Return what determines an object's names; None if they are valid in only one recording.
+    """Return the key of an object's names; None if they are valid in only one recording.
 
-    The key of a file includes its lowest mapped offset: if only its debug file is found, addresses are computed from
-    this offset (see ``addresses_of`` in mapped_objects.py).
+    A file's lowest mapped offset decides its addresses if only the debug file is found.
     """
     key, mappings = mapped_object.key, profile.mappings
     if key.kind is DsoKind.FILE:
@@ -226,12 +218,7 @@ def _cache_key(profile: Profile, mapped_object: MappedObject, context: Context) 
 
 
 def _portable_addresses(profile: Profile, mapped_object: MappedObject, address: U64) -> U64:
-    """Convert addresses to values that are the same in all recordings of an object.
-
-    For a file, these are file offsets; for the kernel and its modules, they are the addresses as recorded.
-
-    Shapes: ``address`` (n,), one for each of the object's locations; returns (n,).
-    """
+    """Return file offsets for a file; addresses of the kernel and its modules stay as recorded."""
     if mapped_object.key.kind is not DsoKind.FILE:
         return address
     mapping, mappings = profile.locations.mapping[mapped_object.locations], profile.mappings

@@ -1,9 +1,6 @@
 """Looks up the names to store with a profile (bundles, datasets), and finds them again when the profile is read.
 
-Code that can be named only where it was recorded must be named before the profile is stored; all other code is looked
-up when the profile is read. Stored names are not attached to the profile, so it is not yet known which kernel frames
-were interrupted (interrupted_frames.py). So names are stored for both addresses of each kernel return: its lookup
-address, and the exact address of its twin.
+Interrupted frames are not known yet, so each kernel return gets names for its lookup address and its exact address.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +29,6 @@ from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects
 from perf2x.symbolizer.object_resolver import ObjectResolver
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind, SymbolSource
 
-# Number of locations of the kernel to look up at once, which limits memory.
 _BATCH_SIZE = 1 << 16
 
 
@@ -42,8 +38,7 @@ class LocationNames(Frozen):
     names: PlaceNames
     """A place is the index of a location or of a twin.
 
-    The twins are numbered after the n locations of the profile: the location ``flatnonzero(are_kernel_returns(…))[i]``
-    has the twin n + i.
+    The location ``flatnonzero(are_kernel_returns(…))[i]`` has the twin n + i, where n is the number of locations.
     """
     looked_up: Bools
     """(mappings,) whether the mapping's object was looked up, so that its other locations need not be."""
@@ -57,10 +52,7 @@ def location_names(
     sources: Sequence[type[SymbolSource]],
     is_symbolized: Callable[[MappedObject, Context], bool],
 ) -> LocationNames:
-    """Look up the names of the objects that ``is_symbolized`` selects; counts go to the context's diagnostics.
-
-    Locations without a name are not included.
-    """
+    """Look up the names of the objects that ``is_symbolized`` selects, without locations that have none."""
     kernel_returns = as_int32(flatnonzero(are_kernel_returns(profile.locations)))
     source_instances = [source(context) for source in sources]
     objects = [
@@ -85,19 +77,18 @@ def location_names(
 
 
 def _batches(mapped_object: MappedObject) -> Iterator[I64]:
-    """Yield the locations of an object; those of the kernel in batches, because a hostile file may have any number.
+    """Only the kernel is split: in a hostile file, it may have any number of locations.
 
-    Other objects are not split: which perf map belongs to a process is decided by all addresses together.
+    All addresses of another object together decide which perf map belongs to its process.
     """
     step = _BATCH_SIZE if mapped_object.key.kind is DsoKind.KERNEL else len(mapped_object.locations)
     return (mapped_object.locations[first : first + step] for first in range(0, len(mapped_object.locations), step))
 
 
 def _with_twins_of(profile: Profile, rows: I64, kernel_returns: I32) -> tuple[Profile, I64]:
-    """Return the profile with only its locations ``rows``, followed by their twins; and the place of each location.
+    """Return the profile with only the locations ``rows`` and their twins, and the place of each.
 
-    The twins count as locations. Places are those of ``LocationNames``; ``kernel_returns`` are the locations of the
-    whole profile that have twins.
+    ``kernel_returns`` are all locations that have twins.
     """
     old = profile.locations
     no_lines = old.line_function[:0]
@@ -118,8 +109,8 @@ def every_object(mapped_object: MappedObject, context: Context) -> bool:
 def only_where_recorded(mapped_object: MappedObject, context: Context) -> bool:
     """Return whether an object can be named only where it was recorded, by files of that machine and boot.
 
-    This is true of memory without a file, jitdumps, the vDSO, modules without a build id, and kernels whose build id or
-    load address was not recorded. It is also true of a kernel whose symbols are in the recording's kcore directory.
+    These are memory without a file, jitdumps, the vDSO, modules without a build id, and kernels without a recorded
+    build id or load address, or with symbols in a kcore directory.
     """
     kind, build_id = mapped_object.key.kind, mapped_object.key.build_id
     if kind is DsoKind.FILE:
@@ -131,18 +122,14 @@ def only_where_recorded(mapped_object: MappedObject, context: Context) -> bool:
 
 
 class StoredNames:
-    """Finds the stored names of a profile's locations and of those twins that the profile has."""
+    """Finds the stored names of a profile's locations and twins."""
 
     def __init__(self, stored: LocationNames, locations: Locations, twinned_locations: I64) -> None:
-        """``locations`` are the profile's own, without twins; ``twinned_locations`` are the ones with twins.
-
-        In the profile, these twins follow the locations, in the order of ``twinned_locations``.
-        """
+        """``locations`` are without twins; ``twinned_locations`` are those that have twins, in the twins' order."""
         self._stored, self._table = stored, NameTable()
         self._table.add(stored.names)
         self._table.reason = "no name where it was recorded"
         kernel_returns = flatnonzero(are_kernel_returns(locations))
-        # rows of the locations and of all twins that may have names; then of the twins that exist
         row = minus_ones(len(locations) + len(kernel_returns))
         row[stored.names.place] = arange(len(self._table))
         self._row = np.append(
@@ -151,10 +138,9 @@ class StoredNames:
         self._next_row = len(self._table)
 
     def of(self, mapped_object: MappedObject) -> StoreAnswer:
-        """Return what is known of an object's locations.
+        """Return an object's known names.
 
-        If the object was looked up where it was recorded, locations without a stored name are known to have none;
-        otherwise they must be looked up.
+        Locations without a stored name have none if the object was looked up where it was recorded.
         """
         rows = self._row[mapped_object.locations]
         stored, mappings = self._stored, mapped_object.mappings

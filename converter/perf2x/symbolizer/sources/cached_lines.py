@@ -1,9 +1,7 @@
 """Caches source locations between runs: a small file for each object in the user's cache directory.
 
-A cache file is used only for the very file that the locations were read from: the same device, inode, size and times
-or, for an object in an archive, the same bytes. A build id alone never suffices, because anybody can write one into a
-file: an object from a bundle, a dataset, a ``--symfs`` or a server must not supply lines for a file of this machine.
-Other files with a part of the debug info (dwz, ``.dwp``) are identified in the same way, and must be unchanged.
+A cache file serves only the very file that it was made from: the same device, inode, size and times or, in an archive,
+the same bytes. A build id does not suffice, because anybody can write one into a file.
 """
 
 from pathlib import Path
@@ -22,12 +20,12 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 
 # Version of the format of cache files. Raise it as well if the same debug info begins to give other locations.
 FORMAT = 1
-# Maximum number of addresses in a cache file; once an object has more, its file is no longer updated.
+# A larger cache file is no longer updated.
 _MAX_ADDRESSES = 1 << 20
 
 
 class CachedLines(Frozen):
-    """Source locations of n addresses: ``address`` (n,) has svmas, ascending; ``locations`` are in the same order."""
+    """Source locations of n svmas, ascending."""
 
     address: U64
     locations: SourceLocations
@@ -39,7 +37,7 @@ class CachedLines(Frozen):
         return np.where(is_equal & (row < len(self.address)), row, -1)
 
     def joined(self, address: U64, new_locations: SourceLocations) -> "CachedLines":
-        """Return these locations and ``new_locations``, those of ``address`` (n,), none of which is cached yet."""
+        """Return these locations and those of further addresses (n,)."""
         cached, addresses = self.locations, np.concatenate([self.address, address])
         count = np.concatenate([np.diff(cached.offsets), np.diff(new_locations.offsets)])
         function = np.concatenate([cached.function, new_locations.function + len(cached.functions)])
@@ -57,7 +55,7 @@ _NO_LINES = CachedLines(np.zeros(0, np.uint64), source_locations_of([]))
 class _CacheContents(Frozen, array_like=True):
     """The contents of a cache file: columns of little-endian 64-bit words, and the functions that they refer to.
 
-    - ``other_files``: identities of the other files with a part of the debug info.
+    - ``other_files``: identities of the other files with a part of the debug info (dwz, ``.dwp``).
     - ``address`` (addresses,): ascending. ``count`` (addresses,): number of rows of each address.
     - ``function`` (rows,): index into ``functions``. ``line`` (rows,): source line.
     - ``functions``: symbol, path, start line and outer function of each `DebugFunction`.
@@ -72,7 +70,6 @@ class _CacheContents(Frozen, array_like=True):
 
     @classmethod
     def of(cls, cached: CachedLines, other_files: str) -> Self:
-        """Make the contents; each distinct function is stored once."""
         locations, index_of = cached.locations, dict[DebugFunction, int]()
         indices = [index_of.setdefault(locations.functions[row], len(index_of)) for row in locations.function.tolist()]
         address, count, function, line = (
@@ -83,12 +80,12 @@ class _CacheContents(Frozen, array_like=True):
         return cls(other_files, address, count, function, line, functions)
 
     def lines(self) -> CachedLines:
-        """Return the locations. Raises ValueError if the columns are inconsistent."""
+        """Raises ValueError if the columns are inconsistent."""
         columns = (np.frombuffer(column, "<u8") for column in (self.address, self.count, self.function, self.line))
         address, count, function, line = columns
         rows = len(function)
         counts = as_int64(count)
-        # each count is checked before they are summed, so that the sum cannot overflow
+        # check each count before they are summed, so that the sum cannot overflow
         fits = (
             len(count) == len(address) and len(line) == rows and bool((count <= rows).all()) and sum_of(counts) == rows
         )
@@ -120,10 +117,7 @@ def cache_path_of(file: ElfObject, options: SymbolOptions) -> Path | None:
 
 
 def read_cached_lines(path: Path | None, other_files: str) -> CachedLines:
-    """Read a cache file; return no locations if it is missing or damaged, or if another debug file has changed.
-
-    ``other_files``: the identities of the other files with a part of the debug info.
-    """
+    """Read a cache file; return no locations if it is missing or damaged, or if ``other_files`` have changed."""
     data = read_checksummed(path) if path is not None else None
     if data is None:
         return _NO_LINES
@@ -135,7 +129,7 @@ def read_cached_lines(path: Path | None, other_files: str) -> CachedLines:
 
 
 def write_cached_lines(path: Path | None, other_files: str, cached: CachedLines) -> None:
-    """Write a cache file, unless there is no cache directory, or the locations are too many or cannot be stored."""
+    """Write a cache file, unless there is no cache directory, or the locations are too many."""
     if path is None or len(cached.address) > _MAX_ADDRESSES:
         return
     try:

@@ -1,8 +1,6 @@
 """Reads source locations from the debug info units that contain addresses.
 
-A unit may be in the debug file itself or, if that has only a skeleton of it (``-gsplit-dwarf``), in a ``.dwo`` file or
-in a package of these (``.dwp``). The tool dwz moves what several debug files have in common to another file, called
-supplementary in DWARF, to which their units then refer.
+Units may be in ``.dwo`` files or in a package of these (``.dwp``); the tool dwz moves common parts to another file.
 """
 
 from functools import cached_property, partial
@@ -32,11 +30,9 @@ from perf2x.symbolizer.sources.symbol_source import Context
 
 
 def locations_from_units(context: Context, files: ObjectFiles, recorded_path: str, svma: U64) -> SourceLocations:
-    """Return functions and lines at ``svma`` (n,), from the debug file in ``files`` and the files that it refers to.
+    """Return functions and lines at ``svma`` (n,), from debug info or the cache, which is filled.
 
-    Locations are taken from the cache if they are there. If they are not, they are added to it, unless damage was
-    counted or a ``.dwo`` file was read. Unreadable units are counted and skipped. Raises ObjectError if the whole file
-    is unreadable.
+    Unreadable units are counted and skipped. Raises ObjectError if the whole file is unreadable.
     """
     assert files.dwarf is not None
     debug_files = _DebugFiles(context, files, files.dwarf, recorded_path)
@@ -51,24 +47,20 @@ def locations_from_units(context: Context, files: ObjectFiles, recorded_path: st
         finally:
             context.diagnostics.absorb(counts.values())
         cached = cached.joined(address[missing], read)
-        # if damage was counted, the next run must find and count it, too
+        # if damage was counted, the next run must count it, too
         if not counts and not debug_files.has_read_dwo:
             write_cached_lines(cache_path, other_files, cached)
-    return cached.locations.take(cached.rows(address)[argsort(order)])  # in the order of ``svma``
+    return cached.locations.take(cached.rows(address)[argsort(order)])
 
 
 def code_lines(context: Context, files: ObjectFiles, recorded_path: str) -> PgoLines:
-    """Return the lookup of functions, lines and discriminators in an object's debug file, and in files it refers to."""
+    """Return the lookup of functions, lines and discriminators in an object's debug info."""
     assert files.dwarf is not None
     return PgoLines(_DebugFiles(context, files, files.dwarf, recorded_path).lines())
 
 
 class _DebugFiles(Struct, dict=True):
-    """The files with one object's debug info: the debug file, and others, each opened when it is needed.
-
-    ``_debug_file`` is the one among the object's ``_files``. ``_recorded_path`` is the object's path as recorded; its
-    ``.dwp`` may be next to that path.
-    """
+    """The ``.dwp`` may be next to ``_recorded_path``."""
 
     _context: Context
     _files: ObjectFiles
@@ -76,16 +68,15 @@ class _DebugFiles(Struct, dict=True):
     _recorded_path: str
     _dwo_files: DwoFiles = field(default_factory=DwoFiles)
     has_read_dwo: bool = False
-    """Whether a result depends on ``.dwo`` files. It is then not cached: there may be thousands of them to identify."""
+    """Results from ``.dwo`` files are not cached: there may be thousands of them to identify."""
 
     @property
     def other_files(self) -> str:
-        """Identities of the dwz file and the package, which results depend on, too; "none" for a missing one."""
+        """Identities of the dwz file and the package; "none" for a missing one."""
         files = self._supplementary, self._package_file
         return " ".join(file.identity if file is not None else "none" for file in files)
 
     def lines(self) -> AddressLookup:
-        """Return the lookup of addresses in the units of all these files."""
         file = self._debug_file
         if file.type == "ET_REL":  # a kernel module: references between its debug sections are relocations
             file = open_elf(relocate_debug_info(file), file.name)
@@ -95,7 +86,6 @@ class _DebugFiles(Struct, dict=True):
 
     @cached_property
     def _supplementary(self) -> ElfObject | None:
-        """The dwz file; None if the debug file refers to none, or if it is missing or unreadable."""
         if not has_supplementary_file(self._debug_file):
             return None
         with counting_unreadable(self._context.diagnostics):
@@ -110,10 +100,6 @@ class _DebugFiles(Struct, dict=True):
         return None
 
     def _split_unit(self, skeleton: Unit) -> Unit | None:
-        """Return the full unit for a skeleton in the debug file, from the package or else from a ``.dwo`` file.
-
-        Returns None, and reports it, if neither was found.
-        """
         unit = self._package.unit(skeleton.dwo_id) if self._package is not None else None
         unit = unit or self._from_dwo_file(skeleton)
         if unit is not None:
@@ -128,7 +114,6 @@ class _DebugFiles(Struct, dict=True):
 
     @cached_property
     def _package_file(self) -> ElfObject | None:
-        """The ``.dwp`` file; None if there is none."""
         with counting_unreadable(self._context.diagnostics):
             return find_package_file(self._context.finder, self._files, self._recorded_path)
         return None
@@ -140,7 +125,6 @@ class _DebugFiles(Struct, dict=True):
         return None
 
     def _from_dwo_file(self, skeleton: Unit) -> Unit | None:
-        """Return the unit from the first readable ``.dwo`` file with the skeleton's name and id; None without one."""
         for path in dwo_paths(self._context.finder, self._debug_file, skeleton.comp_dir, skeleton.dwo_name):
             if is_file(path):
                 with counting_unreadable(self._context.diagnostics):

@@ -1,8 +1,4 @@
-"""Names for addresses in ELF files, with lines and inlined functions if there is debug info.
-
-Both a symbol table and debug info name functions. ``merge_debug_info`` shows which name wins: the function that a
-symbol names keeps this name, and debug info adds what the symbol table lacks.
-"""
+"""Names for addresses in ELF files, with lines and inlined functions if there is debug info."""
 
 import re
 from collections.abc import Sequence
@@ -51,7 +47,6 @@ from perf2x.symbolizer.sources.symbol_source import (
     symbols_from_names,
 )
 
-# Type arguments of a generic Go function, which the runtime's table of functions writes as ``[...]``.
 _TYPE_ARGUMENTS = re.compile(r"\[.*\]")
 STRIPPED = "stripped: it has no symbol table, and no debug file was found"
 
@@ -70,7 +65,7 @@ class ElfSource(BuiltInSource):
         names = ElfNames(dso.found, self._context.diagnostics)
         if not is_injected(dso.name):
             return symbols_of(self._context, dso.found, names, address, dso.name)
-        # perf inject wrote the file from a jitdump; if the code is V8's, its lines are too high by V8_SHIFT
+        # perf inject wrote the file from a jitdump; lines of V8's code are too high by V8_SHIFT
         symbols = unique_known(names.find(address))[0]
         line_shift = V8_SHIFT if any(is_v8(names.name(row)) for row in symbols.tolist()) else 0
         return injected_symbols(symbols_of(self._context, dso.found, names, address, dso.name, line_shift))
@@ -81,11 +76,8 @@ def symbols_of(
 ) -> Symbols:
     """Return the functions at ``svma`` (n,), with lines and inlined functions if debug info was read.
 
-    Debug info is read if one of ``files`` has it, unless the user does not want lines (``context.options.lines``) and
-    there is a symbol table for the names.
-
-    ``recorded_path``: path of the object as recorded; its ``.dwp`` may be next to that path. ``line_shift``: in debug
-    info, each address is this many bytes higher than in the symbol table (V8's code, see ``V8_SHIFT``).
+    Debug info is read if the user wants lines, or for names without a symbol table. Its addresses are ``line_shift``
+    bytes higher than those of symbols. A ``.dwp`` may be next to ``recorded_path``.
     """
     symbol = names.find(svma)
     missing = "" if names.has_symtab else STRIPPED
@@ -106,9 +98,7 @@ def with_go_start_lines(
 ) -> SourceLocations:
     """Replace start lines by those of Go's table for the functions at ``svma`` and those inlined into them.
 
-    ``go build -pgo`` identifies a call by its line relative to the start line of its function, and takes start lines
-    from this table. Functions that are not in the table keep their start lines. Raises ObjectError if the table is
-    damaged.
+    ``go build -pgo`` counts lines from them. Raises ObjectError if the table is damaged.
     """
     table = go_functions(code)
     if table is None:
@@ -123,7 +113,6 @@ def with_go_start_lines(
 
 
 def _source_locations(context: Context, files: ObjectFiles, recorded_path: str, svma: U64) -> SourceLocations:
-    """Look addresses up in debug info; if it cannot be read, count that, and return no frames for any address."""
     from perf2x.symbolizer.sources.dwarf_units import locations_from_units  # most objects have no debug info
 
     with counting_unreadable(context.diagnostics):
@@ -134,8 +123,7 @@ def _source_locations(context: Context, files: ObjectFiles, recorded_path: str, 
 def merge_debug_info(names: ElfNames, symbol: I64, locations: SourceLocations, inline: bool, missing: str) -> Symbols:
     """Merge the symbol table of an ELF file with the lines and inlined functions of its debug info.
 
-    The outermost frame of an address is the function that all others were inlined into. It keeps its name from the
-    symbol table, as in perf; file, line and inlined functions come from debug info::
+    The outermost frame keeps its name from the symbol table, as in perf::
 
         address  symbol table   debug info, innermost first           result, innermost first
         0x10     main           get a.h:3, run a.c:9, _main b.c:7     get a.h:3, run a.c:9, main b.c:7
@@ -145,8 +133,7 @@ def merge_debug_info(names: ElfNames, symbol: I64, locations: SourceLocations, i
         0x40     –              f, no line  (a gap after f)           no rows if the file has a .symtab, else f
         0x50     –              one function without a name           no rows
 
-    ``symbol`` (n,) is each address's row in ``names``, −1 for none. ``inline``: keep inlined functions; otherwise, only
-    the outermost frame stays. ``missing`` is the reason for addresses that stay unnamed.
+    ``symbol`` (n,) is each address's row in ``names``, −1 for none. ``missing`` says why addresses stay unnamed.
     """
     frames = _merged_frames(symbol, locations, _trusted_counts(symbol, locations, names.has_symtab), inline)
     # a function is a distinct pair (symbol, debug function), packed into one word; + 1, so that −1 becomes 0
@@ -161,12 +148,12 @@ def merge_debug_info(names: ElfNames, symbol: I64, locations: SourceLocations, i
 
 
 class _Frames(Frozen):
-    """Frames of ``n`` addresses before they are named; address i has rows ``offsets[i]`` to ``offsets[i + 1]``."""
+    """Frames before they are named; address i has rows ``offsets[i]`` to ``offsets[i + 1]``."""
 
     offsets: I64
     """(n + 1,)"""
     symbol: I64
-    """(rows,) row of the symbol of an address's outermost frame; −1 for inlined frames, and if there is no symbol."""
+    """(rows,) symbol of an outermost frame; −1 for inlined frames, and for none."""
     debug_function: I64
     """(rows,) index of the function in debug info, −1 for none."""
     line: I32
@@ -174,11 +161,9 @@ class _Frames(Frozen):
 
 
 def _trusted_counts(symbol: I64, locations: SourceLocations, has_symtab: bool) -> I64:
-    """Return (n,) how many frames in debug info each address has, or 0 if they are not to be used.
+    """Return (n,) the number of frames in debug info to use.
 
-    They are dropped for an address without a symbol in two cases. If the file has a .symtab and there is no line, the
-    address is in a gap between functions, which a range in debug info spans. If the only frame has no name, it says
-    nothing.
+    An address without symbol and line is in a gap between functions, if the file has a .symtab.
     """
     count = np.diff(locations.offsets)
     if has_symtab:
@@ -190,26 +175,18 @@ def _trusted_counts(symbol: I64, locations: SourceLocations, has_symtab: bool) -
 
 
 def _merged_frames(symbol: I64, locations: SourceLocations, count: I64, inline: bool) -> _Frames:
-    """Return the frames of each address from debug info, the outermost one with its symbol.
-
-    ``count`` (n,) is 0 where debug info is not to be used, otherwise the number of the address's frames there. An
-    address that is only in the symbol table gets one frame without a line.
-    """
     kept_counts = count if inline else np.minimum(count, 1)
     is_symbol_only = (symbol >= 0) & (count == 0)
     size = kept_counts + is_symbol_only
     offsets = offsets_of(size)
-    # the last frames of each address, which are the outermost
     debug_rows = ranges(locations.offsets[:-1] + count - kept_counts, kept_counts)
 
-    # every row is copied from debug info, except the one row of an address that has only a symbol
     is_from_debug_info = trues(int(offsets[-1]))
     is_from_debug_info[offsets[:-1][is_symbol_only]] = False
     debug_function, line = minus_ones(len(is_from_debug_info)), np.zeros(len(is_from_debug_info), np.int32)
     debug_function[is_from_debug_info] = locations.function[debug_rows]
     line[is_from_debug_info] = locations.line[debug_rows]
 
-    # the last row of an address is its outermost frame, to which the symbol belongs
     row_symbol = minus_ones(len(is_from_debug_info))
     has_frames = size > 0
     row_symbol[offsets[1:][has_frames] - 1] = symbol[has_frames]
@@ -217,10 +194,6 @@ def _merged_frames(symbol: I64, locations: SourceLocations, count: I64, inline: 
 
 
 def _function(names: ElfNames, functions: Sequence[DebugFunction], symbol: int, debug_function: int) -> Function:
-    """Return the function of a symbol (its row in ``names``) and an index into ``functions``; −1 for none.
-
-    The symbol's name wins; "??" is perf's name for a function without one.
-    """
     debug = functions[debug_function] if debug_function >= 0 else DebugFunction("", "")
     if symbol >= 0:
         return Function(names.name(symbol) or "??", "", debug.path, debug.start_line)
@@ -230,14 +203,13 @@ def _function(names: ElfNames, functions: Sequence[DebugFunction], symbol: int, 
 def _short_name(function: DebugFunction) -> str:
     """Return the short name of a function if it cannot be derived from its symbol, otherwise "".
 
-    GCC gives no linkage names to functions with internal linkage, so ``symbol`` may be a plain name with template
-    arguments, which are abbreviated. A call operator without a class is usually a lambda's; its enclosing function, or
-    its file, distinguishes it from others.
+    GCC gives no linkage names to functions with internal linkage. The enclosing function or the file distinguishes
+    lambdas, which are call operators without a class.
     """
     name, is_lambda = function.symbol, is_nameless_call_operator(function.symbol)
     if not function.outer_function and (name.startswith(("_Z", "_R", "<")) or not ("<" in name or is_lambda)):
         return ""
-    from perf2x.symbolizer.demangle.brackets import abbreviate  # not needed for C programs
+    from perf2x.symbolizer.demangle.brackets import abbreviate
 
     short = abbreviate(name)
     if function.outer_function:

@@ -1,7 +1,6 @@
 """Names and lines of Go programs that were linked without symbols, from the table of the Go runtime (.gopclntab).
 
-perf does not read this table, and shows the frames of these programs as unknown. Programs with a symbol table are left
-to elf_source.py: their symbols name the type arguments of generic functions, which this table writes as ``[...]``.
+elf_source.py names programs with a symbol table, because symbols have the type arguments of generic functions.
 """
 
 import numpy as np
@@ -31,7 +30,7 @@ from perf2x.symbolizer.sources.symbol_source import (
 
 
 class GoSource(BuiltInSource):
-    """Functions and lines from .gopclntab; addresses that it does not contain (C code of cgo) are left to others."""
+    """Functions and lines from .gopclntab, which lacks the C code of cgo."""
 
     order = 18
 
@@ -48,10 +47,9 @@ class GoSource(BuiltInSource):
         if table is None:
             return no_symbols(len(address))
         rows, row_index = unique_inverse(table.find(address))
-        # None for addresses outside the table, and for damaged rows
         decoded = [table.function(row) if row >= 0 else None for row in rows.tolist()]
         is_decoded = np.array([function is not None for function in decoded], np.bool_)
-        index = as_int64(new_row_numbers(is_decoded)[row_index])  # (n,) index among the decoded functions, −1 for None
+        index = as_int64(new_row_numbers(is_decoded)[row_index])
         functions, line = _functions_and_lines(table, [*filter(None, decoded)], index, address)
         return symbols_from_functions(functions, index, "no function of the Go program", line)
 
@@ -59,14 +57,9 @@ class GoSource(BuiltInSource):
 def _functions_and_lines(
     table: GoFunctions, decoded: list[GoFunction], index: I64, address: U64
 ) -> tuple[list[Function], I64]:
-    """Convert the functions ``decoded`` of a Go table, and find the line of each address.
-
-    ``index`` (n,) is the function of each ``address`` (n,), −1 for none. Returns the functions, and (n,) the lines. A
-    line is 0 if it is unknown, or if the code was inlined from another file, to which its number would belong.
-    """
+    """``index`` (n,) is each address's function, −1 for none. Lines (n,) are 0 if unknown or of another file."""
     entry = as_uint64([function.entry for function in decoded])
     has_function = flatnonzero(index >= 0)
-    # file and line are looked up together at every function's entry, then at all addresses that have a function
     row = np.concatenate([arange(len(decoded)), index[has_function]])
     svma = np.concatenate([entry, address[has_function]])
     file = table.values(as_int64([function.file_table_offset for function in decoded]), entry, row, svma)

@@ -8,8 +8,7 @@ from perf2x.symbolizer.sources.symbol_source import Function, Symbols
 V8_SHIFT = 64
 """Bytes by which V8 moves the addresses of source lines: the size of the ELF header that perf inject puts before code.
 
-perf inject adds that size itself. So lines of V8's code are this far too high both in the jitdump and, relative to the
-symbols, in the ELF files that perf inject writes.
+perf inject adds that size itself. So lines of V8's code are too high both in the jitdump and in the ELF files.
 """
 
 
@@ -20,16 +19,13 @@ def jit_function(name: str) -> Function:
 
 
 def is_v8(name: str) -> bool:
-    """Return whether a name has the form that V8 uses for functions of scripts, which includes their line."""
+    """Return whether V8 named a function of a script, with its line."""
     compiled = parse_jit_name(name)
     return compiled.language == "v8js" and compiled.line > 0
 
 
 def injected_symbols(elf_symbols: Symbols) -> Symbols:
-    """Name the functions of an ELF file written by ``perf inject --jit`` as those of the original jitdump.
-
-    The ELF file's symbols have the jitdump's names; debug info has the file names that some of these names lack.
-    """
+    """Name the functions of an ELF file written by ``perf inject --jit`` as those of the original jitdump."""
     return replace(elf_symbols, functions=[_injected_function(function) for function in elf_symbols.functions])
 
 

@@ -1,11 +1,8 @@
 """Finds the jitdump files that a recording names, and adds mappings of their code before the recording is stitched.
 
-Each function becomes a mapping of the dump file itself, at the file offset of its bytes, from its load time on. Code
-that is replaced at the same address then needs no special case: a sample finds the mapping of its time, and the file
-offset identifies the function.
-
-A program announces its dump by mapping the first page executable, which perf records (tools/perf/util/jitdump.c
-jit_detect). Such a mapping contains no code; it is called a *marker* here.
+Each function becomes a mapping of the dump file at the offset of its bytes, from its load time on, so replaced code
+needs no special case. A *marker* is the executable mapping of the first page by which a program announces its dump
+(tools/perf/util/jitdump.c jit_detect).
 """
 
 from __future__ import annotations
@@ -37,11 +34,6 @@ if TYPE_CHECKING:
 
 
 def _dump_paths(filename: str, pid: int, options: SymbolOptions, finder: Finder) -> Iterator[Path]:
-    """Yield the paths at which a dump may be, best first.
-
-    These are in --perf-map-dir, below the root directory of the process if it is alive, and at the recorded path
-    ``filename`` on this machine or below --symfs.
-    """
     if options.perf_map_dir is not None:
         yield options.perf_map_dir / filename.rpartition("/")[2]
     if options.symfs is None and finder.search_paths.proc is not None and pid > 0:
@@ -51,7 +43,7 @@ def _dump_paths(filename: str, pid: int, options: SymbolOptions, finder: Finder)
 
 
 class JitdumpFiles(Struct):
-    """Opens jitdumps. Each file is read once, although several processes and names may refer to it."""
+    """Opens jitdumps, each once."""
 
     _options: SymbolOptions
     _finder: Finder
@@ -62,15 +54,14 @@ class JitdumpFiles(Struct):
 
     @classmethod
     def of(cls, context: Context) -> JitdumpFiles:
-        """Create an instance with the options and services that symbol sources have."""
+        """Use a context's options and services."""
         return cls(context.options, context.finder, context.diagnostics, context.recorded)
 
     def open(self, filename: str, pid: int) -> JitDump | None:
         """Return the dump that process ``pid`` mapped as ``filename``; None if it was not found.
 
-        Unreadable files are counted and skipped. If the recording was made on another machine, a file at the recorded
-        path may be of this machine, so its header must have the recorded process id. In directories that the user
-        named, any id will do.
+        Unreadable files are counted and skipped. If the recording was made elsewhere, a dump outside the user's
+        directories must have the recorded process id.
         """
         for path in _dump_paths(filename, pid, self._options, self._finder):
             dump = self._read(path) if is_file(path) else None
@@ -98,15 +89,13 @@ _PROT_READ_EXEC = 5
 MAX_SHARED_CODE = 1 << 18
 """Maximum number of mappings to add in all, apart from those for the first process of each dump.
 
-Forked workers share the dump of their parent, and a mapping is needed for each function in each process.
+Forked workers share the dump of their parent, and each needs a mapping for each function.
 """
 # Name of an ELF file that ``perf inject --jit`` wrote for one function; the group is the process id.
 _INJECTED = re.compile(r"(?:^|/)jitted-(\d+)-\d+\.so$")
 
 
 class _CodeMapping(Frozen):
-    """A mapping to be added for ``code``, from ``time`` on; ``marker`` is the row of its dump's marker."""
-
     marker: int
     time: int
     code: JitCode
@@ -122,12 +111,10 @@ class AnnouncedDump(Frozen):
 def with_jitdump_mappings(
     sideband: Sideband, session: Session, options: SymbolOptions, diagnostics: Diagnostics, finder: Finder
 ) -> tuple[Sideband, list[AnnouncedDump]]:
-    """Add a mapping for each function in all dumps that can be found; call this before stitching.
+    """Add a mapping for each function in all dumps that can be found, before stitching.
 
-    Processes whose dumps ``perf inject --jit`` has converted already have mappings of their code, and are skipped.
-
-    Returns the side-band with the new mappings (``sideband`` itself if there are none), and the dumps in the order in
-    which they were announced.
+    Skips processes whose dumps ``perf inject --jit`` has converted. Also returns the dumps in the order in which they
+    were announced.
     """
     mmaps = sideband.mmaps
     markers = _markers(mmaps)
@@ -145,10 +132,6 @@ def with_jitdump_mappings(
 
 
 def _markers(mmaps: Mmaps) -> list[int]:
-    """Return the row of the first mapping of each dump in each process.
-
-    Left out are processes whose dumps ``perf inject --jit`` has converted.
-    """
     names = mmaps.filename[mmaps.filename.which(_INJECTED.search)]
     converted_pids = {int(match.group(1)) for name in names if (match := _INJECTED.search(name))}
     first_rows: dict[tuple[int, str], int] = {}
@@ -161,10 +144,7 @@ def _markers(mmaps: Mmaps) -> list[int]:
 def _open_dumps(
     markers: Sequence[int], mmaps: Mmaps, files: JitdumpFiles, diagnostics: Diagnostics
 ) -> Iterator[tuple[int, JitDump]]:
-    """Yield (marker, dump) for each marker whose dump is found.
-
-    Missing dumps are reported. Processes whose mappings would exceed ``MAX_SHARED_CODE`` are reported and skipped.
-    """
+    """Yield (marker, dump); report missing dumps, and those beyond ``MAX_SHARED_CODE``."""
     opened: set[str] = set()
     shared_count = 0
     for marker in markers:
@@ -197,11 +177,7 @@ def _open_dumps(
 def _code_mappings(
     dump: JitDump, marker: int, mmaps: Mmaps, session: Session, diagnostics: Diagnostics
 ) -> list[_CodeMapping]:
-    """Return a mapping for each function of a dump.
-
-    If perf and the runtime used the same clock, the mapping begins when the function was loaded; otherwise it begins
-    with the marker, so of functions at the same address only the last is found.
-    """
+    """Begin at the function's load time; if the clocks of perf and the runtime differ, begin with the marker."""
     marker_time = int(mmaps.time[marker])
     is_same_clock = session.clock_id == ClockId.MONOTONIC and not dump.arch_timestamps
     if not is_same_clock:
@@ -216,10 +192,6 @@ def _code_mappings(
 
 
 def _replaced_count(codes: Sequence[JitCode]) -> int:
-    """Return the number of functions that overlap a function with another name.
-
-    In the order of addresses, each function is compared with the one before it that ends last.
-    """
     count, reaching_farthest = 0, None
     for code in sorted(codes, key=lambda code: (code.address, -code.size)):
         if reaching_farthest is not None and code.address < reaching_farthest.address + reaching_farthest.size:
@@ -230,14 +202,13 @@ def _replaced_count(codes: Sequence[JitCode]) -> int:
 
 
 def _anonymous_at_marker(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
-    """Give ``//anon`` mappings of JIT-compiled code that come after their dump's marker the marker's time and position.
+    """Give ``//anon`` mappings that would hide code the time and position of their dump's marker.
 
-    A compiler may map memory after it has written the record of the code; without this, the later mapping would hide
-    the one made from the record. perf inject drops these mappings.
+    A compiler may map memory after it has written the code's record.
     """
     time, position = mmaps.time.copy(), mmaps.position.copy()
     anonymous = flatnonzero(mmaps.filename.which(lambda name: name.startswith("//anon")))
-    # the keys are salted, so that no file can make them collide in the dictionary
+    # salted, so that no file can make keys collide
     anonymous_by_pid = {salted_key(pid & 0xFFFFFFFF): anonymous[rows] for pid, rows in rows_by(mmaps.pid[anonymous])}
     address = as_uint64([mapping.code.address for mapping in added])
     for marker, added_rows in rows_by(as_int64([mapping.marker for mapping in added])):
@@ -245,13 +216,12 @@ def _anonymous_at_marker(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
         is_later = (mmaps.time[rows] > mmaps.time[marker]) | (mmaps.position[rows] > mmaps.position[marker])
         rows, code_start = rows[is_later], np.sort(address[added_rows])
         start, end = mmaps.start[rows], mmaps.start[rows] + mmaps.length[rows]
-        rows = rows[searchsorted(code_start, start) < searchsorted(code_start, end)]  # those that code begins in
+        rows = rows[searchsorted(code_start, start) < searchsorted(code_start, end)]
         time[rows], position[rows] = mmaps.time[marker], mmaps.position[marker]
     return replace(mmaps, time=time, position=position)
 
 
 def _append(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
-    """Return the table with the mappings ``added``, which have process, name and position of their marker."""
     marker = as_int64([mapping.marker for mapping in added])
     rows = [(mapping.time, mapping.code.address, mapping.code.size, mapping.code.offset) for mapping in added]
     time, start, length, pgoff = as_uint64(rows).T.copy()

@@ -1,8 +1,6 @@
 """Names and lines of JIT-compiled code from jitdump files.
 
-A dump contains the code of each function. Before stitching, jitdump_mappings.py adds a mapping for each function: it
-maps the part of the dump with the function's code to the function's address. So the addresses to look up here are
-offsets into the dump.
+Addresses are offsets into the dump, because jitdump_mappings.py has added a mapping for each function.
 """
 
 from __future__ import annotations
@@ -32,10 +30,10 @@ class JitdumpSource(BuiltInSource):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._files = JitdumpFiles.of(context)
-        self._code: dict[str, CodeByOffset] = {}  # by path of the dump
+        self._code: dict[str, CodeByOffset] = {}
 
     def covers(self, dso: Dso) -> bool:
-        """Return True for a jitdump, the file of the mappings that ``with_jitdump_mappings`` adds."""
+        """Return True for a jitdump."""
         return dso.kind is DsoKind.FILE and is_jitdump(dso.name)
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
@@ -48,16 +46,13 @@ class JitdumpSource(BuiltInSource):
 
 
 class CodeByOffset:
-    """The code in a dump, found by file offset.
-
-    Code that was moved is in ``dump.codes`` once for every address, each time with the same offset; here it is once.
-    """
+    """The code in a dump, found by file offset; code that was moved is here once."""
 
     def __init__(self, dump: JitDump) -> None:
         by_offset = {code.offset: code for code in reversed(dump.codes)}
         self.codes = sorted(by_offset.values(), key=lambda code: code.offset)
         self.start: U64 = as_uint64([code.offset for code in self.codes])
-        """(codes,) ascending file offsets."""
+        """Ascending."""
         self.size: U64 = as_uint64([code.size for code in self.codes])
 
     def find(self, offset: U64) -> I64:
@@ -70,7 +65,7 @@ class CodeByOffset:
 
 
 def _symbols_of_code(codes: Sequence[JitCode], row: I64, offset: U64) -> Symbols:
-    """Return functions and lines at file offsets; ``row`` (n,) is the index into ``codes`` of each, −1 for none."""
+    """``row`` (n,) is each offset's index into ``codes``, −1 for none."""
     is_found = row >= 0
     found_rows = zip(row[is_found].tolist(), offset[is_found].tolist(), strict=True)
     functions_and_lines = [_function_and_line(codes[code_row], code_offset) for code_row, code_offset in found_rows]
@@ -80,11 +75,7 @@ def _symbols_of_code(codes: Sequence[JitCode], row: I64, offset: U64) -> Symbols
 
 
 def _function_and_line(code: JitCode, offset: int) -> tuple[Function, int]:
-    """Return the function of ``code``, and its line at a file offset, 0 if unknown.
-
-    An offset before the first known line has that line. The dump's lines may be in several files, but a function has
-    one: the file in its name, or that of its first line.
-    """
+    """An offset before the first known line has that line."""
     function = jit_function(code.name)
     if not code.lines:
         return function, 0

@@ -1,9 +1,8 @@
 """Kernel symbols from kallsyms: chooses the table of the recorded kernel, and corrects addresses for KASLR.
 
-If the user named a copy of /proc/kallsyms, only that is tried. Otherwise, copies that were recorded or cached for the
-recorded kernel's build are tried first, then the file of the running kernel. A copy from another boot has other
-addresses, because KASLR moves the kernel at each boot. perf records the address of one symbol, the relocation reference
-(usually ``_text``). Its address in the copy minus its recorded address is added to each address before it is looked up.
+If the user named a file, only that is tried. Otherwise, copies of the recorded kernel's build come first, then the
+running kernel's file. KASLR moves the kernel at each boot; one symbol, the relocation reference (usually ``_text``),
+shows how far.
 
 Source of truth: tools/perf/util/symbol.c dso__load_kernel_sym, dso__find_kallsyms and kallsyms__delta.
 """
@@ -40,12 +39,10 @@ _KallsymsFile = Path | tuple[str, bytes]
 
 
 class _KernelTable(Frozen):
-    """The symbols of a kallsyms file, and how recorded addresses are looked up in them."""
-
     kallsyms: Kallsyms
     index: SymbolIndex
     table_shift: int
-    """What to add to a recorded address to get the address in ``kallsyms``, modulo 2**64."""
+    """Add this to a recorded address to get the address in ``kallsyms``, modulo 2**64."""
 
 
 class KernelSource(BuiltInSource):
@@ -55,17 +52,16 @@ class KernelSource(BuiltInSource):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        # the errors of kallsyms files that cannot be parsed
         self._unreadable: list[str] = []
 
     def covers(self, dso: Dso) -> bool:
-        """Return True for the kernel, its modules and code generated at run time, but not for a guest's kernel."""
+        """Return True for the kernel, its modules and generated code, but not for a guest's kernel."""
         return not dso.name.startswith("[guest") and dso.kind in (DsoKind.KERNEL, DsoKind.MODULE, DsoKind.SYMBOL)
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Return kernel functions; ``address`` (n,) as recorded.
 
-        Code generated at run time needs no table: its mapping has the name that PERF_RECORD_KSYMBOL gave it.
+        Code generated at run time needs no table: PERF_RECORD_KSYMBOL named its mapping.
         """
         if dso.kind is DsoKind.SYMBOL:
             return symbols_from_names([dso.name], zeros(len(address)))
@@ -80,7 +76,7 @@ class KernelSource(BuiltInSource):
         return symbols_from_names(names, name_index, "not in kallsyms")
 
     def contents(self) -> tuple[bytes | None, str]:
-        """Return the bytes of the recorded kernel's kallsyms and "", or None and the reason why there are none."""
+        """Return the bytes of the recorded kernel's kallsyms and "", or None and a reason."""
         table = self._table
         return (None, table) if isinstance(table, str) else (table.kallsyms.data, "")
 
@@ -96,10 +92,7 @@ class KernelSource(BuiltInSource):
         return table.kallsyms.name(row), (int(table.kallsyms.start[row]) - table.table_shift) % 2**64
 
     def extents(self, address: U64) -> tuple[U64, U64]:
-        """Return (n,) start and end of the function at each recorded address: its first byte, and one past its last.
-
-        Both are 0 where no function is known.
-        """
+        """Return (n,) start and end (exclusive) of the function at each recorded address; both 0 for none."""
         table = self._table
         if isinstance(table, str):
             return np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
@@ -110,7 +103,7 @@ class KernelSource(BuiltInSource):
 
     @cached_property
     def _table(self) -> _KernelTable | str:
-        """The best usable table, or the reason why there is none; unreadable copies are counted in the diagnostics."""
+        """A str is the reason why there is no usable table."""
         table = self._best_table()
         severity = Severity.LOSS if isinstance(table, str) else Severity.INFO
         advice = "a copy of the kernel's symbols cannot be read; copy /proc/kallsyms again (--kallsyms FILE)."
@@ -128,11 +121,10 @@ class KernelSource(BuiltInSource):
         return self._first_usable(self._running_kernel(), table or missing)
 
     def _first_usable(self, candidates: Iterable[tuple[_KallsymsFile, bool]], reason: str) -> _KernelTable | str:
-        """Return the first usable table of ``candidates``; if there is none, return why.
+        """Return the first usable table, or the reason of the last unusable one.
 
-        A candidate is (file, is_recorded_kernel). If it is not certain that a file is of the recorded kernel, the file
-        must have the relocation reference at its recorded address. The reason is that of the last unusable candidate,
-        or ``reason`` if there are no candidates.
+        If a file may be of another kernel (``is_recorded_kernel`` is False), it must have the relocation reference at
+        its recorded address.
         """
         reference, recorded_address = self._context.kernel_reference
         for file, is_recorded_kernel in candidates:
@@ -164,10 +156,6 @@ class KernelSource(BuiltInSource):
         return reason
 
     def _recorded_kernel(self) -> Iterator[tuple[_KallsymsFile, bool]]:
-        """Yield (file, True) for each copy of the recorded kernel's kallsyms, best first.
-
-        They are in the recording's kcore directory, in the recording itself, in perf's build-id cache, and in archives.
-        """
         options, session = self._context.options, self._context.session
         if session.kcore_dir:
             yield Path(session.kcore_dir) / "kallsyms", True
@@ -183,11 +171,7 @@ class KernelSource(BuiltInSource):
                 yield member, True
 
     def _running_kernel(self) -> Iterator[tuple[_KallsymsFile, bool]]:
-        """Yield the running kernel's kallsyms if that may be the recorded kernel.
-
-        Yields (file, True) if their build ids are equal, and (file, False) if no build id was recorded and their
-        releases are equal.
-        """
+        """Yield (file, True) for equal build ids, (file, False) for equal releases without a recorded build id."""
         if self._context.options.symfs is not None or sys.platform != "linux":
             return
         build_id = self._context.kernel_build_id
@@ -198,10 +182,9 @@ class KernelSource(BuiltInSource):
 
 
 def _lies_as_recorded(dso: Dso, table: _KernelTable) -> bool:
-    """Return True if a module has the same address in kallsyms as in the recording.
+    """Modules move independently of the kernel at each boot.
 
-    Modules are loaded at different addresses at each boot, and move independently of the kernel. So the kernel must not
-    have moved, and at least one symbol of the module must be inside the recorded mapping.
+    So the kernel must not have moved, and a symbol of the module must be inside the recorded mapping.
     """
     name = module_name(dso.name)
     numbers = [number for number, module in enumerate(table.kallsyms.modules) if module.replace("-", "_") == name]

@@ -29,7 +29,7 @@ class VmlinuxSource(BuiltInSource):
     order = 5
 
     def covers(self, dso: Dso) -> bool:
-        """Return True for the kernel, but not for a guest's, nor if the user named a kallsyms file and no vmlinux."""
+        """Return True for the kernel, except a guest's, unless the user named a kallsyms file and no vmlinux."""
         options = self._context.options
         return (
             dso.kind is DsoKind.KERNEL
@@ -48,7 +48,7 @@ class VmlinuxSource(BuiltInSource):
 
     @cached_property
     def files(self) -> ObjectFiles | None:
-        """The recorded kernel's ELF files, None if there are none."""
+        """The recorded kernel's ELF files."""
         context, build_id = self._context, self._context.kernel_build_id
         if context.options.vmlinux is not None:
             return self._open_vmlinux(context.options.vmlinux, build_id, is_named=True)
@@ -64,16 +64,14 @@ class VmlinuxSource(BuiltInSource):
 
     @property
     def usual_paths(self) -> list[str]:
-        """The paths at which distributions keep the vmlinux of the recorded release."""
+        """Where distributions keep the vmlinux of the recorded release."""
         release = self._context.session.os_release
         return [path.format(release) for path in VMLINUX_PATHS] if is_folder_name(release) else []
 
     def _open_vmlinux(self, path: Path, build_id: bytes, is_named: bool) -> ObjectFiles | None:
-        """Open a vmlinux, and return None if it is of another build than ``build_id`` or cannot be read.
+        """An empty ``build_id`` accepts every file.
 
-        If ``build_id`` is empty, every file is accepted, and ``--allow-build-id-mismatch`` accepts other builds.
-        ``is_named``: the user named the file; then another build is reported, and an unreadable file raises
-        SettingError. Without ``is_named``, the file is skipped silently in both cases.
+        If the user named the file, another build is reported, and an unreadable file raises SettingError.
         """
         try:
             file = open_object(path)
@@ -90,27 +88,22 @@ class VmlinuxSource(BuiltInSource):
 
 
 def kernel_slide(vmlinux: ElfObject, reference: tuple[str, int]) -> int:
-    """Return how far KASLR moved the kernel at boot: recorded address − address in ``vmlinux``, modulo 2**64.
-
-    Returns 0 if that is unknown. ``reference`` is the name and recorded address of one symbol, see
-    ``Context.kernel_reference``.
-    """
+    """Return how far KASLR moved the kernel: recorded address − address in ``vmlinux``, modulo 2**64; 0 if unknown."""
     name, recorded_address = reference
     section = vmlinux.section(".symtab")
     if not name or not recorded_address or section is None:
         return 0
     symbols, strings = raw_symbols(vmlinux, section)
-    # find the name's offsets in the string table, then the symbol that refers to one of them;
-    # there may be several offsets, because ``_text`` may be the end of a longer name
+    # ``_text`` may also be the end of a longer name
     name_with_end = re.escape(name.encode(errors="surrogateescape")) + rb"\0"
     is_reference = np.isin(symbols["name"], [match.start() for match in re.finditer(name_with_end, strings)])
     return (recorded_address - int(symbols["value"][np.argmax(is_reference)])) % 2**64 if is_reference.any() else 0
 
 
 class ModuleSource(BuiltInSource):
-    """Names of functions in kernel modules, from their ``.ko`` files, for addresses that kallsyms did not name.
+    """Names of functions in kernel modules, from their ``.ko`` files.
 
-    A kallsyms file of another boot cannot name them: at that boot, the module was loaded at another address.
+    A kallsyms file of another boot has other addresses of modules.
     """
 
     order = 15
@@ -124,7 +117,7 @@ class ModuleSource(BuiltInSource):
         files = self.files(dso)
         if files is None or files.symbols is None:
             return no_symbols(len(address), dso.found.reason or "its module file was not found")
-        # a .ko has no addresses: its sections are laid out from MODULE_BASE on, and recorded addresses are moved there
+        # a .ko has no addresses: its sections are laid out from MODULE_BASE on
         addresses = section_addresses(files.symbols)
         names = ElfNames(ObjectFiles([files.symbols]), self._context.diagnostics, addresses)
         return symbols_of(self._context, files, names, address + np.uint64((MODULE_BASE - dso.start) % 2**64))
@@ -134,7 +127,6 @@ class ModuleSource(BuiltInSource):
         return dso.found if dso.found.files else self._by_name(dso)
 
     def _by_name(self, dso: Dso) -> ObjectFiles | None:
-        """Find a module recorded as ``[name]``, without a path, anywhere below /lib/modules/RELEASE."""
         release = self._context.session.os_release
         if not dso.name.startswith("[") or not is_folder_name(release):
             return None

@@ -1,8 +1,6 @@
 """Parses jit-PID.dump: JIT-compiled code with address, time, name and lines, written for ``perf inject --jit``.
 
-After a file header, the file is a sequence of records: a header with kind, total size and time, then a body with the
-fields of the kind. A load record describes one function and contains its code. Its lines and its .eh_frame are in
-records of their own that come before it.
+A load record contains one function's code. Its lines and .eh_frame are in records before it.
 
 Source of truth: tools/perf/Documentation/jitdump-specification.txt, tools/perf/util/jitdump.h and jitdump.c.
 """
@@ -42,14 +40,14 @@ class JitLine(Frozen):
 
 
 class JitCode(Frozen):
-    """Code that is at an address from ``time`` on; a move record creates another JitCode with the same ``offset``."""
+    """Code that is at an address from ``time`` on; moved code has the same ``offset``."""
 
     time: int
-    """The record's time; ``JitDump.arch_timestamps`` tells by which clock."""
+    """By the clock that ``JitDump.arch_timestamps`` tells."""
     address: int
     size: int
     offset: int
-    """File offset of the code's bytes, which distinguishes code that had the same address at different times."""
+    """File offset of the code's bytes."""
     name: str
     lines: tuple[JitLine, ...] = ()
     load_address: int = 0
@@ -69,24 +67,22 @@ class JitDump(Frozen):
     machine: int = 0
     """ELF machine number."""
     name: str = ""
-    """Path of the file."""
     lines_outside: int = 0
-    """Number of line entries dropped because their addresses are outside their code."""
+    """Number of line entries outside their code, which were dropped."""
     damaged_runs: int = 0
     """Number of runs of bytes that are not records, and of records with other records inside."""
 
 
 class _JitdumpParser(Struct):
-    """Collects the code in a dump record by record; ``byte_order`` is "<" or ">", the dump's byte order."""
+    """Collects the code in a dump; ``byte_order`` is "<" or ">"."""
 
     data: bytes
     byte_order: str
     codes: list[JitCode] = field(default_factory=list)
     code_by_index: dict[bytes, JitCode] = field(default_factory=dict)
-    """Code by its code_index, by which a move record refers to it, as eight bytes.
+    """Code by its code_index, as eight bytes.
 
-    Python's hashes of bytes are keyed, so that no file can make them collide; those of integers are not
-    (base/columnar/hashing.py).
+    Python's hashes of bytes are keyed, so that no file can make them collide (base/columnar/hashing.py).
     """
     lines: dict[bytes, tuple[JitLine, ...]] = field(default_factory=dict)
     """Lines of code whose load record has not come yet, by the code's address as eight bytes."""
@@ -95,7 +91,7 @@ class _JitdumpParser(Struct):
     lines_outside: int = 0
 
     def add_record(self, kind: int, start: int, end: int, time: int) -> None:
-        """Parse a record, whose body is ``data[start:end]``; skip it if it is too short for its kind."""
+        """Skip a record that is too short for its kind; its body is ``data[start:end]``."""
         if end - start < _FIXED_SIZES.get(kind, 0):
             return
         if kind == _CODE_LOAD:
@@ -153,7 +149,7 @@ class _JitdumpParser(Struct):
 
 
 def machine_of(dump: JitDump, arch: str) -> int:
-    """Return the ELF machine number of a dump or, because CPython 3.13 writes 0, that of the recording's ``arch``.
+    """Return the ELF machine number of a dump or, if it is 0 (CPython 3.13), of ``arch``.
 
     ``arch`` is as ``uname -m`` prints it; "" counts as x86_64.
     """
@@ -161,15 +157,12 @@ def machine_of(dump: JitDump, arch: str) -> int:
 
 
 def read_jitdump(path: Path) -> JitDump:
-    """Parse a dump. Raises ObjectError if the file is not one.
-
-    A truncated end is normal: the complete records before it are used.
-    """
+    """Parse a dump up to a truncated end. Raises ObjectError if the file is not one."""
     return replace(parse_jitdump(read_object_file(path, _MAX_SIZE), shown_name(path)), name=str(path))
 
 
 def parse_jitdump(data: bytes, name: str) -> JitDump:
-    """Parse the contents of a dump; see ``read_jitdump``. ``name`` is the file's name, for errors."""
+    """Parse the contents of a dump; ``name`` is the file's name, for errors."""
     byte_order = _byte_order(data, name)
     _, version, header_size, machine, _, pid, _, flags = struct.unpack_from(byte_order + "IIIIIIQQ", data)
     if version != 1 or not _FILE_HEADER.size <= header_size <= len(data):
@@ -183,7 +176,6 @@ def parse_jitdump(data: bytes, name: str) -> JitDump:
 
 
 def _byte_order(data: bytes, name: str) -> str:
-    """Return "<" or ">", the order in which the magic number is correct. Raises ObjectError if neither is."""
     if len(data) < _FILE_HEADER.size:
         raise ObjectError(f"{name}: a jitdump has more than {len(data)} bytes")
     for byte_order in "<>":
@@ -192,24 +184,19 @@ def _byte_order(data: bytes, name: str) -> str:
     raise ObjectError(f"{name}: not a jitdump: it begins with {data[:4].hex()}")
 
 
-# The padding at the end of a record is shorter than this: writers pad records to a multiple of 8 or 16 bytes.
+# Writers pad records to a multiple of 8 or 16 bytes.
 _MAX_PADDING = 16
 _HEADER_START = {"<": re.compile(rb"(?=[\0-\4]\0{3}(?!\0{4}))"), ">": re.compile(rb"(?=\0{3}[\0-\4](?!\0{4}))")}
-"""Where a record may begin, by byte order: a known kind, and a size that is not 0.
-
-It is a lookahead, so that matches may overlap.
-"""
+"""Where a record may begin, by byte order: a known kind, and a size that is not 0. Matches may overlap."""
 
 
 class _Records(Struct):
     """Finds the records of a dump, including those after bytes that belong to no record.
 
     A program that forks may write its buffer twice, or in part, so the size in a header alone proves nothing. A record
-    is *consistent* if the sizes of its fields add up to the size in its header, except for padding. (A record of lines
-    is consistent if its lines can fit: their file names vary in length.) Bytes that look like the header of a record
-    count as one if the record is consistent, or if a consistent record or the end of the file comes directly after it.
-
-    Positions (``start``, ``end`` …) are those of bytes in the file; a record starts with its header.
+    is *consistent* if the sizes of its fields add up to this size, except for padding. Lines need only fit, because
+    their file names vary in length. A header counts if its record is consistent, or if a consistent record or the end
+    of the file follows it.
     """
 
     data: bytes
@@ -217,7 +204,6 @@ class _Records(Struct):
     end: int = 0
     """End of the last record that was found."""
     damaged_runs: int = 0
-    """Number of runs of bytes that are not records, and of records with other records inside."""
 
     def walk(self, start: int) -> Iterator[tuple[int, int, int, int]]:
         """Yield (kind, start and end of the body, time) of each record from ``start`` on."""
@@ -225,8 +211,7 @@ class _Records(Struct):
         while start >= 0:
             kind, size, time = self._header(start)
             end = start + size if is_record else start
-            # usually the next record comes directly after this one; otherwise it is searched for, even inside this one,
-            # which may be the beginning of a record that was written again
+            # this one may be the beginning of a record that was written again
             following = end
             if not self._is_record(end):
                 following = self._search(start + _RECORD_HEADER.size if is_record else start + 1)
@@ -238,36 +223,30 @@ class _Records(Struct):
             start, is_record = following, True
 
     def _header(self, start: int) -> tuple[int, int, int]:
-        """Return kind, size and time of a record; a size of 0 if the file ends before the end of the header."""
+        """The size is 0 if the file ends within the header."""
         if start + _RECORD_HEADER.size > len(self.data):
             return 0, 0, 0
         kind, size, time = struct.unpack_from(self.byte_order + "IIQ", self.data, start)
         return kind, size, time
 
     def _fits_file(self, start: int) -> bool:
-        """Return whether a record that starts here would contain its header and end before the file does."""
         return _RECORD_HEADER.size <= self._header(start)[1] <= len(self.data) - start
 
     def _is_record(self, start: int) -> bool:
-        """Return whether a record starts here: one that is consistent, or followed by one or by the end of the file."""
         if not self._fits_file(start) or self._is_consistent(start):
             return self._fits_file(start)
         end = start + self._header(start)[1]
         return len(self.data) - end < _RECORD_HEADER.size or (self._fits_file(end) and self._is_consistent(end))
 
     def _is_consistent(self, start: int, *, with_code: bool = False) -> bool:
-        """Return whether a record is consistent, as defined in the docstring of the class.
-
-        ``with_code``: a load record must contain its code; otherwise, the code may be missing. A search requires the
-        code, because bytes in the middle of a record sometimes look like a load record without code.
-        """
+        """A search requires the code (``with_code``): bytes inside a record may look like a load record without it."""
         kind, size, _ = self._header(start)
         fixed_size = _RECORD_HEADER.size + _FIXED_SIZES.get(kind, size)
         if size < fixed_size:
             return False
         fields_size = fixed_size
         if kind == _CODE_LOAD:
-            # up to the end of the name; negative if the name has no end
+            # negative if the name has no end
             fields_size = self.data.find(b"\0", start + fixed_size, start + size) + 1 - start
             code_size = int(struct.unpack_from(self.byte_order + "Q", self.data, start + fixed_size - 16)[0])
             size_after_name = size - fields_size
@@ -283,17 +262,13 @@ class _Records(Struct):
         return kind in _FIXED_SIZES and 0 <= size - fields_size < _MAX_PADDING
 
     def _search(self, begin: int) -> int:
-        """Return the start of the first consistent record, with code, from ``begin`` on; −1 if there is none."""
         starts = (match.start() for match in _HEADER_START[self.byte_order].finditer(self.data, begin))
         return next(
             (start for start in starts if self._fits_file(start) and self._is_consistent(start, with_code=True)), -1
         )
 
     def _is_damage(self, start: int) -> bool:
-        """Return whether the bytes from ``start`` to the end of the file are damage, not a truncated record or zeros.
-
-        Fewer bytes than a record's header are not counted as damage.
-        """
+        """A truncated record, zeros and a few bytes are normal at the end."""
         kind, size, _ = self._header(start)
         bytes_left = len(self.data) - start
         is_truncated = kind <= _UNWINDING_INFO and size > bytes_left

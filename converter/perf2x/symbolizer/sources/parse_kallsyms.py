@@ -1,10 +1,9 @@
 """Parses /proc/kallsyms, or a copy of it, into columns.
 
-The table has some 200,000 lines, so they are not split one by one: all newlines are located at once, and since the
-addresses of a file have the same number of digits, the fields of every line begin at known distances from its start.
+All addresses have the same number of digits, so the fields begin at the same distance from the start of each line.
 
-Source of truth: kernel/kallsyms.c s_show for the format; tools/perf/util/symbol.c kallsyms__parse,
-map__process_kallsym_symbol and symbols__fixup_end for the choice of symbols and their ends.
+Source of truth: kernel/kallsyms.c s_show; tools/perf/util/symbol.c kallsyms__parse, map__process_kallsym_symbol and
+symbols__fixup_end.
 """
 
 from pathlib import Path
@@ -39,8 +38,7 @@ _NEWLINE, _SPACE, _TAB = 0x0A, 0x20, 0x09
 # (256,) True for the type letters that perf keeps (symbol_type__filter): code, data, bss and weak symbols.
 _IS_SYMBOL = np.array([letter in b"TWDBtwdb" for letter in range(256)], np.bool_)
 _LIVEPATCH = b".klp.sym."
-"""Prefix of the names by which a livepatch module refers to functions of other objects, at these functions' addresses.
-"""
+"""Prefix of a livepatch module's names for functions of other objects, at these functions' addresses."""
 # Size limit of a file in bytes; a kernel with all modules loaded needs a tenth of it.
 _MAX_SIZE = 1 << 28
 
@@ -48,8 +46,7 @@ _MAX_SIZE = 1 << 28
 class Kallsyms(Frozen):
     """All symbols that perf would consider, in file order; the columns are (symbols,).
 
-    ``start`` has the addresses, ``data`` is the whole file. The name of a symbol is ``data[name_start:name_end]``,
-    without its module.
+    ``data`` is the whole file; a symbol's name is ``data[name_start:name_end]``.
     """
 
     start: U64
@@ -88,9 +85,7 @@ class Kallsyms(Frozen):
     def _ends(self) -> U64:
         """Return (symbols,) the end of each symbol, as symbols__fixup_end computes it for kallsyms.
 
-        The format has no sizes. Usually, a symbol ends where the next one starts: its end is set to its start, by which
-        `SymbolColumns` marks a symbol without size. But if the next symbol is of another module (or of the kernel), the
-        memory in between is not the symbol's code. So it ends one page after its start, rounded up to a page.
+        The format has no sizes. A symbol ends at the next one or, before one of another module, a page after its start.
         """
         order = argsort(self.start)
         module = self.module[order]
@@ -102,15 +97,12 @@ class Kallsyms(Frozen):
 
 
 def read_kallsyms(path: Path) -> Kallsyms:
-    """Parse a kallsyms file, plain or compressed. Raises ObjectError if it is not one or its addresses are hidden."""
+    """Parse a kallsyms file. Raises ObjectError if it is not one or its addresses are hidden."""
     return parse_kallsyms(decompress_file(read_object_file(path, _MAX_SIZE)), shown_name(path))
 
 
 def parse_kallsyms(data: bytes, name: str) -> Kallsyms:
-    """Parse lines ``ffffffff81000000 T _stext`` or, in modules, ``ffffffffc0000000 t func\\t[module]``; skip others.
-
-    ``name`` is the file's name, for errors.
-    """
+    """Parse lines ``ffffffff81000000 T _stext`` or, in modules, ``ffffffffc0000000 t func\\t[module]``; skip others."""
     characters = np.frombuffer(data, np.uint8)
     ends = flatnonzero(characters == _NEWLINE)
     if not len(characters) or characters[-1] != _NEWLINE:
@@ -119,11 +111,11 @@ def parse_kallsyms(data: bytes, name: str) -> Kallsyms:
     digits = data.find(b" ")
     if not 1 <= digits <= 16:
         raise ObjectError(f"{name}: not a kallsyms file: its first line is {data[:40]!r}")
-    # from here on, a line has its letter at digits + 1 and its name at digits + 3
+    # fields: letter at digits + 1, name at digits + 3
     starts, ends = _regular_lines(characters, starts, ends, digits)
     address, is_hex = hex_numbers(data, starts, digits)
     letter = characters[starts + digits + 1]
-    # names that begin with $ are mapping symbols, which mark code and data on Arm and RISC-V
+    # mapping symbols mark code and data on Arm and RISC-V
     kept_rows = flatnonzero(is_hex & _IS_SYMBOL[letter] & (characters[starts + digits + 3] != ord("$")))
     kept_rows = kept_rows[~_begin_with(data, starts[kept_rows] + digits + 3, _LIVEPATCH)]
     starts, ends, address, letter = starts[kept_rows], ends[kept_rows], address[kept_rows], letter[kept_rows]
@@ -136,10 +128,7 @@ def parse_kallsyms(data: bytes, name: str) -> Kallsyms:
 
 
 def _begin_with(data: bytes, starts: I64, prefix: bytes) -> Bools:
-    """Return (n,) whether ``prefix`` is at each of the positions ``starts`` (n,) in the file.
-
-    Only positions with the prefix's first byte are compared one by one, so that byte should be rare.
-    """
+    """Return (n,) whether ``prefix`` is at each of the positions ``starts`` (n,); its first byte should be rare."""
     has_prefix: Bools = np.frombuffer(data, np.uint8)[starts] == prefix[0]
     rows = flatnonzero(has_prefix)
     has_prefix[rows] = [data.startswith(prefix, start) for start in starts[rows].tolist()]
@@ -147,10 +136,6 @@ def _begin_with(data: bytes, starts: I64, prefix: bytes) -> Bools:
 
 
 def _regular_lines(characters: U8, starts: I64, ends: I64, digits: int) -> tuple[I64, I64]:
-    """Drop lines without a name, and lines whose spaces are not where those of the first line are.
-
-    Shapes: ``starts`` and ``ends`` (lines,), indices in ``characters``; returns both for the remaining lines.
-    """
     is_long = ends - starts > digits + 3
     if not is_long.all():
         starts, ends = starts[is_long], ends[is_long]
@@ -159,21 +144,19 @@ def _regular_lines(characters: U8, starts: I64, ends: I64, digits: int) -> tuple
 
 
 def _modules(characters: U8, data: bytes, starts: I64, ends: I64) -> tuple[I64, I64, list[str]]:
-    """Split the modules from the names: a line of a module ends with a tab and ``[module]``.
+    """Return (lines,) ends of names, (lines,) indices of modules or −1, and the modules' names.
 
-    ``starts`` and ``ends`` (lines,) are positions of lines. Returns (lines,) the end of each name, (lines,) the index
-    of its module or −1, and the names of the modules.
+    A line of a module ends with a tab and ``[module]``.
     """
     module, module_numbers = minus_ones(len(starts)), dict[bytes, int]()
     first_tab = data.find(b"\t")
     if first_tab < 0:
         return ends, module, []
     tabs = np.append(flatnonzero(characters[first_tab:] == _TAB) + first_tab, len(characters))
-    # modules follow the kernel itself, so lines before the first tab need no search
+    # modules follow the kernel itself
     rows = arange(int(np.searchsorted(ends, first_tab)), len(ends))
-    tab = tabs[searchsorted(tabs, starts[rows])]  # the first tab after each line's start, perhaps in a later line
+    tab = tabs[searchsorted(tabs, starts[rows])]  # perhaps in a later line
     rows, tab = rows[tab < ends[rows]], tab[tab < ends[rows]]
-    # a module's symbols are adjacent, so its name is decoded once for each run of equal names
     is_new = differs_from_previous(data, tab + 1, ends[rows])
     words = [
         data[begin:end] for begin, end in zip((tab[is_new] + 1).tolist(), ends[rows[is_new]].tolist(), strict=True)

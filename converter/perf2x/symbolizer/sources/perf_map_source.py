@@ -2,11 +2,9 @@
 
 The file has no times: if code was replaced, the last entry for an address wins.
 
-A process in a container names its file after its process id in the container. perf reads that id from /proc
-(map__new in tools/perf/util/map.c, dso__find_perf_map in symbol.c), which fails once the process is gone. A recording
-does not contain the id, but it says which processes had a PID namespace of their own (PERF_RECORD_NAMESPACES). If such
-a process has no map under an expected name, maps with any process id are read, and the one whose entries cover the most
-sampled addresses is used. With --perf-map-dir, this is done for every process.
+A process in a container names its file after its process id there, which a recording lacks. If
+there is no map of its own name, the map whose entries cover the most of its sampled addresses is used. With
+--perf-map-dir, this is done for every process.
 
 Source of truth: tools/perf/Documentation/jit-interface.txt, tools/perf/util/symbol.c dso__load_perf_map and
 dso__find_perf_map.
@@ -60,50 +58,41 @@ class ProcessNamespaces:
     def __init__(self, namespaces: Namespaces | None) -> None:
         self._inodes: dict[bytes, list[int]] = {}
         if namespaces is not None:
-            # ``links`` has a device and an inode number for each kind of namespace
             pairs = zip(namespaces.pid.tolist(), namespaces.links.rows(), strict=True)
             self._inodes = {
                 _pid_key(pid): links[1::2].tolist() for pid, links in pairs if len(links) > 2 * _MOUNT_NAMESPACE + 1
             }
 
     def is_container(self, pid: int) -> bool:
-        """Return True if the recording says that the process was in a PID namespace of its own."""
+        """Return whether the process was in a PID namespace of its own."""
         inodes = self._inodes.get(_pid_key(pid))
         return inodes is not None and inodes[_PID_NAMESPACE] != INITIAL_PID_NAMESPACE
 
     def mount(self, pid: int) -> int:
-        """Return the inode number of the process's mount namespace; 0 if it was not recorded."""
+        """Return the inode number of the process's mount namespace; 0 if unknown."""
         inodes = self._inodes.get(_pid_key(pid))
         return inodes[_MOUNT_NAMESPACE] if inodes is not None else 0
 
 
 def _pid_key(pid: int) -> bytes:
-    """Return a keyed form of a process id, because ids in a crafted file could be chosen to collide in a dictionary."""
+    """Return a keyed id, so that no file can make ids collide in a dictionary."""
     return salted_key(pid & 0xFFFFFFFF)
 
 
 def _map_in_process_root(proc: Path | None, pid: int) -> Iterator[Path]:
-    """Yield the path of a live process's map: below its root directory, under its id in its own PID namespace.
-
-    ``proc`` is the proc file system; yields nothing without it, or if the process is gone.
-    """
     if proc is None:
         return
     try:
         status = (proc / str(pid) / "status").read_text(errors="replace")
     except OSError:
         return
-    # NSpid lists the process's id in each of its nested namespaces, the innermost one last
+    # NSpid lists the process's ids, the one in the innermost namespace last
     match = re.search(r"^NSpid:.*?(\d+)$", status, re.MULTILINE)
     namespace_pid = match.group(1) if match else str(pid)
     yield from paths_in_root(proc / str(pid) / "root", f"/tmp/perf-{namespace_pid}.map")
 
 
 def _maps_in_container(proc: Path | None, mount_inode: int) -> list[Path]:
-    """Return the maps in a container's /tmp, seen through any live process of its mount namespace.
-
-    So they are found even if the recorded process is gone, as long as its container is not.
-    """
     if proc is None or not mount_inode:
         return []
     for folder in sorted(proc.glob("[0-9]*")):
@@ -118,7 +107,6 @@ def _maps_in_container(proc: Path | None, mount_inode: int) -> list[Path]:
 
 
 def _maps_in(directory: Path) -> list[Path]:
-    """Return the newest maps of a directory, at most ``_MAX_MAPS_TRIED``, newest first."""
     return sorted(filter(is_file, directory.glob("perf-*.map")), key=_newest_first)[:_MAX_MAPS_TRIED]
 
 
@@ -134,7 +122,7 @@ _MAX_SIZE = 1 << 30  # of a map, in bytes
 
 
 class PerfMap(Frozen):
-    """All entries of a map, in file order. Entries may overlap, if code was replaced."""
+    """All entries of a map, in file order; they may overlap."""
 
     start: U64
     size: U64
@@ -143,7 +131,7 @@ class PerfMap(Frozen):
     def find(self, address: U64, is_first_wanted: bool = False) -> I64:
         """Find the entry that covers each address: the last one in the file or, with ``is_first_wanted``, the first.
 
-        Shapes: ``address`` (n,), sorted; returns (n,) rows of this table, −1 for none.
+        ``address`` (n,) is sorted; returns (n,) rows of this table, −1 for none.
         """
         # entry i covers address[first_index[i] : end_index[i]]; a size of 0 counts as 1
         first_index = searchsorted(address, self.start, "left")
@@ -157,9 +145,8 @@ class PerfMap(Frozen):
 def _last_cover(rows: I64, first_index: I64, end_index: I64, count: int) -> I64:
     """Return (count,) the last of ``rows`` whose range [first_index, end_index) contains each position, −1 for none.
 
-    Rows are processed from last to first, and each fills those positions of its range that are still empty.
-    ``next_free`` finds these without visiting the filled ones again, however many ranges overlap: an empty position
-    points to itself, a filled one to some position after it, from which the search goes on (a union-find structure).
+    In ``next_free`` (a union-find structure), a filled position points to a later one, so overlapping ranges cost
+    little.
     """
     result = minus_ones(count)
     next_free = list(range(count + 1))
@@ -172,7 +159,6 @@ def _last_cover(rows: I64, first_index: I64, end_index: I64, count: int) -> I64:
 
 
 def _first_free(next_free: list[int], position: int) -> int:
-    """Return the first empty position from ``position`` on; shorten the path to it for later searches."""
     while next_free[position] != position:
         next_free[position] = next_free[next_free[position]]
         position = next_free[position]
@@ -212,29 +198,23 @@ class PerfMapSource(BuiltInSource):
         return symbols_from_functions(functions, index, f"not in {shown_name(path)}")
 
     def _count_replaced(self, perf_map: PerfMap, last: I64, first: I64, map_name: str) -> None:
-        """Report the number of addresses that different functions covered one after the other.
-
-        ``last`` and ``first`` (n,): the last and the first entry of the map that cover each address.
-        ``map_name``: the name of the map for messages.
-        """
         entry_pairs = np.column_stack([last, first])[last != first].tolist()
         name_pairs = ([perf_map.names[row] for row in pair] for pair in entry_pairs)
-        # entries with the same display name are one function, compiled again
+        # entries with the same display name are one function
         count = sum(len({jit_function(name).name or name for name in pair}) > 1 for pair in name_pairs)
         advice = "a perf map has no times, so samples get the name of the last code at the address; use jitdumps."
         self._context.diagnostics.add("perf_map_replaced", advice, count, map_name)
 
     def file(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
-        """Return the path and contents of a process's map, found by the map's name or else by the addresses in it.
+        """Return the path and contents of a process's map, found by its name or else by the addresses in it.
 
-        ``address`` (n,) has the sampled addresses, sorted. Returns (None, None) if no map was found. Raises ObjectError
-        if the map with the process's name cannot be read.
+        ``address`` (n,) is sorted. Returns (None, None) without a map. Raises ObjectError if the map of that name
+        cannot be read.
         """
         path = next((path for path in self._paths_by_pid(pid) if is_file(path)), None)
         return (path, read_perf_map(path)) if path is not None else self._map_by_addresses(pid, address)
 
     def _paths_by_pid(self, pid: int) -> Iterator[Path]:
-        """Yield the paths at which the map of a process may be, by its name, best first."""
         options = self._context.options
         if options.perf_map_dir is not None:
             yield options.perf_map_dir / f"perf-{pid}.map"
@@ -248,10 +228,9 @@ class PerfMapSource(BuiltInSource):
         yield host_path(f"{PERF_MAP_DIR}/perf-{pid}.map")
 
     def _map_by_addresses(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
-        """Return the map that covers the most sampled addresses, among maps named after other process ids.
+        """Return no map on a tie.
 
-        Returns no map if two cover equally many, or if none covers any. JIT-compiled code has different addresses in
-        each process, so the map of a different process hardly ever covers any.
+        The map of a different process hardly ever covers any address.
         """
         best_map: tuple[Path | None, PerfMap | None] = None, None
         best_count = 0
@@ -268,11 +247,6 @@ class PerfMapSource(BuiltInSource):
         return best_map
 
     def _maps_of_other_pids(self, pid: int) -> list[Path]:
-        """Return maps with any process id: in --perf-map-dir and, for a process in a container, elsewhere.
-
-        Elsewhere means the usual directories: below --symfs if it is given, otherwise on this machine, but not if the
-        recording was made on another machine.
-        """
         options, proc = self._context.options, self._context.finder.search_paths.proc
         paths = _maps_in(options.perf_map_dir) if options.perf_map_dir is not None else []
         if self._namespaces.is_container(pid):

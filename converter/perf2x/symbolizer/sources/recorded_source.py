@@ -1,7 +1,7 @@
 """Names that the recording itself contains: simpleperf looks symbols up on the phone, where the files are.
 
-A recording has only the symbols of sampled functions, so this source comes last: files on this machine may have more
-symbols, and lines. Source of truth: Dso::IpToVaddrInFile and ThreadTree::FindSymbol of simpleperf.
+It has only sampled functions, so this source comes last. Source of truth: Dso::IpToVaddrInFile and
+ThreadTree::FindSymbol of simpleperf.
 """
 
 import numpy as np
@@ -23,11 +23,11 @@ class RecordedSource(BuiltInSource):
     order = 50
 
     def covers(self, dso: Dso) -> bool:
-        """Return True for objects whose symbols were recorded: listed files, modules, and memory with a perf map."""
+        """Return True for objects whose symbols were recorded."""
         return self._file(dso) is not None
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Return functions; what ``address`` (n,) counts from depends on the object's ``DsoKind``."""
+        """Return functions; ``DsoKind`` says what ``address`` (n,) counts from."""
         file = self._file(dso)
         symbol = minus_ones(len(address)) if file is None else file.find(_as_symbol_addresses(file, dso, address))
         distinct, name_index = unique_known(symbol)
@@ -35,11 +35,7 @@ class RecordedSource(BuiltInSource):
         return symbols_from_names(names, name_index, "not among the recorded symbols")
 
     def _file(self, dso: Dso) -> RecordedFile | None:
-        """Return the recorded symbols of an object; None if there are none.
-
-        Memory without a name has the symbols of the process's perf map. A module that is not listed is looked up in the
-        kernel's symbols, which may include symbols of modules.
-        """
+        """The kernel's symbols may include those of a module that is not listed."""
         files = self._context.session.recorded_files
         if dso.kind is DsoKind.ANONYMOUS and not dso.name:
             return files.get(f"perf-{dso.pid}.map")
@@ -47,14 +43,12 @@ class RecordedSource(BuiltInSource):
 
 
 def _as_symbol_addresses(file: RecordedFile, dso: Dso, address: U64) -> U64:
-    """Convert a Dso's addresses so that they can be compared with the addresses of the file's recorded symbols.
+    """Convert a Dso's addresses (n,) to those of the file's recorded symbols, modulo 2⁶⁴.
 
     - DEX file: recorded address → file offset.
     - Kernel module: recorded address → address in the ``.ko`` file, whose lowest code address is ``min_vaddr``.
     - ELF file that is not on this machine: file offset → svma, as if the file had one segment.
-    - Anything else already has the right addresses.
-
-    Shapes: ``address`` (n,); returns (n,), computed modulo 2⁶⁴.
+    - Anything else: unchanged.
     """
     start, code_offset = dso.start, file.offset if file.offset is not None else dso.offset
     if dso.kind is DsoKind.ANONYMOUS:

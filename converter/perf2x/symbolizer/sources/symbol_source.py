@@ -1,9 +1,7 @@
 """The interface of symbol sources, which map batches of addresses to functions and lines.
 
-A symbol source is a class with an entry point in the group ``perf2x.symbol_sources``. It is instantiated once per
-recording. For each object, the sources that cover it are called in ascending ``order``, each with the addresses that
-earlier sources left without a name. If a command reads several recordings, an address of a file with a build id is
-looked up once (``known_names.py``).
+A symbol source is a class with an entry point in the group ``perf2x.symbol_sources``, instantiated once per recording.
+Sources that cover an object are called in ascending ``order`` for the addresses that earlier ones did not name.
 """
 
 from collections.abc import Sequence
@@ -22,7 +20,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 class DsoKind(Enum):
-    """The kind of an object, derived from the name of its mappings. The kind says what a Dso's addresses count from."""
+    """The kind of an object, derived from the name of its mappings. It says what a Dso's addresses count from."""
 
     FILE = "file"
     """An object file. Addresses are svmas if a file is found, otherwise file offsets."""
@@ -74,8 +72,8 @@ class Function(Frozen):
 class Symbols(Frozen):
     """Functions and source lines of ``n`` addresses, as columns.
 
-    Address i has the rows from ``offsets[i]`` to ``offsets[i + 1]``: one for each function inlined at the address,
-    innermost first, then one for the function that they were inlined into. An address unknown to the source has none.
+    Address i has the rows from ``offsets[i]`` to ``offsets[i + 1]``, innermost inlined function first. An unknown
+    address has none.
     """
 
     offsets: I64
@@ -99,15 +97,13 @@ class Context(Frozen):
     finder: Finder
     diagnostics: Diagnostics
     kernel_build_id: bytes = b""
-    """Build id of the recorded kernel, b"" if it was not recorded."""
     kernel_reference: tuple[str, int] = ("", 0)
     """Name of the relocation reference symbol, and its address when recorded (0 if kptr_restrict hid it).
 
-    Its distance from the same symbol in another symbol table is that table's KASLR slide. perf appends the name to that
-    of the kernel's mapping: ``_text`` in ``[kernel.kallsyms]_text``.
+    Its distance from the same symbol in another table is that table's KASLR slide. perf appends the name to that of the
+    kernel's mapping: ``_text`` in ``[kernel.kallsyms]_text``.
     """
     namespaces: Namespaces | None = None
-    """The recording's namespace records (``perf record --namespaces``)."""
     recorded: RecordedFileCheck = field(default_factory=RecordedFileCheck)
     """Decides which files of this machine are the recorded ones."""
 
@@ -152,18 +148,12 @@ def no_symbols(count: int, missing: str = "") -> Symbols:
 
 
 def symbols_from_names(names: Sequence[str], index: I64, missing: str = "") -> Symbols:
-    """Return symbols without lines and inlined functions: address i is in the function ``names[index[i]]``.
-
-    An ``index`` of −1 means that the address is unknown.
-    """
+    """Return symbols without lines: address i is in the function ``names[index[i]]``; −1 for none."""
     return symbols_from_functions([Function(name) for name in names], index, missing)
 
 
 def symbols_from_functions(functions: Sequence[Function], index: I64, missing: str, line: I64 | None = None) -> Symbols:
-    """Return symbols without inlined functions: address i is in ``functions[index[i]]``, at ``line[i]``.
-
-    An ``index`` of −1 means that the address is unknown; without ``line``, no address has a line.
-    """
+    """Return symbols without inlined functions: address i is in ``functions[index[i]]`` at ``line[i]``; −1 for none."""
     is_found = index >= 0
     lines = zeros(len(index)) if line is None else line
     columns: tuple[I32, I32] = as_int32(index[is_found]), as_int32(lines[is_found])

@@ -1,7 +1,5 @@
 """Names the functions of the [vsyscall] page: x86 kernel code at a fixed address that programs may call.
 
-The vDSO, which replaced that page, is an ELF file and needs no source of its own.
-
 Source of truth: arch/x86/entry/vsyscall/vsyscall_emu_64.S for the page's layout.
 """
 
@@ -24,7 +22,6 @@ class VsyscallSource(BuiltInSource):
         return dso.kind is DsoKind.VDSO and dso.name == "[vsyscall]"
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Return the functions at offsets into the page, which has 4096 bytes; the last 1024 of them are unused."""
-        # addresses beyond the page get the last slot, which is unused
+        """Return the functions at offsets into the page; the last 1024 of its 4096 bytes are unused."""
         slot = as_int64(np.minimum(address, np.uint64(4095)) // np.uint64(1024))
         return symbols_from_names(_VSYSCALLS, np.where(slot < len(_VSYSCALLS), slot, -1))
