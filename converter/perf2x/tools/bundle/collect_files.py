@@ -28,7 +28,7 @@ from perf2x.symbolizer.sources.perf_map_source import PerfMapSource
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind
 from perf2x.tools.bundle.keep_symbols import without_code_and_data
 
-# Patterns of code that the unwinder recognizes by its bytes. It is kept when the other code of a file is removed.
+# Code that the unwinder recognizes by its bytes.
 _KNOWN_CODE = [known.pattern for machine in (X86_64, I386, AARCH64) for known in machine.known_code]
 
 
@@ -36,7 +36,6 @@ class BundledObject(Frozen):
     """One object of the bundle."""
 
     name: str
-    """The object's recorded name."""
     build_id: str
     """Lower-case hex; "" if none was recorded."""
     members: tuple[str, ...]
@@ -48,16 +47,13 @@ class BundleContents(Struct):
 
     objects: list[BundledObject] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
-    """By object name, the reason why the object is not included."""
+    """Reasons why objects are not included, by object name."""
     members: dict[str, Callable[[], bytes]] = field(default_factory=dict)
-    """By member name, a function that reads the member's bytes, called when it is written."""
+    """Functions that read members' bytes, by member name; called when the member is written."""
 
 
 def collect_contents(profile: Profile, context: Context, *, only_symbols: bool) -> BundleContents:
-    """Collect the files that a conversion of the recording would read.
-
-    ``profile`` must not be symbolized yet (see LoadOptions.symbolize).
-    """
+    """Collect the files that a conversion of the recording would read; ``profile`` is not symbolized yet."""
     collector = _ContentsCollector(profile, context, only_symbols)
     for mapped in mapped_objects(profile, context.session):
         collector.add(mapped)
@@ -65,21 +61,18 @@ def collect_contents(profile: Profile, context: Context, *, only_symbols: bool) 
 
 
 class _ContentsCollector:
-    """Collects the files of one object after another."""
-
     def __init__(self, profile: Profile, context: Context, only_symbols: bool) -> None:
         self.contents = BundleContents()
         self._profile, self._context, self._only_symbols = profile, context, only_symbols
         self._perf_maps = PerfMapSource(context)
 
     def add(self, mapped: MappedObject) -> None:
-        """Add an object; if its files cannot be read, record the reason instead."""
         kind, name = mapped.key.kind, mapped.key.name
         try:
             if kind is DsoKind.KERNEL:
                 self._add_kernel(name)
             elif kind is DsoKind.ANONYMOUS:
-                if mapped.pid >= 0:  # −1: data, which needs no symbols
+                if mapped.pid >= 0:  # −1: data
                     self._add_perf_map(mapped)
             elif kind is DsoKind.FILE and is_jitdump(name):
                 self._add_dump(mapped)
@@ -107,7 +100,7 @@ class _ContentsCollector:
         return found
 
     def _add_object(self, name: str, build_id: bytes, found: ObjectFiles, kind: str) -> None:
-        """Add an object's file as the member ``kind`` (``elf`` or ``vdso``), and a second one, if any, as ``debug``."""
+        """``kind``: ``elf`` or ``vdso``."""
         main_file = found.code or found.symbols or found.files[0]
         second_file = found.symbols if self._only_symbols else (found.dwarf or found.symbols)
         members = {kind: main_file}
@@ -118,7 +111,6 @@ class _ContentsCollector:
             self._add_supplementary(name, found.dwarf)
 
     def _add_supplementary(self, name: str, file: ElfObject) -> None:
-        """Add the file to which dwz moved the debug info that several objects share, under its own build id."""
         try:
             dwz_file = find_supplementary_file(self._context.finder, file)
             reason = "the dwz file of its debug info was not found"
@@ -130,35 +122,26 @@ class _ContentsCollector:
             self._add_members(f"{name} (dwz)", dwz_file.build_id, {"debug": self._contents(dwz_file)})
 
     def _contents(self, file: ElfObject) -> Callable[[], bytes]:
-        """Return a function that reads an object's bytes.
-
-        Raises ObjectError for a sparse file much larger than its size on disk.
-        """
+        """Raises ObjectError for a sparse file much larger than its size on disk."""
         on_disk = _size_on_disk(file)
         if file.size > (limit := memory_limit(on_disk)):
             raise ObjectError(*too_large(f"{file.name}: ", on_disk, limit))
         return lambda: without_code_and_data(file, _KNOWN_CODE) if self._only_symbols else file.read(0, file.size)
 
     def _add_members(self, name: str, build_id: bytes, members: dict[str, Callable[[], bytes]]) -> None:
-        """Add an object, in a folder of its own; ``members``: functions that read its files, by their names there."""
         folder = f"objects/{(build_id or substitute_build_id(name)).hex()}"
         member_contents = {f"{folder}/{kind}": contents for kind, contents in members.items()}
         self.contents.members |= member_contents
         self.contents.objects.append(BundledObject(name, build_id.hex(), tuple(member_contents)))
 
     def _add_kernel(self, name: str) -> None:
-        """Add vmlinux, if there is one, and kallsyms.
-
-        With ``--kallsyms`` and without ``--vmlinux``, no vmlinux is added. A recording with a ``kcore_dir`` has its own
-        kallsyms. A guest's kernel is left out, because the host does not have its symbols.
-        """
+        """A recording with a ``kcore_dir`` has its own kallsyms."""
         context, build_id = self._context, self._context.kernel_build_id
         if name.startswith("[guest"):
             self.contents.left_out[name] = "a guest's kernel"
             return
         members: dict[str, Callable[[], bytes]] = {}
         source = VmlinuxSource(context)
-        # whether a conversion with these options would search for a vmlinux
         searches_vmlinux = context.options.vmlinux is not None or context.options.kallsyms is None
         files = source.files if searches_vmlinux else None
         if files is not None and files.files:
@@ -172,7 +155,6 @@ class _ContentsCollector:
             self.contents.left_out["[kernel.kallsyms]"] = reason
 
     def _add_perf_map(self, mapped: MappedObject) -> None:
-        """Add the perf map of a process, if it names any of the sampled code."""
         address = self._profile.locations.lookup[mapped.locations]
         path, table = self._perf_maps.file(mapped.pid, address)
         if path is None or table is None:
@@ -190,13 +172,12 @@ class _ContentsCollector:
             self._add_map(mapped.key.name.rpartition("/")[2], mapped.key.name, Path(dump.name))
 
     def _add_map(self, member: str, name: str, path: Path) -> None:
-        """Add the perf map or jitdump at ``path``, as ``member`` of the folder of maps, for the object ``name``."""
         self.contents.members[f"{MAPS}/{member}"] = path.read_bytes
         self.contents.objects.append(BundledObject(name, "", (f"{MAPS}/{member}",)))
 
 
 def _size_on_disk(file: ElfObject) -> int:
-    """Return the bytes that a file takes on disk, without holes; for a file in memory, the size of its contents."""
+    """Holes take no space; a file in memory counts in full."""
     if file.path is None:
         return file.size
     status = file.path.stat()

@@ -1,7 +1,6 @@
 """Reduces an ELF file to what names and stacks need: replaces nearly all code, data and debug info by zeros.
 
-The size, all offsets and, apart from the types of debug sections, all headers stay. So addresses map as before, and the
-build id is the same. Zeros take hardly any space in a compressed bundle.
+The size and all offsets stay, and so do addresses and the build id.
 """
 
 import re
@@ -21,21 +20,17 @@ _SHF_EXECINSTR = 0x4
 
 
 def without_code_and_data(elf: ElfObject, known_code: Sequence[re.Pattern[bytes]]) -> bytes:
-    """Return the file with zeros for everything but headers and `_KEPT_SECTIONS`.
+    """Return the file with zeros for everything but headers, `_KEPT_SECTIONS` and ``known_code``.
 
-    These are symbols, notes, unwind tables, PLTs and their relocations, Go's tables, and links to debug files.
-
-    The headers of emptied debug sections say that the file has no contents for them (SHT_NOBITS). Code that matches a
-    pattern in ``known_code`` is kept: the unwinder recognizes it by its bytes (signal trampolines, starts of
-    coroutines). A file without section headers is returned unchanged, because its parts are unknown. Raises ObjectError
-    if the file cannot be read.
+    The headers of emptied debug sections get the type SHT_NOBITS. A file without section headers is returned unchanged.
+    Raises ObjectError if the file cannot be read.
     """
     data = elf.read(0, elf.size)
     if not elf.sections:
         return data
     new_file = bytearray(elf.size)
     is_go_program = is_go(elf)
-    # offset and size of everything to keep; the first 64 bytes contain the ELF header
+    # (offset, size); the first 64 bytes contain the ELF header
     ranges = [(0, 64), *_header_tables(elf, data)]
     ranges += [(s.offset, s.size) for s in elf.sections if s.type != "SHT_NOBITS" and _is_kept(s, is_go_program)]
     ranges += [span for pattern in known_code for span in _find_code(elf, data, pattern)]
@@ -46,12 +41,11 @@ def without_code_and_data(elf: ElfObject, known_code: Sequence[re.Pattern[bytes]
 
 
 def _is_kept(section: ElfSection, is_go_program: bool) -> bool:
-    """Return whether a section's contents are kept; in Go programs, the function table may be in .data.rel.ro."""
+    """In Go programs, the function table may be in .data.rel.ro."""
     return _KEPT_SECTIONS.fullmatch(section.name) is not None or (is_go_program and section.name == ".data.rel.ro")
 
 
 def _find_code(elf: ElfObject, data: bytes, pattern: re.Pattern[bytes]) -> Iterator[tuple[int, int]]:
-    """Yield the offset and size of each match of the pattern in executable sections."""
     for section in elf.sections:
         if section.flags & _SHF_EXECINSTR and section.type != "SHT_NOBITS":
             for match in pattern.finditer(data, section.offset, section.offset + section.size):
@@ -59,20 +53,19 @@ def _find_code(elf: ElfObject, data: bytes, pattern: re.Pattern[bytes]) -> Itera
 
 
 def _header_tables(elf: ElfObject, data: bytes) -> list[tuple[int, int]]:
-    """Return (offset, size) of the table of program headers, then of the table of section headers."""
-    # fields of Elf64_Ehdr or Elf32_Ehdr: e_phoff and e_shoff; then e_phentsize, e_phnum and e_shentsize
+    """Return (offset, size) of the program headers, then of the section headers."""
+    # Elf64_Ehdr or Elf32_Ehdr: e_phoff and e_shoff; then e_phentsize, e_phnum and e_shentsize
     offsets_format = elf.byte_order + ("QQ" if elf.is_64 else "II")
     programs, sections = struct.unpack_from(offsets_format, data, 32 if elf.is_64 else 28)
     program_size, program_count, section_size = struct.unpack_from(
         elf.byte_order + "HHH", data, 54 if elf.is_64 else 42
     )
-    # e_phnum is 0xFFFF (PN_XNUM) if there are as many segments or more; ``elf.segments`` has them all
+    # e_phnum is at most 0xFFFF (PN_XNUM); ``elf.segments`` has all segments
     count = max(program_count, len(elf.segments))
     return [(programs, program_size * count), (sections, section_size * len(elf.sections))]
 
 
 def _mark_debug_as_absent(elf: ElfObject, new_file: bytearray) -> None:
-    """Set the type of all debug sections but .debug_frame to SHT_NOBITS in ``new_file``."""
     (_, _), (table, size) = _header_tables(elf, bytes(new_file))
     header_size = size // len(elf.sections)
     for row, section in enumerate(elf.sections):

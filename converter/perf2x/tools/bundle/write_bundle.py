@@ -34,7 +34,6 @@ def write_bundle(recording: Path, contents: BundleContents, out: BinaryIO, *, on
 
 
 def _recorded_files(recording: Path) -> Iterator[tuple[str, Path]]:
-    """Yield (member name, path) of the recording; of a directory, for each file that open_bundle.py accepts."""
     if not recording.is_dir():
         yield RECORDING, recording
         return

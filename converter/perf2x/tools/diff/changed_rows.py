@@ -15,7 +15,7 @@ _SIDES = ("before", "after")
 
 
 class ColumnChange(Frozen):
-    """A column of an event or ratio other than the event that is compared, in both recordings."""
+    """A column of an event or ratio other than the compared event, in both recordings."""
 
     before: EventColumn
     after: EventColumn
@@ -34,9 +34,9 @@ class ColumnChange(Frozen):
         return list(zip(self.before.cells(keys, sort), scaled, strict=True))
 
     def columns(self, keys: Sequence[Key], sort: str) -> dict[str, Sequence[object]]:
-        """Return the columns ``self_X_before`` and ``self_X_after``; for ratios also ``self_X_significant``.
+        """Return ``self_X_before`` and ``self_X_after`` of X, for ratios also ``self_X_significant``.
 
-        X is the event's or ratio's name. For ``sort`` ``total``, the names begin with ``total`` instead of ``self``.
+        ``sort`` is the prefix, ``self`` or ``total``.
         """
         name, pairs = f"{sort}_{self.name}", self.pairs(keys, sort)
         found: dict[str, Sequence[object]] = {
@@ -78,16 +78,15 @@ def _change_text(before: Cell, after: Cell) -> str:
 
 
 class RowSelection(Frozen):
-    """Says which rows of a comparison a table shows, and in which order."""
+    """Rows to show, and their order."""
 
     by: str
-    """The kind of the rows: function, object or thread."""
+    """Function, object or thread."""
     sort: str
     """The costs whose largest changes come first: ``self`` or ``total``."""
     limit: int = 0
-    """Maximum number of rows; 0: all."""
+    """0: all."""
     all: bool = False
-    """Include unchanged rows."""
 
 
 class DiffTable(ResultTable):
@@ -111,7 +110,7 @@ class DiffTable(ResultTable):
             for row in largest_first
             if selection.all or abs(row.change(selection.sort)) * SMALLEST_SHOWN_PART >= cost
         ]
-        """The rows to show before the limit cuts them: the changed ones, or all rows if ``selection.all``."""
+        """The changed rows, or all if ``selection.all``, before the limit cuts them."""
         self.comparison = comparison
         self.whole = comparison.before
         self.no_rows_note = f"no {selection.by} changed"
@@ -119,14 +118,11 @@ class DiffTable(ResultTable):
         self.by = selection.by
         self.sort = selection.sort
         self.unchanged_count = len(largest_first) - len(self.changed)
-        """The number of unchanged rows, which are left out. A row whose change would be shown as 0.0 % is unchanged."""
+        """A row whose change would be shown as 0.0 % is unchanged."""
         self.sources = sources
         self.notes = notes
-        """Sentences on events or objects that are compared under different names."""
         self.renamed_objects = renamed_objects
-        """Names before and after of objects that are one object in the table."""
         self.work = work
-        """The units of work on both sides, if costs are compared per unit."""
         self.other_columns = other_columns
         """Other events and ratios; where latencies are compared, the periods."""
 
@@ -148,11 +144,10 @@ class DiffTable(ResultTable):
 
     @property
     def columns(self) -> Mapping[str, Sequence[object]]:
-        """Costs before and after, the confidence interval of their change, and whether the change is significant.
+        """The columns are ``name`` and ``object``, then costs with confidence intervals of their changes.
 
-        The columns are ``name`` and ``object``; then, each with the prefix ``self`` and ``total``: ``_before``,
-        ``_after``, ``_change_low``, ``_change_high``, ``_significant``; then those of other events and ratios, such as
-        ``self_X_before``; for latencies ``self_period_before`` …
+        ``_before``, ``_after``, ``_change_low``, ``_change_high`` and ``_significant`` follow ``self`` and ``total``.
+        Other events and ratios come last, such as ``self_X_before``.
         """
         found = self.name_columns
         for column in COSTS:
@@ -164,7 +159,7 @@ class DiffTable(ResultTable):
 
     @property
     def display_cells(self) -> Mapping[str, Sequence[str]]:
-        """Factors, and changes in percent of the total before, marked with ``~`` if noise explains them; then names."""
+        """Factors, and changes in percent of the total before, with ``~`` if noise explains them; then names."""
         total_before, changes = self.comparison.before.cost, {}
         for column in COSTS:
             changes[f"{column} ×"] = [format_factor(*row.before_and_after(column)) for row in self.rows]
@@ -175,7 +170,6 @@ class DiffTable(ResultTable):
 
 
 def _compared_note(work: Sequence[float] | None, normalized: bool) -> str:
-    """Return the end of a heading, which states how costs are scaled."""
     if not work:
         return "; shares compared" if normalized else ""
     before, after = (f"{units:,.15g}" for units in work)
@@ -183,7 +177,6 @@ def _compared_note(work: Sequence[float] | None, normalized: bool) -> str:
 
 
 def _may_be_noise(row: Change, column: str) -> bool:
-    """Return whether a row changed, but not by more than noise explains; ``~`` marks such changes."""
     return row.change(column) != 0 and not row.significant(column)
 
 

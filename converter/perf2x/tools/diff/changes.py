@@ -18,13 +18,12 @@ from perf2x.model.transforms.merge_profiles import merge_profiles
 
 # A change smaller than 1/2000 of the earlier recording's total is shown as 0.0 %.
 SMALLEST_SHOWN_PART = 2000
-# Recordings of the same program are assumed to have at least this share of their costs in functions that both contain.
-# Functions of one recording alone are matched by similar names only if each has at least this share.
+# Recordings of the same program have at least this share of their costs in functions of both. Functions of one
+# recording with at least this share are matched by similar names.
 _MIN_COMMON_SHARE = 0.1
 _COLUMNS = ("self", "total")
-# Confidence of the interval that `Comparison.joint_cost` returns.
 _JOINT_CONFIDENCE = 0.95
-# The share of the costs that a row without costs is taken to have, to avoid a division by zero.
+# avoids a division by zero for rows without costs
 _MIN_SHARE = 1e-9
 # The label with which pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof).
 _BASE_LABEL = {"pprof::base": "true"}
@@ -38,7 +37,7 @@ class Change(Row):
     total_before: int
     total_after: int
     self_interval: Interval = (-math.inf, math.inf)
-    """Limits of the true change of ``self``; the change is significant if they exclude 0."""
+    """Limits of the true change of ``self``."""
     total_interval: Interval = (-math.inf, math.inf)
 
     @property
@@ -52,15 +51,15 @@ class Change(Row):
         return self.total_after - self.total_before
 
     def change(self, sort: str) -> int:
-        """Return the change of the self cost or of the total cost, as ``sort`` says (``self`` or ``total``)."""
+        """Return the change of the ``sort`` column: ``self`` or ``total``."""
         return self.self if sort == "self" else self.total
 
     def before_and_after(self, sort: str) -> tuple[int, int]:
-        """Return the self costs, or the total costs, before and after; ``sort`` as in `change`."""
+        """Return the costs before and after in the ``sort`` column."""
         return (self.self_before, self.self_after) if sort == "self" else (self.total_before, self.total_after)
 
     def with_interval(self, sort: str, limits: Interval) -> "Change":
-        """Return this change with other limits for the ``sort`` column."""
+        """Return this change with other limits."""
         return replace(self, **{f"{sort}_interval": limits})
 
     def interval(self, sort: str) -> Interval:
@@ -80,8 +79,7 @@ def excludes_zero(limits: Interval) -> bool:
 class Comparison(Frozen, dict=True):
     """Compares two tables of one event.
 
-    With ``normalize``, costs of ``after`` are scaled to the total of ``before``, so that shares are compared; otherwise
-    they are multiplied by ``factor``.
+    With ``normalize``, costs of ``after`` are scaled to the total of ``before``; otherwise by ``factor``.
     """
 
     before: Totals
@@ -90,10 +88,7 @@ class Comparison(Frozen, dict=True):
     factor: float = 1.0
     """Work of ``before`` divided by that of ``after``; also applied to the total of ``after``."""
     same_command: bool = False
-    """Whether both recordings were made with the same arguments of perf, apart from the name of its output.
-
-    False if they are unknown.
-    """
+    """Whether perf had the same arguments, apart from the name of its output; False if unknown."""
     hosts: HostErrors | None = None
     """Standard errors estimated from the differences between hosts; None unless both sides have several hosts."""
 
@@ -121,22 +116,17 @@ class Comparison(Frozen, dict=True):
         ]
 
     def share_in_costs(self, rows: Iterable[Change], sort: str) -> float:
-        """Return the share of some rows in the costs of both recordings together.
+        """Return the share of some rows in the costs of both recordings together; in total costs, it may exceed 1.
 
-        For all rows, the share in self costs is 1. That in total costs may be more than 1, because a sample belongs to
-        the total costs of every function in its stack.
-
-        The error that a confidence allows is divided among the intervals in proportion to these shares (a weighted
-        Bonferroni correction), so that small rows do not widen the intervals of large ones. A row's weight is the sum
-        of its costs in both recordings, because that sum is independent of the row's change.
+        These shares divide the error that a confidence allows among the intervals (a weighted Bonferroni correction). A
+        sum of both recordings is independent of the row's change.
         """
         return sum(sum(row.before_and_after(sort)) for row in rows) / self._cost_of_both
 
     def with_intervals(self, rows: Iterable[Change], confidence: float, tested_share: Sequence[float]) -> list[Change]:
-        """Return these rows with intervals that hold simultaneously for all rows that are tested.
+        """Return these rows with intervals that hold simultaneously for all tested rows.
 
-        ``tested_share``: the share of all tested rows in the self costs, then their share in the total costs, as
-        `share_in_costs` returns them.
+        ``tested_share`` are `share_in_costs` of the tested rows: self costs, then total costs.
         """
         by_key, result = {row.key: row for row in rows}, []
         for old, new in self._pairs:
@@ -155,7 +145,6 @@ class Comparison(Frozen, dict=True):
     def joint_cost(self, keys: set[Key], sort: str) -> tuple[int, int, Interval]:
         """Return the joint cost of some rows before and after, and the interval of its change."""
         pairs = [pair for pair in self._pairs if pair[0].key in keys]
-        # each: the sum of costs, and the sum of squared weights
         before, after = (
             (sum(cost for cost, _ in side), sum(squares for _, squares in side))
             for side in zip(*((old.of(sort), new.of(sort)) for old, new in pairs), strict=True)
@@ -165,14 +154,13 @@ class Comparison(Frozen, dict=True):
     def mismatch(self) -> str:
         """Return a sentence if hardly any cost is in functions of both recordings; else "".
 
-        A function of ``after`` alone counts as one of both if its name is similar to that of a function which vanished,
-        and each of the two had at least ``_MIN_COMMON_SHARE`` of its recording's cost.
+        Large functions (``_MIN_COMMON_SHARE``) with similar names count as one.
         """
         sums, rows = (self.before.cost, self.after.cost * self.scale), self.rows
         if not all(sums) or not rows:
             return ""
         vanished = [row.name for row in rows if not row.total_after and row.self_before >= _MIN_COMMON_SHARE * sums[0]]
-        common = [0, 0]  # self cost, before and after, of functions that both recordings contain
+        common = [0, 0]
         for row in rows:
             appeared = not row.total_before and row.self_after >= _MIN_COMMON_SHARE * sums[1]
             if (row.total_before and row.total_after) or (appeared and close_names(row.name, vanished, 1)):
@@ -189,10 +177,9 @@ class Comparison(Frozen, dict=True):
         return Change("the total", "", before, after, before, after, limits, limits)
 
     def _deviations(self, confidence: float, comparisons: float) -> tuple[float, float]:
-        """Return half the width of an interval: in standard errors of samples, then in standard errors of hosts.
+        """Return half the width of an interval: in standard errors of samples, then of hosts (Student's t).
 
-        The second number is from Student's t distribution: the fewer the hosts, the larger it is. Without hosts it is
-        0. It is computed for a power of two of comparisons, so that few values of t are needed.
+        The second is for a power of two of comparisons, so that few values of t are needed.
         """
         return quantile(confidence, comparisons), (
             student(confidence, 2 ** math.ceil(math.log2(max(comparisons, 1))), self.hosts.degrees_of_freedom)
@@ -202,15 +189,11 @@ class Comparison(Frozen, dict=True):
 
     @cached_property
     def _cost_of_both(self) -> float:
-        """The sum of both totals; at least 1."""
         return max(self.before.cost + self.after.cost * self.scale, 1)
 
     @cached_property
     def _sums(self) -> tuple[SampledSum, SampledSum]:
-        """The sums of all samples before and after, as recorded.
-
-        If a side has no samples, the typical weight of its samples is taken from the other side.
-        """
+        """A side without samples gets the other side's typical weight."""
         typical = [table.squares / table.cost if table.cost else 0.0 for table in (self.before, self.after)]
         old_typical, new_typical = typical[0] or typical[1], typical[1] or typical[0]
         return (
@@ -220,14 +203,14 @@ class Comparison(Frozen, dict=True):
 
     @cached_property
     def _pairs(self) -> list[tuple[Total, Total]]:
-        """The rows before and after of every key in either table, sorted by key; a missing row is zero."""
+        """A missing row is zero."""
         old = {row.key: row for row in self.before.rows}
         new = {row.key: row for row in self.after.rows}
         keys = sorted(old.keys() | new.keys())
         return [(old.get(key) or Total(*key, 0, 0), new.get(key) or Total(*key, 0, 0)) for key in keys]
 
     def _interval(self, old: tuple[int, float], new: tuple[int, float], deviations: float) -> Interval:
-        """Return the limits of the change from ``old`` to ``new``: pairs of cost and sum of squared weights."""
+        """``old`` and ``new`` are (cost, sum of squared weights)."""
         old_sum, new_sum = self._sums
         before = SampledSum(*old, old_sum.typical_weight)
         after = SampledSum(*new, new_sum.typical_weight).scaled(self.scale)
@@ -237,7 +220,6 @@ class Comparison(Frozen, dict=True):
 
 
 def _widened(limits: Interval, change: int, host_error: float) -> Interval:
-    """Widen an interval, so that it extends at least ``host_error`` (the error between hosts) from ``change``."""
     return min(limits[0], change - host_error), max(limits[1], change + host_error)
 
 
@@ -250,10 +232,7 @@ def difference(before: Profile, after: Profile) -> Profile:
 
 
 def normalized(before: Profile, after: Profile, value: str) -> Profile:
-    """Return ``after`` with every event scaled to its total in ``before``.
-
-    Events that either recording lacks are not scaled.
-    """
+    """Return ``after`` with every event of both recordings scaled to its total in ``before``."""
     old, new = _totals_by_event(before, value), _totals_by_event(after, value)
     return scaled(after, [old[event] / total if total and old.get(event) else 1.0 for event, total in new.items()])
 
@@ -274,6 +253,5 @@ def scaled(after: Profile, factors: Sequence[float]) -> Profile:
 
 
 def _totals_by_event(profile: Profile, value: str) -> dict[tuple[str, str], int]:
-    """Return the sum of each event's samples, by (name, unit), in the order of the events."""
     total = sum_at(profile.samples.event, weights(profile, value), len(profile.events))
     return dict(zip([(event.name, event.unit) for event in profile.events], total.tolist(), strict=True))

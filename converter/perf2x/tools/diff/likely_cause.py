@@ -1,7 +1,4 @@
-"""Finds the likely cause of growth: the function that explains most of it, and the caller that explains most of that.
-
-If all functions grew in the same proportion, as on a slower machine, none of them explains the growth.
-"""
+"""Finds the likely cause of growth: the function and the caller that explain most of it."""
 
 import re
 from collections.abc import Mapping, Set
@@ -15,18 +12,16 @@ from perf2x.tools.diff.moved_code import CallersOf, CostColumn
 # Functions of the language's library that are compiled into the program, such as instances of templates.
 _LIBRARY = re.compile(r"<?([^:]* as )?(std|core|alloc|hashbrown|__gnu_cxx)::")
 
-# A function explains nothing, like ``main``, if its total cost before was more than this share of what all functions
-# that grew cost before.
+# A function explains nothing, like ``main``, above this share of the grown functions' earlier cost.
 _MAX_SHARE = 0.9
 
 
 def likely_cause(costs: Comparison, grown: Set[Key], callers_of: CallersOf) -> str:
-    """Return a sentence on the function that explains most of the growth of the functions ``grown``.
+    """Return a sentence on the function that explains most of the growth of the functions ``grown``; "" for none.
 
-    It reads ``likely cause: caller → function, +12 ms of +15 ms``: the growth that is explained, and the growth of all
-    of ``grown``. If no function's self cost explains more than half of it, total costs are examined. Callers are the
-    nearest ones outside runtimes and libraries. Returns "" if no single function explains more than half, or if only
-    one function grew and no single caller explains its growth.
+    It reads ``likely cause: caller → function, +12 ms of +15 ms``: the explained growth, and all growth of ``grown``.
+    Total costs are examined if no function's self cost explains more than half. Callers are the nearest ones outside
+    runtimes and libraries. If only one function grew, a single caller must explain its growth.
     """
     rows = [row for row in costs.rows if row.key in grown]
     libraries = {row.key for row in costs.rows if is_runtime(*row.key) or _LIBRARY.match(row.name)}
@@ -39,7 +34,7 @@ def likely_cause(costs: Comparison, grown: Set[Key], callers_of: CallersOf) -> s
         total_costs = {row.key: row.before_and_after("total") for row in candidates}
         column, explaining = "total", _explaining(total_costs, before, after)
     callers_before, callers_after = (callers_of(side, libraries, column) for side in (0, 1))
-    if column == "total":  # if one of these functions calls another one, it grew only because the other one did
+    if column == "total":  # a function that calls another one of these grew only because the other one did
         callers_of_others = {caller for _, key in explaining for caller in callers_after.get(key, {}) if caller != key}
         explaining = [(growth, key) for growth, key in explaining if key not in callers_of_others]
     if len(explaining) != 1:
@@ -60,14 +55,13 @@ def likely_cause(costs: Comparison, grown: Set[Key], callers_of: CallersOf) -> s
 def _explaining(parts: Mapping[Key, tuple[int, int]], before: int, after: int) -> list[tuple[int, Key]]:
     """Return (growth, key) of each part that explains more than half of the growth from ``before`` to ``after``.
 
-    ``parts``: cost before and after of each part. If everything grew in proportion, a part with the cost ``old`` would
-    grow by ``growth * old / before``, and everything else by ``growth * (before - old) / before``. A part explains the
-    growth if it grew beyond its proportion by more than half of what everything else should have grown. But if it grew
-    by at least 1.5 times as much as the whole, other parts must have shrunk, so it does not explain the growth either.
+    In proportion, a part with the cost ``old`` grows by ``growth * old / before``, and everything else by ``growth *
+    (before - old) / before``. An explaining part grew beyond its proportion by more than half of the latter. But if it
+    grew by at least 1.5 times as much as the whole, other parts shrank, so it explains nothing.
     """
     growth, before, found = after - before, max(before, 1), []
     for key, (old, new) in parts.items():
-        beyond = (new - old) * before - growth * old  # multiplied by ``before``, to stay in integers
+        beyond = (new - old) * before - growth * old  # times ``before``, to stay in integers
         if 2 * beyond > growth * (before - old) and 2 * (new - old) < 3 * growth:
             found.append((new - old, key))
     return found

@@ -16,13 +16,11 @@ from perf2x.model.totals.totals import totals
 
 
 def with_matching_events(before: Profile, after: Profile) -> tuple[Profile, list[str]]:
-    """Return ``after`` with events named as their counterparts in ``before``, and notes on the pair that is compared.
+    """Return ``after`` with events named as in ``before``, and notes on the default event's pair.
 
-    That is the pair with the default event of ``before``. Two events may be a pair if they have the same unit, and
-    count the same event by their names (`EventName.counts_like`) or are cpu-clock and task-clock. Each event is paired
-    once, the most similar pairs first: those with exactly equal names, then those that count in the same modes (user,
-    kernel …), then those of the same PMU, and the two clocks last. Of equally similar pairs, the one with the default
-    event of ``before`` comes first, then those with most samples.
+    Pairs have the same unit, and count the same event (`EventName.counts_like`) or are cpu-clock and task-clock. The
+    most similar come first: equal names, equal modes (user, kernel …), equal PMUs, then the two clocks. Ties go to the
+    default event of ``before``, then to most samples.
     """
     pairs, paired_rows = dict[int, int](), set[int]()
     for _, old, new in sorted(_candidates(before, after)):
@@ -39,11 +37,7 @@ def with_matching_events(before: Profile, after: Profile) -> tuple[Profile, list
 def _candidates(
     before: Profile, after: Profile
 ) -> Iterator[tuple[tuple[bool, bool, bool, bool, bool, int, int], int, int]]:
-    """Yield (sort key, row before, row after) for each pair of events that may be the same, in any order.
-
-    The sort key of the most similar pair is the smallest: its entries are differences (True: differs), then the order
-    among equally similar pairs.
-    """
+    """Yield (sort key, row before, row after); the most similar pair of events has the smallest key."""
     olds, news = ([parse_event_name(event.name) for event in profile.events] for profile in (before, after))
     old_samples, new_samples = _samples_by_event(before), _samples_by_event(after)
     for old_row, old in enumerate(olds):
@@ -56,21 +50,17 @@ def _candidates(
                 yield (*differences, *rank), old_row, new_row
 
 
-# Both measure the time that a thread was on a CPU; the default depends on the version of perf and the kernel.
+# Both measure CPU time; the default depends on the version of perf and the kernel.
 _CLOCKS = {"cpu-clock", "task-clock"}
 
 
 def _samples_by_event(profile: Profile) -> list[int]:
-    """Return the number of samples of each event."""
     count: list[int] = sum_at(profile.samples.event, profile.samples.count, len(profile.events)).tolist()
     return count
 
 
 def _notes_on_default_event(before: Profile, after: Profile, pairs: dict[int, int]) -> Iterator[str]:
-    """Yield notes on the default event of ``before``: that another event could be meant, and that modes differ.
-
-    ``pairs``: rows of events in ``after``, by their counterparts' rows in ``before``.
-    """
+    """``pairs`` are rows in ``after`` by rows in ``before``."""
     old_row = before.default_event
     if old_row not in pairs:
         return
@@ -91,11 +81,11 @@ def _notes_on_default_event(before: Profile, after: Profile, pairs: dict[int, in
 
 # The kernel truncates the names of threads to this many bytes.
 _COMM_BYTES = 15
-# Objects with dissimilar names are paired only if at least this share of each one's cost is in functions of both.
+# Objects with dissimilar names need this share of each one's cost in functions of both.
 _MIN_COMMON_SHARE = 0.5
-# Objects with dissimilar names must also share this many functions, because any two programs have a ``main``.
+# Any two programs have a ``main``, so dissimilar names need this many common functions.
 _MIN_COMMON_FUNCTIONS = 3
-# Maximum number of objects of each side to compare, because all pairs are compared.
+# All pairs are compared, so this limits the objects of each side.
 _MAX_OBJECTS = 300
 
 
@@ -105,12 +95,10 @@ def match_objects(before: Profile, after: Profile, typed: dict[str, str]) -> tup
     Only objects whose base names the other recording lacks are paired, the most similar ones first. Two objects match
 
     - if their names differ only in the version, and they have a function in common, or neither has named functions;
-    - or, whatever their names, if they have at least `_MIN_COMMON_FUNCTIONS` functions in common, which make up at
-      least `_MIN_COMMON_SHARE` of the cost of each object.
+    - or if `_MIN_COMMON_FUNCTIONS` common functions make up `_MIN_COMMON_SHARE` of the cost of each object.
 
-    ``typed`` (new name to old name) are the user's pairs. Their objects are not paired with any others, so that
-    ``{"libb.so": "libb.so"}`` excludes an object from the matching. Threads named after a program are renamed with it.
-    Raises OptionError for a name that no object has.
+    ``typed`` (new name to old name) are the user's pairs; equal names exclude an object. Threads named after a program
+    are renamed with it. Raises OptionError for a name that no object has.
     """
     olds, news = (_objects(profile) for profile in (before, after))
     for side, existing, names in (("before", olds, typed.values()), ("after", news, typed)):
@@ -124,17 +112,11 @@ def match_objects(before: Profile, after: Profile, typed: dict[str, str]) -> tup
 
 
 def _objects(profile: Profile) -> set[str]:
-    """Return the base names of all mappings."""
     return {base_name(profile.strings[row]) for row in profile.mappings.filename.tolist()} - {""}
 
 
 def _similar_pairs(before: Profile, after: Profile, unpaired: tuple[set[str], set[str]]) -> Iterator[tuple[str, str]]:
-    """Yield pairs (new name, old name) of objects that match; each name occurs at most once.
-
-    ``unpaired``: the names to pair, in ``before`` and in ``after``.
-    """
     costs = [_costs(profile, names) for profile, names in zip((before, after), unpaired, strict=True)]
-    # same stem first, then the largest share in common
     candidates = sorted(
         (not same_stem, -share, old, new)
         for old, old_costs in costs[0].items()
@@ -151,11 +133,7 @@ def _similar_pairs(before: Profile, after: Profile, unpaired: tuple[set[str], se
 
 
 def _costs(profile: Profile, objects: set[str]) -> dict[str, dict[str, int]]:
-    """Return the self cost of each named function of ``objects``, by object and function.
-
-    Only the `_MAX_OBJECTS` costliest objects are included, and none without samples. A cost of 0 counts as 1, so that
-    functions that only call others are compared, too.
-    """
+    """Functions that only call others count as 1, so that they are compared, too."""
     costs_by_object: dict[str, dict[str, int]] = {}
     for row in totals(profile).rows:
         if row.object in objects:
@@ -166,32 +144,23 @@ def _costs(profile: Profile, objects: set[str]) -> dict[str, dict[str, int]]:
 
 
 def _share_in_common(old: Mapping[str, int], new: Mapping[str, int]) -> float:
-    """Return the share of an object's cost that is in functions of both objects; the smaller of the two shares.
-
-    ``old`` and ``new``: the cost of each function in the object.
-    """
     both = old.keys() & new.keys()
     return min(sum(cost[name] for name in both) / sum(cost.values()) if both else 0.0 for cost in (old, new))
 
 
 def _stem(name: str) -> str:
-    """Return a name without its version.
-
-    ``libfoo-1.2.so`` and ``libfoo.so.1.3`` become ``libfoo.so``, ``app2`` and ``app-3f2a9c`` become ``app``.
-    """
+    """``libfoo-1.2.so`` and ``libfoo.so.1.3`` become ``libfoo.so``, ``app-3f2a9c`` becomes ``app``."""
     first, *rest = re.split(r"[-._+~]", name)
     return ".".join([first.rstrip("0123456789"), *(part for part in rest if not re.search(r"\d", part))])
 
 
 def _with_names(after: Profile, before: Profile, names: Mapping[str, str]) -> Profile:
-    """Return ``after`` with mappings renamed by ``names`` (new to old), and likewise threads named after programs."""
     if not names:
         return after
     paths = {base_name(path): path for path in (before.strings[row] for row in before.mappings.filename.tolist())}
     string_numbers = {text: number for number, text in enumerate(after.strings)}
 
     def renumbered(column: I32, new_names: Mapping[str, str]) -> I32:
-        """Return a column of string numbers after renaming; ``new_names`` maps base names of strings to new strings."""
         new_number = np.arange(len(after.strings), dtype=np.int32)
         for number in unique(column).tolist():
             if (name := new_names.get(base_name(after.strings[number]))) is not None:

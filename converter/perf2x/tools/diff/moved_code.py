@@ -4,11 +4,9 @@ Code may have moved from a function that now costs less to one that now costs mo
 
 - the first function vanished, or the second one appeared,
 - both have similar callers, or one called the other,
-- and their joint cost is unchanged within noise; if all functions that cost less vanished, it may also have changed by
-  up to a tenth.
+- and their joint cost is unchanged within noise, or within a tenth if all functions that cost less vanished.
 
-A function's callers are the nearest ones that both recordings have. Code may have moved between several functions at
-once; then all functions that are connected in this way are one group.
+A function's callers are the nearest ones that both recordings have. Functions connected in this way are one group.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -19,27 +17,23 @@ from perf2x.model.number_format import format_percent, shortened_list
 from perf2x.model.totals.totals import Key
 from perf2x.tools.diff.changes import Change, Comparison
 
-# The cost of a function by caller, in one of the recordings.
 Callers = Mapping[Key, int]
-# Self costs of functions, or total costs, which include callees.
 CostColumn = Literal["own", "total"]
-# The type of RecordingPair.callers.
 CallersOf = Callable[[int, Set[Key], CostColumn], Mapping[Key, Callers]]
 
-# Minimum share of the callers, by cost, that two functions must have in common.
+# Minimum share of the callers, by cost, that two functions have in common.
 _MIN_COMMON_CALLERS = 0.5
-# Minimum share of a vanished function's cost that must come from the caller into which it was inlined.
+# Minimum share of a vanished function's cost from the caller into which it was inlined.
 _MIN_SHARE_OF_CALLER = 0.05
-# Changes are ignored if they are this many times smaller than the smallest change to explain.
+# Ignore changes this many times smaller than the smallest change to explain.
 _MAX_RATIO = 20
-# Maximum number of functions that cost more, and of those that cost less, to compare.
+# Maximum number of functions that cost more, and of those that cost less.
 _MAX_FUNCTIONS = 50
-# Maximum number of functions to name in a sentence.
 _MAX_NAMES = 3
 
 
 class MovedCode(Frozen):
-    """Explains growth by moved code: connects functions that cost more with those that cost less."""
+    """Explains growth by moved code."""
 
     costs: Comparison
     limited: Comparison
@@ -53,8 +47,7 @@ class MovedCode(Frozen):
     def explained(self, grown: Sequence[Change]) -> Iterator[tuple[list[Key], str]]:
         """Yield groups of functions that only took over the cost of others, each with a sentence that says so.
 
-        ``grown`` are the functions whose growth exceeds the limit. For each, single functions from which its code may
-        have moved are tried first, then the whole connected group.
+        For each function of ``grown``, single functions are tried first, then the whole connected group.
         """
         rows = self.costs.rows
         least = min(row.change(self.sort) for row in grown) / _MAX_RATIO
@@ -62,7 +55,7 @@ class MovedCode(Frozen):
         shrank = sorted((row for row in rows if -row.change(self.sort) > least), key=self._size)[:_MAX_FUNCTIONS]
         only_in_one_recording = {row.key for row in rows if not (row.total_before and row.total_after)}
         before, after = (self.callers_of(side, only_in_one_recording, "total") for side in (0, 1))
-        # the functions from which code may have moved to each one that grew
+        # functions from which code may have moved
         links = {new.key: [old for old in shrank if _may_have_moved(new, old, before, after)] for new in grew}
         explained = set[Key]()
         for grown_row in sorted(grown, key=self._size):
@@ -75,19 +68,17 @@ class MovedCode(Frozen):
                     break
 
     def _size(self, row: Change) -> tuple[int, Key]:
-        """Sort key: largest change first."""
         return -abs(row.change(self.sort)), row.key
 
     def _unchanged_cost(self, keys: set[Key], shrunk_group: Sequence[Change]) -> str:
-        """Return the joint cost of some functions before and after, as text; "" if it has changed.
+        """Return the joint cost before and after, as text; "" if it has changed.
 
-        ``shrunk_group`` are those among them that cost less. For two functions it is enough if their joint share of the
-        total is unchanged; for more, their cost must be, because shares also fall when other functions grow.
+        Shares also fall when other functions grow, so they suffice only for two functions.
         """
         vanished = not any(row.total_after for row in shrunk_group)
         for compared in (self.costs, self.limited)[: 1 if len(keys) > 2 else 2]:
             old, new, (low, high) = compared.joint_cost(keys, self.sort)
-            # unchanged within noise; or, if the functions that shrank vanished, within a tenth
+            # within noise; or within a tenth, if the functions that shrank vanished
             if (low <= 0 <= high or (vanished and abs(new - old) * 10 <= old)) and new - old <= self.allowed:
                 old, new, _ = self.limited.joint_cost(keys, self.sort)
                 total = self.limited.before.cost
@@ -96,10 +87,6 @@ class MovedCode(Frozen):
 
 
 def _may_have_moved(new: Change, old: Change, before: Mapping[Key, Callers], after: Mapping[Key, Callers]) -> bool:
-    """Return whether code may have moved from ``old``, which shrank, to ``new``, which grew, judging by their callers.
-
-    ``before`` and ``after``: the callers of each function in the two recordings, with their costs.
-    """
     appeared, vanished = not new.total_before, not old.total_after
     old_callers, new_callers = (
         {key: cost / sum(callers.values()) for key, cost in callers.items()}
@@ -115,11 +102,6 @@ def _may_have_moved(new: Change, old: Change, before: Mapping[Key, Callers], aft
 def _connected(
     new: Change, grew: Sequence[Change], links: Mapping[Key, Sequence[Change]]
 ) -> tuple[list[Change], list[Change]]:
-    """Return all functions that ``links`` connect with ``new``, directly or through others.
-
-    First come those that grew, then those that shrank. ``links``: for each of ``grew``, the functions from which its
-    code may have moved.
-    """
     grown_keys, shrunk_keys = {new.key}, set[Key]()
     while True:
         linked = {old.key for key in grown_keys for old in links.get(key, ())}
@@ -132,7 +114,6 @@ def _connected(
 
 
 def _sentence(grown_group: Sequence[Change], shrunk_group: Sequence[Change]) -> str:
-    """Return ``renamed: old → new``, or the same with ``split``, ``inlined`` or ``moved``."""
     names = (shortened_list([row.name for row in rows], _MAX_NAMES) for rows in (shrunk_group, grown_group))
     appeared = not any(row.total_before for row in grown_group)
     vanished = not any(row.total_after for row in shrunk_group)

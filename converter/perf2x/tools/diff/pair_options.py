@@ -32,7 +32,6 @@ def read_object_names(setting: str, texts: Sequence[str]) -> tuple[tuple[str, st
 
 
 def _read_work(setting: str, text: str) -> Work:
-    """Parse ``1000,1200``."""
     try:
         before, after = map(float, text.split(","))
     except ValueError:
@@ -79,8 +78,6 @@ class PairOptions(Frozen):
     """Pairs of object names (after, before)."""
 
     def __post_init__(self) -> None:
-        """Reject more than one way to compare, and work that is not positive."""
-        # the first two ways to compare that are set; "" for each that is missing
         first_way, second_way, *_ = [
             *(name for name in ("normalize", "per", "per_value") if getattr(self, name)),
             "",
@@ -92,7 +89,7 @@ class PairOptions(Frozen):
             raise _no_work("per", ",".join(f"{units:.15g}" for units in self.per))
 
     def to_load(self, options: LoadOptions) -> LoadOptions:
-        """Return options that also read the event that counts the work (``per_value``).
+        """Return options that also read the event ``per_value``.
 
         Raises SettingError if another value replaces the periods, which ``per_value`` adds up.
         """

@@ -23,17 +23,13 @@ from perf2x.tools.diff.moved_code import CostColumn
 from perf2x.tools.diff.pair_options import PairOptions, Work
 from perf2x.tools.tables.report_tables import call_tree
 
-# The option that names perf's output; command lines are compared without it.
+# Command lines are compared without the name of perf's output.
 _OUTPUT_OPTION = re.compile(r" (-o|--output) ?\S+")
-# Maximum number of renamed objects to list in a sentence.
 _MAX_NAMES = 8
 
 
 class RecordingPair:
-    """Two recordings, compared by one kind of value.
-
-    Events and objects of the later recording are named as in the earlier one.
-    """
+    """Two recordings, compared by one kind of value; events and objects are named as in the earlier one."""
 
     def __init__(
         self,
@@ -45,39 +41,29 @@ class RecordingPair:
     ) -> None:
         profile, renamed_events = with_matching_events(before.profile, after.profile)
         profile, self.renamed_objects = match_objects(before.profile, profile, dict(pair_options.map))
-        """Names before and after of objects that are treated as one."""
         self.sources = sources
         merged, hosts = zip(*map(split_hosts, (before.profile, profile)), strict=True)
         self._hosts = hosts
         self.before = replace(before, profile=merged[0])
         self.after = replace(after, profile=merged[1])
         self.notes = [*renamed_events, *_object_notes(self.renamed_objects)]
-        """Sentences on events or objects that are compared under different names."""
         self.value = value
-        """The value to sum: period, samples, weight or mispredicts.
-
-        For latencies, which `pair_of` makes the periods of samples, it is period.
-        """
+        """Period, samples, weight or mispredicts; `pair_of` makes latencies the periods of samples."""
         self.normalize = pair_options.normalize
         self.work = pair_options.per
-        """The units of work of both recordings; None: costs are compared as recorded, or as shares."""
+        """Units of work of both recordings; None: costs are compared as recorded, or as shares."""
         self.periods: RecordingPair | None = None
         """The same recordings compared by period, if values are latencies."""
         self.comparison_by = cache(self._compare)
-        """Return the comparison by one kind of rows (row_kinds.py), or by ``share``: functions by their shares.
-
-        Each comparison is made once.
-        """
+        """Return the comparison by one kind of rows (row_kinds.py), or by ``share``: functions by their shares."""
 
     def callers(self, side: int, skipped: Set[Key], column: CostColumn) -> dict[Key, dict[Key, int]]:
         """Return the cost of each function by its caller: {function: {caller: cost}}.
 
-        A caller in ``skipped`` is replaced by the nearest one further out that is not, and so is the function itself as
-        its own caller (recursion). The caller of outermost functions is ("", "").
-
-        ``side`` is 0 for the earlier recording, 1 for the later one. ``column`` selects total costs (``total``) or self
-        costs (``own``). For self costs the result is empty if the recording lacks callers of sampled functions (the
-        advice ``missing_callers``).
+        A caller in ``skipped``, or the function itself (recursion), is replaced by the nearest other one further out.
+        The caller of outermost functions is ("", ""). ``side`` is 0 for the earlier recording, 1 for the later one.
+        ``column`` is ``total`` or ``own``. Self costs are empty without callers of sampled functions (the advice
+        ``missing_callers``).
         """
         profile = (self.before, self.after)[side].profile
         if column == "own" and any(advice.about == "missing_callers" for advice in profile.meta.advice):
@@ -87,7 +73,7 @@ class RecordingPair:
         names, key = [*calls.names, ("", "")], calls.tree.key  # the last name is that of key −1
         is_skipped = np.array([name in skipped for name in names], np.bool_)
         caller = np.maximum(calls.tree.parent, 0)
-        # Go outwards, one call at a time, from callers that are skipped or that are the function itself.
+        # go outwards from callers that are skipped or that are the function itself
         while len(rows := flatnonzero((key >= 0) & (is_skipped[key[caller]] | (key[caller] == key)))):
             caller[rows] = caller[caller[rows]]
         cost_by_caller: dict[Key, dict[Key, int]] = {}
@@ -98,11 +84,11 @@ class RecordingPair:
 
     @property
     def factor(self) -> float:
-        """The factor that scales the later recording's costs to the work of the earlier one."""
+        """The factor that scales the later recording's costs to the earlier one's work."""
         return self.work[0] / self.work[1] if self.work else 1.0
 
     def scaled_after(self) -> Profile:
-        """The later recording's profile, scaled to the work of the earlier one."""
+        """The later recording's profile, scaled to the earlier one's work."""
         profile = self.after.profile
         return scaled(profile, [self.factor] * len(profile.events)) if self.work else profile
 
@@ -116,7 +102,7 @@ class RecordingPair:
         )
 
     def left_out(self, other_columns: Iterable[ColumnChange]) -> Iterator[str]:
-        """Yield a sentence that lists those sampled events that neither the comparison nor a column shows."""
+        """Yield a sentence that lists the sampled events that neither the comparison nor a column shows."""
         profile = self.before.profile
         shown = {event.name for event in profile.events[profile.default_event :][:1]}  # empty without any event
         shown |= {part.event for column in other_columns for part in column.before.tables}
@@ -126,7 +112,7 @@ class RecordingPair:
             yield f"other events: {', '.join(others)} (select with --event)"
 
     def _columns(self, by: str, names: Sequence[str]) -> Iterator[ColumnChange]:
-        """Yield the columns of other events and ratios; for latencies, first their periods."""
+        """For latencies, their periods come first."""
         if self.periods:
             periods = self.periods.comparison_by(by)
             sides = [EventColumn("period", (), tables=(table,)) for table in (periods.before, periods.after)]
@@ -139,7 +125,6 @@ class RecordingPair:
             yield ColumnChange(old, new, costs.scale)
 
     def _compare(self, by: str) -> Comparison:
-        """Return the comparison by one kind of rows; `comparison_by` caches it."""
         kind = "function" if by == "share" else by
         before = totals(self.before.profile, None, kind, self.value)
         try:
@@ -148,7 +133,7 @@ class RecordingPair:
             text = f"{self.sources[1]}: {error}; "
             raise SettingError(text, "events", " NAME selects one that both have") from None
         normalize = self.normalize or by == "share"
-        # without the first word, perf itself: perf 7.2 writes nothing else, which tells nothing
+        # without the first word, perf itself: perf 7.2 writes nothing else
         old_command, new_command = (
             _OUTPUT_OPTION.sub("", " ".join(loaded.profile.meta.command_line[1:]))
             for loaded in (self.before, self.after)
@@ -163,7 +148,6 @@ class RecordingPair:
 
 
 def _object_notes(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield a sentence about renamed objects, if there are any; ``pairs``: names before and after."""
     if pairs:
         named = shortened_list([f"{new} as the renamed {old}" for old, new in pairs], _MAX_NAMES)
         yield f"treating {named}; use --map OLD=NEW to override"
@@ -172,7 +156,7 @@ def _object_notes(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
 def load_pair(
     sources: tuple[str, str], options: LoadOptions, value: str, pair_options: PairOptions, progress: "Progress | None"
 ) -> RecordingPair:
-    """Load both recordings with the same options, which must request latencies if ``value`` is ``latency``."""
+    """Load both recordings with the same options, which request latencies if ``value`` is ``latency``."""
     from perf2x.kernel.load import load
 
     needed = pair_options.to_load(replace(options, keep=options.keep | {"host"}))
@@ -189,11 +173,11 @@ def pair_of(
 ) -> RecordingPair:
     """Pair recordings that were read with the same options.
 
-    ``events``: the events to compare, if an additional one was read only to count work; empty: all.
+    ``events`` are the events to compare, if another one was read only to count work; empty: all.
     """
     counts = [len(loaded.sources) for loaded in pair]
     if counts[0] != counts[1] and pair_options == PairOptions(map=pair_options.map):
-        # Parts of datasets may have different numbers of recordings. Then only shares can be compared.
+        # Parts of datasets may have different numbers of recordings, which only shares make comparable.
         pair_options = replace(pair_options, normalize=True)
     if pair_options.per_value:
         pair_options = replace(pair_options, per=_count_work(sources, pair, pair_options.per_value), per_value="")
@@ -213,7 +197,7 @@ def pair_of(
 
 
 def _count_work(sources: tuple[str, str], pair: tuple[Loaded, Loaded], event: str) -> Work:
-    """Return the sum of the event's periods in each recording. Raises SettingError if it has no samples."""
+    """Raises SettingError if the event has no samples."""
     work = []
     for source, loaded in zip(sources, pair, strict=True):
         try:
@@ -229,7 +213,6 @@ def _count_work(sources: tuple[str, str], pair: tuple[Loaded, Loaded], event: st
 
 
 def _with_events(profile: Profile, events: tuple[str, ...]) -> Profile:
-    """Return a profile with these events only, that is, without the event that was read to count work."""
     from perf2x.model.filters.profile_filters import keep_events
 
     return keep_events(profile, events)

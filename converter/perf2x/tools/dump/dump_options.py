@@ -15,7 +15,6 @@ def _read_types(_: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _read_times(setting: str, text: str) -> Mapping[str, int | None]:
-    """Parse ``START,STOP`` in seconds, either of which may be empty, into the fields ``start_ns`` and ``stop_ns``."""
     start, comma, stop = text.partition(",")
     if not comma:
         raise SettingError("", setting, f" {text}: expected START,STOP, either of which may be empty")
@@ -23,7 +22,6 @@ def _read_times(setting: str, text: str) -> Mapping[str, int | None]:
 
 
 def _read_seconds(setting: str, text: str) -> int | None:
-    """Parse seconds to nanoseconds; None for an empty text."""
     if not text.strip():
         return None
     parsed = parse_seconds(text.strip())
@@ -52,9 +50,9 @@ class DumpOptions(Frozen):
         int | None,
         Setting("Only records from START to before STOP (seconds).", ("--time",), "START,STOP", read=_read_times),
     ] = None
-    """Omit records before this time, and those without a time; None: omit none."""
+    """Omit records before this time, and those without a time."""
     stop_ns: int | None = None
-    """Omit records from this time on, and those without a time; None: omit none."""
+    """Omit records from this time on, and those without a time."""
     limit: Annotated[int | None, Setting("Stop after this many records.", ("--limit", "-n"), "N", least=0)] = None
     """Number of records, each of which may take several lines; None for all."""
     raw: Annotated[bool, Setting("Show the bytes of each record too.", ("--raw", "-x"))] = False
@@ -70,4 +68,4 @@ class DumpOptions(Frozen):
             read=_read_branches,
         ),
     ] = ()
-    """Types, speculation and privilege of the branches to show (``parse_branch_filter``); empty: show all."""
+    """Types, speculation and privilege (``parse_branch_filter``); empty: all."""

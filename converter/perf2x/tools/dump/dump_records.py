@@ -1,7 +1,6 @@
 """Prints a recording as text, record by record in file order, in constant memory.
 
-Samples and deferred callchains look as in ``perf script -D``; other records are printed as names and values of their
-fields. All output comes from the record itself: names of threads and objects are not looked up.
+Samples and deferred callchains look as in ``perf script -D``; other records are names and values of fields.
 """
 
 import struct
@@ -33,21 +32,19 @@ from perf2x.tools.dump.dump_samples import chain_lines, sample_lines
 from perf2x.tools.dump.record_fields import decoded_fields, event_line, fields_text, struct_fields, with_value_names
 
 _RECORD_TYPES = {name: record_type for record_type, name in RECORD_NAMES.items()}
-_RAW_WIDTH = 16  # bytes in a line
+_RAW_WIDTH = 16
 
 
 class DumpTotals(Struct):
-    """Totals of a dump; they grow while its lines are read, and are complete after the last line."""
+    """Totals of a dump, complete after its last line."""
 
     samples: int = 0
     """Number of sample records, whether shown or damaged."""
     reached_end: bool = False
-    """Whether the dump reached the end of the recording; False if it stopped earlier, at the options' limit."""
+    """False if the dump stopped earlier, at the options' limit."""
 
 
 class _RecordText(Struct):
-    """The text of one record."""
-
     text: str
     """The first line, from after the record's type ("PERF_RECORD_MMAP2")."""
     time: int = 0
@@ -55,13 +52,13 @@ class _RecordText(Struct):
     more_lines: list[str] = field(default_factory=list)
     """Lines below the first one, shown only if the dump is verbose."""
     summary: str = ""
-    """What follows ``text`` in the first line, shown only if the dump is not verbose."""
+    """The end of the first line, shown only if the dump is not verbose."""
 
 
 def dump_lines(path: str, options: DumpOptions, diagnostics: Diagnostics, totals: DumpTotals) -> Iterator[str]:
     """Yield the lines of the dump, without line ends. Raises OptionError for an unknown record type.
 
-    ``path``: a recording's file or directory, or ``-`` for standard input. ``totals`` is updated while lines are read.
+    ``path`` is a file or directory, or ``-`` for standard input. ``totals`` grows while lines are read.
     """
     unknown = sorted({*options.types} - _RECORD_TYPES.keys())
     if unknown:
@@ -80,7 +77,6 @@ def dump_lines(path: str, options: DumpOptions, diagnostics: Diagnostics, totals
 
 
 def _walk_blocks(walk: FirstWalk, totals: DumpTotals) -> Iterator[Block]:
-    """Yield the blocks of the stream, and count their samples."""
     for block, _ in walk.blocks():
         totals.samples += int(np.count_nonzero(block.types == RecordType.SAMPLE))
         yield block
@@ -88,7 +84,7 @@ def _walk_blocks(walk: FirstWalk, totals: DumpTotals) -> Iterator[Block]:
 
 
 def _block_lines(block: Block, session: SessionBuilder, options: DumpOptions, origin: int) -> Iterator[Iterable[str]]:
-    """Yield, for each selected record of a block, its lines; ``origin`` is the file offset of position 0."""
+    """``origin`` is the file offset of position 0."""
     is_chosen = _has_chosen_type(block, options)
     texts = _texts_of_records(block, session, is_chosen, options.branch_filter)
     combined_type, types = _combined_sample_type(session.events.events), block.types
@@ -109,7 +105,6 @@ def _block_lines(block: Block, session: SessionBuilder, options: DumpOptions, or
 
 
 def _has_chosen_type(block: Block, options: DumpOptions) -> Bools:
-    """Return (records,) whether each record of a block is of a selected type."""
     if not options.types:
         return trues(len(block.types))
     is_chosen: Bools = np.isin(block.types, [_RECORD_TYPES[name] for name in options.types])
@@ -117,7 +112,7 @@ def _has_chosen_type(block: Block, options: DumpOptions) -> Bools:
 
 
 def _is_in_time(record: _RecordText, options: DumpOptions) -> bool:
-    """Return whether a record is in the selected time range; records without a time are in none."""
+    """Records without a time are in no time range."""
     if options.start_ns is None and options.stop_ns is None:
         return True
     is_after_start = options.start_ns is None or record.time >= options.start_ns
@@ -125,7 +120,7 @@ def _is_in_time(record: _RecordText, options: DumpOptions) -> bool:
 
 
 def _combined_sample_type(events: list[Event]) -> int:
-    """Return the union of the events' sample types (evlist__combined_sample_type in tools/perf/util/evlist.c)."""
+    """As evlist__combined_sample_type in tools/perf/util/evlist.c."""
     combined_type = 0
     for event in events:
         combined_type |= event.sample_type
@@ -133,12 +128,7 @@ def _combined_sample_type(events: list[Event]) -> int:
 
 
 def _cpu_and_time(record: _RecordText, combined_type: int) -> str:
-    """Return CPU and time, if samples of any event have them.
-
-    ``combined_type`` is the union of the events' sample types.
-
-    Source of truth: evlist__print_tstamp in tools/perf/util/session.c.
-    """
+    """As evlist__print_tstamp in tools/perf/util/session.c."""
     cpu = f"{record.cpu} " if combined_type & SampleType.CPU else ""
     return cpu + (f"{record.time} " if combined_type & SampleType.TIME else "")
 
@@ -146,10 +136,9 @@ def _cpu_and_time(record: _RecordText, combined_type: int) -> str:
 def _texts_of_records(
     block: Block, session: SessionBuilder, is_chosen: Bools, branch_filter: tuple[str, ...]
 ) -> dict[int, _RecordText]:
-    """Return the text of each selected record, by its row in the block; damaged records are left out.
+    """Return the text of each selected record by row, without damaged ones.
 
-    Before that, all records of the block that describe the session, such as events and features, are added to
-    ``session``, whether they are selected or not.
+    All records that describe the session are added to ``session`` first.
     """
     texts: dict[int, _RecordText] = {}
     types = block.types
@@ -169,10 +158,7 @@ def _texts_of_records(
 def _texts_of_other_records(
     block: Block, session: SessionBuilder, rows: I64, record_type: int, event: Event | None
 ) -> dict[int, _RecordText]:
-    """Return the text of records of one type, by row; damaged records are left out.
-
-    ``event`` says which fields the records' sample_id trailer has; None: they have no trailer.
-    """
+    """Damaged records are left out. Without ``event``, records have no sample_id trailer."""
     part, length = block.only(rows), trailer_length(event) if event else 0
     trailer_fields = event.sample_type if event and length else 0
     cursor = FieldCursor(part, length)
@@ -198,7 +184,6 @@ def _texts_of_other_records(
 
 
 def _format_deferred_chain(record_text: _RecordText, fields: dict[str, Any], misc: int, chain: list[int]) -> None:
-    """Set the text of a deferred callchain's record to what perf prints."""
     thread = f"{fields.get('pid', -1)}/{fields.get('tid', -1)}"
     record_text.text = f"(IP, {misc & MISC_CPUMODE_MASK:#x}): {thread}: {int(fields['cookie']):#x}"
     record_text.summary = f" chain: {len(chain)}"
@@ -208,7 +193,7 @@ def _format_deferred_chain(record_text: _RecordText, fields: dict[str, Any], mis
 def _texts_of_samples(
     block: Block, session: SessionBuilder, rows: I64, branch_filter: tuple[str, ...]
 ) -> dict[int, _RecordText]:
-    """Return the text of samples, by row; damaged samples and those of unknown events are left out."""
+    """Leave out damaged samples, and those of unknown events."""
     texts: dict[int, _RecordText] = {}
     events = session.events.events
     event_rows, misc = session.events.owners_of_samples(block.only(rows)), block.misc
@@ -232,8 +217,7 @@ def _texts_of_samples(
 
 
 def _raw_lines(block: Block, row: int) -> Iterator[str]:
-    """Yield the bytes of a record in hex and as text, as perf's trace_event prints them."""
-    start = int(block.starts[row]) * 8  # counted in words of 8 bytes
+    start = int(block.starts[row]) * 8  # in words of 8 bytes
     data = block.data[start : start + int(block.sizes[row])].tobytes()
     yield ""
     yield f". ... raw event: size {len(data)} bytes"

@@ -1,7 +1,6 @@
 """Formats samples and their callchains as dump_sample in tools/perf/util/session.c does.
 
-One additional line (``... fields:``) has the names and values of all fields that are single numbers, because
-dump_sample prints only some of them.
+One additional line (``... fields:``) has all fields that are single numbers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +25,7 @@ from perf2x.reader.records.tracepoint_decoder import decode_fields
 from perf2x.reader.session_builder import SessionBuilder
 from perf2x.tools.dump.record_fields import fields_text
 
-# Fields that are columns of Samples, in the order in which to print them, before those of ``Samples.extra``.
+# Fields that are columns of Samples, in the order of printing, before those of ``Samples.extra``.
 _COLUMN_FIELDS = (
     (SampleType.IP, "ip"), (SampleType.TID, "pid"), (SampleType.TID, "tid"), (SampleType.TIME, "time"),
     (SampleType.ADDR, "addr"), (SampleType.CPU, "cpu"), (SampleType.PERIOD, "period"),
@@ -43,8 +42,7 @@ def sample_lines(
 ) -> Iterator[str]:
     """Yield the rest of the sample's first line, after "PERF_RECORD_SAMPLE", then the lines below it.
 
-    ``row`` is the sample's row in the batch, ``misc`` is the field misc of its record header. ``branch_filter`` selects
-    the branches to show; empty: all.
+    ``misc`` is from the record header. An empty ``branch_filter`` selects all branches.
     """
     addr = 0 if batch.addr is None else int(batch.addr[row])
     head = f"{batch.pid[row]}/{batch.tid[row]}: {int(batch.ip[row]):#x}"
@@ -61,7 +59,6 @@ def sample_lines(
 
 
 def _fields(batch: Samples, row: int, event: Event) -> dict[str, Any]:
-    """Return the fields of the sample that are single numbers, by name."""
     names = [name for bits, name in _COLUMN_FIELDS if event.sample_type & bits]
     columns = {**batch.extra, **{name: getattr(batch, name) for name in Samples.__struct_fields__}}
     columns = {name: columns[name] for name in (*names, *batch.extra)}
@@ -71,7 +68,7 @@ def _fields(batch: Samples, row: int, event: Event) -> dict[str, Any]:
 
 
 def chain_lines(chain: list[int]) -> list[str]:
-    """Format a chain as callchain__printf does: ``... FP chain: nr:3``, then the entries, with the names of markers."""
+    """Format a chain as callchain__printf does: ``... FP chain: nr:3``, then the entries."""
     lines = [f"... FP chain: nr:{len(chain)}"]
     for number, entry in enumerate(chain):
         marker = f" (PERF_CONTEXT_{_MARKER_NAMES[entry]})" if entry in _MARKER_NAMES else ""
@@ -87,7 +84,6 @@ def _callchain_lines(chain: list[int], event: Event) -> Iterator[str]:
 
 
 def _branch_lines(batch: Samples, row: int, branch_filter: Sequence[str]) -> Iterator[str]:
-    """Yield a line for each branch of the sample that passes the filter; an empty filter lets all branches pass."""
     branches = batch.branches
     if branches is None:
         return
@@ -122,8 +118,7 @@ def _register_lines(batch: Samples, row: int, event: Event, session: SessionBuil
 
 
 def _register_set_lines(kind: str, mask: int, abi: int, regs: list[int], arch: str) -> Iterator[str]:
-    """Yield the registers whose bits are set in ``mask``; ``regs`` has their values, in ascending order of the bits."""
-    if not abi:  # PERF_SAMPLE_REGS_ABI_NONE: there are no registers, as in a kernel thread
+    if not abi:  # PERF_SAMPLE_REGS_ABI_NONE, as in a kernel thread
         return
     names = NAMES.get(arch, ())
     yield f"... {kind} regs: mask {mask:#x} ABI {_ABI_NAMES.get(abi, abi)}"
@@ -159,7 +154,7 @@ def _variable_length_lines(batch: Samples, row: int, event: Event, session: Sess
 
 
 def _format_tracepoint(raw: bytes, event: Event, session: SessionBuilder) -> str:
-    """Format a tracepoint's own fields: ``prev_comm=sleeper prev_pid=774``; without a recorded format, return ""."""
+    """Format fields as ``prev_comm=sleeper prev_pid=774``; "" without a recorded format."""
     formats: dict[str, Any] = session.features.get("tracing_data", {}).get("formats", {})
     format_entry = formats.get(str(event.config)) if event.type == EventType.TRACEPOINT else None
     if format_entry is None:

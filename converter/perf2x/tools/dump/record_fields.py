@@ -1,8 +1,5 @@
 """Formats records other than samples as names and values of fields, and events as ``perf evlist -v`` does.
 
-Fields have the names that perf2x's decoders give them. Records without a decoder are read by the table _STRUCTS, except
-HEADER_ATTR, which is shown as the attributes of its event.
-
 Source of truth for the structs: tools/lib/perf/include/perf/event.h and include/uapi/linux/perf_event.h.
 """
 
@@ -29,17 +26,16 @@ from perf2x.reader.header.section_reader import SectionReader, decode_string
 
 _HEX_FIELDS = frozenset({"ip", "addr", "start", "length", "pgoff", "cookie", "offset", "size", "data_src", "phys_addr",
                   "data_page_size", "code_page_size", "transaction", "cgroup"})  # fmt: skip
-# Columns that decoders derive from the header or from other fields; they are not shown.
 _HIDDEN_COLUMNS = frozenset({"position", "file_hash", "cpumode", "samples_only", "is_unthrottle", "_"})
-# Values that a column has where the record lacks the field; such fields are not shown.
+# Values that stand for fields that the record lacks.
 _ABSENT_VALUES = {"prot": -1, "flags": -1, "build_id": b""}
 
 
 def fields_text(fields: Mapping[str, Any]) -> str:
     """Format fields as ``name: value``.
 
-    Decoders call a time and an event's id that are fields of the record itself ``own_time`` and ``owner_id``, because
-    the sample_id trailer may have a time and an id, too. They are shown as ``time`` and ``id``.
+    Decoders call a record's own time and id ``own_time`` and ``owner_id``, because the sample_id trailer may have
+    these.
     """
     shown = (
         (name.removeprefix("own_").removeprefix("owner_"), value)
@@ -65,7 +61,6 @@ def event_line(event: Event) -> str:
 
 
 def _attribute_pairs(event: Event) -> list[tuple[str, str]]:
-    """Return names and values of the attributes that Event has, in the format of perf_event_attr__fprintf."""
     type_names = {int(number): f" (PERF_TYPE_{number.name})" for number in EventType}
     pairs = [
         ("type", f"{event.type}{type_names.get(event.type, '')}"),
@@ -88,17 +83,15 @@ def _attribute_pairs(event: Event) -> list[tuple[str, str]]:
 
 
 def _bit_names(value: int, enumeration: type[IntEnum]) -> str:
-    """Format the bits that are set as ``IP|TID|TIME``; bits that ``enumeration`` lacks are added as one number."""
+    """Format bits as ``IP|TID|TIME``; unnamed bits are added as one number."""
     names = [bit.name or "" for bit in enumeration if value & bit]
     unnamed_bits = value & ~sum(int(bit) for bit in enumeration)
     return "|".join([*names, *([f"{unnamed_bits:#x}"] if unnamed_bits else [])]) or "0"
 
 
-# Fields of record types without a decoder: name and type of each.
-#
-# A type is a code of Python's module struct, or one of these: ``text`` is a string up to a NUL; ``rest`` stands for all
-# remaining bytes, of which only the number is shown; ``change`` is a double, a string or ``rest``, as the field
-# ``type`` of an EVENT_UPDATE record says. Several codes with ``*`` are repeated ``nr`` times.
+# Name and type of each field of record types without a decoder. A type is a code of Python's module struct, ``text`` (a
+# string up to a NUL), ``rest`` (all remaining bytes, whose number is shown), or ``change`` (a double, a string or
+# ``rest``, by the field ``type``). Codes with ``*`` are repeated ``nr`` times.
 _STRUCTS: dict[int, str] = {
     RecordType.ITRACE_START: "pid:i tid:i",
     RecordType.BPF_EVENT: "type:H flags:H id:I",
@@ -122,12 +115,11 @@ _STRUCTS: dict[int, str] = {
     UserRecordType.SCHEDSTAT_CPU: "timestamp:Q cpu:I version:H",
     UserRecordType.SCHEDSTAT_DOMAIN: "timestamp:Q cpu:I version:H domain:H",
 }
-# Fields whose values have names.
 _NAMED_VALUES: dict[int, tuple[str, type[IntEnum]]] = {
     UserRecordType.HEADER_FEATURE: ("feature", HeaderFeature),
     UserRecordType.EVENT_UPDATE: ("type", EventUpdate),
 }
-# Columns that share a union with the build id; if there is a build id, they are not shown.
+# Columns that share a union with the build id, which is shown instead.
 _FILE_IDENTITY = frozenset({"major", "minor", "inode", "inode_generation"})
 _NAMESPACES = ("net", "uts", "ipc", "pid", "user", "mnt", "cgroup")
 
@@ -135,7 +127,7 @@ _NAMESPACES = ("net", "uts", "ipc", "pid", "user", "mnt", "cgroup")
 def decoded_fields(columns: Mapping[str, Any], row: int) -> dict[str, Any]:
     """Return the fields of one row of decoded columns, by name.
 
-    The links of a NAMESPACES record, pairs of device and inode, become fields of their own: "net_ns", "uts_ns" …
+    The links of a NAMESPACES record become fields "net_ns", "uts_ns" …
     """
     fields = {name: column[row] for name, column in columns.items() if not isinstance(column, ListArray)}
     if fields.get("build_id"):

@@ -18,10 +18,9 @@ class Remedy(Frozen):
 
 
 def for_debug_file(lacking: str, package: str, build_id: str, found: ObjectFiles) -> Iterator[Remedy]:
-    """Yield ways to get what an object lacks; ``lacking`` says what: ``names``, ``lines`` or ``names and lines``.
+    """Yield ways to get what an object lacks; ``lacking`` is ``names``, ``lines`` or ``names and lines``.
 
-    ``package``: the package with the object's debug symbols; "" if unknown. ``found``: the files that were found so
-    far, and where perf2x looked.
+    ``package`` has the object's debug symbols; "" if unknown. ``found`` are its files so far.
     """
     if found.files and any(searched.result in (OTHER_BUILD, OTHER_CHECKSUM) for searched in found.searched):
         yield Remedy("a debug file of another build was found; point to the right one", "--debug-dir DIR")
@@ -34,14 +33,13 @@ def for_debug_file(lacking: str, package: str, build_id: str, found: ObjectFiles
 
 # dpkg's directory with a file list for each installed package, such as ``libc6:amd64.list``.
 _DPKG_INFO = "/var/lib/dpkg/info"
-# Maximum number of file lists to read.
 _MAX_FILE_LISTS = 20_000
-# Bytes of a package's file list; larger ones are not read.
+# Larger file lists, in bytes, are not read.
 LARGEST_LIST = 1 << 25
 
 
 def debug_package(finder: Finder, recorded: str) -> str:
-    """Return the package with debug symbols for a recorded path; "" if no installed package owns the file."""
+    """Return the package with debug symbols for a recorded path; "" if no package owns the file."""
     owner = next(
         filter(None, (_owning_package(folder, recorded) for folder in finder.search_paths.local_paths(_DPKG_INFO))), ""
     )
@@ -51,10 +49,7 @@ def debug_package(finder: Finder, recorded: str) -> str:
 
 
 def _owning_package(folder: Path, recorded: str) -> str:
-    """Return the package whose file list has the path, such as ``libc6``; "" if no list has it.
-
-    The path is also tried without ``/usr``, because older packages list ``/lib`` for ``/usr/lib``.
-    """
+    """Older packages list ``/lib`` for ``/usr/lib``."""
     names = [f"\n{name}\n".encode(errors="surrogateescape") for name in {recorded, recorded.removeprefix("/usr")}]
     for path, listed_paths in _file_lists(folder):
         if any(name in listed_paths for name in names):
@@ -64,11 +59,7 @@ def _owning_package(folder: Path, recorded: str) -> str:
 
 @lru_cache(maxsize=1)
 def _file_lists(folder: Path) -> list[tuple[Path, bytes]]:
-    """Return path and contents of the packages' file lists; they are kept for the next object.
-
-    Lists that cannot be read, or are larger than ``LARGEST_LIST``, are left out. A newline is added on both sides, so
-    that every listed path stands between newlines.
-    """
+    """A newline on both sides delimits every listed path."""
     found = []
     for path in islice(sorted(folder.glob("*.list")), _MAX_FILE_LISTS):
         with contextlib.suppress(OSError):

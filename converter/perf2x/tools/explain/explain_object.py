@@ -1,7 +1,4 @@
-"""Explains one ELF file: will a profile have function names, source lines and complete stacks, and if not, why?
-
-Parts of an object may be in other files: its debug file, a supplementary (dwz) file, split units (``.dwo``, ``.dwp``).
-"""
+"""Explains one ELF file: will a profile have function names, source lines and complete stacks, and if not, why?"""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -29,26 +26,24 @@ from perf2x.model.number_format import plural
 from perf2x.symbolizer.sources.elf_source import STRIPPED
 from perf2x.tools.explain.debug_file_advice import Remedy, debug_package, for_debug_file
 
-# The sections that the explanation lists: names, lines, unwind information, and links to other files.
 _RELEVANT = (
     ".symtab", ".dynsym", ".gnu_debugdata", ".gopclntab", ".debug_info", ".debug_line", ".eh_frame",
     ".debug_frame", ".sframe", ".gnu_debuglink", ".gnu_debugaltlink",
 )  # fmt: skip
-# End of the name of an ELF file that was unpacked from the section .gnu_debugdata.
 _MINI_SUFFIX = ", .gnu_debugdata"
 # Maximum number of units whose ``.dwo`` files are searched.
 MAX_UNITS = 100
 
 
 class CheckResult(Frozen):
-    """The answer to one question about an object: whether it has what is needed, and a sentence that says why."""
+    """The answer to one question about an object, and a sentence that says why."""
 
     good: bool
     text: str
 
 
 class FileSections(Frozen):
-    """Those sections of a file that matter for names, lines and stacks."""
+    """The sections of a file that matter for names, lines and stacks."""
 
     file: str
     sections: tuple[str, ...]
@@ -63,7 +58,6 @@ class Explanation(Frozen):
     """By question: ``names``, ``lines`` and ``stacks``."""
     advice: tuple[Remedy, ...]
     files: tuple[FileSections, ...]
-    """The file itself, and other files that belong to it."""
     looked_at: tuple[SearchedPath, ...]
     troubles: tuple[str, ...]
     """Unusable files and sections, with reasons."""
@@ -100,10 +94,7 @@ def _recorded_name(finder: Finder, path: Path) -> str:
 
 
 class _ExaminedObject:
-    """Answers the questions about one object, from its file and the other files that belong to it.
-
-    `lines` must be called before `advice`, because it finds out whether ``.dwo`` files are missing.
-    """
+    """Call `lines` before `advice`, because it finds missing ``.dwo`` files."""
 
     def __init__(self, path: str, file: ElfObject, recorded: str, finder: Finder, found: ObjectFiles) -> None:
         self._path, self._file, self._recorded, self._finder, self._found = path, file, recorded, finder, found
@@ -115,7 +106,6 @@ class _ExaminedObject:
         self._lacks_dwo = False
 
     def _own_files(self) -> Iterator[ElfObject]:
-        """Yield the object's file, the files found by its name and build id, and its mini debug info."""
         yield self._file
         yield from (elf for elf in self._found.files if not elf.name.endswith(_MINI_SUFFIX))
         try:
@@ -126,16 +116,13 @@ class _ExaminedObject:
             yield from [mini] if mini is not None else []
 
     def _name(self, file: ElfObject) -> str:
-        """Return a file's name; for the object itself, the name as typed."""
         return self._path if file is self._file else file.name
 
     def sections(self) -> Iterator[FileSections]:
-        """Yield the relevant sections of each file."""
         for elf in self.files:
             yield FileSections(self._name(elf), tuple(name for name in _RELEVANT if elf.section(name) is not None))
 
     def names(self) -> CheckResult:
-        """Answer whether functions have names."""
         for elf in self.files:
             try:
                 if function_symbols(elf, ".symtab") is not None:
@@ -145,7 +132,6 @@ class _ExaminedObject:
         return CheckResult(True, f".gopclntab in {self._path}") if self._is_go else CheckResult(False, STRIPPED)
 
     def lines(self) -> CheckResult:
-        """Answer whether there are source lines and inlined functions."""
         file = self._object_files.dwarf
         if file is None and self._is_go:
             return CheckResult(True, "lines from Go's own table, no debug info")
@@ -160,7 +146,7 @@ class _ExaminedObject:
         return CheckResult(True, f"DWARF {version} in {self._name(file)}")
 
     def _version_and_missing(self, file: ElfObject) -> tuple[int, str]:
-        """Return the DWARF version of the first unit, and which part of the debug info is missing ("": none)."""
+        """Return the DWARF version of the first unit, and the missing part of the debug info ("": none)."""
         relocated = open_elf(relocate_debug_info(file), file.name) if file.type == "ET_REL" else file
         dwz_file = find_supplementary_file(self._finder, file) if has_supplementary_file(file) else None
         units = DebugFile(
@@ -188,7 +174,6 @@ class _ExaminedObject:
         )
 
     def _has_package(self) -> bool:
-        """Return whether there is a ``.dwp`` file, which contains the ``.dwo`` files of a program."""
         try:
             return find_package_file(self._finder, self._object_files, self._recorded) is not None
         except ObjectError as error:
@@ -196,7 +181,6 @@ class _ExaminedObject:
             return False
 
     def stacks(self) -> CheckResult:
-        """Answer whether stacks can be unwound: with call frame information or, in Go programs, by frame pointers."""
         if self._is_go:
             return CheckResult(True, "Go keeps frame pointers")
         if self._file.type == "ET_REL":
@@ -211,7 +195,6 @@ class _ExaminedObject:
         return CheckResult(True, "call frame information: stacks can be unwound without frame pointers")
 
     def _functions_with_cfi(self, file: ElfObject) -> set[int]:
-        """Return the starts of functions with call frame information."""
         try:
             indexes = [eh_frame_index(file)] if has_code(file) else []
             return {
@@ -232,7 +215,6 @@ class _ExaminedObject:
         return 0 if rows is None else len(set(rows.start[rows.type == STT_FUNC].tolist()))
 
     def advice(self, lacking: str, can_unwind: bool) -> Iterator[Remedy]:
-        """Yield advice, simplest first; ``lacking``: names, lines or both; ``can_unwind``: stacks need no advice."""
         if self._lacks_dwo:
             yield Remedy("keep the .dwo files where they were compiled, or pack them as PROGRAM.dwp",
                          f"dwp -e {self._path}")  # fmt: skip

@@ -8,7 +8,7 @@ from perf2x.base.mapping_names import is_object, is_vdso, without_deleted
 from perf2x.symbolizer.sources.elf_source import STRIPPED
 from perf2x.tools.explain.debug_file_advice import Remedy, debug_package, for_debug_file
 
-# Names of mappings without code. JIT compilers' memory has longer names, such as ``//anon of process 17``.
+# Mappings without code. Memory of JIT compilers has longer names, such as ``//anon of process 17``.
 _DATA_NAMES = ("//anon", "[heap]")
 _KERNEL = ("[kernel", "[guest.kernel")
 
@@ -19,18 +19,13 @@ class UnnamedObject(Frozen):
     name: str
     build_id: str
     frames: int
-    """The number of frames without a name."""
     why: str
-    # the paths where perf2x searched for the object's files, with the result for each
     looked_at: tuple[SearchedPath, ...]
     advice: tuple[Remedy, ...]
 
 
 def explain_unnamed(name: str, build_id: str, frames: int, why: str, finder: Finder) -> UnnamedObject:
-    """Search for an object's files once more, and return where perf2x looked, and what would help.
-
-    ``why`` is the symbolizer's reason why the object's frames have no names.
-    """
+    """Search for an object's files once more; ``why`` is the symbolizer's reason for missing names."""
     if not is_object(name, bool(build_id)):
         return UnnamedObject(name, build_id, frames, why, (), tuple(_advice_without_file(name)))
     found = finder.find(name, bytes.fromhex(build_id))
@@ -43,7 +38,6 @@ def explain_unnamed(name: str, build_id: str, frames: int, why: str, finder: Fin
 
 
 def _advice_without_file(name: str) -> Iterator[Remedy]:
-    """Advise on code that is not in a file: the kernel, a vDSO, code of just-in-time compilers, stray addresses."""
     if name.startswith(_KERNEL):
         yield Remedy("copy /proc/kallsyms as root on the recorded machine, before it reboots", "--kallsyms FILE")
     elif is_vdso(name):
@@ -58,10 +52,7 @@ def _advice_without_file(name: str) -> Iterator[Remedy]:
 
 
 def _advice_for_missing_file(found: ObjectFiles, build_id: str, has_symfs: bool) -> Iterator[Remedy]:
-    """Advise on an object whose file was not found; ``has_symfs``: perf2x runs with ``--symfs``.
-
-    No package is proposed: this machine's packages belong to the installed version, which is not the recorded one.
-    """
+    """This machine's packages may belong to another version than the recorded one, so none is proposed."""
     replaced = any(searched.result == OTHER_BUILD for searched in found.searched)
     prefix = "the file here is of another version; " if replaced else ""
     if has_symfs:

@@ -1,8 +1,4 @@
-"""Tables that a report has besides those of ``top`` and ``diff``: callers, and hottest paths.
-
-The callers of a recursive function are those of its outermost call. A path is a chain of calls from the outermost
-function down to the last one that has a large share of the cost.
-"""
+"""Tables that a report has besides those of ``top`` and ``diff``: callers, and hottest paths."""
 
 from collections.abc import Iterable
 
@@ -17,10 +13,9 @@ from perf2x.tools.tables.top_rows import TopTable
 
 
 class CallTree(Frozen):
-    """The call tree of one event: a row for each function and each path of callers that leads to it."""
+    """The call tree of one event: a row for each path of callers."""
 
     names: list[Key]
-    """Function name and object of each key in ``tree``."""
     tree: FrameTree
     own: I64
     """(rows,) self costs."""
@@ -34,9 +29,9 @@ class HotPath(Frozen):
     frames: list[Key]
     """Outermost first."""
     own: int
-    """Self cost of the last function when called along this path."""
+    """Self cost of the last function along this path."""
     total: int
-    """Total cost of the last function when called along this path."""
+    """Total cost of the last function along this path."""
 
     @property
     def functions(self) -> list[str]:
@@ -45,9 +40,9 @@ class HotPath(Frozen):
 
     @property
     def displayed_functions(self) -> list[str]:
-        """Return the names, with one ``…`` for consecutive functions of a runtime.
+        """The names, with one ``…`` for consecutive functions of a runtime.
 
-        The last function is always shown. If all functions before it belong to the runtime, they are shown, too.
+        The last function is always shown. If all others belong to the runtime, they are shown, too.
         """
         is_shown = [not is_runtime(*key) for key in self.frames[:-1]] + [True]
         if sum(is_shown) == 1:
@@ -71,12 +66,11 @@ class ReportTables(Frozen):
     objects: TopTable
     threads: TopTable
     callers: dict[Key, list[Caller]]
-    """Callers of the functions in the first two tables."""
     paths: list[HotPath]
     kernel: int
     """Cost of samples in the kernel."""
     idle: int
-    """Cost of idle CPUs: samples of process 0, whose threads are the idle tasks of all CPUs."""
+    """Cost of samples of process 0, whose threads are the idle tasks of all CPUs."""
 
 
 def report_tables(profile: Profile, value: str, rows: int, columns: Iterable[str] = ()) -> ReportTables:
@@ -85,7 +79,7 @@ def report_tables(profile: Profile, value: str, rows: int, columns: Iterable[str
     by_total = by_self.sorted_by("total")
     objects, threads = (TopTable(profile, kind, "self", value, rows) for kind in ("object", "thread"))
     calls, samples, cost = call_tree(profile, value), profile.samples, _costs(profile, value)
-    # of each sample's innermost frame; samples without a stack count as user code
+    # mode of each sample's innermost frame; samples without a stack count as user code
     mode = np.append(profile.locations.mode[profile.stacks.location], CpuMode.USER)[samples.stack]
     pid = np.append(profile.threads.pid, -1)[samples.thread]
     kernel_cost, idle_cost = (sum_of(cost[is_part]) for is_part in (mode == CpuMode.KERNEL, pid == 0))
@@ -102,15 +96,14 @@ def call_tree(profile: Profile, value: str = "period") -> CallTree:
 
 
 def _costs(profile: Profile, value: str) -> I64:
-    """Return (samples,) the cost of each sample; 0 for samples of other events."""
+    """Return (samples,) costs; 0 for samples of other events."""
     return np.where(profile.samples.event == profile.default_event, weights(profile, value), 0)
 
 
 def hot_paths(calls: CallTree, limit: int, min_share: float = 0.05) -> list[HotPath]:
     """Return up to ``limit`` paths, costliest first; each has at least two functions, and no two share a sample.
 
-    A path ends at a function none of whose callees, along this path, has at least the share ``min_share`` of the cost.
-    Of equally costly paths, the shortest comes first, then the one that is earlier in the tree.
+    A path ends where no callee along it has the share ``min_share`` of the cost. Ties are ordered by length, then row.
     """
     tree, total = calls.tree, calls.total
     is_hot = (total >= min_share * sum_of(calls.own)) & (total > 0) & (tree.depth > 1)
@@ -126,11 +119,14 @@ def hot_paths(calls: CallTree, limit: int, min_share: float = 0.05) -> list[HotP
 
 
 def callers_of(calls: CallTree, functions: Iterable[Key]) -> dict[Key, list[Caller]]:
-    """Return the callers of each function, costliest first; their values add up to the function's total."""
+    """Return the callers of each function, costliest first; their values add up to the function's total.
+
+    The callers of a recursive function are those of its outermost call.
+    """
     names, tree, callers = [*calls.names, ("", "")], calls.tree, {}  # the last name is for key −1
     for name in dict.fromkeys(functions):
         is_function = tree.key == names.index(name)
-        # the outermost calls: the function is on the path from the root once, at its end
+        # the function is on the path from the root once, at its end
         is_outermost = is_function & (path_sums(tree.parent, as_int64(is_function)) == 1)
         outermost = flatnonzero(is_outermost & (calls.total > 0))
         caller, caller_row = unique_inverse(tree.key[tree.parent[outermost]])

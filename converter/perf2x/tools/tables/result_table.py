@@ -21,7 +21,6 @@ _STRING_COLUMNS = ("name", "object")
 # Types of columns by name, or by the last part of the name; ratios are float64, other columns int64.
 _DTYPES = {**dict.fromkeys(_STRING_COLUMNS, np.object_), "low": np.float64, "high": np.float64, "significant": np.bool_}
 _ROWS_IN_HTML = 20
-# The number of rows, and of characters of a name, that ``repr`` shows.
 _ROWS_IN_REPR, _NAME_LENGTH_IN_REPR = 3, 40
 
 
@@ -33,7 +32,7 @@ class ResultTable(ABC):
     rows: Sequence[Any]
     """Rows derived from Line (``model/totals/totals.py``)."""
     by: str
-    """The kind of the rows: function, object, thread or data-object."""
+    """Function, object, thread or data-object."""
     sort: str
     """The column that rows are sorted by: ``self`` or ``total``."""
     other_columns: Sequence[Any] = ()
@@ -63,17 +62,17 @@ class ResultTable(ABC):
 
     @property
     def name_columns(self) -> dict[str, Sequence[object]]:
-        """Return the columns ``name`` and ``object``, which come first in ``columns``."""
+        """The columns ``name`` and ``object``, which come first in ``columns``."""
         return {"name": [row.name for row in self.rows], "object": [row.object for row in self.rows]}
 
     @property
     def name_cells(self) -> dict[str, list[str]]:
-        """Return the headings and cells of objects and names, which come last in ``display_cells``."""
+        """Headings and cells of objects and names, which come last in ``display_cells``."""
         return {"object": [row.object for row in self.rows], self.by: [row.name for row in self.rows]}
 
     @property
     def other_columns_by_name(self) -> dict[str, Sequence[object]]:
-        """Return self and total costs of other events and ratios, by name of the column."""
+        """Self and total costs of other events and ratios, by name of the column."""
         columns: dict[str, Sequence[object]] = {}
         for other in self.other_columns:
             for cost in COSTS:
@@ -82,12 +81,12 @@ class ResultTable(ABC):
 
     @property
     def other_column_cells(self) -> dict[str, list[str]]:
-        """Return the headings and cells of other events and ratios: the costs by which rows are sorted."""
+        """Headings and cells of other events and ratios: the costs by which rows are sorted."""
         return {f"{self.sort} {other.name}": other.texts(self.keys, self.sort) for other in self.other_columns}
 
     @property
     def heading(self) -> str:
-        """Return the event and its total."""
+        """The event and its total."""
         return f"{self.whole.event}: {self.totals_note}"
 
     def __len__(self) -> int:
@@ -129,7 +128,6 @@ class ResultTable(ABC):
         return frame
 
     def _arrays(self) -> Iterator[tuple[str, Any]]:
-        """Yield the names of the columns and their values as numpy arrays."""
         for name, values in self.columns.items():
             suffix = name.rpartition("_")[2]
             is_ratio = any(value is None or isinstance(value, float) for value in values)

@@ -22,7 +22,6 @@ class SampleTable(TypedDict):
     """−1: unknown."""
     tid: npt.NDArray[np.int32]
     comm: npt.NDArray[np.object_]
-    """Name of the thread."""
     function: npt.NDArray[np.object_]
     """Innermost function, which may be inlined; ``[libc.so.6]`` for code without a name; "" without a stack."""
     object: npt.NDArray[np.object_]
@@ -32,7 +31,6 @@ class SampleTable(TypedDict):
     value: npt.NDArray[np.int64]
     """Sum of periods, in the event's unit."""
     count: npt.NDArray[np.int64]
-    """Number of samples."""
     cpu: NotRequired[npt.NDArray[np.int32]]
     cgroup: NotRequired[npt.NDArray[np.object_]]
     """Path of the control group."""
@@ -74,14 +72,10 @@ def strings_of(texts: Iterable[str], rows: I32 | I64 | slice = slice(None)) -> S
 
 
 def _describe_stacks(profile: Profile, leaves: I64) -> tuple[list[str], list[str], list[str]]:
-    """Return, for each of the stacks ``leaves``, the innermost function, its object, and all functions.
-
-    All functions are joined by semicolons, outermost first. ``leaves``: rows of Profile.stacks; −1 is an empty stack.
-    """
+    """``leaves`` are rows of Profile.stacks; −1 is an empty stack. Stacks are joined by semicolons, outermost first."""
     frames = location_frames(profile)
     rows = stack_locations(profile, leaves)
     expanded = frames.of_location[rows.values]
-    # replace each location of a stack by its frames, of which there are several if functions were inlined
     frames_of_stack = ListArray(expanded.offsets[rows.offsets], expanded.values)
     names, objects, stacks = [], [], []
     for row in frames_of_stack.rows():

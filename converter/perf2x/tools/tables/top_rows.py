@@ -25,9 +25,7 @@ class TopTable(ResultTable):
             if event.is_wait and row != profile.default_event and row in profile.samples.event
         ]
         self.other_columns = event_columns(profile, by, value, columns or (waits if value == "period" else ()))
-        """Other events and ratios."""
         self.whole = with_rows_of(totals(profile, None, by, value), self.other_columns)
-        """All rows, unsorted, and the totals of the event."""
         self.by, self.value = by, value
         self._threads = _threads_shown(profile, self.other_columns) if by == "thread" else 0
         self.limit = limit or None
@@ -48,7 +46,7 @@ class TopTable(ResultTable):
 
     @property
     def totals_note(self) -> str:
-        """Return the number of samples, their sum, the duration, ratios of all samples, and how many rows are shown."""
+        """The sums, the duration, ratios of all samples, and how many rows are shown."""
         ratios = "".join(
             f", {column.name} {cell_text(column.overall, None)}" for column in self.other_columns if column.is_ratio
         )
@@ -59,7 +57,7 @@ class TopTable(ResultTable):
 
     @property
     def summary(self) -> str:
-        """Return the number of samples, their sum, and the duration of the recording."""
+        """The number of samples, their sum, and the duration of the recording."""
         whole = self.whole
         time = f" in {self._duration_ns / 1e9:.3f} s" if self._duration_ns else ""
         samples = (
@@ -91,7 +89,6 @@ class TopTable(ResultTable):
 
 
 def _threads_shown(profile: Profile, other_columns: Sequence[EventColumn]) -> int:
-    """Return the number of threads with samples of the default event or the other events shown."""
     events = [profile.default_event, *(row for column in other_columns for row in column.events)]
     shown = as_int64(unique(profile.samples.thread[np.isin(profile.samples.event, events)]))
     return count_threads(take_rows_of(profile.threads, shown))
@@ -107,7 +104,7 @@ def linked_functions(profile: Profile, value: str) -> tuple[int, dict[str, int]]
     location, cost = profile.stacks.location[samples.stack[rows]], weights(profile, value)[rows]
     line_count = np.diff(line_offsets)[location]
     is_named = flatnonzero(line_count)
-    # a location's lines are innermost first, so its last line is the linked function's
+    # a location's lines are innermost first
     outermost = profile.locations.line_function[line_offsets[1:][location[is_named]] - 1]
     sums = sum_at(outermost, cost[is_named], len(profile.functions))
     costliest = argsort(-sums)[:3].tolist()

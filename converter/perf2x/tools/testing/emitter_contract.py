@@ -12,18 +12,14 @@ from perf2x.tools.testing.hand_made_profiles import ProfileBuilder
 
 
 class _SequentialSink(io.RawIOBase):
-    """A write-only stream, like a pipe."""
-
     def __init__(self) -> None:
         super().__init__()
         self.written: list[bytes] = []
 
     def writable(self) -> bool:
-        """True: the stream accepts bytes."""
         return True
 
     def write(self, data: Any) -> int:
-        """Keep a copy of the bytes."""
         self.written.append(bytes(data))
         return len(data)
 
@@ -46,7 +42,7 @@ ODD_NAMES = (
 class EmitterContract:
     """Tests that every emitter must pass. Inherit from it, and build the emitter in :meth:`emitter`.
 
-    Override :meth:`total` if the output can be read back: the contract then checks that no value was lost.
+    If :meth:`total` is overridden, the contract checks that no value was lost.
     """
 
     def emitter(self) -> Emitter:
@@ -68,7 +64,6 @@ class EmitterContract:
         return builder.build(timeline=self.emitter().needs.timeline)
 
     def _check(self, builder: ProfileBuilder) -> bytes:
-        """Return the output for a profile, after checking notes, determinism and the sum of values."""
         profile = self.profile(builder)
         output = self.output(profile)
         assert all(notes(self.emitter(), profile)), "a note for the user is empty"
@@ -150,7 +145,6 @@ class EmitterContract:
 
 
 def _threads_of(threads: int, depth: int) -> ProfileBuilder:
-    """Return a builder with one clock event and one sample per thread, whose stack has ``depth`` frames."""
     builder = ProfileBuilder()
     builder.event()
     program = builder.mapping("/usr/bin/prog", build_id="0123456789abcdef")

@@ -29,17 +29,17 @@ Line = tuple[str, str, int]
 class ProfileBuilder:
     """Builds a Profile row by row.
 
-    Methods that add a row return its number, apart from ``sample`` and ``switch``. Rows that are equal are
-    added only once, except events, samples and switches.
+    Methods that add a row return its number, except ``sample`` and ``switch``. Equal rows are added once, except
+    events, samples and switches.
     """
 
     def __init__(self) -> None:
-        # In these dictionaries, keys are strings or the rows of a table, and values are their numbers.
+        # keys are strings or rows of a table, values their numbers
         self._strings: dict[str, int] = {"": 0}
         self._tables: dict[str, dict[Any, int]] = {
             name: {} for name in ("threads", "mappings", "functions", "locations", "stacks")
         }
-        self._location_by_function: dict[tuple[str, int], int] = {}  # what `function` added, by (name, mode)
+        self._location_by_function: dict[tuple[str, int], int] = {}  # by (name, mode)
         self._events: list[ProfileEvent] = []
         self._samples: list[tuple[int, ...]] = []  # (event, thread, stack, value, count, time, cpu, wait)
         # (time, thread, is_out, cpu, is_preempted)
@@ -73,7 +73,7 @@ class ProfileBuilder:
         offset: int = 0,
         pid: int = 100,
     ) -> int:
-        """Add a mapped file. ``kernel``: it is the kernel or a module, and belongs to no process (pid −1)."""
+        """Add a mapped file. ``kernel``: the kernel or a module, which belongs to no process (pid −1)."""
         names = self._string(filename), self._string(build_id)
         return self._row("mappings", (start, start + size, offset, *names, -1 if kernel else pid, kernel))
 
@@ -89,8 +89,7 @@ class ProfileBuilder:
         """Add a location.
 
         - ``lines``: innermost function first; a str is the name of a function without source.
-        - ``is_caller``: ``address`` is a return address, so that it is looked up one byte earlier; otherwise it is the
-          sampled instruction.
+        - ``is_caller``: ``address`` is a return address, which is looked up one byte earlier.
         - ``synthetic``: a frame without an address, such as ``[truncated stack]``.
         """
         rows = tuple(self._line((line, "", 0) if isinstance(line, str) else line) for line in lines)
@@ -122,10 +121,7 @@ class ProfileBuilder:
         cpu: int = 0,
         wait: Wait = Wait.RAN,
     ) -> None:
-        """Add ``count`` samples with the same stack, in one row; a wait lasts from ``time`` for ``value`` ns.
-
-        ``locations``: the outermost one first.
-        """
+        """Add ``count`` samples with the same stack, outermost first; a wait lasts ``value`` ns from ``time`` on."""
         self._samples.append((event, thread, self.stack(locations), value, count, time, cpu, wait))
 
     def switch(
@@ -137,8 +133,8 @@ class ProfileBuilder:
     def build(self, timeline: bool = False, meta: Meta | None = None) -> View:
         """Return the profile, after checking its tables.
 
-        ``timeline``: keep every sample, sorted by time. Otherwise samples lose their times, CPUs and waits, and those
-        with equal event, thread and stack are summed.
+        ``timeline`` keeps every sample, sorted by time. Otherwise samples with equal event, thread and stack are
+        summed.
         """
         rows = sorted(self._samples, key=lambda row: row[5]) if timeline else _summed(self._samples)  # 5: time
         # locations are (address, lookup, mapping, mode, synthetic, lines)
@@ -162,17 +158,14 @@ class ProfileBuilder:
         return self._strings.setdefault(string, len(self._strings))
 
     def _row(self, table: str, row: tuple[Any, ...]) -> int:
-        """Add a row to a table unless it is there already; return its number."""
         rows = self._tables[table]
         return rows.setdefault(row, len(rows))
 
     def _line(self, line: Line) -> tuple[int, int]:
-        """Return the row of the line's function, and the line number."""
         name, filename, number = line
         return self._row("functions", (self._string(name), self._string(name), self._string(filename), 0)), number
 
     def _mappings(self, named_rows: set[int]) -> Mappings:
-        """Return the table; the mappings in ``named_rows`` are marked as having functions."""
         rows = self._tables["mappings"]
         columns = _columns(rows, *[np.uint64] * 3, *[np.int32] * 3, np.bool_)
         has_functions, unset = np.array([row in named_rows for row in range(len(rows))], np.bool_), falses(len(rows))
@@ -193,12 +186,10 @@ class ProfileBuilder:
 
 
 def _columns(rows: Collection[tuple[Any, ...]], *dtypes: Any) -> Any:
-    """Return the first ``len(dtypes)`` entries of all rows as columns, one array for each type."""
     return [np.array([row[index] for row in rows], dtype) for index, dtype in enumerate(dtypes)]
 
 
 def _summed(rows: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Sum value and count of rows with equal event, thread and stack."""
     totals: dict[tuple[int, int, int], tuple[int, int]] = {}
     for event, thread, stack, value, count, *_ in rows:
         total_before = totals.get((event, thread, stack), (0, 0))

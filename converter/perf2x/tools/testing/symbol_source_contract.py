@@ -25,11 +25,9 @@ class SymbolSourceContract:
         raise NotImplementedError("return an object that the source knows")
 
     def ask(self, addresses: Sequence[int]) -> list[list[tuple[str, str, int]]]:
-        """Return, for every address, (name, file, line) of its functions, innermost first.
+        """Return, for every address, (name, file, line) of its functions, innermost first; check shapes and types.
 
-        The name is the one to display or, if the source gives none, the mangled one.
-
-        Checks shapes and types of the result.
+        The name is the displayed one or, without it, the mangled one.
         """
         source, queries = self.source(), as_uint64(addresses)
         symbols = source.lookup(self.dso(), queries)
@@ -48,11 +46,9 @@ class SymbolSourceContract:
         return [rows[start:end] for start, end in pairwise(offsets)]
 
     def test_has_a_place_in_the_order(self) -> None:
-        """``order`` positions the source among others."""
         assert isinstance(type(self.source()).order, int)
 
     def test_covers_answers_for_every_kind(self) -> None:
-        """``covers`` returns a bool for every kind of object."""
         source, covered = self.source(), self.dso()
         assert source.covers(covered) is True
         for kind in DsoKind:
@@ -60,20 +56,16 @@ class SymbolSourceContract:
             assert source.covers(other) in (True, False)
 
     def test_no_addresses(self) -> None:
-        """An empty batch gives an empty result."""
         assert self.ask([]) == []
 
     def test_known_addresses(self) -> None:
-        """Known addresses get their names."""
         assert self.known, "``known`` is empty"
         answers = self.ask([address for address, _ in sorted(self.known)])
         assert [rows[-1][0] for rows in answers] == [name for _, name in sorted(self.known)]
 
     def test_a_batch_is_the_sum_of_its_parts(self) -> None:
-        """An address has the same result alone as among others."""
         addresses = sorted({*(address + step for address, _ in self.known for step in (0, 1)), 0, 2**64 - 1})
         assert self.ask(addresses) == [self.ask([address])[0] for address in addresses]
 
     def test_the_ends_of_the_address_space(self) -> None:
-        """No address is too low or too high."""
         assert len(self.ask([0, 1, 2**63, 2**64 - 1])) == 4
