@@ -91,20 +91,20 @@ def with_leaf_callers(
     ``stacks`` have the link register, and no dumps. ``unwinder`` must stop after ``LEAF_FRAMES`` frames.
     """
     words_before, is_deferred = _words_before_user_part(recorded_chains)
-    first = recorded_chains.offsets[:-1] + words_before + 1
-    is_selected = is_selected & ~is_deferred & (first < recorded_chains.offsets[1:])
+    instruction_at = recorded_chains.offsets[:-1] + words_before + 1
+    is_selected = is_selected & ~is_deferred & (instruction_at < recorded_chains.offsets[1:])
     rows = flatnonzero(is_selected)
     # the mask's registers in its order: link register, stack pointer (0, unused), instruction
     registers = np.zeros((len(is_selected), 3), np.uint64)
     registers[:, 0] = stacks.regs[:, (stacks.mask & ((1 << LINK_REGISTER) - 1)).bit_count()]
-    registers[rows, 2] = recorded_chains.values[first[rows]]
+    registers[rows, 2] = recorded_chains.values[instruction_at[rows]]
     no_dumps, abi = zeros(len(is_selected)), np.where(is_selected, stacks.abi, 0).astype(np.uint8)
     mask = 1 << LINK_REGISTER | 1 << STACK_POINTER | 1 << PROGRAM_COUNTER
     chain = unwinder.unwind(
         UserStacks(abi, registers, mask, np.zeros(0, np.uint64), no_dumps, no_dumps, 0), finder
     ).chain
     leaves = flatnonzero(chain.lengths == LEAF_FRAMES)
-    caller, following = chain.values[chain.offsets[leaves] + 1], first[leaves] + 1
+    caller, following = chain.values[chain.offsets[leaves] + 1], instruction_at[leaves] + 1
     is_recorded = following < recorded_chains.offsets[leaves + 1]
     is_recorded[is_recorded] = recorded_chains.values[following[is_recorded]] == caller[is_recorded]
     leaves, caller = leaves[~is_recorded], caller[~is_recorded]

@@ -94,10 +94,11 @@ class LineProfile(Struct):
         code = _ranges_of_run_functions(functions, begin)
         self._total_with_line, self._total = sum_of(count[_rows_inside(code, begin)]), sum_of(count)
         pieces = self._lines.pieces(code)
-        highest_count, total = _counts_of_pieces(pieces, code, begin, end, count)
-        for frames, *counts in zip(self._lines.frames(pieces), highest_count.tolist(), total.tolist(), strict=True):
-            if counts[0] >= 0:
-                self._add_code(frames, *counts)
+        highest_counts, totals = _counts_of_pieces(pieces, code, begin, end, count)
+        rows = zip(self._lines.frames(pieces), highest_counts.tolist(), totals.tolist(), strict=True)
+        for frames, highest_count, total in rows:
+            if highest_count >= 0:
+                self._add_code(frames, highest_count, total)
         self._add_calls(branches, _names_by_entry(functions, symbols))
         self._raise_lines_to_calls()
 

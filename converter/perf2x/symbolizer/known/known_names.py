@@ -132,9 +132,9 @@ class PendingObjects:
             )
             self.pending = [
                 mapped_object
-                if known is None
-                else replace(mapped_object, locations=mapped_object.locations[known.pending])
-                for mapped_object, known in zip(self.pending, self._answers_by_store[-1], strict=True)
+                if answer is None
+                else replace(mapped_object, locations=mapped_object.locations[answer.pending])
+                for mapped_object, answer in zip(self.pending, self._answers_by_store[-1], strict=True)
             ]
 
     def completed(self, found: dict[int, ResolveResult]) -> Iterator[tuple[MappedObject, ResolveResult]]:
@@ -145,11 +145,13 @@ class PendingObjects:
         """
         first_store = self._answers_by_store[0] if self._answers_by_store else []
         complete_answers = {
-            number: known for number, known in enumerate(first_store) if known is not None and not len(known.pending)
+            number: answer
+            for number, answer in enumerate(first_store)
+            if answer is not None and not len(answer.pending)
         }
         groups: dict[int, list[int]] = {}
-        for number, known in complete_answers.items():
-            groups.setdefault(id(known.table), []).append(number)
+        for number, complete in complete_answers.items():
+            groups.setdefault(id(complete.table), []).append(number)
         for numbers in groups.values():
             rows = [complete_answers[number].rows for number in numbers]
             joined = complete_answers[numbers[0]].table.result(np.concatenate(rows))

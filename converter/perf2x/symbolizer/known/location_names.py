@@ -112,13 +112,14 @@ def only_where_recorded(mapped_object: MappedObject, context: Context) -> bool:
     These are memory without a file, jitdumps, the vDSO, modules without a build id, and kernels without a recorded
     build id or load address, or with symbols in a kcore directory.
     """
-    kind, build_id = mapped_object.key.kind, mapped_object.key.build_id
-    if kind is DsoKind.FILE:
-        return is_jitdump(mapped_object.key.name)
-    if kind is DsoKind.KERNEL:
-        is_identified = bool(context.kernel_build_id and context.kernel_reference[1])
+    key = mapped_object.key
+    if key.kind is DsoKind.FILE:
+        return is_jitdump(key.name)
+    if key.kind is DsoKind.KERNEL:
+        _, recorded_address = context.kernel_reference
+        is_identified = bool(context.kernel_build_id and recorded_address)
         return not is_identified or bool(context.session.kcore_dir)
-    return kind is not DsoKind.MODULE or not build_id
+    return key.kind is not DsoKind.MODULE or not key.build_id
 
 
 class StoredNames:

@@ -177,8 +177,8 @@ def _trusted_counts(symbol: I64, locations: SourceLocations, has_symtab: bool) -
 def _merged_frames(symbol: I64, locations: SourceLocations, count: I64, inline: bool) -> _Frames:
     kept_counts = count if inline else np.minimum(count, 1)
     is_symbol_only = (symbol >= 0) & (count == 0)
-    size = kept_counts + is_symbol_only
-    offsets = offsets_of(size)
+    frame_counts = kept_counts + is_symbol_only
+    offsets = offsets_of(frame_counts)
     debug_rows = ranges(locations.offsets[:-1] + count - kept_counts, kept_counts)
 
     is_from_debug_info = trues(int(offsets[-1]))
@@ -188,7 +188,7 @@ def _merged_frames(symbol: I64, locations: SourceLocations, count: I64, inline: 
     line[is_from_debug_info] = locations.line[debug_rows]
 
     row_symbol = minus_ones(len(is_from_debug_info))
-    has_frames = size > 0
+    has_frames = frame_counts > 0
     row_symbol[offsets[1:][has_frames] - 1] = symbol[has_frames]
     return _Frames(offsets, row_symbol, debug_function, line)
 

@@ -146,12 +146,12 @@ class _ContentsCollector:
         files = source.files if searches_vmlinux else None
         if files is not None and files.files:
             members["elf"] = self._contents(files.symbols or files.files[0])
-        text, reason = KernelSource(context).contents()
-        if text is not None and not context.session.kcore_dir:
-            members["kallsyms"] = lambda: text
+        kallsyms, reason = KernelSource(context).contents()
+        if kallsyms is not None and not context.session.kcore_dir:
+            members["kallsyms"] = lambda: kallsyms
         if members:
             self._add_members("[kernel.kallsyms]", build_id, members)
-        elif text is None:
+        elif kallsyms is None:
             self.contents.left_out["[kernel.kallsyms]"] = reason
 
     def _add_perf_map(self, mapped: MappedObject) -> None:

@@ -42,12 +42,12 @@ def likely_cause(costs: Comparison, grown: Set[Key], callers_of: CallersOf) -> s
     ((growth, function),) = explaining
     old, new = callers_before.get(function, {}), callers_after.get(function, {})
     calls = {caller: (old.get(caller, 0), round(new.get(caller, 0) * costs.scale)) for caller in {**old, **new}}
-    callers = _explaining(calls, *self_costs[function]) if column == "own" else []
-    if len(callers) != 1:
+    explaining_callers = _explaining(calls, *self_costs[function]) if column == "own" else []
+    if len(explaining_callers) != 1:
         if len(rows) == 1:
             return ""
-        callers = [(growth, min(calls) if len(calls) == 1 else ("", ""))]
-    ((growth, caller),) = callers
+        explaining_callers = [(growth, min(calls) if len(calls) == 1 else ("", ""))]
+    ((growth, caller),) = explaining_callers
     amounts = (format_amount(value, costs.before.unit) for value in (growth, after - before))
     return f"likely cause: {caller[0]}{' → ' * bool(caller[0])}{function[0]}, +{' of +'.join(amounts)}"
 

@@ -72,12 +72,12 @@ class RecordingPair:
         calls = call_tree(replace(profile, default_event=event), self.value)
         names, key = [*calls.names, ("", "")], calls.tree.key  # the last name is that of key −1
         is_skipped = np.array([name in skipped for name in names], np.bool_)
-        caller = np.maximum(calls.tree.parent, 0)
+        caller_row = np.maximum(calls.tree.parent, 0)
         # go outwards from callers that are skipped or that are the function itself
-        while len(rows := flatnonzero((key >= 0) & (is_skipped[key[caller]] | (key[caller] == key)))):
-            caller[rows] = caller[caller[rows]]
+        while len(rows := flatnonzero((key >= 0) & (is_skipped[key[caller_row]] | (key[caller_row] == key)))):
+            caller_row[rows] = caller_row[caller_row[rows]]
         cost_by_caller: dict[Key, dict[Key, int]] = {}
-        (function, caller), (cost,) = sum_rows([key, key[caller]], [getattr(calls, column)])
+        (function, caller), (cost,) = sum_rows([key, key[caller_row]], [getattr(calls, column)])
         for name, caller_name, value in zip(function.tolist(), caller.tolist(), cost.tolist(), strict=True):
             cost_by_caller.setdefault(names[name], {})[names[caller_name]] = value
         return cost_by_caller
