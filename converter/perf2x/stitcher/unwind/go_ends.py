@@ -25,14 +25,14 @@ _STARTS = frozenset({
 })  # fmt: skip
 _SWITCHES = frozenset({
     "runtime.systemstack", "runtime.mcall", "runtime.morestack", "runtime.asmcgocall",  # to the thread's own stack
-    "runtime.nanotime1", "runtime.walltime", "time.now",  # likewise, for the vDSO
+    "runtime.nanotime1", "runtime.walltime", "time.now",  # the same, in order to call the vDSO
 })  # fmt: skip
 # They call through a register, and only after switching stacks.
 _CALL_AFTER_SWITCH = frozenset({"runtime.systemstack", "runtime.mcall"})
 _SWITCH_IF_NEEDED = frozenset({"runtime.nanotime1", "runtime.walltime", "time.now"})
 """They do not switch if the thread is on its own stack already. rbp points to their frame on the old stack."""
 _SAVES_STACK_POINTER, _RESTORES_STACK_POINTER = bytes.fromhex("4989e4"), bytes.fromhex("4c89e4")
-# these functions have about two hundred bytes
+# Maximum bytes of a function to search for a switch; these functions have about two hundred.
 _MAX_SEARCHED = 4096
 _CALL_THROUGH_REGISTER = re.compile(rb"\xff[\xd0-\xd7]")
 _CORRECTABLE = np.array([End.COMPLETE, End.TRUNCATED, End.NO_UNWIND_INFO, End.BROKEN, End.NOT_MAPPED], np.uint8)

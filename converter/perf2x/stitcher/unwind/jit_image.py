@@ -1,8 +1,8 @@
 """Presents a jitdump to the unwinder as an ELF file in memory.
 
-A jitdump may hold an .eh_frame for each function. Its addresses are relative, as if it followed the code at the next
-multiple of 8 (jit_write_elf in tools/perf/util/genelf.c). Here all entries become one section with absolute addresses,
-which are offsets in the dump::
+A jitdump may hold an .eh_frame for each function. Its addresses are relative to where it is stored. The runtime assumes
+that it follows the code, at the next multiple of 8 (jit_write_elf in tools/perf/util/genelf.c). Here all entries become
+one section with absolute addresses, which are offsets in the dump::
 
     0              ELF header, in place of the headers of the dump and of its first record
     64             the rest of the dump; .text is the whole dump
@@ -31,7 +31,7 @@ class JitFunction(Frozen):
     """File offset of the code."""
     size: int
     eh_frame: bytes
-    """The runtime's .eh_frame, made for the multiple of 8 after the code."""
+    """The runtime's .eh_frame; its addresses are right if it begins at the first multiple of 8 after the code."""
 
 
 class _Entry(Frozen):
@@ -100,6 +100,7 @@ def _frame_section(functions: Sequence[JitFunction], address_size: int) -> bytes
 
 
 def _entries(function: JitFunction, address_size: int) -> list[_Entry]:
+    """Return the readable entries of a function; a single entry applies to all its code, whatever its addresses."""
     eh_frame_at = -(-function.size // 8) * 8
     section = FrameSection(function.eh_frame, eh_frame_at, True, "<", address_size)
     offsets = fde_offsets(section, past_terminator=False)

@@ -55,14 +55,14 @@ def with_user_part(recorded_chains: ListArray, user_chains: UserChains, is_selec
     if not is_selected.all():
         is_exact = is_exact[repeat(is_selected, chain.lengths)]
         chain = chain.truncated(np.where(is_selected, chain.lengths, 0))
-    # markers_before[i]: the markers before unwound address i, over all chains
+    # markers_before[i]: number of markers that belong to unwound addresses before i, over all chains
     markers_before = np.append(0, cumsum(is_exact))
     added = chain.lengths + np.diff(take(markers_before, chain.offsets))
     offsets = offsets_of(kept_words + added)
     words = np.full(offsets[-1], _USER, np.uint64)  # words that are not overwritten stay markers
     words[ranges(offsets[:-1], kept_words)] = recorded_chains.values[ranges(recorded_chains.offsets[:-1], kept_words)]
-    # The index in ``words`` of unwound address i of a row: the row's begin + the kept words + i + the markers up to its
-    # own. ``markers_before`` and arange count over all rows, so the counts at the row's begin are subtracted.
+    # Unwound address i of a row has this index in ``words``: start of the row + kept words + i + markers up to its own.
+    # ``markers_before`` and arange count over all rows, so the counts at the start of the row are subtracted.
     first = offsets[:-1] + kept_words - chain.offsets[:-1] - take(markers_before, chain.offsets[:-1])
     index = repeat(first, chain.lengths)
     index += markers_before[1:]
@@ -72,7 +72,10 @@ def with_user_part(recorded_chains: ListArray, user_chains: UserChains, is_selec
 
 
 def _words_before_user_part(recorded_chains: ListArray) -> tuple[I64, Bools]:
-    """Return the words before each user part (all without one), and whether it is a cookie; shapes (n,)."""
+    """Return the number of words before each chain's user part, and whether that part is a cookie; shapes (n,).
+
+    If a chain has no user part, all its words count as before it.
+    """
     # backwards, so that the first marker of a row is written last
     markers = flatnonzero((recorded_chains.values == _USER) | (recorded_chains.values == _DEFERRED))[::-1]
     row = row_numbers(recorded_chains.lengths)[markers]
@@ -94,7 +97,7 @@ def with_leaf_callers(
     instruction_at = recorded_chains.offsets[:-1] + words_before + 1
     is_selected = is_selected & ~is_deferred & (instruction_at < recorded_chains.offsets[1:])
     rows = flatnonzero(is_selected)
-    # the mask's registers in its order: link register, stack pointer (0, unused), instruction
+    # columns in the order of ``mask`` below: link register, stack pointer (unused, so 0), program counter
     registers = np.zeros((len(is_selected), 3), np.uint64)
     registers[:, 0] = stacks.regs[:, (stacks.mask & ((1 << LINK_REGISTER) - 1)).bit_count()]
     registers[rows, 2] = recorded_chains.values[instruction_at[rows]]

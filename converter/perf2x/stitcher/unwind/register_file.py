@@ -95,7 +95,7 @@ def stack_memory(stacks: UserStacks, stack_pointer: U64) -> StackMemory:
     return StackMemory(stacks.words, stacks.start, stack_pointer, word_count.view(np.uint64), is_complete)
 
 
-# In a column of ends: the chain continues.
+# A column of ends has this in place of an `End` while the chain continues.
 UNFINISHED = 255
 
 
@@ -146,7 +146,7 @@ class SampleView(Frozen):
         return SampleView(self.frames, self.memory, self.architecture, self.rows[samples])
 
     def register(self, number: int) -> tuple[U64, Bools]:
-        """Return (n,) values of one register, and which are known; untracked registers never are."""
+        """Return (n,) values of one register, and which are known; registers without a row are never known."""
         if number >= self.architecture.register_count:
             return np.zeros(len(self.rows), np.uint64), falses(len(self.rows))
         known = take(self.frames.known_bits, self.rows) & np.uint64(1 << number)

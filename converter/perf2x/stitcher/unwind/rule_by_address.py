@@ -133,8 +133,8 @@ class CodeMap:
         result = np.full(len(address), NO_RULE, np.int32)
         # a return address belongs to the object of the byte before it
         for number, rows, svma in self._by_object(mapping, address - as_uint64(~is_exact)):
-            # A query is svma << 1 | is_exact. ``rule_from_code`` takes the return address itself, one byte after its
-            # svma here.
+            # A query is svma << 1 | is_exact. The svma of a return address is one byte too low here, which is undone
+            # below, because ``rule_from_code`` takes the return address itself.
             queries, index = unique_inverse(svma << np.uint64(1) | as_uint64(is_exact[rows]))
             rule_from_code = self.objects[number].rule_from_code
             answers = [
@@ -209,7 +209,7 @@ class CodeMap:
         return self._object_numbers[identity]
 
     def _rules_in_object(self, number: int, svma: U64) -> I32:
-        """Go's own rules are wrong where its runtime switches stacks."""
+        """Return (n,) rule numbers; Go's own are wrong where its runtime switches stacks, so they are replaced."""
         rules = self.objects[number]
         result = rules.find(svma)
         functions = self._go_functions(number) if number in self._go_tables else None
@@ -223,5 +223,5 @@ class CodeMap:
         return result
 
     def problems(self) -> list[str]:
-        """Damaged unwind information of all objects."""
+        """Return a sentence for each damaged entry or section of all objects."""
         return [problem for rules in self.objects for problem in rules.problems]

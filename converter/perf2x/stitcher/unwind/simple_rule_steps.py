@@ -1,4 +1,4 @@
-"""Unwinds many samples by one frame in few numpy calls, where a simple rule applies: nearly all of compiled code.
+"""Unwinds many samples by one frame in few numpy calls, if their rules are simple, as in nearly all compiled code.
 
 A rule is *simple* if all of these hold; in practice only rules of x86-64 are:
 
@@ -9,15 +9,15 @@ A rule is *simple* if all of these hold; in practice only rules of x86-64 are:
 
 A rule is *outermost* if it states that there is no caller. `any_rule_steps.step_by_rules` takes all other steps.
 
-The cost of a step depends on the number of numpy calls. So the states of all samples are the columns of one uint64
-array, and a step computes whole rows (fields). Rules are the columns of another array::
+The cost of a step depends on the number of numpy calls more than on that of samples. So the states of all samples are
+the columns of one uint64 array, and a step computes whole rows (fields). Rules are the columns of another array::
 
     field of SampleStates                                      field of SimpleRules
     _CHAIN_SLOT    frame's position in the chains, packed      _CFA_FIELD    field that holds the CFA's register
     _FRAME_PC      program counter before the last step        _CFA_OFFSET   number to add to this register
     _KNOWN         bit r: register r is known                  _RESTORED     bit r: register r is known after the step
-    _IMAGE         process image of the sample                 _SAVED_AT     distance from the CFA: return address
-    _SEQUENCE      sequence number of the sample               …             likewise: each further register
+    _IMAGE         process image of the sample                 _SAVED_AT     offset from the CFA: return address
+    _SEQUENCE      sequence number of the sample               …             the same for each further register
     _DUMP_START    address of the dump's first byte
     _DUMP_SIZE     bytes in the dump
     _FIRST_WORD    index of the dump in StackMemory.words
@@ -53,7 +53,7 @@ from perf2x.stitcher.unwind.unwound_chains import MappingFinder
 _WORD = 8
 _ALIGNMENT_MASK = np.uint64(_WORD - 1)
 _WORD_SHIFT = np.uint64(3)
-# Distance from the CFA that leads to no byte of any stack dump.
+# Offset from the CFA that leads to no byte of any stack dump.
 _OUTSIDE_DUMP = np.uint64(1 << 63)
 
 # Fields of `SampleStates`; the further registers follow _PC.
@@ -96,10 +96,10 @@ class SimpleRules(Frozen):
     The stack pointer is not among them, because the caller's is the CFA.
     """
     fields: U64
-    """(3 + k, m + 1) the fields listed in the module's docstring; distances are in two's complement.
+    """(3 + k, m + 1) the fields listed in the module's docstring; offsets are in two's complement.
 
-    A register that a rule leaves unchanged has the distance of the return address, so that there is a word to load; a
-    step ignores it. In rules that are not simple, all distances are `_OUTSIDE_DUMP`.
+    A register that a rule leaves unchanged has the offset of the return address, so that there is a word to load; a
+    step ignores this word. In rules that are not simple, all offsets are `_OUTSIDE_DUMP`.
     """
     is_restored: Bools
     """(k - 1, m + 1) whether each rule restores each of ``registers[1:]``."""
@@ -127,7 +127,7 @@ class SimpleRuleTable(Struct):
 
 
 def _simple_rules(columns: RuleColumns, architecture: Architecture, needed: int) -> SimpleRules:
-    """Bit r of ``needed``: some rule reads register r."""
+    """Convert the rules of a table; bit r of ``needed`` is set if some rule reads register r."""
     pc, sp = architecture.program_counter, architecture.stack_pointer
     to_restore = [register for register in architecture.registers_to_restore(needed) if register != pc]
     callee_saved = [register for register in to_restore if register in architecture.callee_saved]
@@ -170,7 +170,10 @@ class SampleStates(Frozen):
 
     @classmethod
     def of(cls, view: SampleView, finder: MappingFinder, rules: SimpleRules) -> "SampleStates":
-        """Copy the states of a view; an unknown stack pointer gives a dump of 0 bytes, and so no simple step."""
+        """Copy the states of a view.
+
+        A sample with an unknown stack pointer gets a dump of 0 bytes, so that it takes no simple step.
+        """
         frames, memory, rows = view.frames, view.memory, view.rows
         sp, sp_is_known = view.register(view.architecture.stack_pointer)
         registers = [take(frames.registers[register], rows) for register in rules.registers]
@@ -228,7 +231,7 @@ class SampleStates(Frozen):
         - the chain entries of the frames that were left, (2, stepped samples): chain slots and addresses;
         - the states of samples that have a caller;
         - the rows in the batch of samples that have none: the rule is outermost, or the return address is 0;
-        - the indices of samples that did not step. Only their states remain valid in this object.
+        - the indices of samples that did not step. Their states are unchanged; this object's others become invalid.
         """
         rule = as_intp(rule)
         # "clip": where has_rule is False, numbers may be out of range
@@ -236,7 +239,7 @@ class SampleStates(Frozen):
         cfa, can_step = self._canonical_frame_address(rule_fields)
         can_step &= has_rule
         cfa_in_dump, restored = cfa - fields[_DUMP_START], rule_fields[_RESTORED]
-        # (k, n) bytes from the dump's start
+        # (k, n) where each register is saved, in bytes from the dump's start
         saved_at = rule_fields[_SAVED_AT:] + cfa_in_dump
         for offset in saved_at:
             can_step &= offset < fields[_DUMP_SIZE]
@@ -270,7 +273,10 @@ class SampleStates(Frozen):
         return entries, callers.select(~is_last), np.append(ended, callers.rows[is_last]), unstepped
 
     def _canonical_frame_address(self, rule_fields: U64) -> tuple[U64, Bools]:
-        """A CFA is above the stack pointer; in a sampled frame it may be equal, because nothing is on the stack yet."""
+        """Return (n,) CFAs, and whether each is known and possible.
+
+        A possible CFA is above the stack pointer. In a sampled frame it may be equal, if nothing is on the stack yet.
+        """
         fields, sp = self.fields, self.fields[_SP]
         cfa, lowest_cfa = sp + rule_fields[_CFA_OFFSET], sp + (fields[_CHAIN_SLOT] & _RETURN_FLAG)
         is_good = cfa >= lowest_cfa

@@ -1,7 +1,7 @@
 """Unwinds batches of samples: converts user registers and stack dumps to user chains.
 
 A step takes many samples from a frame to its caller. Each frame that is left becomes an *entry* of a chain; at the end
-the entries are sorted by sample and depth. Knowledge about code is kept for further batches.
+the entries are sorted by sample and depth. Opened objects and decoded rules are kept for further batches.
 """
 
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ _ARCHITECTURES: dict[str, dict[int, Architecture]] = {
 
 
 class Unwinder(Struct):
-    """Unwinds the batches of one recording; mappings are rows of ``mappings``."""
+    """Unwinds the batches of one recording."""
 
     mappings: UserMappings
     find_object: FindObject
@@ -130,7 +130,7 @@ class _Guesses(Frozen):
 
 
 class _BatchUnwinder(Struct):
-    """Fills in the rows of ``end`` and ``guesses`` of one architecture's samples."""
+    """Unwinds the samples of one architecture in a batch; fills in their rows of ``end`` and ``guesses``."""
 
     code: CodeMap
     stacks: UserStacks
@@ -142,8 +142,8 @@ class _BatchUnwinder(Struct):
     def unwind(self, rows: I64) -> list[U64]:
         """Unwind ``rows`` to their ends; return their chain entries, (2, m) per step.
 
-        Most rules need only two registers. When a rule reads another one, all of ``rows`` are unwound again with it;
-        that happens once or twice in a recording.
+        Most rules read only the stack pointer and the frame pointer, so other registers are not restored at first.
+        When a rule reads another one, all of ``rows`` are unwound again with it, once or twice in a recording.
         """
         while True:
             needed = self.code.table.registers_read
@@ -154,6 +154,8 @@ class _BatchUnwinder(Struct):
 
     def _entries(self, rows: I64, needed: int) -> Iterator[U64]:
         """Yield the chain entries of each step; stop where a new rule reads a register outside ``needed`` (bits).
+
+        Each sample is in one of three queues:
 
         - ``ready``: the next rule is probably cached, and simple or outermost;
         - ``uncached``: the next rule is not in the cache;
@@ -188,7 +190,7 @@ class _BatchUnwinder(Struct):
                 yield entries
                 ready, unusual = ready.with_others([self._states_of(replace(batch, rows=continuing))]), empty
             steps += 1
-            if steps >= self.max_depth:  # no sample can have so many frames earlier
+            if steps >= self.max_depth:  # before that, no sample can have so many frames
                 is_too_deep = ready.depth >= self.max_depth
                 self.end[ready.rows[is_too_deep]] = End.TOO_DEEP
                 ready = ready.select(~is_too_deep)
@@ -205,7 +207,7 @@ class _BatchUnwinder(Struct):
         return entries, continuing, unstepped, is_cached[unstepped]
 
     def _learn_rules(self, states: SampleStates) -> tuple[SampleStates, SampleStates]:
-        """Return the states whose rules are now cached, and the others."""
+        """Look up and cache rules; return the states whose rules are now cached, and the others."""
         image, sequence, address = states.lookup_keys
         first, _ = group_rows([image, address])
         rows, distinct = states.rows[first], address[first]
@@ -215,7 +217,7 @@ class _BatchUnwinder(Struct):
         return states.select(is_cached), states.select(~is_cached)
 
     def _unusual_step(self, view: SampleView) -> tuple[U64, I64]:
-        """Return the chain entries, and the rows of samples that continue."""
+        """Step by any rules or by guesses; return the chain entries, and the rows of samples that continue."""
         pc, is_exact, lookup = _program_counters(view)
         mapping, stays = self._code_mapping(view.rows, lookup)
         # A word outside all mappings is not a return address.
@@ -263,7 +265,7 @@ class _BatchUnwinder(Struct):
         return view.rows[flatnonzero(end == UNFINISHED)]
 
     def _step_by_rules(self, view: SampleView, rule: I32) -> U8:
-        """Return (n,) UNFINISHED or an ``End``; simple rules come first."""
+        """Step by simple rules where possible, else by any rule; return (n,) UNFINISHED or an ``End``."""
         _, continuing, ended, unstepped = self._states_of(view).step(
             self.code.simple_rules.rules(), rule, rule != NO_RULE
         )
@@ -276,7 +278,10 @@ class _BatchUnwinder(Struct):
         return end
 
     def _guess(self, view: SampleView, mapping: I32) -> U8:
-        """Return (n,) UNFINISHED or an ``End``; a vDSO uses the frame pointer for other things."""
+        """Guess callers from the code, or else by frame pointer; return (n,) UNFINISHED or an ``End``.
+
+        A vDSO uses the frame pointer for other things.
+        """
         pc, is_exact, _ = _program_counters(view)
         rule = self.code.rules_from_code(mapping, pc, is_exact)
         end = np.full(len(rule), End.NO_UNWIND_INFO, np.uint8)
@@ -309,7 +314,10 @@ class _BatchUnwinder(Struct):
         return end
 
     def _may_return_to(self, rows: I64, address: U64) -> Bools:
-        """A call must precede the address, unless the code cannot be read or the rule there is of a signal frame."""
+        """Return (n,) whether each address is in code and follows a call.
+
+        No call is needed if the code cannot be read, or if the rule there marks a signal frame.
+        """
         lookup = address - np.uint64(1)
         mapping, _ = self._code_mapping(rows, lookup)
         may_return: Bools = mapping >= 0

@@ -50,7 +50,7 @@ class End(IntEnum):
 
 
 class UserMappings(ColumnTable):
-    """Mappings of a recording that the unwinder may open."""
+    """Mappings of a recording whose objects the unwinder may open."""
 
     start: U64
     pgoff: U64
@@ -88,8 +88,8 @@ FindMapping = Callable[[I64, U64], I32]
 class MappingFinder(Frozen):
     """Finds the mappings of addresses in ``n`` samples.
 
-    A mapping that is in effect at the end of its image has been so since it was made, so one answer serves all samples
-    since then.
+    A mapping that still exists at the end of its process image has existed since it was made. So one answer serves all
+    samples since then.
     """
 
     image: I64

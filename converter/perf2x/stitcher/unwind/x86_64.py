@@ -16,14 +16,14 @@ _MCONTEXT = 40
 # struct sigcontext_64: the registers in the order in which they are saved.
 _SIGCONTEXT = (8, 9, 10, 11, 12, 13, 14, 15, _RDI, _RSI, _RBP, _RBX, _RDX, _RAX, _RCX, _RSP, _RA)
 
-# At a signal trampoline: the handler's ``ret`` popped its address, so rsp points to the struct ucontext.
+# When a trampoline runs, the handler's ``ret`` has popped its address, so rsp points to the struct ucontext.
 _SIGNAL_RETURN = Rule(
     _RSP, 0, _RA, True,
     tuple((register, RegisterRule(RuleKind.OFFSET, _MCONTEXT + 8 * slot)) for slot, register in enumerate(_SIGCONTEXT)),
 )  # fmt: skip
 
 _OUTERMOST = Rule(_RSP, 0, _RA, True, ((_RA, RegisterRule(RuleKind.UNDEFINED, 0)),))
-"""Rule of code that nothing called: makecontext and similar functions make it the return address of a coroutine."""
+"""Rule of code that nothing called: makecontext and the like put its address on a new stack, as a return address."""
 
 # rbp points to the saved rbp, above which is the return address
 _FRAME_POINTER_RULE = Rule(
