@@ -1,7 +1,7 @@
 """Recognizes, by function names, addresses in chains that look like return addresses but follow no call.
 
-The caller of an exception entry called nothing: the exception interrupted it. So its address is exact, and the byte
-before may belong to another function. A chain, innermost frame first::
+The caller of an exception entry called nothing: the exception interrupted it. So its address is exact, that of the
+interrupted instruction, and the byte before may belong to another function. A chain, innermost frame first::
 
     exc_page_fault          C function, called by the entry
     asm_exc_page_fault+42   entry; this is the return address after its call
@@ -44,9 +44,9 @@ class EntryRole(IntFlag):
     ENTRY = 1
     """The processor enters it, so its caller in the chain was interrupted."""
     PART = 2
-    """Entered by the processor or called by an entry, depending on kernel and address."""
+    """The processor enters it, or an entry calls it, depending on kernel and address."""
     CALLS_PARTS = 4
-    """Calls functions that are PART; as their caller, it was not interrupted."""
+    """Calls functions that are PART. As the caller of a PART, it was therefore not interrupted."""
     CALLS_ENTRIES = 8
     """Calls functions that are ENTRY, as KVM does for a host interrupt that arrived while the guest was running."""
 
@@ -147,10 +147,10 @@ def is_interrupted(callee: U8, caller: U8) -> Bools:
 
 
 def are_exact_by_name(lookup_function: I64, exact_function: I64, names: Sequence[str]) -> Bools:
-    """Return (n,) whether names show that an assumed return address is exact.
+    """Return (n,) whether names show that an address is exact, although it was taken as a return address.
 
-    ``lookup_function`` (n,) contains the byte before each address, ``exact_function`` (n,) the address itself: rows of
-    ``names``, −1 for none.
+    ``lookup_function`` (n,) is the function that contains the byte before each address; ``exact_function`` (n,)
+    contains the address itself. Both are rows of ``names``, −1 for none.
     """
     is_exact = falses(len(lookup_function))
     rows = flatnonzero((exact_function >= 0) & (lookup_function != exact_function))

@@ -70,7 +70,8 @@ def interrupted_locations(profile: Profile, machine: str) -> I64:
 def settle_interrupted(profile: Profile, twin: I32, machine: str, *, has_exact: bool) -> Profile:
     """Replace interrupted locations by their twins, and drop all other twins.
 
-    ``twin`` (locations,) is −1 for none. ``has_exact``: names have made some locations exact, so equal ones are merged.
+    ``twin`` (locations,) is −1 for none. ``has_exact``: names have shown that some locations are exact. These may now
+    equal others, with which they are merged.
     """
     stacks, samples = profile.stacks, profile.samples
     interrupting_rows = _interrupting_rows(stacks, _roles(profile, machine))
@@ -114,7 +115,7 @@ class _Tree(Frozen):
     """(rows,) −1 for none."""
     location: I64
     split_from: I64
-    """(new rows,) the old rows."""
+    """(new rows,) the old row that each new row was split from."""
 
 
 def _with_twins(stacks: Stacks, interrupting_rows: I64, twin: I32, sampled_rows: I64) -> _Tree:
@@ -123,7 +124,7 @@ def _with_twins(stacks: Stacks, interrupting_rows: I64, twin: I32, sampled_rows:
     If other children or samples need a parent's location, a new row with the twin is split from it.
     """
     parent, location = as_int64(stacks.parent), as_int64(stacks.location)
-    is_needed = falses(len(parent) + 1)  # the last element is for −1
+    is_needed = falses(len(parent) + 1)  # the last element is for −1: no parent, no stack
     is_needed[np.delete(parent, interrupting_rows)] = True
     is_needed[sampled_rows] = True
     interrupted_rows = unique(parent[interrupting_rows])
@@ -135,7 +136,7 @@ def _with_twins(stacks: Stacks, interrupting_rows: I64, twin: I32, sampled_rows:
     new_row[split_rows] = len(parent) + arange(len(split_rows))
     is_interrupting = falses(len(parent))
     is_interrupting[interrupting_rows] = True
-    # a new row interrupted what its old row did
+    # a new row interrupted its parent if its old row did
     is_interrupting = np.append(is_interrupting, is_interrupting[split_rows])
     location[replaced_rows] = twin[location[replaced_rows]]
     location = np.append(location, twin[location[split_rows]])
@@ -157,7 +158,7 @@ def _settled_tree(tree: _Tree, before: Stacks) -> tuple[Stacks, I64]:
         sort_key = depths(tree.parent)
     order = argsort(sort_key)
     order = order[first_equal[order] == order]
-    new_row = minus_ones(len(first_equal) + 1)  # the last element is for −1
+    new_row = minus_ones(len(first_equal) + 1)  # the last element is for −1, no parent
     new_row[order] = arange(len(order))
     new_row[:-1] = new_row[first_equal]
     parent = as_int32(new_row[tree.parent[order]])
@@ -165,6 +166,7 @@ def _settled_tree(tree: _Tree, before: Stacks) -> tuple[Stacks, I64]:
 
 
 def _keeps_order(new_row: I64, profile: Profile) -> bool:
+    """Return whether the stacks of samples stay distinct and in order."""
     is_sampled = falses(len(profile.stacks) + 1)
     is_sampled[profile.samples.stack] = True
     new_rows = new_row[is_sampled[:-1]]
@@ -172,7 +174,7 @@ def _keeps_order(new_row: I64, profile: Profile) -> bool:
 
 
 def _first_equal_locations(locations: Locations) -> I64:
-    """Return (locations,) the first equal location, maybe itself; only exact locations may equal others."""
+    """Return (locations,) the first location equal to each, perhaps itself; only exact locations may equal others."""
     first_equal = arange(len(locations))
     rows = flatnonzero((locations.lookup == locations.address) & ~locations.synthetic)
     first_row, group = group_rows([column[rows] for column in (locations.mapping, locations.address, locations.mode)])
@@ -181,11 +183,11 @@ def _first_equal_locations(locations: Locations) -> I64:
 
 
 def _kept_locations(before: Stacks, after: Stacks, twin: I32) -> I64:
-    """Return the locations in stacks now, and those in no stack before, except twins.
+    """Return the locations to keep: those in a stack now, and those that were in no stack before, except twins.
 
-    Each twin comes after its location.
+    They keep their order, but each twin comes after its location.
     """
-    count = len(twin) - np.count_nonzero(twin >= 0)  # without twins, which come last
+    count = len(twin) - np.count_nonzero(twin >= 0)  # number of locations before the twins, which come last
     is_kept: Bools = arange(len(twin)) < count
     is_kept[before.location] = False
     is_kept[after.location] = True

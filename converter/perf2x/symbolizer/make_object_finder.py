@@ -38,7 +38,7 @@ def make_source_fetcher(options: SymbolOptions, diagnostics: Diagnostics) -> Fet
 def _debuginfod(
     options: SymbolOptions, diagnostics: Diagnostics, progress: Progress | None = None
 ) -> Debuginfod | None:
-    """DEBUGINFOD_URLS may have URLs with other schemes, such as file://."""
+    """Use only HTTP servers: DEBUGINFOD_URLS may have URLs with other schemes, such as file://."""
     urls = tuple(url.rstrip("/") for url in options.debuginfod_urls if url.startswith(("http://", "https://")))
     return Debuginfod(urls, cache_directory(), diagnostics, progress) if urls else None
 

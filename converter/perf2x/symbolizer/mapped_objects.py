@@ -24,8 +24,8 @@ class ObjectKey(Frozen):
     name: str
     """The mappings' name.
 
-    ANONYMOUS memory has none, so that all code of a process is one object. Data keeps its name, and so does memory
-    whose symbols are in the recording (``Session.recorded_files``).
+    It is "" for ANONYMOUS code, so that all such code of a process is one object. Data keeps its name, and so does
+    memory whose symbols are in the recording (``Session.recorded_files``).
     """
     build_id: bytes
     pid: int
@@ -117,8 +117,7 @@ def dso_of(profile: Profile, mapped_object: MappedObject, files: ObjectFiles) ->
 def addresses_of(profile: Profile, mapped_object: MappedObject, files: ObjectFiles) -> U64:
     """Return (2 * locations,): for each location of an object its ``lookup``, then its ``address``.
 
-    For a FILE or VDSO these are svmas, or file offsets that cannot be converted; for other kinds, addresses as
-    recorded.
+    For a FILE or VDSO these are svmas, or file offsets where no svma is known. For other kinds they are as recorded.
     """
     locations, mappings = profile.locations, profile.mappings
     address = np.empty(2 * len(mapped_object.locations), np.uint64)

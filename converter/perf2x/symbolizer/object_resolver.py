@@ -61,7 +61,7 @@ def function_row(function: Function, style: NameStyle) -> FunctionRow:
 
 
 def full_names(names: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the full names of functions by system name, without those that are displayed in full anyway.
+    """Return full names by system name, except those that are displayed in full anyway.
 
     ``names`` are pairs of displayed name and system name.
     """
@@ -98,7 +98,7 @@ class ResolveResult(Frozen):
     line: I32
     """(rows,) source line, 0 if unknown."""
     functions: list[FunctionRow]
-    """Each is used by some row; some may be equal."""
+    """Each is used by at least one row; some may be equal to others."""
     has_inlines: Bools
     """(locations,) whether any source of the object includes inlined functions."""
     reason: str
@@ -132,7 +132,7 @@ class ObjectResolver:
         with self._context.diagnostics.counted_apart() as diagnostic_counts:
             files = find_files(self._context, mapped_object)
             dso = dso_of(self._profile, mapped_object, files)
-            # index (2 * locations,): each location's lookup address and exact address in the distinct ``address``
+            # index (2 * locations,): rows of each location's lookup address and exact address in ``address``
             address, index = unique_inverse(addresses_of(self._profile, mapped_object, files))
             lookup, exact = index[::2], index[1::2]
             is_file = mapped_object.key.kind is DsoKind.FILE or is_vdso(mapped_object.key.name)
@@ -172,8 +172,8 @@ class ObjectResolver:
     def functions_at(self, dso: Dso, address: U64) -> tuple[ListArray, list[FunctionRow]]:
         """Return the frames at each address, innermost first, and the functions that they are in.
 
-        ``address`` (n,) is sorted and unique. Returns n lists of rows (index of the function, line), whose values are
-        (rows, 2).
+        ``address`` (n,) is sorted and without duplicates. The n lists have frames (index of the function, line) as
+        their values, (frames, 2).
         """
         found_symbols = self._ask_sources(dso, address, "")
         function, source_functions = _shared_functions(found_symbols.symbols_per_source)
@@ -258,7 +258,7 @@ def _shared_functions(symbols_per_source: Sequence[Symbols]) -> tuple[I32, list[
 
 
 def _outermost_functions(found_symbols: _FoundSymbols, function: I32) -> I64:
-    """Return (addresses,) the function that others are inlined into; −1 without rows."""
+    """Return (addresses,) each address's outermost function, which is its last row; −1 without rows."""
     last_row = (found_symbols.start + found_symbols.count - 1)[found_symbols.count > 0]
     outermost = minus_ones(len(found_symbols.count))
     outermost[found_symbols.count > 0] = function[last_row]
@@ -266,9 +266,9 @@ def _outermost_functions(found_symbols: _FoundSymbols, function: I32) -> I64:
 
 
 def _without_call(code: ElfObject, svma: U64, begins_function: Bools) -> Bools:
-    """Return (n,) True where a function begins and no call ends.
+    """Return (n,) True where a function begins and no call precedes the address.
 
-    A call may be the last instruction of a function, if the callee never returns.
+    A call may precede it, because the last instruction of a function may be a call that never returns.
     """
     sites, is_without_call = CallSites(code), falses(len(svma))
     is_without_call[begins_function] = [not sites.may_return_to(address) for address in svma[begins_function].tolist()]

@@ -24,7 +24,7 @@ class ProfileLineBuilder:
         columns = (table.name, table.system_name, table.filename, table.start_line)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         self._functions: dict[tuple[int, int, int, int], int] = {row: index for index, row in enumerate(rows)}
-        # those of location i begin at row _start[i]
+        # all lines so far; those of location i begin at row _start[i] of the joined arrays
         self._line_function: list[AnyArray] = [profile.locations.line_function]
         self._line_number: list[AnyArray] = [profile.locations.line_number]
         self._last_array_start = 0
@@ -35,7 +35,7 @@ class ProfileLineBuilder:
         self._is_exact = falses(len(profile.locations))
 
     def add(self, mapped_object: MappedObject, result: ResolveResult) -> None:
-        """Add the lines of one object's locations; add results that share rows consecutively."""
+        """Add the lines of one object's locations. Results that share rows must be added one after another."""
         if result.line is not self._line_number[-1]:
             numbers = as_int32(self._function_numbers(result.functions))
             self._line_function.append(numbers[result.function])

@@ -101,7 +101,7 @@ class ProfileSymbolizer:
         ]
 
     def _debug_info_cost(self, mapped_object: MappedObject) -> int:
-        """At most one unit per address is read; none with a cache file."""
+        """Estimate the microseconds to read debug info: at most one unit per address, none with a cache file."""
         if mapped_object.key.kind is not DsoKind.FILE or not self._context.options.lines:
             return 0
         file = self._context.find(mapped_object.key.name, mapped_object.key.build_id, mapped_object.pid).dwarf
@@ -162,7 +162,7 @@ class ProfileSymbolizer:
         return lines.finish(profile), twin
 
     def _pending_objects(self, profile: Profile, twinned_locations: I64) -> PendingObjects:
-        """If there are twins, only these are looked up."""
+        """Return the objects with the locations to look up; if there are twins, only the twins are looked up."""
         selected = arange(len(profile.locations)) >= len(self._profile.locations) if len(twinned_locations) else None
         objects = mapped_objects(profile, self._context.session, selected)
         name_stores: list[Callable[[MappedObject], StoreAnswer | None]] = []
@@ -174,7 +174,11 @@ class ProfileSymbolizer:
 
 
 def _divide_into_tasks(objects: Sequence[MappedObject]) -> list[list[int]]:
-    """Files of one build share a cache file. Sources cache kernel data, so all other objects are one task."""
+    """Return the numbers of the objects in each task, without objects that have nothing to look up.
+
+    Files of one build are one task, because they share a cache file. All other objects are one task, because sources
+    cache what they know about the kernel.
+    """
     tasks: dict[bytes | str, list[int]] = {}
     for number, mapped_object in enumerate(objects):
         if not len(mapped_object.locations):
@@ -185,7 +189,7 @@ def _divide_into_tasks(objects: Sequence[MappedObject]) -> list[list[int]]:
 
 
 def _unmapped_row(profile: Profile, line_count: I64, weights: I64) -> ObjectReport:
-    """Kernel frames outside all mappings belong to the kernel's row."""
+    """Return the row of frames outside all mappings, except kernel frames, which belong to the kernel's row."""
     locations = profile.locations
     is_unmapped = (
         (line_count == 0) & (locations.mapping < 0) & ~locations.synthetic & (locations.mode != CpuMode.KERNEL)
@@ -203,7 +207,7 @@ def _with_full_names(profile: Profile) -> Profile:
 def in_function_order(profile: Profile, kept_strings: int) -> Profile:
     """Sort the functions by their names, files and start lines, and drop those that no line refers to.
 
-    The first ``kept_strings`` strings keep their indices; of the others, those that functions need follow.
+    The first ``kept_strings`` strings keep their indices. Other strings that functions need follow.
     """
     old, strings = profile.functions, profile.strings
     is_used = falses(len(old))

@@ -2,8 +2,8 @@
 
 An address usually belongs to the last symbol that starts at or before it. There are three complications:
 
-- Several symbols may start at one address (aliases). They form a *group*, identified by the position of its last symbol
-  in the order of starts. Its best symbol is chosen on a hit, because the choice may need names.
+- Several symbols may start at one address (aliases). All symbols with the same start form a *group*, identified by the
+  position of its last symbol in the order of starts. Its best symbol is chosen on a hit, because this may need names.
 - A symbol may have no size; it then ends where the next one starts.
 - A symbol may lie inside another (hand-written assembler). An address after the inner one belongs to the nearest
   earlier group whose *reach*, the farthest end of its best symbols, is beyond the address.
@@ -42,7 +42,7 @@ PAGE = 4096
 _MAX_NESTING = 1000
 """Maximum number of enclosing groups to try for an address; real tables nest symbols in two levels."""
 _MAX_DOUBLINGS = 64
-"""Maximum number of rounds in `_Nesting`, enough for every real table. Others take longer lookups."""
+"""Maximum number of rounds in `_Nesting`, enough for every real table. In other tables, lookups take longer."""
 
 
 class SymbolColumns(Frozen):
@@ -57,7 +57,7 @@ class SymbolColumns(Frozen):
     type: U8
     binding: U8
     name: Callable[[int], str]
-    """Returns the name of a row, because decoding all names would take longer than the lookups."""
+    """Returns the name of a row. Names are not a column, because decoding all would take longer than the lookups."""
     demangle: Callable[[str], str] = str
     """Converts a name to the form that perf displays, which decides ties."""
 
@@ -126,8 +126,9 @@ class SymbolIndex:
         return _Nesting(all_groups, self._groups(all_groups).reach)
 
     def _ends(self, position: I64) -> U64:
-        """Return (n,) ends as symbols__fixup_end leaves them; the last symbol may end at ``roundup(start, 4096) +
-        4096``.
+        """Return (n,) ends as symbols__fixup_end leaves them: a symbol without size ends where the next one starts.
+
+        The last symbol then ends at ``roundup(start, 4096) + 4096``.
         """
         start, end = self._start[position], self._end[position]
         page_end = min(-(-int(self._start[-1]) // PAGE) * PAGE + PAGE, 2**64 - 1)
@@ -176,6 +177,7 @@ class SymbolIndex:
 
 class _Groups(Frozen):
     symbol: I64
+    """(members,) positions in the sorted order, group by group."""
     group_start: I64
     """(groups,) index in ``symbol`` of each group's first member."""
     count: I64
@@ -229,8 +231,8 @@ class _Nesting:
 def _inner_labels(symbols: SymbolColumns, order: I64) -> Bools | None:
     """Return (symbols,) True for labels inside functions; None if the table has no labels.
 
-    Addresses after a label (without type and size) belong to the function; in perf, the shape of its red-black tree
-    decides. ``order`` (symbols,) sorts by start; the result is in this order.
+    A label has neither type nor size. Addresses after it belong to the function here; in perf, the shape of its
+    red-black tree decides. ``order`` (symbols,) sorts by start; the result is in this order.
     """
     is_label = (symbols.type == STT_NOTYPE) & (symbols.end <= symbols.start)
     if not is_label.any():
@@ -244,7 +246,7 @@ def _inner_labels(symbols: SymbolColumns, order: I64) -> Bools | None:
 
 
 def _score(start: U64, end: U64, symbols: SymbolColumns, row: I64) -> I64:
-    """The best symbol has the highest score (choose_best_symbol, names aside)."""
+    """Return (n,) scores; the best symbol has the highest score (choose_best_symbol, names aside)."""
     binding, kind = symbols.binding[row], symbols.type[row]
     score: I64 = as_int64(end > start) * 8 + (kind != STT_NOTYPE) * 4
     score += (binding != STB_WEAK) * 2 + (binding == STB_GLOBAL)

@@ -1,8 +1,8 @@
 """Decodes compilers' discriminators, and names functions as compilers' sample profiles do.
 
 A discriminator (DWARF 5, 6.2.2) distinguishes code on the same line by its *base*. If the compiler copied the code
-(unrolled or vectorized loops), it also has the number of *copies* and of this copy. A sample in a copy stands for as
-many executions as there are copies.
+(unrolled or vectorized loops), the discriminator also has the number of *copies*, and a number for this copy. A sample
+in a copy stands for as many executions of the source as there are copies.
 """
 
 import re
@@ -13,7 +13,7 @@ _LLVM_SUFFIXES = (".llvm.", ".part.")
 
 
 class Llvm(Frozen):
-    """LLVM's discriminators: base, copies and copy number packed or, if they are flow-sensitive, just one number.
+    """LLVM's discriminators: packed base, copies and copy number; flow-sensitive ones are just one number.
 
     Source of truth: llvm/include/llvm/Support/Discriminator.h and SampleProf.h (getCanonicalFnName).
     """
@@ -38,7 +38,7 @@ class Llvm(Frozen):
 
 
 def _first_component(bits: int) -> int:
-    """Decode the component in the lowest bits: 1, 7 or 14 of them, here with the highest bit first::
+    """Decode the component in the lowest 1, 7 or 14 bits, which are shown here with the highest bit first::
 
                  1    the value is 0
            0vvvvv0    five bits of the value
@@ -80,7 +80,7 @@ class Gcc(Frozen):
 
 _GCC_SUFFIXES = re.compile(r"(?<=.)(\.(isra|constprop|lto_priv|part|cold)\.\d+)+\Z")
 _MANGLED_PART = re.compile(r"(\d+)|[CD][0-9]|L[a-z]n?\d+E|A\d+_|[ST][0-9A-Z]*_|.", re.DOTALL)
-"""The next part of a mangled name, and an identifier's length."""
+"""The next part of a mangled name; group 1 is the length of an identifier, which follows."""
 
 
 def _with_base_object(name: str) -> str:

@@ -1,9 +1,9 @@
 """Converts counts by address to counts by function and line, as llvm-profgen does it.
 
-A branch record has a source, a target, and the source of the next branch: all code from the target to that next source
-ran. A *piece* is the longest run of bytes with the same line, discriminator and inlined functions. A line's count is
-that of its busiest instruction; a function's total is the sum over its bytes. A function that ran is listed with all
-its lines::
+A branch record has a source, a target, and the source of the next branch. All code from the target to the source of the
+next branch ran. A *piece* is the longest run of bytes with the same line, discriminator and inlined functions. A line's
+count is that of its busiest instruction; a function's total is the sum of the counts of its bytes. A function that ran
+is listed with all its lines, so that a compiler sees which of them did not run::
 
     branches      ──▶ ranges [target, next source]  ──▶ counts by address  ──▶ pieces  ──▶ lines
     their targets ──▶ functions entered, and the lines that called them
@@ -59,7 +59,7 @@ class LineProfile(Struct):
     _lines: PgoLines
     _compiler: Llvm | Gcc
     _functions: dict[str, FunctionCounts] = {}
-    # totals of all samples or ranges, and of those in functions with debug info
+    # sums of the counts of all samples or ranges, and of those in functions with debug info
     _total: int = 0
     _total_with_line: int = 0
     files: dict[str, set[str]] = {}
@@ -167,7 +167,8 @@ def _executed_ranges(branches: BranchCounts, lengths: BranchLengths) -> tuple[U6
 def _ranges_of_run_functions(functions: list[Subprogram], begin: U64) -> Ranges:
     """Return all ranges of the functions in which any code ran, sorted and disjoint.
 
-    ``begin`` (n,) are addresses at which code began to run. The linker may fold functions into one.
+    ``begin`` (n,) are addresses at which code began to run. Functions that the linker folded into one have the same
+    ranges, which are returned once.
     """
     rows = sorted((low, high, number) for number, each in enumerate(functions) for low, high in each.ranges)
     low, high = (as_uint64([row[side] for row in rows]) for side in (0, 1))
@@ -214,8 +215,8 @@ def _rows_inside(code: Ranges, address: U64) -> I64:
 def _names_by_entry(functions: list[Subprogram], symbols: dict[int, set[str]]) -> dict[int, str]:
     """Return names by entry address.
 
-    In a function with several ranges, the symbol of its name marks the entry. A function with one range may have a
-    symbol of any name. Without symbols, only functions with one range are included.
+    A function with several ranges is entered at the range whose symbol has the function's name. A function with one
+    range may have a symbol of any name. Without symbols, only functions with one range are included.
     """
     return {
         low: each.name
@@ -225,7 +226,7 @@ def _names_by_entry(functions: list[Subprogram], symbols: dict[int, set[str]]) -
     }
 
 
-_MAX_MISSING = 0.2  # share of counts without a line, above which this is reported
+_MAX_MISSING = 0.2  # a larger share of counts without lines is reported
 # The name of a variable in programs with LLVM's flow-sensitive discriminators, as it is in the string table.
 _FLOW_SENSITIVE = b"\0__llvm_fs_discriminator__\0"
 
@@ -233,8 +234,8 @@ _FLOW_SENSITIVE = b"\0__llvm_fs_discriminator__\0"
 def count_lines(context: Context, files: ObjectFiles, counts: CodeCounts, gcc_version: int) -> CodeCounts:
     """Add counts of lines to the counts of an object's code, from branches or else from samples.
 
-    ``gcc_version`` is that of the profile's reader, 0 for LLVM. Raises SettingError without debug info. Unreadable
-    units are counted and skipped.
+    ``gcc_version`` is that of the GCC that will read the profile, 0 for LLVM. Raises SettingError without debug info.
+    Unreadable units are counted and skipped.
     """
     if files.dwarf is None or files.code is None:
         raise SettingError(

@@ -9,7 +9,7 @@ import re
 ABBREVIATED = "<…>"
 _MAX_DEPTH = 12  # of nested lists that the expression matches
 _MAX_LENGTH = 1 << 12
-"""A longer name is not matched: unbalanced brackets take the expression quadratic time."""
+"""A longer name is not matched, because the expression takes quadratic time if brackets are unbalanced."""
 _TOKEN = re.compile(
     r"\boperator\s*(?:\(\)|\[\]|<=>|<<=?(?!=)|>>=?|<=|>=|->\*?|<|>)|->|(?<!operator\(\))(?<=\))(?:<[<=]?|>>|>=)(?=\()|[<({\[]|[>)}\]]"
 )
@@ -18,7 +18,7 @@ _OPENING = {">": "<", ")": "(", "}": "{", "]": "["}
 
 
 def _nested_list(depth: int) -> str:
-    """Return an expression for a list of ``depth`` levels; it never backtracks."""
+    """Return an expression for a list with at most ``depth`` levels of lists in it; it never backtracks."""
     return rf"<(?:[^<>]++|{_nested_list(depth - 1)})*+>" if depth else "<[^<>]*+>"
 
 
@@ -42,7 +42,7 @@ def _has_operators(text: str) -> bool:
 
 
 def abbreviate_by_token(text: str) -> str:
-    """Abbreviate bracket by bracket, with the same result."""
+    """Do the same as ``abbreviate``, bracket by bracket."""
     # copied_end: end of the text in ``pieces``; list_start: start of the outermost open list, −1 for none
     pieces, open_brackets, copied_end, list_start = [], "", 0, -1
     for match in _TOKEN.finditer(text):

@@ -28,7 +28,8 @@ _MANGLED_DIFFERENCES = re.compile(r"X|JE|U[abtl]|D[nv]|GT[tn]|S[bdios][CD]\d")
 """Parts of mangled C++ names that GNU and LLVM may print differently.
 
 They are expressions, empty packs, lambdas, unnamed types, attributes (enable_if) and blocks, nullptr and vectors,
-transaction clones, and constructors and destructors of abbreviated classes. Identifiers may match by chance.
+transaction clones, and constructors and destructors of abbreviated classes. An identifier may match by chance; then
+the slower library is used without need.
 """
 _PRINTED_DIFFERENCES = re.compile(
     r"['\[{]|operator(?:[<>-]| (?!new|delete))|decltype|requires|nullptr|complex|imaginary|restrict|noexcept|::friend |"
@@ -39,13 +40,16 @@ _PRINTED_DIFFERENCES = re.compile(
 
 The last alternative is a parameter of a constrained template (T, T2), whose argument LLVM does not know.
 """
-# between two closing brackets, GNU puts a space
+# GNU puts a space between two closing brackets
 _CLOSING_BRACKETS = re.compile(r">(?=>)")
 _REFERENCE = re.compile(r"[STB][0-9A-Za-z]*_")
 # A member of a class template in an expression: the class, and the length and text of the member's name.
 _MEMBER = re.compile(r"Xsr((?:St|NS[0-9A-Z]*_)?\d+[A-Za-z_]\w*?I(?:[a-z]|[ST][0-9A-Z]*_)+EE?)(\d{1,3})([a-z_]+)E")
 _MAX_REFERENCES, _MAX_LENGTH = 30, 1 << 15
-"""LLVM's demangler has no limits, and each reference may repeat everything before it."""
+"""Limits for LLVM's demangler, which has none: of references in a mangled name, and of the result's length.
+
+Each reference may repeat everything before it, so the result may grow exponentially.
+"""
 
 
 @lru_cache(maxsize=1 << 16)
@@ -99,7 +103,7 @@ def _is_rust(name: str) -> bool:
 
 
 def _split_version(name: str) -> tuple[str, str, str]:
-    """The ``@`` at the start of a Swift macro's name does not count."""
+    """Split ``memcpy@plt`` into name, "@" and rest; the ``@`` at the start of a Swift macro's name does not count."""
     return name.partition("@") if not name.startswith("@") else (name, "", "")
 
 
@@ -142,6 +146,7 @@ def _full_by_llvm(name: str) -> str:
 
 
 def _split_clones(name: str) -> tuple[str, str] | None:
+    """Split _Z1fv.part.0 into _Z1fv and what GNU prints, `` [clone .part.0]``; return None for other suffixes."""
     mangled, dot, suffixes = name.partition(".")
     if not dot:
         return mangled, ""
@@ -151,7 +156,7 @@ def _split_clones(name: str) -> tuple[str, str] | None:
 
 
 def _printed_by_llvm(mangled: str) -> str:
-    """Return "" without the library, for unreadable names, and beyond the limits."""
+    """Return the name as LLVM prints it; "" without the library, for unreadable names, and beyond the limits."""
     library = _import_llvm()
     # counting underscores is fast, and excludes most names
     is_over_limit = mangled.count("_") > _MAX_REFERENCES and len(_REFERENCE.findall(mangled)) > _MAX_REFERENCES
@@ -166,9 +171,10 @@ def _printed_by_llvm(mangled: str) -> str:
 
 
 def _printed_without_members(mangled: str) -> str:
-    """LLVM cannot read GCC's mangling of such members (``XsrSt7is_sameIT_vE5valueE`` for ``is_same<T, void>::value``).
+    """Return what LLVM prints if members of class templates are replaced by the classes; "" if that does not help.
 
-    Short names omit the arguments with these members.
+    LLVM cannot read GCC's mangling of such members in template arguments (``XsrSt7is_sameIT_vE5valueE`` for
+    ``is_same<T, void>::value``). Short names omit these arguments anyway.
     """
     without_members = _MEMBER.sub(lambda member: member[1] if int(member[2]) == len(member[3]) else member[0], mangled)
     return _printed_by_llvm(without_members) if without_members != mangled else ""

@@ -1,7 +1,7 @@
 """Demangles Rust's legacy names, ``_ZN 4core 3fmt 17h0123456789abcdef E``, and shortens demangled Rust names.
 
-The library with all grammars takes 50 ms to load. Source of truth: rustc's
-compiler/rustc_symbol_mangling/src/legacy.rs.
+A real name has no spaces. The package ``demangle`` reads these names, too, but takes 50 ms to import. Source of truth:
+rustc's compiler/rustc_symbol_mangling/src/legacy.rs.
 """
 
 import re
@@ -10,7 +10,7 @@ _MAX_DEPTH = 12  # of nested lists that are abbreviated in one pass
 
 
 def _nested_list(depth: int) -> str:
-    """The ``>`` of an arrow ``->`` does not end a list."""
+    """Return an expression for a list with at most ``depth`` levels in it; the ``>`` of ``->`` does not end a list."""
     inner = f"|{_nested_list(depth - 1)}" if depth else ""
     return rf"<(?:[^<>-]++|->|-{inner})*+>"
 
@@ -30,8 +30,8 @@ def short_rust(readable: str) -> str:
     """
     for _ in range(_MAX_PASSES if "<" in readable else 0):
         before, readable = readable, _ARGUMENTS.sub("<…>", readable)
-        # A list that was too deep needs another pass: this one removed at least _MAX_DEPTH characters, and left at
-        # least three "<".
+        # Only a list that was too deep needs another pass. From such a list, this pass has removed at least _MAX_DEPTH
+        # characters, and it has left at least three "<".
         if len(before) - len(readable) < _MAX_DEPTH or readable.count("<") < 3:
             break
     return readable
@@ -59,7 +59,7 @@ def rust_legacy(name: str) -> str:
 
 
 def _identifiers(path: str) -> list[str]:
-    """Split ``4core3fmt``; return [] if the lengths do not add up."""
+    """Split ``4core3fmt`` into ``core`` and ``fmt``; return [] if the lengths do not add up."""
     identifiers, position = [], 0
     while length := _LENGTH.match(path, position):
         position = length.end() + int(length.group())

@@ -1,4 +1,4 @@
-"""Shortens demangled C++ names to what distinguishes functions in the source: namespaces, classes, name, lambdas.
+"""Shortens demangled C++ names to what distinguishes functions in the source: namespaces, classes, names, lambdas.
 
 Parameters, return type and qualifiers are removed as by ``c++filt -p``, and template arguments become ``<…>``.
 """
@@ -21,8 +21,8 @@ _PART = (
     r"operator(?:\(\)|\[\]|->\*?|<=>|<<=|>>=?|>=?|<=|<<?(?!<)|[=!+*/%^&|~-]+| (?:new|delete)(?:\[\])?)|~?[A-Za-z_]\w*)"
     rf"(?: ?{ABBREVIATED})?"
 )
-# Short names that are the same from GNU's and LLVM's spelling, without conversions, unnamed types and ambiguous
-# operators.
+# Short names that are the same, whether made from GNU's or LLVM's spelling. They have no conversions, unnamed types or
+# ambiguous operators.
 _CERTAIN = re.compile(rf"(?:{_PART}::)*+{_PART}")
 _WORD = rf"~?[A-Za-z_]\w*+(?:{ABBREVIATED})?"
 # A function that is not an operator, lambda or thunk: an optional return type, the name (group 1), parameters.
@@ -52,7 +52,7 @@ def short_cxx(readable: str) -> str:
 
 
 def short_by_llvm(printed: str) -> str:
-    """Shorten a name printed by LLVM; return "" unless the result certainly equals that from GNU's spelling.
+    """Shorten a name printed by LLVM; return "" unless GNU's spelling certainly gives the same short name.
 
     Of 447,949 names in 48 libraries and programs, 98 % were certain; all of these were equal.
     """
@@ -94,7 +94,7 @@ def without_parameters(readable: str) -> str:
     if _SPECIAL_PREFIX.match(readable):
         return readable
     before_requires, _, _ = readable.partition(" requires ")
-    if before_requires.count("{") == before_requires.count("}"):  # the clause is not that of a lambda in the name
+    if before_requires.count("{") == before_requires.count("}"):  # otherwise the clause belongs to a lambda
         readable = before_requires
     text = readable if readable.endswith(")") else _QUALIFIERS.sub("", readable)
     parameters_start = find_opening(text, len(text) - 1) if text.endswith(")") else -1
@@ -119,6 +119,10 @@ def find_opening(text: str, closing: int) -> int:
 
 
 def _name_start(head: str) -> int:
+    """Return where the name begins after its return type: after the last space outside brackets.
+
+    Everything after ``operator`` belongs to the name (``operator new``, ``operator int``).
+    """
     if " " not in head:
         return 0
     start, open_brackets = 0, ""

@@ -1,8 +1,8 @@
 """Names that are known before any symbol source is asked, so that each is looked up only once.
 
-``StoredNames`` (location_names.py) has names that came with the profile, as in a dataset. ``KnownNames`` has those of
-earlier recordings of the same command, for files with a build id, and for kernels with a build id whose load address
-was recorded.
+``StoredNames`` (location_names.py) has names that came with the profile, as in a dataset. ``KnownNames`` has those that
+earlier recordings of the same command needed. It has only names that are the same in all recordings: of files with a
+build id, and of kernels with a build id and a recorded load address.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,14 +35,14 @@ from perf2x.symbolizer.sources.symbol_source import Context, DsoKind
 class NameTable:
     """The names of places, one row for each.
 
-    A row has a range of the lines, innermost inlined function first. −1 stands for a place without names.
+    A row has a range of lines, innermost inlined function first. Row −1 stands for a place without names.
     """
 
     def __init__(self) -> None:
         self._rows = GrowableColumns(np.int64, 5)
-        """Place, first line, number of lines, ``is_exact`` and ``has_inlines``.
+        """Place, first line, number of lines, ``is_exact`` and ``has_inlines`` of each row.
 
-        The row of −1, which has no lines, comes before row 0.
+        Row −1, which has no lines, is stored first.
         """
         self._rows.extend(zeros(1), 0, 0, 0, 0)
         self._lines = GrowableColumns(np.int64, 2)
@@ -87,7 +87,7 @@ class NameTable:
 
 
 class StoreAnswer(Frozen):
-    """Rows of an object's locations in a store of names, and the locations that must be looked up."""
+    """What a store of names answers for one object: the rows of its locations, and which must be looked up."""
 
     table: NameTable
     rows: I64
@@ -176,7 +176,7 @@ class KnownNames:
     """Names by object and address, shared by the recordings of one command; empty at first."""
 
     def __init__(self) -> None:
-        # by object: row numbers of distinct pairs (lookup address, address), and the names in these rows
+        # by object: a row number for each distinct pair (lookup address, address), and the names in these rows
         self._objects: dict[_CacheKey, tuple[RowInterner, NameTable]] = {}
 
     def of(self, profile: Profile, mapped_object: MappedObject, context: Context) -> StoreAnswer | None:
@@ -202,7 +202,7 @@ class KnownNames:
 def _cache_key(profile: Profile, mapped_object: MappedObject, context: Context) -> _CacheKey | None:
     """Return the key of an object's names; None if they are valid in only one recording.
 
-    A file's lowest mapped offset decides its addresses if only the debug file is found.
+    The key of a file has its lowest mapped offset, because addresses depend on it if only the debug file is found.
     """
     key, mappings = mapped_object.key, profile.mappings
     if key.kind is DsoKind.FILE:
@@ -220,7 +220,7 @@ def _cache_key(profile: Profile, mapped_object: MappedObject, context: Context) 
 
 
 def _portable_addresses(profile: Profile, mapped_object: MappedObject, address: U64) -> U64:
-    """Return file offsets for a file; addresses of the kernel and its modules stay as recorded."""
+    """Convert addresses in a file to file offsets; those in the kernel and its modules stay as recorded."""
     if mapped_object.key.kind is not DsoKind.FILE:
         return address
     mapping, mappings = profile.locations.mapping[mapped_object.locations], profile.mappings

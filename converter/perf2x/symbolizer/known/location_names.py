@@ -1,6 +1,7 @@
 """Looks up the names to store with a profile (bundles, datasets), and finds them again when the profile is read.
 
-Interrupted frames are not known yet, so each kernel return gets names for its lookup address and its exact address.
+When names are stored, it is not known yet which kernel frames were interrupted. So names are stored for both addresses
+of each kernel return: its lookup address, and the exact address of its twin.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -52,7 +53,7 @@ def location_names(
     sources: Sequence[type[SymbolSource]],
     is_symbolized: Callable[[MappedObject, Context], bool],
 ) -> LocationNames:
-    """Look up the names of the objects that ``is_symbolized`` selects, without locations that have none."""
+    """Look up the objects that ``is_symbolized`` selects; locations without a name are left out of the result."""
     kernel_returns = as_int32(flatnonzero(are_kernel_returns(profile.locations)))
     source_instances = [source(context) for source in sources]
     objects = [
@@ -77,9 +78,9 @@ def location_names(
 
 
 def _batches(mapped_object: MappedObject) -> Iterator[I64]:
-    """Only the kernel is split: in a hostile file, it may have any number of locations.
+    """Yield an object's locations; split only those of the kernel, because a hostile file may have any number.
 
-    All addresses of another object together decide which perf map belongs to its process.
+    Other objects need all their addresses at once, because these decide which perf map belongs to a process.
     """
     step = _BATCH_SIZE if mapped_object.key.kind is DsoKind.KERNEL else len(mapped_object.locations)
     return (mapped_object.locations[first : first + step] for first in range(0, len(mapped_object.locations), step))
@@ -109,8 +110,8 @@ def every_object(mapped_object: MappedObject, context: Context) -> bool:
 def only_where_recorded(mapped_object: MappedObject, context: Context) -> bool:
     """Return whether an object can be named only where it was recorded, by files of that machine and boot.
 
-    These are memory without a file, jitdumps, the vDSO, modules without a build id, and kernels without a recorded
-    build id or load address, or with symbols in a kcore directory.
+    Such objects are memory without a file, jitdumps, the vDSO, modules without a build id, and some kernels: those
+    without a recorded build id or load address, or with symbols in a kcore directory.
     """
     key = mapped_object.key
     if key.kind is DsoKind.FILE:
@@ -126,7 +127,7 @@ class StoredNames:
     """Finds the stored names of a profile's locations and twins."""
 
     def __init__(self, stored: LocationNames, locations: Locations, twinned_locations: I64) -> None:
-        """``locations`` are without twins; ``twinned_locations`` are those that have twins, in the twins' order."""
+        """``locations`` does not include twins; ``twinned_locations`` are those with twins, in the twins' order."""
         self._stored, self._table = stored, NameTable()
         self._table.add(stored.names)
         self._table.reason = "no name where it was recorded"
@@ -139,9 +140,10 @@ class StoredNames:
         self._next_row = len(self._table)
 
     def of(self, mapped_object: MappedObject) -> StoreAnswer:
-        """Return an object's known names.
+        """Return an object's stored names.
 
-        Locations without a stored name have none if the object was looked up where it was recorded.
+        If the object was looked up where it was recorded, locations without a stored name have no name. Otherwise they
+        are pending.
         """
         rows = self._row[mapped_object.locations]
         stored, mappings = self._stored, mapped_object.mappings

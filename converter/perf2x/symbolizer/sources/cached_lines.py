@@ -18,9 +18,9 @@ from perf2x.base.files.atomic import read_checksummed, write_checksummed
 from perf2x.base.files.operating_system import user_cache_dir
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
-# Version of the format of cache files. Raise it as well if the same debug info begins to give other locations.
+# Version of the format of cache files. Also raise it if the same debug info begins to give other locations.
 FORMAT = 1
-# A larger cache file is no longer updated.
+# Maximum number of addresses to write to a cache file; with more, the old file stays.
 _MAX_ADDRESSES = 1 << 20
 
 
@@ -80,7 +80,7 @@ class _CacheContents(Frozen, array_like=True):
         return cls(other_files, address, count, function, line, functions)
 
     def lines(self) -> CachedLines:
-        """Raises ValueError if the columns are inconsistent."""
+        """Return the locations. Raises ValueError if the columns are inconsistent."""
         columns = (np.frombuffer(column, "<u8") for column in (self.address, self.count, self.function, self.line))
         address, count, function, line = columns
         rows = len(function)

@@ -1,6 +1,7 @@
 """Reads source locations from the debug info units that contain addresses.
 
-Units may be in ``.dwo`` files or in a package of these (``.dwp``); the tool dwz moves common parts to another file.
+Units may be in ``.dwo`` files or in a package of these (``.dwp``). The tool dwz moves what several debug files have in
+common to another file.
 """
 
 from functools import cached_property, partial
@@ -30,7 +31,7 @@ from perf2x.symbolizer.sources.symbol_source import Context
 
 
 def locations_from_units(context: Context, files: ObjectFiles, recorded_path: str, svma: U64) -> SourceLocations:
-    """Return functions and lines at ``svma`` (n,), from debug info or the cache, which is filled.
+    """Return functions and lines at ``svma`` (n,) from the cache or else from debug info, and cache them.
 
     Unreadable units are counted and skipped. Raises ObjectError if the whole file is unreadable.
     """
@@ -60,7 +61,7 @@ def code_lines(context: Context, files: ObjectFiles, recorded_path: str) -> PgoL
 
 
 class _DebugFiles(Struct, dict=True):
-    """The ``.dwp`` may be next to ``_recorded_path``."""
+    """The files with one object's debug info, opened when needed; the ``.dwp`` may be next to ``_recorded_path``."""
 
     _context: Context
     _files: ObjectFiles
@@ -68,7 +69,7 @@ class _DebugFiles(Struct, dict=True):
     _recorded_path: str
     _dwo_files: DwoFiles = field(default_factory=DwoFiles)
     has_read_dwo: bool = False
-    """Results from ``.dwo`` files are not cached: there may be thousands of them to identify."""
+    """Results from ``.dwo`` files are not cached, because thousands of such files may have to be identified."""
 
     @property
     def other_files(self) -> str:

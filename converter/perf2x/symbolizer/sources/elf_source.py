@@ -76,7 +76,7 @@ def symbols_of(
 ) -> Symbols:
     """Return the functions at ``svma`` (n,), with lines and inlined functions if debug info was read.
 
-    Debug info is read if the user wants lines, or for names without a symbol table. Its addresses are ``line_shift``
+    Debug info is read if the user wants lines, or if there is no .symtab. Its addresses are ``line_shift``
     bytes higher than those of symbols. A ``.dwp`` may be next to ``recorded_path``.
     """
     symbol = names.find(svma)
@@ -98,7 +98,7 @@ def with_go_start_lines(
 ) -> SourceLocations:
     """Replace start lines by those of Go's table for the functions at ``svma`` and those inlined into them.
 
-    ``go build -pgo`` counts lines from them. Raises ObjectError if the table is damaged.
+    ``go build -pgo`` counts lines from the start lines in this table. Raises ObjectError if the table is damaged.
     """
     table = go_functions(code)
     if table is None:
@@ -153,7 +153,7 @@ class _Frames(Frozen):
     offsets: I64
     """(n + 1,)"""
     symbol: I64
-    """(rows,) symbol of an outermost frame; −1 for inlined frames, and for none."""
+    """(rows,) row of an outermost frame's symbol; −1 for inlined frames, and for frames without a symbol."""
     debug_function: I64
     """(rows,) index of the function in debug info, −1 for none."""
     line: I32
@@ -161,9 +161,10 @@ class _Frames(Frozen):
 
 
 def _trusted_counts(symbol: I64, locations: SourceLocations, has_symtab: bool) -> I64:
-    """Return (n,) the number of frames in debug info to use.
+    """Return (n,) the number of frames from debug info that each address uses.
 
-    An address without symbol and line is in a gap between functions, if the file has a .symtab.
+    It is 0 for two kinds of addresses without a symbol. One has no line although the file has a .symtab, so it is in a
+    gap between functions. The other has just one frame, which has no name.
     """
     count = np.diff(locations.offsets)
     if has_symtab:
@@ -203,8 +204,8 @@ def _function(names: ElfNames, functions: Sequence[DebugFunction], symbol: int, 
 def _short_name(function: DebugFunction) -> str:
     """Return the short name of a function if it cannot be derived from its symbol, otherwise "".
 
-    GCC gives no linkage names to functions with internal linkage. The enclosing function or the file distinguishes
-    lambdas, which are call operators without a class.
+    GCC gives no linkage names to functions with internal linkage, so their symbols may have template arguments. Lambdas
+    are call operators without a class. The enclosing function, or else the file, distinguishes them.
     """
     name, is_lambda = function.symbol, is_nameless_call_operator(function.symbol)
     if not function.outer_function and (name.startswith(("_Z", "_R", "<")) or not ("<" in name or is_lambda)):

@@ -30,7 +30,7 @@ class _SymbolTables:
         self.tables, self.plt, self.first_plt_row = tables, plt, ends[-1]
 
     def name(self, row: int) -> str:
-        """Raises ObjectError if a PLT's names cannot be read."""
+        """Return a symbol's name as in the file. Raises ObjectError if a PLT's names cannot be read."""
         for start, end, table in self._spans:
             if row < end:
                 return table.name(row - start)
@@ -49,7 +49,7 @@ class _SymbolTables:
 
 
 class _FunctionStarts:
-    """PLT entries of ifuncs have only the address of their function."""
+    """Finds the function that starts at an address, because PLT entries of ifuncs have only this address."""
 
     def __init__(self, tables: list[SymbolRows]) -> None:
         self._symbols = _SymbolTables(tables)
@@ -90,7 +90,8 @@ class ElfNames:
         try:
             row = self._index.find(svma)
             plt_rows = row[row >= self._symbols.first_plt_row]
-            # names of PLTs are read on first use, which shows damage; .plt.got (lowest rows) and .plt are separate
+            # Names of PLTs are read on first use, which shows damage. Those of .plt.got, which has the lowest rows, and
+            # of .plt are read separately, so the lowest and the highest row are tried.
             for plt_row in (plt_rows.min(), plt_rows.max()) if len(plt_rows) else ():
                 self.name(int(plt_row))
         except ObjectError as error:
@@ -114,7 +115,7 @@ def _function_tables(
 ) -> Iterator[tuple[str, SymbolRows]]:
     """Yield (section name, functions), in the order of perf's dso__load_sym.
 
-    Mini debug info leaves .dynsym in the file with the code.
+    With mini debug info, .dynsym is only in the file with the code.
     """
     elf_files = [files.symbols] if files.symbols else []
     if files.code is not None and files.code is not files.symbols:

@@ -1,6 +1,6 @@
 """Names and lines of Go programs that were linked without symbols, from the table of the Go runtime (.gopclntab).
 
-elf_source.py names programs with a symbol table, because symbols have the type arguments of generic functions.
+Programs with a symbol table are named by elf_source.py, because symbols have the type arguments of generic functions.
 """
 
 import numpy as np
@@ -57,14 +57,17 @@ class GoSource(BuiltInSource):
 def _functions_and_lines(
     table: GoFunctions, decoded: list[GoFunction], index: I64, address: U64
 ) -> tuple[list[Function], I64]:
-    """``index`` (n,) is each address's function, −1 for none. Lines (n,) are 0 if unknown or of another file."""
+    """Return the functions, and (n,) each address's line, which is 0 if it is unknown or in another file.
+
+    ``index`` (n,) is each address's row in ``decoded``, −1 for none.
+    """
     entry = as_uint64([function.entry for function in decoded])
     has_function = flatnonzero(index >= 0)
     row = np.concatenate([arange(len(decoded)), index[has_function]])
     svma = np.concatenate([entry, address[has_function]])
     file = table.values(as_int64([function.file_table_offset for function in decoded]), entry, row, svma)
     line = table.values(as_int64([function.line_table_offset for function in decoded]), entry, row, svma)
-    # the first rows are those of entries, so file[row] is the file of the function
+    # the first rows are the functions' entries, so file[row] is the file at the entry
     is_valid = (file == file[row]) & (line > 0) & (line <= MAX_LINE)
     address_line = zeros(len(address))
     address_line[has_function] = np.where(is_valid, line, 0)[len(decoded) :]

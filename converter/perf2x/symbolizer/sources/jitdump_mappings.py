@@ -1,8 +1,8 @@
 """Finds the jitdump files that a recording names, and adds mappings of their code before the recording is stitched.
 
-Each function becomes a mapping of the dump file at the offset of its bytes, from its load time on, so replaced code
-needs no special case. A *marker* is the executable mapping of the first page by which a program announces its dump
-(tools/perf/util/jitdump.c jit_detect).
+Each function becomes a mapping of the dump file, at the file offset of its bytes, from its load time on. So code that
+is replaced at the same address needs no special case. A *marker* is the executable mapping of the first page by which a
+program announces its dump (tools/perf/util/jitdump.c jit_detect).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class JitdumpFiles(Struct):
 
     @classmethod
     def of(cls, context: Context) -> JitdumpFiles:
-        """Use a context's options and services."""
+        """Make an instance with a context's options and services."""
         return cls(context.options, context.finder, context.diagnostics, context.recorded)
 
     def open(self, filename: str, pid: int) -> JitDump | None:
@@ -177,7 +177,10 @@ def _open_dumps(
 def _code_mappings(
     dump: JitDump, marker: int, mmaps: Mmaps, session: Session, diagnostics: Diagnostics
 ) -> list[_CodeMapping]:
-    """Begin at the function's load time; if the clocks of perf and the runtime differ, begin with the marker."""
+    """Return a mapping for each function of a dump, from the function's load time on.
+
+    If perf and the runtime used different clocks, all mappings begin with the marker.
+    """
     marker_time = int(mmaps.time[marker])
     is_same_clock = session.clock_id == ClockId.MONOTONIC and not dump.arch_timestamps
     if not is_same_clock:
@@ -192,6 +195,7 @@ def _code_mappings(
 
 
 def _replaced_count(codes: Sequence[JitCode]) -> int:
+    """Return the number of functions that overlap the farthest-reaching one before them, if the names differ."""
     count, reaching_farthest = 0, None
     for code in sorted(codes, key=lambda code: (code.address, -code.size)):
         if reaching_farthest is not None and code.address < reaching_farthest.address + reaching_farthest.size:
@@ -202,9 +206,9 @@ def _replaced_count(codes: Sequence[JitCode]) -> int:
 
 
 def _anonymous_at_marker(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
-    """Give ``//anon`` mappings that would hide code the time and position of their dump's marker.
+    """Move ``//anon`` mappings that would hide code to the time and position of their dump's marker.
 
-    A compiler may map memory after it has written the code's record.
+    A compiler may map memory after it has written the record of the code in it.
     """
     time, position = mmaps.time.copy(), mmaps.position.copy()
     anonymous = flatnonzero(mmaps.filename.which(lambda name: name.startswith("//anon")))

@@ -46,7 +46,7 @@ class JitdumpSource(BuiltInSource):
 
 
 class CodeByOffset:
-    """The code in a dump, found by file offset; code that was moved is here once."""
+    """The code in a dump, found by file offset. Moved code keeps its offset, so it is here only once."""
 
     def __init__(self, dump: JitDump) -> None:
         by_offset = {code.offset: code for code in reversed(dump.codes)}
@@ -75,7 +75,7 @@ def _symbols_of_code(codes: Sequence[JitCode], row: I64, offset: U64) -> Symbols
 
 
 def _function_and_line(code: JitCode, offset: int) -> tuple[Function, int]:
-    """An offset before the first known line has that line."""
+    """Return the function and line at a file offset; an offset before the first known line has that line."""
     function = jit_function(code.name)
     if not code.lines:
         return function, 0

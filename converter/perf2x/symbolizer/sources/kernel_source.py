@@ -59,7 +59,7 @@ class KernelSource(BuiltInSource):
         return not dso.name.startswith("[guest") and dso.kind in (DsoKind.KERNEL, DsoKind.MODULE, DsoKind.SYMBOL)
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Return kernel functions; ``address`` (n,) as recorded.
+        """Return kernel functions; ``address`` (n,) is as recorded.
 
         Code generated at run time needs no table: PERF_RECORD_KSYMBOL named its mapping.
         """
@@ -103,7 +103,7 @@ class KernelSource(BuiltInSource):
 
     @cached_property
     def _table(self) -> _KernelTable | str:
-        """A str is the reason why there is no usable table."""
+        """The best usable table; a str is the reason why there is none."""
         table = self._best_table()
         severity = Severity.LOSS if isinstance(table, str) else Severity.INFO
         advice = "a copy of the kernel's symbols cannot be read; copy /proc/kallsyms again (--kallsyms FILE)."
@@ -182,9 +182,10 @@ class KernelSource(BuiltInSource):
 
 
 def _lies_as_recorded(dso: Dso, table: _KernelTable) -> bool:
-    """Modules move independently of the kernel at each boot.
+    """Return whether a module has the same addresses in kallsyms as in the recording.
 
-    So the kernel must not have moved, and a symbol of the module must be inside the recorded mapping.
+    Modules move independently of the kernel at each boot. So the kernel must not have moved, and a symbol of the module
+    must be inside the recorded mapping.
     """
     name = module_name(dso.name)
     numbers = [number for number, module in enumerate(table.kallsyms.modules) if module.replace("-", "_") == name]

@@ -29,7 +29,10 @@ class VmlinuxSource(BuiltInSource):
     order = 5
 
     def covers(self, dso: Dso) -> bool:
-        """Return True for the kernel, except a guest's, unless the user named a kallsyms file and no vmlinux."""
+        """Return True for the kernel, but not for a guest's.
+
+        If the user named a kallsyms file and no vmlinux, the source covers nothing.
+        """
         options = self._context.options
         return (
             dso.kind is DsoKind.KERNEL
@@ -69,9 +72,10 @@ class VmlinuxSource(BuiltInSource):
         return [path.format(release) for path in VMLINUX_PATHS] if is_folder_name(release) else []
 
     def _open_vmlinux(self, path: Path, build_id: bytes, is_named: bool) -> ObjectFiles | None:
-        """An empty ``build_id`` accepts every file.
+        """Return None if the file is unreadable or of another build; an empty ``build_id`` accepts every build.
 
-        If the user named the file, another build is reported, and an unreadable file raises SettingError.
+        If the user named the file (``is_named``), another build is reported, and an unreadable file raises
+        SettingError.
         """
         try:
             file = open_object(path)
@@ -94,16 +98,16 @@ def kernel_slide(vmlinux: ElfObject, reference: tuple[str, int]) -> int:
     if not name or not recorded_address or section is None:
         return 0
     symbols, strings = raw_symbols(vmlinux, section)
-    # ``_text`` may also be the end of a longer name
+    # several offsets may match, because ``_text`` may also be the end of a longer name
     name_with_end = re.escape(name.encode(errors="surrogateescape")) + rb"\0"
     is_reference = np.isin(symbols["name"], [match.start() for match in re.finditer(name_with_end, strings)])
     return (recorded_address - int(symbols["value"][np.argmax(is_reference)])) % 2**64 if is_reference.any() else 0
 
 
 class ModuleSource(BuiltInSource):
-    """Names of functions in kernel modules, from their ``.ko`` files.
+    """Names of functions in kernel modules, from their ``.ko`` files, for addresses that kallsyms did not name.
 
-    A kallsyms file of another boot has other addresses of modules.
+    In a kallsyms file of another boot, modules have other addresses.
     """
 
     order = 15
@@ -117,7 +121,7 @@ class ModuleSource(BuiltInSource):
         files = self.files(dso)
         if files is None or files.symbols is None:
             return no_symbols(len(address), dso.found.reason or "its module file was not found")
-        # a .ko has no addresses: its sections are laid out from MODULE_BASE on
+        # A .ko has no addresses: its sections are laid out from MODULE_BASE on, where recorded addresses are moved.
         addresses = section_addresses(files.symbols)
         names = ElfNames(ObjectFiles([files.symbols]), self._context.diagnostics, addresses)
         return symbols_of(self._context, files, names, address + np.uint64((MODULE_BASE - dso.start) % 2**64))

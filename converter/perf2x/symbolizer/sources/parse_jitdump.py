@@ -43,7 +43,7 @@ class JitCode(Frozen):
     """Code that is at an address from ``time`` on; moved code has the same ``offset``."""
 
     time: int
-    """By the clock that ``JitDump.arch_timestamps`` tells."""
+    """Record time; ``JitDump.arch_timestamps`` tells by which clock."""
     address: int
     size: int
     offset: int
@@ -51,7 +51,7 @@ class JitCode(Frozen):
     name: str
     lines: tuple[JitLine, ...] = ()
     load_address: int = 0
-    """Address at load time, which the addresses in ``lines`` and ``eh_frame`` are based on."""
+    """Address at load time, to which the addresses in ``lines`` and ``eh_frame`` refer."""
     eh_frame: bytes = b""
     """The code's .eh_frame as the runtime wrote it; empty without one."""
 
@@ -91,7 +91,7 @@ class _JitdumpParser(Struct):
     lines_outside: int = 0
 
     def add_record(self, kind: int, start: int, end: int, time: int) -> None:
-        """Skip a record that is too short for its kind; its body is ``data[start:end]``."""
+        """Parse a record, whose body is ``data[start:end]``; skip one that is too short for its kind."""
         if end - start < _FIXED_SIZES.get(kind, 0):
             return
         if kind == _CODE_LOAD:
@@ -157,7 +157,7 @@ def machine_of(dump: JitDump, arch: str) -> int:
 
 
 def read_jitdump(path: Path) -> JitDump:
-    """Parse a dump up to a truncated end. Raises ObjectError if the file is not one."""
+    """Parse a dump, whose end may be truncated. Raises ObjectError if the file is not a dump."""
     return replace(parse_jitdump(read_object_file(path, _MAX_SIZE), shown_name(path)), name=str(path))
 
 
@@ -211,7 +211,8 @@ class _Records(Struct):
         while start >= 0:
             kind, size, time = self._header(start)
             end = start + size if is_record else start
-            # this one may be the beginning of a record that was written again
+            # If no record follows directly, search for one, even inside this one: it may be the beginning of a record
+            # that was written again.
             following = end
             if not self._is_record(end):
                 following = self._search(start + _RECORD_HEADER.size if is_record else start + 1)
@@ -223,7 +224,7 @@ class _Records(Struct):
             start, is_record = following, True
 
     def _header(self, start: int) -> tuple[int, int, int]:
-        """The size is 0 if the file ends within the header."""
+        """Return kind, size and time; all are 0 if the file ends within the header."""
         if start + _RECORD_HEADER.size > len(self.data):
             return 0, 0, 0
         kind, size, time = struct.unpack_from(self.byte_order + "IIQ", self.data, start)
@@ -239,14 +240,17 @@ class _Records(Struct):
         return len(self.data) - end < _RECORD_HEADER.size or (self._fits_file(end) and self._is_consistent(end))
 
     def _is_consistent(self, start: int, *, with_code: bool = False) -> bool:
-        """A search requires the code (``with_code``): bytes inside a record may look like a load record without it."""
+        """Return whether a record is consistent; ``with_code``: a load record must contain its code.
+
+        A search requires the code, because bytes inside a record may look like a load record without code.
+        """
         kind, size, _ = self._header(start)
         fixed_size = _RECORD_HEADER.size + _FIXED_SIZES.get(kind, size)
         if size < fixed_size:
             return False
         fields_size = fixed_size
         if kind == _CODE_LOAD:
-            # negative if the name has no end
+            # up to the end of the name; not positive if the name has no end
             fields_size = self.data.find(b"\0", start + fixed_size, start + size) + 1 - start
             code_size = int(struct.unpack_from(self.byte_order + "Q", self.data, start + fixed_size - 16)[0])
             size_after_name = size - fields_size
@@ -268,7 +272,7 @@ class _Records(Struct):
         )
 
     def _is_damage(self, start: int) -> bool:
-        """A truncated record, zeros and a few bytes are normal at the end."""
+        """Return whether the rest of the file is damage; a truncated record, zeros and a few bytes are normal there."""
         kind, size, _ = self._header(start)
         bytes_left = len(self.data) - start
         is_truncated = kind <= _UNWINDING_INFO and size > bytes_left

@@ -85,7 +85,8 @@ class Kallsyms(Frozen):
     def _ends(self) -> U64:
         """Return (symbols,) the end of each symbol, as symbols__fixup_end computes it for kallsyms.
 
-        The format has no sizes. A symbol ends at the next one or, before one of another module, a page after its start.
+        The format has no sizes. A symbol ends at the next one, which its start marks (see `SymbolColumns`). If the next
+        symbol is of another module, it ends one page after its start, rounded up to a page.
         """
         order = argsort(self.start)
         module = self.module[order]
@@ -111,11 +112,11 @@ def parse_kallsyms(data: bytes, name: str) -> Kallsyms:
     digits = data.find(b" ")
     if not 1 <= digits <= 16:
         raise ObjectError(f"{name}: not a kallsyms file: its first line is {data[:40]!r}")
-    # fields: letter at digits + 1, name at digits + 3
+    # a line has its letter at digits + 1, and its name at digits + 3
     starts, ends = _regular_lines(characters, starts, ends, digits)
     address, is_hex = hex_numbers(data, starts, digits)
     letter = characters[starts + digits + 1]
-    # mapping symbols mark code and data on Arm and RISC-V
+    # names that begin with $ are mapping symbols, which mark code and data on Arm and RISC-V
     kept_rows = flatnonzero(is_hex & _IS_SYMBOL[letter] & (characters[starts + digits + 3] != ord("$")))
     kept_rows = kept_rows[~_begin_with(data, starts[kept_rows] + digits + 3, _LIVEPATCH)]
     starts, ends, address, letter = starts[kept_rows], ends[kept_rows], address[kept_rows], letter[kept_rows]
@@ -128,7 +129,10 @@ def parse_kallsyms(data: bytes, name: str) -> Kallsyms:
 
 
 def _begin_with(data: bytes, starts: I64, prefix: bytes) -> Bools:
-    """Return (n,) whether ``prefix`` is at each of the positions ``starts`` (n,); its first byte should be rare."""
+    """Return (n,) whether ``prefix`` is at each of the positions ``starts`` (n,).
+
+    The first byte of the prefix should be rare, because positions with it are compared one by one.
+    """
     has_prefix: Bools = np.frombuffer(data, np.uint8)[starts] == prefix[0]
     rows = flatnonzero(has_prefix)
     has_prefix[rows] = [data.startswith(prefix, start) for start in starts[rows].tolist()]
@@ -155,7 +159,7 @@ def _modules(characters: U8, data: bytes, starts: I64, ends: I64) -> tuple[I64, 
     tabs = np.append(flatnonzero(characters[first_tab:] == _TAB) + first_tab, len(characters))
     # modules follow the kernel itself
     rows = arange(int(np.searchsorted(ends, first_tab)), len(ends))
-    tab = tabs[searchsorted(tabs, starts[rows])]  # perhaps in a later line
+    tab = tabs[searchsorted(tabs, starts[rows])]  # first tab after each start, perhaps in a later line
     rows, tab = rows[tab < ends[rows]], tab[tab < ends[rows]]
     is_new = differs_from_previous(data, tab + 1, ends[rows])
     words = [

@@ -2,9 +2,9 @@
 
 The file has no times: if code was replaced, the last entry for an address wins.
 
-A process in a container names its file after its process id there, which a recording lacks. If
-there is no map of its own name, the map whose entries cover the most of its sampled addresses is used. With
---perf-map-dir, this is done for every process.
+A process in a container names its file after its process id in the container, which is not recorded. If there is no
+map under an expected name, the map whose entries cover the most sampled addresses is used. With --perf-map-dir, this is
+done for every process.
 
 Source of truth: tools/perf/Documentation/jit-interface.txt, tools/perf/util/symbol.c dso__load_perf_map and
 dso__find_perf_map.
@@ -58,6 +58,7 @@ class ProcessNamespaces:
     def __init__(self, namespaces: Namespaces | None) -> None:
         self._inodes: dict[bytes, list[int]] = {}
         if namespaces is not None:
+            # ``links`` has a device and an inode number for each kind of namespace
             pairs = zip(namespaces.pid.tolist(), namespaces.links.rows(), strict=True)
             self._inodes = {
                 _pid_key(pid): links[1::2].tolist() for pid, links in pairs if len(links) > 2 * _MOUNT_NAMESPACE + 1
@@ -75,7 +76,7 @@ class ProcessNamespaces:
 
 
 def _pid_key(pid: int) -> bytes:
-    """Return a keyed id, so that no file can make ids collide in a dictionary."""
+    """Return a keyed hash of a process id, so that no file can make ids collide in a dictionary."""
     return salted_key(pid & 0xFFFFFFFF)
 
 
@@ -93,6 +94,7 @@ def _map_in_process_root(proc: Path | None, pid: int) -> Iterator[Path]:
 
 
 def _maps_in_container(proc: Path | None, mount_inode: int) -> list[Path]:
+    """Return the maps in a container's /tmp, which any live process of its mount namespace can see."""
     if proc is None or not mount_inode:
         return []
     for folder in sorted(proc.glob("[0-9]*")):
@@ -145,8 +147,8 @@ class PerfMap(Frozen):
 def _last_cover(rows: I64, first_index: I64, end_index: I64, count: int) -> I64:
     """Return (count,) the last of ``rows`` whose range [first_index, end_index) contains each position, −1 for none.
 
-    In ``next_free`` (a union-find structure), a filled position points to a later one, so overlapping ranges cost
-    little.
+    Rows are processed from last to first, and each fills the positions that are still free. In ``next_free`` (a
+    union-find structure), a filled position points to a later one, so overlapping ranges cost little.
     """
     result = minus_ones(count)
     next_free = list(range(count + 1))
@@ -228,7 +230,7 @@ class PerfMapSource(BuiltInSource):
         yield host_path(f"{PERF_MAP_DIR}/perf-{pid}.map")
 
     def _map_by_addresses(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
-        """Return no map on a tie.
+        """Return the map that covers the most addresses, among maps with any process id; no map on a tie.
 
         The map of a different process hardly ever covers any address.
         """

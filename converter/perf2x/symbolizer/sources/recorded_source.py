@@ -1,7 +1,7 @@
 """Names that the recording itself contains: simpleperf looks symbols up on the phone, where the files are.
 
-It has only sampled functions, so this source comes last. Source of truth: Dso::IpToVaddrInFile and
-ThreadTree::FindSymbol of simpleperf.
+A recording has only the symbols of sampled functions, so this source comes last. Source of truth: Dso::IpToVaddrInFile
+and ThreadTree::FindSymbol of simpleperf.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ class RecordedSource(BuiltInSource):
         return symbols_from_names(names, name_index, "not among the recorded symbols")
 
     def _file(self, dso: Dso) -> RecordedFile | None:
-        """The kernel's symbols may include those of a module that is not listed."""
+        """Return an object's symbols; those of the kernel may include symbols of modules that are not listed."""
         files = self._context.session.recorded_files
         if dso.kind is DsoKind.ANONYMOUS and not dso.name:
             return files.get(f"perf-{dso.pid}.map")

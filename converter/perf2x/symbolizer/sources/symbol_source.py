@@ -105,7 +105,7 @@ class Context(Frozen):
     """
     namespaces: Namespaces | None = None
     recorded: RecordedFileCheck = field(default_factory=RecordedFileCheck)
-    """Decides which files of this machine are the recorded ones."""
+    """Decides whether files of this machine are the recorded ones."""
 
     def find(self, name: str, build_id: bytes, pid: int = -1) -> ObjectFiles:
         """Find every file of a recorded object, as `Finder.find` does."""
