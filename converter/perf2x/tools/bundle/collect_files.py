@@ -100,7 +100,7 @@ class _ContentsCollector:
         return found
 
     def _add_object(self, name: str, build_id: bytes, found: ObjectFiles, kind: str) -> None:
-        """``kind``: ``elf`` or ``vdso``."""
+        """Add the main file as the member ``kind`` (``elf`` or ``vdso``), and a second one, if any, as ``debug``."""
         main_file = found.code or found.symbols or found.files[0]
         second_file = found.symbols if self._only_symbols else (found.dwarf or found.symbols)
         members = {kind: main_file}
@@ -122,7 +122,7 @@ class _ContentsCollector:
             self._add_members(f"{name} (dwz)", dwz_file.build_id, {"debug": self._contents(dwz_file)})
 
     def _contents(self, file: ElfObject) -> Callable[[], bytes]:
-        """Raises ObjectError for a sparse file much larger than its size on disk."""
+        """Return a function that reads the file. Raises ObjectError for a sparse file much larger than on disk."""
         on_disk = _size_on_disk(file)
         if file.size > (limit := memory_limit(on_disk)):
             raise ObjectError(*too_large(f"{file.name}: ", on_disk, limit))
@@ -135,7 +135,7 @@ class _ContentsCollector:
         self.contents.objects.append(BundledObject(name, build_id.hex(), tuple(member_contents)))
 
     def _add_kernel(self, name: str) -> None:
-        """A recording with a ``kcore_dir`` has its own kallsyms."""
+        """Add vmlinux and kallsyms if they are found; a recording with a ``kcore_dir`` has its own kallsyms."""
         context, build_id = self._context, self._context.kernel_build_id
         if name.startswith("[guest"):
             self.contents.left_out[name] = "a guest's kernel"
@@ -177,7 +177,7 @@ class _ContentsCollector:
 
 
 def _size_on_disk(file: ElfObject) -> int:
-    """Holes take no space; a file in memory counts in full."""
+    """Return the bytes that a file takes on disk, without holes; a file in memory counts in full."""
     if file.path is None:
         return file.size
     status = file.path.stat()

@@ -30,7 +30,7 @@ def without_code_and_data(elf: ElfObject, known_code: Sequence[re.Pattern[bytes]
         return data
     new_file = bytearray(elf.size)
     is_go_program = is_go(elf)
-    # (offset, size); the first 64 bytes contain the ELF header
+    # (offset, size) of what is kept; the first 64 bytes contain the ELF header
     ranges = [(0, 64), *_header_tables(elf, data)]
     ranges += [(s.offset, s.size) for s in elf.sections if s.type != "SHT_NOBITS" and _is_kept(s, is_go_program)]
     ranges += [span for pattern in known_code for span in _find_code(elf, data, pattern)]
@@ -41,7 +41,7 @@ def without_code_and_data(elf: ElfObject, known_code: Sequence[re.Pattern[bytes]
 
 
 def _is_kept(section: ElfSection, is_go_program: bool) -> bool:
-    """In Go programs, the function table may be in .data.rel.ro."""
+    """Return whether a section is kept; in Go programs, the function table may be in .data.rel.ro."""
     return _KEPT_SECTIONS.fullmatch(section.name) is not None or (is_go_program and section.name == ".data.rel.ro")
 
 

@@ -34,9 +34,9 @@ class ColumnChange(Frozen):
         return list(zip(self.before.cells(keys, sort), scaled, strict=True))
 
     def columns(self, keys: Sequence[Key], sort: str) -> dict[str, Sequence[object]]:
-        """Return ``self_X_before`` and ``self_X_after`` of X, for ratios also ``self_X_significant``.
+        """Return the columns ``self_X_before`` and ``self_X_after``; for ratios also ``self_X_significant``.
 
-        ``sort`` is the prefix, ``self`` or ``total``.
+        X is the name of the event or ratio. The prefix is ``sort``: ``self`` or ``total``.
         """
         name, pairs = f"{sort}_{self.name}", self.pairs(keys, sort)
         found: dict[str, Sequence[object]] = {
@@ -83,10 +83,11 @@ class RowSelection(Frozen):
     by: str
     """Function, object or thread."""
     sort: str
-    """The costs whose largest changes come first: ``self`` or ``total``."""
+    """The column whose largest changes come first: ``self`` or ``total``."""
     limit: int = 0
-    """0: all."""
+    """Maximum number of rows; 0: all."""
     all: bool = False
+    """Also show unchanged rows."""
 
 
 class DiffTable(ResultTable):
@@ -118,13 +119,13 @@ class DiffTable(ResultTable):
         self.by = selection.by
         self.sort = selection.sort
         self.unchanged_count = len(largest_first) - len(self.changed)
-        """A row whose change would be shown as 0.0 % is unchanged."""
+        """Number of rows that are left out, because their changes would be shown as 0.0 %."""
         self.sources = sources
         self.notes = notes
         self.renamed_objects = renamed_objects
         self.work = work
         self.other_columns = other_columns
-        """Other events and ratios; where latencies are compared, the periods."""
+        """Other events and ratios; if latencies are compared, the periods come first."""
 
     @property
     def totals_note(self) -> str:

@@ -18,12 +18,12 @@ from perf2x.model.transforms.merge_profiles import merge_profiles
 
 # A change smaller than 1/2000 of the earlier recording's total is shown as 0.0 %.
 SMALLEST_SHOWN_PART = 2000
-# Recordings of the same program have at least this share of their costs in functions of both. Functions of one
-# recording with at least this share are matched by similar names.
+# Recordings of the same program have at least this share of their costs in functions that both contain. A function of
+# only one recording needs at least this share to be matched by a similar name.
 _MIN_COMMON_SHARE = 0.1
 _COLUMNS = ("self", "total")
 _JOINT_CONFIDENCE = 0.95
-# avoids a division by zero for rows without costs
+# Smallest share that a row is taken to have, to avoid a division by zero for rows without costs.
 _MIN_SHARE = 1e-9
 # The label with which pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof).
 _BASE_LABEL = {"pprof::base": "true"}
@@ -79,7 +79,8 @@ def excludes_zero(limits: Interval) -> bool:
 class Comparison(Frozen, dict=True):
     """Compares two tables of one event.
 
-    With ``normalize``, costs of ``after`` are scaled to the total of ``before``; otherwise by ``factor``.
+    With ``normalize``, costs of ``after`` are scaled to the total of ``before``. Otherwise they are multiplied by
+    ``factor``.
     """
 
     before: Totals
@@ -118,8 +119,8 @@ class Comparison(Frozen, dict=True):
     def share_in_costs(self, rows: Iterable[Change], sort: str) -> float:
         """Return the share of some rows in the costs of both recordings together; in total costs, it may exceed 1.
 
-        These shares divide the error that a confidence allows among the intervals (a weighted Bonferroni correction). A
-        sum of both recordings is independent of the row's change.
+        The error that a confidence allows is divided among the intervals by these shares (a weighted Bonferroni
+        correction). Both recordings are summed, because the sum is independent of the row's change.
         """
         return sum(sum(row.before_and_after(sort)) for row in rows) / self._cost_of_both
 
@@ -154,7 +155,7 @@ class Comparison(Frozen, dict=True):
     def mismatch(self) -> str:
         """Return a sentence if hardly any cost is in functions of both recordings; else "".
 
-        Large functions (``_MIN_COMMON_SHARE``) with similar names count as one.
+        A large vanished function and a large new one (``_MIN_COMMON_SHARE``) count as one if their names are similar.
         """
         sums, rows = (self.before.cost, self.after.cost * self.scale), self.rows
         if not all(sums) or not rows:
@@ -179,7 +180,8 @@ class Comparison(Frozen, dict=True):
     def _deviations(self, confidence: float, comparisons: float) -> tuple[float, float]:
         """Return half the width of an interval: in standard errors of samples, then of hosts (Student's t).
 
-        The second is for a power of two of comparisons, so that few values of t are needed.
+        The second number is 0 without hosts. It is computed for the next power of two of comparisons, so that few
+        values of t are needed.
         """
         return quantile(confidence, comparisons), (
             student(confidence, 2 ** math.ceil(math.log2(max(comparisons, 1))), self.hosts.degrees_of_freedom)
@@ -193,7 +195,7 @@ class Comparison(Frozen, dict=True):
 
     @cached_property
     def _sums(self) -> tuple[SampledSum, SampledSum]:
-        """A side without samples gets the other side's typical weight."""
+        """The sums of both sides; a side without samples gets the typical weight of the other side."""
         typical = [table.squares / table.cost if table.cost else 0.0 for table in (self.before, self.after)]
         old_typical, new_typical = typical[0] or typical[1], typical[1] or typical[0]
         return (
@@ -203,7 +205,7 @@ class Comparison(Frozen, dict=True):
 
     @cached_property
     def _pairs(self) -> list[tuple[Total, Total]]:
-        """A missing row is zero."""
+        """The rows of each key before and after, sorted by key; a missing row is zero."""
         old = {row.key: row for row in self.before.rows}
         new = {row.key: row for row in self.after.rows}
         keys = sorted(old.keys() | new.keys())

@@ -12,7 +12,7 @@ from perf2x.tools.diff.moved_code import CallersOf, CostColumn
 # Functions of the language's library that are compiled into the program, such as instances of templates.
 _LIBRARY = re.compile(r"<?([^:]* as )?(std|core|alloc|hashbrown|__gnu_cxx)::")
 
-# A function explains nothing, like ``main``, above this share of the grown functions' earlier cost.
+# A function with more than this share of the grown functions' earlier cost explains nothing: ``main``, for example.
 _MAX_SHARE = 0.9
 
 
@@ -20,8 +20,8 @@ def likely_cause(costs: Comparison, grown: Set[Key], callers_of: CallersOf) -> s
     """Return a sentence on the function that explains most of the growth of the functions ``grown``; "" for none.
 
     It reads ``likely cause: caller → function, +12 ms of +15 ms``: the explained growth, and all growth of ``grown``.
-    Total costs are examined if no function's self cost explains more than half. Callers are the nearest ones outside
-    runtimes and libraries. If only one function grew, a single caller must explain its growth.
+    If no function's self cost explains more than half of the growth, total costs are examined. Callers are the nearest
+    ones outside runtimes and libraries. If only one function grew, a single caller must explain its growth.
     """
     rows = [row for row in costs.rows if row.key in grown]
     libraries = {row.key for row in costs.rows if is_runtime(*row.key) or _LIBRARY.match(row.name)}
@@ -55,9 +55,10 @@ def likely_cause(costs: Comparison, grown: Set[Key], callers_of: CallersOf) -> s
 def _explaining(parts: Mapping[Key, tuple[int, int]], before: int, after: int) -> list[tuple[int, Key]]:
     """Return (growth, key) of each part that explains more than half of the growth from ``before`` to ``after``.
 
-    In proportion, a part with the cost ``old`` grows by ``growth * old / before``, and everything else by ``growth *
-    (before - old) / before``. An explaining part grew beyond its proportion by more than half of the latter. But if it
-    grew by at least 1.5 times as much as the whole, other parts shrank, so it explains nothing.
+    If everything grew in proportion, a part with the cost ``old`` would grow by ``growth * old / before``, and
+    everything else by ``growth * (before - old) / before``. A part explains the growth if it grew beyond its proportion
+    by more than half of what everything else should have grown. But if it grew by at least 1.5 times as much as the
+    whole, other parts shrank, so it does not explain the growth.
     """
     growth, before, found = after - before, max(before, 1), []
     for key, (old, new) in parts.items():

@@ -16,11 +16,11 @@ from perf2x.model.totals.totals import totals
 
 
 def with_matching_events(before: Profile, after: Profile) -> tuple[Profile, list[str]]:
-    """Return ``after`` with events named as in ``before``, and notes on the default event's pair.
+    """Return ``after`` with events named as in ``before``, and notes on the pair with its default event.
 
     Pairs have the same unit, and count the same event (`EventName.counts_like`) or are cpu-clock and task-clock. The
     most similar come first: equal names, equal modes (user, kernel …), equal PMUs, then the two clocks. Ties go to the
-    default event of ``before``, then to most samples.
+    default event of ``before``, then to the events with most samples.
     """
     pairs, paired_rows = dict[int, int](), set[int]()
     for _, old, new in sorted(_candidates(before, after)):
@@ -81,11 +81,11 @@ def _notes_on_default_event(before: Profile, after: Profile, pairs: dict[int, in
 
 # The kernel truncates the names of threads to this many bytes.
 _COMM_BYTES = 15
-# Objects with dissimilar names need this share of each one's cost in functions of both.
+# Objects with dissimilar names are paired if functions of both make up at least this share of each one's cost.
 _MIN_COMMON_SHARE = 0.5
-# Any two programs have a ``main``, so dissimilar names need this many common functions.
+# They also need this many functions in common, because any two programs have a ``main``.
 _MIN_COMMON_FUNCTIONS = 3
-# All pairs are compared, so this limits the objects of each side.
+# Maximum number of objects of each side, because all pairs are compared.
 _MAX_OBJECTS = 300
 
 
@@ -97,8 +97,8 @@ def match_objects(before: Profile, after: Profile, typed: dict[str, str]) -> tup
     - if their names differ only in the version, and they have a function in common, or neither has named functions;
     - or if `_MIN_COMMON_FUNCTIONS` common functions make up `_MIN_COMMON_SHARE` of the cost of each object.
 
-    ``typed`` (new name to old name) are the user's pairs; equal names exclude an object. Threads named after a program
-    are renamed with it. Raises OptionError for a name that no object has.
+    ``typed`` (new name to old name) are the user's pairs; a pair of equal names excludes an object. Threads named after
+    a program are renamed with it. Raises OptionError for a name that no object has.
     """
     olds, news = (_objects(profile) for profile in (before, after))
     for side, existing, names in (("before", olds, typed.values()), ("after", news, typed)):
@@ -133,7 +133,7 @@ def _similar_pairs(before: Profile, after: Profile, unpaired: tuple[set[str], se
 
 
 def _costs(profile: Profile, objects: set[str]) -> dict[str, dict[str, int]]:
-    """Functions that only call others count as 1, so that they are compared, too."""
+    """Return self costs by object and function; costs of 0 count as 1, so that these functions are compared, too."""
     costs_by_object: dict[str, dict[str, int]] = {}
     for row in totals(profile).rows:
         if row.object in objects:
@@ -149,7 +149,7 @@ def _share_in_common(old: Mapping[str, int], new: Mapping[str, int]) -> float:
 
 
 def _stem(name: str) -> str:
-    """``libfoo-1.2.so`` and ``libfoo.so.1.3`` become ``libfoo.so``, ``app-3f2a9c`` becomes ``app``."""
+    """Remove the version: ``libfoo-1.2.so`` and ``libfoo.so.1.3`` give ``libfoo.so``, ``app-3f2a9c`` gives ``app``."""
     first, *rest = re.split(r"[-._+~]", name)
     return ".".join([first.rstrip("0123456789"), *(part for part in rest if not re.search(r"\d", part))])
 

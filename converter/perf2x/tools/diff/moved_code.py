@@ -6,7 +6,8 @@ Code may have moved from a function that now costs less to one that now costs mo
 - both have similar callers, or one called the other,
 - and their joint cost is unchanged within noise, or within a tenth if all functions that cost less vanished.
 
-A function's callers are the nearest ones that both recordings have. Functions connected in this way are one group.
+A function's callers are the nearest ones that both recordings have. All functions that such moves connect, directly or
+through others, are one group.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -23,7 +24,7 @@ CallersOf = Callable[[int, Set[Key], CostColumn], Mapping[Key, Callers]]
 
 # Minimum share of the callers, by cost, that two functions have in common.
 _MIN_COMMON_CALLERS = 0.5
-# Minimum share of a vanished function's cost from the caller into which it was inlined.
+# Minimum share of a vanished function's cost that came from the caller into which it was inlined.
 _MIN_SHARE_OF_CALLER = 0.05
 # Ignore changes this many times smaller than the smallest change to explain.
 _MAX_RATIO = 20
@@ -73,7 +74,8 @@ class MovedCode(Frozen):
     def _unchanged_cost(self, keys: set[Key], shrunk_group: Sequence[Change]) -> str:
         """Return the joint cost before and after, as text; "" if it has changed.
 
-        Shares also fall when other functions grow, so they suffice only for two functions.
+        For two functions, it is enough if their joint share is unchanged. For more, their cost must be unchanged,
+        because shares also fall when other functions grow.
         """
         vanished = not any(row.total_after for row in shrunk_group)
         for compared in (self.costs, self.limited)[: 1 if len(keys) > 2 else 2]:

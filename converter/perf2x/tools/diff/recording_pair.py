@@ -48,7 +48,7 @@ class RecordingPair:
         self.after = replace(after, profile=merged[1])
         self.notes = [*renamed_events, *_object_notes(self.renamed_objects)]
         self.value = value
-        """Period, samples, weight or mispredicts; `pair_of` makes latencies the periods of samples."""
+        """Period, samples, weight or mispredicts. For latencies it is period, because `pair_of` makes them periods."""
         self.normalize = pair_options.normalize
         self.work = pair_options.per
         """Units of work of both recordings; None: costs are compared as recorded, or as shares."""
@@ -62,8 +62,8 @@ class RecordingPair:
 
         A caller in ``skipped``, or the function itself (recursion), is replaced by the nearest other one further out.
         The caller of outermost functions is ("", ""). ``side`` is 0 for the earlier recording, 1 for the later one.
-        ``column`` is ``total`` or ``own``. Self costs are empty without callers of sampled functions (the advice
-        ``missing_callers``).
+        ``column`` is ``total`` or ``own`` (self costs). For self costs, the result is empty if the recording lacks
+        callers of sampled functions (the advice ``missing_callers``).
         """
         profile = (self.before, self.after)[side].profile
         if column == "own" and any(advice.about == "missing_callers" for advice in profile.meta.advice):
@@ -112,7 +112,7 @@ class RecordingPair:
             yield f"other events: {', '.join(others)} (select with --event)"
 
     def _columns(self, by: str, names: Sequence[str]) -> Iterator[ColumnChange]:
-        """For latencies, their periods come first."""
+        """Yield the columns of other events; if latencies are compared, the periods come first."""
         if self.periods:
             periods = self.periods.comparison_by(by)
             sides = [EventColumn("period", (), tables=(table,)) for table in (periods.before, periods.after)]
@@ -133,7 +133,7 @@ class RecordingPair:
             text = f"{self.sources[1]}: {error}; "
             raise SettingError(text, "events", " NAME selects one that both have") from None
         normalize = self.normalize or by == "share"
-        # without the first word, perf itself: perf 7.2 writes nothing else
+        # the first word is perf itself; perf 7.2 records nothing else, which says nothing about the arguments
         old_command, new_command = (
             _OUTPUT_OPTION.sub("", " ".join(loaded.profile.meta.command_line[1:]))
             for loaded in (self.before, self.after)
@@ -173,7 +173,7 @@ def pair_of(
 ) -> RecordingPair:
     """Pair recordings that were read with the same options.
 
-    ``events`` are the events to compare, if another one was read only to count work; empty: all.
+    ``events`` are the events to compare if another one was read, too, to count work; empty: all.
     """
     counts = [len(loaded.sources) for loaded in pair]
     if counts[0] != counts[1] and pair_options == PairOptions(map=pair_options.map):
@@ -197,7 +197,7 @@ def pair_of(
 
 
 def _count_work(sources: tuple[str, str], pair: tuple[Loaded, Loaded], event: str) -> Work:
-    """Raises SettingError if the event has no samples."""
+    """Return the sum of the event's periods in each recording. Raises SettingError if it has no samples."""
     work = []
     for source, loaded in zip(sources, pair, strict=True):
         try:

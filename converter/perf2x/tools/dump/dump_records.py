@@ -39,7 +39,7 @@ class DumpTotals(Struct):
     """Totals of a dump, complete after its last line."""
 
     samples: int = 0
-    """Number of sample records, whether shown or damaged."""
+    """Number of sample records, including those that are damaged or not shown."""
     reached_end: bool = False
     """False if the dump stopped earlier, at the options' limit."""
 
@@ -84,7 +84,7 @@ def _walk_blocks(walk: FirstWalk, totals: DumpTotals) -> Iterator[Block]:
 
 
 def _block_lines(block: Block, session: SessionBuilder, options: DumpOptions, origin: int) -> Iterator[Iterable[str]]:
-    """``origin`` is the file offset of position 0."""
+    """Yield the lines of each selected record; positions in blocks count from the file offset ``origin``."""
     is_chosen = _has_chosen_type(block, options)
     texts = _texts_of_records(block, session, is_chosen, options.branch_filter)
     combined_type, types = _combined_sample_type(session.events.events), block.types
@@ -120,7 +120,7 @@ def _is_in_time(record: _RecordText, options: DumpOptions) -> bool:
 
 
 def _combined_sample_type(events: list[Event]) -> int:
-    """As evlist__combined_sample_type in tools/perf/util/evlist.c."""
+    """Return the union of the events' sample types, as evlist__combined_sample_type in tools/perf/util/evlist.c."""
     combined_type = 0
     for event in events:
         combined_type |= event.sample_type
@@ -128,7 +128,7 @@ def _combined_sample_type(events: list[Event]) -> int:
 
 
 def _cpu_and_time(record: _RecordText, combined_type: int) -> str:
-    """As evlist__print_tstamp in tools/perf/util/session.c."""
+    """Return CPU and time if samples of any event have them, as evlist__print_tstamp in tools/perf/util/session.c."""
     cpu = f"{record.cpu} " if combined_type & SampleType.CPU else ""
     return cpu + (f"{record.time} " if combined_type & SampleType.TIME else "")
 
@@ -158,7 +158,7 @@ def _texts_of_records(
 def _texts_of_other_records(
     block: Block, session: SessionBuilder, rows: I64, record_type: int, event: Event | None
 ) -> dict[int, _RecordText]:
-    """Damaged records are left out. Without ``event``, records have no sample_id trailer."""
+    """Return the texts by row, without damaged records. If ``event`` is None, records have no sample_id trailer."""
     part, length = block.only(rows), trailer_length(event) if event else 0
     trailer_fields = event.sample_type if event and length else 0
     cursor = FieldCursor(part, length)
@@ -193,7 +193,7 @@ def _format_deferred_chain(record_text: _RecordText, fields: dict[str, Any], mis
 def _texts_of_samples(
     block: Block, session: SessionBuilder, rows: I64, branch_filter: tuple[str, ...]
 ) -> dict[int, _RecordText]:
-    """Leave out damaged samples, and those of unknown events."""
+    """Return the texts by row, without damaged samples and those of unknown events."""
     texts: dict[int, _RecordText] = {}
     events = session.events.events
     event_rows, misc = session.events.owners_of_samples(block.only(rows)), block.misc
@@ -217,7 +217,7 @@ def _texts_of_samples(
 
 
 def _raw_lines(block: Block, row: int) -> Iterator[str]:
-    start = int(block.starts[row]) * 8  # in words of 8 bytes
+    start = int(block.starts[row]) * 8  # starts count words of 8 bytes
     data = block.data[start : start + int(block.sizes[row])].tobytes()
     yield ""
     yield f". ... raw event: size {len(data)} bytes"

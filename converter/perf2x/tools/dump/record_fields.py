@@ -27,15 +27,15 @@ from perf2x.reader.header.section_reader import SectionReader, decode_string
 _HEX_FIELDS = frozenset({"ip", "addr", "start", "length", "pgoff", "cookie", "offset", "size", "data_src", "phys_addr",
                   "data_page_size", "code_page_size", "transaction", "cgroup"})  # fmt: skip
 _HIDDEN_COLUMNS = frozenset({"position", "file_hash", "cpumode", "samples_only", "is_unthrottle", "_"})
-# Values that stand for fields that the record lacks.
+# Values that columns have where a record lacks the field; such fields are not shown.
 _ABSENT_VALUES = {"prot": -1, "flags": -1, "build_id": b""}
 
 
 def fields_text(fields: Mapping[str, Any]) -> str:
     """Format fields as ``name: value``.
 
-    Decoders call a record's own time and id ``own_time`` and ``owner_id``, because the sample_id trailer may have
-    these.
+    Decoders call a record's own time and id ``own_time`` and ``owner_id``, because the sample_id trailer may have a
+    time and an id, too.
     """
     shown = (
         (name.removeprefix("own_").removeprefix("owner_"), value)
@@ -83,7 +83,7 @@ def _attribute_pairs(event: Event) -> list[tuple[str, str]]:
 
 
 def _bit_names(value: int, enumeration: type[IntEnum]) -> str:
-    """Format bits as ``IP|TID|TIME``; unnamed bits are added as one number."""
+    """Format bits as ``IP|TID|TIME``; bits without a name are added as one number."""
     names = [bit.name or "" for bit in enumeration if value & bit]
     unnamed_bits = value & ~sum(int(bit) for bit in enumeration)
     return "|".join([*names, *([f"{unnamed_bits:#x}"] if unnamed_bits else [])]) or "0"
@@ -91,7 +91,7 @@ def _bit_names(value: int, enumeration: type[IntEnum]) -> str:
 
 # Name and type of each field of record types without a decoder. A type is a code of Python's module struct, ``text`` (a
 # string up to a NUL), ``rest`` (all remaining bytes, whose number is shown), or ``change`` (a double, a string or
-# ``rest``, by the field ``type``). Codes with ``*`` are repeated ``nr`` times.
+# ``rest``, depending on the field ``type``). Codes with ``*`` are repeated ``nr`` times.
 _STRUCTS: dict[int, str] = {
     RecordType.ITRACE_START: "pid:i tid:i",
     RecordType.BPF_EVENT: "type:H flags:H id:I",

@@ -20,7 +20,7 @@ class Remedy(Frozen):
 def for_debug_file(lacking: str, package: str, build_id: str, found: ObjectFiles) -> Iterator[Remedy]:
     """Yield ways to get what an object lacks; ``lacking`` is ``names``, ``lines`` or ``names and lines``.
 
-    ``package`` has the object's debug symbols; "" if unknown. ``found`` are its files so far.
+    ``package`` has the object's debug symbols; "" if unknown. ``found`` has the object's files that were found.
     """
     if found.files and any(searched.result in (OTHER_BUILD, OTHER_CHECKSUM) for searched in found.searched):
         yield Remedy("a debug file of another build was found; point to the right one", "--debug-dir DIR")
@@ -49,7 +49,7 @@ def debug_package(finder: Finder, recorded: str) -> str:
 
 
 def _owning_package(folder: Path, recorded: str) -> str:
-    """Older packages list ``/lib`` for ``/usr/lib``."""
+    """Return the package that lists a path; older packages list ``/lib`` for ``/usr/lib``."""
     names = [f"\n{name}\n".encode(errors="surrogateescape") for name in {recorded, recorded.removeprefix("/usr")}]
     for path, listed_paths in _file_lists(folder):
         if any(name in listed_paths for name in names):
@@ -59,7 +59,7 @@ def _owning_package(folder: Path, recorded: str) -> str:
 
 @lru_cache(maxsize=1)
 def _file_lists(folder: Path) -> list[tuple[Path, bytes]]:
-    """A newline on both sides delimits every listed path."""
+    """Return paths and contents; a newline is added on both sides, so that every listed path is between newlines."""
     found = []
     for path in islice(sorted(folder.glob("*.list")), _MAX_FILE_LISTS):
         with contextlib.suppress(OSError):

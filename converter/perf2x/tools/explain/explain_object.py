@@ -30,6 +30,7 @@ _RELEVANT = (
     ".symtab", ".dynsym", ".gnu_debugdata", ".gopclntab", ".debug_info", ".debug_line", ".eh_frame",
     ".debug_frame", ".sframe", ".gnu_debuglink", ".gnu_debugaltlink",
 )  # fmt: skip
+# The name of an ELF file from the section .gnu_debugdata ends so.
 _MINI_SUFFIX = ", .gnu_debugdata"
 # Maximum number of units whose ``.dwo`` files are searched.
 MAX_UNITS = 100
@@ -94,7 +95,7 @@ def _recorded_name(finder: Finder, path: Path) -> str:
 
 
 class _ExaminedObject:
-    """Call `lines` before `advice`, because it finds missing ``.dwo`` files."""
+    """An object with all its files; call `lines` before `advice`, because it finds missing ``.dwo`` files."""
 
     def __init__(self, path: str, file: ElfObject, recorded: str, finder: Finder, found: ObjectFiles) -> None:
         self._path, self._file, self._recorded, self._finder, self._found = path, file, recorded, finder, found

@@ -52,7 +52,7 @@ def _advice_without_file(name: str) -> Iterator[Remedy]:
 
 
 def _advice_for_missing_file(found: ObjectFiles, build_id: str, has_symfs: bool) -> Iterator[Remedy]:
-    """This machine's packages may belong to another version than the recorded one, so none is proposed."""
+    """Propose no package, because this machine's packages may be of another version than the recorded one."""
     replaced = any(searched.result == OTHER_BUILD for searched in found.searched)
     prefix = "the file here is of another version; " if replaced else ""
     if has_symfs:

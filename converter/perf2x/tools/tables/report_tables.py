@@ -13,9 +13,10 @@ from perf2x.tools.tables.top_rows import TopTable
 
 
 class CallTree(Frozen):
-    """The call tree of one event: a row for each path of callers."""
+    """The call tree of one event: a row for each function and each path of callers that leads to it."""
 
     names: list[Key]
+    """Function and object of each key in ``tree``."""
     tree: FrameTree
     own: I64
     """(rows,) self costs."""
@@ -42,7 +43,7 @@ class HotPath(Frozen):
     def displayed_functions(self) -> list[str]:
         """The names, with one ``…`` for consecutive functions of a runtime.
 
-        The last function is always shown. If all others belong to the runtime, they are shown, too.
+        The last function is always shown. If all others belong to a runtime, they are shown, too.
         """
         is_shown = [not is_runtime(*key) for key in self.frames[:-1]] + [True]
         if sum(is_shown) == 1:
@@ -103,7 +104,8 @@ def _costs(profile: Profile, value: str) -> I64:
 def hot_paths(calls: CallTree, limit: int, min_share: float = 0.05) -> list[HotPath]:
     """Return up to ``limit`` paths, costliest first; each has at least two functions, and no two share a sample.
 
-    A path ends where no callee along it has the share ``min_share`` of the cost. Ties are ordered by length, then row.
+    A path ends where no callee has, along this path, at least the share ``min_share`` of the cost. Ties are ordered by
+    length, then by row.
     """
     tree, total = calls.tree, calls.total
     is_hot = (total >= min_share * sum_of(calls.own)) & (total > 0) & (tree.depth > 1)
@@ -126,7 +128,7 @@ def callers_of(calls: CallTree, functions: Iterable[Key]) -> dict[Key, list[Call
     names, tree, callers = [*calls.names, ("", "")], calls.tree, {}  # the last name is for key −1
     for name in dict.fromkeys(functions):
         is_function = tree.key == names.index(name)
-        # the function is on the path from the root once, at its end
+        # in an outermost call, the function is on the path from the root only once, at its end
         is_outermost = is_function & (path_sums(tree.parent, as_int64(is_function)) == 1)
         outermost = flatnonzero(is_outermost & (calls.total > 0))
         caller, caller_row = unique_inverse(tree.key[tree.parent[outermost]])

@@ -72,7 +72,10 @@ def strings_of(texts: Iterable[str], rows: I32 | I64 | slice = slice(None)) -> S
 
 
 def _describe_stacks(profile: Profile, leaves: I64) -> tuple[list[str], list[str], list[str]]:
-    """``leaves`` are rows of Profile.stacks; −1 is an empty stack. Stacks are joined by semicolons, outermost first."""
+    """Return (leaves,) the innermost function of each stack, its object, and all functions, joined by semicolons.
+
+    ``leaves`` are rows of Profile.stacks; −1 is an empty stack.
+    """
     frames = location_frames(profile)
     rows = stack_locations(profile, leaves)
     expanded = frames.of_location[rows.values]

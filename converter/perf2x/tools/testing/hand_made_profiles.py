@@ -34,7 +34,7 @@ class ProfileBuilder:
     """
 
     def __init__(self) -> None:
-        # keys are strings or rows of a table, values their numbers
+        # The keys of these dictionaries are strings or rows of a table; the values are their numbers.
         self._strings: dict[str, int] = {"": 0}
         self._tables: dict[str, dict[Any, int]] = {
             name: {} for name in ("threads", "mappings", "functions", "locations", "stacks")

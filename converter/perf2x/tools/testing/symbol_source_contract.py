@@ -27,7 +27,7 @@ class SymbolSourceContract:
     def ask(self, addresses: Sequence[int]) -> list[list[tuple[str, str, int]]]:
         """Return, for every address, (name, file, line) of its functions, innermost first; check shapes and types.
 
-        The name is the displayed one or, without it, the mangled one.
+        The name is the one to display or, if the source gives none, the mangled one.
         """
         source, queries = self.source(), as_uint64(addresses)
         symbols = source.lookup(self.dso(), queries)
