@@ -31,9 +31,10 @@ from perf2x.symbolizer.sources.symbol_source import Context
 
 
 def locations_from_units(context: Context, files: ObjectFiles, recorded_path: str, svma: U64) -> SourceLocations:
-    """Return functions and lines at ``svma`` (n,) from the cache or else from debug info, and cache them.
+    """Return functions and lines at ``svma`` (n,), from the cache or else from debug info.
 
-    Unreadable units are counted and skipped. Raises ObjectError if the whole file is unreadable.
+    New results are cached, unless damage was counted or a ``.dwo`` file was read. Unreadable units are counted and
+    skipped. Raises ObjectError if the whole file is unreadable.
     """
     assert files.dwarf is not None
     debug_files = _DebugFiles(context, files, files.dwarf, recorded_path)

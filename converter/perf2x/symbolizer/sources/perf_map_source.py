@@ -94,7 +94,7 @@ def _map_in_process_root(proc: Path | None, pid: int) -> Iterator[Path]:
 
 
 def _maps_in_container(proc: Path | None, mount_inode: int) -> list[Path]:
-    """Return the maps in a container's /tmp, which any live process of its mount namespace can see."""
+    """Return the maps in a container's /tmp, which is found through a live process of its mount namespace."""
     if proc is None or not mount_inode:
         return []
     for folder in sorted(proc.glob("[0-9]*")):

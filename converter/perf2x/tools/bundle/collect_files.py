@@ -122,7 +122,10 @@ class _ContentsCollector:
             self._add_members(f"{name} (dwz)", dwz_file.build_id, {"debug": self._contents(dwz_file)})
 
     def _contents(self, file: ElfObject) -> Callable[[], bytes]:
-        """Return a function that reads the file. Raises ObjectError for a sparse file much larger than on disk."""
+        """Return a function that reads the file.
+
+        Raises ObjectError for a sparse file much larger than its size on disk.
+        """
         on_disk = _size_on_disk(file)
         if file.size > (limit := memory_limit(on_disk)):
             raise ObjectError(*too_large(f"{file.name}: ", on_disk, limit))

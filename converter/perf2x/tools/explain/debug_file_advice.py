@@ -20,7 +20,7 @@ class Remedy(Frozen):
 def for_debug_file(lacking: str, package: str, build_id: str, found: ObjectFiles) -> Iterator[Remedy]:
     """Yield ways to get what an object lacks; ``lacking`` is ``names``, ``lines`` or ``names and lines``.
 
-    ``package`` has the object's debug symbols; "" if unknown. ``found`` has the object's files that were found.
+    ``package`` has the object's debug symbols; "" if unknown. ``found`` has its files, and where they were searched.
     """
     if found.files and any(searched.result in (OTHER_BUILD, OTHER_CHECKSUM) for searched in found.searched):
         yield Remedy("a debug file of another build was found; point to the right one", "--debug-dir DIR")
