@@ -212,7 +212,7 @@ class _BatchUnwinder(Struct):
         first, _ = group_rows([image, address])
         rows, distinct = states.rows[first], address[first]
         mapping, stays = self._code_mapping(rows, distinct)
-        self._rules(rows, distinct, mapping, stays)
+        self._find_and_cache_rules(rows, distinct, mapping, stays)
         _, is_cached = self.code.rule_cache.cached(image, sequence, address)
         return states.select(is_cached), states.select(~is_cached)
 
@@ -225,7 +225,7 @@ class _BatchUnwinder(Struct):
         self.end[view.rows[is_lost]] = End.NOT_MAPPED
         not_lost = flatnonzero(~is_lost)
         rows, mapping, stays, lookup = view.rows[not_lost], mapping[not_lost], stays[not_lost], lookup[not_lost]
-        rule = self._rules(rows, lookup, mapping, stays)
+        rule = self._find_and_cache_rules(rows, lookup, mapping, stays)
         pc, is_exact, is_trampoline = pc[not_lost], is_exact[not_lost], self._has_signal_rule(rule)
         # Some runtimes mark code that switches stacks as a signal frame, although it makes calls (OCaml's
         # caml_start_program). If a call precedes the address, this one and the caller's are return addresses.
@@ -237,7 +237,7 @@ class _BatchUnwinder(Struct):
         view.frames.is_exact[rows[after_call]], view.frames.depth[rows] = False, depth + 1
         return as_uint64([pack_chain_slots(rows, depth, ~(is_exact | is_trampoline)), pc]), continuing
 
-    def _rules(self, rows: I64, address: U64, mapping: I32, stays: Bools) -> I32:
+    def _find_and_cache_rules(self, rows: I64, address: U64, mapping: I32, stays: Bools) -> I32:
         rule = self.code.rules(mapping, address)
         self.code.rule_cache.learn(self.finder, rows[stays], address[stays], mapping[stays], rule[stays])
         return rule

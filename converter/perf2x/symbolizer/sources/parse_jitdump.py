@@ -99,7 +99,7 @@ class _JitdumpParser(Struct):
         elif kind == _CODE_MOVE:
             self._move(start, time)
         elif kind == _DEBUG_INFO:
-            self._debug(start, end)
+            self._debug_info(start, end)
         elif kind == _UNWINDING_INFO:
             # .eh_frame, then .eh_frame_hdr, which is not needed
             total_size, header_size, _ = struct.unpack_from(self.byte_order + "QQQ", self.data, start)
@@ -130,7 +130,7 @@ class _JitdumpParser(Struct):
             return
         self.codes.append(replace(code, time=time, address=address, size=min(size, code.size)))
 
-    def _debug(self, start: int, end: int) -> None:
+    def _debug_info(self, start: int, end: int) -> None:
         # u64 code_addr, number of entries; each entry: u64 address, i32 line, discriminator, file name with its final 0
         (count,) = struct.unpack_from(self.byte_order + "Q", self.data, start + 8)
         lines: list[JitLine] = []

@@ -52,14 +52,14 @@ class MovedCode(Frozen):
         """
         rows = self.costs.rows
         least = min(row.change(self.sort) for row in grown) / _MAX_RATIO
-        grew = sorted((row for row in rows if row.change(self.sort) > least), key=self._size)[:_MAX_FUNCTIONS]
-        shrank = sorted((row for row in rows if -row.change(self.sort) > least), key=self._size)[:_MAX_FUNCTIONS]
+        grew = sorted((row for row in rows if row.change(self.sort) > least), key=self._by_size)[:_MAX_FUNCTIONS]
+        shrank = sorted((row for row in rows if -row.change(self.sort) > least), key=self._by_size)[:_MAX_FUNCTIONS]
         only_in_one_recording = {row.key for row in rows if not (row.total_before and row.total_after)}
         before, after = (self.callers_of(side, only_in_one_recording, "total") for side in (0, 1))
         # functions from which code may have moved
         links = {new.key: [old for old in shrank if _may_have_moved(new, old, before, after)] for new in grew}
         explained = set[Key]()
-        for grown_row in sorted(grown, key=self._size):
+        for grown_row in sorted(grown, key=self._by_size):
             pairs = [([grown_row], [old]) for old in links.get(grown_row.key, ())]
             for grown_group, shrunk_group in [*pairs, _connected(grown_row, grew, links)]:
                 keys = {row.key for row in (*grown_group, *shrunk_group)}
@@ -68,7 +68,7 @@ class MovedCode(Frozen):
                     yield [row.key for row in grown_group], f"{_sentence(grown_group, shrunk_group)}, together {sides}"
                     break
 
-    def _size(self, row: Change) -> tuple[int, Key]:
+    def _by_size(self, row: Change) -> tuple[int, Key]:
         return -abs(row.change(self.sort)), row.key
 
     def _unchanged_cost(self, keys: set[Key], shrunk_group: Sequence[Change]) -> str:
