@@ -92,7 +92,6 @@ class CodeMap:
         self._go_tables: dict[int, GoFunctions | None] = {}
         """Function tables of Go programs by object number; None until needed."""
         self._call_sites: list[CallSites] = []
-        """By object number."""
         self._object_of_mapping: I32 = np.full(len(mappings), _NOT_OPENED, np.int32)
         """(mappings,) object number, −1 without a usable file, _NOT_OPENED until it is needed."""
         self._object_numbers: dict[tuple[str, bytes], int] = {}

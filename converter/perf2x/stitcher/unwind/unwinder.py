@@ -63,7 +63,6 @@ class Unwinder(Struct):
     """uname -m of the recording machine."""
     max_depth: int = MAX_DEPTH
     _code_maps: dict[str, CodeMap] = field(default_factory=dict)
-    """By the name of the architecture."""
 
     def unwind(self, stacks: UserStacks, finder: MappingFinder) -> UserChains:
         """Unwind a batch of samples."""

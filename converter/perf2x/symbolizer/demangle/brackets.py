@@ -10,9 +10,11 @@ ABBREVIATED = "<…>"
 _MAX_DEPTH = 12  # of nested lists that the expression matches
 _MAX_LENGTH = 1 << 12
 """A longer name is not matched, because the expression takes quadratic time if brackets are unbalanced."""
+# Brackets, and operators that contain characters of brackets.
 _TOKEN = re.compile(
     r"\boperator\s*(?:\(\)|\[\]|<=>|<<=?(?!=)|>>=?|<=|>=|->\*?|<|>)|->|(?<!operator\(\))(?<=\))(?:<[<=]?|>>|>=)(?=\()|[<({\[]|[>)}\]]"
 )
+# The operator in a comparison of two expressions, ``((a)>(b))``.
 _COMPARISON = re.compile(r"\)[<>]")
 _OPENING = {">": "<", ")": "(", "}": "{", "]": "["}
 

@@ -42,6 +42,7 @@ The last alternative is a parameter of a constrained template (T, T2), whose arg
 """
 # GNU puts a space between two closing brackets
 _CLOSING_BRACKETS = re.compile(r">(?=>)")
+# a back reference: a substitution, a template parameter, or one of Rust
 _REFERENCE = re.compile(r"[STB][0-9A-Za-z]*_")
 # A member of a class template in an expression: the class, and the length and text of the member's name.
 _MEMBER = re.compile(r"Xsr((?:St|NS[0-9A-Z]*_)?\d+[A-Za-z_]\w*?I(?:[a-z]|[ST][0-9A-Z]*_)+EE?)(\d{1,3})([a-z_]+)E")

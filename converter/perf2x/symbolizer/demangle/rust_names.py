@@ -37,6 +37,7 @@ def short_rust(readable: str) -> str:
     return readable
 
 
+# groups: the path, and suffixes such as .cold
 _LEGACY_NAME = re.compile(r"_{1,2}ZN([0-9A-Za-z_$.]+)17h[0-9a-f]{16}E((?:\.[0-9A-Za-z_]+)*)", re.ASCII)
 _LENGTH = re.compile(r"[1-9][0-9]{0,3}")
 # $LT$, $u20$ (a code point), or two dots, which stand for ::

@@ -7,6 +7,7 @@ import re
 
 from perf2x.symbolizer.demangle.brackets import ABBREVIATED, abbreviate, close_bracket
 
+# Text inside parentheses, with up to three levels of parentheses in it.
 _INSIDE_PARENTHESES = r"(?:[^()]++|\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\))*+"
 _LAMBDA = re.compile(rf"\{{lambda\({_INSIDE_PARENTHESES}\)#(\d+)\}}")
 _CLANG_LAMBDA = re.compile(r"\$_(\d+)(?=::operator\(\))")

@@ -30,6 +30,7 @@ from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects
 from perf2x.symbolizer.object_resolver import ObjectResolver
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind, SymbolSource
 
+# Number of kernel locations to look up at once, which limits memory.
 _BATCH_SIZE = 1 << 16
 
 

@@ -47,6 +47,7 @@ from perf2x.symbolizer.sources.symbol_source import (
     symbols_from_names,
 )
 
+# Type arguments of a generic Go function, which Go's own table writes as ``[...]``.
 _TYPE_ARGUMENTS = re.compile(r"\[.*\]")
 STRIPPED = "stripped: it has no symbol table, and no debug file was found"
 

@@ -52,7 +52,6 @@ class CodeByOffset:
         by_offset = {code.offset: code for code in reversed(dump.codes)}
         self.codes = sorted(by_offset.values(), key=lambda code: code.offset)
         self.start: U64 = as_uint64([code.offset for code in self.codes])
-        """Ascending."""
         self.size: U64 = as_uint64([code.size for code in self.codes])
 
     def find(self, offset: U64) -> I64:

@@ -18,8 +18,11 @@ from perf2x.model.number_format import format_percent, shortened_list
 from perf2x.model.totals.totals import Key
 from perf2x.tools.diff.changes import Change, Comparison
 
+# Cost of a function by caller.
 Callers = Mapping[Key, int]
+# Self costs (``own``), or total costs.
 CostColumn = Literal["own", "total"]
+# The type of RecordingPair.callers: (side, functions to skip, column) → callers of each function.
 CallersOf = Callable[[int, Set[Key], CostColumn], Mapping[Key, Callers]]
 
 # Minimum share of the callers, by cost, that two functions have in common.

@@ -32,7 +32,7 @@ from perf2x.tools.dump.dump_samples import chain_lines, sample_lines
 from perf2x.tools.dump.record_fields import decoded_fields, event_line, fields_text, struct_fields, with_value_names
 
 _RECORD_TYPES = {name: record_type for record_type, name in RECORD_NAMES.items()}
-_RAW_WIDTH = 16
+_RAW_WIDTH = 16  # bytes in a line
 
 
 class DumpTotals(Struct):
