@@ -1,4 +1,4 @@
-"""Says what a mapping is, from the name that the kernel or perf recorded: a file, a vDSO, JIT code or memory."""
+"""Tells what a mapping is by its recorded name: a file, a vDSO, JIT code or memory."""
 
 import re
 
@@ -16,7 +16,7 @@ def is_vdso(name: str) -> bool:
 def is_real_path(recorded: str) -> bool:
     """Return whether a mapping's name is the path of a file on disk.
 
-    Names such as ``[vdso]``, ``//anon``, ``anon_inode:…`` and ``/memfd:…`` are not, nor are devices.
+    Devices are not, nor are names such as ``[vdso]``, ``//anon``, ``anon_inode:…`` and ``/memfd:…``.
     """
     if not recorded.startswith("/") or recorded.startswith(("//", "/memfd:", "/SYSV", "/dev/", "/anon_hugepage")):
         return False
@@ -26,16 +26,14 @@ def is_real_path(recorded: str) -> bool:
 def is_object(recorded: str, has_build_id: bool) -> bool:
     """Return whether a mapping is an object file rather than memory of one process.
 
-    A mapping with a build id is an ELF file, even if that file never had a name in a folder: ``/memfd:plugin
-    (deleted)`` with a build id is a library that was loaded from memory; without a build id, it is memory that a JIT
-    compiler wrote code to.
+    ``/memfd:plugin (deleted)`` with a build id is a library that was loaded from memory.
     """
     may_be_elf_in_memory = has_build_id and recorded.startswith("/") and not recorded.startswith("//")
     return may_be_elf_in_memory or is_real_path(without_deleted(recorded))
 
 
 def without_deleted(recorded: str) -> str:
-    """Remove the `` (deleted)`` that the kernel appends to the name of a file that was unlinked while mapped."""
+    """Remove the `` (deleted)`` that the kernel appends to the name of a file unlinked while mapped."""
     return recorded.removesuffix(" (deleted)")
 
 
@@ -43,7 +41,7 @@ _INJECTED_NAME = re.compile(r"(?:^|/)jitted-\d+-\d+\.so$")
 
 
 def is_injected(filename: str) -> bool:
-    """Return whether a file name is that of an ELF file from ``perf inject --jit``, which writes one per function."""
+    """Return whether a file name is that of an ELF file from ``perf inject --jit``."""
     return _INJECTED_NAME.search(filename) is not None
 
 
@@ -51,8 +49,5 @@ _JITDUMP_NAME = re.compile(r"(?:^|/)jit-\d+(?:\.dump|-\d+-[0-9A-Za-z]{6,8}(?:\.d
 
 
 def is_jitdump(filename: str) -> bool:
-    """Return whether a file name is that of a jitdump.
-
-    Such names are ``jit-PID.dump`` or, from JavaScriptCore (Bun), ``jit-TID-PID-XXXXXX``.
-    """
+    """Return whether a file name is that of a jitdump; JavaScriptCore's are named ``jit-TID-PID-XXXXXX``."""
     return _JITDUMP_NAME.search(filename) is not None

@@ -6,19 +6,17 @@ from functools import lru_cache
 
 @lru_cache(4096)
 def student(confidence: float, comparisons: int, freedom: int) -> float:
-    """Return the half-width of two-sided confidence intervals, in standard errors.
+    """Return the half-width of two-sided confidence intervals, in standard errors; 0 without a degree of freedom.
 
-    ``confidence`` is the probability that the intervals of all ``comparisons`` are right at once (Bonferroni);
-    ``freedom`` is the number of degrees of freedom. The half-width t is found by bisection of the closed form of the
-    distribution for whole degrees of freedom (Abramowitz and Stegun, 26.7.3), which is written in terms of an angle:
-    t = sqrt(freedom) * tan(angle). Without a degree of freedom nothing can be estimated, and the result is 0.
+    ``confidence`` is the probability that the intervals of all ``comparisons`` are right at once (Bonferroni).
     """
     if freedom < 1:
         return 0.0
-    # beyond 500 degrees of freedom, the distribution hardly changes
+    # The distribution has a closed form in the angle of t = sqrt(freedom) * tan(angle): Abramowitz and Stegun, 26.7.3.
+    # Beyond 500 degrees of freedom, it hardly changes.
     freedom, probability_outside = min(freedom, 500), (1 - confidence) / max(comparisons, 1)
     low, high = 0.0, math.pi / 2
-    for _ in range(60):  # each step halves the interval; 60 reach the precision of a float
+    for _ in range(60):  # 60 halvings reach the precision of a float
         angle = (low + high) / 2
         low, high = (angle, high) if 1 - _probability_within(angle, freedom) > probability_outside else (low, angle)
     return math.sqrt(freedom) * math.tan(low)

@@ -1,11 +1,6 @@
 """Runs work in forked processes, which share this process's memory without copying; only results are sent back.
 
-Processes are numbered: 0 is the process that calls this module, the others are workers. A share of the work has the
-number of the process that does it.
-
-Either process 0 receives the result of every worker, in order (`run_in_processes`), or processes merge their results
-in pairs, so that process 0 receives a few large ones (`join_from_processes`). For eight processes, where each arrow is
-a result that is sent::
+Process 0 calls this module; the others are workers. `join_from_processes` sends results in pairs::
 
     0 ◀─ 1     2 ◀─ 3     4 ◀─ 5     6 ◀─ 7        all four at once
     0 ◀─────── 2          4 ◀─────── 6
@@ -39,13 +34,10 @@ _ALIGNMENT = 16
 def run_in_processes(
     count: int, in_this_process: Callable[[int], None], in_worker: Callable[[int], Result]
 ) -> Iterator[Result]:
-    """Do ``count`` shares of work, in as many processes: share 0 in this process, each other share in a worker.
+    """Do share 0 of the work in this process, each other share in a worker; yield the workers' results in order.
 
-    This process calls ``in_this_process(0)``, while each worker calls ``in_worker`` with its number. Yields the results
-    of the workers, in the order of their numbers. A result must be picklable, must not be None, and must contain
-    everything that the worker found out, because other changes to its memory are lost. Raises the Perf2xError that a
-    worker raises. If a worker dies (out of memory, say) or cannot be started, ``in_this_process`` is called with its
-    number.
+    A result must be picklable and not None. Raises the Perf2xError that a worker raises. Calls ``in_this_process`` with
+    the number of each worker that dies or cannot be started.
     """
     with _forked(count, lambda number, _: in_worker(number)) as connections:
         in_this_process(0)
@@ -55,7 +47,7 @@ def run_in_processes(
                 in_this_process(number)
             else:
                 yield result
-            del result  # free the result before receiving the next one
+            del result  # free memory before receiving the next one
 
 
 def join_from_processes(
@@ -65,15 +57,11 @@ def join_from_processes(
     absorb: Callable[[Result], None],
     replace: Callable[[range], None],
 ) -> None:
-    """Do ``count`` shares of work in that many processes, including this one, and merge their results.
+    """Do a share of the work in each of ``count`` processes, including this one, and merge their results in pairs.
 
-    First, every process calls ``work`` with its number. Then, of every two processes, the first receives the second's
-    ``result()``, which must be picklable, and passes it to ``absorb``. The same happens between every two of the
-    remaining processes, whose results have not been sent yet, and so on until process 0 has absorbed everything. Raises
-    the Perf2xError that a worker raises.
-
-    If a worker died or could not be started, its share is lost, with the shares whose results it would have absorbed.
-    The process that waits for its result calls ``replace`` with the numbers of these shares, to do them itself.
+    Every process calls ``work`` with its number. Then each receiver passes the sender's ``result()``, which must be
+    picklable, to ``absorb``. Raises the Perf2xError that a worker raises. Where a worker died, the receiver calls
+    ``replace`` with the numbers of the lost shares.
     """
 
     def join(number: int, connections: Sequence[Connection]) -> None:
@@ -81,11 +69,11 @@ def join_from_processes(
         for other in _senders_to(number, count):
             received = _result_from(connections, other)
             if received is None:
-                # the sender's own share and those that it was to absorb: ``other - number`` in all, or up to the last
+                # the sender's own share and those that it should have absorbed
                 replace(range(other, min(2 * other - number, count)))
             else:
                 absorb(received)
-            del received  # free the result before receiving the next one
+            del received  # free memory before receiving the next one
 
     def in_worker(number: int, connections: Sequence[Connection]) -> Result:
         join(number, connections)
@@ -96,10 +84,7 @@ def join_from_processes(
 
 
 def _senders_to(number: int, count: int) -> Iterator[int]:
-    """Yield, in order, the processes whose results process ``number`` receives: 5, 6 for process 4 of 8 in all.
-
-    In the round in which senders are ``step`` processes away, the receivers are the multiples of ``2 * step``.
-    """
+    """Yield, in order, the processes whose results process ``number`` receives: 5, 6 for process 4 of 8."""
     step = 1
     while not number & step and number + step < count:
         yield number + step
@@ -108,12 +93,6 @@ def _senders_to(number: int, count: int) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _forked(count: int, work: Callable[[int, Sequence[Connection]], Any]) -> Iterator[Sequence[Connection]]:
-    """Start workers 1 to ``count`` - 1, or as many as the system allows; yield their connections, and end them on exit.
-
-    A worker sends what ``work`` returns through its connection. ``work`` gets the worker's number and the connections
-    of all workers, from which it may receive results. Reading from the connection of a worker that could not be started
-    raises EOFError.
-    """
     context = fork_context()
     pipes: list[tuple[Connection, Connection]] = []
     processes: list[ForkProcess] = []
@@ -130,7 +109,7 @@ def _forked(count: int, work: Callable[[int, Sequence[Connection]], Any]) -> Ite
         yield [read_end for read_end, _ in pipes]
     finally:
         for process in processes:
-            process.kill()  # not SIGTERM, for which a worker that has just started has this process's handler
+            process.kill()  # not SIGTERM: a worker that has just started has this process's handler for it
         for process in processes:
             process.join()
         for read_end, _ in pipes:
@@ -138,7 +117,6 @@ def _forked(count: int, work: Callable[[int, Sequence[Connection]], Any]) -> Ite
 
 
 def _wide_pipe(context: ForkContext) -> tuple[Connection, Connection]:
-    """Create a pipe for large results: the end to read from, and the end to write to."""
     read_end, write_end = context.Pipe(duplex=False)
     widen_pipe(read_end.fileno())
     return read_end, write_end
@@ -149,20 +127,19 @@ def _run_worker(
     pipes: Sequence[tuple[Connection, Connection]],
     work: Callable[[int, Sequence[Connection]], Any],
 ) -> None:
-    """Do what worker ``number`` does in its process: call ``work``, and send the result, or the Perf2xError raised."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # only the first process has something to clean up
-    for kind in (signal.SIGINT, signal.SIGHUP):  # only the first process reports interruptions
+    for kind in (signal.SIGINT, signal.SIGHUP):  # the first process reports interruptions
         if signal.getsignal(kind) is not signal.SIG_IGN:  # under nohup, workers ignore SIGHUP, too
             signal.signal(kind, signal.SIG_DFL)
     connection = pipes[number - 1][1]
     senders = set(_senders_to(number, len(pipes) + 1))
-    # close the inherited ends that only other processes use: a pipe ends only when no process can write to it
+    # a pipe ends only when no process can write to it
     for other, (read_end, write_end) in enumerate(pipes, 1):
         if other not in senders:
             read_end.close()
         if write_end is not connection:
             write_end.close()
-    # out of memory, or the receiver is gone: the process that waits for the result, if it still runs, handles both
+    # the receiver does the work of a worker that sends nothing
     with contextlib.suppress(MemoryError, OSError):
         try:
             _send(connection, work(number, [read_end for read_end, _ in pipes]))
@@ -172,10 +149,7 @@ def _run_worker(
 
 
 def _send(connection: Connection, result: Any) -> None:
-    """Send a result: first its pickle without arrays, then the bytes of each array, padded to a multiple of _ALIGNMENT.
-
-    The bytes of arrays are not copied. Their lengths, in bytes, are sent together with the pickle.
-    """
+    """Send the lengths of all arrays with the pickle of the rest, then each array, padded; arrays are not copied."""
     buffers: list[pickle.PickleBuffer] = []
     pickled = pickle.dumps(result, protocol=5, buffer_callback=buffers.append)
     arrays = [buffer.raw() for buffer in buffers]
@@ -198,7 +172,6 @@ def _result_from(connections: Sequence[Connection], number: int) -> Any:
 
 
 def _receive(connection: Connection) -> Any:
-    """Receive what ``_send`` sent. Raises EOFError if the worker ended before it sent everything."""
     lengths, pickled = connection.recv()
     begins = list(accumulate((-(-length // _ALIGNMENT) * _ALIGNMENT for length in lengths), initial=0))
     unfilled = data = np.empty(begins[-1], np.uint8).data

@@ -1,7 +1,4 @@
-"""Makes temporary directories for copies of files, and removes those that killed processes left behind.
-
-Messages call a copy by the name of the file that it was made from, so the module remembers these names.
-"""
+"""Makes temporary directories for copies of files, and removes those that killed processes left behind."""
 
 import contextlib
 from collections.abc import Iterator
@@ -16,13 +13,13 @@ _name_by_copy: dict[str, str] = {}
 
 
 def set_shown_name(copy: Path, name: str) -> Path:
-    """Show ``name`` instead of the path of ``copy``, a file in a private directory, in messages; return ``copy``."""
+    """Show ``name`` in messages instead of the path of ``copy``; return ``copy``."""
     _name_by_copy[str(copy)] = name
     return copy
 
 
 def shown_name(path: Path | str) -> str:
-    """Return the name of a file for messages: the one given to `set_shown_name`, or for any other file the path."""
+    """Return the name that `set_shown_name` gave a file; its path if it gave none."""
     return _name_by_copy.get(str(path), str(path))
 
 
@@ -30,10 +27,8 @@ def shown_name(path: Path | str) -> str:
 def private_directory(parent: Path | None = None) -> Iterator[Path]:
     """Create a directory that only the user can enter, and remove it at the end of the block.
 
-    The directory is created in ``parent``, by default in the system's folder for temporary files. Directories that
-    killed processes left there are removed first. They are recognized by a lock: the process that made a directory
-    holds a lock on a file in it, and the system releases that lock when the process ends in any way. Where the system
-    has no such locks (Windows), no directory of another process is removed.
+    ``parent`` is by default the system's folder for temporary files. Directories that killed processes left there are
+    removed first, except on Windows.
     """
     import tempfile
 
@@ -50,15 +45,11 @@ def private_directory(parent: Path | None = None) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold a lock on a file in the folder.
-
-    The file gets the name _LOCK only after it was locked, so that no other process finds it unlocked.
-    """
     if not has_file_locks():
         yield
         return
     with (folder / f"new-{_LOCK}").open("wb") as file:
-        # if locking fails, the file is not renamed to _LOCK, so other processes never remove the folder
+        # other processes remove no folder without a file _LOCK, so the file gets that name only once it is locked
         with contextlib.suppress(OSError):
             lock(file, wait=True)
             (folder / f"new-{_LOCK}").replace(folder / _LOCK)
@@ -66,7 +57,6 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _remove_stale(parent: Path) -> None:
-    """Remove the user's private directories in ``parent`` whose lock no process holds."""
     if not has_file_locks():
         return
     import shutil

@@ -1,9 +1,6 @@
 """Limits how much compressed input may unpack to: one policy for recordings, archives, sections and downloads.
 
-A few kilobytes can unpack to terabytes. So compressed input may unpack to at most FLOOR plus _RATIO times its size, and
-never to more than MOST. Recordings stay below this limit: they compress to a hundredth of their size at best.
-``--max-unpacked`` replaces the limit. Some space of the disk always stays free. The number of records is limited, too,
-by the size of the input on disk, because tables in memory grow with the number of records.
+A few kilobytes can unpack to terabytes. Recordings compress to a hundredth of their size at best.
 """
 
 import contextlib
@@ -16,19 +13,19 @@ from typing import IO
 from perf2x.base.files.operating_system import path_of_open_file, temporary_file
 from perf2x.errors import FormatError, SettingError
 
-# Bytes that any input may unpack to on disk, in addition to _RATIO times its size: that few bytes are harmless.
+# Bytes that any input may unpack to on disk, in addition to _RATIO times its size.
 FLOOR = 256 << 20
-# Bytes that each byte of input may unpack to.
+# Bytes for each byte of input.
 _RATIO = 200
-# Bytes that any input may unpack to on disk, however large it is.
+# Bytes that any input may unpack to on disk.
 MOST = 64 << 30
-# Like MOST, for what is unpacked in memory: a section, a member of an archive, or a compressed object file.
+# Like MOST, for what is unpacked in memory.
 MOST_IN_MEMORY = 8 << 30
 # Like FLOOR, for what is unpacked in memory.
 FLOOR_IN_MEMORY = 64 << 20
-# Number of records that any input may have, in addition to one record for each of its bytes on disk.
+# Number of records in addition to one for each byte on disk.
 RECORDS = 500_000
-# Bytes of a disk to leave free; on a disk of less than 20 GiB, a twentieth of it.
+# Bytes to leave free; on a disk of less than 20 GiB, a twentieth of it.
 _RESERVE = 1 << 30
 _BYTES_PER_CHECK = 64 << 20  # bytes to write between two measurements of free space
 
@@ -38,7 +35,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 @contextlib.contextmanager
 def limit_unpacking(size: int | None) -> Iterator[None]:
-    """Let every input unpack to ``size`` bytes (--max-unpacked) inside the block; None: keep the limits above."""
+    """Let every input unpack to ``size`` bytes (--max-unpacked) inside the block; None keeps the default limits."""
     if size is None:
         yield
         return
@@ -50,7 +47,7 @@ def limit_unpacking(size: int | None) -> Iterator[None]:
 
 
 def parse_size(text: str, setting: str = "max_unpacked") -> int:
-    """Parse a size in bytes, with powers of 1024: ``20G``, ``1.5 TiB``, ``4096``.
+    """Parse a size with powers of 1024, such as ``20G``, ``1.5 TiB`` or ``4096``, into bytes.
 
     Raises SettingError for anything else.
     """
@@ -71,25 +68,24 @@ def memory_limit(packed_size: int) -> int:
 
 
 def stream_limit() -> int:
-    """Return how many bytes a pipe may send; unlike that of a file, its size is not known in advance."""
+    """Return how many bytes a pipe may send."""
     return _users_limit_or(MOST)
 
 
 def download_limit() -> int:
-    """Return how many bytes a download may have; its size is not known in advance."""
+    """Return how many bytes a download may have."""
     return _users_limit_or(MOST_IN_MEMORY)
 
 
 def _users_limit_or(limit: int) -> int:
-    """Return the user's limit, or ``limit`` if the user set none."""
     users_limit = _max_unpacked.get()
     return limit if users_limit is None else users_limit
 
 
 def record_limit(size_on_disk: int) -> int:
-    """Return how many records an input may have: RECORDS and one for each byte, or one for each KiB of --max-unpacked.
+    """Return how many records an input may have, because tables in memory grow with that number.
 
-    The larger number counts. As a record has at least eight bytes, only compressed input can reach the limit.
+    A record has at least eight bytes, so only compressed input can reach the limit.
     """
     return max(RECORDS + size_on_disk, (_max_unpacked.get() or 0) // 1024)
 
@@ -102,7 +98,7 @@ The command line replaces the name by that of its option (see Perf2xError).
 
 
 def too_large(prefix: str, packed_size: int, limit: int) -> tuple[str, str, str]:
-    """Return the arguments of the error for input that unpacks to more than ``limit``; ``prefix`` begins the text."""
+    """Return the arguments of the error for input that unpacks to more than ``limit``."""
     return f"{prefix}its {format_size(packed_size)} unpack to more than {format_size(limit)}; ", *RAISES_LIMIT
 
 
@@ -115,18 +111,12 @@ def format_size(size: int) -> str:
 
 
 class FreeSpace:
-    """Checks before each write that some space of the disk stays free.
-
-    Free space is measured again after _BYTES_PER_CHECK, because other processes write, too.
-    """
+    """Checks before each write that some space of the disk stays free."""
 
     def __init__(
         self, name: str, folder: str | None = None, purpose: str = "a temporary copy; set TMPDIR to use another folder"
     ) -> None:
-        """``folder`` is where files are written; None: the directory of temporary files.
-
-        The error has ``name``, the input's, and ``purpose``, which says what the space is for.
-        """
+        """``name`` is the input's, for the error; ``folder`` None is the directory of temporary files."""
         self._name, self._folder, self._purpose = name, folder, purpose
         self._bytes_before_check = 0
 
@@ -152,11 +142,7 @@ class FreeSpace:
 
 
 def free_space(folder: str) -> int:
-    """Return how many bytes may be written in a folder without touching the reserve of its disk, _RESERVE.
-
-    The result is negative if part of the reserve is in use already. If the free space is unknown, the result is
-    _BYTES_PER_CHECK, so that writing continues until the next check.
-    """
+    """Return how many bytes may be written in a folder without touching the reserve of its disk; may be negative."""
     import shutil
 
     try:
@@ -167,10 +153,7 @@ def free_space(folder: str) -> int:
 
 
 class Spool:
-    """A temporary file that is written once and then read.
-
-    It has no name, so that nothing remains of it, however the process ends.
-    """
+    """A temporary file without a name, so that nothing remains of it, however the process ends."""
 
     def __init__(self, name: str) -> None:
         """``name`` is the input's, for errors. Raises FormatError if no temporary file can be made."""
@@ -199,18 +182,14 @@ class Spool:
             raise
 
     def done(self) -> IO[bytes]:
-        """Return the file, positioned at its beginning, after everything has been written."""
+        """Return the file, positioned at its beginning."""
         self.file.flush()
         self.file.seek(0)
         return self.file
 
 
 def link_or_copy(file: IO[bytes], path: Path, *, link: bool = True) -> Path:
-    """Make an unnamed file, positioned at its beginning, available at ``path``, and return ``path``.
-
-    With ``link``, ``path`` is a symbolic link to the open file, on systems where an open file has a path (Linux).
-    Without it, and on other systems, ``path`` is a copy.
-    """
+    """Make an unnamed file, positioned at its beginning, available at ``path``, and return ``path``."""
     path_of_file = path_of_open_file(file) if link else None
     if path_of_file is not None:
         path.symlink_to(path_of_file)

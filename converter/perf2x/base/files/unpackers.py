@@ -1,7 +1,4 @@
-"""Recognizes compressed files, and finds Python's module for gzip, bzip2, xz or zstd.
-
-Any of these modules may be missing from a Python. Before Python 3.14, the module for zstd is a package, backports.zstd.
-"""
+"""Recognizes compressed files, and finds the module for gzip, bzip2, xz or zstd, which a Python may lack."""
 
 import sys
 import zlib
@@ -25,18 +22,12 @@ _MAGICS = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5
 
 
 def compression_of(head: bytes) -> str:
-    """Return how a file is compressed, ``gzip``, ``bzip2``, ``xz`` or ``zstd``; "" if it is not compressed.
-
-    ``head`` is the beginning of the file, at least its first six bytes.
-    """
+    """Return the kind of compression from the beginning of a file (six bytes suffice); "" if there is none."""
     return next((kind for magic, kind in _MAGICS.items() if head.startswith(magic)), "")
 
 
 def open_compressed(kind: str, packed: IO[bytes]) -> Any:
-    """Return a file that unpacks ``packed``, which is positioned at its beginning, and compressed by ``kind``.
-
-    Raises ValueError if Python lacks the module.
-    """
+    """Return a file that unpacks ``packed``. Raises ValueError if Python lacks the module."""
     return unpacker(kind, ValueError).open(packed)
 
 
