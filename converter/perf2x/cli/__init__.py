@@ -1,8 +1,4 @@
-"""The command line: parses arguments, runs a command, and turns failures into a sentence and an exit code.
-
-``commands/`` has a module for each command, and a folder for commands of two words such as ``fleet query``. Options
-that several commands share are in ``options/``.
-"""
+"""The command line: parses arguments, runs a command, and turns failures into a sentence and an exit code."""
 
 import contextlib
 from collections.abc import Iterator
@@ -18,10 +14,7 @@ def main() -> None:
 
 @contextlib.contextmanager
 def program_environment() -> Iterator[None]:
-    """Set up the process (streams, signals, memory) for a command, which is the body of the ``with`` statement.
-
-    A failure of the body is reported in one sentence and ends the process with an exit code.
-    """
+    """Set up the process for a command, the body of the ``with`` statement. A failure ends it with one sentence."""
     _reduce_garbage_collection()
     import atexit
 
@@ -37,11 +30,7 @@ def program_environment() -> Iterator[None]:
 
 
 def _reduce_garbage_collection() -> None:
-    """Collect reference cycles less often, and not at exit, where Python examines all objects several times.
-
-    Cycles are rare here, and imported modules stay loaded anyway: this saves a quarter of the time of a small
-    conversion. ``gc.freeze`` moves all objects to a generation that is never collected.
-    """
+    """Collect reference cycles less often, and not at exit: this saves a quarter of the time of a small conversion."""
     import atexit
     import gc
 
@@ -50,10 +39,7 @@ def _reduce_garbage_collection() -> None:
 
 
 def _disable_blas_threads() -> None:
-    """Keep numpy's BLAS from starting a thread per core, each with its own memory: perf2x never calls BLAS.
-
-    OpenBLAS reads the variable when numpy is imported, so this function must be called before that.
-    """
+    """Keep OpenBLAS from starting a thread per core when numpy is imported; perf2x never calls it."""
     import os
 
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

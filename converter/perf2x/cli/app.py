@@ -1,8 +1,7 @@
 """The typer application. It knows the names of all commands, and imports a command only when it is used.
 
-A command is a function that an entry point of the group ``perf2x.commands`` refers to. The annotations of the
-function's parameters declare the command's options (cli/parameters.py); the function's docstring is the help. Names of
-entry points should not contain spaces, so the entry point of ``perf2x fleet query`` is called ``fleet.query``.
+A command is a function: its parameters are the options (cli/parameters.py), its docstring is the help. Names of entry
+points should not contain spaces, so that of ``perf2x fleet query`` is ``fleet.query``.
 """
 
 import functools
@@ -60,10 +59,7 @@ def entry_points() -> dict[str, EntryPoint]:
 
 @functools.cache
 def _help_lines() -> dict[str, str]:
-    """Return a line of help for each installed command: built-in commands, then those of plugins.
-
-    The commands of plugins are imported, because the line is in their docstring.
-    """
+    """Return a line of help for each command; commands of plugins are imported for it."""
     installed = entry_points()
     built_in = {name: line for name, line in HELP_LINES.items() if name in installed}
     of_plugins = {name: _docstring_line(point) for name, point in installed.items() if name not in built_in}
@@ -71,7 +67,6 @@ def _help_lines() -> dict[str, str]:
 
 
 def _docstring_line(entry_point: EntryPoint) -> str:
-    """Return the first line of a command's docstring, or why the command cannot be imported."""
     try:
         return (entry_point.load().__doc__ or "").strip().partition("\n")[0]
     except (AttributeError, ImportError) as error:
@@ -81,8 +76,7 @@ def _docstring_line(entry_point: EntryPoint) -> str:
 class LazyGroup(PlainHelp, TyperGroup):
     """A group of commands that are imported on use, because importing all takes longer than a small conversion.
 
-    There are two kinds of groups: the top level, ``perf2x`` itself; and families, such as ``perf2x fleet``, of commands
-    of two words with the same first word. ``family`` is that word and a space (``"fleet "``); "" for the top level.
+    ``family`` is the first word and a space for commands of two words (``"fleet "``); "" for the top level.
     """
 
     def __init__(self, *, family: str = "", **settings: Any) -> None:
@@ -90,7 +84,7 @@ class LazyGroup(PlainHelp, TyperGroup):
         self._family = family
 
     def help_lines(self) -> Mapping[str, str]:
-        """Return the help line of each command by its name in this group, which in a family is the second word."""
+        """Return the help line of each command by its name in this group."""
         return {
             name.removeprefix(self._family): line
             for name, line in _help_lines().items()
@@ -102,14 +96,11 @@ class LazyGroup(PlainHelp, TyperGroup):
         return list(self.help_lines())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a stand-in for a command, with only its help line; None if there is no such command.
-
-        That is enough to list commands and to complete their names. ``resolve_command`` returns the command itself.
-        """
+        """Return a stand-in for a command, which suffices to list and complete names; None if there is none."""
         return TyperCommand(cmd_name, help=self.help_lines()[cmd_name]) if cmd_name in self.help_lines() else None
 
     def get_params(self, ctx: Any) -> Any:
-        """Return the options that precede the command, including ``--help`` and the options for shell completion."""
+        """Return the options that precede the command."""
         return leave_as_typed(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
@@ -123,7 +114,7 @@ class LazyGroup(PlainHelp, TyperGroup):
             return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the first word of the arguments, the command or family that it names, and the other arguments.
+        """Return the first argument, the command or family that it names, and the other arguments.
 
         Raises OptionError with a suggestion if there is no such command.
         """
@@ -133,7 +124,7 @@ class LazyGroup(PlainHelp, TyperGroup):
             return typed, command(name), arguments
         if any(command_name.startswith(f"{name} ") for command_name in entry_points()):
             help_text = f"For details: perf2x {name} COMMAND --help"
-            # of the options that precede the command, a family has --help-all, but not --version
+            # a family has --help-all, but not --version
             options = [parameter for parameter in self.params if parameter.name == "help_all"]
             settings = {"params": options, "context_settings": CONTEXT_SETTINGS, "rich_markup_mode": None}
             return typed, LazyGroup(name=typed, family=f"{name} ", help=help_text, **settings), arguments
@@ -148,7 +139,7 @@ class LazyGroup(PlainHelp, TyperGroup):
         raise OptionError(f"there is no command {name}{did_you_mean(name, entry_points())} (perf2x --help)")
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; report a failure, including typer's usage errors, in one sentence, and exit."""
+        """Run the command; report a failure in one sentence, and exit."""
         with report_usage_errors(ctx):
             return super().invoke(ctx)
 
@@ -173,7 +164,6 @@ app = typer.Typer(
 
 
 def _show_version(is_set: bool) -> None:
-    """With ``--version``, print the version and exit."""
     if is_set:
         typer.echo(f"perf2x {__version__}")
         raise typer.Exit

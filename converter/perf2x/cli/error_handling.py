@@ -14,18 +14,16 @@ from perf2x.errors import OptionError, Perf2xError, is_out_of_memory
 _EXIT_OK = 0
 EXIT_FAILURE = 1
 """The input cannot be converted, or the output cannot be written."""
-# Options are unknown or malformed, or contradict each other or the recording.
 EXIT_USAGE = 2
 EXIT_GATE = 3
 """The output was written, but a gate failed (--fail-if, --fail-above, --fail-above-errors, --strict)."""
-# 128 + SIGINT, as shells do.
+# 128 + SIGINT
 _EXIT_INTERRUPTED = 130
-# 128 + SIGTERM, as shells do.
+# 128 + SIGTERM
 _EXIT_TERMINATED = 143
 
 _NO_MEMORY = "not enough memory; use fewer processes (--jobs 1), or a part of the recording (--time, --pid)"
-# Values of errno after a failed write: full disk, quota, file size limit (ulimit -f), failing device, closed stream.
-# 0, which is not an error, stands for an error that this operating system lacks.
+# Values of errno after a failed write; 0 stands for one that this operating system lacks.
 _UNWRITABLE_ERRNOS = frozenset(getattr(errno, name, 0) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "EBADF"))
 
 
@@ -33,8 +31,7 @@ _UNWRITABLE_ERRNOS = frozenset(getattr(errno, name, 0) for name in ("ENOSPC", "E
 def report_errors() -> Iterator[None]:
     """Run the body of the ``with`` statement and flush standard output.
 
-    If either fails, print a sentence and raise SystemExit. Exceptions that only a bug can cause pass through, so that
-    their traceback is printed.
+    If either fails, print a sentence and raise SystemExit. Exceptions that only a bug can cause pass through.
     """
     try:
         yield
@@ -76,7 +73,6 @@ def exit_cleanly_on_signals() -> None:
 
 
 def _exit(code: int, sentence: str = "") -> NoReturn:
-    """Flush standard output, print the sentence on standard error, and raise SystemExit."""
     try:
         _flush_stdout()
     except OSError:
@@ -87,7 +83,7 @@ def _exit(code: int, sentence: str = "") -> NoReturn:
 
 
 def _clear_frames(error: BaseException) -> None:
-    """Free the local variables of the functions in the traceback, because printing the sentence needs memory."""
+    """Free the local variables in the traceback, because printing the sentence needs memory."""
     trace = error.__traceback__
     while trace is not None:
         with contextlib.suppress(RuntimeError):  # a frame that is still executing cannot be cleared
@@ -96,16 +92,12 @@ def _clear_frames(error: BaseException) -> None:
 
 
 def _flush_stdout() -> None:
-    """Flush standard output now, while a failure can still be reported; Python would do it at exit."""
+    """Flush standard output while a failure can still be reported; Python would do it at exit."""
     if sys.stdout is not None and not sys.stdout.closed:
         sys.stdout.flush()
 
 
 def _os_error_sentence(error: OSError) -> str:
-    """Return the sentence for an error of the operating system.
-
-    Errors of output files do not get here: base/files/atomic.py turns them into OutputError.
-    """
     reason = error.strerror or str(error)
     if error.filename:
         return f"{error.filename}: {reason}"
@@ -113,10 +105,7 @@ def _os_error_sentence(error: OSError) -> str:
 
 
 def ignore_unwritable_stderr() -> None:
-    """Flush standard error; if that fails, discard what it still buffers.
-
-    Otherwise, Python would try again at exit and, since Python 3.14, end with exit code 120.
-    """
+    """Flush standard error, or discard its buffer: Python would end with exit code 120."""
     try:
         if sys.stderr is not None and not sys.stderr.closed:
             sys.stderr.flush()
@@ -125,7 +114,7 @@ def ignore_unwritable_stderr() -> None:
 
 
 def _redirect_to_null(stream: TextIO) -> None:
-    """Redirect a broken standard stream to the null device, because Python flushes the stream once more at exit."""
+    """Redirect a broken standard stream to the null device, because Python flushes it once more at exit."""
     with contextlib.suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())

@@ -1,7 +1,4 @@
-"""``--fail-if`` and ``--strict``: the command fails with exit code 3 if too much of a recording is missing or unnamed.
-
-The output is written first. Messages have the format of the CI system that runs the command.
-"""
+"""``--fail-if`` and ``--strict``: exit code 3 if too much of a recording is missing or unnamed."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,15 +18,15 @@ if TYPE_CHECKING:
 
 
 def refuse_uncheckable_gates(flags: GateFlags, looks_up_names: bool) -> None:
-    """Raise OptionError for a limit that the command cannot check, before any work is done."""
+    """Raise OptionError for a limit that the command cannot check."""
     if "unresolved" in dict(flags.fail_if) and not looks_up_names:
         raise OptionError("--fail-if unresolved needs names, so it excludes --no-symbols")
 
 
 def failed_gates(flags: GateFlags, loaded: "Loaded") -> Iterator[str]:
-    """Yield a sentence for every limit that the recording exceeds, or that cannot be checked for this recording."""
+    """Yield a sentence for every limit that the recording exceeds, or that cannot be checked for it."""
     percentages, limits = quality_percentages(loaded), dict(flags.fail_if)
-    # 100 stands for no limit: no share exceeds it
+    # 100 stands for no limit
     for name, description in LIMITS.items():
         if percentages[name] > limits.get(name, 100):
             option = f"--fail-if {name.replace('_', '-')}"
@@ -44,11 +41,7 @@ def failed_gates(flags: GateFlags, loaded: "Loaded") -> Iterator[str]:
 
 
 def _sentences_on_replaced_programs(recordings: "Iterable[Loaded]", subject: str, option: str) -> Iterator[str]:
-    """Yield a sentence for each recording whose programs were replaced on disk after they were recorded.
-
-    The functions of such programs have no names, so the limit of ``option`` cannot be checked. ``subject`` names what
-    cannot be judged: ``perf.data: …, so unresolved names cannot be judged (--fail-if unresolved)``.
-    """
+    """Yield a sentence for each recording whose programs were replaced on disk: their functions lack names."""
     for loaded in recordings:
         count = loaded.diagnostics.counts.get("objects_replaced")
         if count is not None:
@@ -57,10 +50,7 @@ def _sentences_on_replaced_programs(recordings: "Iterable[Loaded]", subject: str
 
 
 def unchecked_growth(pair: "RecordingPair", limits: Sequence[object]) -> list[str]:
-    """Return sentences on why the ``limits`` on growth cannot be checked for a pair of recordings.
-
-    The list is empty if they can be checked, and if ``limits`` is empty.
-    """
+    """Return sentences on why the ``limits`` on growth cannot be checked for a pair of recordings."""
     recordings = (pair.before, pair.after)
     return [*_sentences_on_replaced_programs(recordings, "changes", "--fail-above")] if limits else []
 
@@ -77,10 +67,7 @@ def quality_percentages(loaded: "Loaded") -> dict[str, float]:
 
 
 def exit_for_failed_gates(sentences: list[str]) -> None:
-    """Print the sentences in the format of the current CI system, and exit with code 3.
-
-    Without sentences, do nothing.
-    """
+    """Print the sentences, if any, in the format of the current CI system, and exit with code 3."""
     for sentence in sentences:
         _print_annotation("error", sentence)
     if sentences:
@@ -94,21 +81,15 @@ def warn(sentences: Iterable[str]) -> None:
 
 
 def warn_of_losses(loaded: "Loaded") -> None:
-    """In GitHub Actions, annotate the workflow run with a warning for every loss; do nothing elsewhere."""
+    """In GitHub Actions, annotate the workflow run with a warning for every loss."""
     warn(count.text_with_advice for count in loaded.diagnostics.losses if _in_github_actions())
 
 
 def _in_github_actions() -> bool:
-    """Return whether the command runs in GitHub Actions."""
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
 def _print_annotation(level: str, sentence: str) -> None:
-    """Print a sentence on standard error, in the format of the CI system that runs the command.
-
-    In GitHub Actions, the sentence becomes an annotation of the workflow run. In GitLab, errors are red, unless
-    NO_COLOR is set. ``level`` is ``error`` or ``warning``.
-    """
     if _in_github_actions():  # GitHub decodes percent escapes
         print_message(f"::{level} title=perf2x::{safe_message(sentence).replace('%', '%25')}")
     elif level == "error" and os.environ.get("GITLAB_CI") == "true" and not os.environ.get("NO_COLOR"):

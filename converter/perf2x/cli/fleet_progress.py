@@ -1,4 +1,4 @@
-"""Shows the progress of a command on a dataset: a terminal has one line that is rewritten, a log a line every 15 s."""
+"""Shows the progress of a command on a dataset: a line that is rewritten on a terminal, a line every 15 s in a log."""
 
 import sys
 import time
@@ -12,15 +12,11 @@ from perf2x.model.number_format import plural
 if TYPE_CHECKING:
     from perf2x.fleet.executors import TaskTotals
 
-# Seconds between two lines in a log.
 _LOG_INTERVAL_S = 15.0
 
 
 class FleetProgress:
-    """Prints how much is done, the rate, and an estimate of the remaining time.
-
-    ``plural_noun`` names what is counted: ``recordings``.
-    """
+    """Prints how much is done, the rate, and an estimate of the remaining time."""
 
     def __init__(self, quiet: bool, plural_noun: str) -> None:
         self._plural_noun = plural_noun
@@ -28,15 +24,14 @@ class FleetProgress:
         self._start = self._last_print = time.monotonic()
 
     def __call__(self, totals: "TaskTotals") -> None:
-        """Print the totals so far, unless the last line was printed less than an interval ago."""
+        """Print the totals so far, unless a line was printed recently."""
         now = time.monotonic()
-        interval = 0.2 if self._is_terminal else _LOG_INTERVAL_S  # in seconds
+        interval = 0.2 if self._is_terminal else _LOG_INTERVAL_S
         if self._quiet or now - self._last_print < interval:
             return
         self._last_print = now
         line = progress_line(totals, now - self._start, self._plural_noun)
         if self._is_terminal:
-            # go to the beginning of the line, and erase the line
             typer.echo(f"\r\x1b[K{line}", err=True, nl=False)
         else:
             print_message(line)
@@ -48,10 +43,7 @@ class FleetProgress:
 
 
 def progress_line(totals: "TaskTotals", seconds: float, plural_noun: str) -> str:
-    """Return a line such as ``120 of 1,000 recordings, 12.0/s, 73 s left, 2 errors``.
-
-    ``seconds`` is the time since the start. The remaining time is shown only after a tenth of the work is done.
-    """
+    """Return a line such as ``120 of 1,000 recordings, 12.0/s, 73 s left, 2 errors``."""
     rate = totals.done / seconds if seconds > 0 else 0.0
     parts = [f"{totals.done:,} of {totals.total:,} {plural_noun}", f"{rate:.1f}/s"]
     if rate and 10 * totals.done >= totals.total:

@@ -1,8 +1,4 @@
-"""Adds the options of the chosen output format to the command line of ``perf2x convert``.
-
-A format is a struct (model/plugin_options.py). Once the format is chosen, with ``--to`` or by the suffix of ``-o``, its
-fields whose Setting has names become options of the command. ``--set NAME=VALUE`` sets any other field with a Setting.
-"""
+"""Adds the options of the chosen output format to the command line of ``perf2x convert``."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,18 +10,17 @@ from perf2x.cli.parameters import make_unparsed_command, parameter_of
 from perf2x.errors import Perf2xError
 from perf2x.model.setting import settings_in
 
-_TYPED_VALUES = "perf2x.format_options"  # key in Context.meta: typed values by field of the format
+_TYPED_VALUES = "perf2x.format_options"  # key in Context.meta
 
 
 def parameters_of_format(command: Any, context: Any, arguments: Sequence[str]) -> list[Any]:
-    """Return the options of the output format that a command's arguments choose, as parameters for the command.
+    """Return the options of the output format that the arguments choose, except options that the command has.
 
-    The list is empty if the arguments do not choose a format that exists. It leaves out options that the command has
-    itself. The command's function does not receive the values as arguments: it gets them from ``typed_format_options``.
+    The list is empty without such a format. `typed_format_options` returns the values.
     """
     from perf2x.kernel.registry import load_emitter
 
-    # a first pass over the arguments, only for --to and -o: options of the format are still unknown
+    # a first pass over the arguments, only for --to and -o
     parser = command.make_parser(context)
     parser.ignore_unknown_options = True
     typed_options, _, _ = parser.parse_args(list(arguments))
@@ -41,10 +36,9 @@ def parameters_of_format(command: Any, context: Any, arguments: Sequence[str]) -
         for setting in settings
         if setting.names and option_names.isdisjoint(setting.names)
     ]
-    # typer makes its parameters only for a command, so this command exists only for its parameters
+    # typer makes parameters only for a command
     parameters = make_unparsed_command(name, lambda: None, signature).params
     for parameter in parameters:
-        # the value, if one was typed, goes into ``typed_values`` instead of the arguments of the command's function
         parameter.expose_value = False
         parameter.callback = lambda _, option, value: typed_values.update({option.name: value} if value else {})
     return list(parameters)
@@ -57,10 +51,7 @@ def typed_format_options(context: Any) -> dict[str, object]:
 
 
 def options_of_formats() -> dict[str, tuple[str, list[str]]]:
-    """Return for each option of any format how it is typed, and the names of the formats that have it.
-
-    Keys are options such as ``--width``, even for a field that is typed as ``--set width=…``.
-    """
+    """Return for each option of any format (``--width``) how it is typed, and the names of the formats that have it."""
     from perf2x.base.installed_packages import entry_points_by_name
     from perf2x.kernel.registry import EMITTERS
 

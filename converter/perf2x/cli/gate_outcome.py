@@ -1,9 +1,4 @@
-"""The verdict of ``report`` and ``diff`` for a CI job: whether limits on a recording's quality and on growth are met.
-
-A verdict is the outcome in a few words, such as passed or failed, then the reasons. Markdown output begins with it, and
-so does the page of ``report`` on a terminal. ``diff`` on a terminal prints only its table, and failures on standard
-error.
-"""
+"""The verdict of ``report`` and ``diff`` for a CI job: are the limits on quality and on growth met?"""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -21,7 +16,7 @@ if TYPE_CHECKING:
     from perf2x.tools.diff.changes import Comparison
 
 _TOO_FEW = "too few samples to judge"
-# Minimum number of samples of each recording, with which growth of the total by 31 % can be told from noise.
+# With this many samples in each recording, growth of the total by 31 % can be told from noise.
 _MIN_SAMPLES = 100
 
 
@@ -29,9 +24,8 @@ class Verdict(Frozen):
     """Whether a command's limits are met, and why."""
 
     outcome: str
-    """``passed``, ``failed`` (something grew too much), ``unreliable`` (the recording exceeds a limit on quality, or a
-    limit cannot be checked), ``too few samples to judge``, or ``no baseline`` (there is no earlier recording of the
-    same program).
+    """``passed``; ``failed`` (something grew too much); ``unreliable`` (the recording exceeds a limit on quality, or a
+    limit cannot be checked); ``too few samples to judge``; ``no baseline`` (no earlier recording of the same program).
     """
     reasons: list[str]
     """At least one sentence."""
@@ -44,9 +38,7 @@ class Verdict(Frozen):
     ) -> "Verdict":
         """Return the verdict on both kinds of limits: those on quality and those on growth (``flags``).
 
-        ``quality_failures`` has a sentence for each limit on quality that the recording exceeds, and for each limit
-        that cannot be checked; ``growth`` is the outcome of ``--fail-above``. Without an earlier recording, ``growth``
-        is None, and ``comparison`` compares the recording with itself.
+        Without an earlier recording, ``growth`` is None, and ``comparison`` compares the recording with itself.
         """
         limits = flags.fail_above
         failures = [*quality_failures, *(filter(None, (*growth.failures.values(), growth.cause)) if growth else ())]
@@ -65,7 +57,7 @@ class Verdict(Frozen):
         return cls("passed", [text], notes)
 
     def exit_or_warn(self) -> None:
-        """Print what failed and exit with code 3; warn if there are too few samples; otherwise do nothing."""
+        """Print what failed and exit with code 3; warn if there are too few samples."""
         if self.outcome in ("failed", "unreliable"):
             exit_for_failed_gates(self.reasons)
         if self.outcome == _TOO_FEW:
@@ -89,11 +81,7 @@ class Verdict(Frozen):
 
 
 def _sample_shortage(comparison: "Comparison") -> Iterator[str]:
-    """Yield a sentence on the first recording with too few samples: the later one if both have too few.
-
-    A recording with costs but without samples is one of perf stat. Its counts have no sampling noise, so they are
-    always enough.
-    """
+    """Yield a sentence on the first recording with too few samples; counts of perf stat have no sampling noise."""
     for side, name in ((comparison.after, "the recording"), (comparison.before, "the earlier recording")):
         if side.samples < _MIN_SAMPLES and (side.samples or not side.cost):
             samples = plural(side.samples, "sample")

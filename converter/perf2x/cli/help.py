@@ -14,12 +14,11 @@ from perf2x.cli.plain_parameters import leave_as_typed
 from perf2x.cli.usage_errors import UsageError, report_usage_errors, takes_format
 
 CONTEXT_SETTINGS = {"help_option_names": ["--help", "-h"], "max_content_width": 100}
-# Keys of ``Context.meta``, typer's store for the parsing of one command line:
-# True if ``--help-all`` was typed
+# Keys of typer's ``Context.meta``: whether ``--help-all`` was typed
 _SHOW_ALL = "perf2x.help_all"
-# the parameters of the output format, once they were added to the command's parameters
+# the parameters of the output format, once added
 _FORMAT_PARAMETERS = "perf2x.format_parameters"
-# the typed arguments, until the parameters of the output format were added
+# the typed arguments, until then
 _ARGUMENTS = "perf2x.arguments"
 
 
@@ -30,7 +29,7 @@ class PlainHelp:
     """Names of parameters that only ``--help-all`` shows."""
 
     def help_lines(self) -> Mapping[str, str]:
-        """Return a line of help for each command of a group, by name; an empty mapping for a command itself."""
+        """Return a line of help for each command of a group, by name."""
         return {}
 
     def format_options(self: Any, ctx: Any, formatter: Any) -> None:
@@ -50,7 +49,6 @@ class PlainHelp:
 
 
 def _emphasized(heading: str) -> str:
-    """Return the heading in bold; typer removes the escape sequence if the output is not a terminal."""
     is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return heading if is_plain else typer.style(heading, bold=True)
 
@@ -59,15 +57,11 @@ class HelpfulCommand(PlainHelp, TyperCommand):
     """A command whose ``--help`` omits rare options. If it has ``--set``, it also takes the output format's options."""
 
     def get_params(self, ctx: Any) -> Any:
-        """Return the command's parameters, including ``--help`` and, once added, the output format's parameters."""
+        """Return the command's parameters and, once added, those of the output format."""
         return [*leave_as_typed(super().get_params(ctx)), *ctx.meta.get(_FORMAT_PARAMETERS, ())]
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Parse the command's arguments.
-
-        To add the options of the output format (``--to``), the format must be imported, which takes time. So they are
-        added only if the arguments cannot be parsed without them, or if ``--help-all`` shows them.
-        """
+        """Parse the arguments. Importing the output format takes time, so its options are added only if needed."""
         with report_usage_errors(ctx):
             if takes_format(self):
                 ctx.meta[_ARGUMENTS] = [*args]
@@ -78,14 +72,13 @@ class HelpfulCommand(PlainHelp, TyperCommand):
             return super().parse_args(ctx, args)
 
     def _add_options_of_format(self, ctx: Any) -> None:
-        """Add the options of the output format to the command's parameters, unless that was done before."""
         from perf2x.cli.format_parameters import parameters_of_format
 
         if _ARGUMENTS in ctx.meta:
             ctx.meta[_FORMAT_PARAMETERS] = parameters_of_format(self, ctx, ctx.meta.pop(_ARGUMENTS))
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. Where an error names a setting of the library, replace the setting by its option."""
+        """Run the command. Where an error names a setting of the library, replace it by its option."""
 
         def option_name(setting: str) -> str:
             self._add_options_of_format(ctx)

@@ -20,6 +20,6 @@ def print_messages(lines: Iterable[str], quiet: bool) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print text unchanged on standard error. It must not have control characters except line ends, as in JSON."""
-    with contextlib.suppress(OSError):  # the pipe is closed, or the disk is full: the work continues
+    """Print text without control characters, such as JSON, on standard error."""
+    with contextlib.suppress(OSError):  # the work continues
         typer.echo(text, err=True)

@@ -1,8 +1,4 @@
-"""Replaces the names of settings in errors by the options of the command line.
-
-The library raises errors that name the field of a struct (``merge_threads``); a user of the command line knows it as
-``--merge-threads``.
-"""
+"""Replaces the names of settings in errors by options: ``merge_threads`` by ``--merge-threads``."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -11,8 +7,7 @@ from typing import Any
 
 from perf2x.errors import Perf2xError
 
-# For settings whose option has another name: the name of the option's parameter; then a space and a value, if only this
-# value turns the setting on. The setting ``latency``, for example, is turned on by ``--value latency``.
+# Settings whose option has another name, with the value that turns the setting on, if any.
 _OPTION_NAMES = {
     "latency": "value latency",
     "data_objects": "by data-object",
@@ -24,10 +19,9 @@ _OPTION_NAMES = {
 
 @contextmanager
 def options_in_errors(option_name: Callable[[str], str]) -> Iterator[None]:
-    """Run the body of the ``with`` statement; if it raises a Perf2xError, replace settings in the error by options.
+    """Run the body of the ``with`` statement; replace settings in its Perf2xError by options.
 
-    In the arguments of a Perf2xError, texts and names of settings alternate, beginning with a text. Each setting is
-    replaced by ``option_name(setting)``.
+    In the arguments of a Perf2xError, texts and names of settings alternate, beginning with a text.
     """
     try:
         yield
@@ -41,10 +35,9 @@ def options_in_errors(option_name: Callable[[str], str]) -> Iterator[None]:
 
 
 def option_of(parameters: Iterable[Any], setting: str) -> str:
-    """Return the option for a setting, such as ``--pid`` for ``filters.pids``.
+    """Return the option for a setting, such as ``--pid`` for ``filters.pids``; the setting itself if there is none.
 
-    ``parameters`` are the command's. If none of them is the option of ``setting``, or if ``setting`` is an option
-    already, ``setting`` is returned unchanged. A switch with two forms is named by the negative one, ``--no-inline``.
+    A switch with two forms is named by the negative one, ``--no-inline``.
     """
     if setting.startswith("--"):
         return setting

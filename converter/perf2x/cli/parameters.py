@@ -5,14 +5,9 @@
     def top(inputs: Inputs = (), *, row_flags: RowFlags, load_options: Annotated[LoadOptions, Hidden("names")]) -> None:
         options = load_options.with_values(**row_flags.load_option_fields())
 
-A parameter of the function is one option (its annotation has a ``Setting``), or a struct with an option for each field
-that has a Setting. ``make_command`` expands structs to options on the command line; after parsing, ``make_struct``
-makes the structs from the typed values. Marks in the annotation, such as ``Hidden``, change which options of a struct
-the command has.
-
-typer only splits the command line. Values are parsed here, as their settings declare: typer would make a pydantic model
-of each parameter, used or not, which takes longer than a small conversion, and pydantic's messages change between
-versions.
+A parameter is one option (its annotation has a ``Setting``), or a struct with an option for each field that has a
+Setting. typer only splits the command line: it would parse values with pydantic, which takes longer than a small
+conversion, and whose messages change between versions.
 """
 
 import inspect
@@ -36,10 +31,7 @@ OptionStruct = TypeVar("OptionStruct", bound=Struct)
 
 
 class FieldMark:
-    """Base of marks that select options of a struct by the names of their fields.
-
-    ``Without(Grouping, "anonymize")`` selects every option that is a field of Grouping, and the option ``anonymize``.
-    """
+    """Base of marks that select options of a struct by the names of their fields."""
 
     def __init__(self, *selected: str | type[Struct]) -> None:
         self.names = {
@@ -56,10 +48,9 @@ class Only(FieldMark):
 
 
 class Honouring(FieldMark):
-    """The command has the options of these groups (``Setting.group``), and options without a group.
+    """The command has the options of these groups (``Setting.group``) instead of those in ``FINISHED``.
 
-    This mark takes names of groups instead of fields. Without it, a command has the groups in ``FINISHED``, options on
-    finished profiles; the mark replaces these.
+    Options without a group stay.
     """
 
 
@@ -93,11 +84,9 @@ def parameter_of(setting: Setting) -> inspect.Parameter:
 
 
 def _field_values(setting: Setting, value: Any) -> Mapping[str, Any]:
-    """Parse a typed value; return values by field name: usually of one field, but ``Setting.read`` may yield several.
+    """Parse a typed value; return values by field name. Raises SettingError.
 
-    ``value`` is what was typed: a string, several strings for a repeatable option, or a bool for a switch. None means
-    that the option was not typed. Then the words in its environment variable are the value; without a variable, the
-    result is empty. Raises SettingError.
+    If an option was not typed (None), its environment variable counts.
     """
     if value is None and setting.variable:
         value = os.environ.get(setting.variable, "").split() or None
@@ -108,15 +97,13 @@ def make_struct(struct_type: type[OptionStruct], typed: Mapping[str, Any]) -> Op
     """Make a struct of options, and the structs nested in it, from typed values by name. Raises SettingError.
 
     The value None means that an option was not typed. A nested struct becomes None if its ``--no-`` switch was typed.
-    A nested struct without such a switch keeps the default that ``struct_type`` gives it, unless a value was typed that
-    is not the default of its option.
     """
     values: dict[str, Any] = {}
     settings, hints = settings_in(struct_type), hints_of(struct_type)
     for field in struct_type.__struct_fields__:
         setting, nested = settings.get(field), struct_in(hints[field])
         if field == "features":
-            # the settings of every feature; a feature whose settings are all defaults is off, and left out
+            # a feature is off if its settings are all defaults
             features = (make_struct(settings_type, typed) for settings_type in feature_settings())
             values[field] = tuple(feature for feature in features if feature != type(feature)())
         elif nested is not None and any(name in typed for name in nested.__struct_fields__):
@@ -128,21 +115,19 @@ def make_struct(struct_type: type[OptionStruct], typed: Mapping[str, Any]) -> Op
 
 
 def _settings_of_struct(struct_type: type[Struct]) -> Iterator[Setting]:
-    """Yield the settings of a struct, and of the structs nested in it, that have an option on the command line."""
     settings, hints, panel = settings_in(struct_type), hints_of(struct_type), getattr(struct_type, "PANEL", "")
     for field in struct_type.__struct_fields__:
         setting, nested = settings.get(field), struct_in(hints[field])
         for nested_type in feature_settings() if field == "features" else (nested,) if nested else ():
             yield from _settings_of_struct(nested_type)
-        # settings without help have no option, nor do a format's settings without names, which --set sets
+        # settings without help have no option, nor do settings of formats without names
         if setting is not None and setting.help and (setting.names or not issubclass(struct_type, Format)):
             setting = replace(setting, panel=setting.panel or panel)
-            # the setting of a nested struct is a switch that turns the whole struct off, such as --no-symbols
+            # such a setting is a switch that turns the whole struct off: --no-symbols
             yield replace(setting, name=f"no_{field}", kind=bool, default=False) if nested else setting
 
 
 def _settings_of_parameter(parameter: inspect.Parameter) -> Iterator[Setting]:
-    """Yield the setting of a parameter, or those settings of its struct that the marks in its annotation leave."""
     hint, marks = parameter.annotation, getattr(parameter.annotation, "__metadata__", ())
     single, struct = setting_of(hint, parameter.name, parameter.default), struct_in(hint)
     excluded, hidden, included, groups = (
@@ -167,10 +152,7 @@ def _option_for_argument(argument: Setting) -> inspect.Parameter:
 
 
 def _pop_typed(setting: Setting, typed: dict[str, Any]) -> Any:
-    """Remove the typed value of a setting from ``typed`` and return it, whether it was typed by position or by name.
-
-    Raises OptionError if an argument that takes one value has several, by position and by name together.
-    """
+    """Remove and return the typed value of a setting. Raises OptionError for several values of a single argument."""
     value, named = typed.pop(setting.name), typed.pop(f"{setting.name}_by_name", ())
     if setting.is_repeatable or not named:
         return (*(value or ()), *named) if named else value
@@ -182,9 +164,9 @@ def _pop_typed(setting: Setting, typed: dict[str, Any]) -> Any:
 
 def make_command(name: str, function: Callable[..., None]) -> Any:
     """Make a typer command that calls ``function``, whose docstring is the help, with examples after a ``::``."""
-    # by parameter of the function: its struct (None if it is a single option), and the settings of its options
+    # by parameter of the function: its struct (None if it is a single option), and its settings
     declared: dict[str, tuple[type[Struct] | None, list[Setting]]] = {}
-    parameters: list[inspect.Parameter] = []  # the command's parameters: one for each option
+    parameters: list[inspect.Parameter] = []  # of the command: one for each option
     for parameter in inspect.signature(function).parameters.values():
         if settings := list(_settings_of_parameter(parameter)):
             declared[parameter.name] = struct_in(parameter.annotation), settings
@@ -198,7 +180,6 @@ def make_command(name: str, function: Callable[..., None]) -> Any:
         from perf2x.base.files.operating_system import keep_freed_memory  # imported here to speed up --help
 
         keep_freed_memory()
-        # replace the typed values of the options by what the function takes
         for name, (struct, settings) in declared.items():
             typed = {setting.name: _pop_typed(setting, arguments) for setting in settings}
             arguments[name] = (
@@ -220,10 +201,7 @@ def make_command(name: str, function: Callable[..., None]) -> Any:
 
 
 def make_unparsed_command(name: str, function: Any, parameters: Sequence[inspect.Parameter], **settings: Any) -> Any:
-    """Make a typer command that calls ``function`` with the values of these parameters as typed, not parsed.
-
-    ``settings`` are passed to ``typer.Typer.command``.
-    """
+    """Make a typer command that calls ``function`` with the values as typed."""
     function.__signature__ = inspect.Signature(parameters)
     function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     application = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT_SETTINGS)

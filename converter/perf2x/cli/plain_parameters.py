@@ -1,8 +1,4 @@
-"""Keeps typer from converting values, which cli/parameters.py parses, and from showing Python types in the help.
-
-typer would make a pydantic model of each parameter, typed or not: that takes longer than a small conversion, and
-pydantic's messages change between versions.
-"""
+"""Keeps typer from converting values, which cli/parameters.py parses, and from showing Python types in the help."""
 
 from functools import partial
 from typing import Any
@@ -11,12 +7,9 @@ from perf2x.errors import OptionError
 
 
 def leave_as_typed(parameters: list[Any]) -> list[Any]:
-    """Patch typer's parameters so that their values stay as typed; return the same list.
-
-    A value is then a string, a tuple of strings for a repeatable parameter, or a bool for a switch.
-    """
+    """Patch typer's parameters so that values stay strings, tuples of strings or bools; return the same list."""
     for parameter in parameters:
-        if not isinstance(parameter.process_value, partial):  # otherwise it has been patched already
+        if not isinstance(parameter.process_value, partial):  # not patched already
             parameter.process_value = partial(_process_value, parameter)
             if parameter.param_type_name == "argument":
                 parameter.get_usage_pieces = partial(_usage_pieces, parameter)
@@ -25,19 +18,11 @@ def leave_as_typed(parameters: list[Any]) -> list[Any]:
 
 
 def _usage_pieces(parameter: Any, ctx: Any) -> list[str]:
-    """Return an argument as the usage line shows it: ``FILE``, ``[FILE]`` if optional, ``[FILE]...`` if repeatable.
-
-    ``nargs``, the number of values, is −1 for a repeatable argument.
-    """
     text = parameter.metavar if parameter.required else f"[{parameter.metavar}]"
     return [text + "..." * (parameter.nargs < 0)]
 
 
 def _process_value(parameter: Any, ctx: Any, value: Any) -> Any:
-    """Return the value of a parameter as typed, or what the parameter's callback makes of it.
-
-    Raises OptionError if the parameter is required and missing.
-    """
     if parameter.required and value in (None, ()):
         name = parameter.metavar if parameter.param_type_name == "argument" else parameter.opts[0]
         raise OptionError(f"{name} is missing ({' '.join(ctx.get_usage().split())})")

@@ -14,19 +14,13 @@ if TYPE_CHECKING:
 
 listener: "Progress | None" = None
 """A callback that receives all progress; while it is set, no bar is drawn. The page of ``perf2x web`` sets it."""
-# Seconds before the bar appears, so that there is none for short work.
 _BAR_DELAY_S = 0.7
-# Seconds between two drawings of the bar.
 _REDRAW_INTERVAL_S = 0.1
 
 
 @contextlib.contextmanager
 def progress_bar(quiet: bool) -> "Iterator[Progress | None]":
-    """Provide the callback that receives progress.
-
-    This is ``listener`` if it is set. Otherwise it is a callback that draws a bar, or None, so that nothing is shown,
-    if standard error is not a terminal or if ``quiet``.
-    """
+    """Provide the callback that receives progress; None if it is not shown."""
     if listener is not None or quiet or not sys.stderr.isatty():
         yield listener
         return
@@ -46,8 +40,6 @@ def load_with_progress(sources: str | Sequence[str], options: "LoadOptions", qui
 
 
 class _DelayedBar:
-    """A rich progress bar that appears after a delay and disappears when the work is done."""
-
     def __init__(self) -> None:
         self._next_draw = time.monotonic() + _BAR_DELAY_S
         self._bar: ProgressBar | None = None
@@ -62,7 +54,7 @@ class _DelayedBar:
             from rich.console import Console
             from rich.progress import Progress as ProgressBar
 
-            # without rich's drawing thread, because a process with threads should not fork
+            # a process with threads should not fork, so rich must not draw in one
             self._bar = ProgressBar(console=Console(stderr=True), transient=True, auto_refresh=False)
             self._bar.start()
         task_id = self._task_ids.get(stage)

@@ -14,7 +14,7 @@ from perf2x.errors import OptionError
 UsageError: Any = typer.BadParameter.__base__
 """Base class of typer's usage errors; typer does not export it."""
 
-# Options of other commands or of perf, and options to suggest in their place, if the command has these.
+# Options of other commands or of perf, and what to suggest.
 _SIMILAR_OPTIONS = {
     "--format": ("--to",),
     "--to": ("--format",),
@@ -29,10 +29,7 @@ _SIMILAR_OPTIONS = {
 
 @contextlib.contextmanager
 def report_usage_errors(context: Any) -> Iterator[None]:
-    """Run the body of the ``with`` statement, which parses the arguments of ``context`` or runs its command.
-
-    If the body fails, print a sentence and raise SystemExit.
-    """
+    """Run the body of the ``with`` statement; if it fails, print a sentence and raise SystemExit."""
     with report_errors():
         try:
             yield
@@ -41,14 +38,11 @@ def report_usage_errors(context: Any) -> Iterator[None]:
 
 
 def _sentence(error: Any, context: Any) -> str:
-    """Return a sentence on a usage error; it ends with the command for help, in parentheses.
-
-    typer does not export the classes of its errors, so they are told apart by their attributes and messages.
-    """
+    """Return a sentence on a usage error; typer does not export the classes of its errors."""
     option = getattr(error, "option_name", "")
     if hasattr(error, "possibilities"):  # NoSuchOption
         text = f"there is no option {option}{_suggestion(option, context)}"
-    elif option:  # an option without the value that it needs, or a switch with a value
+    elif option:  # a missing value, or a switch with a value
         how_to_turn_off = "".join(
             f"; {name} turns it off"
             for parameter in context.command.params
@@ -63,15 +57,12 @@ def _sentence(error: Any, context: Any) -> str:
 
 
 def takes_format(command: Any) -> bool:
-    """Return whether a command also takes the options of its output format; these commands have ``--set``."""
+    """Return whether a command also takes the options of its output format."""
     return any("--set" in parameter.opts for parameter in command.params)
 
 
 def _suggestion(option: str, context: Any) -> str:
-    """Return the end of a sentence on an unknown option, with a suggestion; "" if there is none.
-
-    The first of these that exists is suggested: synonyms, formats that have the option, options with similar names.
-    """
+    """Return a suggestion for an unknown option: synonyms, formats that have it, or similar names."""
     from perf2x.cli.format_parameters import options_of_formats
 
     command = context.command
@@ -84,6 +75,6 @@ def _suggestion(option: str, context: Any) -> str:
     if option in format_options:
         how_to_type, formats = format_options[option]
         return f"; {how_to_type} is an option of {', '.join(formats)}"
-    # compared without hyphens, which all names have in common, and shown with them
+    # compared without hyphens, which all names have in common
     names = {name.lstrip("-"): name for name in (*options, *format_options) if name.startswith("--")}
     return did_you_mean(option.lstrip("-"), names).replace("mean ", "mean --").replace(" or ", " or --")

@@ -1,7 +1,6 @@
 """The tools of ``perf2x mcp``: each answers a question about a recording with the text that a command prints.
 
-The size of answers is limited, and a question may name only files in the allowed folders. The docstrings of the tools
-are their descriptions for the language model.
+The docstrings of the tools are their descriptions for the language model.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,15 +26,14 @@ from perf2x.tools.tables.report_tables import Caller, call_tree, callers_of
 
 MAX_BYTES = 20_000
 """Maximum size of an answer in bytes, about 5,000 tokens."""
-# Maximum number of rows that a question may ask for.
 _MAX_ROWS = 200
-# Maximum number of functions whose callers are listed at once; each takes a pass over the call tree.
+# Maximum number of functions whose callers are listed at once.
 _MAX_FUNCTIONS = 63
 _BYTES_PER_TOKEN = 4
 _CONFIDENCE = 0.95  # of the intervals of changes
 _SCREEN = Screen(WIDTH_WITHOUT_TERMINAL)
 
-# Kinds of rows that tables may have: all but data objects, for which recordings are loaded with other options.
+# Data objects are missing, because recordings are loaded for them with other options.
 By = Literal["function", "object", "thread"]
 
 
@@ -156,23 +154,18 @@ class AgentTools:
         return _answer([*text_lines(layout, _SCREEN), *more])
 
     def _loaded(self, name: str, listings: ListingOptions | None = None) -> Loaded:
-        """Load a recording, unless it is among the last four and has not changed since."""
         path = self._folders.find(name)
         status = path.stat()
         return self._load(path, (status.st_mtime_ns, status.st_size, status.st_ino), listings)
 
     def _load_file(self, path: Path, _version: tuple[int, int, int], listings: ListingOptions | None) -> Loaded:
-        """Load a recording. ``_version`` distinguishes changed files with the same path in the cache of ``_load``."""
+        """Load a recording; ``_version`` distinguishes changed files with the same path in the cache."""
         return load(str(path), self._options.with_values(listings=listings))
 
 
 def _caller_lines(
     profile: Profile, name: str, object_name: str, callers: Sequence[Caller], limit: int
 ) -> Iterator[str]:
-    """Yield a heading with the total cost of a function, and a table of its ``limit`` costliest callers.
-
-    ``callers`` are all of them, costliest first.
-    """
     unit, total = profile.events[profile.default_event].unit, sum(caller.value for caller in callers)
     in_object = f" ({escaped(object_name)})" if object_name else ""
     yield f"{escaped(name)}{in_object}: total {format_amount(total, unit)}, {plural(len(callers), 'caller')}"
@@ -188,13 +181,11 @@ def _caller_lines(
 
 
 def _checked_limit(limit: int) -> int:
-    """Return the limit. Raises OptionError if it is out of range."""
     if not 1 <= limit <= _MAX_ROWS:
         raise OptionError(f"limit={limit}: it must be from 1 to {_MAX_ROWS}")
     return limit
 
 
 def _answer(lines: Iterable[str]) -> str:
-    """Return the text of an answer: the lines that fit, how many were left out, and the size of the text in tokens."""
     text = "\n".join(first_lines(lines, MAX_BYTES))
     return f"{text}\n(about {-(-len(text.encode()) // _BYTES_PER_TOKEN):,} tokens)"

@@ -1,4 +1,4 @@
-"""Finds the files that questions name, only inside the folders given on the command line: the allowed folders."""
+"""Finds files that questions name, only inside the folders given on the command line."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,10 +8,7 @@ from perf2x.model.printable_text import short
 
 
 class AllowedFolders:
-    """The folders to which questions are restricted.
-
-    A question names a file by a path relative to any of the folders, or by an absolute path.
-    """
+    """The folders to which questions are restricted; names of files may be relative to any of them."""
 
     def __init__(self, folders: Sequence[str]) -> None:
         for folder in folders:
@@ -22,8 +19,8 @@ class AllowedFolders:
     def find(self, name: str, *, folder: bool = False) -> Path:
         """Return the path, with links resolved, of a file or folder; with ``folder``, only of a folder.
 
-        Raises OptionError if there is none with this name, if it is outside the allowed folders, or if it is a folder
-        with a link inside that leads out of them.
+        Raises OptionError if there is none, if it is outside the allowed folders, or if a link inside it leads out of
+        them.
         """
         candidates = [path for allowed in self._folders if (path := self._resolved(Path(allowed, name))) is not None]
         if not candidates:
@@ -38,11 +35,10 @@ class AllowedFolders:
         return found
 
     def _resolved(self, path: Path) -> Path | None:
-        """Return the path with links resolved; None if it leads out of the allowed folders, or cannot be resolved."""
         try:
             resolved = path.resolve()
             resolved.lstat()  # raises errors that resolve() ignores
-        except FileNotFoundError:  # not an error here: find() reports it, if the path is inside the folders
+        except FileNotFoundError:  # find() reports it
             pass
         except (OSError, RuntimeError, ValueError):  # too long, a loop of links, an invalid character
             return None

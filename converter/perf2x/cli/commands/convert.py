@@ -59,14 +59,14 @@ def convert(
     name = output_flags.format()
     if output_flags.is_default() and not quiet:
         print_message(f"no --to: writing {name} (perf2x formats lists the others)")
-    # --event all is an option of the load, and also sets the field ``event`` of the format
+    # --event all is an option of the load and of the format
     event_field = {"event": "all"} if load_options.every_event else {}
     emitter = format_flags.build(name, output_flags.format_settings(), typed_format_options(context) | event_field)
     needs = emitter.needs
     target = output_flags.output or default_output(sources[0], emitter.suffix)
     if target == STDOUT and sys.stdout.isatty() and needs.binary:
         raise OptionError(f"{name} is binary and standard output is a terminal; choose a file with -o")
-    # the settings in use that only the command line has: limits of --fail-if, and --per-event
+    # settings that only the command line has: limits of --fail-if, and --per-event
     check_command_only_settings(
         [*(f"fail_if_{limit}" for limit, _ in gate_flags.fail_if), *["per_event"] * format_flags.per_event], name, needs
     )

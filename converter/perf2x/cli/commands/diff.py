@@ -85,10 +85,8 @@ def diff(
 def _remarks(
     pair: "RecordingPair", table: "DiffTable", written_note: str, growth: GrowthVerdict, *, verbose: bool
 ) -> Iterator[str]:
-    """Yield lines for standard error: on the quality of both recordings, and on everything else to report.
-
-    That is: events that are not shown; the file that was written (``written_note`` is a sentence on it, or ""); and the
-    notes of ``--fail-above``, whose outcome is ``growth``.
+    """Yield lines for standard error: on the quality of both recordings, left-out events, the written file, the gate's
+    notes.
     """
     from perf2x.cli.render.summary import verbose_lines, warning_lines
 

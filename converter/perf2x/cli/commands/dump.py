@@ -14,7 +14,7 @@ from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.printable_text import escaped
 from perf2x.tools.dump.dump_options import DumpOptions
 
-_LINES_AT_ONCE = 1000  # joined for one call of write, because a call for each line takes longer
+_LINES_AT_ONCE = 1000  # joined for one call of write; a call for each line takes longer
 
 
 def dump(

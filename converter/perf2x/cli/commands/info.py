@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from perf2x.kernel.load_result import Loaded
     from perf2x.tools.explain.missing_names import UnnamedObject
 
-# Maximum number of objects whose missing names are explained: those with the most unnamed frames.
+# Maximum number of objects whose missing names are explained.
 _MAX_EXPLAINED = 50
 
 WithSymbols = Annotated[bool, Setting("Look up names, and show the share of frames that have one.", ("--symbols",))]
@@ -53,7 +53,6 @@ def info(
     from perf2x.kernel.load import load
 
     existing_inputs([source])  # raises the error for a missing recording
-    # names are looked up if --symbols or an option for the source of names was typed
     symbol_options = (
         load_options.symbols if with_symbols or load_options.symbols != make_struct(SymbolOptions, {}) else None
     )
@@ -74,7 +73,6 @@ def info(
 
 
 def _report_empty(loaded: "Loaded", quiet: bool) -> None:
-    """Print why there are no samples; exit with code 1 if damage is the reason."""
     from perf2x.kernel.no_samples import damage, reason
 
     counts = loaded.diagnostics.counts
@@ -90,10 +88,6 @@ def _report_empty(loaded: "Loaded", quiet: bool) -> None:
 def _explain_missing_names(
     loaded: "Loaded", options: "SymbolOptions", progress: "Progress | None"
 ) -> "list[UnnamedObject]":
-    """Return the objects with the most unnamed frames, and why their frames have no names.
-
-    To find out why, the files of each object are searched for again.
-    """
     from perf2x.base.diagnostics import Diagnostics
     from perf2x.symbolizer.make_object_finder import make_finder
     from perf2x.tools.explain.missing_names import explain_unnamed

@@ -1,7 +1,7 @@
 """``perf_to_profile``: the command that ``pprof perf.data`` runs, with perf_data_converter's options.
 
-pprof calls ``perf_to_profile -i IN -o OUT -f`` (internal/driver/fetch.go in google/pprof). The other options are those
-of perf_data_converter (src/perf_to_profile_lib.cc).
+pprof calls ``perf_to_profile -i IN -o OUT -f`` (internal/driver/fetch.go in google/pprof). perf_data_converter has the
+other options, too (src/perf_to_profile_lib.cc).
 """
 
 import io
@@ -45,10 +45,7 @@ def perf_to_profile(
 
 
 def _overwrite(emitter: "Emitter", profile: "View", target: str, inputs: Sequence[str]) -> None:
-    """Overwrite the file ``target`` in place.
-
-    pprof creates the file, keeps it open, and reads it through its open handle: a new file of that name would not do.
-    """
+    """Overwrite the file ``target`` in place: pprof creates it and reads it through the handle that it keeps open."""
     content = io.BytesIO()
     emitter.emit(profile, content)
     for source in inputs:

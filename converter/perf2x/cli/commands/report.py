@@ -76,7 +76,7 @@ def report(
             comparison = pair.comparison_by("function")
         else:
             sums = totals(loaded.profile, value=report_flags.value)
-            comparison = Comparison(sums, sums)  # of the recording with itself: only its number of samples matters
+            comparison = Comparison(sums, sums)  # only the number of samples matters
         verdict = Verdict.combine(growth_flags, quality_failures, growth, comparison)
     print_report(recording_report(loaded, sources, report_flags, changes, verdict), output_format)
     print_messages(verbose_lines(loaded), quiet or not verbose)

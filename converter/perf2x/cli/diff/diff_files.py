@@ -36,7 +36,7 @@ def format_to_write(to: str | None, output: str | None) -> str | None:
 
 
 def write_difference(to: str, output: str | None, pair: RecordingPair) -> str:
-    """Write the difference in the format ``to``; return a sentence that names the file ("" for standard output)."""
+    """Write the difference; return a sentence that names the file ("" for standard output)."""
     (suffix, _), hint = FORMATS[to]
     target = output or f"diff{suffix}"
     with open_output(target, inputs=pair.sources) as out:
@@ -53,7 +53,7 @@ def write_difference(to: str, output: str | None, pair: RecordingPair) -> str:
 
 
 def _write_scaled(to: str, pair: RecordingPair, out: BinaryIO) -> None:
-    """Write pprof or collapsed stacks. Costs are scaled to shares here; for a page, its script does that."""
+    """Write pprof or collapsed stacks. The page's script scales costs to shares itself."""
     from perf2x.emitters.collapsed import Collapsed, two_columns
     from perf2x.emitters.pprof.pprof import Pprof
     from perf2x.tools.diff.changes import difference, normalized

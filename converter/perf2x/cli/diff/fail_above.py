@@ -1,9 +1,8 @@
 """``--fail-above`` of ``diff`` and ``report``: did functions, objects or the total grow by more than their limits?
 
-A row fails a limit if its growth exceeds the limit and sampling noise does not explain that growth. Noise is judged for
-all rows of all limits together, so that two recordings of the same program pass with the requested confidence, however
-many rows are compared. Rows that only took over the cost of other code (renamed, split, inlined) do not fail.
-Recordings of different programs are not compared, apart from their totals if the command line of perf was the same.
+Noise is judged for all limited rows together, so two recordings of one program pass with the requested confidence. Rows
+that only took over the cost of other code do not fail. For recordings of different programs, only totals are compared,
+and only if perf's command line was the same.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,33 +39,28 @@ class GrowthGate(Frozen):
     ) -> "GrowthVerdict":
         """Check every limit, and return the outcome.
 
-        ``comparison_by`` and ``callers`` are the methods of RecordingPair with these names: the first returns the
-        comparison of one kind of rows, such as ``function`` or ``share``. A limit that names no kind of rows applies to
-        rows of the kind ``by``. Without ``callers``, moved code and likely causes are not looked for. Raises
-        OptionError for a limit that could never be exceeded and, without --allow-unknown, for a name that neither
-        recording has.
+        ``comparison_by`` and ``callers`` are RecordingPair's. A limit that names no kind of rows applies to the kind
+        ``by``. Raises OptionError for a limit that could never be exceeded and, without --allow-unknown, for a name
+        that neither recording has.
         """
         if comparison_by(by).normalize and any(limit.kind == "total" for limit in self.flags.fail_above):
             raise OptionError(
                 "--fail-above total=… could never fail when shares are compared, because scaled totals are equal; "
                 "share=5% limits the shares of functions"
             )
-        # limits that name no kind of rows, and those on the total, are checked with the displayed table
         kinds = {"": by, "total": by}
         checks = [
             _Check.select(limit, kinds.get(limit.kind, limit.kind), comparison_by) for limit in self.flags.fail_above
         ]
-        # the share of all limited rows in the costs; several limits may apply to one row, which counts once
+        # several limits may apply to one row, which counts once
         rows = {(check.kind, row.key): (check, row) for check in checks for row in check.rows}
         limited_share = sum(check.comparison.share_in_costs([row], self.sort) for check, row in rows.values())
         limited_share += any(check.with_total for check in checks)  # the share of the total is 1
         notes = [check.unknown_name for check in checks if check.unknown_name]
         if notes and not self.flags.allow_unknown:
             raise OptionError(f"{notes[0]} (--allow-unknown accepts that)")
-        # further notes go into the same list
         functions, verdict = comparison_by("function"), GrowthVerdict(notes=notes)
         if mismatch := functions.mismatch():
-            # the functions differ, but totals of the same command can be compared
             checks = [replace(check, rows=()) for check in checks if check.with_total and functions.same_command]
             if not checks:
                 return GrowthVerdict(
@@ -78,8 +72,7 @@ class GrowthGate(Frozen):
         return replace(verdict, cause=self._cause(functions, callers, verdict)) if callers and not mismatch else verdict
 
     def _cause(self, functions: "Comparison", callers: "CallersOf", verdict: "GrowthVerdict") -> str:
-        """Return a sentence on the likely cause of everything that failed; "" if there is no single cause."""
-        # only growth of self costs points to a function, because total costs also grow with the costs of callees
+        # total costs also grow with the costs of callees, so they do not point to a function
         failed = {key for key in verdict.failures if key == TOTAL or self.sort == "self"}
         # functions that failed a limit, or whose share, object or total failed one
         grown = {
@@ -104,11 +97,10 @@ class GrowthGate(Frozen):
     ) -> None:
         """Add the outcome of one limit to the verdict.
 
-        ``limited_share`` is the share of the rows of all limits in the costs of both recordings
-        (``Comparison.share_in_costs``). The larger it is, the wider are the intervals, so that all of them hold at once
-        with the requested confidence.
+        A larger ``limited_share`` of the costs gives wider intervals, so that all hold at once with the requested
+        confidence.
         """
-        # the same share for the intervals of self and of total costs, although only one of the two is limited
+        # one pair of shares for self and total costs, although only one of the two is limited
         rows = check.comparison.with_intervals(check.rows, self.flags.confidence, (limited_share, limited_share))
         verdict.intervals.update({(check.kind, *row.key): row.interval(self.sort) for row in rows})
         over_limit = [row for row in rows if row.change(self.sort) > check.allowed]
@@ -125,7 +117,7 @@ class GrowthGate(Frozen):
             over_limit_by_key = (
                 {TOTAL: total} | over_limit_by_key if total.change(self.sort) > check.allowed else over_limit_by_key
             )
-        within_noise = []  # names of rows whose growth noise may explain
+        within_noise = []
         for key, row in over_limit_by_key.items():
             name = f"{row.name} in {row.object}" if row.object else row.name
             name = f"the share of {name}" if check.kind == "share" else name
@@ -142,7 +134,6 @@ class GrowthGate(Frozen):
     def _keep_costlier(
         self, shares: Sequence["Change"], functions: "Comparison", limited_share: float, verdict: "GrowthVerdict"
     ) -> list["Change"]:
-        """Return the rows of ``shares`` whose functions also cost more; add a note on the others to the verdict."""
         costs = functions.with_intervals(shares, self.flags.confidence, (limited_share, limited_share))
         costlier = {row.key for row in costs if self._is_growth(row)}
         if not_costlier := [row.name for row in shares if row.key not in costlier]:
@@ -159,7 +150,6 @@ class GrowthGate(Frozen):
         callers: "CallersOf",
         verdict: "GrowthVerdict",
     ) -> list["Change"]:
-        """Return the rows that did not just take over the cost of other code; note the others in the verdict."""
         moved: set[Key] = set()
         if grown := [row for row in over_limit if self._is_growth(row)]:
             from perf2x.tools.diff.moved_code import MovedCode
@@ -173,14 +163,10 @@ class GrowthGate(Frozen):
         return [row for row in over_limit if row.key not in moved]
 
     def _is_growth(self, row: "Change") -> bool:
-        """Return whether a cost grew: by any amount if any change counts, otherwise by more than noise explains."""
         return (row.change(self.sort) if self.flags.any_change else row.interval(self.sort)[0]) > 0
 
     def _failure(self, name: str, of_total: str, row: "Change", check: "_Check") -> str:
-        """Return a sentence: ``parse grew by +2.1 % of the total (+1.8 % to +2.4 %), more than 1 % (--fail-above)``.
-
-        ``of_total`` is `` of the total``, or "" if the row is the total itself.
-        """
+        """Return a sentence: ``parse grew by +2.1 % of the total (+1.8 % to +2.4 %), more than 1 % (--fail-above)``."""
         total_before = check.comparison.before.cost
         before, after = (format_percent(value, total_before) for value in row.before_and_after(self.sort))
         of_total += f", from {before} to {after}" * (check.kind == "share")
@@ -194,7 +180,6 @@ RowKey = tuple[str, str, str]
 """Kind, name and object of a row."""
 TOTAL: RowKey = ("total", "", "")
 """The key of the total, which is not a row of a table."""
-# Maximum number of rows to name in one note.
 _MAX_NAMED = 3
 
 
@@ -202,12 +187,11 @@ class GrowthVerdict(Frozen):
     """Outcome of all limits; its lists and mappings are filled as limits are checked."""
 
     failures: dict["RowKey", str] = field(default_factory=dict)
-    """A sentence for each row, or the total, that grew too much; if any, the gate fails."""
+    """A sentence for each row, or the total, that grew too much."""
     cause: str = ""
     """A sentence on the likely cause of the failures, if there is a single one."""
     notes: list[str] = field(default_factory=list)
-    """Sentences on what did not fail, for example growth that may be noise, moved code, and names that neither
-    recording has."""
+    """Sentences on what did not fail: growth that may be noise, moved code, unknown names."""
     other_program: str = ""
     """A sentence if the earlier recording is of another program; then nothing was compared."""
     intervals: dict["RowKey", "Interval"] = field(default_factory=dict)
@@ -216,11 +200,7 @@ class GrowthVerdict(Frozen):
     def table(
         self, pair: "RecordingPair", selection: "RowSelection", confidence: float, columns: Sequence[str] = ()
     ) -> "DiffTable":
-        """Return the table of changes in a pair of recordings.
-
-        Rows to which a limit applies have the gate's intervals, so that the table agrees with the verdict; the other
-        rows have intervals of the given ``confidence``.
-        """
+        """Return the table of changes; limited rows have the gate's intervals, so that it agrees with the verdict."""
         changes = []
         for row in pair.comparison_by(selection.by).changes(confidence):
             interval = self.intervals.get((selection.by, *row.key))
@@ -229,8 +209,6 @@ class GrowthVerdict(Frozen):
 
 
 class _Check(Frozen):
-    """One limit and the rows that it applies to."""
-
     limit: "GrowthLimit"
     kind: str
     """Kind of the rows: function, object, thread, data-object or share."""
@@ -245,11 +223,7 @@ class _Check(Frozen):
 
     @classmethod
     def select(cls, limit: "GrowthLimit", kind: str, comparison_by: Callable[[str], "Comparison"]) -> "_Check":
-        """Return the check of a limit, with the rows of this kind to which the limit applies.
-
-        If the total of the earlier recording is 0, nothing is checked. If costs are normalized, the total is not
-        checked, because both recordings have the same.
-        """
+        """Return the check of a limit, with the rows to which it applies: none if the earlier total is 0."""
         comparison = comparison_by(kind)
         check = cls(limit, kind, comparison, limit.percent / 100 * comparison.before.cost)
         if not comparison.before.cost:

@@ -33,11 +33,10 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
 def parse_age(option: str, age: str, examples: str) -> int:
     """Parse an age such as ``12h`` to nanoseconds. Raises OptionError for any other text.
 
-    ``examples`` determines the units that the option accepts: ``90s, 5m or 12h`` stands for seconds, minutes and hours.
-    The error quotes it.
+    ``examples`` determines the accepted units: ``90s, 5m or 12h`` stands for seconds, minutes and hours.
     """
     matched = _AGE.fullmatch(age)
-    # "90s, 5m or 12h" becomes "0s, 0m or 0h", which contains "0" and each accepted unit
+    # "0s, 0m or 0h" contains "0" and each accepted unit
     if matched is None or f"0{matched[2]}" not in re.sub(r"\d+", "0", examples):
         raise OptionError(f"{option}: {age!r} is not an age; write {examples}")
     return int(matched[1]) * _SECONDS[matched[2]] * 10**9
@@ -95,8 +94,7 @@ class IngestFlags(Frozen):
     def job(self, output: str, options: "LoadOptions", leave_ns: int, sources: Sequence[str]) -> "Job":
         """Return what all tasks of one ``fleet ingest`` share; ``output`` is the dataset.
 
-        ``leave_ns`` is the value of ``--leave-unfinished`` in nanoseconds, ``sources`` are the names of the recordings.
-        Raises OptionError for a tag that is not KEY=VALUE, and for a pattern of ``--start-time`` that is invalid.
+        Raises OptionError for a tag that is not KEY=VALUE, and for an invalid pattern of ``--start-time``.
         """
         from msgspec.structs import replace
 

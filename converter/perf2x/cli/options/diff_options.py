@@ -5,8 +5,8 @@ A limit is the largest growth allowed, in percent of the earlier recording's tot
     5%                  every row of the table, and the total
     total=5%            only the total
     function=2%         any function; object=2% any object
-    share=2%            the share of any function in the total, so that a slower machine is not mistaken for a slower
-                        program; only for functions that cost more than before, because shares grow when others shrink
+    share=2%            the share of any function in the total, for machines of different speed; only for functions
+                        that cost more than before, because shares grow when others shrink
     function:parse*=1%  functions by name or glob; object:libc.so.6=1%, share:parse*=1%
 """
 
@@ -54,15 +54,14 @@ class DiffRowFlags(RowFlags):
 
 
 class GrowthLimit(NamedTuple):
-    """One limit on growth. It is not a struct: cli/parameters.py would take the fields of a struct for options."""
+    """One limit on growth. It is not a struct, whose fields would become options."""
 
-    # the limit as typed
     text: str
-    # the largest growth allowed, in percent of the earlier recording's total
+    # in percent
     percent: float
-    # function, object, share or total; "" (a limit such as 5%): the rows of the displayed table, and the total
+    # "" (a limit such as 5%): the rows of the displayed table, and the total
     kind: str
-    # name or glob of the functions or objects
+    # name or glob
     pattern: str = "*"
 
 

@@ -1,7 +1,4 @@
-"""The options ``--value`` and ``--per-event`` of ``convert``, and how a format is made from typed options.
-
-Options of a single format are fields of the format (cli/format_parameters.py).
-"""
+"""The options ``--value`` and ``--per-event`` of ``convert``, and how a format is made from typed options."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -40,10 +37,7 @@ class FormatFlags(Frozen):
     )
 
     def load_option_fields(self, needs: "Needs") -> dict[str, Any]:
-        """Return the fields of LoadOptions that follow from ``--value``.
-
-        With ``--value latency``, latencies replace the periods, unless the format shows both.
-        """
+        """Return the fields of LoadOptions that follow from ``--value``."""
         from perf2x.model.transforms.replace_samples import load_value
 
         latency = "beside" if "latency" in needs.columns else "value"
@@ -52,8 +46,7 @@ class FormatFlags(Frozen):
     def build(self, name: str, set_values: Mapping[str, object], option_values: Mapping[str, object]) -> "Emitter":
         """Create the format ``name`` from typed values by field: those of ``--set``, and those of its own options.
 
-        Raises SettingError for fields that the format lacks, for ``--set`` of a field that has an option, and for
-        values that the field does not accept.
+        Raises SettingError for a field or value that the format does not accept.
         """
         from perf2x.kernel.registry import build_emitter, load_emitter
 
@@ -61,18 +54,16 @@ class FormatFlags(Frozen):
             if setting.names and field in set_values:
                 raise SettingError(f"--set {field}=…: use the option ", setting.names[0])
         value = {"value": "samples"} if self.value == "samples" else {}
-        # errors name options as the user typed them; the field ``event`` of a format is set by --event all
+        # errors name options as the user typed them; --event all sets the field ``event``
         with options_in_errors(
             lambda field: f"--set {field}" if field in set_values else {"event": "--event all"}.get(field, field)
         ):
             return build_emitter(name, {**option_values, **value, **set_values})
 
     def outputs(self, profile: "View", target: str, suffix: str) -> "Iterator[tuple[str, View]]":
-        """Yield the name and the profile of each file to write.
+        """Yield the name and the profile of each file to write; ``--per-event`` gives ``out.cycles.folded`` and so on.
 
-        It is one file named ``target``; with ``--per-event``, it is a file for each event that has samples, with the
-        name of the event before the suffix: ``out.cycles.folded``. Raises OptionError if several files would go to
-        standard output.
+        Raises OptionError if several files would go to standard output.
         """
         if not self.per_event:
             yield target, profile
@@ -92,10 +83,6 @@ class FormatFlags(Frozen):
 
 
 def _insert_name(target: str, suffix: str, name: str) -> str:
-    """Insert ``name`` before the suffix of a file name.
-
-    The file name may end with ``suffix``, with ``suffix`` and .gz, or with ``suffix`` without its .gz.
-    """
     for ending in (suffix, f"{suffix}.gz", suffix.removesuffix(".gz")):
         if target.endswith(ending):
             return f"{target.removesuffix(ending)}.{name}{ending}"

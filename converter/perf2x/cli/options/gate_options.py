@@ -15,14 +15,13 @@ LIMITS = {
 
 
 def _read_stats(setting: str, stats: str) -> str:
-    """Return the value of ``--stats``. Raises SettingError unless it is ``json`` or the name of a .json file."""
     if stats != "json" and not stats.endswith(".json"):
         raise SettingError("", setting, f" {stats}: write json for standard error, or a file name that ends with .json")
     return stats
 
 
 class GateFlags(Frozen):
-    """Limits on the quality of a recording, which fail a CI job, and statistics about it."""
+    """Limits on the quality of a recording, and statistics about it."""
 
     PANEL = "For CI"
 
@@ -50,10 +49,6 @@ class GateFlags(Frozen):
 
 
 def _read_limit(text: str) -> tuple[str, float]:
-    """Parse a value of ``--fail-if``, such as ``missing-user=5``, to a name in LIMITS and a percentage.
-
-    Raises OptionError for any other text.
-    """
     typed_name, _, share = text.partition("=")
     name = typed_name.replace("-", "_")
     if name not in LIMITS:

@@ -12,9 +12,9 @@ from perf2x.model.setting import Argument, Setting
 
 DEFAULT_INPUT = "perf.data"
 
-# --inline takes no value, so a word after it is read as the name of an input: by word, a hint to add to the error.
+# by word after --inline, which takes no value: a hint for the error
 _VALUES_OF_INLINE = {"off": "; did you mean --no-inline?", "on": "; --inline takes no value"}
-# Options of perf by which an input can be given instead of by position.
+# Options of perf for an input
 _OPTION_NAMES = ("--input", "-i")
 Input = Annotated[str, Argument("The recording; - is standard input.", _OPTION_NAMES, "INPUT")]
 Inputs = Annotated[
@@ -31,11 +31,7 @@ Verbose = Annotated[bool, Setting("Print more on standard error.", ("--verbose",
 
 
 def existing_inputs(typed: Sequence[str], suggest_output: bool = False) -> tuple[str, ...]:
-    """Return the typed inputs, or ``perf.data`` if there are none. Raises FormatError for an input that does not exist.
-
-    With ``suggest_output``, the error about a later input suggests ``-o``: that input may have been meant as the
-    output.
-    """
+    """Return the typed inputs, or ``perf.data`` if there are none. Raises FormatError for one that does not exist."""
     sources = tuple(typed or (DEFAULT_INPUT,))
     if DEFAULT_INPUT in sources and not Path(DEFAULT_INPUT).exists():
         raise FormatError("there is no perf.data here; pass a recording, or make one: perf record -g -- ./program")
@@ -51,7 +47,6 @@ def existing_inputs(typed: Sequence[str], suggest_output: bool = False) -> tuple
 
 
 def _is_dataset(source: str) -> bool:
-    """Return whether an input is a dataset, a folder with tags after a question mark (``profiles/?service=web``)."""
     from perf2x.sources.dataset.dataset_address import is_dataset
 
     return "?" in source and is_dataset(source)

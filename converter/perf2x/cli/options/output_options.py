@@ -11,7 +11,7 @@ DEFAULT_FORMAT = "pprof"
 
 
 def installed_formats(incomplete: str) -> list[str]:
-    """Return the output formats, plugins' included, whose names begin with ``incomplete``, for shell completion."""
+    """Return the output formats, plugins included, whose names begin with ``incomplete``."""
     from perf2x.base.installed_packages import entry_points_by_name
     from perf2x.kernel.registry import EMITTERS
 
@@ -48,14 +48,13 @@ class OutputFlags(Frozen):
     ] = ()
 
     def load_option_fields(self, input_count: int) -> dict[str, Any]:
-        """Return the field of LoadOptions for ``--tag``: the tags of each of ``input_count`` inputs."""
+        """Return the field of LoadOptions for ``--tag``."""
         return {"tags": tuple(parse_tags(self.tags, input_count)) if self.tags else ()}
 
     def format(self) -> str:
         """Return the name of the output format, from --to or from the suffix of -o.
 
-        Raises OptionError if --to contradicts the output's suffix, or if, without --to, the suffix does not determine
-        the format.
+        Raises OptionError if the two contradict each other, or if the suffix determines no format.
         """
         if self.is_default():
             return DEFAULT_FORMAT
@@ -71,10 +70,7 @@ class OutputFlags(Frozen):
         return self.to is None and self.output in (None, "-")
 
     def format_settings(self) -> dict[str, object]:
-        """Return the values of ``--set``, as text, by the names of the format's fields.
-
-        Raises OptionError for a setting that is not NAME=VALUE.
-        """
+        """Return the values of ``--set``, as text, by field. Raises OptionError unless they are NAME=VALUE."""
         values: dict[str, object] = {}
         for setting in self.settings:
             name, equals, text = setting.partition("=")
@@ -87,8 +83,8 @@ class OutputFlags(Frozen):
 def parse_tags(texts: Sequence[str], input_count: int) -> list[dict[str, str]]:
     """Parse the values of ``--tag`` into one mapping of keys to values per input.
 
-    A key that is typed once applies to all inputs. If it is typed once for each input, the first input gets the first
-    value, and so on. Raises OptionError if it is typed any other number of times, and for a text that is not KEY=VALUE.
+    A key is typed once for all inputs, or once for each input. Raises OptionError for any other number of times, and
+    for a text that is not KEY=VALUE.
     """
     values: dict[str, list[str]] = {}
     for text in texts:
@@ -101,5 +97,4 @@ def parse_tags(texts: Sequence[str], input_count: int) -> list[dict[str, str]]:
             raise OptionError(
                 f"--tag {key}=…: given {len(typed)} times for {input_count} inputs; pass it once, or once for each"
             )
-    # with one typed value, the index is always 0
     return [{key: typed[index % len(typed)] for key, typed in values.items()} for index in range(input_count)]

@@ -31,10 +31,7 @@ class ReportFlags(Frozen):
     columns: Columns = ()
 
     def output_format(self) -> str:
-        """Return the format to print: table, markdown or json.
-
-        Raises SettingError for an option that the format does not support.
-        """
+        """Return the format to print: table, markdown or json. Raises SettingError for ``max_bytes`` of JSON."""
         from perf2x.cli.render.screen import is_terminal
 
         if self.format == "json" and self.max_bytes:

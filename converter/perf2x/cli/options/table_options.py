@@ -39,7 +39,7 @@ class RowFlags(Frozen):
     columns: Columns = ()
 
     def load_option_fields(self) -> dict[str, Any]:
-        """Return values for the fields of LoadOptions on which the contents of the table depend."""
+        """Return the fields of LoadOptions on which the contents of the table depend."""
         from perf2x.model.transforms.replace_samples import table_load_options
 
         return table_load_options(self.by, self.value) | {"keep_other_events": bool(self.columns)}

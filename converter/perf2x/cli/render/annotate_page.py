@@ -1,8 +1,6 @@
 """The listings of ``perf2x annotate``, as text and as JSON.
 
-A listing has costs of several measures: each ``Costs`` is a tuple with a number for each of ``Listings.measures``. The
-first number is the value of the event that is shown. From all numbers, ``LineColumns`` makes the columns of other
-events and ratios.
+A ``Costs`` has a number for each of ``Listings.measures``; the first is the value of the shown event.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +18,6 @@ from perf2x.model.totals.totals import weights
 
 GAP = "⋮"
 """Stands for source lines that are left out."""
-# Fields of InstructionCost that the JSON has, besides costs.
 _INSTRUCTION_FIELDS = ("address", "text", "note", "path", "line", "function")
 
 
@@ -35,8 +32,6 @@ class _Row(Frozen):
 
 
 class _ShownEvent(Frozen):
-    """The event whose costs the listings show, and the columns of other events next to them."""
-
     name: str
     unit: str
     total: int
@@ -45,7 +40,6 @@ class _ShownEvent(Frozen):
     """Other events and ratios."""
 
     def facts(self, self_costs: Costs, total_costs: Costs) -> dict[str, Any]:
-        """Return the costs of a line for JSON: self, total, and the self costs or ratios of other events."""
         if not self_costs:
             return {"self": 0, "total": 0}
         cells = self.other_columns.cells(self_costs)
@@ -64,7 +58,7 @@ def listing_report(profile: View, columns: Sequence[str] = ()) -> Report:
         profile.events[measure.event].name,
         measure.unit,
         sum_of(weights(profile, measure.value)[profile.samples.event == measure.event]),
-        # only the overall totals of these columns are used, not their rows; rows for threads take the least time
+        # only the totals of these columns are used; rows for threads take the least time
         LineColumns(event_columns(profile, "thread", "period", columns), listings.measures),
     )
 
@@ -85,7 +79,6 @@ def listing_report(profile: View, columns: Sequence[str] = ()) -> Report:
 
 
 def _function_facts(function: FunctionListing, shown_event: _ShownEvent) -> dict[str, Any]:
-    """Return the listings of a function for JSON."""
     return {
         "name": function.name,
         "object": function.object,
@@ -119,7 +112,6 @@ def _function_facts(function: FunctionListing, shown_event: _ShownEvent) -> dict
 
 
 def _function_lines(function: FunctionListing, shown_event: _ShownEvent, screen: Screen) -> Iterator[str]:
-    """Yield a heading with the costs of a function, then a table for each source file and each copy of its code."""
     self_cost, total_cost = function.self_costs[0], function.total_costs[0]
     amounts = (f"{label} {format_amount(cost, shown_event.unit)} {format_percent(cost, shown_event.total)}"
                for label, cost in (("self", self_cost), ("total", total_cost)))  # fmt: skip
@@ -131,7 +123,7 @@ def _function_lines(function: FunctionListing, shown_event: _ShownEvent, screen:
         rows = list(source_rows(source))
         yield from _table("line", rows, self_cost, max(self_cost, total_cost), shown_event, screen)
     for code in function.code:
-        # named if this copy was inlined into another function
+        # this copy was inlined into another function
         inlined_into = f"{escaped(code.symbol)} in " if code.symbol not in ("", function.name) else ""
         yield from _title_lines(f"{inlined_into}{escaped(code.object) or 'memory'}", code.reason, screen)
         sum_of_copy = sum(row.self_costs[0] for row in code.rows)
@@ -144,13 +136,12 @@ def _function_lines(function: FunctionListing, shown_event: _ShownEvent, screen:
 
 
 def _title_lines(listed: str, reason: str, screen: Screen) -> Iterator[str]:
-    """Yield the title of a table: what it lists, and ``reason``, why something is missing ("" if nothing is)."""
     yield ""
     yield from screen.sentence(f"{listed}: {escaped(reason)}" if reason else listed, "bold")
 
 
 def source_rows(source: SourceListing) -> Iterator[_Row]:
-    """Yield the lines with costs and the lines around them, by line number, with GAP for lines that are left out."""
+    """Yield the lines with costs and the lines around them, by number, with GAP for lines that are left out."""
     costs = {line.number: line for line in source.lines}
     previous = None
     for number in sorted(costs.keys() | source.text.keys()):
@@ -163,16 +154,12 @@ def source_rows(source: SourceListing) -> Iterator[_Row]:
 
 
 def code_rows(code: CodeListing, function: FunctionListing) -> Iterator[_Row]:
-    """Yield the instructions; where the source line changes, a row with that line precedes the instruction.
-
-    Instructions to which another instruction of the listing jumps are marked with ``▸``.
-    """
+    """Yield the instructions, preceded by the source line where it changes; ``▸`` marks targets of jumps."""
     jump_targets = {row.target for row in code.rows if row.target >= 0}
     previous = ("", -1, "")
     for index, row in enumerate(code.rows):
         current = (row.path, row.line, row.function)
         if current != previous and row.path:
-            # the name of the function that was inlined here, if any
             inlined = "" if row.function in ("", function.name) else f" {escaped(row.function)}"
             text = _code_text(function.text.get(row.path, {}).get(row.line, "")).strip()
             yield _Row("", f"{escaped(base_name(row.path))}:{row.line or '?'}{inlined}  {text}".rstrip())
@@ -182,27 +169,19 @@ def code_rows(code: CodeListing, function: FunctionListing) -> Iterator[_Row]:
 
 
 def instruction_text(row: InstructionCost, index: int) -> str:
-    """Return the text of the instruction in row ``index`` of a listing, and what its operand refers to.
-
-    A jump inside the listing is followed by an arrow up or down, other operands by a name: ``<main+0x10>``.
-    """
+    """Return the text of the instruction in row ``index``, with an arrow for a jump or a name (``<main+0x10>``)."""
     arrow = "" if row.target < 0 else " ↑" if row.target <= index else " ↓"
     return escaped(row.text) + arrow + (f"  <{escaped(row.note)}>" if row.note else "")
 
 
 def _code_text(text: str) -> str:
-    """Return a line of source code with tabs expanded and control characters escaped."""
     return escaped(text.expandtabs(8))
 
 
 def _table(
     position_head: str, rows: Sequence[_Row], self_sum: int, largest: int, shown_event: _ShownEvent, screen: Screen
 ) -> Iterator[str]:
-    """Yield the lines of a table, whose last column is cut at the end if it does not fit.
-
-    ``position_head`` is the heading of the column of line numbers or addresses. Shares are self costs divided by
-    ``self_sum``. All amounts have the unit of time that suits ``largest``.
-    """
+    """Yield the lines of a table; shares are of ``self_sum``, amounts have the unit of ``largest``."""
 
     def amounts(costs: Iterable[Costs]) -> list[str]:
         # "" for a line without costs, "." for one whose first cost is 0

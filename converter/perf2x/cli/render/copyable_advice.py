@@ -1,8 +1,4 @@
-"""Adds the symbol options that the user typed to the commands in advice, so that the commands can be copied.
-
-A suggested command, such as ``perf2x info --symbols``, finds the same names only with the same ``--symfs``,
-``--debug-dir`` and so on.
-"""
+"""Adds the symbol options that the user typed to the commands in advice, so that the commands find the same names."""
 
 import shlex
 import sys
@@ -16,7 +12,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 def advice_with_typed_options(loaded: Loaded) -> list[Advice]:
-    """Return the advice on a recording; the typed symbol options are appended to the commands in the advice."""
+    """Return the advice on a recording, with the typed symbol options in its commands."""
     settings = settings_in(SymbolOptions).values()
     symbol_options = {
         name: setting for setting in settings for name in setting.names or (f"--{setting.name.replace('_', '-')}",)
@@ -24,7 +20,7 @@ def advice_with_typed_options(loaded: Loaded) -> list[Advice]:
     arguments, typed = iter(sys.argv[1:]), list[str]()
     for argument in arguments:
         if setting := symbol_options.get(argument.partition("=")[0]):
-            # the value follows an equals sign, or is the next argument; switches have none
+            # the value follows an equals sign, or is the next argument
             typed += [argument] if "=" in argument or setting.kind is bool else [argument, next(arguments, "")]
     return [
         replace(advice, command=f"{advice.command} {shlex.join(typed)}".rstrip()) if advice.command else advice

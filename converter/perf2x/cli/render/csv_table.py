@@ -1,7 +1,6 @@
 r"""CSV: full names, raw numbers, one heading line; lines end with ``\n``.
 
-Recordings are untrusted, and spreadsheets evaluate cells that look like a formula. So an apostrophe is put in front of
-such a string (``'=HYPERLINK(…)``). JSON output has names as recorded.
+Spreadsheets evaluate cells that look like a formula, so an apostrophe precedes these (``'=HYPERLINK(…)``).
 """
 
 import csv
@@ -11,7 +10,7 @@ from typing import Any
 
 from perf2x.model.printable_text import escaped
 
-# Characters that begin a formula; the last four are full-width, which spreadsheets in East Asia accept, too.
+# Spreadsheets in East Asia accept full-width characters, too.
 _FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 
@@ -23,7 +22,7 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
 
 
 def flattened(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
-    """Yield every leaf of nested mappings and lists, a number, string, bool or None, as its path and its value.
+    """Yield the path and the value of every leaf of nested mappings and lists.
 
     The path consists of keys and indices: ``events.0.name``.
     """
@@ -38,10 +37,6 @@ def flattened(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
 
 
 def _cell(cell: object) -> object:
-    """Return a cell as CSV shows it.
-
-    Booleans are written as in JSON. In strings, control characters are escaped, and an apostrophe precedes a formula.
-    """
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if not isinstance(cell, str):

@@ -15,11 +15,7 @@ from perf2x.tools.tables.result_table import COSTS
 
 
 def diff_report(table: DiffTable, confidence: float, verdict: Verdict | None = None) -> Report:
-    """Return the comparison in every format.
-
-    ``confidence`` is the confidence of the intervals in the JSON. ``verdict`` is the outcome of limits, if there are
-    any; Markdown and JSON have it, the table on a terminal does not.
-    """
+    """Return the comparison in every format; ``confidence`` is that of the intervals in the JSON."""
     renamed = ", ".join(f"{code(new)} as the renamed {code(old)}" for old, new in table.renamed_objects)
     return table_report(
         table,
@@ -35,10 +31,9 @@ def diff_report(table: DiffTable, confidence: float, verdict: Verdict | None = N
 
 
 def diff_layouts(table: DiffTable) -> list[Layout]:
-    """Return layouts from wide to narrow.
+    """Return layouts from wide to narrow; rows are sorted by the change of one cost, self or total.
 
-    Rows are sorted by the change of one cost, self or total; the *other cost* is the one that rows are not sorted by.
-    All layouts have columns of other events, and names. Besides these, they have:
+    All have columns of other events, and names. Besides these, they have:
 
     1. all columns of both costs (before, after, factor, change), and objects
     2. all columns of the sorted cost, the change of the other cost, and objects
@@ -72,7 +67,6 @@ def diff_layouts(table: DiffTable) -> list[Layout]:
 
 
 def _amounts(table: DiffTable, head: str, field: str) -> Column:
-    """Return a column of amounts, which are the values of a field of ``Change``, such as ``self_before``."""
     before = table.whole
     return Column(head, [format_amount(getattr(row, field), before.unit, before.cost) for row in table.rows])
 
@@ -104,10 +98,7 @@ def diff_facts(table: DiffTable, confidence: float) -> dict[str, Any]:
 
 
 def _other_event_facts(table: DiffTable) -> list[dict[str, list[float | None]]]:
-    """Return for each row the values [before, after] of other events and ratios, by name.
-
-    A name is the kind of cost, ``_`` and the name of the event or ratio: ``self_X`` or ``total_X`` for the event X.
-    """
+    """Return for each row [before, after] of other events and ratios, by name (``self_X``, ``total_X``)."""
     pairs_by_name = {
         f"{column}_{change.name}": change.pairs(table.keys, column)
         for change in table.other_columns

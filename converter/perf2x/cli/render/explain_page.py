@@ -15,10 +15,7 @@ _LABEL_WIDTH = 14  # cells
 
 
 def explain_report(explanations: Sequence[Explanation], refused: Mapping[str, str]) -> Report:
-    """Return the report in every format.
-
-    ``refused`` has a sentence for each path that is not a usable ELF file; only JSON and CSV list these.
-    """
+    """Return the report in every format; only JSON and CSV list the sentences in ``refused``."""
 
     def facts() -> dict[str, Any]:
         objects = [to_builtins(explanation) for explanation in explanations]
@@ -32,7 +29,7 @@ def explain_report(explanations: Sequence[Explanation], refused: Mapping[str, st
 
 
 def _object_lines(explanations: Sequence[Explanation], screen: Screen) -> Iterator[str]:
-    """Yield lines for every object, separated by empty lines. Of consecutive equal labels, only the first is shown."""
+    """Yield lines for every object. Of consecutive equal labels, only the first is shown."""
     for index, explanation in enumerate(explanations):
         if index:
             yield ""
@@ -45,7 +42,6 @@ def _object_lines(explanations: Sequence[Explanation], screen: Screen) -> Iterat
 
 
 def _explanation_lines(explanation: Explanation) -> Iterator[tuple[str, str]]:
-    """Yield the label and the text of each line: answers, advice, then details."""
     yield from ((label, answer.text) for label, answer in explanation.answers.items())
     yield from (("try", f"{advice.what}: {advice.command}") for advice in explanation.advice)
     yield "build id", explanation.build_id or "none"

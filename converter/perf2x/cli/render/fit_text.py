@@ -1,25 +1,24 @@
 """Measures text in cells of a terminal, shortens it to a number of cells, and cuts a page to a number of bytes.
 
-East Asian characters take two cells, combining marks none. The package rich knows the widths; it is imported only for
-text with such characters.
+East Asian characters take two cells, combining marks none; rich, which knows the widths, is imported only for these.
 """
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 _ELLIPSIS = "…"
-# Minimum width to which a column of names is narrowed, in cells.
+# In cells.
 _MIN_WIDTH = 8
-# Maximum number of characters shown per cell: a name may pile up combining marks, which take no cells.
+# A name may pile up combining marks, which take no cells.
 _MAX_CHARACTERS_PER_CELL = 4
-# Bytes reserved for the line that says how many lines were left out.
+# For the line that says how many lines were left out.
 _RESERVED_BYTES = 200
 
 
 def cell_width(text: str) -> int:
-    """Return the number of cells that a text without control characters occupies.
+    """Return the number of cells of a text without control characters.
 
-    Characters of ASCII take one cell each. So do … and –, which are frequent; they do not require the import of rich.
+    … and – are too frequent to import rich for them.
     """
     if text.replace(_ELLIPSIS, "").replace("–", "").isascii():
         return len(text)
@@ -41,12 +40,11 @@ def shorten(text: str, room: int, *, at_end: bool = False) -> str:
 def divide_width(widths: Sequence[int], room: int) -> list[int]:
     """Divide ``room`` cells among columns that need ``widths`` cells; return the width that each gets.
 
-    Columns that need less than an equal share get what they need. The others share the rest equally: [3, 40, 30] in 43
-    cells → [3, 20, 20]. But no column gets less than 8 cells unless it needs less, even if the sum then exceeds
-    ``room``: [3, 40, 30] in 9 cells → [3, 8, 8].
+    Narrow columns get what they need; the others share the rest: [3, 40, 30] in 43 cells → [3, 20, 20]. 8 cells are the
+    minimum, even if ``room`` is exceeded: [3, 40, 30] in 9 cells → [3, 8, 8].
     """
     shares = [0] * len(widths)
-    # narrowest first, so that what a narrow column does not need is left for the wider ones
+    # narrowest first: what a narrow column does not need is left for the wider ones
     for served, column in enumerate(sorted(range(len(widths)), key=lambda column: widths[column])):
         share = room // (len(widths) - served)
         shares[column] = min(widths[column], max(share, _MIN_WIDTH))
@@ -55,12 +53,7 @@ def divide_width(widths: Sequence[int], room: int) -> list[int]:
 
 
 def first_lines(lines: Iterable[str], max_bytes: int) -> Iterator[str]:
-    """Yield the first lines, and if there are more, a line with the number of lines left out.
-
-    The lines are at most ``max_bytes`` of UTF-8. Of these, 200 are reserved for the line with the number, so lines are
-    left out, all from the first that does not fit, if there are more than ``max_bytes`` - 200 bytes. Empty lines are
-    not counted.
-    """
+    """Yield the first lines, of at most ``max_bytes`` of UTF-8; the last one counts those left out, if any."""
     bytes_left, left_out = max_bytes - _RESERVED_BYTES, 0
     for line in lines:
         bytes_left -= len(line.encode()) + 1
@@ -73,13 +66,12 @@ def first_lines(lines: Iterable[str], max_bytes: int) -> Iterator[str]:
 
 
 def _beginning(text: str, room: int) -> str:
-    """Return the longest beginning of a text that fits into ``room`` cells, found by binary search over its length."""
     lengths = range(1, min(len(text), _MAX_CHARACTERS_PER_CELL * room) + 1)
     return text[: bisect_right(lengths, room, key=lambda length: cell_width(text[:length]))]
 
 
 def _end(text: str, room: int) -> str:
-    """Return the longest end of a text that fits into ``room`` cells and does not begin with a combining mark."""
+    """Return the longest end of a text that fits, and does not begin with a combining mark."""
     lengths = range(1, min(len(text), _MAX_CHARACTERS_PER_CELL * room) + 1)
     size = bisect_right(lengths, room, key=lambda length: cell_width(text[len(text) - length :]))
     tail = text[len(text) - size :]

@@ -16,34 +16,28 @@ from perf2x.model.profile import LocationFrames, Profile, location_frames
 from perf2x.model.totals.totals import weights
 from perf2x.tools.tables.top_rows import TopTable
 
-# Maximum number of boxes: the widest are kept.
 _MAX_BOXES = 100_000
-# Colours of user code, kernel code and code without a name: two shades each, which alternate so that neighbouring boxes
-# differ. The first of each pair is also a colour of the SVG.
+# Shades alternate so that neighbouring boxes differ. The SVG has the first of each.
 _USER_SHADES, _KERNEL_SHADES, _NAMELESS_SHADES = ("#efb887", "#f3c79c"), ("#9bbdec", "#aecbf1"), ("#cfcac2", "#dbd7d0")
 
 
 def graph_lines(profile: Profile, table: TopTable, value: str, limit: int, screen: Screen) -> Iterator[str]:
     """Yield a flame graph of the table's event, as wide as the screen, with the first ``limit`` levels (0: all).
 
-    Each level of calls is one line; a caller is above the functions that it calls. Both ends of a box are rounded to
-    cells; a box is left out if its ends are then equal, or if it is narrower than half a cell.
+    Each level of calls is one line, below that of its callers. Boxes narrower than half a cell are left out.
     """
     yield from screen.sentence(f"{short(table.whole.event)}: {table.summary}", "bold")
-    # the profile whose values are those to show
     valued = replace(profile, samples=replace(profile.samples, value=weights(profile, value)))
     frames, screen_width = location_frames(valued), screen.room or WIDTH_WITHOUT_TERMINAL
-    # boxes of at least half a cell
     boxes = boxes_of(valued, frames, profile.default_event, 0.5 / screen_width, _MAX_BOXES)
-    # (2, boxes): first cell of each box, and the cell after its last; box 0 is the root, with the total of the event
+    # (2, boxes): first cell of each box, and the cell after its last; box 0 is the root
     ends = np.rint(
         np.stack([boxes.start, boxes.start + boxes.total]) * (screen_width / max(sum_of(boxes.total[:1]), 1))
     )
     is_visible = ends[0] < ends[1]
     deepest = int(boxes.depth[is_visible].max(initial=0))
-    # a line for each depth below the root
     for depth in range(1, min(limit or deepest, deepest) + 1):
-        line, line_width = "", 0  # the width in cells: escape sequences in the line take none
+        line, line_width = "", 0  # in cells; escape sequences in the line take none
         for index, row in enumerate(flatnonzero((boxes.depth == depth) & is_visible).tolist()):
             (left, right), frame = ends[:, row].astype(int).tolist(), int(boxes.frame[row])
             label = _label(
@@ -58,17 +52,12 @@ def graph_lines(profile: Profile, table: TopTable, value: str, limit: int, scree
 
 
 def _label(name: str, share: str, room: int) -> str:
-    """Return the label of a box of ``room`` cells: the name, and the share if it fits.
-
-    The label is padded with blanks to ``room`` - 1 cells; the caller draws the edge of the box in the remaining cell.
-    """
     with_share = f"{name} {share}"
     text = with_share if cell_width(with_share) < room else shorten(name, room - 1)
     return text + " " * (room - 1 - cell_width(text))
 
 
 def _shades(frames: LocationFrames, frame: int) -> tuple[str, str]:
-    """Return the two colours for boxes of a frame; ``frame`` is its row in ``frames``."""
     if frames.function[frame] < 0:
         return _NAMELESS_SHADES
     return _KERNEL_SHADES if frames.mode[frame] == int(CpuMode.KERNEL) else _USER_SHADES

@@ -1,7 +1,4 @@
-"""The header sections of a recording (perf calls them features) for ``perf2x info``.
-
-The JSON has all sections; the text describes those that help to judge a recording, and names the others.
-"""
+"""The header sections of a recording (perf calls them features) for ``perf2x info``."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -11,7 +8,7 @@ from perf2x.model.printable_text import one_line
 
 
 def sections_as_json(features: Mapping[str, Any]) -> dict[str, Any]:
-    """Return every section by name. The formats of tracepoints are reduced to the names of tracepoints and fields."""
+    """Return every section by name. Formats of tracepoints are reduced to the names of tracepoints and fields."""
     sections = dict(features)
     tracing = sections.get("tracing_data")
     if isinstance(tracing, dict):
@@ -24,7 +21,6 @@ def sections_as_json(features: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tracepoint_fields(tracepoint: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the name of a tracepoint, such as ``sched:sched_switch``, and the names of its fields."""
     fields = [
         field.get("name", "") if isinstance(field, dict) else str(field) for field in tracepoint.get("fields", [])
     ]
@@ -44,22 +40,18 @@ def section_lines(features: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _listed(label: str, items: Iterable[str]) -> str:
-    """Return ``label: a, b, c``."""
     return f"{label}: {', '.join(items)}"
 
 
 def _gibibytes(kibibytes: int) -> str:
-    """Format a size in GiB; perf records KiB."""
     return f"{kibibytes / 1048576:.1f} GiB"
 
 
 def _topology(cpus: list[Mapping[str, int]]) -> str:
-    """Return a line with the number of sockets and the number of CPUs."""
     return f"cpu topology: {len({cpu['socket'] for cpu in cpus})} sockets, {len(cpus)} cpus"
 
 
 def _hardware_trace(value: Mapping[str, Any]) -> str:
-    """Return a line on Arm SPE or another hardware trace, and the models (MIDR register) of the traced CPUs."""
     cpus = value.get("cpus", [])
     models = ", ".join(sorted({f"MIDR {cpu['midr']:#x}" for cpu in cpus if "midr" in cpu}))
     return f"hardware trace: {value['name'] or value['type']}" + (
@@ -68,7 +60,6 @@ def _hardware_trace(value: Mapping[str, Any]) -> str:
 
 
 def _android(value: Mapping[str, str]) -> str:
-    """Return lines on the phone, the app and simpleperf's options, from what simpleperf records about them."""
     texts = {key: one_line(text) for key, text in value.items()}
     lines = [
         (label, [f"{prefix} {texts[key]}".strip() for key, prefix in entries if key in texts])
@@ -77,7 +68,7 @@ def _android(value: Mapping[str, str]) -> str:
     return "\n".join(f"{label}: {', '.join(parts)}" for label, parts in lines if parts)
 
 
-# The label of each line, and the keys of simpleperf whose values it shows, each after a prefix.
+# Labels; simpleperf's keys, and prefixes of their values.
 _ANDROID_LINES = (
     ("phone", (("product_props", ""), ("android_version", "Android"), ("android_build_fingerprint", ""))),
     ("app", (("app_package_name", ""), ("app_type", ""))),
@@ -96,9 +87,9 @@ _ANDROID_LINES = (
 
 
 _SYMBOL_COUNTS = "symbols in the recording: {symbols:,} of {files:,} files"
-# By section: a format string for the line, or a function that returns one or more lines; both take the section's value.
+# By section: a format string, or a function that returns one or more lines.
 _DESCRIPTIONS: dict[str, str | Callable[[Any], str]] = {
-    "text": lambda kind: f"kind: {kind}",  # of text instead of perf.data: what kind of tool wrote it
+    "text": lambda kind: f"kind: {kind}",  # the tool that wrote a text input
     "cpudesc": lambda cpu: f"cpu: {cpu}",
     "nrcpus": "cpus: {online} of {available} online",
     "cpu_topology": lambda value: _topology(value.get("cpus", [])),
@@ -122,5 +113,4 @@ _DESCRIPTIONS: dict[str, str | Callable[[Any], str]] = {
     "simpleperf_file": _SYMBOL_COUNTS,
     "simpleperf_file2": _SYMBOL_COUNTS,
 }
-# sections that other lines of ``perf2x info`` show
 _SHOWN_ELSEWHERE = {"hostname", "osrelease", "version", "arch", "cmdline", "event_desc", "build_id", "sample_time"}

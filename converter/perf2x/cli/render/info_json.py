@@ -1,7 +1,4 @@
-"""Everything that ``perf2x info`` shows about a recording, as plain JSON values.
-
-docs/scripts.md has the schema. Later versions only add keys to those listed there; other keys may change.
-"""
+"""Everything that ``perf2x info`` shows about a recording, as plain JSON values. docs/scripts.md has the schema."""
 
 from typing import Any
 
@@ -49,10 +46,7 @@ def info_facts(loaded: Loaded) -> dict[str, Any]:
 
 
 def _lost_facts(loaded: Loaded) -> dict[str, Any]:
-    """Return lost records and lost samples by name of their event ("": unknown), and how often events were throttled.
-
-    The kernel and perf may report the same loss; ``losses_to_count`` keeps only one of the two reports.
-    """
+    """Return lost records and samples by name of their event ("": unknown), and how often events were throttled."""
     names = [event.name for event in loaded.recording.session.events]
     throttles = loaded.recording.sideband.throttles
     losts = losses_to_count(loaded.recording.session.events, loaded.recording.sideband.losts)
@@ -64,12 +58,11 @@ def _lost_facts(loaded: Loaded) -> dict[str, Any]:
         counts = samples if is_samples else records
         name = names[event] if 0 <= event < len(names) else ""
         counts[name] = counts.get(name, 0) + count
-    # throttling begins with a throttle record and ends with an unthrottle record; only the former are counted
+    # only records that begin a throttling are counted
     return {"records": records, "samples": samples, "throttled": sum_of(~throttles.is_unthrottle)}
 
 
 def _event_facts(loaded: Loaded, row: int) -> dict[str, Any]:
-    """Return the attributes of an event, and how much of it was recorded; ``row`` is its index in the recording."""
     event, count = loaded.recording.session.events[row], loaded.events[row]
     return {
         "name": numbered_names(loaded.profile.events)[row],

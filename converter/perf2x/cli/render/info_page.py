@@ -20,16 +20,11 @@ from perf2x.symbolizer.symbol_report import ObjectReport
 if TYPE_CHECKING:
     from perf2x.tools.explain.missing_names import UnnamedObject
 
-# Maximum number of objects with unnamed frames to list in the line on symbols.
 _MAX_OBJECTS = 1000
 
 
 def info_report(loaded: Loaded, explanations: "Sequence[UnnamedObject] | None") -> Report:
-    """Return the report on the recording in every format. The text has a line for each property; no line is shortened.
-
-    ``explanations`` has the objects with the most unnamed frames, each with the reason; None if reasons were not
-    requested.
-    """
+    """Return the report in every format; ``explanations`` is None if reasons for missing names were not requested."""
     facts = info_facts(loaded)
     if explanations is not None and facts["symbols"] is not None:
         facts["symbols"]["explained"] = [to_builtins(unnamed) for unnamed in explanations]
@@ -46,7 +41,6 @@ def info_report(loaded: Loaded, explanations: "Sequence[UnnamedObject] | None") 
 
 
 def _info_lines(loaded: Loaded, facts: dict[str, Any], explanations: "Sequence[UnnamedObject]") -> Iterator[str]:
-    """Yield all lines of the report; most of its values are those in the JSON, ``facts``."""
     for label, text in _header_facts(loaded, facts):
         yield f"{label}: {text}"
     yield f"{count_noun(event['name'] for event in facts['events'])}: {facts['samples']:,}"
@@ -63,10 +57,7 @@ def _info_lines(loaded: Loaded, facts: dict[str, Any], explanations: "Sequence[U
 
 
 def event_lines(loaded: Loaded, events: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Yield a line for each event of ``info_facts``: the number of samples or readings, and the sum of their values.
-
-    An event of perf stat that was never read is "not counted".
-    """
+    """Yield a line for each event of ``info_facts``; an event of perf stat that was never read is "not counted"."""
     for event in events:
         amount = f"{event['readings']:,} readings" if event.get("readings") else f"{event['samples']:,} samples"
         was_read = event.get("readings") or not loaded.recording.session.is_perf_stat
@@ -76,12 +67,10 @@ def event_lines(loaded: Loaded, events: Iterable[dict[str, Any]]) -> Iterator[st
 
 
 def _unexplained_objects(loaded: Loaded, explanations: "Sequence[UnnamedObject]") -> tuple[ObjectReport, ...]:
-    """Return the objects with unnamed frames that follow those in ``explanations``."""
     return loaded.symbols.unnamed_objects()[len(explanations) :] if loaded.symbols is not None else ()
 
 
 def _unexplained_line(loaded: Loaded, explanations: "Sequence[UnnamedObject]") -> Iterator[str]:
-    """Yield a line on the objects without an explanation; no line if all have one, or if none was requested."""
     others = _unexplained_objects(loaded, explanations) if explanations else ()
     if others:
         frames = plural(sum(row.unnamed for row in others), "frame")
@@ -89,14 +78,12 @@ def _unexplained_line(loaded: Loaded, explanations: "Sequence[UnnamedObject]") -
 
 
 def _explanation(unnamed: "UnnamedObject") -> Iterator[tuple[str, str]]:
-    """Yield the label and the text of each line: why names are missing, where perf2x looked, and what helps."""
     yield "why", unnamed.why
     yield from (("looked at", f"{searched.path}: {searched.result}") for searched in unnamed.looked_at)
     yield from (("try", f"{advice.what}: {advice.command}") for advice in unnamed.advice)
 
 
 def _header_facts(loaded: Loaded, facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the label and the text for each property of the recording as a whole, most of them from its header."""
     if facts["session"]["source"]:
         yield "source", facts["session"]["source"]
     yield from session_facts(facts["session"])
@@ -106,7 +93,7 @@ def _header_facts(loaded: Loaded, facts: dict[str, Any]) -> Iterator[tuple[str, 
 
 
 def session_facts(session: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the label and the text for each known property in the JSON of a session: where and how it was recorded."""
+    """Yield the label and the text for each known property in the JSON of a session."""
     for label in ("hostname", "arch", "os_release", "perf_version"):
         if session[label]:
             yield label.replace("_", " "), session[label]
@@ -115,11 +102,7 @@ def session_facts(session: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def labelled_quality_lines(loaded: Loaded, max_objects: int) -> Iterator[str]:
-    """Yield lines on the quality of a recording; most lines begin with a label (``deferred: …``).
-
-    They are about deferred user stacks, stack dumps, missing names in at most ``max_objects`` objects, and everything
-    that the diagnostics counted, such as losses.
-    """
+    """Yield lines on stacks, names (of at most ``max_objects`` objects) and losses."""
     deferred = deferred_line(loaded.deferred)
     if deferred:
         yield f"deferred: {deferred}"
@@ -132,10 +115,7 @@ def labelled_quality_lines(loaded: Loaded, max_objects: int) -> Iterator[str]:
 
 
 def _quality_and_advice(loaded: Loaded, explanations: "Sequence[UnnamedObject]") -> Iterator[str]:
-    """Yield lines on the quality of the recording, and on how to record better.
-
-    Advice with a command is about missing names. It is left out if there are explanations, which say more.
-    """
+    """Yield lines on the quality of the recording, and advice; explanations replace the advice with a command."""
     yield from labelled_quality_lines(loaded, _MAX_OBJECTS)
     yield from (
         f"hint: {advice.sentence()}"

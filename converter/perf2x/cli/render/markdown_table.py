@@ -1,8 +1,6 @@
-"""Markdown for a job summary or a comment on a pull request.
+"""Markdown for a job summary or a comment on a pull request, in which GitHub accepts 65,536 characters.
 
-GitHub accepts 65,536 characters in a comment and 1 MiB in a job summary; a document fits both, with space left for the
-user's own text. Names come from recordings and may contain any character. So they are put into code spans, in which
-mentions, links and HTML have no effect, and escaped so that no name can break a table.
+Recorded names may contain anything, so they are put into code spans, where mentions, links and HTML have no effect.
 """
 
 import re
@@ -17,19 +15,17 @@ from perf2x.model.printable_text import escaped
 
 MAX_BYTES = 60_000
 """Maximum size of a document in bytes of UTF-8."""
-# Maximum width of a name in cells.
+# In cells.
 _NAME_WIDTH = 80
-# Maximum width of a line in cells.
+# In cells.
 _LINE_WIDTH = 4096
-# A table has this many lines before its rows: the headings, and the line that aligns the columns.
+# The headings, and the line that aligns the columns.
 _LINES_BEFORE_ROWS = 2
-# Characters that GitHub may take for markup, such as the colons of :emoji: and the dot of a domain name.
+# GitHub may take these for markup: the colons of :emoji:, the dot of a domain name.
 _MARKUP = re.compile(r""":(?=\S)|[!"#$&*+/<=>?@\[\\\]^_`{|}~]|\.(?=[^\W\d])""")
-# A plus or an equals sign before a number, as in +1.2 % and total=5%, which is not markup.
+# A sign before a number is not markup.
 _SIGN = re.compile(r"[+=](?=\d)")
-# A word, without the punctuation mark that may follow it.
 _WORD = re.compile(r"\S+?(?=[,.:;]?(?:\s|$))")
-# Any punctuation mark of ASCII.
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 
@@ -45,47 +41,39 @@ def markdown_document(
 ) -> Iterator[str]:
     """Return the lines of a document: ``lines_before``, the heading and the sections, up to ``max_bytes`` of UTF-8.
 
-    If the document would be larger, its last line says how many lines were left out. ``heading`` and the texts of the
-    sections are Markdown; recorded names in them must have passed through ``code``.
+    Recorded names in ``heading`` and in texts must have passed through ``code``.
     """
     return first_lines(chain(lines_before, _document_lines(heading, sections)), max_bytes)
 
 
 def lines_as_markdown(heading: str, lines: Iterable[str]) -> Iterator[str]:
-    """Return the lines of a document that lists ``lines``, each in a code span: they contain recorded names."""
+    """Return the lines of a document that lists ``lines``, each in a code span."""
     items = (f"- {code(line.strip(), _LINE_WIDTH)}" for line in lines if line)
     return markdown_document(heading, [Section("\n".join(items), ())])
 
 
 def code(name: str, room: int = _NAME_WIDTH) -> str:
-    """Return a name in a code span that is also valid inside a table; a dash for an empty name.
-
-    A name wider than ``room`` cells of a terminal is shortened.
-    """
+    """Return a name in a code span that is also valid inside a table; a dash for an empty name."""
     name = shorten(escaped(name), room)
     if not name:
         return "–"
     if "`" in name or "\\" in name:
-        # A backtick would end a code span between single backticks, and a backslash before a pipe would undo the pipe's
-        # escape.
+        # a backtick would end the code span, and a backslash would undo the escape of a pipe
         return f"<code>{_PUNCTUATION.sub(lambda match: f'&#{ord(match.group())};', name)}</code>"
     return "`" + name.replace("|", "\\|") + "`"
 
 
 def _prose(text: str) -> str:
-    """Escape a sentence that may quote recorded names: no markup, mention or link remains."""
+    """Escape a sentence so that no markup, mention or link remains."""
     return _MARKUP.sub(lambda match: f"&#{ord(match.group())};", escaped(text))
 
 
 def sentence_with_code(text: str) -> str:
-    """Return a sentence in Markdown in which words with markup characters, such as recorded names, are code spans.
-
-    Unlike ``_prose``, it escapes nothing as an entity (``&#95;``), because people also read the sentence in logs.
-    """
+    """Return a sentence in which words with markup characters are code spans; people also read it in logs."""
 
     def as_code(match: re.Match[str]) -> str:
         word = match.group()
-        # a code span may contain backticks, if its fence is a longer run of them and spaces separate both
+        # a fence that is longer than all backticks in the span, and spaces
         fence, space = "`" * (1 + max(map(len, re.findall("`*", word)))), " " * ("`" in word)
         return f"{fence}{space}{word}{space}{fence}" if _MARKUP.search(_SIGN.sub("", word)) else word
 
@@ -93,17 +81,16 @@ def sentence_with_code(text: str) -> str:
 
 
 def escape_tildes(text: str) -> str:
-    """Escape the tildes in a text of perf2x's own, so that they do not start strikethrough."""
+    """Escape tildes, which would start strikethrough."""
     return text.replace("~", "\\~")
 
 
 def name_list(names: Sequence[str]) -> str:
-    """Return the names of recordings for a heading, as Markdown: the first name, and the number of others."""
+    """Return as Markdown the first of the names, and the number of others."""
     return shortened_list([*map(code, names)], 1)
 
 
 def _document_lines(heading: str, sections: Iterable[Section]) -> Iterator[str]:
-    """Yield all lines of a document, with an empty line before each text and each table."""
     yield f"### {heading}"
     for section in sections:
         yield from ("", *section.text.split("\n")) if section.text else ()
@@ -112,7 +99,6 @@ def _document_lines(heading: str, sections: Iterable[Section]) -> Iterator[str]:
 
 
 def _table_lines(section: Section) -> list[str]:
-    """Return the lines of a table: headings, alignment of the columns, rows."""
     layout = section.layout
     escapes = [code if column.is_name else escape_tildes for column in layout]
     rows = zip(*(column.texts for column in layout), strict=True)
@@ -124,5 +110,4 @@ def _table_lines(section: Section) -> list[str]:
 
 
 def _table_row(cells: Sequence[str]) -> str:
-    """Return a row of a table; the cells are Markdown."""
     return f"| {' | '.join(cells)} |"

@@ -1,8 +1,4 @@
-"""The result of ``perf2x fleet query`` in every format.
-
-CSV, JSON and Parquet are written as rows arrive, so that a result may be larger than memory. A table, on a terminal or
-in Markdown, needs all of its rows for the widths of its columns.
-"""
+"""The result of ``perf2x fleet query`` in every format. All but tables are written as rows arrive, to save memory."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,12 +11,10 @@ from perf2x.cli.render.screen import Screen
 from perf2x.cli.render.text_table import Column, Layout, name_column, table_lines
 from perf2x.fleet.query import QueryResult
 
-# Rows of CSV that are formatted together.
 _ROWS_AT_ONCE = 1000
 
 
 def _write_csv(result: QueryResult, out: BinaryIO) -> None:
-    """Write the headings and all rows; booleans, lists and mappings are written as JSON."""
     out.write(csv_text([result.schema.names]).encode())
     rows = result.rows()
     while chunk := list(islice(rows, _ROWS_AT_ONCE)):
@@ -28,7 +22,7 @@ def _write_csv(result: QueryResult, out: BinaryIO) -> None:
 
 
 def _write_json(result: QueryResult, out: BinaryIO) -> None:
-    """Write an array with an object per row, each on a line; of columns with equal names, only the last is written."""
+    """Write an object per row, each on a line; of columns with equal names, only the last is written."""
     separator = "[\n"
     for row in result.rows():
         out.write((separator + json.dumps(dict(zip(result.schema.names, row, strict=True)))).encode())
@@ -37,7 +31,6 @@ def _write_json(result: QueryResult, out: BinaryIO) -> None:
 
 
 def _write_parquet(result: QueryResult, out: BinaryIO) -> None:
-    """Write all rows with DuckDB's types."""
     from pyarrow import parquet
 
     with parquet.ParquetWriter(out, result.schema, compression="zstd") as writer:
@@ -68,11 +61,10 @@ def text_lines(layout: Layout, screen: Screen) -> Iterable[str]:
 def markdown_lines(layout: Layout) -> Iterator[str]:
     """Yield lines of a table in Markdown, without a heading."""
     lines = markdown_document("", [Section("", layout)])
-    yield from islice(lines, 2, None)  # without the heading and the empty line after it
+    yield from islice(lines, 2, None)  # the heading and the empty line after it are left out
 
 
 def _column(name: str, cells: Sequence[object]) -> Column:
-    """Return a column of right-aligned numbers if all cells are numbers or None, otherwise a column of names."""
     present = [cell for cell in cells if cell is not None]
     texts = ["" if cell is None else str(_text(cell)) for cell in cells]
     is_number = bool(present) and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in present)
@@ -80,5 +72,4 @@ def _column(name: str, cells: Sequence[object]) -> Column:
 
 
 def _text(cell: object) -> object:
-    """Return a boolean, a list or a mapping as JSON, any other cell unchanged."""
     return json.dumps(cell, ensure_ascii=False) if isinstance(cell, bool | list | dict) else cell

@@ -14,7 +14,7 @@ from perf2x.model.printable_text import short
 if TYPE_CHECKING:
     from perf2x.tools.tables.result_table import ResultTable
 
-# Maximum number of characters of an event's name in a heading.
+# In characters.
 _EVENT_WIDTH = 60
 
 
@@ -22,15 +22,14 @@ class Report(Frozen):
     """The result of a command. Each field is a function that makes the output in one format."""
 
     lines: Callable[[Screen], Iterable[str]]
-    """Returns lines for a terminal; control characters in recorded names are escaped."""
+    """Returns lines for a terminal, with recorded names escaped."""
     facts: Callable[[], dict[str, Any]]
     """Returns the value for JSON."""
     markdown: Callable[[], Iterable[str]] = tuple
     """Returns lines of Markdown."""
     rows: Callable[[], Iterable[Sequence[object]]] | None = None
-    """Returns the rows for CSV; the first row has the headings.
-
-    None: the CSV has a row for each value in the JSON, with the value's path (heading ``key``) and the value.
+    """Returns the rows for CSV, after a row of headings. None: the CSV has the path and the value of each value in the
+    JSON.
     """
 
 
@@ -42,11 +41,7 @@ def table_report(
     notes: Iterable[str] = (),
     lines_before: Iterable[str] = (),
 ) -> Report:
-    """Return the report of a command whose result is one table.
-
-    ``layouts`` and ``facts`` make the columns and the JSON of the table. The other parameters are for Markdown only. It
-    has ``lines_before``, then ``title``, then ``notes``.
-    """
+    """Return the report of a command whose result is one table; notes are for Markdown only."""
 
     def rows() -> Iterator[Sequence[object]]:
         yield "event", "unit", *table.columns
@@ -62,10 +57,7 @@ def table_report(
 
 
 def side_columns(table: Any) -> tuple[list[Column], list[Column], Column]:
-    """Return the columns that the tables of ``top`` and ``diff`` have next to the costs of their event.
-
-    They are: columns of other events and ratios; one of objects, or none if rows have no object; one of names.
-    """
+    """Return the columns of ``top`` and ``diff`` next to costs: other events and ratios; objects, if any; names."""
     other_events = [Column(short(head, MAX_HEADING), texts) for head, texts in table.other_column_cells.items()]
     has_objects = table.by in ("function", "data-object")
     objects = [name_column("object", [row.object or "–" for row in table.rows], "dim")] if has_objects else []
@@ -73,19 +65,13 @@ def side_columns(table: Any) -> tuple[list[Column], list[Column], Column]:
 
 
 def lines_on_screen(table: "ResultTable", layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
-    """Yield a heading with the event and its total, then the lines of the table in the layout that fits the screen.
-
-    ``layouts`` are sorted from wide to narrow.
-    """
+    """Yield a heading with the event and its total, then the table in the layout that fits the screen."""
     yield from screen.sentence(f"{short(table.whole.event, _EVENT_WIDTH)}: {table.totals_note}", "bold")
     yield from table_lines(layouts, screen) if len(table) or not table.no_rows_note else [table.no_rows_note]
 
 
 def markdown_section(table: "ResultTable", layouts: Sequence[Layout], notes: Iterable[str] = ()) -> Section:
-    """Return a table in Markdown, in its widest layout, below a line with the event, its total and ``notes``.
-
-    ``notes`` are Markdown, too. If the table has no rows, its note on that follows the total.
-    """
+    """Return a table in its widest layout, below a line with the event, its total and ``notes``, which are Markdown."""
     heading = f"{code(table.whole.event, _EVENT_WIDTH)}: {escape_tildes(table.totals_note)}"
     remarks = [*([] if len(table) or not table.no_rows_note else [table.no_rows_note]), *notes]
     layout = [column if column.head else column.with_head("share") for column in without_bars(layouts)[0]]
@@ -93,7 +79,7 @@ def markdown_section(table: "ResultTable", layouts: Sequence[Layout], notes: Ite
 
 
 def print_report(report: Report, output_format: str, *, wide: bool = False) -> None:
-    """Print the report on standard output as table, json, markdown or csv; with ``wide``, names are not shortened."""
+    """Print the report on standard output as table, json, markdown or csv; with ``wide``, in any width."""
     if output_format == "json":
         import json
 

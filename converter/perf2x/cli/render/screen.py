@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 WIDTH_WITHOUT_TERMINAL = 160
 """Width of a line in a file, a pipe or a log, in cells."""
-# Styles of the labels at the beginning of lines, such as ``lost:``; other labels are bold.
+# Other labels are bold.
 _LABEL_STYLES = {"loss": "bold red", "lost": "bold red", "guess": "bold yellow"}
-# Maximum number of characters of a label; a longer text before a colon is not a label.
+# A longer text before a colon is not a label.
 _MAX_LABEL_LENGTH = 24
-# The smallest share of the total for each style, by descending share; smaller shares are dimmed.
+# The smallest share for each style; smaller shares are dimmed.
 _HEAT_STYLES = ((0.1, "bold red"), (0.02, "yellow"), (0.001, ""))
 
 
@@ -29,7 +29,7 @@ class Screen(Frozen):
     """None for plain text."""
 
     def paint(self, text: str, style: str) -> str:
-        """Return the text in a style, written as in rich (``bold red``); unchanged if there are no colours."""
+        """Return the text in a style of rich (``bold red``); unchanged without colours."""
         if self.colors is None or not style or not text:
             return text
         from rich.style import Style
@@ -44,14 +44,14 @@ class Screen(Frozen):
         return [self.paint(line, style) for line in lines]
 
     def with_styled_label(self, line: str) -> str:
-        """Return the line; if it begins with a short label and a colon, the label is styled."""
+        """Return the line, with a style for the label before its first colon."""
         label, colon, text = line.partition(":")
         is_label = colon and len(label.strip()) <= _MAX_LABEL_LENGTH
         return self.paint(label, _LABEL_STYLES.get(label, "bold")) + colon + text if is_label else line
 
 
 def heat(part: float, total: float) -> str:
-    """Return the style for a share of the total: the larger the share, the more prominent."""
+    """Return the style for a share of the total."""
     share = part / total if total else 0.0
     return next((style for min_share, style in _HEAT_STYLES if share >= min_share), "dim")
 
@@ -62,10 +62,7 @@ def change_style(change: float, significant: bool) -> str:
 
 
 def standard_output(*, wide: bool = False) -> Screen:
-    """Return the screen for standard output; it has colours if the terminal has them, unless NO_COLOR is set.
-
-    With ``wide``, lines may have any length.
-    """
+    """Return the screen for standard output; with ``wide``, lines may have any length."""
     return Screen(None if wide else line_width(), _colors() if is_terminal() else None)
 
 
@@ -75,10 +72,6 @@ def is_terminal() -> bool:
 
 
 def _colors() -> Optional["ColorSystem"]:
-    """Return the colours of the terminal; None for plain text.
-
-    Text is plain if NO_COLOR is set, if the terminal has no colours, or if the output is not in a UTF encoding.
-    """
     if os.environ.get("NO_COLOR") or not (sys.stdout.encoding or "").lower().startswith("utf"):
         return None
     from rich.console import COLOR_SYSTEMS, Console

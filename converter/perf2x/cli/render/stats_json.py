@@ -1,7 +1,4 @@
-"""Makes the JSON of ``--stats``: the quality of a recording and of its conversion.
-
-docs/stats.md has the schema. Later versions of perf2x only add keys.
-"""
+"""Makes the JSON of ``--stats``: the quality of a recording and of its conversion. docs/stats.md has the schema."""
 
 import json
 from collections.abc import Iterable
@@ -31,11 +28,7 @@ def write_stats(stats: str, facts: dict[str, Any]) -> None:
 
 
 def stats_of(loaded: Loaded, output: dict[str, str], seconds: dict[str, float], gates: list[str]) -> dict[str, Any]:
-    """Return the JSON of ``--stats``.
-
-    ``output`` has the format and the path of the output, ``seconds`` the times to read and to write, ``gates`` a
-    sentence for each limit that was exceeded or could not be checked.
-    """
+    """Return the JSON of ``--stats``; ``gates`` has a sentence for each failed gate."""
     rounded = {name: round(value, 3) for name, value in seconds.items()}
     return quality_facts(loaded) | {"output": output, "seconds": rounded, "gates": gates}
 
@@ -67,10 +60,7 @@ def advice_facts(advice: Iterable[Advice]) -> list[dict[str, str]]:
 
 
 def symbol_facts(loaded: Loaded) -> dict[str, Any] | None:
-    """Return how many frames there are, and how many have names, in total and by object.
-
-    Returns None if names were not looked up.
-    """
+    """Return how many frames there are, and how many have names; None if names were not looked up."""
     report = loaded.symbols
     if report is None:
         return None

@@ -1,7 +1,4 @@
-"""Makes the lines on standard error about a recording: contents, completed stacks, losses, missing names, advice.
-
-A conversion prints all of them as its summary; other commands print some.
-"""
+"""Makes the lines on standard error about a recording: contents, completed stacks, losses, missing names, advice."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -20,12 +17,11 @@ from perf2x.stitcher.call_graphs import JIT_UNWIND_ADVICE, UnwindReport
 from perf2x.stitcher.deferred.deferred_join import DeferredReport
 from perf2x.stitcher.unwind.unwound_chains import End
 
-# Maximum number of objects with unnamed frames to list.
 _MAX_OBJECTS = 3
 _OBJECT_NAMES = {VDSO_32: "the 32-bit vDSO"}
-# A table on the terminal needs no more than a format without declarations.
+# A table needs no more than a format without declarations.
 _NEEDS_OF_TABLE = Needs()
-# How the summary calls stacks that were not unwound completely, by the reason.
+# Stacks that were not unwound completely, by the reason.
 _UNWIND_ENDS = {
     End.TRUNCATED: "truncated",
     End.NO_UNWIND_INFO: "without unwind info",
@@ -46,10 +42,9 @@ def summary(
     *,
     verbose: bool,
 ) -> Iterator[str]:
-    """Yield the summary of a conversion: a few lines, and one for each piece of advice.
+    """Yield the summary of a conversion.
 
-    ``format_name`` and ``needs`` describe the output format. ``outputs`` are the names of the files written, or
-    ``standard output``; ``notes`` are sentences about the output.
+    ``outputs`` are the names of the files written, or ``standard output``; ``notes`` are sentences about the output.
     """
     yield contents_line(loaded)
     completed = "; ".join(_completed_parts(loaded))
@@ -66,11 +61,7 @@ def summary(
 
 
 def _advice_lines(loaded: Loaded, needs: Needs = _NEEDS_OF_TABLE) -> Iterator[str]:
-    """Yield advice on how to record better, as far as it matters for an output format with these ``needs``.
-
-    Advice on dates matters if the output has the time of day. All other advice is about stacks, so it does not matter
-    for formats that show only counts of code.
-    """
+    """Yield the advice that matters for an output format with these ``needs``."""
     shows_dates, has_stacks = START_TIME in needs.honours and needs.dated, needs.of(CodeSettings).code is None
     for advice in advice_with_typed_options(loaded):
         matters = shows_dates if advice.concerns_dates else has_stacks
@@ -88,7 +79,6 @@ def verbose_lines(loaded: Loaded) -> Iterator[str]:
 
 
 def _completed_parts(loaded: Loaded) -> Iterator[str]:
-    """Yield texts on how stacks were completed: deferred ones joined, stack dumps unwound; and on what features did."""
     texts = (
         deferred_line(loaded.deferred),
         unwound_line(loaded.unwound),
@@ -98,7 +88,7 @@ def _completed_parts(loaded: Loaded) -> Iterator[str]:
 
 
 def quality_lines(loaded: Loaded, verbose: bool = False) -> Iterator[str]:
-    """Return lines on losses, on the share of named frames, and on how to record better; ``verbose``: on more."""
+    """Return lines on losses, named frames and advice; ``verbose``: on more."""
     if verbose:
         return verbose_lines(loaded)
     return chain(_trouble_lines(loaded), symbol_lines(loaded, _MAX_OBJECTS), _advice_lines(loaded))
@@ -113,10 +103,7 @@ def warning_lines(loaded: Loaded, max_objects: int = 1) -> Iterator[str]:
 
 
 def contents_line(loaded: Loaded) -> str:
-    """Return a line with the numbers of samples, events and threads, and the time from the first to the last sample.
-
-    For a recording of perf stat, readings are counted instead of samples.
-    """
+    """Return a line with the numbers of samples (of perf stat: readings), events and threads, and the time span."""
     sampled = [event for event in loaded.events if event.rows]
     span = loaded.profile.meta.duration_ns
     time = f", {span / 1e9:.3f} s" if span else ""
@@ -147,10 +134,7 @@ def deferred_line(report: DeferredReport) -> str:
 
 
 def unwound_line(report: UnwindReport) -> str:
-    """Return the share of user stack dumps that were unwound to the outermost frame, and why the others were not.
-
-    The text is "" if there are no stack dumps.
-    """
+    """Return the share of user stack dumps that were fully unwound, and why others were not; "" without dumps."""
     if not report.samples:
         return ""
     complete = report.ends.get(End.COMPLETE, 0)
@@ -169,14 +153,12 @@ def unwound_line(report: UnwindReport) -> str:
 
 
 def _jit_note(count: int, report: UnwindReport) -> str:
-    """Return how many of the ``count`` stacks without unwind info end in JIT-compiled code, and what helps."""
     subset = "" if report.cut_in_jit == count else f"{report.cut_in_jit:,} of them "
     remedy = "perf inject --jit where its jit-PID.dump is" if report.dumps_missing else JIT_UNWIND_ADVICE
     return f"{subset}in just-in-time compiled code: {remedy}"
 
 
 def _trouble_lines(loaded: Loaded) -> Iterator[str]:
-    """Yield lines about losses, frame filters, and names that may be wrong."""
     counts = loaded.diagnostics.counts
     filter_counts = (counts[name] for name in ("samples_without_frames", "patterns_without_frame") if name in counts)
     text = "; ".join(count.text + (f": {short(count.first, 200)}" if count.first else "") for count in filter_counts)
@@ -186,10 +168,7 @@ def _trouble_lines(loaded: Loaded) -> Iterator[str]:
 
 
 def loss_line(diagnostics: Diagnostics) -> str:
-    """Return all losses in one line; "" if there are none.
-
-    The line ends with advice: on a missing end of the recording if there is one, otherwise on the largest loss.
-    """
+    """Return all losses in one line, with advice on a missing end or else on the largest loss; "" if there are none."""
     losses = diagnostics.losses
     if not losses:
         return ""
@@ -200,10 +179,7 @@ def loss_line(diagnostics: Diagnostics) -> str:
 
 
 def symbol_lines(loaded: Loaded, max_objects: int) -> Iterator[str]:
-    """Yield a line with the share of named frames, and at most ``max_objects`` objects that have unnamed frames.
-
-    There is no line if names were not looked up, or if there are no frames.
-    """
+    """Yield a line with the share of named frames, and at most ``max_objects`` objects that have unnamed frames."""
     report = loaded.symbols
     if report is None or not report.total:
         return
@@ -219,13 +195,11 @@ def symbol_lines(loaded: Loaded, max_objects: int) -> Iterator[str]:
 
 
 def _reason_text(build_id: str, reason: str) -> str:
-    """Return in parentheses an object's build id and the reason why it has no names; each is left out if unknown."""
     parts = [part for part in (f"build id {build_id[:12]}" if build_id else "", reason) if part]
     return f" ({': '.join(parts)})" if parts else ""
 
 
 def _detail_lines(loaded: Loaded) -> Iterator[str]:
-    """Yield the last lines of --verbose: the command that recorded, and every counter of the diagnostics."""
     session = loaded.recording.session
     if session.command_line:
         yield f"recorded with: {' '.join(session.command_line)}"

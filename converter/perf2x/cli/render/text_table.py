@@ -1,8 +1,7 @@
 """Tables as lines of text that fit a terminal.
 
-A table has one or several *layouts*, the widest first. A layout is a list of columns; all layouts show the same rows.
-On a narrow terminal, a layout with fewer columns is used, and names are shortened, usually in the middle, where they
-differ least. Numbers are never shortened.
+A table has one or several *layouts*, the widest first: lists of columns that show the same rows. Names are shortened,
+usually in the middle, where they differ least. Numbers are never shortened.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,26 +16,25 @@ from perf2x.model.printable_text import escaped
 MAX_HEADING = 30
 """Maximum number of characters of a heading that is an event's name."""
 _GAP = "  "
-# Cells that a layout should leave for one or two columns of names, and half as many for each further one. If it leaves
-# fewer, a layout with fewer columns of numbers is preferred.
+# Cells for one or two columns of names; half as many for each further one.
 _ENOUGH_FOR_NAMES = 48
-# Width of the longest bar in cells.
+# In cells.
 _BAR_WIDTH = 8
 _BAR_STYLE = "red"
 _EIGHTHS = " ▏▎▍▌▋▊▉"  # the last cell of a bar, by the number of its filled eighths
 
 
 class Column(Frozen):
-    """A heading, and a text for each row. Names are left-aligned; other texts are right-aligned and never shortened."""
+    """A heading, and a text for each row. Names are left-aligned; other texts are right-aligned."""
 
     head: str
     texts: Sequence[str]
     style: str | Sequence[str] = ""
     """Style of all texts, or of each text."""
     is_name: bool = False
-    """Whether the texts are names, which are shortened if necessary. They come from a recording and may be any text."""
+    """Whether the texts are recorded names, which may be shortened."""
     is_bar: bool = False
-    """Whether the texts are bars that show the numbers of another column; only for terminals with colours."""
+    """Whether the texts are bars, which only terminals with colours show."""
     cut_at_end: bool = False
     """Whether to shorten names at the end; otherwise in the middle."""
 
@@ -46,7 +44,7 @@ class Column(Frozen):
 
     @property
     def width(self) -> int:
-        """Width of the heading or of the widest text, whichever is wider, in cells."""
+        """Width of the heading or of the widest text, in cells."""
         return max(map(cell_width, (self.head, *self.texts)))
 
     @property
@@ -73,11 +71,7 @@ Layout = Sequence[Column]
 
 
 def table_lines(layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
-    """Yield lines that fit the screen, if any layout does: the headings, then the rows.
-
-    ``layouts`` show the same rows, widest first. The first layout that leaves enough space for names is used, or the
-    last one if none does. Layouts with bars are not used if the screen has no colours.
-    """
+    """Yield the headings and rows in the first layout that leaves enough space for names, or in the last one."""
     room = screen.room
     if screen.colors is None:
         layouts = without_bars(layouts)
@@ -105,7 +99,6 @@ def without_bars(layouts: Sequence[Layout]) -> Sequence[Layout]:
 
 
 def _fitting_layout(layouts: Sequence[Layout], room: int) -> Layout:
-    """Return the first layout that leaves enough of ``room`` cells for names; the last one if none does."""
     for layout in layouts:
         widths = [column.width for column in layout]
         name_widths = [width for width, column in zip(widths, layout, strict=True) if column.is_name]
@@ -116,13 +109,12 @@ def _fitting_layout(layouts: Sequence[Layout], room: int) -> Layout:
 
 
 def _room_for_names(layout: Layout, widths: Sequence[int], room: int) -> int:
-    """Return the number of cells that are left for names; negative if the other columns and the gaps do not fit."""
+    """Return the number of cells that are left for names; negative if the other columns do not fit."""
     used = sum(width for width, column in zip(widths, layout, strict=True) if not column.is_name)
     return room - used - len(_GAP) * (len(layout) - 1)
 
 
 def _padded(text: str, width: int, column: Column) -> str:
-    """Return the text, shortened if it is a name, and padded to ``width`` cells."""
     if column.is_name:
         text = shorten(text, width, at_end=column.cut_at_end)
     space = " " * (width - cell_width(text))

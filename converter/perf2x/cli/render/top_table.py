@@ -17,7 +17,7 @@ from perf2x.tools.tables.top_rows import TopTable, linked_functions
 
 
 def top_report(table: TopTable, sources: Sequence[str]) -> Report:
-    """Return the table in every format; ``sources`` are the recordings, for the Markdown's heading."""
+    """Return the table in every format; ``sources`` are for the Markdown's heading."""
     return table_report(table, f"perf2x top: {name_list(sources)}", top_layouts, top_facts)
 
 
@@ -30,7 +30,7 @@ def remarks(table: TopTable, loaded: Loaded, *, verbose: bool = False) -> Iterat
         *(totals.event for column in table.other_columns for totals in column.tables),
     }
     default_event, names = loaded.profile.default_event, numbered_names(loaded.profile.events)
-    # if several events have the same name, names gives each a number (cycles#2), and the table shows only one of them
+    # the name differs if several events have the same one (cycles#2); the table shows only one of them
     others = [
         names[index]
         for index, event in enumerate(loaded.events)
@@ -44,11 +44,6 @@ def remarks(table: TopTable, loaded: Loaded, *, verbose: bool = False) -> Iterat
 
 
 def _hints(table: TopTable, loaded: Loaded) -> Iterator[str]:
-    """Yield hints for tables in which a user may not find the functions that matter.
-
-    The first hint is given if no function has more than a fifth of the cost by itself, and inlined functions have more
-    than a third. The second is given if more than a quarter of the rows belong to a runtime, such as Python's.
-    """
     event_total = table.whole.cost
     if not any(5 * row.self > event_total for row in table.whole.rows):
         inlined, linked = linked_functions(loaded.profile, table.value)
@@ -65,10 +60,9 @@ def _hints(table: TopTable, loaded: Loaded) -> Iterator[str]:
 
 
 def top_layouts(table: TopTable) -> list[Layout]:
-    """Return layouts from wide to narrow.
+    """Return layouts from wide to narrow; rows are sorted by one cost, self or total.
 
-    The *sorted cost* is the one by which rows are sorted, self or total. All layouts have columns of other events, and
-    names. Besides these, they have:
+    All have columns of other events, and names. Besides these, they have:
 
     1. bars, amounts and shares of both costs, and objects
     2. bars, amounts of the sorted cost, shares of both costs, and objects

@@ -1,8 +1,4 @@
-"""Advice on what to look at next, in sentences that follow only from the data of a report.
-
-Most sentences are given if a figure reaches a limit, for example if a function has a tenth of the total cost; those on
-flat profiles and on waiting, if a figure is below a limit. The constants below are these limits.
-"""
+"""Advice on what to look at next, in sentences that follow only from the data of a report."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,19 +6,19 @@ from typing import Any
 from perf2x.model.advice import Advice
 from perf2x.model.number_format import format_change, format_percent
 
-# Percentages of samples lost, of user stacks missing, and of user stack dumps cut short.
+# in percent
 _LOST, _MISSING, _CUT = 1.0, 1.0, 5.0
-# Share of idle CPUs in the total cost.
+# shares of the total cost, if not stated otherwise
 _IDLE = 0.1
-# Share of the kernel in the cost without idle CPUs.
+# of the cost without idle CPUs
 _KERNEL = 0.3
-# Share of one function or path in the total cost.
+# of one function or path
 _HOT = 0.1
-# Share of all functions in a table: below it, the cost is called spread.
+# of all functions in a table together
 _FLAT = 0.3
-# Share of one thread in the total cost.
+# of one thread
 _ONE_THREAD = 0.9
-# Average number of CPUs in use: below it, there is a sentence on waiting.
+# average number of CPUs in use
 _WAITING = 0.5
 
 Facts = dict[str, Any]
@@ -30,10 +26,7 @@ Facts = dict[str, Any]
 
 
 def next_steps(facts: Facts, recording_advice: Sequence[Advice] = ()) -> Iterator[Advice]:
-    """Yield all sentences that apply: on how far to trust the data, then on changes, then on where the time went.
-
-    ``facts`` is the data of a report, ``recording_advice`` advice on how to record better.
-    """
+    """Yield all sentences that apply: on how far to trust the data, then on changes, then on where the time went."""
     if not facts["by_self"]["samples"]:
         yield Advice("samples", "There are no samples of this event to judge.")
         return
@@ -51,7 +44,6 @@ def lacks_callers(advice: Sequence[Advice]) -> bool:
 
 
 def _quality(percentages: Facts, unwound: Facts) -> Iterator[Advice]:
-    """Yield sentences on lost samples, missing user stacks, and user stack dumps that are too short."""
     cut_percentage = 100 * (1 - unwound["ends"].get("complete", 0) / unwound["samples"]) if unwound["samples"] else 0.0
     effect_of_losses = (
         "costs are too low by about as much. Use a larger buffer (perf record -m) or a lower frequency (-F)."
@@ -67,10 +59,6 @@ def _quality(percentages: Facts, unwound: Facts) -> Iterator[Advice]:
 
 
 def _change_advice(difference: Facts) -> Advice:
-    """Return a sentence on the change of the total, and on the first function that changed by more than noise.
-
-    If the two totals were made equal (``normalized``), the sentence leaves out the change of the total.
-    """
     before = difference["before"]
     moved = f"{difference['moved_significantly']:,} of {difference['moved']:,}"
     text = f"{moved} functions that changed did so by more than noise"
@@ -85,11 +73,7 @@ def _change_advice(difference: Facts) -> Advice:
 
 
 def _shares(facts: Facts, by_self: Facts) -> Iterator[Advice]:
-    """Yield sentences on idle CPUs, waiting, the kernel, and a thread that has nearly all of the cost.
-
-    ``by_self`` is the table of functions, which also has the event's total. The value of a clock event is CPU time; if
-    there is little of it, the program waited, or other programs had the CPUs.
-    """
+    """Yield sentences on idle CPUs, waiting, the kernel, and a thread that has nearly all of the cost."""
     event_total, idle, span_ns, threads = (
         by_self["value"],
         facts["idle"],
@@ -117,11 +101,7 @@ def _shares(facts: Facts, by_self: Facts) -> Iterator[Advice]:
 
 
 def _hottest(facts: Facts, by_self: Facts, *, has_callers: bool) -> Iterator[Advice]:
-    """Yield a sentence on the hottest function, or on a flat profile; and one on the hottest path.
-
-    ``has_callers``: callers are reliable, so sentences may name them. ``by_self`` is the table of functions, sorted by
-    self cost.
-    """
+    """Yield a sentence on the hottest function, or on a flat profile, and one on the hottest path."""
     event_total, rows = by_self["value"], by_self["rows"]
     rows_total = sum(row["self"] for row in rows)
     if rows and rows[0]["self"] >= _HOT * event_total:

@@ -1,7 +1,4 @@
-"""The data of ``perf2x report``, as values for JSON: figures of ``--stats``, tables of ``top`` and ``diff``, paths.
-
-docs/report.md has the schema.
-"""
+"""The data of ``perf2x report``, as values for JSON. docs/report.md has the schema."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +16,6 @@ from perf2x.tools.diff.changed_rows import DiffTable, RowSelection
 from perf2x.tools.diff.recording_pair import RecordingPair
 from perf2x.tools.tables.report_tables import ReportTables
 
-# Fields of Meta that the JSON has under the key ``session``.
 _SESSION_FIELDS = ("hostname", "os_release", "arch", "perf_version", "wall_start_ns")
 
 
@@ -31,11 +27,7 @@ class Changes(Frozen):
 
 
 def changes_of(pair: RecordingPair, growth: GrowthVerdict, confidence: float, limit: int) -> Changes:
-    """Return the functions whose self cost changed most, at most ``limit`` of them.
-
-    ``growth`` is the outcome of ``--fail-above``. Rows that it judged have the intervals of that judgement; the other
-    rows have intervals at the level ``confidence``.
-    """
+    """Return the functions whose self cost changed most; rows that ``growth`` judged have its intervals."""
     from perf2x.cli.render.diff_table import diff_facts
     from perf2x.tools.diff.changes import excludes_zero
 
@@ -55,7 +47,7 @@ def changes_of(pair: RecordingPair, growth: GrowthVerdict, confidence: float, li
 def report_facts(
     loaded: Loaded, tables: ReportTables, sources: Sequence[str], changes: Changes | None, verdict: Verdict | None
 ) -> dict[str, Any]:
-    """Return all data of a report except the key ``next``, what to look at next, which follows from this data."""
+    """Return all data of a report except the key ``next``."""
     stats, meta = quality_facts(loaded), loaded.profile.meta
     by_self, by_total = top_facts(tables.by_self), top_facts(tables.by_total)
     for row in (*by_self["rows"], *by_total["rows"]):

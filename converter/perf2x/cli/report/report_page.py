@@ -1,7 +1,4 @@
-"""The page of ``perf2x report``: lines of ``info``, tables of ``top`` and ``diff``, and advice on what to look at next.
-
-The page is a list of parts, which are printed as Markdown or for a terminal.
-"""
+"""The page of ``perf2x report``: lines of ``info``, tables of ``top`` and ``diff``, and advice."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
@@ -31,9 +28,8 @@ from perf2x.tools.tables.report_tables import Caller, HotPath, ReportTables, rep
 from perf2x.tools.tables.result_table import ResultTable
 from perf2x.tools.tables.top_rows import TopTable
 
-# Maximum number of characters of a sentence, and of a caller's name.
+# In characters.
 _SENTENCE_LENGTH, _NAME_LENGTH = 1000, 40
-# Maximum number of callers to show for a function.
 _MAX_CALLERS = 3
 
 
@@ -44,14 +40,11 @@ def recording_report(
     changes: Changes | None = None,
     verdict: Verdict | None = None,
 ) -> Report:
-    """Return the report on a recording. Its page has at most ``flags.max_bytes``; the JSON is not limited.
-
-    ``changes`` are relative to an earlier recording; ``verdict`` is the outcome of limits, and comes first on the page.
-    """
+    """Return the report on a recording. Its page has at most ``flags.max_bytes``; the JSON is not limited."""
     tables = report_tables(loaded.profile, flags.value, flags.limit, flags.columns)
     max_bytes = flags.max_bytes or MAX_BYTES
     facts = report_facts(loaded, tables, sources, changes, verdict)
-    # without advice on times of day, which the page does not show
+    # the page shows no times of day
     recording_advice = [advice for advice in advice_with_typed_options(loaded) if not advice.concerns_dates]
     steps = [*next_steps(facts, recording_advice)]
     facts["next"] = advice_facts(steps)
@@ -84,11 +77,10 @@ class _Part(Frozen):
 def _parts(
     loaded: Loaded, tables: ReportTables, facts: dict[str, Any], steps: Sequence[Advice], changes: Changes | None
 ) -> Iterator[_Part]:
-    """Yield the parts of the page, some of which may be empty; ``facts`` is the value for JSON."""
-    limit = tables.objects.limit or 0  # --limit of the report, which all tables have
+    limit = tables.objects.limit or 0  # all tables have the limit of the report
     events = facts["events"]
     more_events = [f"… and {len(events) - limit:,} more events"] if len(events) > limit else []
-    # ``session_facts`` expects the command line among the session's facts; in a report it is beside them
+    # ``session_facts`` expects the command line among the session's facts
     session = [f"{label}: {text}" for label, text in session_facts(facts["session"] | facts)]
     yield _Part("", [contents_line(loaded), *session, *event_lines(loaded, events[:limit]), *more_events])
     yield _Part("Look at next", steps)
@@ -116,10 +108,7 @@ def _parts(
 
 
 def _function_part(title: str, table: TopTable, tables: ReportTables, warning: str) -> _Part:
-    """Return a table of functions, with a column that lists callers and the share of the total due to each.
-
-    ``warning`` is added to the heading of this column. The layouts for narrow terminals do not have the column.
-    """
+    """Return a table of functions; its layouts for narrow terminals lack the column of callers."""
     callers = name_column(
         f"called by{warning}", [_callers_text(tables.callers[row.key], row.total) for row in table.rows]
     )
@@ -128,7 +117,6 @@ def _function_part(title: str, table: TopTable, tables: ReportTables, warning: s
 
 
 def _callers_text(callers: Sequence[Caller], total: int) -> str:
-    """Return the first callers of a function with their shares of its ``total``, and the number of others."""
     listed = [
         f"{short(caller.name, _NAME_LENGTH) or 'no caller'} {format_percent(caller.value, total)}"
         for caller in callers[:_MAX_CALLERS]
@@ -137,14 +125,12 @@ def _callers_text(callers: Sequence[Caller], total: int) -> str:
 
 
 def _path_lines(paths: Iterable[HotPath], event_total: int) -> Iterator[str]:
-    """Yield a line for each path, with its share of the total of the event."""
     for path in paths:
         own = f", the last function itself {format_percent(path.own, event_total)}" if path.own else ""
         yield f"{format_percent(path.total, event_total)}{own}: {' → '.join(path.displayed_functions)}"
 
 
 def _sections(parts: Iterable[_Part]) -> Iterator[Section]:
-    """Yield the parts as Markdown."""
     for part in parts:
         yield Section(part.title and f"#### {part.title}", ())
         if part.table is not None:
@@ -153,7 +139,6 @@ def _sections(parts: Iterable[_Part]) -> Iterator[Section]:
 
 
 def _terminal_lines(parts: Iterable[_Part], screen: Screen) -> Iterator[str]:
-    """Yield the parts as lines for a terminal."""
     for part in parts:
         yield from ("", screen.paint(part.title, "bold underline")) if part.title else ()
         for line in part.sentences:
@@ -162,5 +147,4 @@ def _terminal_lines(parts: Iterable[_Part], screen: Screen) -> Iterator[str]:
 
 
 def _sentence(line: str | Advice, quote: Callable[..., str]) -> str:
-    """Return a sentence; ``quote`` is applied to the names in an Advice, and to any other sentence as a whole."""
     return line.with_names(quote) if isinstance(line, Advice) else quote(line, _SENTENCE_LENGTH)

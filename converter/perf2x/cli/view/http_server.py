@@ -1,8 +1,7 @@
 """Serves pages over HTTP, to a browser on this machine or at the other end of ``ssh -L``.
 
-The server listens on the loopback address only, and the pages have a random path that other users of the machine cannot
-guess. Requests for a host other than localhost are refused, so that no web page can read this one by pointing its own
-name at 127.0.0.1 (DNS rebinding).
+The pages have a random path, which other users of the machine cannot guess. Requests for a host other than localhost
+are refused, because a web page could point its own name at 127.0.0.1 (DNS rebinding).
 """
 
 import hmac
@@ -19,7 +18,6 @@ from urllib.parse import quote
 from perf2x.errors import OutputError
 
 ADDRESS = "127.0.0.1"
-# names of this machine in the Host header of a request
 _LOCAL_HOSTS = frozenset({ADDRESS, "localhost", "[::1]"})
 _HEADERS = {
     "Content-Type": "text/html; charset=utf-8",
@@ -32,10 +30,7 @@ _HEADERS = {
 
 
 class PageServer(ThreadingHTTPServer):
-    """Serves pages below ``url``, each under its name in ``pages``; the page with the name "" is at ``url`` itself.
-
-    Port 0 stands for any free port. Raises OutputError if the port cannot be opened.
-    """
+    """Serves pages below ``url``, each under its name in ``pages``. Raises OutputError if the port cannot be opened."""
 
     daemon_threads = True
     allow_reuse_address = os.name != "nt"  # Windows would let another program take the port over
@@ -65,31 +60,26 @@ class PageServer(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers one request for a page."""
-
     server: PageServer
     timeout = 30  # seconds
     server_version = "perf2x"
     sys_version = ""
 
     def do_GET(self) -> None:
-        """Send a page."""
         self._answer(with_body=True)
 
     def do_HEAD(self) -> None:
-        """Send only the headers."""
         self._answer(with_body=False)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - http.server's name
         """Do not log requests."""
 
     def _answer(self, *, with_body: bool) -> None:
-        """Send the headers of the requested page and, if ``with_body``, the page itself."""
         if not _is_local_host(self.headers.get("Host", "")):
             self.send_error(HTTPStatus.FORBIDDEN, "This page is served to localhost only")
             return
         requested = self.path.partition("?")[0].encode(errors="replace")
-        # compared in constant time, so that the random part of the path cannot be found out byte by byte
+        # in constant time, so that the random part of the path cannot be found out byte by byte
         page = next((page for path, page in self.server.pages.items() if hmac.compare_digest(requested, path)), None)
         if page is None:
             self.send_error(HTTPStatus.NOT_FOUND)
@@ -104,6 +94,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _is_local_host(host: str) -> bool:
-    """Return whether a Host header names this machine; the port may differ from ours, because of an ssh tunnel."""
+    """Return whether a Host header names this machine; an ssh tunnel may have another port."""
     name, colon, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
     return (name or host).lower() in _LOCAL_HOSTS and (not colon or port.isdecimal())

@@ -1,8 +1,4 @@
-"""Makes the pages of ``perf2x view``.
-
-One recording is one page. For several recordings, there is a page that shows them together and a page for each; a list
-on every page links to the others.
-"""
+"""Makes the pages of ``perf2x view``: one for all recordings and, if there are several, one for each."""
 
 import html
 import io
@@ -17,9 +13,9 @@ from perf2x.kernel.load_result import Loaded
 from perf2x.kernel.registry import Emitter
 from perf2x.model.printable_text import printable
 
-# Maximum number of recordings that each get a page. Every recording is read a second time for its page.
+# Every recording is read a second time for its page.
 _MAX_PAGES = 20
-# The tag that opens a page's list of recordings; the entries are inserted after it.
+# Entries are inserted after this tag of a page.
 _LIST_TAG = b'<select id="recording">'
 _TITLE_OF_ALL = "All together"
 
@@ -35,7 +31,7 @@ class Page(Frozen):
 
 
 def file_name(source: str) -> str:
-    """Return a file name for the page of a recording, from the last part of its path or URL."""
+    """Return a file name for the page of a recording, from its path or URL."""
     return re.sub(r"[^\w.+-]+", "_", default_output(source, ".html"))
 
 
@@ -49,11 +45,7 @@ def make_page(title: str, name: str, loaded: Loaded, emitter: Emitter) -> Page:
 def pages_of_all_and_each(
     page_of_all: Page, sources: Sequence[str], make_page_of: Callable[[str, str], Page], *, quiet: bool
 ) -> list[Page]:
-    """Return the page of all recordings and, if there are several, but not too many, a page of each.
-
-    ``make_page_of`` takes a recording and a file name. A recording that cannot be shown alone, for example because a
-    filter excludes all of its samples, gets no page, and a message gives the reason.
-    """
+    """Return the page of all recordings and, if there are several, but not too many, a page of each."""
     if len(sources) > _MAX_PAGES and not quiet:
         print_message(
             f"{len(sources):,} recordings are shown together; only up to {_MAX_PAGES} can be chosen one by one"
@@ -70,7 +62,6 @@ def pages_of_all_and_each(
 
 
 def _with_lists(pages: Sequence[Page]) -> Iterator[Page]:
-    """Yield the pages, each with the titles of all pages in its list, and its own title selected."""
     for page in pages:
         options = "".join(
             f'<option value="{html.escape(entry.name)}"{" selected" * (entry is page)}>'

@@ -15,7 +15,7 @@ from perf2x.cli.view.http_server import ADDRESS, PageServer
 from perf2x.cli.view.recording_pages import Page
 from perf2x.errors import OutputError
 
-# environment variables: at least one of them is set if a browser can be shown
+# without any of these variables, there is no screen for a browser
 _DISPLAY_VARIABLES = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
 
 
@@ -32,7 +32,7 @@ def open_pages(pages: Sequence[Page], *, quiet: bool) -> None:
 def serve_pages(pages: Mapping[str, bytes], port: int, *, quiet: bool) -> None:
     """Serve pages, by name, until Ctrl-C.
 
-    The URL of the page with the name "" is printed on standard output, the ssh command for a tunnel on standard error.
+    The URL goes to standard output, the ssh command for a tunnel to standard error.
     """
     with PageServer(pages, port) as server, contextlib.suppress(KeyboardInterrupt):
         print(server.url, flush=True)
@@ -44,11 +44,7 @@ def serve_pages(pages: Mapping[str, bytes], port: int, *, quiet: bool) -> None:
 
 
 def _write_temporary_pages(pages: Sequence[Page]) -> Path:
-    """Write pages to files in a new private temporary directory, and return the path of the first.
-
-    The files stay when the command ends, because the browser may read them later; the system removes old temporary
-    files. If writing fails, all of them are removed.
-    """
+    """Write pages to files that stay when the command ends, for the browser; return the path of the first."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="perf2x-"))
     except OSError as error:
@@ -64,7 +60,6 @@ def _write_temporary_pages(pages: Sequence[Page]) -> Path:
 
 
 def _open_in_browser(page: Path) -> bool:
-    """Open the page in the user's browser; return False if there is none, or no screen to show it on."""
     if sys.platform not in ("win32", "darwin", "cygwin") and not any(map(os.environ.get, _DISPLAY_VARIABLES)):
         return False  # webbrowser might start a text browser, which cannot show the page
     import webbrowser

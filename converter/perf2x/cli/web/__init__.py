@@ -1,4 +1,1 @@
-"""The page of ``perf2x web``, which converts recordings in the browser.
-
-write_folder.py writes its files, and runs on this machine; in_browser.py and ``page/`` run in the browser.
-"""
+"""The page of ``perf2x web``, which converts recordings in the browser. Only write_folder.py runs on this machine."""

@@ -1,4 +1,4 @@
-"""Runs commands in the page of ``perf2x web``, where the web worker (page/worker.js) calls these functions."""
+"""Runs commands in the page of ``perf2x web``, whose web worker (page/worker.js) calls these functions."""
 
 import contextlib
 import io
@@ -16,7 +16,7 @@ from perf2x.errors import ObjectError
 from perf2x.kernel.load_options import Progress
 from perf2x.kernel.registry import load_symbol_sources
 
-# Modules that a conversion imports only when it needs them, and that most conversions need.
+# Modules that most conversions import late.
 _PRELOADED_MODULES = (
     "cli.render.stats_json", "cli.render.summary", "emitters.flame.html", "kernel.conversion", "kernel.sample_pass",
     "kernel.open_bundle", "symbolizer.symbolize",
@@ -33,7 +33,7 @@ def prepare() -> None:
 
 
 def run(arguments: Sequence[str], listener: Progress) -> tuple[int, str]:
-    """Run a command; return its exit code and what it wrote to standard error. ``listener`` receives its progress.
+    """Run a command; return its exit code and what it wrote to standard error.
 
     What the command writes to standard output is discarded.
     """
@@ -49,16 +49,13 @@ def run(arguments: Sequence[str], listener: Progress) -> tuple[int, str]:
 
 
 def link_by_build_id(folder: str, cache: str) -> None:
-    """Link the ELF files in ``folder`` into ``cache``, a build-id cache like perf's.
-
-    Objects are found there by build id, so the names of the files in ``folder`` do not matter.
-    """
+    """Link the ELF files in ``folder`` into ``cache``, a build-id cache like perf's."""
     for path in sorted(Path(folder).iterdir()):
         with contextlib.suppress(ObjectError):
             file = open_object(path)
             build_id = file.build_id.hex()
             entry = Path(cache, ".build-id", build_id[:2], build_id[2:])
             entry.mkdir(parents=True, exist_ok=True)
-            link = entry / ("elf" if has_code(file) else "debug")  # the names that perf gives programs and debug files
+            link = entry / ("elf" if has_code(file) else "debug")  # as perf names programs and debug files
             link.unlink(missing_ok=True)
             link.symlink_to(path)

@@ -1,8 +1,6 @@
-"""Writes the folder of the page of ``perf2x web``.
+"""Writes the folder of the page of ``perf2x web``: the page, perf2x as source code, and Pyodide (Python for browsers).
 
-The folder contains the files of the page and perf2x as source code. It also contains Pyodide (Python for browsers), or
-the URLs from which the browser gets Pyodide. Equal inputs give equal bytes. Every file has a digest, which the browser
-checks before it caches the file.
+Equal inputs give equal bytes. The browser checks every file's digest.
 """
 
 import base64
@@ -25,11 +23,10 @@ from perf2x.errors import OutputError, SettingError
 
 SOURCES = "perf2x.sources"
 """Name of a gzipped tarball with the Python code. It has no suffix .gz, with which some servers would unpack it."""
-# Packages in the tarball: perf2x, and the packages in pure Python that conversions import. Packages with compiled code
-# come from Pyodide.
+# perf2x, and packages in pure Python that conversions import; Pyodide has those with compiled code.
 _PACKAGES = ("annotated-doc", "demangle", "perf2x", "shellingham", "typer", "typing-extensions")
 _PAGE_FILES = ("command_words.js", "drop.js", "web.css", "worker.js", "example.gzipped")
-# suffixes of perf2x's files in the tarball
+# of perf2x's files in the tarball
 _SOURCE_SUFFIXES = (".py", ".js", ".css", ".html", ".json")
 
 
@@ -37,18 +34,18 @@ class _PageFile(Frozen):
     """A file that the page needs."""
 
     url: str  # relative to the page if the file is in the folder
-    integrity: str  # digest, in the form of an ``integrity`` attribute in HTML
-    content: bytes | None = None  # None: the file is not written to the folder, because the browser gets it elsewhere
+    integrity: str  # SHA-256 digest, as browsers expect it: ``sha256-`` and base64
+    content: bytes | None = None  # None: the browser gets the file elsewhere
 
 
 def write_folder(folder: Path, pyodide: str) -> int:
-    """Write the folder and return its size in bytes.
+    """Write the folder and return its size in bytes; ``pyodide`` is a folder, a URL, or "" for Pyodide's CDN.
 
-    ``pyodide`` is a folder or a URL with Pyodide's files; "" stands for Pyodide's CDN. Raises SettingError if files of
-    Pyodide are missing or have another version, OutputError if ``folder`` has other files or cannot be written.
+    Raises SettingError if files of Pyodide are missing or have another version, OutputError if ``folder`` has other
+    files or cannot be written.
     """
     try:
-        # a folder that an earlier version wrote may be written again
+        # an earlier version may be overwritten
         if folder.is_dir() and any(folder.iterdir()) and not (folder / SOURCES).exists():
             raise OutputError(f"{folder} has other files; choose a new folder")
         page_files = dict(_pyodide(pyodide))
@@ -66,37 +63,27 @@ def write_folder(folder: Path, pyodide: str) -> int:
 
 
 def _page_file(name: str) -> bytes:
-    """Return the content of a file in ``cli/web/page``."""
     return (files("perf2x.cli.web") / "page" / name).read_bytes()
 
 
 def _file_in_folder(name: str, content: bytes) -> _PageFile:
-    """Return a file that is written to the folder, so that its URL, relative to the page, is its name."""
     return _PageFile(name, _integrity(hashlib.sha256(content).digest()), content)
 
 
 def _integrity(digest: bytes) -> str:
-    """Return a SHA-256 digest in the form that browsers expect: ``sha256-`` and base64."""
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 def _list_of_cached_files(page_files: dict[str, _PageFile]) -> bytes:
-    """Return a line of JavaScript: KEPT, the files that the service worker caches, and the name of its cache.
-
-    The name changes whenever a file's digest does, so that a new version of the page gets a new cache.
-    """
+    """Return a line of JavaScript: KEPT, the files that the service worker caches, and the name of its cache."""
     listed = {name: {"url": file.url, "integrity": file.integrity} for name, file in sorted(page_files.items())}
     version = hashlib.sha256(json.dumps(listed).encode()).hexdigest()[:16]
     return f"const KEPT = {json.dumps({'name': f'perf2x-{version}', 'files': listed})};\n".encode()
 
 
 def _index_page() -> bytes:
-    """Return index.html with a Content-Security-Policy that lists the digests of inline scripts and styles to allow.
-
-    The page shows flame graphs, which are pages of their own inside it. Their scripts and styles are the ones to allow,
-    including scripts that a flame graph contains as text and runs once it has unpacked them.
-    """
-    # the scripts and styles of an empty flame graph are those of every flame graph
+    """Return index.html with a Content-Security-Policy that allows the scripts and styles of flame graphs."""
+    # all flame graphs have the scripts and styles of an empty one
     page, out = _page_file("index.html"), io.BytesIO()
     write_page("", iter([b"{}"]), out, compress=False)
     for name in (b"style", b"script"):
@@ -107,7 +94,6 @@ def _index_page() -> bytes:
 
 
 def _sources() -> bytes:
-    """Return the files of ``_PACKAGES`` as a gzipped tarball, without times, so that equal files give equal bytes."""
     out = io.BytesIO()
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0) as packed,
@@ -121,7 +107,6 @@ def _sources() -> bytes:
 
 
 def _source_files() -> Iterator[tuple[str, bytes]]:
-    """Yield the path in the tarball and the content of each file: sources, licences, and metadata of the packages."""
     root = Path(perf2x.__file__).parent
     for path in root.rglob("*.*"):
         if path.suffix in _SOURCE_SUFFIXES:
@@ -137,11 +122,9 @@ def _source_files() -> Iterator[tuple[str, bytes]]:
 
 
 def _pyodide(source: str) -> Iterator[tuple[str, _PageFile]]:
-    """Yield the path below the page, and the file, of each of Pyodide's own files and of the packages that it provides.
+    """Yield the path below the page, and the file, of each of Pyodide's own files and of its packages.
 
-    ``source`` is a folder, whose files are written to the page's folder, or a URL, or "" for the URLs in pyodide.json.
-    pyodide.json also has the version that the page needs: digests of Pyodide's own files (``core``), and Pyodide's lock
-    file with digests of packages. Raises SettingError for files with other digests.
+    Raises SettingError for files with other digests than in pyodide.json.
     """
     pinned = json.loads(_page_file("pyodide.json"))
     base, lock = source and f"{source.rstrip('/')}/", pinned["lock"]
@@ -162,7 +145,6 @@ def _pyodide(source: str) -> Iterator[tuple[str, _PageFile]]:
 
 
 def _content(path: Path) -> bytes:
-    """Return the content of a file of Pyodide. Raises SettingError if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:

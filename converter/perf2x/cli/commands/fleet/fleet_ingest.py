@@ -24,7 +24,7 @@ LeaveUnfinished = Annotated[
 ]
 FailAboveErrors = Annotated[str, Setting("Fail if more than PCT % of the recordings cannot be read.", metavar="PCT")]
 
-# One worker is enough for this many recordings: starting another one would take longer than the work.
+# Starting another worker takes longer than reading this many recordings.
 _RECORDINGS_PER_WORKER = 8
 
 

@@ -30,7 +30,7 @@ def fleet_maintain(
     from perf2x.fleet.remove_and_maintain import maintain
 
     now_ns = time_ns()
-    # ages in minutes are not accepted, because 3m might be meant as three months
+    # --older-than refuses minutes, because 3m might be meant as three months
     cutoff_ns = None if older_than is None else now_ns - parse_age("--older-than", older_than, "12h, 30d or 8w")
     totals = maintain(dataset, cutoff_ns, now_ns, dry_run=dry_run)
     if quiet:

@@ -105,7 +105,6 @@ def fleet_query(
 
 
 def _standard_input() -> str:
-    """Return the SQL on standard input. Raises OptionError if it cannot be read, is too long, or is not UTF-8."""
     try:
         text = sys.stdin.buffer.read(_MAX_STATEMENT + 1)
         if len(text) > _MAX_STATEMENT:

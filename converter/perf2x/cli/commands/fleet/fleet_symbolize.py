@@ -25,8 +25,7 @@ Objects = Annotated[
 ]
 # Maximum number of objects without names to list.
 _MAX_LISTED = 10
-# Up to this many places, no workers are started unless ``--workers`` asks for them: starting them would take longer
-# than the work.
+# Starting workers takes longer than naming this many places.
 _MAX_PLACES_WITHOUT_WORKERS = 50_000
 
 
@@ -69,7 +68,7 @@ def fleet_symbolize(
                 build_ids, cache = stack.enter_context(temporary_buildid_cache(objects))
             except ObjectError as error:
                 raise FormatError(*error.args) from None
-            # names come only from this cache: nothing is found at recorded paths, because the folder does not exist
+            # names come only from this cache: the folder of symfs does not exist
             options = SymbolOptions(symfs=cache / "none", buildid_dir=cache)
         unnamed = unnamed_objects(stack.enter_context(engine(dataset_part)), build_ids)
         if options.kallsyms and unnamed.kernels > 1:  # kallsyms has no build id to compare
@@ -88,14 +87,13 @@ def fleet_symbolize(
 
 
 def _summarize(dataset: str, totals: "NamingTotals | None", restriction: str) -> None:
-    """Print what was named, and the objects without names. ``totals`` is None if there was nothing to look up."""
     if totals is None:
         print_message(f"{dataset}: every place{restriction} that can have a name has one")
         return
     print_message(
         f"{dataset}: {totals.named:,} of {totals.places:,} places got names, in {plural(totals.total, 'object')}"
     )
-    unnamed = sorted(totals.unnamed, key=lambda row: (-row[1], row[0]))  # most places first
+    unnamed = sorted(totals.unnamed, key=lambda row: (-row[1], row[0]))
     for name, places, reason in unnamed[:_MAX_LISTED]:
         print_message(f"no names: {plural(places, 'place')} of {name}: {reason}")
     if len(unnamed) > _MAX_LISTED:
