@@ -1,14 +1,12 @@
 """LLVM's sample profile as text: for ``clang -fprofile-sample-use`` and ``llvm-profdata``.
 
-Source of truth: SampleProfileWriterText::writeSample in llvm/lib/ProfileData/SampleProfWriter.cpp. A function, its
-lines (relative to its declaration) and the functions inlined into it are written as::
+Source of truth: SampleProfileWriterText::writeSample in llvm/lib/ProfileData/SampleProfWriter.cpp. Lines are relative
+to the function's declaration::
 
     name:total:entered
      line.discriminator: count callee:count callee:count
      line: inlinee:total
       line: count
-
-The hottest functions come first.
 """
 
 from collections.abc import Iterator
@@ -55,10 +53,6 @@ def by_weight(profile: View) -> list[FunctionCounts]:
 
 
 def _lines(function: FunctionCounts) -> Iterator[str]:
-    """Yield the text of a function: its first line, its source lines, then the functions inlined into it, likewise.
-
-    Source lines and inlined functions are sorted by their location.
-    """
     for depth, call_location, instance in function.walk():
         entered = "" if depth else f":{function.entered}"
         call_text = f"{' ' * depth}{_line_text(call_location)}: " if depth else ""
@@ -69,6 +63,5 @@ def _lines(function: FunctionCounts) -> Iterator[str]:
 
 
 def _line_text(line_location: LineLocation) -> str:
-    """Return ``line``, or ``line.discriminator`` if the discriminator is not 0."""
     line, discriminator = line_location
     return f"{line}.{discriminator}" if discriminator else str(line)

@@ -8,8 +8,7 @@ parsePreAggregated in its header. A line is one of::
     F <start> <end> <count>                    code that ran; f: entered from outside
     S <address> <count>                        samples
 
-Addresses are hexadecimal svma (addresses in the object file); ``X:0`` is any address outside the program. perf2bolt
-itself makes T lines from a recording. Mispredictions need B lines in addition, because T lines have no field for them.
+Addresses are hexadecimal svma; ``X:0`` is any address outside the program. T lines have no field for mispredictions.
 """
 
 from collections.abc import Iterator
@@ -77,10 +76,7 @@ class Bolt(Format):
 
 
 def _traces(branches: BranchCounts) -> Iterator[str]:
-    """Yield T lines for branches whose next branch is known, then B lines.
-
-    B lines have the counts of all other branches, and the mispredictions of all branches; each branch is counted once.
-    """
+    """Yield T lines for branches whose next branch is known, then B lines of all others and of mispredictions."""
     is_traced = _have_code_after(branches)
     rows = flatnonzero(is_traced)
     addresses = [branches.source[rows], branches.target[rows], branches.next[rows]]
@@ -92,7 +88,6 @@ def _traces(branches: BranchCounts) -> Iterator[str]:
 
 
 def _branches_and_ranges(branches: BranchCounts) -> Iterator[str]:
-    """Yield B lines for all branches, and F and f lines for the code between two branches."""
     yield from _text_lines("B", *sum_rows([branches.source, branches.target], [branches.count, branches.mispredicted]))
     has_code, is_from_outside = _have_code_after(branches), branches.source == EXTERNAL
     for kind, rows in (("F", flatnonzero(has_code & ~is_from_outside)), ("f", flatnonzero(has_code & is_from_outside))):
@@ -106,7 +101,6 @@ def _have_code_after(branches: BranchCounts) -> Bools:
 
 
 def _text_lines(kind: str, addresses: list[U64], counts: list[I64]) -> Iterator[str]:
-    """Yield a line for each row of these columns: the letter ``kind``, the addresses, the counts."""
     address_texts = [
         [_OUTSIDE_PROGRAM if address == EXTERNAL else f"{address:x}" for address in column.tolist()]
         for column in addresses

@@ -3,7 +3,7 @@
 Source of truth: docs/cl-format.html of Valgrind, ``read_input_file`` of callgrind_annotate, and
 ``CachegrindLoader::loadInternal`` of KCachegrind. A function is::
 
-    ob=(1) /usr/bin/prog        the first use of an object, a file or a function gives it a number
+    ob=(1) /usr/bin/prog        the first use of a name gives it a number
     fl=(1) prog.c
     fn=(1) main
     12 500                      line, then its self cost, a column for each event
@@ -13,12 +13,9 @@ Source of truth: docs/cl-format.html of Valgrind, ``read_input_file`` of callgri
     calls=3 0                   number of calls, line of the called function
     14 2000                     line of the call, then its inclusive cost
 
-Instruction addresses, if written, precede the lines. They are as objdump prints them, since KCachegrind runs objdump to
-show code.
-
-Readers take the sum of the calls to a function as its inclusive cost. So each stack counts only one call of a recursive
-function, the one that made its outermost frame; otherwise the stack's cost would be added several times. And each
-thread name is a function that calls the outermost frames, because these would have no inclusive cost without a caller.
+KCachegrind runs objdump to show code, so addresses are as objdump prints them. Readers sum the calls to a function as
+its inclusive cost. So each stack counts only the outermost call of a recursive function, and thread names are functions
+that call the outermost frames.
 """
 
 import re
@@ -69,7 +66,7 @@ from perf2x.model.setting import Setting
 
 _MAX_EVENTS = 200
 """MaxRealIndexValue in libcore/costitem.h of KCachegrind, which rejects files with more events."""
-# how many frames of stacks have their calls summed together, and how many rows of costs are written together
+# frames whose calls are summed together, and rows that are written together
 _FRAMES_AT_ONCE, _ROWS_AT_ONCE = 1 << 20, 1 << 12
 _HEADER = """\
 # callgrind format
@@ -111,7 +108,6 @@ class Callgrind(Format):
 
 
 def _header(profile: Profile, events: list[int], positions: str) -> str:
-    """Return the lines before the functions; ``events`` are rows of Profile.events in the order of their columns."""
     names = [one_line(name) for name in plain_names(profile.events)]
     identifiers = [re.sub(r"\W", "_", name, flags=re.ASCII) for name in names]
     sums = sum_at(profile.samples.event, profile.samples.value, len(names))
@@ -128,15 +124,9 @@ def _header(profile: Profile, events: list[int], positions: str) -> str:
 
 
 class _CallGraph:
-    """The call graph between the positions of a profile: a position is a function, file, line and instruction.
-
-    Threads of the same name are one function, the root of their stacks. If the profile's root frames are final
-    (``has_final_roots``), stacks begin with these instead, and the function of a thread name has only the samples
-    without a stack.
-    """
+    """The call graph between the positions of a profile: a position is a function, file, line and instruction."""
 
     def __init__(self, profile: View, position_format: str) -> None:
-        """Number functions and positions; ``position_format`` formats an address and a line."""
         self._position_format, strings = position_format, profile.strings
         root_names, self._thread_roots = number_keys(
             f"[thread {strings[row]}]" for row in profile.threads.comm.tolist()
@@ -146,7 +136,7 @@ class _CallGraph:
         frames, functions = location_frames(self._profile), self._profile.functions
         pairs, function = number_keys(zip(frames.name, frames.object, strict=True))
         self._names = [name for name, _ in pairs]
-        # (functions,) an object path and a source file of each; a known file wins, because it is assigned last
+        # (functions,) an object path and a source file; a known file wins, because it is assigned last
         objects, files = zeros((2, len(pairs)))
         objects[function] = np.append(profile.mappings.filename, 0)[frames.mapping]
         file = as_int64(np.append(functions.filename, 0)[frames.function])
@@ -154,7 +144,7 @@ class _CallGraph:
         files[function[unknown_first]] = file[unknown_first]
         self._objects, self._files = objects.tolist(), files.tolist()
         file = np.where(file > 0, file, files[function])
-        # positions: distinct rows of function, file, line and instruction among the frames of all locations
+        # distinct rows of function, file, line and instruction among the frames of all locations
         frame = frames.of_location.values
         line = np.append(self._profile.locations.line_number, 0)[lines_outermost_first(self._profile.locations)[0]]
         address = np.zeros(len(self._profile.locations), np.uint64)
@@ -166,7 +156,6 @@ class _CallGraph:
         self._address = instruction[first]
         self._location_positions = ListArray(frames.of_location.offsets, position)
         self._root_positions = position[frames.of_location.offsets[first_root] :]
-        # by kind of name: the number of each name that was written
         self._numbers: dict[str, dict[str | int, int]] = {"ob": {}, "fl": {}, "fn": {}}
         self._written: dict[int, list[str]] = {}
 
@@ -174,7 +163,7 @@ class _CallGraph:
         """Return columns: position, called function (−1 for self cost), event, summed value, number of samples."""
         samples, has_final_roots = self._profile.samples, self._profile.has_final_roots
         stacks = expand(self._profile.stacks, self._location_positions)
-        # the keys of the tree are positions; its groups (key -1) are thread names
+        # the tree's groups (key -1) are thread names
         tree, node = merge_stacks(stacks, arange(len(self._line)), samples.stack, self._thread_roots[samples.thread])
         tree.key[tree.key < 0] = self._root_positions[: np.count_nonzero(tree.key < 0)]
         (node, event), values = sum_rows([node, samples.event], [samples.value, samples.count])
@@ -183,10 +172,9 @@ class _CallGraph:
             path = paths(tree.parent, tree.depth, node[batch], outermost_first=True)
             stack, position = row_numbers(path.lengths), tree.key[path.values]
             function = self._function[position]
-            # called_frame: for each function in each stack, the row of its outermost frame in ``path.values``; the row
-            # before has the caller
+            # the row of a function's outermost frame in ``path.values``; the row before has the caller
             called_frame, _ = group_rows([stack, function])
-            # frames without a caller are not called: thread names, and at depth 1 the roots that the user chose
+            # thread names have no caller, nor do roots that the user chose
             called_frame = called_frame[tree.depth[path.values[called_frame]] > has_final_roots]
             row = batch[stack[called_frame]]
             calls = [position[called_frame - 1], function[called_frame], event[row]]
@@ -197,11 +185,10 @@ class _CallGraph:
         return [*keys, *sums]
 
     def text_pieces(self, events: list[int]) -> Iterator[str]:
-        """Yield the lines of all functions, many rows of costs at a time."""
         position, callee, event, value, count = self._costs()
         event_column = zeros(max(events, default=-1) + 1)
         event_column[events] = arange(len(events))
-        # a row of costs is a run of equal position and callee: one entry for each event that it has
+        # a row of costs is a run of equal position and callee
         begins = np.append(flatnonzero(begins_run(position, callee)), len(position))
         for part in row_slices(len(begins) - 1, _ROWS_AT_ONCE):
             first, entries = begins[part], slice(begins[part.start], begins[part.stop])
@@ -223,7 +210,6 @@ class _CallGraph:
             yield "".join(self._lines(rows.tolist(), self._address[row_position].tolist(), costs.tolist()))
 
     def _lines(self, rows: list[list[int]], addresses: list[int], costs: list[list[int]]) -> Iterator[str]:
-        """Yield the text lines for rows of function, file, line, called function and samples."""
         last_function = last_file = -1
         for (function, file, line, callee, samples), address, row_costs in zip(rows, addresses, costs, strict=True):
             if function != last_function:
@@ -245,8 +231,7 @@ class _CallGraph:
         path = strings[self._objects[function]]
         path = path if path.startswith("/") else base_name(path)
         names = (("ob", path, path), ("fl", file, strings[file]), ("fn", function, self._names[function]))
-        # the first round also defines the names that are new, and is returned now; the second has the numbers alone,
-        # and is returned from the next call on
+        # later calls return the second round, which has only numbers
         numbered, self._written[function] = ([self._numbered_name(*name) for name in names] for _ in range(2))
         return numbered
 

@@ -1,12 +1,8 @@
 """Collapsed ("folded") stacks: ``comm;root;…;leaf 42``, one line per stack, for flamegraph.pl, inferno, grep and diff.
 
-Rules follow stackcollapse-perf.pl: ``;`` in names becomes ``:``, spaces in the process name become ``_``, lines are
-sorted bytewise. Unlike that script, perf2x never guesses: kernel frames are recognized by CPU mode, and counts of
-several events are never mixed.
-
-Lines are sorted without being made: `line_positions` finds the position of each line in the tree of frames. Then lines
-are written in that order as *words*: a frame with the separator after it, or a number with its newline. Each distinct
-word is made once, and a line is a sequence of indices of words.
+As in stackcollapse-perf.pl, ``;`` in names becomes ``:``, spaces in the process name become ``_``, and lines are sorted
+bytewise. Lines are sorted in the tree of frames (`line_positions`), and written as *words*: a frame with the separator
+after it, or a number with its newline. Each distinct word is made once.
 """
 
 import io
@@ -129,7 +125,7 @@ class Collapsed(Format):
             [self._root_text(profile, row) if has_roots else b"" for row in range(len(profile.threads))]
         )
         tree = merge_siblings(_with_no_stack(expand(profile.stacks, frames.of_location), len(frames)), frame_keys)
-        # a line is a pair of root and row of the tree, as one integer; pairs in ascending order are grouped by root
+        # pairs of root and row of the tree, as one integer, in ascending order are grouped by root
         root, tree_rows = thread_roots[profile.samples.thread[rows]], len(tree.parent)
         line, sample_lines = unique_inverse(root * tree_rows + tree.row_of_stack[profile.samples.stack[rows]])
         value = sum_at(sample_lines, weight, len(line))
@@ -145,7 +141,6 @@ class Collapsed(Format):
         )
 
     def _selected_samples(self, profile: Profile) -> tuple[I64, I64]:
-        """Return the samples (rows of Profile.samples) of the selected event, and the weight of each."""
         samples = profile.samples
         if self.event == "all":
             rows = arange(len(samples))
@@ -154,7 +149,7 @@ class Collapsed(Format):
         return rows, (samples.count if self.value == "samples" else samples.value)[rows]
 
     def _root_text(self, profile: Profile, thread: int) -> bytes:
-        """Return the first word of the lines of a thread: ``comm``, ``comm-PID`` or ``comm-PID/TID``."""
+        """Return the first word of a thread's lines: ``comm``, ``comm-PID`` or ``comm-PID/TID``."""
         comm = one_line(profile.strings[profile.threads.comm[thread]]).replace(" ", "_").replace(";", ":")
         ids = (int(profile.threads.pid[thread]), int(profile.threads.tid[thread]))
         pid, tid = ("?" if number < 0 else str(number) for number in ids)
@@ -167,7 +162,6 @@ class Collapsed(Format):
         return [(name + suffix).encode() for name, suffix in zip(names, suffixes, strict=True)]
 
     def _suffixes(self, profile: Profile, frames: LocationFrames) -> AnyArray:
-        """Return (frames,) the suffix of each name, such as ``_[k]``; "" for most."""
         suffixes = np.full(len(frames), "", "U4")
         if self.jit_suffix or self.annotate_all:
             suffixes[are_jit(profile, frames)] = "_[j]"
@@ -179,20 +173,14 @@ class Collapsed(Format):
 
 
 def _sorted_distinct(texts: list[bytes]) -> tuple[list[bytes], I64]:
-    """Return the distinct texts, and the index of each of ``texts`` among them.
-
-    The distinct texts are in the bytewise order of the lines that begin with them: ``a-b;`` is before ``a;``.
-    """
+    """Return the distinct texts in bytewise order of lines (``a-b;`` is before ``a;``), and the index of each text."""
     distinct = sorted(set(texts), key=lambda text: text + b";")
     index = {text: number for number, text in enumerate(distinct)}
     return distinct, as_int64([index[text] for text in texts])
 
 
 def _with_no_stack(tree: FrameRows, frame: int) -> FrameRows:
-    """Add a stack of one ``frame`` at the end, where the index −1 of samples without a stack finds it.
-
-    Without that frame, the line of these samples would have only the root, and some readers reject lines of one frame.
-    """
+    """Add a stack of one ``frame`` for samples without a stack (−1); some readers reject lines with only a root."""
     row_of_stack = np.append(tree.row_of_stack, len(tree.parent))
     return FrameRows(np.append(tree.parent, -1), np.append(tree.frame, frame), row_of_stack, np.append(tree.depth, 0))
 
@@ -202,9 +190,8 @@ def _lines(
 ) -> Iterator[bytes]:
     """Yield lines in pieces of many words; a piece may end within a line.
 
-    ``leaf_row`` and ``value`` (lines,) are the row of the tree at which each line ends, and its number. ``frames`` are
-    the index of each tree row's text, and these texts; ``roots`` are the index of each line's root, and the texts of
-    roots. If there are no texts of roots, lines begin with the outermost frame.
+    ``leaf_row`` (lines,) is the row of the tree at which each line ends. ``frames`` are the index of each tree row's
+    text, and the texts; ``roots`` are those of each line.
     """
     (text_index, frame_texts), (root, root_texts) = frames, roots
     words = [
@@ -212,7 +199,7 @@ def _lines(
         *(text + b" " for text in frame_texts),
         *(text + b";" for text in root_texts),
     ]
-    # besides its frames, a line has a word for its number and perhaps one for its root
+    # a word for its number and perhaps one for its root
     word_table, extra_words = chunk_array(words), 1 + bool(root_texts)
     lengths = tree.depth[leaf_row] + 1
     for batch in row_batches(lengths, _WORDS_AT_ONCE):
@@ -232,10 +219,7 @@ def _lines(
 
 
 def _ranks(texts: list[bytes]) -> tuple[I64, I64]:
-    """Return the sort position of each text as an inner frame (``;`` follows) and as a leaf (the line ends).
-
-    Both kinds are sorted together.
-    """
+    """Return the sort position of each text as an inner frame (``;`` follows) and as a leaf, among both kinds."""
     variants = [text + b";" for text in texts] + texts
     rank = argsort(as_int64(sorted(range(len(variants)), key=variants.__getitem__)))
     return rank[: len(texts)], rank[len(texts) :]
@@ -249,7 +233,6 @@ def two_columns(before: Profile, after: Profile, emitter: Collapsed) -> Iterator
 
 
 def _value_by_stack(profile: Profile, emitter: Collapsed) -> dict[bytes, int]:
-    """Return the number on each line, by the stack before it."""
     out = io.BytesIO()
     emitter.emit(profile, out)
     pairs = (line.rpartition(b" ") for line in out.getvalue().splitlines())

@@ -12,10 +12,7 @@ reads only version 3, GCC 12 to 15 version 2. Little-endian words of 32 bits, co
 
     body: name, locations (line and discriminator, calls, count), inlined functions (line of their call, body)
 
-``(3)`` marks what only version 3 has: a section, or the item that follows. A *location* is a line and a discriminator
-of one function, or of one inlined instance; its *count* says how often it ran. *Counts that make up p %*: if the
-highest counts are added until their sum reaches p % of the sum of all counts, the last count added is the smallest one
-needed. The summary and the working set state that smallest count, and how many locations were added.
+``(3)`` marks what only version 3 has. `_smallest_counts` finds the counts that make up a share.
 """
 
 from collections import Counter
@@ -65,13 +62,13 @@ class Gcov(Autofdo):
     def emit(self, profile: View, out: BinaryIO) -> None:
         """Write functions by descending total, then by name."""
         functions = by_weight(profile)
-        # by count: how many locations have it
+        # number of locations by count
         frequencies = Counter(
             counts.count for top in functions for _, _, function in top.walk() for counts in function.lines.values()
         )
         total, names = sum(count * locations for count, locations in frequencies.items()), StringTableBuilder()
         is_version_3 = self.gcc == "16"
-        # how often a function was entered, and in version 3 the time of the first entry, which is unknown: 0
+        # the time of the first entry is unknown: 0
         entry_format = "<QQ" if is_version_3 else "<Q"
         bodies = b"".join(
             pack(entry_format, *(top.entered, 0)[: 1 + is_version_3]) + _body(top, names) for top in functions
@@ -79,7 +76,6 @@ class Gcov(Autofdo):
         out.write(pack("<III", _MAGIC, 3 if is_version_3 else 2, 0))
         if is_version_3:
             max_entered = max((top.entered for top in functions), default=0)
-            # 16: the number of ``_CUTOFFS``
             sums = total, max(frequencies, default=0), max_entered, frequencies.total(), len(functions), 16
             out.write(pack("<I6Q", _SUMMARY, *sums))
             thresholds = (total * cutoff // _MILLION for cutoff in _CUTOFFS)
@@ -101,7 +97,6 @@ class Gcov(Autofdo):
 
 
 def _body(function: FunctionCounts, names: StringTableBuilder) -> bytes:
-    """Return the body of a function, and in it those of the functions inlined into it; new names are numbered."""
     parts = []
     for depth, call_location, instance in function.walk():
         parts.append(pack("<I", _line_word(call_location)) if depth else b"")
@@ -119,9 +114,8 @@ def _line_word(line_location: LineLocation) -> int:
 
 
 def _names_with_files(names: StringTableBuilder, profile: View) -> bytes:
-    """Return the table of files, then the function names, each with the number of its file.
-
-    A name has no file if functions in several files have it, or if the file of one of them is unknown.
+    """Return the table of files, then the function names, each with the number of its file, if that is known and
+    unique.
     """
     files, rows = StringInterner[str](), []
     for name in names:
@@ -132,7 +126,6 @@ def _names_with_files(names: StringTableBuilder, profile: View) -> bytes:
 
 
 def _strings(strings: Iterable[str]) -> bytes:
-    """Encode the number of strings, and the strings."""
     rows = [_string(string) for string in strings]
     return pack("<I", len(rows)) + b"".join(rows)
 
@@ -149,11 +142,9 @@ def _section(tag: int, data: bytes) -> bytes:
 
 
 def _smallest_counts(frequencies: Counter[int], thresholds: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield for each threshold the smallest count needed to reach it, and the number of locations needed.
+    """Yield for each threshold the smallest count, and the number of locations, if counts are added from the highest.
 
-    Locations are added from the highest count down until the sum of their counts is at least the threshold.
-    ``frequencies`` says how many locations have each count; locations of equal count are added together. Thresholds are
-    ascending.
+    Thresholds are ascending.
     """
     descending = iter(sorted(frequencies.items(), reverse=True))
     count = locations = total = 0

@@ -1,9 +1,8 @@
 """Chrome trace JSON: a flame chart over time for Perfetto, chrome://tracing and Speedscope.
 
-Source of truth: the "Trace Event Format" document, and what the three viewers' importers accept. Stacks are written as
-complete events (``X``). Three things are left out because of a viewer: ``args``, unless requested, because Speedscope
-shows them as part of the name; ``cat`` in the first event, because Speedscope would then look for a V8 profile; and
-escaped surrogate pairs, which Perfetto refuses: text beyond ASCII is written as UTF-8.
+Source of truth: the "Trace Event Format" document, and the three viewers' importers. Speedscope shows ``args`` as part
+of the name, so they are optional. It looks for a V8 profile if the first event has ``cat``. Perfetto refuses escaped
+surrogate pairs, so text is written as UTF-8.
 """
 
 from collections.abc import Iterator
@@ -91,7 +90,7 @@ class Chrome(Format, dict=True):
                 size = 0
             pieces.append(piece)
             size += len(piece)
-        out.write(b"".join(pieces)[:-2] + b"\n]}\n")  # without the comma and newline after the last event
+        out.write(b"".join(pieces)[:-2] + b"\n]}\n")  # the last event has no comma
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
         """Warn of slow viewers and of missing CPU tracks."""
@@ -108,10 +107,7 @@ class Chrome(Format, dict=True):
         )
 
     def _count(self, profile: Profile) -> int:
-        """Return the number of slices, or a cheap upper bound of it that is below the limit of the warning.
-
-        If ``emit`` has written this profile, it has counted them.
-        """
+        """Return the number of slices, or a cheap upper bound of it that is below the limit of the warning."""
         count: int
         written, count = self.__dict__.get("_written", (None, 0))
         if written is profile:
@@ -139,7 +135,7 @@ class Chrome(Format, dict=True):
         count = 0
         for drawing in drawings:
             count += yield from slice_events(drawing, self.min_duration)
-        self.__dict__["_written"] = profile, count  # fields are frozen; this is a cache, not an option
+        self.__dict__["_written"] = profile, count  # a cache, not an option
         if self.states:
             yield from state_events(profile, drawings[0].tracks)
             yield from running_events(profile, drawings[0].tracks, origin)
@@ -149,5 +145,5 @@ class Chrome(Format, dict=True):
 
 
 _NO_CPUS = "there are no tracks of CPUs, because the samples have no CPU (perf record --sample-cpu, or -a)"
-# The last arguments of an error: a setting's name, then text. Joined, they are also part of a note.
+# A setting's name, then text: the last arguments of an error.
 _REMEDIES = "min_duration", " leaves out the short ones, perfetto traces are about twenty times smaller"

@@ -1,9 +1,7 @@
 """Slices of a Chrome trace: complete events (``X``), one for neighbouring samples of a track that share a frame.
 
-The stacks of all samples are merged into one frame tree. Slices are found in batches of samples
-(emitters/timeline/frame_slices.py), and written as chunks of JSON that many of them share. Waits of threads have the
-category "off-cpu" and one of the colours that the format defines by name (``cname``); other slices have the category of
-their frame.
+Slices are found in batches of samples (emitters/timeline/frame_slices.py), and written as chunks of JSON that many of
+them share.
 """
 
 from collections.abc import Generator, Iterator
@@ -52,8 +50,6 @@ from perf2x.model.profile import (
     paths_of_length,
 )
 
-# A batch of shown samples has about _FRAMES_PER_BATCH frames, but at least _MIN_SAMPLES_PER_BATCH samples, unless it is
-# the last one.
 _FRAMES_PER_BATCH, _MIN_SAMPLES_PER_BATCH = 1 << 18, 1 << 12
 _OFF_CPU = "off-cpu"
 _MODE_CATEGORIES: dict[int, str] = {
@@ -70,10 +66,7 @@ Label = tuple[str, str, bytes]
 
 
 class Drawing(Frozen):
-    """Tracks of one kind (threads or CPUs), and the stacks that they show over time.
-
-    "Rows of the tree" are rows of ``tree``; "shown samples" are rows of ``shown``.
-    """
+    """Tracks of one kind (threads or CPUs), and the stacks that they show over time."""
 
     tracks: Tracks
     shown: ShownSamples
@@ -83,7 +76,7 @@ class Drawing(Frozen):
     node: AnyArray
     """(shown samples,) row of the tree of each sample's innermost frame; int32 if that suffices."""
     label_index: I64
-    """(rows of the tree,) index of each row's label in ``labels``."""
+    """(rows of the tree,) index in ``labels``."""
     wait: I64
     """(rows of the tree,) the Wait of each row; 0: no wait."""
     labels: list[Label]
@@ -93,7 +86,7 @@ class Drawing(Frozen):
     """(tracks,) number of shown samples of each track."""
 
     def slice_bound(self) -> int:
-        """Return a cheap upper bound of the number of slices: as if each frame of each sample were one."""
+        """Return an upper bound of the number of slices: the frames of all samples."""
         return sum_of(self.tree.depth[self.node] + (1 - self.min_depth))
 
     def slice_count(self, min_duration_us: int) -> int:
@@ -101,23 +94,14 @@ class Drawing(Frozen):
         return sum(sum_of(piles.count) for _, piles, _ in self.piles(min_duration_us))
 
     def piles(self, min_duration_us: int) -> Iterator[tuple[ShownSamples, Piles, I64]]:
-        """Yield batches of slices that are at least this long: the samples that they cover, piles, durations in ticks.
-
-        A pile is slices that begin and end together (frame_slices.py). Its rows of shown samples count from the first
-        one of the batch.
-        """
+        """Yield batches of slices that are at least this long: the samples, piles, durations in ticks."""
         min_ticks = min_duration_us * 1000 // TICK_NS
-        # (rows of the tree,) equal numbers for equal names
         name_key = number_keys(name for name, _, _ in self.labels)[1][self.label_index]
         for shown, node in self._batches():
             yield shown, *piles_of(shown, node, self.tree, name_key, self.min_depth, min_ticks)
 
     def _batches(self) -> Iterator[tuple[ShownSamples, AnyArray]]:
-        """Yield shown samples and their rows of the tree, in batches.
-
-        Batches end only where a sample ends before the next one of its track begins, or where a track ends, so that no
-        slice is in two batches. The deeper stacks are, the smaller are batches, because every frame may become a slice.
-        """
+        """Yield shown samples and their rows of the tree, in batches that cut no slice."""
         mean_depth = max(self.slice_bound() // max(len(self.shown), 1), 1)
         min_samples = max(_FRAMES_PER_BATCH // mean_depth, _MIN_SAMPLES_PER_BATCH)
         cuts = flatnonzero(~self.shown.meets_next[:-1]) + 1
@@ -131,10 +115,7 @@ class Drawing(Frozen):
 
 
 def drawings_of(profile: Profile, drawn_samples: AnyArray, per_cpu: bool, with_arguments: bool) -> list[Drawing]:
-    """Return the drawing of the threads' tracks and, with ``per_cpu``, if CPUs are known, that of the CPUs' tracks.
-
-    ``drawn_samples`` are the rows of Profile.samples to draw, ascending.
-    """
+    """Return the drawing of threads and, with ``per_cpu``, if CPUs are known, that of CPUs."""
     tracks, sample_tracks = tracks_of(profile)
     sample_tracks, drawn_samples = narrow(sample_tracks), narrow(drawn_samples)
     shown = shown_samples(profile, sample_tracks, drawn_samples)
@@ -148,13 +129,11 @@ def drawings_of(profile: Profile, drawn_samples: AnyArray, per_cpu: bool, with_a
 
 
 def _threads_drawing(profile: Profile, tracks: Tracks, shown: ShownSamples, with_arguments: bool) -> Drawing:
-    """Return the tracks of threads; stacks are grouped by Wait, so that waits are slices of their own."""
     waits, group = unique_inverse(as_int64(profile.samples.waits[shown.sample]))
     return _drawing(profile, tracks, shown, (group, [""] * len(waits), waits), with_arguments, 1)
 
 
 def _cpus_drawing(profile: Profile, shown: ShownSamples, with_arguments: bool) -> Drawing:
-    """Return the tracks of CPUs; stacks are grouped by thread, whose name is the outermost slice."""
     thread = as_int64(profile.samples.thread[shown.sample])
     threads, strings = profile.threads, profile.strings
     labels = [f"{printable(strings[comm])} ({tid})" for comm, tid in zip(threads.comm, threads.tid, strict=True)]
@@ -171,10 +150,6 @@ def _drawing(
     with_arguments: bool,
     min_depth: int,
 ) -> Drawing:
-    """Merge the stacks of each group.
-
-    ``groups`` are the group of each shown sample, the name of each group, and the Wait of each group.
-    """
     group, group_names, group_waits = groups
     frames = location_frames(profile)
     labels, frame_labels, group_labels = _labels_of(profile, frames, group_names, with_arguments=with_arguments)
@@ -189,7 +164,7 @@ def _drawing(
 
 
 _SLICES_PER_WRITE = 1 << 13
-# by Wait: the colour, as Chrome's trace viewer calls it
+# names of Chrome's trace viewer
 _COLOURS = {
     Wait.BLOCKED: b"thread_state_sleeping",
     Wait.PREEMPTED: b"thread_state_runnable",
@@ -201,8 +176,7 @@ _COLOURS = {
 def slice_events(drawing: Drawing, min_duration_us: int) -> Generator[bytes, None, int]:
     """Yield the complete events that are at least this long, parents before children; return their number.
 
-    An event consists of three chunks: a head (name, category), the start, and a tail (duration, track). Each distinct
-    chunk of a batch is made once::
+    An event consists of three chunks, each of which is made once for a batch: a head, the start, and a tail::
 
         {"ph":"X","name":"main","cat":"user","ts": | 12.5 | ,"dur":250,"pid":7,"tid":7},
     """
@@ -210,12 +184,12 @@ def slice_events(drawing: Drawing, min_duration_us: int) -> Generator[bytes, Non
     heads, head_index = _heads(drawing)
     track_ends = event_ends(drawing.tracks.pid, drawing.tracks.tid)
     for shown, piles, duration in drawing.piles(min_duration_us):
-        # piles are sorted by their first sample, so neighbours share a start
+        # neighbours share a start
         is_new_start = begins_run(piles.first)
         starts, start_index = time_chunks(shown.start[piles.first[is_new_start]]), cumsum(is_new_start) - 1
         tails, tail_index = _tails(shown.track[piles.first], duration, track_ends)
         slices = paths_of_length(drawing.tree.parent, piles.node, piles.count, outermost_first=True)
-        # all chunks, and (slices, 3) the indices in them of each slice's head, start and tail
+        # chunk_index (slices, 3): each slice's head, start and tail
         chunks, chunk_index = np.concatenate([heads, starts, tails]), np.empty((len(slices.values), 3), np.int64)
         chunk_index[:, 0] = head_index[slices.values]
         chunk_index[:, 1] = repeat(start_index + len(heads), piles.count)
@@ -227,10 +201,7 @@ def slice_events(drawing: Drawing, min_duration_us: int) -> Generator[bytes, Non
 
 
 def _tails(track: AnyArray, duration: I64, track_ends: AnyArray) -> tuple[AnyArray, I64]:
-    """Return the distinct chunks that follow a start, and (piles,) the index of each pile's chunk.
-
-    ``track`` and ``duration`` (piles,) are those of each pile; ``track_ends`` (tracks,) are `event_ends`.
-    """
+    """Return the distinct chunks that follow a start, and (piles,) the index of each pile's chunk."""
     durations, duration_index = unique_inverse(duration)
     tracks, track_index = unique_inverse(track)
     pairs, tail_index = unique_inverse(track_index * len(durations) + duration_index)
@@ -247,7 +218,6 @@ def _heads(drawing: Drawing) -> tuple[AnyArray, I64]:
 
 
 def _head(label: Label, wait: int) -> bytes:
-    """Return the JSON of an event up to its start; ``wait`` is the slice's Wait, 0 for none."""
     name, category, arguments = label
     category = _OFF_CPU if wait in _COLOURS else category
     head = b'{"ph":"X","name":%b' % json_bytes(name)
@@ -263,7 +233,6 @@ def _head(label: Label, wait: int) -> bytes:
 def _labels_of(
     profile: Profile, frames: LocationFrames, group_names: list[str], *, with_arguments: bool
 ) -> tuple[list[Label], I64, I64]:
-    """Return the distinct labels, (frames,) each frame's index among them, and (groups,) each group's index."""
     modes = zip(frames.mode.tolist(), are_jit(profile, frames).tolist(), strict=True)
     categories = ["jit" if is_jit else _MODE_CATEGORIES.get(mode, "") for mode, is_jit in modes]
     arguments = _arguments(profile, frames) if with_arguments else [b""] * len(frames)
@@ -273,10 +242,7 @@ def _labels_of(
 
 
 def _arguments(profile: Profile, frames: LocationFrames) -> list[bytes]:
-    """Return each frame's ``args`` as JSON: the object and, if known, the source file and the function's first line.
-
-    A frame without any of these gets b"".
-    """
+    """Return each frame's ``args`` as JSON, b"" for none."""
     strings, functions = profile.strings, profile.functions
     result = []
     for object_name, function in zip(frames.object, frames.function.tolist(), strict=True):

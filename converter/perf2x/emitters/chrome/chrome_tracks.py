@@ -1,13 +1,7 @@
 """Everything in a Chrome trace except slices: track names, thread states, counters, samples without a duration.
 
-Thread states (``T`` events) show when each thread was on a CPU. Perfetto (since version 54) makes its scheduler tracks
-from them, including ``CPU 3`` if the CPU is known; other viewers ignore them. Their names are those that Perfetto's
-importer expects.
-
-Counters (``C``) show how many threads ran at the same time and, per process, how other events add up over time.
-Samples without a duration, such as page faults next to a clock event, are asynchronous instants (``n``) on tracks of
-their own, one for each event and process. Instants of threads would not do: Perfetto draws them among the slices, as
-calls without a duration.
+Only Perfetto (since version 54) uses thread states (``T``), for its scheduler tracks. Samples without a duration are
+asynchronous instants (``n``), because Perfetto draws instants of threads as calls without a duration.
 """
 
 from collections.abc import Iterator
@@ -41,13 +35,13 @@ from perf2x.model.profile import Profile, Wait, are_samples
 def track_metadata(profile: Profile, tracks: Tracks, sample_counts: I64, first_sort_index: int) -> Iterator[bytes]:
     """Yield names and sort indices of processes (busiest first), CPUs (by number) and threads (main thread first).
 
-    Every CPU is a process of its own (`FIRST_CPU_ID`). ``sample_counts`` (tracks,) are numbers of samples.
+    Every CPU is a process of its own. ``sample_counts`` (tracks,) are numbers of samples.
     """
     names = track_names(profile, tracks)
     first, process = group_rows([tracks.pid])
     pids = tracks.pid[first]
     process_samples = sum_at(process, sample_counts, len(pids))
-    process_samples[pids >= FIRST_CPU_ID] = 0  # so that CPUs are sorted by number
+    process_samples[pids >= FIRST_CPU_ID] = 0  # sorts CPUs by number
     for sort_index, row in enumerate(lexsort((pids, -process_samples)).tolist(), first_sort_index):
         track = int(first[row])
         ids = (int(pids[row]), int(tracks.tid[track]))
@@ -61,7 +55,6 @@ def track_metadata(profile: Profile, tracks: Tracks, sample_counts: I64, first_s
 
 
 def _metadata_event(name: str, ids: tuple[int, int], args: JsonObject) -> bytes:
-    """Return a metadata event (``M``); ``ids`` are pid and tid."""
     return json_bytes({"ph": "M", "name": name, "ts": 0, "pid": ids[0], "tid": ids[1], "args": args}) + b",\n"
 
 
@@ -89,7 +82,7 @@ def state_events(profile: Profile, tracks: Tracks) -> Iterator[bytes]:
     """Yield a state (``T``) for each run of a thread, and one for the time until its next run."""
     runs = thread_runs(profile)
     track, start, end, state = _numbered_states(runs)
-    # by number of the state (see _numbered_states): off CPU, running on an unknown CPU, running on CPU 0, 1, …
+    # as `_numbered_states` numbers them
     cpus = arange(int(runs.cpu.max(initial=-1)) + 1).tolist()
     running = [b'"Running"', *(b'"Running","args":{"cpu":%d}' % cpu for cpu in cpus)]
     names = [*(b'"%b"' % name for name in _OFF_CPU_STATES), *running]
@@ -106,7 +99,7 @@ def _numbered_states(runs: RunningSpans) -> tuple[AnyArray, I64, I64, I64]:
     States: 0 sleeping, 1 preempted, 2 running on an unknown CPU, 3 + n running on CPU n.
     """
     start, end = ticks_of(runs.start), ticks_of(runs.end)
-    followed_runs = flatnonzero(runs.track[1:] == runs.track[:-1])  # runs that another run of the thread follows
+    followed_runs = flatnonzero(runs.track[1:] == runs.track[:-1])  # another run of the thread follows
     # each run, then the time off CPU after it
     order = argsort(np.concatenate([arange(len(runs)) * 2, followed_runs * 2 + 1]))
     columns = (
@@ -120,16 +113,12 @@ def _numbered_states(runs: RunningSpans) -> tuple[AnyArray, I64, I64, I64]:
     return track[not_empty], begin[not_empty], finish[not_empty], state[not_empty]
 
 
-# a counter has at most about this many steps, none of them shorter than the minimum
 _STEPS = 1000
 _MIN_STEP_US = 1000
 
 
 def running_events(profile: Profile, tracks: Tracks, origin: int) -> Iterator[bytes]:
-    """Yield counts (``C``) of how many threads of the recording ran at the same time, if known, in the first process.
-
-    A counter must belong to a process.
-    """
+    """Yield counts (``C``) of how many threads ran at once; they belong to the first process."""
     steps = running_steps(profile, origin, TICK_NS)
     pid = int(tracks.pid[0]) if len(tracks) else 0
     head, middle = b'{"ph":"C","name":"%b","ts":' % RUNNING_TITLE.encode(), b',"pid":%d,"tid":%d,"args":{"threads":'
@@ -141,9 +130,7 @@ def running_events(profile: Profile, tracks: Tracks, origin: int) -> Iterator[by
 def counter_events(profile: Profile, tracks: Tracks, origin: int, *, with_samples: bool) -> Iterator[bytes]:
     """Yield counts (``C``) of perf stat and, ``with_samples``, of the sampled events except the default one.
 
-    Sampled periods are summed per step of time: a thousandth of the recording, but at least a millisecond. The first
-    of several empty steps gets a 0, so that the curve drops where nothing happened. Counts of perf stat have a step
-    from each reading to the next one, which shows the count that the next reading adds.
+    Sampled periods are summed per step: a thousandth of the recording, but at least a millisecond.
     """
     samples, is_sample = profile.samples, are_samples(profile)
     counter_samples = flatnonzero(~is_sample | (with_samples & (samples.event != profile.default_event)))
@@ -169,9 +156,7 @@ def counter_events(profile: Profile, tracks: Tracks, origin: int, *, with_sample
 def _sums(step: I64, value: I64) -> tuple[I64, I64]:
     """Return the steps at which the sum of values per step changes, and these sums; the last sum is 0.
 
-    ``step`` (samples,) is the number of the step in which each sample is, ascending. ::
-
-        step 1 1 2 5    value 3 1 4 7    sums 0 4 4 0 0 7 0    → steps 0 1 3 5 6, sums 0 4 0 7 0
+    step 1 1 2 5    value 3 1 4 7    sums 0 4 4 0 0 7 0    → steps 0 1 3 5 6, sums 0 4 0 7 0
     """
     sums = sum_at(step, value, int(step[-1]) + 2)
     changes = flatnonzero(np.diff(sums, prepend=-1))
@@ -179,9 +164,9 @@ def _sums(step: I64, value: I64) -> tuple[I64, I64]:
 
 
 def marker_events(profile: Profile, tracks: Tracks, origin: int, drawn_samples: I64) -> Iterator[bytes]:
-    """Yield an instant (``n``), named after its event, for each sample without a duration, which no slice shows.
+    """Yield an instant (``n``), named after its event, for each sample without a duration that is not a wait.
 
-    ``drawn_samples`` are the rows of Profile.samples to draw; waits among them that have no start are left out.
+    ``drawn_samples`` are the rows of Profile.samples to draw.
     """
     samples = profile.samples
     if samples.time is None or not len(drawn_samples):

@@ -6,9 +6,8 @@
     cells      ,··· ···· ···7    ,··· ··12 0034      a row of words each; unused bytes are NUL (·)
     text       ,7,120034                             all cells concatenated, without the NULs
 
-Longer texts are put together from *chunks*, which are bytes objects in an array: each distinct chunk is made once, and
-rows refer to it by index. In an array of objects, numpy gathers a million of them in a tenth of the time that a list
-takes.
+Longer texts are put together from *chunks*, bytes objects in an array, each of which is made once. numpy gathers a
+million of them in a tenth of the time that a list takes.
 """
 
 from collections.abc import Callable, Iterable
@@ -32,7 +31,7 @@ def decimal_cells(values: AnyArray, before: bytes) -> U32:
     ``values`` are whole numbers of any dtype. Unused bytes of a cell are NUL.
     """
     is_negative = values < 0 if values.dtype.kind == "i" and values.min(initial=0) < 0 else None
-    rest = _magnitudes(values, is_negative)  # what is left of each number, from the last digits on
+    rest = _magnitudes(values, is_negative)  # the digits that are not written yet
     largest = int(rest.max(initial=0))
     if largest < 1 << 32:
         rest = rest.astype(np.uint32)
@@ -43,7 +42,7 @@ def decimal_cells(values: AnyArray, before: bytes) -> U32:
     ten_thousand = rest.dtype.type(_TEN_THOUSAND)
     for word in range(digit_words, 0, -1):
         quotient = rest // ten_thousand if word > 1 else None
-        # the last four digits; 10,000 is added where other digits precede them, so that leading zeros are written
+        # 10,000 is added where other digits precede the last four, so that leading zeros are written
         index = rest if quotient is None else rest - quotient * ten_thousand + (quotient > 0) * ten_thousand
         index = index if index.dtype == np.uint32 else index.view(np.int64)  # numpy 2.0 cannot index with uint64
         cells[:, word] = take((units if word == digit_words else leading), index)
@@ -62,8 +61,8 @@ def nullable_cells(values: AnyArray, before: bytes) -> U32:
 def millionths_cells(values: I64, before: bytes) -> U32:
     """Return (n, words) uint32: the text of ``values / 1e6``, as Python writes floats (``12.5``), after ``before``.
 
-    ``values`` are whole numbers: 0, or from `MIN_MILLIONTHS` to `MAX_MILLIONTHS`. Python writes smaller ones with an
-    exponent, and larger ones are not exact.
+    ``values`` are 0, or from `MIN_MILLIONTHS` to `MAX_MILLIONTHS`. Python writes smaller ones with an exponent, and
+    larger ones are not exact.
     """
     quotient = values // _MILLION
     decimals = as_int32(values - quotient * _MILLION)
@@ -81,7 +80,7 @@ def without_nuls(cells: AnyArray) -> bytes:
 
 
 def _magnitudes(values: AnyArray, is_negative: Bools | None) -> AnyArray:
-    """Return magnitudes as uint64, in which that of the smallest int64 fits; ``is_negative`` is None if none are."""
+    """Return magnitudes as uint64, which has room for that of the smallest int64."""
     if is_negative is None:
         return values if values.dtype.kind == "u" else as_int64(values).view(np.uint64)
     signed = as_int64(values)
@@ -90,7 +89,6 @@ def _magnitudes(values: AnyArray, is_negative: Bools | None) -> AnyArray:
 
 
 def _prefixes(before: bytes, is_negative: Bools | None) -> AnyArray:
-    """Return the cell before each number's digits: ``before``, with a minus sign if it is negative."""
     plain, with_sign = np.array([before, before + b"-"], "S4").view(np.uint32)
     prefixes: AnyArray = plain if is_negative is None else np.where(is_negative, with_sign, plain)
     return prefixes
@@ -98,10 +96,9 @@ def _prefixes(before: bytes, is_negative: Bools | None) -> AnyArray:
 
 @cache
 def _digit_tables() -> tuple[U32, U32]:
-    """Return two tables of the texts of four digits: of any word except the last, and of the last word of a number.
+    """Return the texts of four digits: for any word except the last, and for the last word of a number.
 
-    Entries 0 … 9999 are without leading zeros, entries 10000 + i with them. They differ in entry 0, which is empty
-    where other digits follow, and ``0`` in the last word.
+    Entries 0 … 9999 are without leading zeros, entries 10000 + i with them.
     """
     number = np.arange(_TEN_THOUSAND, dtype=np.uint16)
     with_zeros = np.empty((_TEN_THOUSAND, 4), np.uint8)
@@ -119,10 +116,9 @@ def _digit_tables() -> tuple[U32, U32]:
 
 @cache
 def _decimal_tables() -> tuple[U32, U32]:
-    """Return the texts of the first three decimals, with the point, and of the next three.
+    """Return the texts of the first three decimals, with the point, and of the next three, without trailing zeros.
 
-    Trailing zeros are omitted, except for the first decimal: 0 is ``.0`` in the first table, and empty in the second.
-    Entries 1000 + i of the first table, which have all digits, are for numbers whose next three decimals are not 0.
+    Entries 1000 + i of the first table have all digits, for numbers whose next decimals are not 0.
     """
     three_digits = [b"%03d" % number for number in range(_THOUSAND)]
     stripped = [digits.rstrip(b"0") for digits in three_digits]
@@ -137,9 +133,9 @@ def chunk_array(chunks: Iterable[bytes]) -> AnyArray:
 
 
 def number_chunks(values: AnyArray, end: bytes = b"", between: U32 | None = None) -> AnyArray:
-    """Return (n,) chunks: whole numbers as decimal text, each followed by ``end``, which has no byte 0 or 1.
+    """Return (n,) chunks: whole numbers as decimal text, each followed by ``between`` and ``end``.
 
-    ``between`` (n,) is a cell of text between each number and ``end``.
+    ``end`` has no byte 0 or 1; ``between`` (n,) are cells.
     """
     end_words = np.frombuffer(end + b"\0" * (-len(end) % 4), np.uint32)
     cells = [decimal_cells(values, _SEPARATOR), np.broadcast_to(end_words, (len(values), len(end_words)))]

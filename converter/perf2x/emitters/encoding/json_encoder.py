@@ -51,7 +51,6 @@ def json_milliseconds(nanoseconds: I64) -> bytes:
 
 
 def _json_column(values: AnyArray, encode: Callable[[AnyArray], bytes] = json_numbers) -> Iterator[bytes]:
-    """Yield an array of numbers, many at a time."""
     yield b"["
     for rows in row_slices(len(values), _NUMBERS_PER_PIECE):
         yield (b"," if rows.start else b"") + encode(values[rows])

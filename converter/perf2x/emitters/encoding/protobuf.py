@@ -1,19 +1,15 @@
 """Protobuf messages: single fields, and columns of fields with one numpy pass per field.
 
-Source of truth: the protobuf encoding guide (protobuf.dev/programming-guides/encoding). Functions that take single
-values (``number``, ``message``, ``string``) return the bytes of a field of one message. Functions whose names end in
-_cells or _field take arrays, and encode a field of many messages: one message per row.
-
-Those that end in _cells return `Cells`, which suit short fields: a row is a few 64-bit words, of which only the
-first bytes are used; all columns are joined in one pass. This is one row of two fields, each a tag and a number::
+Source of truth: the protobuf encoding guide (protobuf.dev/programming-guides/encoding). Functions whose names end in
+_cells or _field encode a field of many messages: one message per row. `Cells` suit short fields: rows of 64-bit words,
+of which only the first bytes are used. This is one row of two fields, each a tag and a number::
 
     words    08 97 01 00 ·· | 10 05 00 ··      sizes   3 2
     merged   08 97 01 10 05 00 ··                      5        if all rows of both columns fit into one word
     bytes    08 97 01 10 05
 
-Those that end in _field return a ListArray of uint8, whose rows have any length. They are joined by
-list_array.side_by_side, which is several times slower for short fields. Where many messages share few long values, a
-`SharedColumn` has each value once.
+Functions in _field return a ListArray of uint8, whose rows have any length. In a `SharedColumn`, many messages share
+few long values.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,7 +38,6 @@ from perf2x.base.columnar import (
 )
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, without_nuls
 
-# Wire types: a varint; eight bytes; length-delimited bytes.
 _VARINT, _FIXED64, _LENGTH = 0, 1, 2
 
 
@@ -89,8 +84,8 @@ def repeated_string(field: int, values: Iterable[str]) -> bytes:
 
 
 def message_chunks(field: int, payload: Iterable[bytes]) -> list[bytes]:
-    """Return a length-delimited field in chunks: tag and length, then the chunks of the payload."""
-    chunks = list(payload)  # their length is written first
+    """Return a length-delimited field in chunks: tag and length, then the payload."""
+    chunks = list(payload)
     return [varint(field << 3 | _LENGTH) + varint(sum(map(len, chunks))), *chunks]
 
 
@@ -99,7 +94,6 @@ _WORD_BYTES = 8
 _USED_BYTES = np.array([(1 << 8 * size) // 255 for size in range(_WORD_BYTES + 1)], "<u8")
 # The smallest values whose varints need 2, 3, … 10 bytes.
 _LIMITS = as_uint64([1 << (7 * size) for size in range(1, 10)])
-# Words with the top bit set in each of their first bytes, by number of bytes.
 _CONTINUATION_BITS = _USED_BYTES << np.uint64(7)
 
 
@@ -144,10 +138,9 @@ class Cells(Frozen):
         return ListArray(offsets_of(self.sizes), self._octets())
 
     def _octets(self) -> U8:
-        """Return the used bytes of all rows, row by row."""
         columns = list(_merged(self.columns))
         dtype = "<u4" if len(columns) == 1 and columns[0].width <= _WORD_BYTES // 2 else "<u8"
-        # (rows, columns) words; in words of ``is_used``, a byte is 1 if the same byte of the data word is used
+        # (rows, columns) words; bytes of ``is_used`` are 1 where those of ``words`` are used
         words, is_used = (np.empty((len(self.sizes), len(columns)), dtype) for _ in range(2))
         for index, column in enumerate(columns):
             words[:, index], is_used[:, index] = column.words, _USED_BYTES[column.sizes]
@@ -156,7 +149,6 @@ class Cells(Frozen):
 
 
 def _merged(columns: Sequence[WordColumn]) -> Iterator[WordColumn]:
-    """Merge neighbouring columns wherever all their bytes fit into one word."""
     merged = columns[0]
     for column in columns[1:]:
         if merged.width + column.width <= _WORD_BYTES:
@@ -195,15 +187,11 @@ def packed_cells(field: int, columns: Sequence[AnyArray]) -> Cells:
 
 
 def message_cells(field: int, message: Cells, bytes_after: I64 | int = 0) -> Cells:
-    """Encode every row as a nested message.
-
-    Its length includes ``bytes_after``, the number of bytes of the message that the caller adds after the row.
-    """
+    """Encode every row as a nested message; its length includes ``bytes_after``, which the caller adds."""
     return join_fields([_lengths(field, message.sizes + bytes_after), message])
 
 
 def _lengths(field: int, sizes: I64) -> Cells:
-    """Encode tag and length of a length-delimited field in every row."""
     return varints(sizes, varint(field << 3 | _LENGTH))
 
 
@@ -214,10 +202,9 @@ def join_fields(parts: Sequence[Cells]) -> Cells:
 
 
 def varints(values: AnyArray, tag: bytes = b"") -> Cells:
-    """Encode numbers below 2**64 after a tag; `varint` encodes a single number.
+    """Encode numbers below 2**64 after a tag; signed values as 64-bit two's complement.
 
-    Seven bits per byte, lowest first, with the top bit set in all bytes except the last; signed values as 64-bit two's
-    complement. Up to eight bytes are made as one word::
+    Up to eight bytes are made as one word::
 
         value   1 0010111         word   0000 0001 | 1001 0111      bytes, the lowest first   97 01
     """
@@ -234,8 +221,7 @@ def varints(values: AnyArray, tag: bytes = b"") -> Cells:
         return Cells((WordColumn(words, sizes, len(tag) + width),), sizes)
     columns = [WordColumn(words, np.minimum(sizes, _WORD_BYTES), min(width, _WORD_BYTES))]
     if width > _WORD_BYTES:
-        # the remaining eight bits: the highest is the only bit of the tenth byte, and stays as bit 7 of the ninth byte,
-        # which says that another byte follows
+        # the tenth byte is the highest bit, which in the ninth marks that another byte follows
         top = unsigned >> np.uint64(7 * _WORD_BYTES)
         top += (top >> np.uint64(7)) << np.uint64(8)
         columns.append(WordColumn(top, np.maximum(sizes - _WORD_BYTES, 0), width - _WORD_BYTES))
@@ -244,9 +230,8 @@ def varints(values: AnyArray, tag: bytes = b"") -> Cells:
 
 
 def _varint_sizes(values: U64) -> I64:
-    """Return (n,) the encoded size of each value in bytes."""
     extremes = values[[values.argmin(), values.argmax()]] if len(values) else values
-    # all sizes are between those of the least and of the largest value, so only limits between them are compared
+    # limits between the sizes of the least and of the largest value suffice
     least, most = searchsorted(_LIMITS, extremes, side="right").tolist() or (0, 0)
     sizes = np.full(len(values), 1 + least, np.int64)
     for limit in _LIMITS[least:most]:
@@ -255,10 +240,9 @@ def _varint_sizes(values: U64) -> I64:
 
 
 class EncodedIds:
-    """Varints of the ids 1 … count, made once; lists of ids are encoded by gathering them.
+    """Varints of the ids 1 … count, made once; with ``field``, each follows its tag.
 
-    None of their bytes is 0, so that NULs can pad the words. With ``field``, each id follows its tag, as in a repeated
-    field that is not packed.
+    None of their bytes is 0, so NULs can pad the words.
     """
 
     def __init__(self, count: int, field: int = 0) -> None:
@@ -271,14 +255,13 @@ class EncodedIds:
         return ListArray(self._byte_offsets(rows), np.frombuffer(data, np.uint8))
 
     def packed_field(self, field: int, rows: ListArray) -> ListArray:
-        """Encode the ids of every row, packed, as the function does; tag and length are one more word before them."""
+        """Encode the ids of every row as the function `packed_field` does."""
         sizes = np.diff(self._byte_offsets(rows))
         (head,) = _lengths(field, sizes).without(sizes == 0).columns
         words = np.insert(self._column.words[rows.values], as_intp(rows.offsets[:-1]), head.words)
         return ListArray(offsets_of(sizes + head.sizes), np.frombuffer(without_nuls(words), np.uint8))
 
     def _byte_offsets(self, rows: ListArray) -> I64:
-        """Return (rows + 1,) the offsets of each row's encoded ids."""
         return np.append(0, cumsum(self._column.sizes[rows.values]))[rows.offsets]
 
 
@@ -288,7 +271,7 @@ def number_field(field: int, values: AnyArray) -> ListArray:
 
 
 def number_fields(columns: Mapping[int, AnyArray]) -> ListArray:
-    """Encode messages of varint fields, given by field number, in the order of ``columns``; value 0 is omitted."""
+    """Encode messages of varint fields, by field number, in the order of ``columns``; value 0 is omitted."""
     return join_fields([nonzero_cells(field, values) for field, values in columns.items()]).rows()
 
 
@@ -309,7 +292,7 @@ def nested_field(field: int, messages: ListArray, offsets: I64) -> ListArray:
 
 
 def top_level(field: int, messages: ListArray) -> bytes:
-    """Return all messages as one repeated field of the outermost message, ready to write."""
+    """Return all messages as one repeated field of the outermost message."""
     return bytes(side_by_side([_lengths(field, messages.lengths).rows(), messages]).values)
 
 
@@ -321,7 +304,7 @@ class EncodedValues(Frozen):
     lengths: I64
 
 
-# A field of many messages: values, and (messages,) the index of each message's value.
+# values, and (messages,) the index of each message's value
 SharedColumn = tuple[EncodedValues, I64]
 
 
@@ -337,7 +320,7 @@ def unshared_column(rows: ListArray) -> SharedColumn:
 
 
 def messages_of_columns(field: int, columns: Sequence[SharedColumn]) -> bytes:
-    """Encode a repeated field of the outermost message; each message concatenates its values of all columns."""
+    """Encode a repeated field of the outermost message; a message concatenates its values of all columns."""
     sizes: I64 = np.sum([values.lengths[index] for values, index in columns], axis=0, dtype=np.int64)
     distinct, size_index = unique_inverse(sizes)
     head = encoded_values(_lengths(field, distinct).rows()), size_index
@@ -345,5 +328,4 @@ def messages_of_columns(field: int, columns: Sequence[SharedColumn]) -> bytes:
 
 
 def _concatenate_rows(rows: ListArray, offsets: I64) -> ListArray:
-    """Merge neighbouring rows without copying: row i is rows[offsets[i]:offsets[i + 1]]."""
     return ListArray(rows.offsets[offsets], rows.values)

@@ -1,8 +1,8 @@
 """Firefox Profiler's processed format: samples of one event, or of a clock and waits; others as markers and counters.
 
 Source of truth: firefox-devtools/profiler, docs-developer/CHANGELOG-formats.md, src/types/profile.ts and the upgraders.
-Perfetto reads the format, too, if ``meta`` is the first key, samples have ``time`` (it does not read ``timeDeltas``)
-and no marker's ``endTime`` is null. ``meta`` describes the recording, and says in which units samples are.
+Perfetto reads the format, too, if ``meta`` is the first key, samples have ``time`` instead of ``timeDeltas``, and no
+marker's ``endTime`` is null.
 """
 
 from typing import Annotated, BinaryIO
@@ -51,12 +51,9 @@ class Firefox(Format):
     ] = True
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
-        """Write one JSON object, thread by thread (processes by pid, main threads first).
-
-        ``meta`` is its first member; the tables that all threads share are the last one.
-        """
+        """Write one JSON object, thread by thread (processes by pid, main threads first)."""
         if profile.samples.time is None:
-            profile = keep_samples(profile, zeros(0))  # without times there is no timeline to show
+            profile = keep_samples(profile, zeros(0))  # without times there is no timeline
         sample_events, marker_events = self._select_events(profile)
         frames, strings = location_frames(profile), StringInterner[str]()
         in_samples_tables = np.isin(profile.samples.event, sample_events)
@@ -79,7 +76,7 @@ class Firefox(Format):
         with_schema = sorted({*marker_events, *events_with_fields(profile)}) if self.markers else []
         meta = profile.meta
         return {
-            "version": 33,  # of the Gecko format; profiles state it in addition to that of the processed format
+            "version": 33,  # of the Gecko format
             "preprocessedProfileVersion": _VERSION,
             "product": heading(profile),
             "importedFrom": "perf2x",
@@ -102,8 +99,7 @@ class Firefox(Format):
     def _select_events(self, profile: Profile) -> tuple[list[int], list[int]]:
         """Return the events (rows of Profile.events) that make the samples, and all other events with samples.
 
-        The first event of the samples is the one that the user selected or, by default, the one that `_default_event`
-        returns. By default, waits and a clock make the samples together, because both measure time.
+        By default, waits and a clock make the samples together.
         """
         if not profile.events:
             return [], []
@@ -114,7 +110,7 @@ class Firefox(Format):
             for row in sampled_events
             if self.event is None and _are_clock_and_waits(profile.events[first], profile.events[row])
         ]
-        # readings of perf stat (is_count) are not samples
+        # not readings of perf stat
         sample_events = [row for row in (first, *joined_events) if not profile.events[row].is_count]
         return sample_events, [row for row in sampled_events if row not in sample_events]
 
@@ -131,10 +127,7 @@ class Firefox(Format):
 
 
 def _default_event(profile: Profile, sampled_events: list[int]) -> int:
-    """Return the profile's default event or, if that does not measure time, the first clock that has samples, if any.
-
-    A clock is preferred because the viewer takes samples to stand for CPU time.
-    """
+    """Return the default event or, if that does not measure time, the first clock, as the viewer shows CPU time."""
     clocks = [
         row for row in sampled_events if profile.events[row].unit == "nanoseconds" and not profile.events[row].is_wait
     ]
@@ -143,7 +136,6 @@ def _default_event(profile: Profile, sampled_events: list[int]) -> int:
 
 
 def _are_clock_and_waits(one: ProfileEvent, other: ProfileEvent) -> bool:
-    """Return whether one of the two events is a clock and the other one consists of waits."""
     return one.is_wait != other.is_wait and one.unit == other.unit == "nanoseconds"
 
 

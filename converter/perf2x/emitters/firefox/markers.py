@@ -1,9 +1,7 @@
 """Markers of Firefox Profiler's format: events that do not make the samples, and times off CPU.
 
-One event, or a clock and its waits, makes the samples of a Firefox profile. Samples of all other events become markers,
-and so do samples with tracepoint fields, because the viewer shows fields only of markers. Each event has a category,
-and a marker schema, which tells the viewer how to label its markers and which fields are in their payloads. Instants
-have their start as ``endTime``, because Perfetto drops all markers if one ``endTime`` is null.
+Samples with tracepoint fields become markers, too, because the viewer shows fields only of markers. The ``endTime`` of
+an instant is its start, because Perfetto drops all markers if one is null.
 """
 
 import numpy as np
@@ -36,15 +34,12 @@ from perf2x.model.profile import FieldColumn, Profile, TracepointFields, are_pla
 _RESERVED = frozenset({"type", "cause", "stack", "category", "innerWindowID"})
 """Members of a payload that the viewer interprets itself; a field of that name gets a ``_`` appended."""
 
-# the viewer's format for each kind of FieldColumn
+# by kind of FieldColumn
 _VIEWER_FORMATS = {"integer": "integer", "text": "string"}
 
 
 def _field_chunks(profile: Profile, samples: I64) -> AnyArray:
-    """Return (samples,) JSON members for each sample's tracepoint fields, each member after a comma.
-
-    ``samples`` are rows of Profile.samples; a sample without fields gets an empty chunk.
-    """
+    """Return (samples,) JSON members for each sample's tracepoint fields, each after a comma; b"" without fields."""
     chunks = chunk_array([b""] * len(samples))
     for table, indices, table_rows in field_tables(profile, samples):
         if table.columns:
@@ -53,7 +48,6 @@ def _field_chunks(profile: Profile, samples: I64) -> AnyArray:
 
 
 def _members(table: TracepointFields, rows: I64) -> AnyArray:
-    """Return (rows,) chunks such as ``,"cpu":3,"comm":"sh"`` for the given rows of one tracepoint's fields."""
     pieces: list[AnyArray | bytes] = []
     for column in table.columns:
         pieces += [b",%b:" % json_bytes(_member_name(column)), _values(column, rows)]
@@ -61,7 +55,6 @@ def _members(table: TracepointFields, rows: I64) -> AnyArray:
 
 
 def _values(column: FieldColumn, rows: I64) -> AnyArray:
-    """Return (rows,) the values of a field in JSON."""
     if column.kind == "integer":
         return number_chunks(column.values[rows])
     used = unique(column.values[rows])
@@ -83,7 +76,6 @@ def events_with_fields(profile: Profile) -> list[int]:
 
 
 def _field_formats(profile: Profile, event: int) -> dict[str, str]:
-    """Return the viewer's format for each field of an event, by the field's name in payloads."""
     samples = flatnonzero(profile.samples.event == event)
     return {
         _member_name(column): _VIEWER_FORMATS[column.kind]
@@ -92,9 +84,8 @@ def _field_formats(profile: Profile, event: int) -> dict[str, str]:
     }
 
 
-# name of the markers for times off CPU
 _SWITCH_NAME = "context switch"
-# values of "phase" in the format
+# values of "phase"
 _INSTANT, _INTERVAL = 0, 1
 
 
@@ -124,7 +115,7 @@ def event_markers(
     """Return a marker for each of ``marker_samples``, which are rows of Profile.samples.
 
     ``sample_stacks`` (samples of the profile,) are rows of stackTable, ``event_categories`` (events,) rows of
-    ``meta.categories``; ``strings`` collects the names.
+    ``meta.categories``.
     """
     samples = profile.samples
     if not len(marker_samples):
@@ -142,10 +133,7 @@ def event_markers(
 
 
 def _payloads(head: AnyArray, fields: AnyArray, time: I64, stack: I64) -> AnyArray:
-    """Return (markers,) payloads: the head, the fields and, unless ``stack`` is −1, the sample's stack as ``cause``.
-
-    ``head`` and ``fields`` (markers,) are chunks of JSON; ``time`` is in nanoseconds.
-    """
+    """Return (markers,) payloads; the sample's stack is ``cause``, unless it is −1."""
     times = chunk_array(json_milliseconds(time).split(b","))
     stacks = chunk_array(json_numbers(stack).split(b","))
     payloads = joined_chunks(head, fields, b',"cause":{"time":', times, b',"stack":', stacks, b"}}")
@@ -201,7 +189,6 @@ def marker_schemas(profile: Profile, events: list[int], has_switches: bool) -> l
 
 
 def _schema(name: str, formats: dict[str, str], description: str) -> JsonObject:
-    """Return the schema of the markers called ``name``; ``formats`` are the viewer's formats of their fields."""
     schema: JsonObject = {
         "name": name,
         "display": ["marker-chart", "marker-table", "timeline-overview"],
@@ -215,8 +202,7 @@ def _schema(name: str, formats: dict[str, str], description: str) -> JsonObject:
 def switch_spans(profile: Profile, timeline: Timeline) -> Spans:
     """Return when threads were off CPU, in nanoseconds since the timeline's origin; idle threads are left out.
 
-    A span lasts from a switch-out to the thread's next switch-in. It has no length if another switch-out comes first,
-    because a record was lost, or if none follows::
+    A span without a switch-in before the next switch-out has no length::
 
         switches     out   in  out   out
         spans         |----|    |     |

@@ -1,12 +1,9 @@
 """Threads of a Firefox profile, and the rows of their samples tables.
 
-Threads are in the format's order: processes by pid, main threads first. A row of a samples table has a time, a stack, a
-weight, and the CPU time since the row before (``threadCPUDelta``). The viewer shows a stack until the thread's next
-row. It spreads the CPU time of a row evenly over the time since the row before, and takes a thread without
-``threadCPUDelta`` to run all the time. perf records nothing while a thread sleeps, so the samples alone would look as
-if their stacks lasted through every sleep. Therefore *blank rows*, without stack and weight, are added: where a thread
-starts and stops running, where a wait ends, and where a stack has been shown for the duration of its sample. In
-this example, ``-`` is a blank row, and CPU times are in columns of the drawing; C is a wait::
+The viewer shows a stack until the thread's next row, and spreads the CPU time of a row evenly over the time since the
+row before. perf records nothing while a thread sleeps, so stacks would seem to last through every sleep. *Blank rows*,
+without stack and weight (``-``), prevent that: where a thread starts and stops running, where a wait (C) ends, and
+where a sample's duration ends::
 
     thread runs     |-------|          |-----|              |----|
     samples             A   B       C                            D
@@ -77,7 +74,7 @@ def timeline_of(profile: Profile) -> Timeline:
 
 
 class ThreadLifetime(Frozen):
-    """One thread to write: its row in Tracks, and the times of its first and last sample (ns since the origin)."""
+    """A thread's row in Tracks, and the times of its first and last sample (ns since the origin)."""
 
     track: int
     first_time: int
@@ -85,7 +82,7 @@ class ThreadLifetime(Frozen):
 
 
 def thread_lifetimes(timeline: Timeline) -> Iterator[ThreadLifetime]:
-    """Yield all threads in the order in which they are written."""
+    """Yield all threads as they are written: processes by pid, main threads first."""
     tracks, sample_tracks, time = timeline.tracks, timeline.sample_tracks, timeline.times(slice(None))
     last_time = zeros(len(tracks))
     last_time[sample_tracks] = time  # samples are in time order, and the last assignment to an index wins
@@ -131,23 +128,17 @@ class SampleTableRows(ColumnTable):
     sample: I64
     """Row in Profile.samples; −1 for a blank row."""
     cpu_time: I64
-    """Nanoseconds that the thread ran since the row before; in its first row, since it spans_before to run."""
+    """Nanoseconds that the thread ran since the row before; in its first row, since it began to run."""
 
 
 class _UntimedRows(Frozen):
-    """Rows of samples tables by track, then time, before their CPU times are known (see `SampleTableRows`)."""
-
     track: AnyArray
     time: I64
     sample: AnyArray
 
 
 class SamplesByTrack(Frozen):
-    """The samples to write, sorted by track.
-
-    The tables have more rows than there are samples. To save memory, `table_rows` makes the rows of a few tracks at a
-    time.
-    """
+    """The samples to write, sorted by track. To save memory, `table_rows` makes the rows of a few tracks at a time."""
 
     timeline: Timeline
     samples: AnyArray
@@ -177,9 +168,9 @@ def samples_by_track(profile: Profile, timeline: Timeline, samples: I64) -> Samp
     """Sort the samples to write by track; ``samples`` are rows of Profile.samples, ascending."""
     samples = narrow(samples)
     shown = shown_samples(profile, timeline.sample_tracks, samples)
-    # the times of spans count from the start of the first box or run, which may be before the first sample
+    # spans count from the first box or run, which may be before the first sample
     shift = timeline.origin - origin_of(profile)
-    for times in (shown.start, shown.end):  # no other code has these columns, so they can change in place
+    for times in (shown.start, shown.end):  # only this function has these columns
         np.subtract(times, shift, out=times)
     length = sum_at(shown.sample, shown.end - shown.start, len(profile.samples) + 1)
     track = timeline.sample_tracks[samples]
@@ -191,21 +182,13 @@ def samples_by_track(profile: Profile, timeline: Timeline, samples: I64) -> Samp
 
 
 def rows_between(track: AnyArray, first_track: int, end_track: int) -> slice:
-    """Return the rows of a table on the tracks from ``first_track`` to before ``end_track``.
-
-    ``track`` (rows,) is the table's column of tracks, ascending.
-    """
+    """Return the rows of a table on the tracks from ``first_track`` to before ``end_track``; ``track`` is ascending."""
     return slice(*searchsorted(track, [first_track, end_track]).tolist())
 
 
 def _blank_rows_around_runs(shown: ShownSamples, span_is_wait: Bools, length: I64) -> _UntimedRows:
-    """Return blank rows where threads start and stop running, and where waits end.
-
-    ``span_is_wait``: whether each row of ``shown`` is a wait; ``length``: see `SamplesByTrack`.
-    """
     gap = of_next(shown.start, 0) - shown.end
     is_short_gap = gap <= _JITTER * length[of_next(shown.sample, -1)]
-    # the thread runs from this span into the next one
     runs_on = ~ends_run(shown.track) & ~span_is_wait & ~of_next(span_is_wait, False) & is_short_gap
     starts_run = ~span_is_wait & ~of_previous(runs_on, False)
     track = np.append(shown.track[starts_run], shown.track[~runs_on])
@@ -237,16 +220,14 @@ def _blank_rows_after_stacks(rows: _UntimedRows, length: I64, is_wait: Bools) ->
 
 
 def _cpu_time(rows: _UntimedRows, shown: ShownSamples, is_wait: Bools) -> I64:
-    """Return (rows,) nanoseconds that each row's thread ran since the row before."""
     running_rows = flatnonzero(~is_wait[shown.sample])
     track, start, length = shown.track[running_rows], shown.start[running_rows], (shown.end - shown.start)[running_rows]
-    # (running spans + 1,) sum of all earlier spans; it may wrap around, but differences within a track do not
+    # (running spans + 1,) may wrap around, but differences within a track do not
     total_before = np.append(0, cumsum(length))
-    # spans that start before each row, on any track
+    # earlier spans on any track
     spans_before = count_rows_until((track, start), (rows.track, rows.time))
     latest = np.maximum(spans_before - 1, 0)
     is_same_track = (spans_before > 0) & (np.append(track, -1)[latest] == rows.track)
-    # the part of the latest span that is after the row
     remaining = np.where(is_same_track, np.maximum(np.append(start + length, 0)[latest] - rows.time, 0), 0)
     total = total_before[spans_before] - remaining
     first = flatnonzero(begins_run(rows.track))

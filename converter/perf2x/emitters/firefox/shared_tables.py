@@ -1,9 +1,6 @@
 """``shared`` and ``libs`` of Firefox Profiler's format: stacks, frames, functions, files and strings of all threads.
 
-Since version 60 of the format, all threads refer to one set of tables. (Profiles with tables per thread can still be
-read: the viewer merges their tables, but then has a copy of every stack for each thread in which it occurs.) ``libs``
-lists the mapped files with their build ids, by which symbol servers find them. Each frame and each marker has a
-category, which has a name and a colour.
+``libs`` lists the mapped files with their build ids, by which symbol servers find them.
 """
 
 from collections.abc import Sequence
@@ -79,10 +76,9 @@ def _library(filename: str, build_id: str, arch: str) -> JsonObject:
 
 
 def _breakpad_id(build_id: str, arch: str) -> str:
-    """Return the Breakpad id of an ELF file: a GUID made of the first 16 bytes of its build id, and the age 0.
+    """Return the Breakpad id of an ELF file: a GUID of the first 16 bytes of its build id, and the age 0.
 
-    The GUID's first three fields, of 4, 2 and 2 bytes, are read in the machine's byte order. A missing or short build
-    id is filled up with zeros.
+    The GUID's first three fields, of 4, 2 and 2 bytes, are read in the machine's byte order.
     """
     digits = build_id[:_GUID_DIGITS].ljust(_GUID_DIGITS, "0")
     if arch not in _BIG_ENDIAN:
@@ -105,7 +101,6 @@ _FIXED_CATEGORIES = (
 )
 """Name, colour and subcategories; the viewer knows few colours, and uses the first grey category as the default."""
 
-# colours of the categories of events, in turn
 _EVENT_COLOURS = ("green", "magenta", "brown", "red", "lightred")
 _MODE_CATEGORIES = {
     CpuMode.USER: USER,
@@ -118,7 +113,7 @@ _MODE_CATEGORIES = {
 def category_list(events: Sequence[ProfileEvent]) -> tuple[list[JsonObject], I64]:
     """Return ``meta.categories``, and (events,) the category of each event's markers.
 
-    Tracepoints of one subsystem share a category; other events have one each.
+    Tracepoints of one subsystem share a category.
     """
     names = [one_line(parse_event_name(event.name).event) for event in events]
     category_names = [
@@ -135,7 +130,7 @@ def category_list(events: Sequence[ProfileEvent]) -> tuple[list[JsonObject], I64
 
 
 def _frame_categories(profile: Profile, frames: LocationFrames) -> I64:
-    """Return (frames,) the category of each frame: JIT, or that of its CPU mode (which is known without names)."""
+    """Return (frames,) the category of each frame: JIT, or that of its CPU mode."""
     mode_categories = zeros(256)  # OTHER for all modes that are not listed
     mode_categories[[int(mode) for mode in _MODE_CATEGORIES]] = list(_MODE_CATEGORIES.values())
     return np.where(are_jit(profile, frames), JIT, mode_categories[frames.mode])
@@ -146,18 +141,14 @@ _WAIT_VALUES = 8
 
 
 class SharedStacks(Frozen):
-    """Columns of stackTable and frameTable.
-
-    A stack in which threads both ran and waited has several rows: one without a wait, and one for each kind of wait.
-    These differ in their innermost frame, which has the category of waits if the thread waited.
-    """
+    """Columns of stackTable and frameTable; innermost frames of waits have rows of their own."""
 
     parent: I64
     """(stacks,) the row of each stack without its innermost frame, −1 for none."""
     frame: I64
     """(stacks,) row of frameTable: the innermost frame of each stack."""
     location_frame: I64
-    """(rows of frameTable,) row in LocationFrames, which says everything about the frame but its wait."""
+    """(rows of frameTable,) row in LocationFrames."""
     wait: I64
     """(rows of frameTable,) the Wait of a waiting frame, 0 for others."""
     sample_stacks: I64
@@ -170,7 +161,7 @@ def shared_stacks(profile: Profile, frames: LocationFrames) -> SharedStacks:
     tree = merge_siblings(expand(profile.stacks, frames.of_location), all_frames)
     sample_stacks, wait = tree.innermost(as_int64(profile.samples.stack)), as_int64(profile.samples.waits)
     waiting = flatnonzero((wait > 0) & (sample_stacks >= 0))
-    # one more stack for each pair of stack and Wait, and one more frame for each pair of leaf frame and Wait
+    # one more stack for each pair of stack and Wait, one more frame for each pair of leaf frame and Wait
     stack_waits, added_stack = unique_inverse(sample_stacks[waiting] * _WAIT_VALUES + wait[waiting])
     waited_stack = stack_waits // _WAIT_VALUES
     frame_waits, added_frame = unique_inverse(tree.frame[waited_stack] * _WAIT_VALUES + stack_waits % _WAIT_VALUES)
@@ -187,10 +178,10 @@ def shared_stacks(profile: Profile, frames: LocationFrames) -> SharedStacks:
 def shared_tables(
     profile: Profile, frames: LocationFrames, stacks: SharedStacks, libraries: Libraries, strings: StringInterner[str]
 ) -> JsonObject:
-    """Return all members of ``shared`` except stringArray, which is made of ``strings`` when everything is written."""
+    """Return all members of ``shared`` except stringArray; ``strings`` collects its strings."""
     resource, resources = _resources(frames, libraries, strings)
     names = as_int64(strings.add_all(map(one_line, frames.name)))
-    # frames of one function in one object differ in mode and inlining, but share a row of funcTable
+    # frames of one function may differ in mode and inlining
     first, func = group_rows([names, resource, frames.function])
     source, sources = _sources(profile, strings)
     return {
@@ -214,10 +205,7 @@ def _table(length: int, **columns: object) -> JsonObject:
 
 
 def _frame_table(stacks: SharedStacks, frames: LocationFrames, func: I64, category: I64) -> JsonObject:
-    """Return frameTable; frames have no address, because one frame stands for all call sites of its function.
-
-    ``func`` (rows of frameTable,) are rows of funcTable; ``category`` (rows of LocationFrames,) are categories.
-    """
+    """Return frameTable; frames have no address, because one frame stands for all call sites of its function."""
     waits = [stacks.wait == Wait.BLOCKED, stacks.wait == Wait.PREEMPTED]
     return _table(
         len(stacks.location_frame),
@@ -235,11 +223,7 @@ def _frame_table(stacks: SharedStacks, frames: LocationFrames, func: I64, catego
 
 
 def _func_table(profile: Profile, name: I64, resource: I64, function: I64, function_sources: I64) -> JsonObject:
-    """Return funcTable.
-
-    ``name``, ``resource`` and ``function`` (rows,) are rows of stringArray, resourceTable and Profile.functions (−1 for
-    unresolved frames); ``function_sources`` (functions of the profile,) are rows of ``sources``.
-    """
+    """Return funcTable; ``function`` (rows,) are rows of Profile.functions, −1 for unresolved frames."""
     line = np.append(profile.functions.start_line, 0)[function]  # the last entry is for function −1
     return _table(
         len(name),
@@ -285,5 +269,4 @@ def _sources(profile: Profile, strings: StringInterner[str]) -> tuple[I64, JsonO
 
 
 def _with_nulls(values: I64) -> list[int | None]:
-    """Return row numbers for JSON: null instead of −1."""
     return [None if value < 0 else value for value in values.tolist()]

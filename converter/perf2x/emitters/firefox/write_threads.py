@@ -1,8 +1,4 @@
-"""Threads and counters of a Firefox profile as JSON; samples and markers are computed for many threads at once.
-
-Counter tracks show, for each process, the events that do not make the samples; one more track shows how many threads
-ran at the same time.
-"""
+"""Threads and counters of a Firefox profile as JSON; samples and markers are computed for many threads at once."""
 
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -54,12 +50,11 @@ from perf2x.model.printable_text import one_line
 from perf2x.model.profile import LocationFrames, Profile, are_samples
 from perf2x.model.recording import is_tracepoint
 
-# Threads are collected until they have this many samples; then the rows of their tables are made and written.
 _ROWS_AT_ONCE = 1 << 17
 
 
 class ThreadsToWrite(Frozen):
-    """What is written of each thread: samples and markers, both sorted by track."""
+    """Samples and markers of each thread, both sorted by track."""
 
     profile: Profile
     timeline: Timeline
@@ -86,11 +81,7 @@ class ThreadsToWrite(Frozen):
                 comma = b",\n"
 
     def _thread_batches(self) -> Iterator[list[ThreadLifetime]]:
-        """Yield threads of whole processes, at least _ROWS_AT_ONCE samples at a time (fewer only in the last batch).
-
-        Threads and tracks are both sorted by process, and differ in order only within a process. So the threads of
-        whole processes are contiguous tracks.
-        """
+        """Yield threads of whole processes, which are contiguous tracks, at least _ROWS_AT_ONCE samples at a time."""
         pid, sample_count = self.timeline.tracks.pid, np.diff(self.samples.offsets)
         batch: list[ThreadLifetime] = []
         size = 0
@@ -108,7 +99,6 @@ class ThreadsToWrite(Frozen):
         yield b',"markers":%b}' % marker_table(self.markers, rows_between(self.markers.track, track, track + 1))
 
     def _sample_table(self, rows: SampleTableRows) -> Iterator[bytes]:
-        """Yield the samples table of a thread; stacks are null where they are unknown, and in blank rows."""
         samples, is_blank = self.profile.samples, rows.sample < 0
         weight_type, weight = (b"tracing-ms", samples.value) if self.weighted_by_time else (b"samples", samples.count)
         encode = json_milliseconds if self.weighted_by_time else json_numbers
@@ -120,9 +110,8 @@ class ThreadsToWrite(Frozen):
         yield b"}"
 
     def counters(self, samples: I64) -> Iterator[JsonObject]:
-        """Yield the counter of running threads, if it is known, and the event counters of these samples.
-
-        ``samples`` are rows of Profile.samples.
+        """Yield the counter of running threads, if it is known, and the event counters of these rows of
+        Profile.samples.
         """
         timeline = self.timeline
         pid, steps = timeline.tracks.pid, running_steps(self.profile, timeline.origin)
@@ -136,10 +125,9 @@ class ThreadsToWrite(Frozen):
 def threads_to_write(
     profile: Profile, frames: LocationFrames, in_samples_tables: Bools, with_markers: bool, strings: StringInterner[str]
 ) -> ThreadsToWrite:
-    """Compute everything that is written of threads; markers are only made with ``with_markers``.
+    """Compute everything that is written of threads.
 
-    ``in_samples_tables`` (samples,) selects the rows of Profile.samples for the samples tables. Other samples become
-    markers, and so do samples with tracepoint fields; readings of perf stat do not.
+    ``in_samples_tables`` (samples,) selects the rows of Profile.samples for the samples tables.
     """
     timeline = timeline_of(profile)
     samples = samples_by_track(profile, timeline, flatnonzero(in_samples_tables))
@@ -169,10 +157,7 @@ _COLOURS = ("blue", "green", "magenta", "orange", "purple", "red", "teal", "yell
 def _event_counters(
     profile: Profile, samples: I64, timeline: Timeline, first_threads: dict[int, int]
 ) -> Iterator[JsonObject]:
-    """Yield a counter for each event and process of these samples, except for waits and tracepoints.
-
-    ``first_threads``: by pid, the index of the process's first thread in the written list of threads.
-    """
+    """Yield a counter for each event and process of these samples, except for waits and tracepoints."""
     has_counter = np.array([not (event.is_wait or is_tracepoint(event.name)) for event in profile.events], np.bool_)
     samples = samples[has_counter[profile.samples.event[samples]]]
     names = [one_line(event.name) for event in profile.events]
@@ -187,9 +172,7 @@ def _event_counters(
 def _running_counter(steps: Steps, pid: int) -> JsonObject:
     """Return the counter of how many threads of all processes ran at the same time.
 
-    A counter belongs to a thread: this one to the first thread, which is in the process ``pid``. The viewer
-    interpolates between rows linearly. So that it draws steps, each row with a change comes after a row of the same
-    time without a change.
+    The viewer interpolates linearly. A row without a change precedes each change, so that it draws steps.
     """
     changes = zeros(2 * len(steps))
     changes[1::2] = np.diff(steps.threads, prepend=0)
@@ -209,11 +192,6 @@ def _running_counter(steps: Steps, pid: int) -> JsonObject:
 
 
 def _counter(name: str, unit: str, colour: int, pid: int, main_thread: int) -> JsonObject:
-    """Return the members of a counter except its rows.
-
-    ``colour`` is any number, taken modulo the number of colours; ``main_thread`` is an index in the written list of
-    threads.
-    """
     return {
         "name": name,
         "category": "perf",

@@ -1,7 +1,6 @@
 """Two profiles on one page: a flame graph coloured by the change between them; red grew, blue shrank.
 
-The page is that of html.py, but each row of sums has a value before and a value after. Threads of the two recordings
-are matched by name, because ids differ from run to run.
+Threads of the two recordings are matched by name, because ids differ from run to run.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +31,7 @@ class DifferencePage(Frozen):
     samples: bool = False
     """Show numbers of samples instead of periods."""
     work: tuple[float, float] | None = None
-    """Units of work done before and after, if given: the caller has scaled the costs after by their ratio."""
+    """Units of work before and after, if given: the caller has scaled the costs after by their ratio."""
     notes: Sequence[str] = ()
     """Sentences about the comparison, shown next to the heading."""
     compress: bool = True
@@ -59,16 +58,12 @@ class DifferencePage(Frozen):
         yield field("threads", [{"name": name, "process": name, "pid": -1, "tid": -1} for name in names])
         yield table("frames", frame_table(profile, frames, strings, key_frames))
         yield table("nodes", node_table(tree))
-        # row 0 of the tree is the root, which the page knows as -1
+        # row 0 of the tree is the root, -1 in the page
         yield table("rows", _compared_rows(profile, thread_keys[profile.samples.thread], node - 1))
         yield field("noMoments", "A difference has no time.") + field("moments", None)
         yield b'"strings":' + json_bytes(list(strings)) + b"}"
 
     def _facts(self, before: Profile, after: Profile) -> list[str]:
-        """Return a sentence for each profile, with its file, number of samples, losses and units of work.
-
-        If units of work are given, another sentence says that costs are scaled.
-        """
         sentences = []
         for side, (word, profile) in enumerate((("before", before), ("after", after))):
             source = one_line(base_name(profile.meta.source))
@@ -80,10 +75,7 @@ class DifferencePage(Frozen):
 
 
 def _equal_frames(frames: LocationFrames) -> tuple[I64, I64]:
-    """Return (frames,) a key that frames share if they are equal in both builds, and (keys,) the first frame of each.
-
-    Name, object, mode and inlining must be equal; source files, lines and mappings differ between builds.
-    """
+    """Return (frames,) a key that equal frames of both builds share, and (keys,) the first frame of each."""
     columns = zip(frames.name, frames.object, frames.mode.tolist(), frames.inlined.tolist(), strict=True)
     distinct, frame_keys = number_keys(columns)
     key_frames = zeros(len(distinct))
@@ -92,10 +84,7 @@ def _equal_frames(frames: LocationFrames) -> tuple[I64, I64]:
 
 
 def _compared_rows(profile: Profile, thread: I64, node: I64) -> Iterator[bytes]:
-    """Yield the table of sums before and after, a row for each thread name, event and node.
-
-    ``thread`` and ``node`` (samples,) are the number of each sample's thread name, and its row in the page's tree.
-    """
+    """Yield the table of sums before and after, a row for each thread name, event and node."""
     samples = profile.samples
     assert samples.tags is not None
     is_before = np.isin(samples.tags, [row for row, tag in enumerate(profile.tag_sets) if tag == _BEFORE])

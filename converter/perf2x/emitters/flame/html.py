@@ -1,9 +1,6 @@
 """A flame graph in one HTML file: no network, nothing to install, suitable as a CI artifact.
 
-The page itself is in page/ (plain HTML, CSS and JavaScript, no build step). This module writes its data as one JSON
-object. Events and threads are lists of objects. The large tables are written as columns: ``frames``; ``nodes``, the
-merged tree of frames; ``rows``, the samples summed by thread, event and node; and the samples over time (both in
-html_tables.py).
+The page is in page/. This module writes its data as one JSON object, in which large tables are columns.
 """
 
 from collections.abc import Iterator, Sequence
@@ -132,10 +129,9 @@ def event_table(profile: Profile) -> list[JsonObject]:
 
 
 def _column_table(profile: Profile, names: Sequence[str]) -> list[JsonObject]:
-    """Return the columns (events, and ratios of two events) that the page's table of functions can show.
+    """Return the columns (events, and ratios) that the page's table of functions can show.
 
-    ``names`` are those of ``--column``, which are shown at first. ``exact``: perf stat counted the event instead of
-    sampling it.
+    ``names`` are shown at first.
     """
     selected = selected_columns(profile, names)
     return [
@@ -162,11 +158,7 @@ def _thread_rows(profile: Profile, tracks: Tracks) -> list[JsonObject]:
 
 
 def frame_table(profile: Profile, frames: LocationFrames, strings: dict[str, int], rows: I64) -> Iterator[bytes]:
-    """Yield columns of the frames in ``rows``.
-
-    Strings are written as indices in the page's table of strings: ``strings`` has the index of each, and new strings
-    are added to it.
-    """
+    """Yield columns of the frames in ``rows``; new strings get an index in ``strings``."""
 
     def string_indices(names: Sequence[str]) -> I64:
         index = {name: strings.setdefault(one_line(name), len(strings)) for name in dict.fromkeys(names)}
@@ -190,12 +182,11 @@ def frame_table(profile: Profile, frames: LocationFrames, strings: dict[str, int
 
 
 def node_table(tree: FrameTree) -> Iterator[bytes]:
-    """Yield columns of the tree without its root (row 0), which the page knows as −1; other rows move up by one."""
+    """Yield columns of the tree without its root (row 0), which the page knows as −1."""
     yield from json_table([("parent", tree.parent[1:] - 1), ("frame", tree.key[1:])])
 
 
 def _no_moments(profile: Profile, limit: int) -> str:
-    """Return the sentence that tells why the page has no stacks over time."""
     if profile.samples.time is None:
         return "The recording has no times."
     return f"Stacks over time are left out: {len(profile.samples):,} samples exceed max_moments={limit:,}"

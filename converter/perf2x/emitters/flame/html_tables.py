@@ -1,15 +1,11 @@
 """Samples of the HTML page: sums by track, event and stack, and columns for its views over time.
 
-Four tables of the page's data are made here:
+The page has these tables, with columns that are sorted or delta-encoded to compress better:
 
 - ``rows``: the sums
 - ``moments``: the time spans in which stacks are drawn on their tracks
-- ``bursts``, named after the view that needs it: the time of each sample, and its row in ``rows``, so that the page can
-  sum a part of the time
-- ``lanes``, if there are too many samples for ``moments`` and ``bursts``: how long each track ran and waited in each of
-  up to 2,000 equal parts of the time
-
-Columns are sorted or delta-encoded where that makes them compress better.
+- ``bursts``: the time of each sample, and its row in ``rows``, so that the page can sum a part of the time
+- ``lanes``: how long each track ran and waited in parts of the time, if there are too many samples for the others
 """
 
 from collections.abc import Iterator
@@ -53,7 +49,6 @@ class SummedSamples(Frozen):
     first: I64
     """(groups,) a sample of each group; the following columns have one entry per group, too."""
     value: I64
-    """Sums of the samples' columns ``value``, ``count`` and ``latency``."""
     count: I64
     latency: I64 | None
     """None if the profile has no latency."""
@@ -68,10 +63,7 @@ class SummedSamples(Frozen):
 
 
 def summed_samples(profile: Profile, sample_tracks: AnyArray, node: I64) -> SummedSamples:
-    """Sum samples by track, event and node of the tree, waits separately.
-
-    ``sample_tracks`` and ``node`` (samples,) are the track and the node of each row of Profile.samples.
-    """
+    """Sum samples by track, event and node of the tree, waits separately; ``node`` is (samples,)."""
     samples = profile.samples
     off = _off_cpu(profile)
     columns = [sample_tracks, as_int64(samples.event), node]
@@ -104,17 +96,16 @@ def row_table(profile: Profile, sample_tracks: AnyArray, node: I64, summed: Summ
 
 
 _US = 1000  # nanoseconds in a microsecond
-# ``lanes``: the number of sums of all tracks together is limited by dividing the time into fewer parts than _MAX_PARTS,
-# but not into fewer than _MIN_PARTS
+# at most _MAX_SUMS sums of all tracks together, unless that takes fewer than _MIN_PARTS parts
 _MAX_SUMS, _MAX_PARTS, _MIN_PARTS = 400_000, 2000, 20
 
 
 def moment_table(profile: Profile, sample_tracks: AnyArray, node: I64) -> Iterator[bytes]:
-    """Yield when stacks are drawn, by track, then time: columns ``track``, ``start``, ``duration``, ``node``.
+    """Yield when stacks are drawn, by track, then time: columns ``track``, ``start``, ``duration``, ``node``, ``wait``.
 
     ``sample_tracks`` and ``node`` (samples,) are the track and the node of each row of Profile.samples. Spans of one
-    stack that meet are one row. Times are in microseconds; ``start`` is delta-encoded. ``wait`` is a Wait,
-    omitted if no thread waited.
+    stack that meet are one row. Times are in microseconds; ``start`` is delta-encoded. ``wait`` is omitted if no thread
+    waited.
     """
     shown = in_ticks(shown_samples(profile, sample_tracks, arange(len(profile.samples))), _US)
     shown_node, wait = node[shown.sample], profile.samples.waits[shown.sample]
@@ -128,9 +119,8 @@ def moment_table(profile: Profile, sample_tracks: AnyArray, node: I64) -> Iterat
 def lane_table(profile: Profile, sample_tracks: AnyArray) -> Iterator[bytes]:
     """Yield how long each track ``ran`` and ``waited`` in each part of the time, in microseconds, track by track.
 
-    The time is divided into ``parts`` parts of ``length`` microseconds: the more tracks there are, the fewer parts.
-    ``origin`` is time 0, as in ``burst_table``. ``sample_tracks`` (samples,) is the track of each row of
-    Profile.samples.
+    ``length`` is that of a part in microseconds, ``origin`` is time 0 as in ``burst_table``. ``sample_tracks``
+    (samples,) is the track of each row of Profile.samples.
     """
     all_samples = np.arange(len(sample_tracks), dtype=np.int32)
     shown = in_ticks(shown_samples(profile, sample_tracks, all_samples), _US)
@@ -149,19 +139,18 @@ def lane_table(profile: Profile, sample_tracks: AnyArray) -> Iterator[bytes]:
 def _time_until(shown: ShownSamples, is_counted: Bools, track_count: int, edges: I64) -> I64:
     """Return (tracks, edges) int64: the time that spans cover before each edge on its track, and on all earlier tracks.
 
-    ``is_counted`` (rows of ``shown``,): whether a span counts; ``edges`` are ascending times, equal for all tracks.
+    ``edges`` are ascending times, equal for all tracks.
     """
     if not is_counted.any():
         return zeros((track_count, len(edges)))
-    # tracks are laid end to end on one axis, each as long as ``stride``, so that one search serves all tracks
+    # tracks are laid end to end on one axis, so that one search serves all tracks
     track, stride = as_int64(shown.track), edges[-1] + 1
     total_before = np.concatenate([[0], cumsum(np.where(is_counted, shown.end - shown.start, 0))])
     axis_edges = arange(track_count)[:, None] * stride + edges
     row = searchsorted(track * stride + shown.start, axis_edges, "right")  # the first span after the edge
-    # (tracks, edges) the end of the last span before the edge. Where that span does not count, it is the start of its
-    # track; where there is no span (row - 1 is −1), the appended 0. Both are before the edge, so they subtract nothing.
+    # (tracks, edges) end of the last span before the edge, or some earlier time if that span does not count
     end_of_last = np.append(track * stride + np.where(is_counted, shown.end, 0), 0)[row - 1]
-    # the part of the last span that is beyond the edge does not count
+    # the part of the span that is beyond the edge does not count
     time: I64 = total_before[row] - np.maximum(end_of_last - axis_edges, 0)
     return time
 
@@ -169,17 +158,15 @@ def _time_until(shown: ShownSamples, is_counted: Bools, track_count: int, edges:
 def burst_table(profile: Profile, sample_tracks: AnyArray, summed: SummedSamples) -> Iterator[bytes]:
     """Yield when each sample was taken and its row in the table ``rows``, by track, then time.
 
-    - ``time`` is in whole microseconds, rounded down, and delta-encoded; 0 is ``origin`` (nanoseconds on the
-      recording's clock, as text, because JavaScript's numbers are not exact enough).
+    - ``time`` is in whole microseconds, delta-encoded; 0 is ``origin`` (nanoseconds on the recording's clock, as text,
+      because JavaScript's numbers are not exact enough).
     - ``row`` is delta-encoded.
-    - ``value`` is omitted if, in every row of ``rows``, all samples have the same value; ``latency`` is omitted if the
-      profile has none, ``cpu`` (delta-encoded) unless there are several CPUs.
-    - ``lasts`` is how many microseconds a wait lasts that begins at ``time``, 0 for others; omitted if there are no
-      waits.
+    - ``value`` is omitted if every sample has the mean value of its row in ``rows``.
+    - ``latency`` and ``cpu`` (delta-encoded) are omitted without latency or several CPUs.
+    - ``lasts`` is the duration of a wait in microseconds, 0 for others; omitted if there are no waits.
 
-    The page selects a part of the time as ``--time`` does. Of a wait, it keeps what lies in that part; but a sample of
-    the event ``offcpu-time`` is kept as a whole if its wait ends there. So for samples of that event, ``time`` is the
-    end of the wait, and ``lasts`` is 0. Waits whose time is unknown are omitted.
+    As with ``--time``, a sample of the event ``offcpu-time`` belongs to the time at which its wait ends. Waits whose
+    time is unknown are omitted.
     """
     origin = origin_of(profile)
     yield b'{"origin":"%d"' % origin
@@ -191,7 +178,6 @@ def burst_table(profile: Profile, sample_tracks: AnyArray, summed: SummedSamples
 def _burst_columns(
     profile: Profile, sample_tracks: AnyArray, summed: SummedSamples, origin: int
 ) -> Iterator[tuple[str, AnyArray]]:
-    """Yield the name and the values of each column of ``burst_table``; ``origin`` is its time 0."""
     sample_time, duration_us = _selection_times(profile)
     has_time = flatnonzero(profile.samples.waits != Wait.UNPLACED)
     time_us = since(sample_time[has_time], origin) // _US
@@ -199,7 +185,7 @@ def _burst_columns(
     rows, samples, group = has_time[order], profile.samples, summed.group_of_sample()
     yield "time", np.diff(time_us[order], prepend=0)
     yield "row", np.diff(group[rows], prepend=0)
-    # unless every sample has its group's mean value: value = count * (sum of values / sum of counts)
+    # omitted if value = count * (sum of values / sum of counts) in all samples
     if not np.array_equal(samples.value * summed.count[group], samples.count * summed.value[group]):
         yield "value", samples.value[rows]
     if samples.latency is not None:

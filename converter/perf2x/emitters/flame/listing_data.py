@@ -15,7 +15,7 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u20
 
 
 def listing_data(listings: Listings) -> dict[str, Any]:
-    """Return all listings as values that JSON can hold; strings have no control characters."""
+    """Return all listings as values that JSON can hold."""
     return {
         "measures": [[measure.event, measure.value] for measure in listings.measures],
         "functions": [_function(function) for function in listings.functions],
@@ -23,7 +23,6 @@ def listing_data(listings: Listings) -> dict[str, Any]:
 
 
 def _function(function: FunctionListing) -> dict[str, Any]:
-    """Return a function's listings; ``left`` is the number of copies of its code that have no listing."""
     return {
         "name": clean(function.name),
         "object": clean(function.object),
@@ -34,7 +33,6 @@ def _function(function: FunctionListing) -> dict[str, Any]:
 
 
 def _source(source: SourceListing) -> dict[str, Any]:
-    """Return a source file's listing; a row is the number of a line, its text and, if it has any, its costs."""
     costs = {line.number: [*_costs(line.self_costs, line.total_costs)] for line in source.lines}
     numbers = sorted(costs.keys() | source.text.keys())
     rows = [[number, clean(source.text.get(number, "")), *costs.get(number, ())] for number in numbers]
@@ -42,11 +40,10 @@ def _source(source: SourceListing) -> dict[str, Any]:
 
 
 def _code(code: CodeListing, function: FunctionListing) -> dict[str, Any]:
-    """Return a listing of instructions.
+    """Return a listing of instructions; ``left`` is the number of rows that are left out.
 
     A row is the address, the instruction, a note, the row to which it jumps (−1: none that is shown), an index of
-    ``spots`` and, if it has any, its costs. A spot is the source of an instruction: path, line, function, and the
-    line's text. ``left`` is the number of rows that are left out.
+    ``spots`` and, if it has any, its costs. A spot is path, line, function, and the line's text.
     """
     indices = rows_to_show(code.rows)
     shown_row = {index: number for number, index in enumerate(indices)}  # by index in code.rows
@@ -80,7 +77,7 @@ def rows_to_show(rows: Sequence[InstructionCost]) -> list[int]:
 
 
 def _costs(self_costs: Costs, total_costs: Costs) -> Iterable[list[int]]:
-    """Return the self costs and the total costs (lists by measure); neither if all are 0, as for most lines."""
+    """Return the self costs and the total costs (lists by measure); neither if all are 0."""
     return (list(self_costs), list(total_costs)) if any(self_costs) or any(total_costs) else ()
 
 

@@ -1,9 +1,6 @@
 """The page around the data: HTML, style and scripts of emitters/flame/page/ in one file.
 
-Both pages, of one profile (html.py) and of two (diff_page.py), are made from page/page.html. Its placeholders
-``{{NAME}}`` are replaced by the title, the style, the scripts and the data. Unless the user wants plain JSON, scripts
-and data are compressed with gzip and written in base64; page/unpack.js, a plain script, decompresses them in the
-browser.
+Scripts and data may be compressed, in base64; page/unpack.js decompresses them in the browser.
 """
 
 import base64
@@ -52,7 +49,6 @@ def table(name: str, pieces: Iterable[bytes]) -> bytes:
 
 
 def _compressed(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the gzipped input as lines of base64."""
     compressed = io.BytesIO()
     with BackgroundGzipWriter(compressed) as out:
         out.writelines(pieces)

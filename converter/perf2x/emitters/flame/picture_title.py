@@ -20,10 +20,7 @@ def heading(profile: Profile) -> str:
 
 
 def facts(profile: Profile, event: int | None = None) -> list[str]:
-    """Return short facts for a subtitle: numbers of samples and threads, time, machine, and losses.
-
-    ``event``: count only the samples of this row of Profile.events.
-    """
+    """Return short facts for a subtitle: numbers of samples (of ``event``) and threads, time, machine, and losses."""
     meta, samples = profile.meta, profile.samples
     count = sum_of(samples.count if event is None else samples.count[samples.event == event])
     threads = take_rows_of(profile.threads, profile.threads.tid >= 0)  # not samples of an unknown thread

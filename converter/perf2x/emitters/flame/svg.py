@@ -1,8 +1,6 @@
 """A flame graph in one SVG file: for a README, a pull request or a report.
 
-Without its script, as in an ``<img>``, the file works as a still picture: labels fit their boxes, and colours follow
-the reader's light or dark theme. If it is opened on its own, names and numbers appear on hover (``<title>``), and the
-script (picture/) adds zoom and search. The file refers to no other one.
+As an ``<img>``, the file is a still picture. If it is opened on its own, the script (picture/) adds zoom and search.
 """
 
 import re
@@ -21,14 +19,14 @@ from perf2x.model.printable_text import one_line
 from perf2x.model.profile import LocationFrames, Profile, find_event, full_names, location_frames
 from perf2x.model.setting import Setting
 
-# pixels: height of a level of boxes, height of the heading, margin at the sides; the same as in picture.js
+# in pixels, as in picture.js
 _LEVEL_HEIGHT, _HEAD_HEIGHT, _MARGIN = 17, 46, 10
-_HUES = 6  # number of colours of objects, as in picture.css
+_HUES = 6  # of objects, as in picture.css
 LETTER_WIDTH = 6.62
 """Width in pixels of a letter in the picture's monospaced font at 11 px."""
 MAX_NAME = 500
 """Number of characters of a name that a title shows; of longer names, both ends."""
-# East Asian letters and emoji are two letters wide; a fixed list, because Python's and rich's vary with their versions
+# two letters wide; Python's and rich's lists vary with their versions
 _WIDE = re.compile(
     "[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\U0001f300-\U0001faff]"
 )
@@ -73,10 +71,7 @@ class Svg(Format):
         ).encode()
 
     def _closing(self, profile: Profile, event: int, boxes: Rectangles) -> str:
-        """Return the heading and the script.
-
-        The heading is drawn after the boxes, so that it covers those that a reader scrolls under it.
-        """
+        """Return the heading, which covers boxes that a reader scrolls under it, and the script."""
         texts = [profile.events[event].name] if profile.events else []
         texts += facts(profile, event)
         texts += [f"the widest {len(boxes):,} of {len(boxes) + boxes.left_out:,} boxes"] if boxes.left_out else []
@@ -91,7 +86,6 @@ class Svg(Format):
         return _xml(shown_name(self.title or heading(profile)))
 
     def _boxes(self, profile: Profile, frames: LocationFrames, boxes: Rectangles, levels: int) -> list[str]:
-        """Return the SVG elements of each box: a group with title, rectangle and label."""
         names = [*(shown_name(name) or "[unknown]" for name in frames.name), "all"]  # the last entry is for −1
         full = [*map(shown_name, full_names(profile, frames)), ""]
         grand_total = sum_of(boxes.total[:1])  # 0 if there are no boxes
@@ -116,7 +110,7 @@ def _css_classes(frames: LocationFrames, frame: int, object_numbers: dict[str, i
     """Return the CSS classes of a frame's box (picture/picture.css).
 
     "a": the total (frame −1); "x": unresolved; "k": kernel; "u0" to "u5": user code, by object; "h": hypervisor or
-    guest; besides, "i": inlined. ``object_numbers`` numbers objects in the order in which they are drawn.
+    guest; besides, "i": inlined.
     """
     if frame < 0:
         return "a"
@@ -140,7 +134,6 @@ def shown_name(name: str) -> str:
 
 
 def _xml(text: str) -> str:
-    """Escape text between tags."""
     return escape(text, quote=False)
 
 

@@ -25,7 +25,7 @@ class Rectangles(Frozen):
     start: I64
     """Left edge in the event's unit; the total begins at 0."""
     total: I64
-    """Width: the sum of the values of the samples with this frame, in the event's unit."""
+    """Width in the event's unit."""
     left_out: int
     """Number of boxes that were wide enough but exceeded the maximum."""
 
@@ -43,7 +43,7 @@ def boxes_of(profile: Profile, frames: LocationFrames, event: int, min_share: fl
     start = _positions(tree, total, _name_ranks(frames))
     grand_total = sum_of(total[:1])
     wide_rows = flatnonzero((total >= min_share * grand_total) & (total > 0))
-    # the widest first; callers are before callees of equal width, so that no box is kept without its caller
+    # callers are before callees of equal width, so that no box is kept without its caller
     widest = lexsort((start[wide_rows], tree.depth[wide_rows], -total[wide_rows]))[:max_boxes]
     rows = wide_rows[widest]
     rows = rows[lexsort((start[rows], tree.depth[rows]))]
@@ -51,7 +51,6 @@ def boxes_of(profile: Profile, frames: LocationFrames, event: int, min_share: fl
 
 
 def _name_ranks(frames: LocationFrames) -> I64:
-    """Return (frames,) the position of each frame when all are sorted by name."""
     return argsort(as_int64(sorted(range(len(frames)), key=frames.name.__getitem__)))
 
 
