@@ -59,7 +59,6 @@ def entry_points() -> dict[str, EntryPoint]:
 
 @functools.cache
 def _help_lines() -> dict[str, str]:
-    """Return a line of help for each command; commands of plugins are imported for it."""
     installed = entry_points()
     built_in = {name: line for name, line in HELP_LINES.items() if name in installed}
     of_plugins = {name: _docstring_line(point) for name, point in installed.items() if name not in built_in}

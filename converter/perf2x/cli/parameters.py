@@ -141,7 +141,6 @@ def _settings_of_parameter(parameter: inspect.Parameter) -> Iterator[Setting]:
 
 
 def _option_for_argument(argument: Setting) -> inspect.Parameter:
-    """Return a hidden, repeatable option that gives the value of an argument: ``--input``, as in perf."""
     option = typer.Option(*argument.names, hidden=True)
     return inspect.Parameter(
         f"{argument.name}_by_name",

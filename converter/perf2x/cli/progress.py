@@ -46,7 +46,7 @@ class _DelayedBar:
         self._task_ids: dict[str, int] = {}  # rich's id of the task for each stage
 
     def update(self, stage: str, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` units of a stage are finished; ``total`` is 0 if it is unknown."""
+        """``total`` is 0 if it is unknown."""
         now = time.monotonic()
         if self._bar is None:
             if now < self._next_draw:
@@ -66,6 +66,5 @@ class _DelayedBar:
             self._bar.refresh()
 
     def close(self) -> None:
-        """Erase the bar, if it appeared."""
         if self._bar is not None:
             self._bar.stop()

@@ -62,7 +62,6 @@ def takes_format(command: Any) -> bool:
 
 
 def _suggestion(option: str, context: Any) -> str:
-    """Return a suggestion for an unknown option: synonyms, formats that have it, or similar names."""
     from perf2x.cli.format_parameters import options_of_formats
 
     command = context.command

@@ -224,7 +224,6 @@ class _CallGraph:
             yield f"{self._position_format.format(address, line)} {' '.join(map(str, row_costs))}\n"
 
     def _numbered_function(self, function: int) -> list[str]:
-        """Return a function's object, file and name as numbers, with the names themselves on first use."""
         if function in self._written:
             return self._written[function]
         strings, file = self._profile.strings, self._files[function]

@@ -149,7 +149,6 @@ class Collapsed(Format):
         return rows, (samples.count if self.value == "samples" else samples.value)[rows]
 
     def _root_text(self, profile: Profile, thread: int) -> bytes:
-        """Return the first word of a thread's lines: ``comm``, ``comm-PID`` or ``comm-PID/TID``."""
         comm = one_line(profile.strings[profile.threads.comm[thread]]).replace(" ", "_").replace(";", ":")
         ids = (int(profile.threads.pid[thread]), int(profile.threads.tid[thread]))
         pid, tid = ("?" if number < 0 else str(number) for number in ids)
@@ -190,8 +189,8 @@ def _lines(
 ) -> Iterator[bytes]:
     """Yield lines in pieces of many words; a piece may end within a line.
 
-    ``leaf_row`` (lines,) is the row of the tree at which each line ends. ``frames`` are the index of each tree row's
-    text, and the texts; ``roots`` are those of each line.
+    ``leaf_row`` (lines,) is the row of the tree at which each line ends. ``frames`` and ``roots`` are indices into
+    texts, and the texts.
     """
     (text_index, frame_texts), (root, root_texts) = frames, roots
     words = [

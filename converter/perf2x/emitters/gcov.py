@@ -131,13 +131,11 @@ def _strings(strings: Iterable[str]) -> bytes:
 
 
 def _string(string: str) -> bytes:
-    """Encode a string: its size in bytes, including the final NUL, then these bytes."""
     octets = string.encode(errors="surrogateescape") + b"\0"
     return pack("<I", len(octets)) + octets
 
 
 def _section(tag: int, data: bytes) -> bytes:
-    """Return a section: tag, length in words (rounded up), data."""
     return pack("<II", tag, -(-len(data) // 4)) + data
 
 

@@ -159,7 +159,7 @@ class AgentTools:
         return self._load(path, (status.st_mtime_ns, status.st_size, status.st_ino), listings)
 
     def _load_file(self, path: Path, _version: tuple[int, int, int], listings: ListingOptions | None) -> Loaded:
-        """Load a recording; ``_version`` distinguishes changed files with the same path in the cache."""
+        """``_version`` distinguishes changed files with the same path in the cache."""
         return load(str(path), self._options.with_values(listings=listings))
 
 

@@ -39,7 +39,7 @@ def make_server(tools: AgentTools) -> "MCPServer":
 def _with_short_errors(
     tool: Callable[..., str], one_at_a_time: Lock, error_class: type[Exception]
 ) -> Callable[..., str]:
-    """Wrap a tool so that it raises ``error_class``, with a sentence, for every failure that is not a bug."""
+    """Wrap a tool so that every failure that is not a bug raises ``error_class`` with a sentence."""
 
     @functools.wraps(tool)
     def answer(**arguments: object) -> str:

@@ -95,11 +95,7 @@ class GrowthGate(Frozen):
         callers: "CallersOf | None",
         verdict: "GrowthVerdict",
     ) -> None:
-        """Add the outcome of one limit to the verdict.
-
-        A larger ``limited_share`` of the costs gives wider intervals, so that all hold at once with the requested
-        confidence.
-        """
+        """Add the outcome of one limit to the verdict; a larger ``limited_share`` gives wider intervals."""
         # one pair of shares for self and total costs, although only one of the two is limited
         rows = check.comparison.with_intervals(check.rows, self.flags.confidence, (limited_share, limited_share))
         verdict.intervals.update({(check.kind, *row.key): row.interval(self.sort) for row in rows})

@@ -22,8 +22,6 @@ _INSTRUCTION_FIELDS = ("address", "text", "note", "path", "line", "function")
 
 
 class _Row(Frozen):
-    """A line of a listing. Its costs are empty tuples if it has none."""
-
     position: str
     """Line number or address; "" for a line that only explains."""
     text: str

@@ -98,7 +98,6 @@ def diff_facts(table: DiffTable, confidence: float) -> dict[str, Any]:
 
 
 def _other_event_facts(table: DiffTable) -> list[dict[str, list[float | None]]]:
-    """Return for each row [before, after] of other events and ratios, by name (``self_X``, ``total_X``)."""
     pairs_by_name = {
         f"{column}_{change.name}": change.pairs(table.keys, column)
         for change in table.other_columns

@@ -46,7 +46,6 @@ def info_facts(loaded: Loaded) -> dict[str, Any]:
 
 
 def _lost_facts(loaded: Loaded) -> dict[str, Any]:
-    """Return lost records and samples by name of their event ("": unknown), and how often events were throttled."""
     names = [event.name for event in loaded.recording.session.events]
     throttles = loaded.recording.sideband.throttles
     losts = losses_to_count(loaded.recording.session.events, loaded.recording.sideband.losts)

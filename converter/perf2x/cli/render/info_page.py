@@ -115,7 +115,6 @@ def labelled_quality_lines(loaded: Loaded, max_objects: int) -> Iterator[str]:
 
 
 def _quality_and_advice(loaded: Loaded, explanations: "Sequence[UnnamedObject]") -> Iterator[str]:
-    """Yield lines on the quality of the recording, and advice; explanations replace the advice with a command."""
     yield from labelled_quality_lines(loaded, _MAX_OBJECTS)
     yield from (
         f"hint: {advice.sentence()}"

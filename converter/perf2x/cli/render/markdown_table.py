@@ -64,7 +64,6 @@ def code(name: str, room: int = _NAME_WIDTH) -> str:
 
 
 def _prose(text: str) -> str:
-    """Escape a sentence so that no markup, mention or link remains."""
     return _MARKUP.sub(lambda match: f"&#{ord(match.group())};", escaped(text))
 
 

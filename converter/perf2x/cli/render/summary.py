@@ -61,7 +61,6 @@ def summary(
 
 
 def _advice_lines(loaded: Loaded, needs: Needs = _NEEDS_OF_TABLE) -> Iterator[str]:
-    """Yield the advice that matters for an output format with these ``needs``."""
     shows_dates, has_stacks = START_TIME in needs.honours and needs.dated, needs.of(CodeSettings).code is None
     for advice in advice_with_typed_options(loaded):
         matters = shows_dates if advice.concerns_dates else has_stacks

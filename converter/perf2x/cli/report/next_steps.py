@@ -73,7 +73,6 @@ def _change_advice(difference: Facts) -> Advice:
 
 
 def _shares(facts: Facts, by_self: Facts) -> Iterator[Advice]:
-    """Yield sentences on idle CPUs, waiting, the kernel, and a thread that has nearly all of the cost."""
     event_total, idle, span_ns, threads = (
         by_self["value"],
         facts["idle"],
@@ -101,7 +100,6 @@ def _shares(facts: Facts, by_self: Facts) -> Iterator[Advice]:
 
 
 def _hottest(facts: Facts, by_self: Facts, *, has_callers: bool) -> Iterator[Advice]:
-    """Yield a sentence on the hottest function, or on a flat profile, and one on the hottest path."""
     event_total, rows = by_self["value"], by_self["rows"]
     rows_total = sum(row["self"] for row in rows)
     if rows and rows[0]["self"] >= _HOT * event_total:

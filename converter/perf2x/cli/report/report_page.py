@@ -66,7 +66,7 @@ def recording_report(
 
 
 class _Part(Frozen):
-    """Part of a page: a title ("" for none), sentences, and a table with its layouts, from wide to narrow."""
+    """Part of a page; ``layouts`` are those of the table, from wide to narrow."""
 
     title: str
     sentences: Sequence[str | Advice] = ()
@@ -108,7 +108,6 @@ def _parts(
 
 
 def _function_part(title: str, table: TopTable, tables: ReportTables, warning: str) -> _Part:
-    """Return a table of functions; its layouts for narrow terminals lack the column of callers."""
     callers = name_column(
         f"called by{warning}", [_callers_text(tables.callers[row.key], row.total) for row in table.rows]
     )

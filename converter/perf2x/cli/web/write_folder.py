@@ -31,8 +31,6 @@ _SOURCE_SUFFIXES = (".py", ".js", ".css", ".html", ".json")
 
 
 class _PageFile(Frozen):
-    """A file that the page needs."""
-
     url: str  # relative to the page if the file is in the folder
     integrity: str  # SHA-256 digest, as browsers expect it: ``sha256-`` and base64
     content: bytes | None = None  # None: the browser gets the file elsewhere

@@ -120,14 +120,12 @@ class Chrome(Format, dict=True):
         return drawings_of(profile, self._drawn_samples(profile), self.per_cpu, self.args)
 
     def _drawn_samples(self, profile: Profile) -> I64:
-        """Return the rows of Profile.samples to draw."""
         is_drawn = are_samples(profile)
         if self.event is not None and profile.events:
             is_drawn &= profile.samples.event == find_event(profile, self.event)
         return flatnonzero(is_drawn)
 
     def _events(self, profile: Profile, drawings: list[Drawing], origin: int) -> Iterator[bytes]:
-        """Yield pieces of several events in JSON; each event is followed by a comma and a newline."""
         sort_index = 0
         for drawing in drawings:
             yield from track_metadata(profile, drawing.tracks, drawing.sample_counts, sort_index)

@@ -242,7 +242,6 @@ def _labels_of(
 
 
 def _arguments(profile: Profile, frames: LocationFrames) -> list[bytes]:
-    """Return each frame's ``args`` as JSON, b"" for none."""
     strings, functions = profile.strings, profile.functions
     result = []
     for object_name, function in zip(frames.object, frames.function.tolist(), strict=True):

@@ -69,7 +69,6 @@ class Firefox(Format):
         out.write(b'],"shared":' + json_bytes(shared | {"stringArray": strings.table()}) + b"}\n")
 
     def _meta(self, profile: Profile, sample_events: list[int], marker_events: list[int]) -> JsonObject:
-        """Return ``meta``; the events are rows of Profile.events."""
         not_waits = (profile.events[row] for row in sample_events if not profile.events[row].is_wait)
         sampling_event = next(not_waits, None)
         has_switches = self.markers and bool(profile.switches)

@@ -133,7 +133,6 @@ def event_markers(
 
 
 def _payloads(head: AnyArray, fields: AnyArray, time: I64, stack: I64) -> AnyArray:
-    """Return (markers,) payloads; the sample's stack is ``cause``, unless it is −1."""
     times = chunk_array(json_milliseconds(time).split(b","))
     stacks = chunk_array(json_numbers(stack).split(b","))
     payloads = joined_chunks(head, fields, b',"cause":{"time":', times, b',"stack":', stacks, b"}}")

@@ -62,7 +62,6 @@ def libraries_of(profile: Profile) -> Libraries:
 
 
 def _library(filename: str, build_id: str, arch: str) -> JsonObject:
-    """Return an entry of ``libs``; ``build_id`` is in hexadecimal, "" if it is unknown."""
     name, path = one_line(base_name(filename)), one_line(filename)
     return {
         "arch": arch,
@@ -130,7 +129,6 @@ def category_list(events: Sequence[ProfileEvent]) -> tuple[list[JsonObject], I64
 
 
 def _frame_categories(profile: Profile, frames: LocationFrames) -> I64:
-    """Return (frames,) the category of each frame: JIT, or that of its CPU mode."""
     mode_categories = zeros(256)  # OTHER for all modes that are not listed
     mode_categories[[int(mode) for mode in _MODE_CATEGORIES]] = list(_MODE_CATEGORIES.values())
     return np.where(are_jit(profile, frames), JIT, mode_categories[frames.mode])
@@ -252,7 +250,6 @@ def _resources(frames: LocationFrames, libraries: Libraries, strings: StringInte
 
 
 def _sources(profile: Profile, strings: StringInterner[str]) -> tuple[I64, JsonObject]:
-    """Return (functions,) the row of each function's source file in ``sources``, −1 for none, and ``sources``."""
     files, function_files = unique_inverse(profile.functions.filename)
     is_named = np.array([bool(profile.strings[row]) for row in files.tolist()], np.bool_)
     names = [one_line(profile.strings[row]) for row in files[is_named].tolist()]

@@ -157,7 +157,6 @@ _COLOURS = ("blue", "green", "magenta", "orange", "purple", "red", "teal", "yell
 def _event_counters(
     profile: Profile, samples: I64, timeline: Timeline, first_threads: dict[int, int]
 ) -> Iterator[JsonObject]:
-    """Yield a counter for each event and process of these samples, except for waits and tracepoints."""
     has_counter = np.array([not (event.is_wait or is_tracepoint(event.name)) for event in profile.events], np.bool_)
     samples = samples[has_counter[profile.samples.event[samples]]]
     names = [one_line(event.name) for event in profile.events]
@@ -170,10 +169,7 @@ def _event_counters(
 
 
 def _running_counter(steps: Steps, pid: int) -> JsonObject:
-    """Return the counter of how many threads of all processes ran at the same time.
-
-    The viewer interpolates linearly. A row without a change precedes each change, so that it draws steps.
-    """
+    """The viewer interpolates linearly: a row without a change precedes each change, so that it draws steps."""
     changes = zeros(2 * len(steps))
     changes[1::2] = np.diff(steps.threads, prepend=0)
     counter = _counter(RUNNING_TITLE, "count", 0, pid, 0)

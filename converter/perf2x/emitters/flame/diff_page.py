@@ -42,7 +42,6 @@ class DifferencePage(Frozen):
         write_page(self.title or heading(after), self._data(before, after), out, compress=self.compress)
 
     def _data(self, before: Profile, after: Profile) -> Iterator[bytes]:
-        """Yield the data of ``html.py`` with ``beforeValue`` and ``beforeCount``, for page/compare.js."""
         profile = merge_profiles([before, after], [_BEFORE, _AFTER])
         frames = location_frames(profile)
         frame_keys, key_frames = _equal_frames(frames)
@@ -84,7 +83,6 @@ def _equal_frames(frames: LocationFrames) -> tuple[I64, I64]:
 
 
 def _compared_rows(profile: Profile, thread: I64, node: I64) -> Iterator[bytes]:
-    """Yield the table of sums before and after, a row for each thread name, event and node."""
     samples = profile.samples
     assert samples.tags is not None
     is_before = np.isin(samples.tags, [row for row, tag in enumerate(profile.tag_sets) if tag == _BEFORE])

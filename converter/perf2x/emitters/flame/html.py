@@ -80,7 +80,6 @@ class Html(Format):
         return (_no_moments(profile, self.max_moments),) if len(profile.samples) > self.max_moments else ()
 
     def _data(self, profile: View) -> Iterator[bytes]:
-        """Yield the profile as one JSON object, for emitters/flame/page/data.js."""
         frames = location_frames(profile)
         samples = profile.samples
         tree, node = merge_stacks(expand(profile.stacks, frames.of_location), arange(len(frames)), samples.stack)
@@ -144,7 +143,6 @@ def _column_table(profile: Profile, names: Sequence[str]) -> list[JsonObject]:
 
 
 def _thread_rows(profile: Profile, tracks: Tracks) -> list[JsonObject]:
-    """Return name, process and ids of each track; unknown ids are −1."""
     ids = zip(tracks.pid.tolist(), tracks.tid.tolist(), strict=True)
     return [
         {

@@ -77,7 +77,6 @@ def rows_to_show(rows: Sequence[InstructionCost]) -> list[int]:
 
 
 def _costs(self_costs: Costs, total_costs: Costs) -> Iterable[list[int]]:
-    """Return the self costs and the total costs (lists by measure); neither if all are 0."""
     return (list(self_costs), list(total_costs)) if any(self_costs) or any(total_costs) else ()
 
 
