@@ -128,9 +128,9 @@ def _run_worker(
     work: Callable[[int, Sequence[Connection]], Any],
 ) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # only the first process has something to clean up
-    for kind in (signal.SIGINT, signal.SIGHUP):  # the first process reports interruptions
-        if signal.getsignal(kind) is not signal.SIG_IGN:  # under nohup, workers ignore SIGHUP, too
-            signal.signal(kind, signal.SIG_DFL)
+    for signal_number in (signal.SIGINT, signal.SIGHUP):  # the first process reports interruptions
+        if signal.getsignal(signal_number) is not signal.SIG_IGN:  # under nohup, workers ignore SIGHUP, too
+            signal.signal(signal_number, signal.SIG_DFL)
     connection = pipes[number - 1][1]
     senders = set(_senders_to(number, len(pipes) + 1))
     # a pipe ends only when no process can write to it

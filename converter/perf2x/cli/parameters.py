@@ -179,12 +179,12 @@ def make_command(name: str, function: Callable[..., None]) -> Any:
         from perf2x.base.files.operating_system import keep_freed_memory  # imported here to speed up --help
 
         keep_freed_memory()
-        for name, (struct, settings) in declared.items():
+        for parameter_name, (struct, settings) in declared.items():
             typed = {setting.name: _pop_typed(setting, arguments) for setting in settings}
-            arguments[name] = (
+            arguments[parameter_name] = (
                 make_struct(struct, typed)
                 if struct
-                else _field_values(settings[0], typed[name]).get(name, settings[0].default)
+                else _field_values(settings[0], typed[parameter_name]).get(parameter_name, settings[0].default)
             )
         function(**arguments)
 

@@ -170,13 +170,13 @@ class _CallGraph:
         keys, sums = sum_rows([tree.key[node], minus_ones(len(node)), event], values)
         for batch in row_batches(tree.depth[node] + 1, _FRAMES_AT_ONCE):
             path = paths(tree.parent, tree.depth, node[batch], outermost_first=True)
-            stack, position = row_numbers(path.lengths), tree.key[path.values]
+            row_in_batch, position = row_numbers(path.lengths), tree.key[path.values]
             function = self._function[position]
             # the row of a function's outermost frame in ``path.values``; the row before has the caller
-            called_frame, _ = group_rows([stack, function])
+            called_frame, _ = group_rows([row_in_batch, function])
             # thread names have no caller, nor do roots that the user chose
             called_frame = called_frame[tree.depth[path.values[called_frame]] > has_final_roots]
-            row = batch[stack[called_frame]]
+            row = batch[row_in_batch[called_frame]]
             calls = [position[called_frame - 1], function[called_frame], event[row]]
             keys, sums = sum_rows(
                 [np.append(*pair) for pair in zip(keys, calls, strict=True)],

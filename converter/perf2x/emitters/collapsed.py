@@ -133,8 +133,8 @@ class Collapsed(Format):
         is_line = falses(tree_rows)
         is_line[line % tree_rows] = True
         rank_of_inner, rank_of_leaf = _ranks(frame_texts)
-        position = line_positions(tree, rank_of_inner[text_index], rank_of_leaf[text_index], is_line)
-        order = argsort_rows([line // tree_rows, position[line % tree_rows]])
+        line_rank = line_positions(tree, rank_of_inner[text_index], rank_of_leaf[text_index], is_line)
+        order = argsort_rows([line // tree_rows, line_rank[line % tree_rows]])
         root, leaf_row = np.divmod(line[order], tree_rows)
         yield from _lines(
             tree, leaf_row, (text_index, frame_texts), (root, root_texts if has_roots else []), value[order]

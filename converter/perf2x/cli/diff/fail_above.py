@@ -166,7 +166,7 @@ class GrowthGate(Frozen):
         total_before = check.comparison.before.cost
         before, after = (format_percent(value, total_before) for value in row.before_and_after(self.sort))
         of_total += f", from {before} to {after}" * (check.kind == "share")
-        low, high = (format_change(limit, total_before) for limit in row.interval(self.sort))
+        low, high = (format_change(end, total_before) for end in row.interval(self.sort))
         interval = "" if self.flags.any_change else f" ({low} to {high})"
         change = format_change(row.change(self.sort), total_before)
         return f"{name} grew by {change}{of_total}{interval}, more than {check.limit.percent:g} % (--fail-above)"

@@ -67,8 +67,8 @@ class GrowthLimit(NamedTuple):
 
 def read_limit(text: str) -> GrowthLimit:
     """Parse a value of --fail-above. Raises OptionError for a text that is not a limit."""
-    selection, equals, share = text.rpartition("=")
-    percent = parse_percentage(f"--fail-above {text}", share)
+    selection, equals, percent_text = text.rpartition("=")
+    percent = parse_percentage(f"--fail-above {text}", percent_text)
     if not equals or selection == "total":
         return GrowthLimit(text, percent, selection)
     kind, colon, pattern = selection.partition(":")

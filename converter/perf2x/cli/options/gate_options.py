@@ -49,11 +49,11 @@ class GateFlags(Frozen):
 
 
 def _read_limit(text: str) -> tuple[str, float]:
-    typed_name, _, share = text.partition("=")
+    typed_name, _, percent_text = text.partition("=")
     name = typed_name.replace("-", "_")
     if name not in LIMITS:
         raise OptionError(f"--fail-if {text}: expected lost=PCT, missing-user=PCT or unresolved=PCT")
-    return name, parse_percentage(f"--fail-if {text}", share)
+    return name, parse_percentage(f"--fail-if {text}", percent_text)
 
 
 def parse_percentage(option: str, text: str) -> float:

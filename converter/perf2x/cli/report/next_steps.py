@@ -108,8 +108,8 @@ def _hottest(facts: Facts, by_self: Facts, *, has_callers: bool) -> Iterator[Adv
         is_named, share = not name.startswith("["), format_percent(hottest["self"], event_total)
         text = f"{'{0}' if is_named else 'Code without a name, {0},'} takes {share} by itself"
         if has_callers and callers and callers[0]["name"]:
-            share = format_percent(callers[0]["value"], hottest["total"])
-            text = f"{text}; {share} of its total is for calls from {{1}}"
+            caller_share = format_percent(callers[0]["value"], hottest["total"])
+            text = f"{text}; {caller_share} of its total is for calls from {{1}}"
         ending = ". To see which lines cost most, use perf2x annotate." if is_named else "."
         yield Advice("hottest", text + ending, (name, *(row["name"] for row in callers[:1])))
     elif rows and rows_total < _FLAT * event_total:

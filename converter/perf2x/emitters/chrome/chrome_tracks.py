@@ -149,8 +149,8 @@ def counter_events(profile: Profile, tracks: Tracks, origin: int, *, with_sample
         else:
             start_us, value = time_us[rows], np.append(samples.value[rows][1:], 0)
         for start, count in zip(start_us.tolist(), value.tolist(), strict=True):
-            event = {"ph": "C", "name": counter.name, "ts": start, "pid": pid, "tid": pid or 1}
-            yield json_bytes(event | {"args": {"value": count}}) + b",\n"
+            members = {"ph": "C", "name": counter.name, "ts": start, "pid": pid, "tid": pid or 1}
+            yield json_bytes(members | {"args": {"value": count}}) + b",\n"
 
 
 def _sums(step: I64, value: I64) -> tuple[I64, I64]:

@@ -47,7 +47,7 @@ class Libraries(Frozen):
 def libraries_of(profile: Profile) -> Libraries:
     """Return the files of all mappings, one for each path and build id."""
     mappings, strings = profile.mappings, profile.strings
-    first, file = group_rows([mappings.filename, mappings.build_id])
+    first, pair = group_rows([mappings.filename, mappings.build_id])
     paths = [strings[row] for row in mappings.filename[first].tolist()]
     build_ids = [strings[row] for row in mappings.build_id[first].tolist()]
     arch = one_line(profile.meta.arch)
@@ -58,7 +58,7 @@ def libraries_of(profile: Profile) -> Libraries:
         if build_id or (path.startswith("/") and not path.startswith(("//", "/memfd:"))):
             library[row] = len(entries)
             entries.append(_library(path, build_id, arch))
-    return Libraries(entries, library[file])
+    return Libraries(entries, library[pair])
 
 
 def _library(filename: str, build_id: str, arch: str) -> JsonObject:
@@ -204,13 +204,13 @@ def _table(length: int, **columns: object) -> JsonObject:
 
 def _frame_table(stacks: SharedStacks, frames: LocationFrames, func: I64, category: I64) -> JsonObject:
     """Return frameTable; frames have no address, because one frame stands for all call sites of its function."""
-    waits = [stacks.wait == Wait.BLOCKED, stacks.wait == Wait.PREEMPTED]
+    has_subcategory = [stacks.wait == Wait.BLOCKED, stacks.wait == Wait.PREEMPTED]
     return _table(
         len(stacks.location_frame),
         address=-1,
         inlineDepth=as_int64(frames.inlined[stacks.location_frame]),
         category=np.where(stacks.wait > 0, OFF_CPU, category[stacks.location_frame]),
-        subcategory=np.select(waits, [1, 2], 0),  # index in the category's list of subcategories
+        subcategory=np.select(has_subcategory, [1, 2], 0),  # index in the category's list of subcategories
         func=func,
         nativeSymbol=None,
         innerWindowID=None,
@@ -241,9 +241,9 @@ def _resources(frames: LocationFrames, libraries: Libraries, strings: StringInte
     names = as_int64([strings[one_line(name)] if name else -1 for name in frames.object])
     library = np.append(libraries.mapping_libraries, -1)[frames.mapping]
     rows_with_object = flatnonzero(names >= 0)
-    first, row = group_rows([names[rows_with_object], library[rows_with_object]])
+    first, resource_row = group_rows([names[rows_with_object], library[rows_with_object]])
     resource = minus_ones(len(frames))
-    resource[rows_with_object] = row
+    resource[rows_with_object] = resource_row
     distinct = rows_with_object[first]
     table = _table(len(distinct), lib=_with_nulls(library[distinct]), name=names[distinct], host=None, type=1)
     return resource, table

@@ -147,11 +147,11 @@ def _time_until(shown: ShownSamples, is_counted: Bools, track_count: int, edges:
     track, stride = as_int64(shown.track), edges[-1] + 1
     total_before = np.concatenate([[0], cumsum(np.where(is_counted, shown.end - shown.start, 0))])
     axis_edges = arange(track_count)[:, None] * stride + edges
-    row = searchsorted(track * stride + shown.start, axis_edges, "right")  # the first span after the edge
+    next_span = searchsorted(track * stride + shown.start, axis_edges, "right")  # the first span after the edge
     # (tracks, edges) end of the last span before the edge, or some earlier time if that span does not count
-    end_of_last = np.append(track * stride + np.where(is_counted, shown.end, 0), 0)[row - 1]
+    end_of_last = np.append(track * stride + np.where(is_counted, shown.end, 0), 0)[next_span - 1]
     # the part of the span that is beyond the edge does not count
-    time: I64 = total_before[row] - np.maximum(end_of_last - axis_edges, 0)
+    time: I64 = total_before[next_span] - np.maximum(end_of_last - axis_edges, 0)
     return time
 
 
