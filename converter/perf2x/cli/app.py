@@ -1,7 +1,7 @@
 """The typer application. It knows the names of all commands, and imports a command only when it is used.
 
-A command is a function: its parameters are the options (cli/parameters.py), its docstring is the help. Names of entry
-points should not contain spaces, so that of ``perf2x fleet query`` is ``fleet.query``.
+A command is a function: its parameters are the options (cli/parameters.py), its docstring is the help. The entry point
+of ``perf2x fleet query`` is ``fleet.query``, because names of entry points should not contain spaces.
 """
 
 import functools

@@ -1,8 +1,8 @@
 """Collapsed ("folded") stacks: ``comm;root;…;leaf 42``, one line per stack, for flamegraph.pl, inferno, grep and diff.
 
 As in stackcollapse-perf.pl, ``;`` in names becomes ``:``, spaces in the process name become ``_``, and lines are sorted
-bytewise. Lines are sorted in the tree of frames (`line_positions`), and written as *words*: a frame with the separator
-after it, or a number with its newline. Each distinct word is made once.
+bytewise. A line is written as *words*: a frame with the separator after it, or a number with its newline. Each distinct
+word is made once.
 """
 
 import io

@@ -1,8 +1,8 @@
 """``--fail-above`` of ``diff`` and ``report``: did functions, objects or the total grow by more than their limits?
 
-Noise is judged for all limited rows together, so two recordings of one program pass with the requested confidence. Rows
-that only took over the cost of other code do not fail. For recordings of different programs, only totals are compared,
-and only if perf's command line was the same.
+Noise is judged for all limited rows together, so two recordings of one program pass with the requested confidence.
+Functions that only took over the cost of other code do not fail. For recordings of different programs, only totals are
+compared, and only if perf's command line was the same.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 """Measures text in cells of a terminal, shortens it to a number of cells, and cuts a page to a number of bytes.
 
-East Asian characters take two cells, combining marks none; rich, which knows the widths, is imported only for these.
+East Asian characters take two cells, combining marks none. rich knows the widths; only text beyond ASCII imports it.
 """
 
 from bisect import bisect_right
@@ -28,7 +28,7 @@ def cell_width(text: str) -> int:
 
 
 def shorten(text: str, room: int, *, at_end: bool = False) -> str:
-    """Return the text in at most ``room`` cells; an ellipsis replaces its middle (``at_end``: its end) if necessary."""
+    """Return the text in at most ``room`` cells; an ellipsis replaces its middle (``at_end``: its end)."""
     if len(text) <= _MAX_CHARACTERS_PER_CELL * room and cell_width(text) <= room:
         return text
     if room < 1:

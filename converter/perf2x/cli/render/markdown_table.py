@@ -1,4 +1,4 @@
-"""Markdown for a job summary or a comment on a pull request, in which GitHub accepts 65,536 characters.
+"""Markdown for a job summary or a comment on a pull request. GitHub accepts 65,536 characters in a comment.
 
 Recorded names may contain anything, so they are put into code spans, where mentions, links and HTML have no effect.
 """
