@@ -105,7 +105,7 @@ def _os_error_sentence(error: OSError) -> str:
 
 
 def ignore_unwritable_stderr() -> None:
-    """Flush standard error, or discard its buffer: Python would end with exit code 120."""
+    """Flush standard error, or discard its buffer. Otherwise, Python would fail to flush it and exit with code 120."""
     try:
         if sys.stderr is not None and not sys.stderr.closed:
             sys.stderr.flush()

@@ -16,7 +16,7 @@ _TYPED_VALUES = "perf2x.format_options"  # key in Context.meta
 def parameters_of_format(command: Any, context: Any, arguments: Sequence[str]) -> list[Any]:
     """Return the options of the output format that the arguments choose, except options that the command has.
 
-    The list is empty without such a format. `typed_format_options` returns the values.
+    The list is empty without such a format. `typed_format_options` returns the values of these options.
     """
     from perf2x.kernel.registry import load_emitter
 

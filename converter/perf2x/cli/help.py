@@ -14,11 +14,11 @@ from perf2x.cli.plain_parameters import leave_as_typed
 from perf2x.cli.usage_errors import UsageError, report_usage_errors, takes_format
 
 CONTEXT_SETTINGS = {"help_option_names": ["--help", "-h"], "max_content_width": 100}
-# Keys of typer's ``Context.meta``: whether ``--help-all`` was typed
+# Key in typer's ``Context.meta``: whether ``--help-all`` was typed.
 _SHOW_ALL = "perf2x.help_all"
-# the parameters of the output format, once added
+# Key in ``Context.meta``: the parameters of the output format, once they are added.
 _FORMAT_PARAMETERS = "perf2x.format_parameters"
-# the typed arguments, until then
+# Key in ``Context.meta``: the typed arguments, until the parameters of the format are added.
 _ARGUMENTS = "perf2x.arguments"
 
 

@@ -29,7 +29,7 @@ def options_in_errors(option_name: Callable[[str], str]) -> Iterator[None]:
         error.args = tuple(option_name(part) if index % 2 else part for index, part in enumerate(error.args))
         match error.args:
             case before, name, after if re.match("--(?!set )", name):
-                # "limit=5: …" becomes "--limit 5: …", but "width=5: …" of a format "--set width=5: …"
+                # "limit=5: …" becomes "--limit 5: …"; a setting that only --set has keeps its "=": "--set width=5: …"
                 error.args = before, name, re.sub("^=", " ", after)
         raise
 

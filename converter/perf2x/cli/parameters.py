@@ -120,10 +120,10 @@ def _settings_of_struct(struct_type: type[Struct]) -> Iterator[Setting]:
         setting, nested = settings.get(field), struct_in(hints[field])
         for nested_type in feature_settings() if field == "features" else (nested,) if nested else ():
             yield from _settings_of_struct(nested_type)
-        # settings without help have no option, nor do settings of formats without names
+        # a setting has no option if it has no help, or if it belongs to a format and has no names
         if setting is not None and setting.help and (setting.names or not issubclass(struct_type, Format)):
             setting = replace(setting, panel=setting.panel or panel)
-            # such a setting is a switch that turns the whole struct off: --no-symbols
+            # the setting of a nested struct becomes a switch that turns the whole struct off: --no-symbols
             yield replace(setting, name=f"no_{field}", kind=bool, default=False) if nested else setting
 
 

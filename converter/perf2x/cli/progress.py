@@ -54,7 +54,7 @@ class _DelayedBar:
             from rich.console import Console
             from rich.progress import Progress as ProgressBar
 
-            # a process with threads should not fork, so rich must not draw in one
+            # rich must not start a thread that draws, because a process with threads should not fork
             self._bar = ProgressBar(console=Console(stderr=True), transient=True, auto_refresh=False)
             self._bar.start()
         task_id = self._task_ids.get(stage)

@@ -125,7 +125,7 @@ class Collapsed(Format):
             [self._root_text(profile, row) if has_roots else b"" for row in range(len(profile.threads))]
         )
         tree = merge_siblings(_with_no_stack(expand(profile.stacks, frames.of_location), len(frames)), frame_keys)
-        # pairs of root and row of the tree, as one integer, in ascending order are grouped by root
+        # a pair of root and row of the tree is one integer; in ascending order, pairs are grouped by root
         root, tree_rows = thread_roots[profile.samples.thread[rows]], len(tree.parent)
         line, sample_lines = unique_inverse(root * tree_rows + tree.row_of_stack[profile.samples.stack[rows]])
         value = sum_at(sample_lines, weight, len(line))
@@ -198,7 +198,7 @@ def _lines(
         *(text + b" " for text in frame_texts),
         *(text + b";" for text in root_texts),
     ]
-    # a word for its number and perhaps one for its root
+    # besides its frames, a line has a word for its number and perhaps one for its root
     word_table, extra_words = chunk_array(words), 1 + bool(root_texts)
     lengths = tree.depth[leaf_row] + 1
     for batch in row_batches(lengths, _WORDS_AT_ONCE):

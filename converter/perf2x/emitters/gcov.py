@@ -140,9 +140,9 @@ def _section(tag: int, data: bytes) -> bytes:
 
 
 def _smallest_counts(frequencies: Counter[int], thresholds: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield for each threshold the smallest count, and the number of locations, if counts are added from the highest.
+    """For each threshold, add up counts from the highest until they reach it; yield the last count added.
 
-    Thresholds are ascending.
+    With it comes the number of locations that were added up. Thresholds are ascending.
     """
     descending = iter(sorted(frequencies.items(), reverse=True))
     count = locations = total = 0

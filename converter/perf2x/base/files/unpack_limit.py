@@ -13,17 +13,17 @@ from typing import IO
 from perf2x.base.files.operating_system import path_of_open_file, temporary_file
 from perf2x.errors import FormatError, SettingError
 
-# Bytes that any input may unpack to on disk, in addition to _RATIO times its size.
+# Bytes that any input may unpack to on disk, in addition to _RATIO times its size, but at most MOST.
 FLOOR = 256 << 20
-# Bytes for each byte of input.
+# Bytes to which each byte of input may unpack.
 _RATIO = 200
-# Bytes that any input may unpack to on disk.
+# The most bytes to which any input may unpack on disk, unless the user sets a limit.
 MOST = 64 << 30
 # Like MOST, for what is unpacked in memory.
 MOST_IN_MEMORY = 8 << 30
 # Like FLOOR, for what is unpacked in memory.
 FLOOR_IN_MEMORY = 64 << 20
-# Number of records in addition to one for each byte on disk.
+# An input may have this many records, and one more for each of its bytes on disk.
 RECORDS = 500_000
 # Bytes to leave free; on a disk of less than 20 GiB, a twentieth of it.
 _RESERVE = 1 << 30
@@ -83,7 +83,7 @@ def _users_limit_or(limit: int) -> int:
 
 
 def record_limit(size_on_disk: int) -> int:
-    """Return how many records an input may have, because tables in memory grow with that number.
+    """Return how many records an input may have; tables in memory grow with that number.
 
     A record has at least eight bytes, so only compressed input can reach the limit.
     """

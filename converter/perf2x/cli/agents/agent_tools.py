@@ -33,7 +33,7 @@ _BYTES_PER_TOKEN = 4
 _CONFIDENCE = 0.95  # of the intervals of changes
 _SCREEN = Screen(WIDTH_WITHOUT_TERMINAL)
 
-# Data objects are missing, because recordings are loaded for them with other options.
+# "data-object" is not offered, because it needs recordings that are loaded with other options.
 By = Literal["function", "object", "thread"]
 
 

@@ -58,7 +58,7 @@ def annotate(
     if columns and value != "period":
         raise SettingError("", "columns", " shows counts of events; leave out ", "value")
     typed_options = load_options.of(ListingSettings).listings or ListingOptions()
-    # source lines are shown unless --assembly was typed without --source (as_recorded)
+    # source lines are shown unless --assembly was typed without --source, which sets as_recorded
     shows_lines = typed_options.as_recorded or not typed_options.assembly
     listing_options = replace(typed_options, function=function, source=shows_lines, columns=columns, value=value)
     options = load_options.with_values(listings=listing_options, keep_other_events=bool(columns))

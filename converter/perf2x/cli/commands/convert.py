@@ -59,7 +59,7 @@ def convert(
     name = output_flags.format()
     if output_flags.is_default() and not quiet:
         print_message(f"no --to: writing {name} (perf2x formats lists the others)")
-    # --event all is an option of the load and of the format
+    # --event all is an option of loading, and a field of the format
     event_field = {"event": "all"} if load_options.every_event else {}
     emitter = format_flags.build(name, output_flags.format_settings(), typed_format_options(context) | event_field)
     needs = emitter.needs

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class GrowthGate(Frozen):
-    """The limits on growth of one command, and whether they apply to self or to total costs."""
+    """A command's limits on growth, and whether they apply to self or to total costs."""
 
     flags: "GrowthFlags"
     sort: str
@@ -96,7 +96,7 @@ class GrowthGate(Frozen):
         verdict: "GrowthVerdict",
     ) -> None:
         """Add the outcome of one limit to the verdict; a larger ``limited_share`` gives wider intervals."""
-        # one pair of shares for self and total costs, although only one of the two is limited
+        # with_intervals expects a share for self and one for total costs; only one of these costs is limited
         rows = check.comparison.with_intervals(check.rows, self.flags.confidence, (limited_share, limited_share))
         verdict.intervals.update({(check.kind, *row.key): row.interval(self.sort) for row in rows})
         over_limit = [row for row in rows if row.change(self.sort) > check.allowed]

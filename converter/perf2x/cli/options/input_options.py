@@ -12,9 +12,9 @@ from perf2x.model.setting import Argument, Setting
 
 DEFAULT_INPUT = "perf.data"
 
-# by word after --inline, which takes no value: a hint for the error
+# --inline takes no value, so a word typed after it is an input. These are hints for the error, by word.
 _VALUES_OF_INLINE = {"off": "; did you mean --no-inline?", "on": "; --inline takes no value"}
-# Options of perf for an input
+# Options that perf has for the input.
 _OPTION_NAMES = ("--input", "-i")
 Input = Annotated[str, Argument("The recording; - is standard input.", _OPTION_NAMES, "INPUT")]
 Inputs = Annotated[

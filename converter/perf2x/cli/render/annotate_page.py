@@ -23,7 +23,7 @@ _INSTRUCTION_FIELDS = ("address", "text", "note", "path", "line", "function")
 
 class _Row(Frozen):
     position: str
-    """Line number or address; "" for a line that only explains."""
+    """Line number or address; "" for a gap, and for the source line above its instructions."""
     text: str
     self_costs: Costs = ()
     total_costs: Costs = ()
@@ -56,7 +56,7 @@ def listing_report(profile: View, columns: Sequence[str] = ()) -> Report:
         profile.events[measure.event].name,
         measure.unit,
         sum_of(weights(profile, measure.value)[profile.samples.event == measure.event]),
-        # only the totals of these columns are used; rows for threads take the least time
+        # only totals of the columns are used, so any kind of rows would do; those for threads take the least time
         LineColumns(event_columns(profile, "thread", "period", columns), listings.measures),
     )
 
@@ -121,7 +121,7 @@ def _function_lines(function: FunctionListing, shown_event: _ShownEvent, screen:
         rows = list(source_rows(source))
         yield from _table("line", rows, self_cost, max(self_cost, total_cost), shown_event, screen)
     for code in function.code:
-        # this copy was inlined into another function
+        # a copy of the function in another symbol was inlined there
         inlined_into = f"{escaped(code.symbol)} in " if code.symbol not in ("", function.name) else ""
         yield from _title_lines(f"{inlined_into}{escaped(code.object) or 'memory'}", code.reason, screen)
         sum_of_copy = sum(row.self_costs[0] for row in code.rows)

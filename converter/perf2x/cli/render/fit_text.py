@@ -7,11 +7,11 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 _ELLIPSIS = "…"
-# In cells.
+# Minimum width of a shortened column, in cells.
 _MIN_WIDTH = 8
-# A name may pile up combining marks, which take no cells.
+# Texts with more are shortened, because a name may pile up combining marks, which take no cells.
 _MAX_CHARACTERS_PER_CELL = 4
-# For the line that says how many lines were left out.
+# Bytes kept free for the line that says how many lines were left out.
 _RESERVED_BYTES = 200
 
 

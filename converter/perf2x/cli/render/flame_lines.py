@@ -17,7 +17,7 @@ from perf2x.model.totals.totals import weights
 from perf2x.tools.tables.top_rows import TopTable
 
 _MAX_BOXES = 100_000
-# Shades alternate so that neighbouring boxes differ. The SVG has the first of each.
+# Shades alternate so that neighbouring boxes differ. The SVG has the first of each pair.
 _USER_SHADES, _KERNEL_SHADES, _NAMELESS_SHADES = ("#efb887", "#f3c79c"), ("#9bbdec", "#aecbf1"), ("#cfcac2", "#dbd7d0")
 
 

@@ -68,7 +68,7 @@ def _android(value: Mapping[str, str]) -> str:
     return "\n".join(f"{label}: {', '.join(parts)}" for label, parts in lines if parts)
 
 
-# Labels; simpleperf's keys, and prefixes of their values.
+# For each line: its label, and the keys of simpleperf whose values it lists, each with a prefix for the value.
 _ANDROID_LINES = (
     ("phone", (("product_props", ""), ("android_version", "Android"), ("android_build_fingerprint", ""))),
     ("app", (("app_package_name", ""), ("app_type", ""))),

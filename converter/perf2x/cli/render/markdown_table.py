@@ -15,13 +15,13 @@ from perf2x.model.printable_text import escaped
 
 MAX_BYTES = 60_000
 """Maximum size of a document in bytes of UTF-8."""
-# In cells.
+# Maximum width of a name, in cells.
 _NAME_WIDTH = 80
-# In cells.
+# Maximum width of a line in `lines_as_markdown`, in cells.
 _LINE_WIDTH = 4096
-# The headings, and the line that aligns the columns.
+# Number of lines above the rows of a table: the headings, and the line that aligns the columns.
 _LINES_BEFORE_ROWS = 2
-# GitHub may take these for markup: the colons of :emoji:, the dot of a domain name.
+# Characters that GitHub may take for markup, even the colons of :emoji: and the dot of a domain name.
 _MARKUP = re.compile(r""":(?=\S)|[!"#$&*+/<=>?@\[\\\]^_`{|}~]|\.(?=[^\W\d])""")
 # A sign before a number is not markup.
 _SIGN = re.compile(r"[+=](?=\d)")
@@ -68,11 +68,14 @@ def _prose(text: str) -> str:
 
 
 def sentence_with_code(text: str) -> str:
-    """Return a sentence in which words with markup characters are code spans; people also read it in logs."""
+    """Return a sentence in which words with markup characters are code spans.
+
+    It has no entities (``&#95;``) as in `_prose`, because people also read it in logs.
+    """
 
     def as_code(match: re.Match[str]) -> str:
         word = match.group()
-        # a fence that is longer than all backticks in the span, and spaces
+        # a span may contain backticks if its fence is longer than any run of them, with a space inside each end
         fence, space = "`" * (1 + max(map(len, re.findall("`*", word)))), " " * ("`" in word)
         return f"{fence}{space}{word}{space}{fence}" if _MARKUP.search(_SIGN.sub("", word)) else word
 

@@ -14,7 +14,7 @@ from perf2x.model.printable_text import short
 if TYPE_CHECKING:
     from perf2x.tools.tables.result_table import ResultTable
 
-# In characters.
+# Maximum length of an event's name above a table, in characters.
 _EVENT_WIDTH = 60
 
 
@@ -28,8 +28,8 @@ class Report(Frozen):
     markdown: Callable[[], Iterable[str]] = tuple
     """Returns lines of Markdown."""
     rows: Callable[[], Iterable[Sequence[object]]] | None = None
-    """Returns the rows for CSV, after a row of headings. None: the CSV has the path and the value of each value in the
-    JSON.
+    """Returns the rows for CSV, after a row of headings. None: the CSV has a row for each value in the JSON, with
+    its path.
     """
 
 
@@ -79,7 +79,7 @@ def markdown_section(table: "ResultTable", layouts: Sequence[Layout], notes: Ite
 
 
 def print_report(report: Report, output_format: str, *, wide: bool = False) -> None:
-    """Print the report on standard output as table, json, markdown or csv; with ``wide``, in any width."""
+    """Print the report on standard output as table, json, markdown or csv; with ``wide``, lines may have any length."""
     if output_format == "json":
         import json
 

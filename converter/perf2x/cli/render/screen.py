@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 WIDTH_WITHOUT_TERMINAL = 160
 """Width of a line in a file, a pipe or a log, in cells."""
-# Other labels are bold.
+# Styles of labels that stand out; other labels are bold.
 _LABEL_STYLES = {"loss": "bold red", "lost": "bold red", "guess": "bold yellow"}
 # A longer text before a colon is not a label.
 _MAX_LABEL_LENGTH = 24

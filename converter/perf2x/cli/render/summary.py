@@ -19,9 +19,9 @@ from perf2x.stitcher.unwind.unwound_chains import End
 
 _MAX_OBJECTS = 3
 _OBJECT_NAMES = {VDSO_32: "the 32-bit vDSO"}
-# A table needs no more than a format without declarations.
+# For advice, a table counts as an output format that declares no needs.
 _NEEDS_OF_TABLE = Needs()
-# Stacks that were not unwound completely, by the reason.
+# What to say of stacks that were not unwound completely, by the reason.
 _UNWIND_ENDS = {
     End.TRUNCATED: "truncated",
     End.NO_UNWIND_INFO: "without unwind info",

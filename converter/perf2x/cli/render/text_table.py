@@ -16,9 +16,9 @@ from perf2x.model.printable_text import escaped
 MAX_HEADING = 30
 """Maximum number of characters of a heading that is an event's name."""
 _GAP = "  "
-# Cells for one or two columns of names; half as many for each further one.
+# This many cells are enough for one or two columns of names; each further column needs half as many.
 _ENOUGH_FOR_NAMES = 48
-# In cells.
+# Width of the longest bar, in cells.
 _BAR_WIDTH = 8
 _BAR_STYLE = "red"
 _EIGHTHS = " ▏▎▍▌▋▊▉"  # the last cell of a bar, by the number of its filled eighths

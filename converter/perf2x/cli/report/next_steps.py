@@ -6,19 +6,19 @@ from typing import Any
 from perf2x.model.advice import Advice
 from perf2x.model.number_format import format_change, format_percent
 
-# in percent
+# Advice is given from these percentages on: lost samples, samples without their user stack, cut stack dumps.
 _LOST, _MISSING, _CUT = 1.0, 1.0, 5.0
-# shares of the total cost, if not stated otherwise
+# Advice is given if samples of idle CPUs are at least this share of the total cost.
 _IDLE = 0.1
-# of the cost without idle CPUs
+# Advice is given if the kernel has at least this share of the cost without idle CPUs.
 _KERNEL = 0.3
-# of one function or path
+# A function or path is hot if it has at least this share of the total cost.
 _HOT = 0.1
-# of all functions in a table together
+# The cost is spread if all functions in the table together have less than this share of it.
 _FLAT = 0.3
-# of one thread
+# Advice is given if one of several threads has at least this share of the total cost.
 _ONE_THREAD = 0.9
-# average number of CPUs in use
+# Threads mostly waited if they used fewer CPUs than this on average.
 _WAITING = 0.5
 
 Facts = dict[str, Any]

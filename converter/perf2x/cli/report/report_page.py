@@ -28,7 +28,7 @@ from perf2x.tools.tables.report_tables import Caller, HotPath, ReportTables, rep
 from perf2x.tools.tables.result_table import ResultTable
 from perf2x.tools.tables.top_rows import TopTable
 
-# In characters.
+# Maximum numbers of characters of a sentence, and of a caller's name in a table.
 _SENTENCE_LENGTH, _NAME_LENGTH = 1000, 40
 _MAX_CALLERS = 3
 

@@ -13,7 +13,7 @@ from perf2x.kernel.load_result import Loaded
 from perf2x.kernel.registry import Emitter
 from perf2x.model.printable_text import printable
 
-# Every recording is read a second time for its page.
+# Maximum number of recordings with a page each; every recording is read a second time for its page.
 _MAX_PAGES = 20
 # Entries are inserted after this tag of a page.
 _LIST_TAG = b'<select id="recording">'

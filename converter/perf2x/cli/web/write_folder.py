@@ -26,7 +26,7 @@ SOURCES = "perf2x.sources"
 # perf2x, and packages in pure Python that conversions import; Pyodide has those with compiled code.
 _PACKAGES = ("annotated-doc", "demangle", "perf2x", "shellingham", "typer", "typing-extensions")
 _PAGE_FILES = ("command_words.js", "drop.js", "web.css", "worker.js", "example.gzipped")
-# of perf2x's files in the tarball
+# Suffixes of perf2x's files in the tarball.
 _SOURCE_SUFFIXES = (".py", ".js", ".css", ".html", ".json")
 
 
@@ -73,7 +73,7 @@ def _integrity(digest: bytes) -> str:
 
 
 def _list_of_cached_files(page_files: dict[str, _PageFile]) -> bytes:
-    """Return a line of JavaScript: KEPT, the files that the service worker caches, and the name of its cache."""
+    """Return a line of JavaScript that defines KEPT: what the service worker caches, and the name of its cache."""
     listed = {name: {"url": file.url, "integrity": file.integrity} for name, file in sorted(page_files.items())}
     version = hashlib.sha256(json.dumps(listed).encode()).hexdigest()[:16]
     return f"const KEPT = {json.dumps({'name': f'perf2x-{version}', 'files': listed})};\n".encode()

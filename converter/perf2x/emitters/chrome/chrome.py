@@ -1,8 +1,8 @@
 """Chrome trace JSON: a flame chart over time for Perfetto, chrome://tracing and Speedscope.
 
 Source of truth: the "Trace Event Format" document, and the three viewers' importers. Speedscope shows ``args`` as part
-of the name, so they are optional. It looks for a V8 profile if the first event has ``cat``. Perfetto refuses escaped
-surrogate pairs, so text is written as UTF-8.
+of the name, so they are optional. It looks for a V8 profile if the first event has ``cat``, so that event has none.
+Perfetto refuses escaped surrogate pairs, so text is written as UTF-8.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ from perf2x.model.setting import Setting
 _SLOW_SLICES = 1_000_000
 """Number of slices above which viewers become slow."""
 _SAMPLES_FOR_WRITER_THREAD = 200_000
-"""Number of samples from which on a second thread writes the file while this one formats."""
+"""From this number of samples on, a second thread writes the file while this one formats."""
 _BYTES_PER_WRITE = 1 << 16
 """Pieces of output are collected until they have this many bytes."""
 

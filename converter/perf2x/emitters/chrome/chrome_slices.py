@@ -184,7 +184,7 @@ def slice_events(drawing: Drawing, min_duration_us: int) -> Generator[bytes, Non
     heads, head_index = _heads(drawing)
     track_ends = event_ends(drawing.tracks.pid, drawing.tracks.tid)
     for shown, piles, duration in drawing.piles(min_duration_us):
-        # neighbours share a start
+        # neighbouring piles may begin at the same sample, and then share the chunk of its start
         is_new_start = begins_run(piles.first)
         starts, start_index = time_chunks(shown.start[piles.first[is_new_start]]), cumsum(is_new_start) - 1
         tails, tail_index = _tails(shown.track[piles.first], duration, track_ends)

@@ -11,7 +11,7 @@ TICK_NS = 125
 So a viewer that adds start and duration as floating-point numbers sees parents and children end together.
 """
 _TICKS_PER_MICROSECOND = 1000 // TICK_NS
-# of 0 … 7 ticks, each as four bytes
+# Decimals of 0 … 7 ticks past a whole microsecond, each as four bytes.
 _DECIMALS = np.array([b""] + [b".%d" % part for part in (125, 25, 375, 5, 625, 75, 875)], "S4").view(np.uint32)
 
 

@@ -82,7 +82,7 @@ def state_events(profile: Profile, tracks: Tracks) -> Iterator[bytes]:
     """Yield a state (``T``) for each run of a thread, and one for the time until its next run."""
     runs = thread_runs(profile)
     track, start, end, state = _numbered_states(runs)
-    # as `_numbered_states` numbers them
+    # ``names`` below has the names of states in the order in which `_numbered_states` numbers them
     cpus = arange(int(runs.cpu.max(initial=-1)) + 1).tolist()
     running = [b'"Running"', *(b'"Running","args":{"cpu":%d}' % cpu for cpu in cpus)]
     names = [*(b'"%b"' % name for name in _OFF_CPU_STATES), *running]

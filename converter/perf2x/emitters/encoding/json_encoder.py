@@ -58,7 +58,7 @@ def _json_column(values: AnyArray, encode: Callable[[AnyArray], bytes] = json_nu
 
 
 def json_member(name: str, values: AnyArray, encode: Callable[[AnyArray], bytes] = json_numbers) -> Iterator[bytes]:
-    """Yield a member of an object, which must not be the first one: an array of numbers."""
+    """Yield a comma and a member of an object, an array of numbers. It must not be the object's first member."""
     yield b',"%b":' % name.encode()
     yield from _json_column(values, encode)
 

@@ -8,8 +8,8 @@ of which only the first bytes are used. This is one row of two fields, each a ta
     merged   08 97 01 10 05 00 ··                      5        if all rows of both columns fit into one word
     bytes    08 97 01 10 05
 
-Functions in _field return a ListArray of uint8, whose rows have any length. In a `SharedColumn`, many messages share
-few long values.
+Functions whose names end in _field return a ListArray of uint8, whose rows have any length. In a `SharedColumn`, many
+messages share few long values.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -221,7 +221,7 @@ def varints(values: AnyArray, tag: bytes = b"") -> Cells:
         return Cells((WordColumn(words, sizes, len(tag) + width),), sizes)
     columns = [WordColumn(words, np.minimum(sizes, _WORD_BYTES), min(width, _WORD_BYTES))]
     if width > _WORD_BYTES:
-        # the tenth byte is the highest bit, which in the ninth marks that another byte follows
+        # the highest bit is the tenth byte; it also stays in the ninth, where it says that another byte follows
         top = unsigned >> np.uint64(7 * _WORD_BYTES)
         top += (top >> np.uint64(7)) << np.uint64(8)
         columns.append(WordColumn(top, np.maximum(sizes - _WORD_BYTES, 0), width - _WORD_BYTES))

@@ -34,7 +34,7 @@ from perf2x.model.profile import FieldColumn, Profile, TracepointFields, are_pla
 _RESERVED = frozenset({"type", "cause", "stack", "category", "innerWindowID"})
 """Members of a payload that the viewer interprets itself; a field of that name gets a ``_`` appended."""
 
-# by kind of FieldColumn
+# Formats of fields in the viewer, by kind of FieldColumn.
 _VIEWER_FORMATS = {"integer": "integer", "text": "string"}
 
 

@@ -168,9 +168,9 @@ def samples_by_track(profile: Profile, timeline: Timeline, samples: I64) -> Samp
     """Sort the samples to write by track; ``samples`` are rows of Profile.samples, ascending."""
     samples = narrow(samples)
     shown = shown_samples(profile, timeline.sample_tracks, samples)
-    # spans count from the first box or run, which may be before the first sample
+    # times of spans count from `origin_of`, which may be before the first sample
     shift = timeline.origin - origin_of(profile)
-    for times in (shown.start, shown.end):  # only this function has these columns
+    for times in (shown.start, shown.end):  # in place, because nothing else uses these columns
         np.subtract(times, shift, out=times)
     length = sum_at(shown.sample, shown.end - shown.start, len(profile.samples) + 1)
     track = timeline.sample_tracks[samples]
@@ -224,7 +224,7 @@ def _cpu_time(rows: _UntimedRows, shown: ShownSamples, is_wait: Bools) -> I64:
     track, start, length = shown.track[running_rows], shown.start[running_rows], (shown.end - shown.start)[running_rows]
     # (running spans + 1,) may wrap around, but differences within a track do not
     total_before = np.append(0, cumsum(length))
-    # earlier spans on any track
+    # number of spans up to each row, including those of earlier tracks
     spans_before = count_rows_until((track, start), (rows.track, rows.time))
     latest = np.maximum(spans_before - 1, 0)
     is_same_track = (spans_before > 0) & (np.append(track, -1)[latest] == rows.track)

@@ -65,7 +65,7 @@ class ThreadsToWrite(Frozen):
     stacks: SharedStacks
     samples: SamplesByTrack
     weighted_by_time: bool
-    """Whether each sample's weight is its value (ns), because there are waits of any length, instead of 1."""
+    """Whether a row's weight is the sample's value (ns) instead of its count, because waits may have any length."""
     markers: Markers
 
     def encoded_threads(self) -> Iterator[bytes]:

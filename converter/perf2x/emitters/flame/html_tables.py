@@ -96,7 +96,8 @@ def row_table(profile: Profile, sample_tracks: AnyArray, node: I64, summed: Summ
 
 
 _US = 1000  # nanoseconds in a microsecond
-# at most _MAX_SUMS sums of all tracks together, unless that takes fewer than _MIN_PARTS parts
+# The table ``lanes`` has _MIN_PARTS to _MAX_PARTS parts of the time. More than _MIN_PARTS are made only if all tracks
+# together then have at most _MAX_SUMS sums.
 _MAX_SUMS, _MAX_PARTS, _MIN_PARTS = 400_000, 2000, 20
 
 

@@ -23,7 +23,7 @@ def facts(profile: Profile, event: int | None = None) -> list[str]:
     """Return short facts for a subtitle: numbers of samples (of ``event``) and threads, time, machine, and losses."""
     meta, samples = profile.meta, profile.samples
     count = sum_of(samples.count if event is None else samples.count[samples.event == event])
-    threads = take_rows_of(profile.threads, profile.threads.tid >= 0)  # not samples of an unknown thread
+    threads = take_rows_of(profile.threads, profile.threads.tid >= 0)  # negative: samples of an unknown thread
     texts = [plural(count, "sample"), *[plural(count_threads(threads), "thread")] * (len(threads) > 0)]
     texts += [f"{meta.duration_ns / 1e9:.2f} s"] if meta.duration_ns else []
     texts += [one_line(text) for text in (meta.hostname, meta.os_release, meta.arch) if text]

@@ -25,8 +25,8 @@ _HUES = 6  # of objects, as in picture.css
 LETTER_WIDTH = 6.62
 """Width in pixels of a letter in the picture's monospaced font at 11 px."""
 MAX_NAME = 500
-"""Number of characters of a name that a title shows; of longer names, both ends."""
-# two letters wide; Python's and rich's lists vary with their versions
+"""Maximum number of characters of a name in a title; a longer name keeps both ends."""
+# Characters that are two letters wide; the lists of Python and of rich vary with their versions.
 _WIDE = re.compile(
     "[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\U0001f300-\U0001faff]"
 )
