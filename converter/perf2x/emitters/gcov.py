@@ -76,6 +76,7 @@ class Gcov(Autofdo):
         out.write(pack("<III", _MAGIC, 3 if is_version_3 else 2, 0))
         if is_version_3:
             max_entered = max((top.entered for top in functions), default=0)
+            # 16 is the number of _CUTOFFS
             sums = total, max(frequencies, default=0), max_entered, frequencies.total(), len(functions), 16
             out.write(pack("<I6Q", _SUMMARY, *sums))
             thresholds = (total * cutoff // _MILLION for cutoff in _CUTOFFS)

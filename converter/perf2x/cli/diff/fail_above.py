@@ -176,6 +176,7 @@ RowKey = tuple[str, str, str]
 """Kind, name and object of a row."""
 TOTAL: RowKey = ("total", "", "")
 """The key of the total, which is not a row of a table."""
+# Maximum number of rows to name in a note.
 _MAX_NAMED = 3
 
 

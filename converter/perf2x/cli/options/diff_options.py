@@ -59,7 +59,7 @@ class GrowthLimit(NamedTuple):
     text: str
     # in percent
     percent: float
-    # "" (a limit such as 5%): the rows of the displayed table, and the total
+    # function, object, share or total; "" (a limit such as 5%): the rows of the displayed table, and the total
     kind: str
     # name or glob
     pattern: str = "*"

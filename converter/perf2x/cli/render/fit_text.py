@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 _ELLIPSIS = "…"
 # Minimum width of a shortened column, in cells.
 _MIN_WIDTH = 8
-# Texts with more are shortened, because a name may pile up combining marks, which take no cells.
+# Maximum number of characters shown per cell: a name may pile up combining marks, which take no cells.
 _MAX_CHARACTERS_PER_CELL = 4
 # Bytes kept free for the line that says how many lines were left out.
 _RESERVED_BYTES = 200

@@ -179,7 +179,7 @@ def shared_tables(
     """Return all members of ``shared`` except stringArray; ``strings`` collects its strings."""
     resource, resources = _resources(frames, libraries, strings)
     names = as_int64(strings.add_all(map(one_line, frames.name)))
-    # frames of one function may differ in mode and inlining
+    # frames of one function share a row of funcTable, even if they differ in mode or inlining
     first, func = group_rows([names, resource, frames.function])
     source, sources = _sources(profile, strings)
     return {

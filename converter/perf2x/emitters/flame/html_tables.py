@@ -164,10 +164,10 @@ def burst_table(profile: Profile, sample_tracks: AnyArray, summed: SummedSamples
     - ``row`` is delta-encoded.
     - ``value`` is omitted if every sample has the mean value of its row in ``rows``.
     - ``latency`` and ``cpu`` (delta-encoded) are omitted without latency or several CPUs.
-    - ``lasts`` is the duration of a wait in microseconds, 0 for others; omitted if there are no waits.
+    - ``lasts`` is how many microseconds a wait lasts that begins at ``time``, 0 for others; omitted if all are 0.
 
-    As with ``--time``, a sample of the event ``offcpu-time`` belongs to the time at which its wait ends. Waits whose
-    time is unknown are omitted.
+    As with ``--time``, a sample of the event ``offcpu-time`` belongs to the time at which its wait ends; ``lasts`` is
+    then 0. Waits whose time is unknown are omitted.
     """
     origin = origin_of(profile)
     yield b'{"origin":"%d"' % origin

@@ -21,7 +21,7 @@ from perf2x.model.setting import Setting
 
 # in pixels, as in picture.js
 _LEVEL_HEIGHT, _HEAD_HEIGHT, _MARGIN = 17, 46, 10
-_HUES = 6  # of objects, as in picture.css
+_HUES = 6  # number of colours of objects, as in picture.css
 LETTER_WIDTH = 6.62
 """Width in pixels of a letter in the picture's monospaced font at 11 px."""
 MAX_NAME = 500
