@@ -181,10 +181,11 @@ def _table(
 ) -> Iterator[str]:
     """Yield the lines of a table; shares are of ``self_sum``, amounts have the unit of ``largest``."""
 
-    def amounts(costs: Iterable[Costs]) -> list[str]:
+    def amounts(costs_of_rows: Iterable[Costs]) -> list[str]:
         # "" for a line without costs, "." for one whose first cost is 0
         return [
-            "" if not cost else format_amount(cost[0], shown_event.unit, largest) if cost[0] else "." for cost in costs
+            "" if not costs else format_amount(costs[0], shown_event.unit, largest) if costs[0] else "."
+            for costs in costs_of_rows
         ]
 
     self_costs = [row.self_costs[0] if row.self_costs else 0 for row in rows]

@@ -43,7 +43,7 @@ def quality_facts(loaded: Loaded) -> dict[str, Any]:
         "samples": {"recorded": loaded.recorded_samples, "kept": loaded.samples},
         "events": [to_builtins(event) | loaded.exact_count(index) for index, event in enumerate(loaded.events)],
         "lost": {"samples": loaded.diagnostics["lost_samples"], "records": loaded.diagnostics["lost_records"]},
-        "percent": {name: round(share, 4) for name, share in quality_percentages(loaded).items()},
+        "percent": {name: round(percentage, 4) for name, percentage in quality_percentages(loaded).items()},
         "deferred": to_builtins(loaded.deferred),
         "unwound": unwound_facts(loaded),
         "features": {report.NAME: to_builtins(report) for report in loaded.reports if report.NAME},

@@ -131,7 +131,7 @@ class SampleTableRows(ColumnTable):
     """Nanoseconds that the thread ran since the row before; in its first row, since it began to run."""
 
 
-class _UntimedRows(Frozen):
+class _RowsWithoutCpuTime(Frozen):
     track: AnyArray
     time: I64
     sample: AnyArray
@@ -158,7 +158,7 @@ class SamplesByTrack(Frozen):
         if not len(samples):
             return no_rows(SampleTableRows)
         shown = take_rows_of(self.shown, rows_between(self.shown.track, first_track, end_track))
-        rows = _UntimedRows(self.timeline.sample_tracks[samples], self.timeline.times(samples), samples)
+        rows = _RowsWithoutCpuTime(self.timeline.sample_tracks[samples], self.timeline.times(samples), samples)
         rows = _with_blank_rows(rows, _blank_rows_around_runs(shown, self.is_wait[shown.sample], self.length))
         rows = _with_blank_rows(rows, _blank_rows_after_stacks(rows, self.length, self.is_wait))
         return SampleTableRows(rows.track, rows.time, rows.sample, _cpu_time(rows, shown, self.is_wait))
@@ -186,7 +186,7 @@ def rows_between(track: AnyArray, first_track: int, end_track: int) -> slice:
     return slice(*searchsorted(track, [first_track, end_track]).tolist())
 
 
-def _blank_rows_around_runs(shown: ShownSamples, span_is_wait: Bools, length: I64) -> _UntimedRows:
+def _blank_rows_around_runs(shown: ShownSamples, span_is_wait: Bools, length: I64) -> _RowsWithoutCpuTime:
     gap = of_next(shown.start, 0) - shown.end
     is_short_gap = gap <= _JITTER * length[of_next(shown.sample, -1)]
     runs_on = ~ends_run(shown.track) & ~span_is_wait & ~of_next(span_is_wait, False) & is_short_gap
@@ -194,32 +194,32 @@ def _blank_rows_around_runs(shown: ShownSamples, span_is_wait: Bools, length: I6
     track = np.append(shown.track[starts_run], shown.track[~runs_on])
     time = np.append(shown.start[starts_run], shown.end[~runs_on])
     is_kept = time >= 0  # a run before the first sample counts in the CPU time of the thread's first row
-    return _UntimedRows(track[is_kept], time[is_kept], minus_ones(sum_of(is_kept)))
+    return _RowsWithoutCpuTime(track[is_kept], time[is_kept], minus_ones(sum_of(is_kept)))
 
 
-def _with_blank_rows(rows: _UntimedRows, blank: _UntimedRows) -> _UntimedRows:
+def _with_blank_rows(rows: _RowsWithoutCpuTime, blank: _RowsWithoutCpuTime) -> _RowsWithoutCpuTime:
     """Insert blank rows, which are in any order, at times at which their track has no row yet."""
     blank = take_rows_of(blank, argsort_rows([blank.track, blank.time]))
     insert_at = count_rows_until((rows.track, rows.time), (blank.track, blank.time))
     before = np.maximum(insert_at - 1, 0)
     has_row = (insert_at > 0) & (rows.track[before] == blank.track) & (rows.time[before] == blank.time)
     is_new = begins_run(blank.track, blank.time) & ~has_row
-    columns, insert_at = _UntimedRows.__struct_fields__, insert_at[is_new]
-    return _UntimedRows(
+    columns, insert_at = _RowsWithoutCpuTime.__struct_fields__, insert_at[is_new]
+    return _RowsWithoutCpuTime(
         *(np.insert(getattr(rows, column), insert_at, getattr(blank, column)[is_new]) for column in columns)
     )
 
 
-def _blank_rows_after_stacks(rows: _UntimedRows, length: I64, is_wait: Bools) -> _UntimedRows:
+def _blank_rows_after_stacks(rows: _RowsWithoutCpuTime, length: I64, is_wait: Bools) -> _RowsWithoutCpuTime:
     """Return blank rows where the durations of samples end, unless another row of the thread follows soon."""
     has_stack = (rows.sample >= 0) & ~is_wait[rows.sample]
     duration = np.maximum(length[rows.sample], _SHORTEST_NS)
     is_followed = ~ends_run(rows.track) & (of_next(rows.time, 0) - rows.time <= (1 + _JITTER) * duration)
     last = flatnonzero(has_stack & ~is_followed)
-    return _UntimedRows(rows.track[last], rows.time[last] + duration[last], minus_ones(len(last)))
+    return _RowsWithoutCpuTime(rows.track[last], rows.time[last] + duration[last], minus_ones(len(last)))
 
 
-def _cpu_time(rows: _UntimedRows, shown: ShownSamples, is_wait: Bools) -> I64:
+def _cpu_time(rows: _RowsWithoutCpuTime, shown: ShownSamples, is_wait: Bools) -> I64:
     running_rows = flatnonzero(~is_wait[shown.sample])
     track, start, length = shown.track[running_rows], shown.start[running_rows], (shown.end - shown.start)[running_rows]
     # (running spans + 1,) may wrap around, but differences within a track do not
