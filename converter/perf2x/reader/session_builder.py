@@ -1,8 +1,7 @@
 """Builds a Session from a file's attributes and feature sections, and from records with the same contents.
 
-A pipe has no sections, so perf writes their contents as records (HEADER_ATTR, HEADER_FEATURE …); some of these records
-occur in files, too. Event names come from several sources: recorded names, simpleperf's list, format files of
-tracepoints, and perf's default names. If several of these sources have a name for an event, the first one is used.
+A pipe has records in place of sections (HEADER_ATTR, HEADER_FEATURE …). Event names come from recorded names, else
+simpleperf's list, format files of tracepoints, or perf's default names.
 """
 
 import re
@@ -41,7 +40,7 @@ from perf2x.reader.record_block import Block
 from perf2x.reader.records.record_names import RECORD_NAMES, SESSION_RECORDS
 
 _SHORT_CLOCK_FIELDS_SIZE = 18
-"""Bytes of the fields that newer versions of perf append to TIME_CONV, for a counter of fewer than 64 bits.
+"""Bytes of fields that newer versions of perf append to TIME_CONV, for a counter of fewer than 64 bits.
 
 They are u64 time_cycles, time_mask; u8 cap_user_time_zero, cap_user_time_short.
 """
@@ -56,21 +55,21 @@ class SessionBuilder(Struct):
     is_pipe: bool
     diagnostics: Diagnostics
     events: EventTable = field(default_factory=EventTable)
-    # contents of the feature sections, as their decoders return them, by name (HeaderFeature in lower case)
+    # decoded feature sections by name (HeaderFeature in lower case)
     features: dict[str, Any] = field(default_factory=dict)
     build_ids: dict[str, bytes] = field(default_factory=dict)
     kcore_dir: str = ""
     trace_info: dict[str, Any] = field(default_factory=dict)
-    """What ``hardware_trace`` returns: kind and parameters of the hardware trace, from AUXTRACE_INFO."""
+    """Kind and parameters of the hardware trace (``hardware_trace``)."""
     trace_clock: dict[str, int] = field(default_factory=dict)
-    """How to convert ticks of the hardware trace's clock to nanoseconds: the fields of TIME_CONV."""
-    # thread id (−1 if there is none) and name of each entry of the record THREAD_MAP
+    """The fields of TIME_CONV, which convert ticks of the trace's clock to nanoseconds."""
+    # thread id (−1 if there is none) and name of each entry of THREAD_MAP
     thread_map: list[tuple[int, str]] = field(default_factory=list)
     aggregation: int = -1  # enum aggr_mode of perf stat; −1 for other recordings
     recorded_files: dict[str, RecordedFile] = field(default_factory=dict)
     kallsyms: bytes = b""
     _named_events: set[int] = field(default_factory=set)
-    """Indices of events whose name was recorded, so that no other name replaces it."""
+    """Indices of events whose name must not be replaced."""
 
     def add_container(self, container: Container) -> None:
         """Add the attributes and feature sections of a file."""
@@ -81,7 +80,7 @@ class SessionBuilder(Struct):
         self._name_by_type(self.features.get("simpleperf_meta_info", {}))
 
     def add_feature(self, number: int, data: bytes) -> None:
-        """Add the feature section ``number``, from the end of the file or from a record; report damage in it."""
+        """Add the feature section ``number``; report damage in it."""
         name = _FEATURE_NAMES.get(number, f"feature_{number}")
         try:
             if number == HeaderFeature.BUILD_ID:
@@ -110,10 +109,7 @@ class SessionBuilder(Struct):
                     self._named_events.add(index)
 
     def _name_by_type(self, meta_info: Mapping[str, str]) -> None:
-        """Name events as simpleperf does in its meta information, and append modifiers as perf does (":u").
-
-        Lines of event_type_info are: name, type and config of an event, separated by commas.
-        """
+        """Name events by simpleperf's event_type_info, and append perf's modifiers (":u")."""
         lines = (line.split(",") for line in meta_info.get("event_type_info", "").splitlines())
         names = {(kind, config): name for name, kind, config in (line for line in lines if len(line) == 3)}
         for event in self.events.events:
@@ -123,7 +119,6 @@ class SessionBuilder(Struct):
                 self._named_events.add(event.index)
 
     def _name_tracepoints(self) -> None:
-        """Name tracepoints without a recorded name by their format files: an event's config is the tracepoint's id."""
         formats = self.features.get("tracing_data", {}).get("formats", {})
         for event in self.events.events:
             tracepoint = formats.get(str(event.config)) if event.type == EventType.TRACEPOINT else None
@@ -131,11 +126,7 @@ class SessionBuilder(Struct):
                 self.events.update(event.index, name=f"{tracepoint['system']}:{tracepoint['name']}")
 
     def _join_groups(self) -> None:
-        """Set group leaders from GROUP_DESC, which lists leaders and group sizes (process_group_desc in header.c).
-
-        The members of a group are consecutive events, from the leader on. Groups must be in order and must not overlap:
-        one that begins before the end of the previous group is ignored.
-        """
+        """Set group leaders as process_group_desc in header.c does; members follow their leader."""
         groups = self.features.get("group_desc", [])
         leaders = [event.group_leader for event in self.events.events]
         previous_end = 0
@@ -154,7 +145,6 @@ class SessionBuilder(Struct):
             self._add_record(int(types[row]), int(misc[row]), block.payload(row))
 
     def _add_record(self, kind: int, misc: int, payload: bytes) -> None:
-        """Add one record by its type, header.misc and the bytes after its header; report it if it is malformed."""
         section = SectionReader(payload, self.byte_order)
         try:
             if kind == UserRecordType.HEADER_ATTR:
@@ -186,7 +176,6 @@ class SessionBuilder(Struct):
             self.diagnostics.add("records_malformed", "A record is cut short or damaged.", where=where)
 
     def _add_trace_info(self, kind: int, section: SectionReader) -> None:
-        """Add what a record says about the hardware trace: its kind and parameters, or the conversion of its ticks."""
         if kind == UserRecordType.AUXTRACE_INFO:
             number, _ = section.numbers("II")
             self.trace_info = hardware_trace(number, section.numbers(f"{section.bytes_left // 8}Q"))
@@ -198,15 +187,14 @@ class SessionBuilder(Struct):
     def _add_streamed_feature(self, number: int, data: bytes) -> None:
         """Add a feature section, unless it only marks the end of the sections.
 
-        At the end, perf writes an empty section, whose number is one more than the highest that it knows
-        (HEADER_LAST_FEATURE; perf_event__synthesize_features in header.c). In a newer perf, that is the number of a
-        real section. So empty sections are ignored, except BRANCH_STACK and STAT, which are always empty.
+        That mark is an empty section (HEADER_LAST_FEATURE, perf_event__synthesize_features in header.c), with the
+        number of a real section in a newer perf. BRANCH_STACK and STAT are always empty.
         """
         if data or number in (HeaderFeature.BRANCH_STACK, HeaderFeature.STAT):
             self.add_feature(number, data)
 
     def _add_attr(self, payload: bytes) -> None:
-        """Add the event of struct { perf_event_attr attr; u64 ids[]; }; attr.size is the size of the attr."""
+        """The record is { perf_event_attr attr; u64 ids[]; }."""
         if len(payload) < ATTR_SIZE_VER0:
             raise SectionError(f"{len(payload)} bytes are too few for a perf_event_attr")
         (size,) = struct.unpack_from(self.byte_order + "I", payload, 4)
@@ -217,7 +205,7 @@ class SessionBuilder(Struct):
         self.events.add(parse_attr(payload[:size], self.byte_order, len(self.events.events), ids))
 
     def _update_event(self, section: SectionReader) -> None:
-        """Change the event with the id in struct { u64 type; u64 id; data; }: its name, unit or scale, by the type."""
+        """The record is { u64 type; u64 id; data; }."""
         update_type, identifier = section.numbers("QQ")
         index = self.events.index_of_id(identifier)
         if index < 0 or index >= len(self.events.events):
@@ -232,7 +220,7 @@ class SessionBuilder(Struct):
             self.events.update(index, scale=scale)
 
     def _add_build_ids(self, data: bytes) -> None:
-        """Add the build ids in a section BUILD_ID, which consists of HEADER_BUILD_ID records, end to end."""
+        """The section consists of HEADER_BUILD_ID records."""
         offset = 0
         while offset + HEADER_SIZE <= len(data):
             _, misc, size = struct.unpack_from(self.byte_order + "IHH", data, offset)
@@ -242,23 +230,19 @@ class SessionBuilder(Struct):
             offset += size
 
     def _add_build_id(self, misc: int, payload: bytes) -> None:
-        """Add the build id in struct { s32 pid; u8 build_id[20]; u8 size; u8, u16 reserved; char filename[]; }.
-
-        The size counts only if misc has MISC_BUILD_ID_SIZE; older versions of perf always write 20 bytes.
-        """
+        """The record is { s32 pid; u8 build_id[20]; u8 size; u8, u16 reserved; char filename[]; }."""
         build_id, size, name = payload[4:24], payload[24:25], decode_string(payload[28:])
         if not size or not name:
             raise SectionError(f"a build id entry of {len(payload)} bytes lacks fields")
         minor, inode, generation = struct.unpack(self.byte_order + "IQQ", build_id)
         if minor < 1 << 20 and 0 < inode < 1 << 32 and generation < 1 << 32:
-            # perf took the device and inode of a mapping for a build id (see record_decoders.py); no hash has so many
-            # zeros
+            # perf took device and inode of a mapping for a build id (see record_decoders.py); no hash has so many zeros
             return
         length = min(size[0], BUILD_ID_SIZE) if misc & MISC_BUILD_ID_SIZE and size[0] else BUILD_ID_SIZE
         self.build_ids[name] = build_id[:length]
 
     def session(self) -> Session:
-        """Return the session as described by what was added so far."""
+        """Return the session, with all that was added so far."""
         features, clock_data = self.features, self.features.get("clock_data")
         self._name_tracepoints()
         self._join_groups()
@@ -296,11 +280,7 @@ _TID_LIMIT = 1 << 31  # all thread ids are lower
 
 
 def _wall_clock_offset(clock_data: Mapping[str, int] | None, clock_id: int) -> int | None:
-    """Return the nanoseconds from recorded times to times since the epoch; None if unknown.
-
-    ``clock_data`` is the section CLOCK_DATA, which has the times of the recording's clock and of the wall clock at one
-    moment. For CLOCK_REALTIME, the offset is 0.
-    """
+    """Nanoseconds from recorded times to times since the epoch; None if unknown."""
     if clock_id == ClockId.REALTIME:
         return 0
     return clock_data["wall_clock_ns"] - clock_data["clockid_time_ns"] if clock_data else None
@@ -310,11 +290,10 @@ _VDSO_COPY = re.compile(r"/tmp/perf-(vdso|vdso32|vdsox32)\.so-.{6}")
 
 
 def name_vdso_copies(build_ids: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return build ids by file name, with copies of vDSOs under the name that their mappings have, such as ``[vdso]``.
+    """Rename copies of vDSOs to what their mappings are called, such as ``[vdso]``.
 
-    perf and its perf-read-vdso32 copy the vDSO to a file in /tmp, and record the build id under that file's name.
-    Copies keep their names if they would get the same new name but have different build ids, or if there is a build id
-    under the new name already.
+    perf and perf-read-vdso32 record the build id of a copy in /tmp under the copy's name. Copies keep their names if
+    their build ids differ, or if the new name has a build id.
     """
     renamed = dict(build_ids)
     for kind in ("vdso", "vdso32", "vdsox32"):

@@ -1,10 +1,8 @@
 """Decodes side-band records (all but samples) of many blocks together, and collects them in tables.
 
-Without sample_id_all (kernels before 2.6.38, or on request), records other than samples have no time. We give them the
-latest time of the samples before them in the file. perf applies such a record to all samples after it in the file
-(perf_session__process_event in tools/perf/util/session.c). The two differ only for samples that the file has out of
-order, within one round of perf's buffers. In a recording without any times, all times are 0, and the order of the file
-counts.
+Without sample_id_all (kernels before 2.6.38, or on request), side-band records have no time. They get the latest time
+of the samples before them in the file. perf applies such a record to all samples after it in the file
+(perf_session__process_event in tools/perf/util/session.c); this differs only for samples out of order.
 """
 
 from collections.abc import Sequence
@@ -40,26 +38,25 @@ from perf2x.reader.records.clamp_values import clamp_columns
 from perf2x.reader.records.record_decoders import DECODERS, decode_records
 from perf2x.reader.records.record_names import RECORD_NAMES
 
-# fields of a sample before its time, one word each
+# fields before a sample's time, one word each
 _BEFORE_TIME = SampleType.IDENTIFIER | SampleType.IP | SampleType.TID
 
 
 def _has_trailer(event: Event | None) -> bool:
-    """Return whether the event's side-band records have a sample_id trailer, and so a time if its samples have one."""
     return event is not None and "sample_id_all" in event.flags
 
 
 class FileClock(Struct):
-    """The latest sample time before each position of the current block, for records without a time."""
+    """The latest sample time before each position of the current block."""
 
     _positions: I64 = field(default_factory=lambda: zeros(0))
     """(n,) positions of the block's samples."""
     _times: U64 = field(default_factory=lambda: np.zeros(1, np.uint64))
-    """(n + 1,) the latest time before the block, then the latest time up to and including each of its samples."""
+    """(n + 1,) latest time before the block, then the latest one up to each of its samples."""
     is_needed: bool = False
-    """Whether side-band records without a time occur, while samples have times.
+    """Whether samples have times, but some side-band records have none.
 
-    The records of a block must then be decoded before the next block is read.
+    Each block's records must then be decoded before the next block is read.
     """
 
     def read_times(self, block: Block, events: Sequence[Event]) -> None:
@@ -67,7 +64,7 @@ class FileClock(Struct):
         if not events or all(_has_trailer(event) for event in events) or not events[0].sample_type & SampleType.TIME:
             return
         self.is_needed = True
-        # like perf, assume that the time is at the same offset in samples of all events
+        # perf, too, takes the time to be at the same offset in samples of all events
         word = block.starts + 1 + (events[0].sample_type & _BEFORE_TIME).bit_count()
         is_inside = word < block.starts + (block.sizes >> 3)
         times = np.where(is_inside, take(block.words, word, mode="clip"), np.uint64(0))
@@ -75,10 +72,9 @@ class FileClock(Struct):
         self._positions = block.positions
 
     def times_at(self, positions: I64, own_times: U64 | None = None) -> U64:
-        """Return (n,) the times of records without a trailer, at these ``positions`` (n,) of the block.
+        """Return the times (n,) of records without a trailer, at ``positions`` (n,) of the block.
 
-        FORK, EXIT and THROTTLE have a field for their time: ``own_times`` (n,). It counts if samples have times, too;
-        otherwise all times are 0.
+        ``own_times`` (n,) are fields of FORK, EXIT and THROTTLE. They count only if samples have times.
         """
         if own_times is not None and self.is_needed:
             return own_times
@@ -86,15 +82,12 @@ class FileClock(Struct):
 
 
 class _TableBuilder(Struct):
-    """Builds one side-band table from parts, which are decoded in file order for each record type and event."""
-
     table_class: type[ColumnTable]
     parts: list[Any] = field(default_factory=list)
     chains: ListInterner = field(default_factory=ListInterner)
-    """The distinct deferred chains. Many are equal: samples in one long system call have the same user stack."""
+    """Distinct deferred chains: many are equal, because a long system call has one user stack."""
 
     def append(self, columns: dict[str, Any], is_kept: Bools) -> None:
-        """Add the rows of ``columns`` where ``is_kept`` (n,) is True; columns that the table lacks are dropped."""
         part: Any = self.table_class(**{name: columns[name] for name in self.table_class.__struct_fields__})
         if not is_kept.all():
             part = take_rows_of(part, flatnonzero(is_kept))
@@ -104,7 +97,6 @@ class _TableBuilder(Struct):
         self.parts.append(part)
 
     def finish(self) -> ColumnTable:
-        """Return the table, sorted; free the parts."""
         table: ColumnTable = join_tables(self.parts)
         self.parts.clear()
         if isinstance(table, DeferredChains):
@@ -121,15 +113,15 @@ def sorted_table(table: ColumnTable) -> ColumnTable:
     return table if np.all(order[1:] > order[:-1]) else take_rows_of(table, order)
 
 
-# Number of records from which on they are decoded together; fewer are buffered, because each call has a fixed cost.
+# decoding has a fixed cost a call, so fewer records are buffered
 _MIN_BATCH = 4096
 
 
 class SidebandDecoder(Struct):
-    """Decodes the side-band records of one block after another; ``finish`` returns the tables.
+    """Decodes the side-band records of one block after another.
 
-    Records are buffered until there are enough to decode. So ``note_damage``, which decodes all buffered ones, must be
-    called before events change, as they determine the layout of trailers, and before damage of the stream is reported.
+    Records are buffered until there are enough to decode. So ``note_damage``, which decodes them, must be called before
+    events change, and before damage of the stream is reported.
     """
 
     _events: EventTable
@@ -137,10 +129,10 @@ class SidebandDecoder(Struct):
     _diagnostics: Diagnostics
     _tables: "dict[str, _TableBuilder]" = {}
     _buffered: list[Block] = []
-    _unreported: Diagnostics = field(default_factory=Diagnostics)  # damage since the last note_damage
+    _unreported: Diagnostics = field(default_factory=Diagnostics)  # since the last note_damage
 
     def add(self, records: Block) -> None:
-        """Add the side-band records of a block, after the clock has read the block's samples."""
+        """Add a block's side-band records, after the clock has read the block's samples."""
         if len(records.sizes) >= _MIN_BATCH or self._clock.is_needed:
             self._decode_buffered()
             self._decode(records)
@@ -150,16 +142,12 @@ class SidebandDecoder(Struct):
             self._decode_buffered()
 
     def _decode_buffered(self) -> None:
-        """Decode all buffered records."""
         if self._buffered:
             self._decode(join_blocks(self._buffered))
             self._buffered.clear()
 
     def note_damage(self) -> None:
-        """Report the damage of all records so far, sorted by name.
-
-        So the order of the report does not depend on which records were decoded together.
-        """
+        """Report the damage of all records so far, sorted by name, so that buffering does not change the order."""
         self._decode_buffered()
         self._diagnostics.absorb(sorted(self._unreported.counts.values(), key=lambda count: count.name))
         self._unreported.counts.clear()
@@ -167,7 +155,7 @@ class SidebandDecoder(Struct):
     def finish(self, counts: dict[int, int], end: int) -> Sideband:
         """Return the tables.
 
-        ``counts`` are the numbers of records by type, ``end`` is the position after the stream's last record.
+        ``counts`` has the number of records by type; ``end`` is the position after the last record.
         """
         self.note_damage()
         counts_by_name = {RECORD_NAMES.get(kind, f"UNKNOWN_{kind}"): counts[kind] for kind in sorted(counts)}
@@ -175,7 +163,6 @@ class SidebandDecoder(Struct):
         return replace(NO_RECORDS, **tables, record_counts=counts_by_name, stream_end=end)
 
     def _decode(self, block: Block) -> None:
-        """Decode records, grouped by type and by the event to which they belong."""
         malformed: list[tuple[int, int, int]] = []  # first position, type, number of records
         types, owners = block.types, self._events.owners_of_nonsamples(block)
         for kind, rows_of_kind in rows_by(types):
@@ -189,7 +176,7 @@ class SidebandDecoder(Struct):
             self._unreported.add("records_malformed", advice, count, RECORD_NAMES[kind])
 
     def _decode_of_event(self, block: Block, kind: int, owner: int) -> I64:
-        """Decode records of one type and event; return the positions of malformed ones."""
+        """Return the positions of malformed records."""
         event = self._events.event(owner)
         columns, is_malformed = decode_records(block, kind, event)
         columns |= clamp_columns(columns, self._unreported)

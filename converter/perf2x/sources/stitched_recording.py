@@ -1,8 +1,4 @@
-"""The base class of inputs whose samples already have stacks: datasets, and the output of other tools.
-
-Such an input takes the place of a recording, but skips the stitcher: it supplies a finished profile, to whose samples
-the user's filters are applied.
-"""
+"""The base class of inputs whose samples already have stacks: datasets, and the output of other tools."""
 
 from collections.abc import Iterable
 from typing import Self
@@ -24,7 +20,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 class StitchedRecording:
-    """An input that is a profile to which names are added later.
+    """A finished profile, to which filters are applied, and names added later.
 
     It is a ``kernel.input_source.Source``, and its own ``model.recording.events.Recording``.
     """
@@ -39,7 +35,7 @@ class StitchedRecording:
         raise NotImplementedError
 
     def completed(self, profile: Profile, options: LoadOptions) -> Profile:
-        """Add the columns that ``options`` need; if they need no times, remove those and sum equal samples."""
+        """Add the columns that ``options`` need; without need of times, remove those and sum equal samples."""
         samples = profile.samples
         if "cgroup" in options.columns and samples.cgroup is None:
             profile = replace(profile, samples=replace(samples, cgroup=np.zeros(len(samples), np.int32)))
@@ -48,12 +44,12 @@ class StitchedRecording:
 
     @property
     def recordings(self) -> tuple[str, ...]:
-        """Names of the recordings of which the input consists; empty if the input is a single recording."""
+        """Names of the recordings in the input; empty if the input is a single recording."""
         return ()
 
     @property
     def reports(self) -> tuple[DeferredReport, UnwindReport]:
-        """The reports that the stitcher would make, on deferred callchains and on unwinding."""
+        """Reports on deferred callchains and on unwinding."""
         raise NotImplementedError
 
     def stored_names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
@@ -74,7 +70,7 @@ class StitchedRecording:
 
 
 def events_of(events: Iterable[ProfileEvent], sample_type: int) -> tuple[Event, ...]:
-    """Return a profile's events as events of a session; attributes that only perf.data files have are −1 or 0."""
+    """Return a profile's events as events of a session; attributes of perf.data files are −1 or 0."""
     return tuple(
         Event(
             index=index, name=event.name, type=-1, config=0, sample_period=event.period or event.frequency,
@@ -86,10 +82,7 @@ def events_of(events: Iterable[ProfileEvent], sample_type: int) -> tuple[Event, 
 
 
 def batch_of(profile: Profile) -> Samples:
-    """Return the samples of a profile as a batch of a recording, so that filters on columns can be applied to it.
-
-    A sample's position is its row; it has no addresses.
-    """
+    """Return the samples of a profile as a batch for filters; a sample's position is its row."""
     samples, threads, count = profile.samples, profile.threads, len(profile.samples)
     return Samples(
         event=samples.event,

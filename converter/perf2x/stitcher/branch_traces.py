@@ -1,8 +1,7 @@
-"""Counts the samples in one object, and the branches from or to it that branch stacks hold.
+"""Counts the samples in one object, and the branches from or to it in branch stacks.
 
 A branch stack has the last branches that were taken, newest first. From the target of one branch to the source of the
-next newer one, code ran without a jump. So that such stretches of code can be counted, too, each branch is counted
-together with the source of the branch after it::
+next newer one, code ran without a jump. So each branch is counted together with the source of the branch after it::
 
     newest   C ─▶ D        after it: not recorded
              B ─▶ C'       after it: C, so that the code from C' to C ran
@@ -26,11 +25,11 @@ from perf2x.model.recording import Branches, Samples
 from perf2x.stitcher.history.mapping_lookup import MappingLookup, lookup_contexts
 from perf2x.stitcher.history.process_history import ProcessHistory
 
-# Bit mispred of struct perf_branch_entry's flags.
+# bit mispred of struct perf_branch_entry's flags
 _MISPREDICTED = np.uint64(1)
-# Bit not_taken of struct branch_flags (tools/perf/util/branch.h), which perf sets in samples of Arm SPE.
+# bit not_taken of struct branch_flags (tools/perf/util/branch.h), which perf sets in samples of Arm SPE
 _NOT_TAKEN = np.uint64(1 << 33)
-# Equal rows are summed when more rows than this were added since the last time, and more than the sums then had.
+# equal rows are summed when the new rows outnumber the sums by more than this
 _MIN_NEW_ROWS = 1 << 20
 
 
@@ -38,17 +37,15 @@ class _MappedCode:
     """Converts addresses in one object's mappings to file offsets."""
 
     def __init__(self, history: ProcessHistory, rows: I64) -> None:
-        """``rows``: the object's rows of ``history.mmaps``."""
         mmaps = history.mmaps
         self._spaces, self._lookup = history.spaces, MappingLookup(history.spaces, len(mmaps))
-        # Both arrays are (mmaps + 1,): whether each mapping is the object's, and what to add to an address in it to get
-        # the file offset. The last entries, False and 0, are for addresses outside mappings (row −1).
+        # (mmaps + 1,) the last row is for no mapping
         self._is_in_object = falses(len(mmaps) + 1)
         self._is_in_object[rows] = True
         self._to_file_offset = np.append(mmaps.pgoff - mmaps.start, np.uint64(0))
 
     def offsets(self, epoch: I64, address: U64) -> U64:
-        """Return (n,) the file offset of each address in a process (by epoch); EXTERNAL outside the object."""
+        """File offset (n,) of each address; EXTERNAL outside the object."""
         interval, _ = self._spaces.ranges.intervals(address)
         mmap = self._lookup.find(lookup_contexts(epoch, falses(len(epoch))), interval)
         return np.where(self._is_in_object[mmap], address + self._to_file_offset[mmap], EXTERNAL)
@@ -58,7 +55,7 @@ class CodeCounter:
     """Counts the branches and samples of batches; addresses are file offsets."""
 
     def __init__(self, history: ProcessHistory, rows: I64, request: CodeRequest) -> None:
-        """``rows``: the object's rows of ``history.mmaps``."""
+        """``rows`` are the object's rows of ``history.mmaps``."""
         self._history, self._request = history, request
         self._code = _MappedCode(history, rows)
         self._branches, self._samples = [no_rows(BranchCounts)], [no_rows(AddressCounts)]
@@ -73,7 +70,6 @@ class CodeCounter:
         self._samples.append(sum_addresses([AddressCounts(offsets, np.ones(len(offsets), np.int64))]))
         if samples.branches is not None and len(samples.branches.from_ip):
             self._branches.append(self._count_branches(samples.branches, epoch))
-        # the first table of each list has the sums so far
         if sum(map(len, self._branches)) > 2 * len(self._branches[0]) + _MIN_NEW_ROWS:
             self._branches = [sum_branches(self._branches)]
         if sum(map(len, self._samples)) > 2 * len(self._samples[0]) + _MIN_NEW_ROWS:
@@ -84,15 +80,13 @@ class CodeCounter:
         return sum_branches(self._branches), sum_addresses(self._samples)
 
     def _count_branches(self, branches: Branches, epoch: I64) -> BranchCounts:
-        """Count the branches from or to the object; ``epoch`` (n,) is the epoch of each sample's process."""
         sample = row_numbers(np.diff(branches.offsets))
         is_user = (branches.from_ip < KERNEL_HALF) & (branches.to_ip < KERNEL_HALF)
         source = self._code.offsets(epoch[sample], branches.from_ip)
         target = self._code.offsets(epoch[sample], branches.to_ip)
         is_in_object = (source != EXTERNAL) | (target != EXTERNAL)
         is_taken = branches.flags & _NOT_TAKEN == 0
-        # The branch after each branch is searched for among these only. Left out are branches that were not taken, and,
-        # as the request says, either those from, to or within the kernel, or those entirely outside the object.
+        # only these can be the next branch: taken branches in user mode, or of the object, as the request says
         candidates = flatnonzero(is_taken & (is_user if self._request.skipped_branches == "kernel" else is_in_object))
         next_source = _next_sources(source[candidates], target[candidates], sample[candidates])
         is_counted = is_in_object[candidates]
@@ -104,11 +98,7 @@ class CodeCounter:
 
 
 def _next_sources(source: U64, target: U64, sample: I64) -> U64:
-    """Return (n,) the source of the branch that was taken after each branch.
-
-    The branches are given sample by sample, newest first. The result is NOT_RECORDED for the newest branch of a sample,
-    and where the branch's target or the source of the branch after it is outside the object.
-    """
+    """Source (n,) of the branch after each one; branches are given sample by sample, newest first."""
     newer_source = of_previous(source, NOT_RECORDED)
     is_known = ~begins_run(sample) & (newer_source != EXTERNAL) & (target != EXTERNAL)
     return np.where(is_known, newer_source, NOT_RECORDED)

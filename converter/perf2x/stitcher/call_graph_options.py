@@ -6,7 +6,7 @@ from perf2x.base.frozen_struct import Frozen
 from perf2x.model.plugin_options import SAMPLES
 from perf2x.model.setting import Setting
 
-# Default maximum number of frames per sample; perf shows 127 (kernel.perf_event_max_stack).
+# frames per sample; perf shows 127 (kernel.perf_event_max_stack)
 MAX_DEPTH = 1024
 
 

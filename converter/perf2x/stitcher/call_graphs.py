@@ -1,8 +1,6 @@
 """Completes user parts of callchains: ``--call-graph dwarf``, ``--call-graph lbr``, leaf functions of AArch64.
 
-Connects unwinder and stitcher: the process history finds the mappings of the unwinder's addresses, and unwound chains
-are put into the samples for the stitcher. Most recordings need no unwinding, so the unwinder and the readers of object
-files are imported on demand.
+Most recordings need no unwinding, so the unwinder and the readers of object files are imported on demand.
 """
 
 from __future__ import annotations
@@ -46,11 +44,11 @@ if TYPE_CHECKING:
     from perf2x.base.binaries.find.object_finder import Finder
     from perf2x.stitcher.unwind.unwinder import Unwinder
 
-# Advice on JIT-compiled code without call frame information.
+# for JIT-compiled code without call frame information
 JIT_UNWIND_ADVICE = "JIT compilers write unwind info: python -X perf_jit, node --perf-prof --perf-prof-unwinding-info"
-# Largest SIZE of ``--call-graph dwarf,SIZE`` (get_stack_size in tools/perf/util/callchain.c).
+# largest SIZE of ``--call-graph dwarf,SIZE`` (get_stack_size in tools/perf/util/callchain.c)
 _MAX_COPY = 65528
-# Root frame of stacks by how their unwound chains end; stacks with other ends have none.
+# stacks with other ends have no root frame
 _ROOTS = {
     End.TRUNCATED: RootFrame.STACK_TRUNCATED,
     End.NO_UNWIND_INFO: RootFrame.NO_UNWIND_INFO,
@@ -66,33 +64,33 @@ class UnwindReport(Frozen):
     """Results of unwinding user stack dumps."""
 
     ends: dict[End, int]
-    """Number of samples by ``End``."""
+    """Samples by ``End``."""
     frames: int = 0
     guessed: int = 0
-    """Frames whose caller was guessed, from their code or by frame pointer: no unwind information covers them."""
+    """Frames whose caller was guessed, because no unwind information covers them."""
     requested: int = 0
-    """Bytes of user stack that the kernel was asked to copy for each sample; 0 if there are no such samples."""
+    """Bytes of user stack that the kernel was asked to copy for each sample; 0 without such samples."""
     cut_in_jit: int = 0
-    """Number of samples whose chains end with NO_UNWIND_INFO at a frame of JIT-compiled code."""
+    """Samples whose chains end with NO_UNWIND_INFO at JIT-compiled code."""
     dumps_missing: bool = False
     """Whether a runtime announced a jitdump that was not found."""
 
     @property
     def samples(self) -> int:
-        """The number of samples with a user stack to unwind."""
+        """Number of samples with a user stack to unwind."""
         return sum(count for end, count in self.ends.items() if end is not End.NO_REGISTERS)
 
     @property
     def better_size(self) -> int:
-        """The size in bytes to recommend if dumps were too short: four times as much, from 32 KiB to perf's limit."""
+        """Bytes to recommend if dumps were too short: four times as many, from 32 KiB to perf's limit."""
         return min(max(4 * self.requested, 32768), _MAX_COPY)
 
 
 class UnwindCounts(Struct):
-    """What unwinding counted in one of the processes that read a recording; see also `UnwindReport`."""
+    """Counts of one process that reads a recording; see also `UnwindReport`."""
 
     ends: I64 = field(default_factory=lambda: zeros(len(End)))
-    """(len(End),) number of samples by ``End``."""
+    """(len(End),) samples by ``End``."""
     frames: int = 0
     guessed: int = 0
     guessed_in_jit: int = 0
@@ -106,7 +104,7 @@ class UnwindCounts(Struct):
 
 
 class CallGraphs:
-    """Completes the user parts in batches of one recording; keeps objects and rules between batches."""
+    """Completes the user parts in batches of one recording."""
 
     def __init__(
         self, session: Session, history: ProcessHistory, finder: Callable[[], Finder], options: CallGraphOptions
@@ -119,10 +117,7 @@ class CallGraphs:
         )
         self._lbr_register_count = _lbr_register_count(session)
         self._call_offset = np.uint64(session.has_call_addresses)
-        """What to subtract from unwound return addresses, so that they match the recorded ones.
-
-        It is 1 if recorded chains have addresses within call instructions instead of return addresses, else 0.
-        """
+        """Subtracted from unwound return addresses: 1 if recorded chains have addresses within calls, else 0."""
         self._session_arch = session.arch or "x86_64"
         self._lbr_state = empty_lbr_state()
         self._counts = UnwindCounts()
@@ -142,7 +137,7 @@ class CallGraphs:
 
     @property
     def want(self) -> Want:
-        """The columns of samples that ``complete`` needs."""
+        """Columns of samples that ``complete`` needs."""
         stacks = Want.STACKS if len(self._dump_events) or len(self._link_register_events) else Want(0)
         return stacks | (Want.BRANCHES if len(self._call_stack_events) else Want(0))
 
@@ -165,11 +160,11 @@ class CallGraphs:
 
     @property
     def needs_batch_order(self) -> bool:
-        """Whether batches must be processed in file order, because each depends on those before it."""
+        """Whether each batch depends on those before it."""
         return self._options.stitch_lbr and len(self._call_stack_events) > 0
 
     def counts(self) -> UnwindCounts:
-        """The counts of all batches so far."""
+        """Return the counts of all batches so far."""
         problems = self._unwinder.problems() if self._unwinder is not None else []
         return replace(self._counts, problems=self._counts.problems + problems)
 
@@ -178,7 +173,7 @@ class CallGraphs:
         self._counts.add(counts)
 
     def report(self, diagnostics: Diagnostics) -> UnwindReport:
-        """Return the results of all batches so far; ``diagnostics`` knows whether a jitdump is missing."""
+        """Return the results of all batches so far."""
         counts, dumps_missing = self._counts, diagnostics["jitdump_missing"] > 0
         ends = {end: int(counts.ends[end]) for end in End if counts.ends[end]}
         return UnwindReport(
@@ -206,10 +201,6 @@ class CallGraphs:
     def _unwind_dumps(
         self, unwinder: Unwinder, samples: Samples, stacks: UserStacks, is_selected: Bools
     ) -> tuple[ListArray, U8]:
-        """Unwind and count some samples; return all chains, and (n,) the RootFrame of each.
-
-        ``is_selected`` (n,): whether to unwind each sample.
-        """
         from perf2x.stitcher.unwind.join_chains import with_user_part
 
         stacks = replace(stacks, abi=np.where(is_selected, stacks.abi, 0).astype(np.uint8))
@@ -224,7 +215,6 @@ class CallGraphs:
         return with_user_part(samples.chain, chains, is_selected), root_of_end[chains.end]
 
     def _mapping_finder(self, samples: Samples) -> MappingFinder:
-        """Return the finder of mappings for a batch; rows of the finder are samples."""
         spaces = self._history.spaces
         epoch = spaces.epoch(as_int64(samples.pid), self._history.sequence_of(samples))
         image = spaces.last_epoch(epoch)  # identifies the process image: all its epochs have the same last one
@@ -247,11 +237,10 @@ class CallGraphs:
         return MappingFinder(image, spaces.sequence(epoch), spaces.made_at, find_at_end, find_at_sample)
 
     def _with_calls(self, samples: Samples, branches: Branches) -> ListArray:
-        """Return all chains; those of events with call stacks have the calls in ``branches`` as their user part."""
         older_calls = None
         if self._options.stitch_lbr and branches.hw_index is not None and self._lbr_register_count:
             time = samples.position if samples.time is None else samples.time.view(np.int64)
-            rank = np.empty(len(time), np.int64)  # how many samples of the batch are earlier than each
+            rank = np.empty(len(time), np.int64)
             rank[lexsort([samples.position, time])] = arange(len(time))
             older_calls, self._lbr_state = stitch_older_calls(
                 branches, as_int64(samples.tid), rank, self._lbr_register_count, self._lbr_state
@@ -276,26 +265,24 @@ def _event_indices(session: Session, test: Callable[[Event], bool]) -> I64:
 
 
 def _copies_stack(event: Event) -> bool:
-    """Return whether samples have registers and stack dumps (``--call-graph dwarf``)."""
     needed = SampleType.REGS_USER | SampleType.STACK_USER
     return event.sample_type & needed == needed
 
 
 def _samples_link_register(event: Event) -> bool:
-    """Return whether samples have AArch64's link register (bit 30) and a callchain, but no stack dump."""
+    """AArch64's link register is bit 30."""
     mask = SampleType.REGS_USER | SampleType.STACK_USER | SampleType.CALLCHAIN
     needed = SampleType.REGS_USER | SampleType.CALLCHAIN
     return event.sample_type & mask == needed and bool(event.sample_regs_user >> 30 & 1)
 
 
 def _has_call_stack(event: Event) -> bool:
-    """Return whether branch stacks hold the calls that have not returned (``--call-graph lbr``)."""
     has_branches = bool(event.sample_type & SampleType.BRANCH_STACK)
     return has_branches and bool(event.branch_sample_type & BranchSampleType.CALL_STACK)
 
 
 def _lbr_register_count(session: Session) -> int:
-    """Return how many branches the processor's registers hold (HEADER_CPU_PMU_CAPS, PMU_CAPS), 0 if unknown."""
+    """Branches in the processor's registers (HEADER_CPU_PMU_CAPS, PMU_CAPS), 0 if unknown."""
     pmu_caps = session.features.get("pmu_caps")  # of each PMU, on hybrid processors
     caps_of_pmus = [session.features.get("cpu_pmu_caps"), *(pmu_caps.values() if isinstance(pmu_caps, dict) else ())]
     counts = [str(caps.get("branches", "")) for caps in caps_of_pmus if isinstance(caps, dict)]

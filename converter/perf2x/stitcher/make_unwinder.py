@@ -13,9 +13,9 @@ from perf2x.stitcher.unwind.unwinder import Unwinder
 from perf2x.stitcher.unwind.unwound_chains import UserMappings
 
 _DATA_NAMES = frozenset({"[stack]", "[heap]", "[vvar]", "[vvar_vclock]"})
-"""Mappings without code, although perf records some of them as executable.
+"""Mappings without code that perf may record as executable.
 
-For example, the stack is recorded at exec, before its protection is final (setup_arg_pages in fs/exec.c).
+The stack is recorded at exec, before its protection is final (setup_arg_pages in fs/exec.c).
 """
 
 
@@ -25,7 +25,6 @@ def make_unwinder(session: Session, history: ProcessHistory, finder: Finder, arc
     recorded = RecordedFileCheck(session, mmaps)
 
     def find(name: str, build_id: bytes) -> tuple[ElfObject | None, ElfObject | None]:
-        """Return the file with the code, and the separate debug file if it is another one."""
         if is_vdso(name):
             kernel = kernel_build_id(session, mmaps)
             files = find_vdso(finder, session, build_id, kernel, is_64=name == VDSO and has_64_bits(session))
@@ -43,7 +42,6 @@ def make_unwinder(session: Session, history: ProcessHistory, finder: Finder, arc
 
 
 def _is_jit(name: str) -> bool:
-    """Return whether code in a mapping of this name is JIT-compiled: it is a jitdump's, or in anonymous memory."""
-    # [vdso] and [stack], for example; the program itself may name anonymous memory, which becomes [anon:NAME]
+    # [vdso] and [stack], for example; programs may name anonymous memory, which becomes [anon:NAME]
     is_named_by_kernel = name.startswith("[") and not name.startswith("[anon")
     return is_jitdump(name) or not (is_named_by_kernel or is_real_path(name))

@@ -1,7 +1,6 @@
 """Builds a Profile from stitched samples.
 
-Every table is sorted by content (strings, mappings, locations, threads, samples). So two files with the same records in
-different order, or one file read in two parts, give the same profile.
+Every table is sorted by content: the order of records, and whether a file is read in parts, changes nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,14 +52,13 @@ from perf2x.stitcher.stacks.stack_interner import ThreadRows
 from perf2x.stitcher.stitch import SampleTotals, StitchResult
 from perf2x.stitcher.timeline_tables import losses, parents, thread_names, thread_switches
 
-# The id of samples without a cgroup.
 _NO_CGROUP = 2**64 - 1
-# Maps ids of cgroups (n,) to their names (n,), as string indices.
+# ids (n,) → names (n,), as string indices
 _CgroupNames = Callable[[I64], I64]
 
 
 def build_profile(session: Session, history: ProcessHistory, result: StitchResult) -> Profile:
-    """Build the profile of all stitched samples. Frames have no functions yet, except for root frames.
+    """Build the profile of all stitched samples; only root frames have functions yet.
 
     Raises FormatError if the periods add up to MOST_VALUE or more.
     """
@@ -96,10 +94,10 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
 
 
 def _sorted_threads(history: ProcessHistory, stitched: ThreadRows, strings: StringTableBuilder) -> tuple[Threads, I32]:
-    """Return the threads sorted by pid, tid and name, and (stitched threads,) the row of each stitched thread.
+    """Sort threads by pid, tid and name; also return (stitched threads,) the row of each.
 
-    Stitched threads that differ only in their forks, because ids were reused, share a row. A process is named after its
-    main thread at the time of the row's first sample.
+    Threads that differ only in their forks share a row. A process is named after its main thread at the time of the
+    row's first sample.
     """
     distinct_names, first_sequence = history.names.distinct_names, stitched.first_sequence
     pid, tid = stitched.pid, stitched.tid
@@ -110,7 +108,7 @@ def _sorted_threads(history: ProcessHistory, stitched: ThreadRows, strings: Stri
     begins_row = begins_run(pid, tid, comm.indices)
     row = np.empty(len(order), np.int32)
     row[order] = cumsum(begins_row) - 1
-    # for each fork, the first row of its thread: a renamed thread has several rows, but was started only once
+    # first row of each fork's thread: a renamed thread has several rows, but was started once
     fork_rows, _ = group_rows([pid, tid, stitched.fork_sequence[order]])
     threads = Threads(
         pid=as_int32(pid[begins_row]),
@@ -125,10 +123,6 @@ def _sorted_threads(history: ProcessHistory, stitched: ThreadRows, strings: Stri
 def _resolve_stacks(
     history: ProcessHistory, result: StitchResult, strings: StringTableBuilder
 ) -> tuple[Mappings, Locations, Functions, Stacks, I32]:
-    """Return the tables that stacks refer to, the prefix tree of stacks, and (stacks,) the tree node of each stack.
-
-    A node is a frame: it has a location, and its parent is the caller. A stack's node is its innermost frame.
-    """
     keys, index = distinct_keys(result.stacks.values)
     mappings, locations, functions, location_of_key = _locations(history, result, keys, strings)
     del keys  # one per distinct address, which may be most of a file
@@ -141,15 +135,11 @@ def _resolve_stacks(
 def _locations(
     history: ProcessHistory, result: StitchResult, keys: U64, strings: StringTableBuilder
 ) -> tuple[Mappings, Locations, Functions, I32]:
-    """Return mappings and locations sorted by content, the functions of root frames, and (keys,) each key's location.
-
-    ``keys`` (keys,) are the distinct frame keys.
-    """
     frames = decode_keys(keys, history.layout, result.side_table)
     mappings, row_of_group = history.merged_mappings.table(result.is_hit, strings)
     mapping = row_of_group[frames.group]
-    # No call precedes a mapping's first byte, so there the lookup address is the address itself. The frame is then the
-    # same as that of the sampled instruction at this address, although their keys differ.
+    # No call precedes a mapping's first byte, so there the lookup address is the address itself, as for a sampled
+    # instruction.
     follows_call = frames.is_return & (frames.address != np.append(mappings.start, np.uint64(0))[mapping])
     lookup = frames.address - as_uint64(follows_call)
     first, location_of_key = group_rows([mapping, frames.address, lookup, as_int64(frames.mode), frames.root])
@@ -169,7 +159,6 @@ def _locations(
 
 
 def _sum_rows(rows: SampleRows) -> ProfileSamples:
-    """Return one row per event, thread and stack (and CPU, cgroup and data source if requested), sorted."""
     return sum_sample_rows(
         ProfileSamples(
             event=rows.event,
@@ -187,10 +176,7 @@ def _sum_rows(rows: SampleRows) -> ProfileSamples:
 def _timeline_samples(
     rows: TimedRows, row_of_thread: I32, node_of_stack: I32, name_cgroups: _CgroupNames
 ) -> ProfileSamples:
-    """Return one row per sample, sorted by time, then by content.
-
-    ``rows`` are changed in place, column by column, because a second copy of millions of samples takes too much memory.
-    """
+    """Sort samples by time, then by content. ``rows`` change in place, because a second copy takes too much memory."""
     rows.thread[:], rows.stack[:] = row_of_thread[rows.thread], node_of_stack[rows.stack]
     order = argsort_rows([rows.time, rows.thread, rows.event, rows.stack, rows.value])
     columns: tuple[AnyArray, ...] = (rows.event, rows.thread, rows.stack, rows.cpu, rows.value, rows.time)
@@ -211,10 +197,6 @@ def _timeline_samples(
 
 
 def _cgroup_names(cgroups: Cgroups, strings: StringTableBuilder, cgroup: I64) -> I64:
-    """Return (n,) the string index of each cgroup's path; ``cgroup`` (n,) are the bits of ids.
-
-    A cgroup without a known path is named ``cgroup:ID``; the id of samples without a cgroup becomes "".
-    """
     paths = dict(zip(cgroups.id.tolist(), cgroups.path, strict=True))
     ids, index = unique_inverse(cgroup.view(np.uint64))
     names = ["" if number == _NO_CGROUP else paths.get(number, f"cgroup:{number}") for number in ids.tolist()]
@@ -243,8 +225,8 @@ def _profile_meta(session: Session, totals: SampleTotals) -> Meta:
 def profile_events(events: Sequence[Event], *, is_count: bool = False) -> tuple[ProfileEvent, ...]:
     """Convert events to the profile's terms.
 
-    An event that is read whenever its group's leader is sampled gets the index of the leader, unless the leader is not
-    sampled itself. ``is_count``: perf stat counted the events; otherwise they were sampled.
+    An event that is read with its group's leader gets the leader's index, if the leader is sampled itself. ``is_count``
+    is for events of perf stat.
     """
     is_led = [_is_read_by_leader(event) and not _is_read_by_leader(events[event.group_leader]) for event in events]
     leaders = [event.group_leader if has_leader else -1 for event, has_leader in zip(events, is_led, strict=True)]
@@ -272,9 +254,6 @@ def profile_event(event: Event, leader: int) -> ProfileEvent:
 
 
 def _is_read_by_leader(event: Event) -> bool:
-    """Return whether an event is read when the leader of its group is sampled, instead of being sampled (``{a,b}:S``).
-
-    These events have no sampling period.
-    """
+    """Return whether an event is read when its leader is sampled (``{a,b}:S``); it has no sampling period."""
     is_read_as_group = event.sample_type & SampleType.READ and event.read_format & ReadFormat.GROUP
     return bool(is_read_as_group) and event.sample_period == 0 and event.group_leader not in (-1, event.index)

@@ -10,13 +10,6 @@ Data flows in one direction::
     StackInterner       → numbers of stacks and threads
     SampleSums          → sums of equal samples (or TimedSamples: one row per sample)
     StitchResult        all of these, after the last batch
-
-A sample's thread and the epoch of its process change only with records of the side-band. So samples of one thread with
-equal sequence numbers share one lookup::
-
-    pid 7  tid 8  sequence number 3        a lookup: the name of 8 and the epoch of 7 as of 3
-    pid 7  tid 8  sequence number 3        the same thread and epoch
-    pid 7  tid 8  sequence number 4        another lookup: a mapping or a name changed in between
 """
 
 from collections.abc import Callable, Mapping
@@ -66,10 +59,10 @@ class SampleTotals(Frozen):
     """Time span and period of all samples, including those that ``deferred_missing`` drops."""
 
     first_ns: int | None = None
-    """The earliest time; None if no sample has a time."""
+    """None if no sample has a time."""
     last_ns: int | None = None
     period: float = 0.0
-    """The sum of all periods; a float, because the periods of a damaged file may add up to more than int64 holds."""
+    """A float, because the periods of a damaged file may add up to more than int64 holds."""
 
     def plus(self, other: "SampleTotals") -> "SampleTotals":
         """Return the totals of both."""
@@ -79,7 +72,6 @@ class SampleTotals(Frozen):
 
 
 def _totals_of(samples: Samples) -> SampleTotals:
-    """Return the totals of one batch; the time LAST_TIME stands for an unknown or impossible one, and is left out."""
     period = float(samples.period.sum(dtype=float))
     time = np.zeros(0, np.uint64) if samples.time is None else samples.time
     valid_times = time if len(time) and time.max() < np.uint64(LAST_TIME) else time[time < np.uint64(LAST_TIME)]
@@ -91,8 +83,7 @@ def _totals_of(samples: Samples) -> SampleTotals:
 class StitchResult(Frozen):
     """Distinct threads and stacks of many samples, and sums of equal samples.
 
-    Numbers of threads, stacks and rows of the side table are valid only within one result. Columns may be views of the
-    stitcher's arrays, which the next batch changes.
+    Numbers are valid only within one result. Columns may be views of arrays that the next batch changes.
     """
 
     stacks: ListArray
@@ -105,7 +96,7 @@ class StitchResult(Frozen):
     samples: SampleRows
     """Sums; empty if there is a timeline."""
     timeline: TimedRows | None
-    recorded_rows: RecordedRows | None  # the thread and stack of each sample, in file order
+    recorded_rows: RecordedRows | None  # thread and stack of each sample, in file order
     totals: SampleTotals
     deferred_tally: DeferredTally
 
@@ -118,16 +109,15 @@ class ThreadLookup:
     """Finds the number of each sample's thread, and the epoch of the thread's process."""
 
     def __init__(self, history: ProcessHistory, interner: StackInterner, *, by_thread: bool) -> None:
-        """``by_thread``: keep threads separate; otherwise one thread stands for all of one name (``namesakes``)."""
+        """Without ``by_thread``, one thread stands for all of one name (``namesakes``)."""
         self._history, self._interner, self._by_thread = history, interner, by_thread
         self._cache = DirectMappedCache(columns=2, bits=13)
-        """The answer for (sequence number, pid << 32 | tid): thread << 32 | epoch."""
+        """(sequence number, pid << 32 | tid) → thread << 32 | epoch."""
 
     def find(self, pid: I64, tid: I64, sequence: I64) -> tuple[I32, I64]:
         """Return the thread of each sample, and the epoch of its process, −1 for unknown processes; shapes (n,).
 
-        A recording has a CPU's samples one after another, so long runs of samples have the same thread and sequence
-        number. There is one lookup per run.
+        Only side-band records change these, so runs of one thread with equal sequence numbers share a lookup.
         """
         ids = pid << _HALF_BITS | tid & _LOW_HALF
         begins = begins_run(ids, sequence)
@@ -143,7 +133,7 @@ class ThreadLookup:
         return take(as_int32(answers >> _HALF_BITS), run), take(answers << _HALF_BITS >> _HALF_BITS, run)
 
     def _look_up(self, pid: I64, tid: I64, sequence: I64) -> I64:
-        """Return (n,) thread << 32 | epoch, for runs that are not in the cache."""
+        """Look up thread << 32 | epoch (n,) for runs that are not in the cache."""
         names = self._history.names
         thread = as_int64(
             self._interner.intern_threads(pid, tid, names.at(tid, sequence), names.fork_sequence(tid, sequence))
@@ -162,13 +152,12 @@ class StitchOptions(Frozen):
     by_thread: bool = True
     """Sum samples by thread; otherwise by the thread's name, if it has one. All threads are listed in either case."""
     extra_columns: tuple[str, ...] = ()
-    """Columns to keep in addition to event, thread and stack; samples that differ in them are not summed.
+    """Columns to keep besides event, thread and stack; samples that differ in them are not summed.
 
     Possible columns are ``cgroup`` and ``data_src``; without a timeline, ``cpu``; with one, ``position``.
     """
     per_process: bool = False
-    """Keep the addresses of each process, as in a history built with ``per_process``; otherwise a file has one address.
-    """
+    """Keep the addresses of each process, as in a history built with ``per_process``."""
     deferred_missing: str = "mark"
     """What becomes of samples whose deferred record is missing.
 
@@ -177,15 +166,13 @@ class StitchOptions(Frozen):
     keep_samples: bool = False
     """Keep the thread and stack of each sample, in file order, in addition to the sums."""
     merge_callchains: bool = True
-    """Join samples with their deferred user chains; otherwise a root frame marks samples whose user chain is deferred.
-    """
+    """Join samples with their deferred user chains; otherwise a root frame marks these samples."""
     user_only: frozenset[int] = frozenset()
-    """Indices of events that exclude the kernel. Since Linux 7.3, such an event's samples in the kernel have address 0.
-    """
+    """Indices of events that exclude the kernel. Since Linux 7.3, their samples in the kernel have address 0."""
 
 
 class Stitcher:
-    """Converts samples to interned stacks. Pass every batch to ``add``, in any order, then take the ``result``."""
+    """Converts samples to interned stacks: ``add`` every batch, in any order, then take the ``result``."""
 
     def __init__(self, history: ProcessHistory, options: StitchOptions) -> None:
         self._history = history
@@ -199,7 +186,6 @@ class Stitcher:
         self._threads = ThreadLookup(history, self._interner, by_thread=options.by_thread)
         self._timeline = TimedSamples(options.extra_columns if options.timeline else ())
         self.sample_spools = SampleSpools() if options.keep_samples else None
-        """The thread and stack of each sample, with ``keep_samples``."""
         self._totals = SampleTotals()
 
     def add(self, samples: Samples, root: U8 | None = None) -> None:
@@ -229,10 +215,7 @@ class Stitcher:
             self.sample_spools.add(all_samples, kept_rows, *thread_and_stack)
 
     def intern_ips(self, samples: Samples) -> I32:
-        """Intern, for each sample, a stack of its instruction pointer alone, without counting the sample.
-
-        Returns (n,) the numbers of the stacks.
-        """
+        """Return (n,) the number of a stack with the instruction pointer alone; samples are not counted."""
         no_roots = zeros(len(samples))
         chain = ListArray(np.arange(len(samples) + 1, dtype=np.int64), samples.ip)
         sequence, (pid, tid) = self._history.sequence_of(samples), (as_int64(samples.pid), as_int64(samples.tid))
@@ -256,7 +239,7 @@ class Stitcher:
         )
 
     def absorb(self, result: StitchResult) -> None:
-        """Add the result of a stitcher with the same history and options for other batches."""
+        """Add the result of a stitcher for other batches, with the same history and options."""
         side_numbers = self._keys.absorb(result.side_table, result.is_hit)
         by_thread = self._options.by_thread
         renumbering = self._interner.absorb(result.stacks, result.threads, side_numbers, by_thread=by_thread)
@@ -269,7 +252,6 @@ class Stitcher:
         self._totals = self._totals.plus(result.totals)
 
     def _roots(self, outcome: I64, has_cookie: Bools, root: U8 | None) -> I64:
-        """Return (n,) each sample's RootFrame: ``root`` from the unwinder, or why its deferred user part is missing."""
         roots = zeros(len(outcome)) if root is None else as_int64(root)
         if not self._options.merge_callchains:
             roots[has_cookie] = RootFrame.USER_DEFERRED
@@ -278,11 +260,7 @@ class Stitcher:
         return roots
 
     def _kernel_hidden_rows(self, samples: Samples, chain: ListArray, is_candidate: Bools) -> I64:
-        """Return the rows of samples taken in the kernel by events that exclude it, so that nothing of them is known.
-
-        These are the candidates (``is_candidate``, (n,)) of ``user_only`` events whose address is 0, and whose chains
-        have only context markers.
-        """
+        """Rows of candidates from ``user_only`` events, with address 0 and only markers in the chain."""
         rows = flatnonzero(is_candidate & (samples.ip == np.uint64(0)))
         rows = rows[np.isin(samples.event[rows], list(self._options.user_only))]
         chains = chain[rows]
@@ -291,10 +269,6 @@ class Stitcher:
         return hidden_rows
 
     def _add_rows(self, samples: Samples, chain: ListArray, record: I64, roots: I64) -> tuple[I32, I32]:
-        """Intern threads and stacks of samples, and add the samples to the sums or the timeline.
-
-        Returns (n,) the thread and the stack of each sample.
-        """
         sequence = self._history.sequence_of(samples)
         pid, tid = as_int64(samples.pid), as_int64(samples.tid)
         thread, epoch = self._threads.find(pid, tid, sequence)
@@ -309,7 +283,6 @@ class Stitcher:
         return thread, stack
 
     def _stacks(self, samples: Samples, chain: ListArray, record: I64, roots: I64, sequence: I64, epoch: I64) -> I32:
-        """Return (n,) the stack of each sample; ``record`` (n,) is its deferred record, −1 for none."""
         is_joined = record >= 0
         history = self._history
         inputs = StackInputs(
@@ -337,12 +310,11 @@ _EXTRA_COLUMNS: Mapping[str, Callable[[Samples], I64]] = {
 
 
 def _bits(words: U64 | None, count: int, default: int) -> I64:
-    """Return (count,) the bits of a column as int64; ``default`` if the samples do not have the column."""
     return np.full(count, default, np.int64) if words is None else words.view(np.int64)
 
 
 def _take_valid(values: I32 | I64, index: I64, is_valid: Bools) -> I64:
-    """Return (n,) values[index] where ``is_valid``, −1 elsewhere; ``values`` may be empty if no index is valid."""
+    """``values`` may be empty if no index is valid; results that are not valid are −1."""
     result = minus_ones(len(index))
     result[is_valid] = values[index[is_valid]]
     return result

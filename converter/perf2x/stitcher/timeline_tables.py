@@ -1,4 +1,4 @@
-"""Builds what a timeline shows besides samples: context switches, lost records, and which process forked which."""
+"""Builds a timeline's tables besides samples: context switches, lost records, and which process forked which."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ from perf2x.model.profile import Losses, Threads, ThreadSwitches
 from perf2x.model.recording import Event, Losts, Switches, Tasks, are_final_totals
 from perf2x.stitcher.history.process_history import ProcessHistory
 
-# The bit of prev_state (include/linux/sched.h) for an exiting thread.
+# bit of prev_state (include/linux/sched.h) for an exiting thread
 _EXIT_DEAD = 0x10
 
 
@@ -44,13 +44,12 @@ def thread_switches(history: ProcessHistory, threads: Threads, strings: StringTa
         (int(pid), int(tid), distinct_strings[comm]): row
         for row, (pid, tid, comm) in enumerate(zip(threads.pid, threads.tid, threads.comm.tolist(), strict=True))
     }
-    # A thread may have no samples under the name that it has at a switch; then the switch belongs to its last row.
+    # without samples under the name at the switch, the thread's last row counts
     row_of_ids = {(pid, tid): row for (pid, tid, _), row in row_of_thread.items()}
     columns = [as_int64(switches.pid), as_int64(switches.tid), names]
     first, group = group_rows(columns)
     pid, tid, name = (column[first] for column in columns)
     comm = thread_names(history.names.distinct_names, name, tid)
-    # each distinct thread and name is looked up once
     row_of_group = as_int64([
         row_of_thread.get((*ids, display_name), row_of_ids.get(ids, -1))
         for ids, display_name in zip(zip(pid.tolist(), tid.tolist(), strict=True), comm, strict=True)
@@ -70,7 +69,7 @@ def thread_switches(history: ProcessHistory, threads: Threads, strings: StringTa
 
 
 def _with_exits(switches: Switches, exits: Tasks) -> Switches:
-    """Add exits as switches out, because no switch is recorded when a thread leaves its CPU for the last time."""
+    """Add exits as switches out: no switch is recorded when a thread leaves its CPU for the last time."""
     count = len(exits)
     last_switches = Switches(
         time=exits.time,
@@ -87,8 +86,8 @@ def _with_exits(switches: Switches, exits: Tasks) -> Switches:
 def losses(events: Sequence[Event], losts: Losts) -> Losses:
     """Return the recorded losses, sorted by time.
 
-    Some recordings state losses twice: the kernel reports each loss, and perf adds the totals when it ends. Then the
-    totals are replaced by one row, at their time: the number of losses that the kernel did not report.
+    Some recordings state losses twice: perf adds totals at the end. These become one row of the losses that the kernel
+    did not report.
     """
     table = Losses(losts.time, as_int32(losts.cpu), losts.lost, losts.samples_only)
     is_final = are_final_totals(events, losts)
@@ -111,7 +110,7 @@ def parents(forks: Tasks, threads: Threads) -> I32:
     parent_pid = dict(zip(forks.pid[rows].tolist(), forks.ppid[rows].tolist(), strict=True))
     # backwards, so that a process's first row is entered last
     row_of_pid = dict(zip(threads.pid[::-1].tolist(), range(len(threads) - 1, -1, -1), strict=True))
-    # -2 is no pid, so a process without a fork has no parent row
+    # -2 is no pid
     parent_rows = (row_of_pid.get(parent_pid.get(pid, -2), -1) for pid in threads.pid.tolist())
     return np.fromiter(parent_rows, np.int32, len(threads))
 
@@ -119,11 +118,10 @@ def parents(forks: Tasks, threads: Threads) -> I32:
 def thread_names(distinct_names: list[str], name: I64, tid: I64) -> DictionaryColumn[str]:
     """Return (n,) the display names of threads; ``name`` (n,) are indices in ``distinct_names``.
 
-    A thread without a name (−1) is shown as perf's ``:TID``, and tid 0 as ``swapper`` (thread__comm_str in
-    tools/perf/util/thread.c).
+    Without a name (−1), ``:TID``, or ``swapper`` for tid 0 (thread__comm_str in tools/perf/util/thread.c).
     """
 
-    # A key is index << 1 of a name, or tid << 1 | 1 of an unnamed thread.
+    # keys are index << 1 of a name, or tid << 1 | 1 of an unnamed thread
     def display_name(key: int) -> str:
         number = key >> 1
         if key & 1:

@@ -1,4 +1,4 @@
-"""Splits a tracepoint's ``print fmt`` into C tokens: strings, character constants, numbers, names and punctuators."""
+"""Splits a tracepoint's ``print fmt`` into C tokens."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", '"': '"'}
 
 
 class PrintFormatError(Exception):
-    """A print format is not supported; the message is the part that is the reason, or says what was expected."""
+    """A print format is not supported; the message is the text that caused it, or what was expected."""
 
 
 class Tokens:
@@ -42,28 +42,24 @@ class Tokens:
         return text
 
     def take(self, kind: str) -> str:
-        """Return the next token and advance. Raises PrintFormatError if it is of another kind."""
+        """Return the next token and advance. Raises PrintFormatError for another kind."""
         if self.kind != kind:
             raise PrintFormatError(self.text)
         return self.next()
 
     def accept(self, punctuator: str) -> bool:
-        """Advance if the next token is this punctuator or name; return whether it is."""
+        """Advance if this punctuator or name comes next; return whether it does."""
         is_next = self.text == punctuator and self.kind in ("punctuator", "name")
         self._next += is_next
         return is_next
 
     def expect(self, punctuator: str) -> None:
-        """Advance past this punctuator or name. Raises PrintFormatError if another token comes next."""
+        """Advance past this punctuator or name. Raises PrintFormatError for another token."""
         if not self.accept(punctuator):
             raise PrintFormatError(f"{punctuator} expected, not {self.text}")
 
     def is_at_cast(self) -> bool:
-        """Return whether the next token is the parenthesis that opens a cast.
-
-        That is so if the name of a known type follows, as in ``(unsigned long)x``, or any name in parentheses before an
-        operand, as in ``(my_type)x``.
-        """
+        """Return whether the next token opens a cast: ``(unsigned long)x`` or, of any type, ``(my_type)x``."""
         ahead = self._tokens[self._next + 1 : self._next + 4]
         if self.text != "(" or not ahead or ahead[0][0] != "name":
             return False
@@ -74,7 +70,6 @@ class Tokens:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
-    """Yield kind and text of each token."""
     offset = 0
     text = text.rstrip()
     while offset < len(text):
@@ -86,12 +81,12 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
 
 
 def unescaped(literal: str) -> str:
-    """Return a literal without its quotes, and with its escape sequences replaced."""
+    """Remove a literal's quotes, and replace its escape sequences."""
     return re.sub(r"\\(.)", lambda escape: _ESCAPES.get(escape[1], escape[1]), literal[1:-1])
 
 
 def adjacent_strings(tokens: Tokens) -> str:
-    """Return the next string literals as one text, as C joins them, and advance past them."""
+    """Read the next string literals, and join them as C does."""
     literal = unescaped(tokens.take("string"))
     while tokens.kind == "string":
         literal += unescaped(tokens.next())

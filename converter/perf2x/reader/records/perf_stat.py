@@ -1,15 +1,10 @@
 """Converts the counts of ``perf stat record`` to samples without a stack.
 
 perf stat reads its counters in rounds: a STAT record for each reading, then a STAT_ROUND with the round's time. In each
-round, each event, thread and CPU gets a sample, whose period is what the counter grew by since the round before.
-If perf stat adds up the counts of all CPUs (aggr_mode AGGR_GLOBAL), the counters of all CPUs share a sample. Before the
-first round, each event, thread and CPU gets a sample of value 0, so that timelines start at the beginning. Totals are
-those of ``perf stat report``: if a counter had to share the hardware with others, its growth is extrapolated
-(perf_counts_values__scale in tools/lib/perf/evsel.c), and readings after the last round are left out. An example with
-AGGR_GLOBAL::
-
-    records   STAT CPU 0 cycles: 500, STAT CPU 1 cycles: 900, STAT_ROUND 100 ms, STAT CPU 0 cycles: 700 …
-    samples   cycles: 0 at 1 ns, cycles: 1400 at 100 ms …
+round, each event, thread and CPU gets a sample, whose period is the growth of the counter since the round before.
+Samples of value 0 come first, so that timelines start at the beginning. With AGGR_GLOBAL, all CPUs share a sample.
+Totals are those of ``perf stat report``: the growth of counters that shared the hardware is extrapolated
+(perf_counts_values__scale in tools/lib/perf/evsel.c), and readings after the last round are left out.
 """
 
 import numpy as np
@@ -37,26 +32,25 @@ from perf2x.model.value_limits import MOST_PERIOD
 
 _ALL_THREADS = "all threads"
 _AGGR_GLOBAL = 1
-"""AGGR_GLOBAL of enum aggr_mode in tools/perf/util/stat.h: counts of all CPUs are added up.
+"""AGGR_GLOBAL of enum aggr_mode (tools/perf/util/stat.h): counts of all CPUs are added up.
 
 Other modes are not distinguished, because their numbers differ between versions of perf.
 """
-# Counters begin with 0 at a time of 1 ns, because samples at time 0 count as samples without a time.
+# samples at time 0 count as samples without a time
 _BEGIN_TIME = np.uint64(1)
 
 
 def with_thread_names(sideband: Sideband, session: Session) -> Sideband:
-    """Return the side-band with the names of the monitored threads, which perf stat records only in THREAD_MAP."""
+    """Add the names of monitored threads, which perf stat records only in THREAD_MAP."""
     names = [(tid, comm or _ALL_THREADS) for tid, comm in session.thread_map if comm or tid < 0]
     tid = as_int32([tid for tid, _ in names])
     zeros = np.zeros(len(names), np.int64)
-    # at time 0 and position 0; process and thread id are the same; none is an exec
     monitored = Comms(as_uint64(zeros), zeros, tid, tid, DictionaryColumn.of(comm for _, comm in names), zeros > 0)
     return replace(sideband, comms=join_tables([sideband.comms, monitored]))
 
 
 def note_counts(sideband: Sideband, session: Session, diagnostics: Diagnostics) -> None:
-    """Report how many readings there are, how many were extrapolated, and which events were not counted."""
+    """Count readings and extrapolated ones, and name events that were not counted."""
     readings = sideband.readings
     diagnostics.add("counter_readings", PERF_STAT_ONLY_COUNTS, len(readings))
     for event in session.events:
@@ -69,10 +63,7 @@ def note_counts(sideband: Sideband, session: Session, diagnostics: Diagnostics) 
 
 
 def samples_from_readings(sideband: Sideband, session: Session) -> Samples:
-    """Return one sample per event, thread, CPU and round, and a first one of value 0 for each event, thread and CPU.
-
-    The rows of the samples of value 0 come before all others.
-    """
+    """Make samples of all rounds; the samples of value 0 before the first round come first."""
     readings, rounds = sideband.readings, sideband.rounds
     # a STAT_ROUND ends the round of the readings before it
     round_number = searchsorted(rounds.position, readings.position)
@@ -83,14 +74,13 @@ def samples_from_readings(sideband: Sideband, session: Session) -> Samples:
     ]
     readings, round_number = take_rows_of(readings, known_rows), round_number[known_rows]
     cpu = np.full(len(known_rows), -1, np.int32) if session.aggregation == _AGGR_GLOBAL else readings.cpu
-    tids = as_int32([*(tid for tid, _ in session.thread_map), -1])  # index -1, unknown, leads to tid -1, all threads
+    tids = as_int32([*(tid for tid, _ in session.thread_map), -1])  # index −1 (unknown) leads to tid −1 (all threads)
     thread_index = np.where((readings.thread >= 0) & (readings.thread < len(tids)), readings.thread, -1)
     keys = (readings.event, tids[thread_index], cpu)
-    # a group of readings becomes a sample; first_reading (samples,), sample (readings,)
+    # readings of the same event, thread, CPU and round: first_reading (samples,), sample (readings,)
     first_reading, sample = group_rows([*keys, round_number])
     period = np.zeros(len(first_reading), np.uint64)
     np.add.at(period, sample, _growth(readings))
-    # groups are sorted by their keys, then by round: where the keys change, the next event, thread or CPU begins
     begin = first_reading[begins_run(*(key[first_reading] for key in keys))]
     rows, zeros = np.concatenate([begin, first_reading]), np.zeros(len(begin), np.uint64)
     tid, count = keys[1][rows], len(rows)
@@ -109,14 +99,13 @@ def samples_from_readings(sideband: Sideband, session: Session) -> Samples:
 
 
 def _counter_key(readings: Readings) -> tuple[AnyArray, ...]:
-    """Return columns that together identify the counter of each reading."""
     return readings.thread, readings.cpu, readings.id
 
 
 def _growth(readings: Readings) -> U64:
-    """Return (n,) what each reading's counter grew by since its previous reading, extrapolated and at most MOST_PERIOD.
+    """Growth (n,) of each reading's counter since its previous reading, extrapolated.
 
-    The readings must be sorted by counter, and those of one counter as recorded.
+    The readings must be sorted by counter, then by position.
     """
     is_first = begins_run(*_counter_key(readings))
 

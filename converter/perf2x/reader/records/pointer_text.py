@@ -1,27 +1,24 @@
 """Formats what the kernel prints by ``%p`` and letters: network addresses, UUIDs, hex dumps, bitmaps.
 
-The kernel's formats and their letters are in Documentation/core-api/printk-formats.rst. The functions here take the
-bytes to which the pointer points, as recorded in a field of the sample; ``letters`` are those after the letter that
-selects the kind of data. Source of truth: tools/lib/traceevent (event-parse.c:
-print_arg_pointer, print_bitmask_to_seq, print_cpumask_to_seq).
+The letters are those of Documentation/core-api/printk-formats.rst. Source of truth: tools/lib/traceevent
+(event-parse.c: print_arg_pointer, print_bitmask_to_seq, print_cpumask_to_seq).
 """
 
 import re
 from typing import Literal
 
 ByteOrderName = Literal["little", "big"]
-# The letters after ``%p`` that select a format: a function, a UUID, an IP or MAC address, a hex dump, a bitmap.
+# letters after ``%p`` that select a format: a function, a UUID, an IP or MAC address, a hex dump, a bitmap
 POINTER_FORMAT = re.compile(r"[SsFf]|U[bBlL]?|[Ii](?:4[hnbl]?|6c?|Sp?c?[hnbl]?)|MF|[Mm]R?|h[CDN]?|bl?")
 _AF_INET, _AF_INET6 = 2, 10
-# the index of each byte of a UUID in the order in which %pUl prints them: the first three fields are little-endian
+# order in which %pUl prints the bytes of a UUID: the first three fields are little-endian
 _GUID_ORDER = (3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15)
 
 
 def format_pointer(pointer_format: str, data: bytes, width: int, byte_order: ByteOrderName) -> str:
-    """Format a field's bytes ``data`` by ``pointer_format``, the letters after ``%p``.
+    """Format the bytes of a field; ``pointer_format`` matches POINTER_FORMAT, and does not ask for a function.
 
-    The letters match POINTER_FORMAT, and are not those of a function. ``width`` is the number between ``%`` and ``p``,
-    negative for none; it limits the bytes of a hex dump.
+    ``width`` is the number between ``%`` and ``p``, negative for none; it limits the bytes of a hex dump.
     """
     kind, letters = pointer_format[0], pointer_format[1:]
     if kind in "Mm":
@@ -47,7 +44,7 @@ def hex_text(data: bytes, separator: str) -> str:
 def bitmask(data: bytes, byte_order: ByteOrderName) -> str:
     """Format a bitmap as hex words of 32 bits, the highest first: ``1,0000000f``."""
     digits = f"{int.from_bytes(data, byte_order):0{2 * len(data)}x}" if data else ""
-    first_length = len(digits) % 8  # digits of the highest word, if it is shorter than the others
+    first_length = len(digits) % 8  # digits of the highest word, if it has fewer than the others
     words = [digits[:first_length]] * bool(first_length)
     words += [digits[start : start + 8] for start in range(first_length, len(digits), 8)]
     return ",".join(words)
@@ -61,7 +58,7 @@ def bit_list(data: bytes, byte_order: ByteOrderName) -> str:
 
 
 def _mac(pointer_format: str, data: bytes) -> str:
-    """Format a MAC address: ``%pM`` and, without separators, ``%pm``; F means dashes, R reverse order."""
+    """``%pM`` or, without separators, ``%pm``; F means dashes, R reverse order."""
     if len(data) != 6:
         return "INVALIDMAC"
     separator = "" if pointer_format[0] == "m" else "-" if pointer_format == "MF" else ":"
@@ -69,7 +66,7 @@ def _mac(pointer_format: str, data: bytes) -> str:
 
 
 def _uuid(letters: str, data: bytes) -> str:
-    """Format a UUID in big-endian order (``%pUb``, the default) or little-endian (l); B and L use upper case."""
+    """``%pUb`` (big-endian, the default) or ``%pUl`` (little-endian); B and L use upper case."""
     if len(data) != 16:
         return "INVALIDUUID"
     digits = bytes(data[index] for index in _GUID_ORDER).hex() if letters in ("l", "L") else data.hex()
@@ -78,18 +75,18 @@ def _uuid(letters: str, data: bytes) -> str:
 
 
 def _ip4(kind: str, letters: str, data: bytes, byte_order: ByteOrderName) -> str:
-    """Format an IPv4 address: ``%pI4``, or with leading zeros ``%pi4``; l is little-endian, h host order."""
+    """``%pI4``, or with leading zeros ``%pi4``; l is little-endian, h host order."""
     reverse = letters == "l" or (letters == "h" and byte_order == "little")
     return ".".join(f"{byte:03d}" if kind == "i" else f"{byte}" for byte in (data[::-1] if reverse else data))
 
 
 def _ip6(kind: str, letters: str, data: bytes) -> str:
-    """Format an IPv6 address: ``%pI6`` with colons, ``%pi6`` without, ``%pI6c`` shortened as in RFC 5952."""
+    """``%pI6`` with colons, ``%pi6`` without, ``%pI6c`` shortened as in RFC 5952."""
     words = [data[start : start + 2].hex() for start in range(0, 16, 2)]
     if not letters:
         return (":" if kind == "I" else "").join(words)
     tail = ""
-    # IPv4 addresses in IPv6 ones (mapped; ISATAP interface ids) end with a dotted IPv4 address
+    # mapped IPv4 addresses and ISATAP interface ids end with a dotted IPv4 address
     if data[:12] == b"\0" * 10 + b"\xff\xff" or data[8:12] in (b"\0\0\x5e\xfe", b"\2\0\x5e\xfe"):
         words, tail = words[:6], _ip4("I", "", data[12:], "big")
     text = ":".join([f"{int(word, 16):x}" for word in words] + [tail] * bool(tail))
@@ -101,7 +98,6 @@ def _ip6(kind: str, letters: str, data: bytes) -> str:
 
 
 def _socket(kind: str, letters: str, data: bytes, byte_order: ByteOrderName) -> str:
-    """Format a ``struct sockaddr`` of IPv4 or IPv6; "" for other address families."""
     family, port = int.from_bytes(data[:2], byte_order), int.from_bytes(data[2:4], "big")
     suffix = f":{port}" if "p" in letters else ""
     if family == _AF_INET:

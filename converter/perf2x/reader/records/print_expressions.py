@@ -1,9 +1,7 @@
 """Parses the C expressions in a tracepoint's ``print fmt`` into Python functions.
 
-A recursive-descent parser (``parse_argument`` and the functions below it) turns each argument into a Python function,
-which takes the fields of a sample and returns the argument's value: an int, a str for strings, or a list of int for
-arrays. So a format is parsed once, not for each sample. Operators work on unlimited Python integers; ``MASK`` reduces
-these to 64 bits where that makes a difference.
+A function takes the fields of a sample, and returns an int, a str, or a list of int for an array. Operators work on
+unlimited integers; ``MASK`` reduces these to 64 bits where that makes a difference.
 
 Source of truth: tools/lib/traceevent (event-parse.c: process_arg_token), the kernel's
 include/trace/stages/stage3_trace_output.h (__print_flags, __print_symbolic, __get_str …).
@@ -19,9 +17,8 @@ from msgspec import Struct
 from perf2x.reader.records.format_tokens import PrintFormatError, Tokens, adjacent_strings, unescaped
 from perf2x.reader.records.pointer_text import ByteOrderName, bit_list, bitmask, hex_text
 
-# The fields of a sample: values by name, and what FIELD_BYTES and BYTE_ORDER describe.
+# Also has the keys FIELD_BYTES and BYTE_ORDER.
 Fields = Mapping[str, Any]
-# A C expression: takes the fields of a sample, returns the value for this sample.
 Expression = Callable[[Fields], Any]
 
 _OPERATORS_BY_PRECEDENCE: tuple[dict[str, Callable[[Any, Any], Any]], ...] = (
@@ -35,13 +32,13 @@ _OPERATORS_BY_PRECEDENCE: tuple[dict[str, Callable[[Any, Any], Any]], ...] = (
     {"*": operator.mul, "/": lambda a, b: (a & MASK) // (b & MASK) if b else 0,
      "%": lambda a, b: (a & MASK) % (b & MASK) if b else 0},
 )  # fmt: skip
-"""Binary operators by precedence, the lowest first.
+"""Binary operators, lowest precedence first.
 
-Comparisons with ``==`` are of 64 bits, so that −1 equals 0xffffffffffffffff. Division is unsigned; by 0, it yields 0.
+``==`` and ``!=`` compare 64 bits, so that −1 equals 0xffffffffffffffff. Division is unsigned; by 0, it yields 0.
 """
-# Keys of Fields that are not names of fields. Their values: the bytes of each field by name; "little" or "big".
+# not names of fields: the bytes of each field by name, and "little" or "big"
 FIELD_BYTES, BYTE_ORDER = "", " "
-_MAX_DEPTH = 200  # of nested expressions; Python's own limit of recursion is higher
+_MAX_DEPTH = 200  # nested expressions; Python's limit of recursion is higher
 MASK = 2**64 - 1
 
 
@@ -55,16 +52,13 @@ class Field(Struct):
         return fields.get(self._name, 0)
 
     def raw_bytes(self, fields: Fields) -> bytes:
-        """Return the bytes of the field; of a __data_loc field, the bytes of the array to which it refers."""
+        """Return the field's bytes; for __data_loc, those of the array to which it refers."""
         field_bytes: bytes = fields.get(FIELD_BYTES, {}).get(self._name, b"")
         return field_bytes
 
 
 class _ConstantName(Struct):
-    """The name of an enumerator or a variable, whose value the kernel did not put into the format.
-
-    Its value in expressions is 0, as in libtraceevent.
-    """
+    """The name of an enumerator or a variable; as in libtraceevent, its value in expressions is 0."""
 
     name: str
 
@@ -73,10 +67,10 @@ class _ConstantName(Struct):
 
 
 def parse_argument(tokens: Tokens, depth: int) -> Expression:
-    """Parse an expression of any kind; ``depth`` counts the expressions around it."""
+    """Parse an expression; ``depth`` counts the expressions around it."""
     if depth > _MAX_DEPTH:
         raise PrintFormatError("too many brackets")
-    condition = _binary(tokens, 0, depth)  # any expression without a ternary operator outside parentheses
+    condition = _binary(tokens, 0, depth)
     if not tokens.accept("?"):
         return condition
     if_true = parse_argument(tokens, depth + 1)
@@ -86,7 +80,6 @@ def parse_argument(tokens: Tokens, depth: int) -> Expression:
 
 
 def _binary(tokens: Tokens, level: int, depth: int) -> Expression:
-    """Parse an expression whose operators outside parentheses have this precedence or a higher one."""
     if level == len(_OPERATORS_BY_PRECEDENCE):
         return _unary(tokens, depth)
     left = _binary(tokens, level + 1, depth)
@@ -97,19 +90,17 @@ def _binary(tokens: Tokens, level: int, depth: int) -> Expression:
 
 
 def _operation(operation: Callable[[Any, Any], Any], left: Expression, right: Expression) -> Expression:
-    """Return the expression that applies a binary operator to two expressions."""
     return lambda fields: operation(as_number(left(fields)), as_number(right(fields)))
 
 
 def as_number(value: Any) -> int:
-    """Return a value as the operand of an arithmetic operator; strings and arrays count as 0."""
+    """Return an operand as a number; strings and arrays count as 0."""
     return value if isinstance(value, int) else 0
 
 
 def _unary(tokens: Tokens, depth: int) -> Expression:
-    """Parse an operand with the unary operators and casts before it."""
     if tokens.accept("-"):
-        # -16ULL is unsigned in C, so it wraps around; & −1 changes nothing
+        # -16ULL is unsigned in C, so it wraps around
         mask = MASK if "U" in tokens.text.upper() and tokens.kind == "number" else -1
         operand = _unary(tokens, depth + 1)
         return lambda fields: -as_number(operand(fields)) & mask
@@ -126,7 +117,6 @@ def _unary(tokens: Tokens, depth: int) -> Expression:
 
 
 def _type_words(tokens: Tokens) -> list[str]:
-    """Return the words of a type, and skip the parenthesis that closes it."""
     words = []
     while not tokens.accept(")"):
         words.append(tokens.next())
@@ -136,23 +126,18 @@ def _type_words(tokens: Tokens) -> list[str]:
 
 
 def _size_and_sign(words: list[str]) -> tuple[int, bool]:
-    """Return the size of a C type in bytes, 0 for pointers and unknown types, and whether the type is signed."""
-    # without the words that do not change the size; "unsigned" alone is an int
+    """Size in bytes (0 for pointers and unknown types), and whether the type is signed."""
+    # these words do not change the size; "unsigned" alone is an int
     names = [word.strip("_") for word in words if word not in ("unsigned", "signed", "int")] or ["int"]
     return _SIZES.get(names[-1], 0), not ("unsigned" in words or names[-1].startswith("u") or names == ["size_t"])
 
 
-# the last word of a type's name → the type's size in bytes
 _SIZES = {f"{name}{size * 8}{end}": size for name, end in (("u", ""), ("s", ""), ("uint", "_t"), ("int", "_t"))
           for size in (1, 2, 4, 8)}  # fmt: skip
 _SIZES |= {"char": 1, "short": 2, "int": 4, "uint": 4, "long": 8, "size_t": 8}
 
 
 def _cast(words: list[str], value: Expression) -> Expression:
-    """Return the expression that converts a value to the C type with these words.
-
-    Casts to pointers and unknown types change nothing.
-    """
     size, signed = _size_and_sign(words)
     if not size or isinstance(value, _ConstantName):
         return value
@@ -160,7 +145,6 @@ def _cast(words: list[str], value: Expression) -> Expression:
 
 
 def _primary(tokens: Tokens, depth: int) -> Expression:
-    """Parse an expression in parentheses, a literal, a field, a call or a name, with an index if one follows."""
     if tokens.accept("("):
         inner = parse_argument(tokens, depth + 1)
         tokens.expect(")")
@@ -185,10 +169,10 @@ def _primary(tokens: Tokens, depth: int) -> Expression:
 
 
 def _indexed(tokens: Tokens, array: Expression, depth: int) -> Expression:
-    """Parse ``[index]`` if it follows, and return the expression for this element of ``array``; else ``array`` itself.
+    """Parse ``[index]`` if it follows.
 
-    The element of a string is a character code, that of a field without a numeric value a byte; an element beyond the
-    end is 0.
+    An element of a string is a character code, one of a field without a numeric value a byte. Elements beyond the end
+    are 0.
     """
     if not tokens.accept("["):
         return array
@@ -206,10 +190,6 @@ def _indexed(tokens: Tokens, array: Expression, depth: int) -> Expression:
 
 
 def _call(name: str, tokens: Tokens, depth: int) -> Expression:
-    """Parse the arguments of a call of the kernel's function or macro ``name``; return the expression for its result.
-
-    The parenthesis that opens the arguments has been read. Raises PrintFormatError for names that are not supported.
-    """
     getter = re.fullmatch(r"__get_(?:rel_)?(str|dynamic_array|dynamic_array_len|sockaddr|bitmask|cpumask)", name)
     if getter:
         field = Field(tokens.take("name"))
@@ -245,8 +225,7 @@ def _call(name: str, tokens: Tokens, depth: int) -> Expression:
 def _pairs(tokens: Tokens, depth: int) -> Iterator[tuple[int, str]]:
     """Parse ``, { 1, "S" }, { 2, "D" }`` into (1, "S"), (2, "D").
 
-    The numbers are constant expressions; an enumerator whose value is unknown counts as −1, as in libtraceevent's
-    eval_flag.
+    An enumerator whose value is unknown counts as −1, as in libtraceevent's eval_flag.
     """
     while tokens.accept(","):
         tokens.expect("{")
@@ -260,10 +239,6 @@ def _pairs(tokens: Tokens, depth: int) -> Iterator[tuple[int, str]]:
 
 
 def _print_flags(value: int, delimiter: str, names: list[tuple[int, str]]) -> str:
-    """Return what the kernel's __print_flags prints: the names of all flags in ``value``, then the other bits in hex.
-
-    ``names`` has (flag, name) in the order of the format.
-    """
     shown: list[str] = []
     for number, name in names:
         if not value and number < 0:  # a name of unknown value is shown if no bits are left (pretty_print)
@@ -275,33 +250,25 @@ def _print_flags(value: int, delimiter: str, names: list[tuple[int, str]]) -> st
 
 
 def _print_symbolic(value: int, names: list[tuple[int, str]]) -> str:
-    """Return what the kernel's __print_symbolic prints: the name of ``value``; if it has none, the value in hex."""
     return next((name for number, name in names if (number ^ value) & MASK == 0), f"{value & MASK:#x}")
 
 
 def _formatted_field(formatter: Callable[[bytes, ByteOrderName], Any], field: Field) -> Expression:
-    """Return the expression that formats the bytes of a field, or of the array to which it refers."""
     return lambda fields: formatter(field.raw_bytes(fields), fields.get(BYTE_ORDER, "little"))
 
 
 def _field_bytes(value: Expression) -> Callable[[Fields], bytes]:
-    """Return a function that takes the fields of a sample and returns the bytes of the field ``value``.
-
-    Raises PrintFormatError if the expression is not a field: other expressions have values, but no bytes.
-    """
     if not isinstance(value, Field):
         raise PrintFormatError("the bytes of something that is not a field")
     return value.raw_bytes
 
 
 def _print_hex(value: Expression, size: Expression, separator: str = " ") -> Expression:
-    """Return the expression for the hex digits of the first ``size`` bytes of a field, separated by ``separator``."""
     data_of = _field_bytes(value)
     return lambda fields: hex_text(data_of(fields)[: max(as_number(size(fields)), 0)], separator)
 
 
 def _print_array(value: Expression, count: Expression, size: Expression) -> Expression:
-    """Return the expression for ``{0x1,0x2}``: the first ``count`` numbers of ``size`` bytes each in a field."""
     data_of = _field_bytes(value)
 
     def text(fields: Fields) -> str:
@@ -318,7 +285,6 @@ def _print_array(value: Expression, count: Expression, size: Expression) -> Expr
     return text
 
 
-# the kernel's functions whose arguments are plain expressions: each takes these, and returns the result's
 _FUNCTIONS: dict[str, Callable[..., Expression]] = {
     "__print_hex": _print_hex,
     "__print_hex_str": lambda value, size: _print_hex(value, size, ""),
@@ -330,6 +296,6 @@ _FUNCTIONS: dict[str, Callable[..., Expression]] = {
 
 
 def wrapped(value: int, bits: int, *, signed: bool) -> int:
-    """Return the lowest ``bits`` bits of a number as a signed or unsigned integer: 255 in 8 signed bits is −1."""
+    """Return the lowest ``bits`` bits of a number as an integer: 255 in 8 signed bits is −1."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if signed and value >> (bits - 1) else value

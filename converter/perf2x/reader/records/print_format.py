@@ -1,8 +1,6 @@
 """Formats a tracepoint's samples by its ``print fmt``, as perf prints them.
 
-A print format is a printf format with C expressions as arguments: ``"comm=%s pid=%d", REC->comm, REC->pid``. The
-expressions are parsed by print_expressions.py; each conversion becomes a function that takes the fields of a sample and
-returns text.
+A print format is a printf format with C expressions as arguments: ``"comm=%s pid=%d", REC->comm, REC->pid``.
 
 Source of truth: tools/lib/traceevent (event-parse.c: print_str_arg, pretty_print).
 """
@@ -27,17 +25,17 @@ from perf2x.reader.records.print_expressions import (
 _CONVERSION = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\*|\d+)?(?:\.(?P<precision>\*|\d+))?"
                          r"(?P<length>hh?|ll?|[Lzjt])?(?P<kind>[diouxXcsp%])"
                          r"(?P<special>(?<=p)[A-Za-z]\w*)?")  # fmt: skip
-# Takes a kernel address; returns the name of its function, with the offset in the function if the bool is True.
+# Takes a kernel address; returns the name of its function, and with True also the offset in it.
 AddressFormatter = Callable[[int, bool], str]
 
 
 def compile_format(
     text: str, format_address: AddressFormatter, kernel_strings: Mapping[str, str]
 ) -> Callable[[Fields], str]:
-    """Return a function that formats the fields of a sample. Raises PrintFormatError for unsupported formats.
+    """Return a function that formats the fields of a sample.
 
-    ``format_address`` is called for ``%pS`` and similar conversions. ``kernel_strings`` has the kernel's strings by
-    address, written as ``0xffffffff8281a2a4``: they are what ``%s`` prints for a pointer.
+    ``format_address`` formats ``%pS`` and the like. ``kernel_strings`` are those that ``%s`` prints for pointers, by
+    address, such as ``0xffffffff8281a2a4``. Raises PrintFormatError for unsupported formats.
     """
     tokens = Tokens(text.replace("(REC)->", "REC->"))
     printf_format = adjacent_strings(tokens)
@@ -59,7 +57,6 @@ def compile_format(
 
 
 def _pointer_format_length(pointer_format: str | None) -> int:
-    """Return how many of the characters after ``%p`` select a format (``%pI4``: 2); the rest is literal text."""
     match = POINTER_FORMAT.match(pointer_format or "")
     return match.end() if match else 0
 
@@ -70,10 +67,9 @@ def _formatter_of(
     format_address: AddressFormatter,
     kernel_strings: Mapping[str, str],
 ) -> Callable[[Fields], str]:
-    """Return a function that formats one conversion, such as ``%-5d``, for the fields of a sample.
+    """Return a function that formats one conversion, such as ``%-5d``; take the ``arguments`` that it needs.
 
-    ``match`` is the conversion as a match of ``_CONVERSION``. It takes as many of the ``arguments`` as it needs.
-    Python's % operator does most of the work, but ignores lengths and signs, and lacks %p and C's # for octal numbers.
+    Python's % operator ignores lengths and signs, and lacks %p and C's # for octal numbers.
     """
     stars = [next(arguments, _zero_argument) for part in (match["width"], match["precision"]) if part == "*"]
     argument, kind = next(arguments, _zero_argument), match["kind"]
@@ -87,7 +83,7 @@ def _formatter_of(
         return lambda fields: format_pointer(
             pointer_format, argument.raw_bytes(fields), as_number(width_of(fields)), fields.get(BYTE_ORDER, "little")
         )
-    # the argument's size, by the conversion's length modifier; without one, that of an int
+    # bits of the argument: by the length modifier, else those of an int
     bits = (
         64 if match["length"] in ("l", "ll", "L", "z", "j", "t") else {"h": 16, "hh": 8}.get(match["length"] or "", 32)
     )
@@ -95,9 +91,8 @@ def _formatter_of(
     precision = "." + match["precision"] if match["precision"] else ""
     spec = f"%{match['flags']}{match['width'] or ''}{precision}{python_kind}"
 
-    # ``sizes`` are the width and precision that arguments (*) specify, ``shown`` is the value to print
     def alternate(sizes: tuple[int, ...], shown: int) -> str:
-        """Return a number in C's alternate form (``#``): 0 has no prefix; octal numbers begin with one 0."""
+        """Format with ``#`` as C does: 0 has no prefix; octal numbers begin with one 0."""
         digits: str = (spec if shown and kind != "o" else spec.replace("#", "")) % (*sizes, shown)
         return "0" + digits if shown and kind == "o" else digits
 
@@ -122,11 +117,10 @@ def _formatter_of(
 
 
 def _zero_argument(fields: Fields) -> int:
-    """Return 0, the value of an argument that a conversion needs but the format lacks."""
     return 0
 
 
 def field_text(fields: Fields) -> str:
-    """Return the text of a sample whose print format is not supported: every field with its value."""
+    """List the fields of a sample whose print format is not supported."""
     shown = ((name, value) for name, value in fields.items() if not name.startswith("common_"))
     return "".join(f" {name}={value}" for name, value in shown)

@@ -1,9 +1,8 @@
 """Decodes side-band records (all but samples): one decoder for each type.
 
-A decoder reads the fields of many records of one type as columns, in the order of the struct in
-include/uapi/linux/perf_event.h, and returns them under the names that the columns have in the side-band table. If a
-record has no field for its time, process, thread or CPU, these come from the sample_id trailer: with
-attr.sample_id_all, every kernel record but SAMPLE ends with it::
+A decoder reads the fields of many records as columns, in the order of the struct in include/uapi/linux/perf_event.h.
+The columns have the names of the side-band table. If a record has no field for its time, process, thread or CPU, these
+come from its trailer: with attr.sample_id_all, every kernel record but SAMPLE ends with it::
 
     struct sample_id {                            include/uapi/linux/perf_event.h
         { u32 pid, tid;  } && PERF_SAMPLE_TID
@@ -32,10 +31,10 @@ Columns = dict[str, Any]
 
 
 def read_trailer(cursor: FieldCursor, event: Event | None) -> Columns:
-    """Return (n,) ``time``, ``pid``, ``tid`` and ``cpu`` from the trailers of records of one event.
+    """Read ``time``, ``pid``, ``tid`` and ``cpu``, each (n,), from the trailers of records of one event.
 
-    Missing times are 0; other missing numbers are −1. ``cursor`` must have been made with the length of the event's
-    trailer, so that ``cursor.end`` is where the trailer begins. ``event`` is None for records without a trailer.
+    Missing times are 0; other missing numbers are −1. ``cursor.end`` must be where the trailer begins. ``event`` is
+    None for records without a trailer.
     """
     unknown = np.full(len(cursor), -1, np.int32)
     columns: Columns = {"time": np.zeros(len(cursor), np.uint64), "pid": unknown, "tid": unknown, "cpu": unknown}
@@ -57,19 +56,18 @@ def read_trailer(cursor: FieldCursor, event: Event | None) -> Columns:
 
 
 def _no_columns(cursor: FieldCursor, columns: Columns) -> Columns:
-    """Read no fields after those of the layout."""
     return {}
 
 
 class Decoder(Frozen):
-    """How to decode the fields of a record type, between its header and its trailer."""
+    """Decodes the fields of a record type, between its header and its trailer."""
 
     table: str
     """Attribute of Sideband: the table to which the records belong."""
     layout: str
     """The first fields, for ``FieldCursor.fields``."""
     read_further: Callable[[FieldCursor, Columns], Columns] = _no_columns
-    """Takes the columns so far; reads the fields after those of ``layout``, and returns added or changed columns."""
+    """Reads the fields after those of ``layout``; returns added or changed columns."""
 
     def decode(self, cursor: FieldCursor) -> Columns:
         """Return the fields of all records as (n,) columns."""
@@ -78,7 +76,6 @@ class Decoder(Frozen):
 
 
 def _mmap(cursor: FieldCursor, columns: Columns) -> Columns:
-    """Read char filename[]; add the columns of the table that MMAP has no fields for, as unknown."""
     unknown = np.full(len(cursor), -1, np.int32)
     return {
         "prot": unknown, "flags": unknown, **dict.fromkeys(("file_hash", "inode"), np.zeros(len(cursor), np.uint64)),
@@ -90,8 +87,7 @@ def _mmap2(cursor: FieldCursor, columns: Columns) -> Columns:
     """Read { union of 24 bytes; u32 prot, flags; char filename[]; }.
 
     The union is { u32 maj, min; u64 ino, ino_generation; } or, with MISC_MMAP_BUILD_ID, { u8 build_id_size; u8, u16
-    reserved; u8 build_id[20]; }. Kernels before 3.16 that have MMAP2 (RHEL 7.0) do not write prot and flags: the name
-    follows the union.
+    reserved; u8 build_id[20]; }. RHEL 7.0's kernel writes no prot and flags.
     """
     has_build_id = _has_build_id_union(cursor)
     build_ids = _mapping_build_ids(cursor, has_build_id)
@@ -112,12 +108,11 @@ def _mmap2(cursor: FieldCursor, columns: Columns) -> Columns:
 
 
 def _has_build_id_union(cursor: FieldCursor) -> Bools:
-    """Return (n,) whether the union of an MMAP2 contains a build id, as MISC_MMAP_BUILD_ID says, rather than an inode.
+    """Return (n,) whether the union contains a build id rather than an inode.
 
-    The flag may be wrong: perf_event_mmap_output (kernel/events/core.c) sends the same record to all events that ask
-    for mappings, one after the other. Once an event that wants build ids has set the flag, the kernel leaves it set for
-    later events, too, even if it writes device and inode for them. So the first 8 bytes must also look like the size
-    and the first bytes of a build id, and not like device numbers.
+    MISC_MMAP_BUILD_ID may be wrong: perf_event_mmap_output (kernel/events/core.c) sends one record to all events in
+    turn, and does not reset the flag after an event that wants build ids. So the first 8 bytes must also look like a
+    build id's size and start, and not like device numbers.
     """
     result = cursor.has_misc(uapi.MISC_MMAP_BUILD_ID)
     first_bytes = take(cursor.block.data.view("<u8"), cursor.word_index[result], mode="clip")
@@ -129,11 +124,10 @@ def _has_build_id_union(cursor: FieldCursor) -> Bools:
 
 
 def _mapping_build_ids(cursor: FieldCursor, has_build_id: Bools) -> DictionaryColumn[bytes]:
-    """Read { u8 size; u8 padding[3]; u8 build_id[20]; } where ``has_build_id`` (n,) holds; b"" elsewhere."""
     words = cursor.word_index[has_build_id][:, None] + arange(3)
     unions = take(cursor.block.data.view("V8"), words, mode="clip").view("V24").ravel().tolist()
     ids = DictionaryColumn.of(unions).mapped(lambda union: union[4 : 4 + union[0]])
-    # put b"" before the build ids, so that its number is 0
+    # b"" comes first, so that its number is 0
     with_none = DictionaryColumn.joined([DictionaryColumn.of([b""]), ids])
     number = np.zeros(len(cursor), np.int32)
     number[has_build_id] = with_none.indices[1:]
@@ -141,7 +135,6 @@ def _mapping_build_ids(cursor: FieldCursor, has_build_id: Bools) -> DictionaryCo
 
 
 def _mapped_file_columns(cursor: FieldCursor, build_ids: DictionaryColumn[bytes]) -> Columns:
-    """Read char filename[]; return the columns that MMAP and MMAP2 have in common."""
     return {
         "cpumode": (cursor.block.misc & uapi.MISC_CPUMODE_MASK).astype(np.uint8),
         "filename": cursor.remaining_text(),
@@ -151,7 +144,6 @@ def _mapped_file_columns(cursor: FieldCursor, build_ids: DictionaryColumn[bytes]
 
 
 def _lost_samples(cursor: FieldCursor, columns: Columns) -> Columns:
-    """Set losses to 0 where the BPF filter of ``perf record --filter`` dropped the samples on purpose."""
     return {"lost": np.where(cursor.has_misc(MISC_LOST_SAMPLES_BPF), np.uint64(0), columns["lost"])}
 
 
@@ -167,11 +159,11 @@ def _ksymbol(cursor: FieldCursor, columns: Columns) -> Columns:
 _NEVER_IN_PROT = 0xFF0000
 _MAPPING = "pid/tid:i start:Q length:Q pgoff:Q"
 _TASK = f"pid/ppid:i tid/ptid:i is_exec:{uapi.MISC_FORK_EXEC} own_time:Q"
-# The thread that is switched in or out is the one in the trailer.
+# The trailer names the thread that is switched in or out.
 _SWITCH = f"is_out:{uapi.MISC_SWITCH_OUT} preempted:{uapi.MISC_SWITCH_OUT | uapi.MISC_SWITCH_OUT_PREEMPT}"
 
-# sideband_decoder.py uses two columns that no table has: ``own_time``, a time in a field of the record, not in the
-# trailer; and ``owner_id``, the id of the event that the record is about.
+# Two columns are in no table: ``own_time`` is a time that is not in the trailer; ``owner_id`` is the id of the event
+# that the record is about.
 DECODERS: dict[int, Decoder] = {
     RecordType.MMAP: Decoder("mmaps", _MAPPING, _mmap),
     RecordType.LOST: Decoder("losts", "owner_id:Q lost:Q samples_only:no"),
@@ -192,14 +184,14 @@ DECODERS: dict[int, Decoder] = {
     RecordType.CALLCHAIN_DEFERRED: Decoder("deferred", "cookie:Q chain:words"),
     # ``thread`` is an index of THREAD_MAP
     UserRecordType.STAT: Decoder("readings", "owner_id/id:Q cpu/thread:i value:Q enabled:Q running:Q"),
-    UserRecordType.STAT_ROUND: Decoder("rounds", "_:Q time:Q"),  # its type; nanoseconds since perf stat started
+    UserRecordType.STAT_ROUND: Decoder("rounds", "_:Q time:Q"),  # type, and nanoseconds since perf stat started
 }
 
 
 def decode_records(block: Block, kind: int, event: Event | None) -> tuple[Columns, Bools]:
-    """Decode records of one type, whose trailers are those of ``event``; records of the perf tool have no trailers.
+    """Decode records of one type, whose trailers are those of ``event``.
 
-    Returns the columns, and (n,) which records are malformed.
+    Returns the columns, and (n,) whether each record is malformed. Records of the perf tool have no trailers.
     """
     event = event if kind < UserRecordType.HEADER_ATTR else None
     cursor = FieldCursor(block, trailer_length(event) if event else 0)

@@ -2,12 +2,12 @@
 
 from perf2x.base.abi import RecordType, SimpleperfRecordType, UserRecordType
 
-# Record type → its name: that of the kernel's or perf's constant without PERF_RECORD_, or SIMPLEPERF_….
+# Names of record types, without PERF_RECORD_.
 RECORD_NAMES = {
     int(kind): kind.name for family in (RecordType, UserRecordType, SimpleperfRecordType) for kind in family
 }
 
-# Records that describe the session: header sections, which a pipe has as records, and how the tool was set up.
+# These describe the session: header sections, which a pipe has as records, and how the tool was set up.
 SESSION_RECORDS = frozenset(
     {
         UserRecordType.HEADER_ATTR,

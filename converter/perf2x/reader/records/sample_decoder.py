@@ -1,9 +1,7 @@
 """Decodes PERF_RECORD_SAMPLE, one column per field.
 
-The attributes of a sample's event determine which fields it has, and so where each lies. Samples of all events
-whose layout is the same (a ``SampleLayout``) are decoded together: fields are read in the order in which the kernel
-writes them, each for all samples at once. The caller chooses which of the larger or rarer columns it needs
-(``Want``); the fields of the others are skipped.
+The attributes of an event determine which fields its samples have (``SampleLayout``). Samples of one layout are decoded
+together. ``Want`` selects the larger or rarer columns.
 
 Source of truth: evsel__parse_sample in tools/perf/util/evsel.c and perf_output_sample in kernel/events/core.c.
 """
@@ -42,10 +40,7 @@ class SampleLayout(Frozen):
 
 
 def sample_layout(event: Event) -> SampleLayout:
-    """Return the layout of an event's samples.
-
-    Attributes that concern fields outside its sample_type count as 0, so that they do not make layouts differ.
-    """
+    """Return the layout of an event's samples; attributes of fields that they do not have count as 0."""
     sample_type = event.sample_type
     return SampleLayout(
         sample_type,
@@ -62,11 +57,9 @@ def decode_samples(
 ) -> tuple[Samples, Bools, Bools | None]:
     """Decode the samples of a block that contains only samples of one layout.
 
-    ``event`` (n,) is the index of each sample's event. ``periods`` (events,) has each event's period, for samples that
-    do not record one. Returns three things: the samples; (n,) whether each is complete; and (n,) whether its registers
-    have an unknown layout, of a newer kernel, so that its later fields could not be read (None if that is so for no
-    sample). Unwanted fields are skipped, but their lengths are checked: ``want`` does not change which samples are
-    complete.
+    ``event`` (n,) is each sample's event. ``periods`` (events,) are for samples that do not record one. Returns the
+    samples; (n,) whether each is complete; and (n,) whether its registers have an unknown layout, so that its later
+    fields could not be read (None if all are known). ``want`` does not change which samples are complete.
     """
     cursor = FieldCursor(block)
     columns: _Columns = {"time": None, "cpu": None, "addr": None, "extra": {}}
@@ -89,7 +82,6 @@ def decode_samples(
 
 
 def _fixed_fields(cursor: FieldCursor, sample_type: int, want: Want, columns: _Columns) -> None:
-    """Read the fields before READ: one word each."""
     for name in _fixed_names(sample_type):
         if name == "tid":
             columns["pid"], columns["tid"] = cursor.i32_pair()
@@ -104,7 +96,7 @@ def _fixed_fields(cursor: FieldCursor, sample_type: int, want: Want, columns: _C
 
 
 _IDS = frozenset({"id", "stream_id"})
-# Bit in sample_type, and name, of the fields before READ, in the order of the record.
+# fields before READ, in the order of the record
 _FIXED = (
     (SampleType.IDENTIFIER, "id"), (SampleType.IP, "ip"), (SampleType.TID, "tid"), (SampleType.TIME, "time"),
     (SampleType.ADDR, "addr"), (SampleType.ID, "id"), (SampleType.STREAM_ID, "stream_id"), (SampleType.CPU, "cpu"),
@@ -114,17 +106,15 @@ _FIXED = (
 
 @cache
 def _fixed_names(sample_type: int) -> tuple[str, ...]:
-    """Return the names of the fields before READ, in the order of the record."""
     return tuple(name for bit, name in _FIXED if sample_type & bit)
 
 
 def words_before_read(sample_type: int) -> int:
-    """Return the number of words between a sample's header and its field READ."""
+    """Number of words between a sample's header and its field READ."""
     return len(_fixed_names(sample_type))
 
 
 def _read_and_callchain(cursor: FieldCursor, layout: SampleLayout, want: Want, columns: _Columns) -> None:
-    """Read the fields READ, and CALLCHAIN: { u64 nr; u64 ips[nr]; }."""
     if layout.sample_type & SampleType.READ:
         columns["extra"]["read"] = read_values(cursor, layout.read_format)
     if layout.sample_type & SampleType.CALLCHAIN:
@@ -136,7 +126,6 @@ def _read_and_callchain(cursor: FieldCursor, layout: SampleLayout, want: Want, c
 
 
 def _variable_fields(cursor: FieldCursor, layout: SampleLayout, want: Want, columns: _Columns) -> None:
-    """Read the fields RAW, BRANCH_STACK, REGS_USER and STACK_USER."""
     sample_type = layout.sample_type
     if sample_type & SampleType.RAW:
         columns["raw"] = raw_bytes(cursor, Want.RAW in want)
@@ -151,7 +140,6 @@ def _variable_fields(cursor: FieldCursor, layout: SampleLayout, want: Want, colu
 
 
 def _last_fields(cursor: FieldCursor, layout: SampleLayout, want: Want, columns: _Columns) -> None:
-    """Read WEIGHT or WEIGHT_STRUCT, DATA_SRC, TRANSACTION, REGS_INTR, PHYS_ADDR, CGROUP, page sizes and AUX."""
     sample_type, extra = layout.sample_type, columns["extra"]
     wants_extra = Want.EXTRA in want
     wants_memory = wants_extra or Want.MEMORY in want
@@ -159,8 +147,8 @@ def _last_fields(cursor: FieldCursor, layout: SampleLayout, want: Want, columns:
         word = _word(cursor, wants_memory)
         columns["weight"] = word
         if word is not None and sample_type & SampleType.WEIGHT_STRUCT:
-            # union perf_sample_weight { u32 var1_dw; u16 var2_w, var3_w; }: in either byte order, the kernel's header
-            # makes var1_dw the low half of the word
+            # union perf_sample_weight { u32 var1_dw; u16 var2_w, var3_w; }: var1_dw is the low half in either byte
+            # order
             columns["weight"] = word & np.uint64(0xFFFFFFFF)
             extra["ins_lat"], extra["weight3"] = word >> np.uint64(32) & np.uint64(0xFFFF), word >> np.uint64(48)
     if sample_type & SampleType.DATA_SRC:
@@ -180,14 +168,13 @@ def _last_fields(cursor: FieldCursor, layout: SampleLayout, want: Want, columns:
 
 
 def _word(cursor: FieldCursor, keep: bool) -> U64 | None:
-    """Return (n,) the next word of every record; unless ``keep``, skip the word and return None."""
     if keep:
         return cursor.u64()
     cursor.skip(1)
     return None
 
 
-_LAST_WORDS = (  # words between REGS_INTR and AUX, in the order of the record
+_LAST_WORDS = (  # between REGS_INTR and AUX, in the order of the record
     (SampleType.PHYS_ADDR, "phys_addr"),
     (SampleType.CGROUP, "cgroup"),
     (SampleType.DATA_PAGE_SIZE, "data_page_size"),

@@ -1,12 +1,12 @@
-"""Parses tracing data, the recorded format files of tracepoints, and decodes PERF_SAMPLE_RAW with them.
+"""Parses tracing data, which has the format files of tracepoints, and decodes PERF_SAMPLE_RAW with them.
 
-A format file describes the fields of a tracepoint. Of the two fields below, the first is a number. The four bytes of
-the second say where a string is: a u16 offset, and a u16 length::
+A format file describes the fields of a tracepoint. Below, the first field is a number. The second has four bytes: the
+offset (u16) and the length (u16) of a string::
 
     field:pid_t prev_pid;	offset:24;	size:4;	signed:1;
     field:__data_loc char[] filename;	offset:16;	size:4;	signed:0;
 
-The offset counts from the start of the RAW bytes or, in a field __rel_loc, from the end of the field. Sources of truth:
+The offset counts from the start of the RAW bytes; with __rel_loc, from the end of the field. Sources of truth:
 tools/perf/util/trace-event-read.c (tracing data) and the kernel's Documentation/trace/events.rst (format files).
 """
 
@@ -21,7 +21,7 @@ _MAGIC = b"\x17\x08\x44tracing"
 _FIELD = re.compile(
     r"field:(?P<declaration>[^;]+);\s*offset:(?P<offset>\d{1,9});\s*size:(?P<size>\d{1,9});(?:\s*signed:(?P<signed>\d);)?"
 )
-_LOCATION_TYPES = ("__data_loc", "__rel_loc")  # first words of types whose fields say where the data is
+_LOCATION_TYPES = ("__data_loc", "__rel_loc")  # the field says where the data is
 _ARRAY_LENGTH = re.compile(r"\[(\d{1,4})\]$")
 _DECLARATION = re.compile(r"(?P<type>.*?)(?P<name>\w+)(?P<array>\[[^\]]*\])?$")
 
@@ -29,10 +29,10 @@ _DECLARATION = re.compile(r"(?P<type>.*?)(?P<name>\w+)(?P<array>\[[^\]]*\])?$")
 def parse_tracing_data(data: bytes, byte_order: ByteOrder) -> dict[str, Any]:
     """Return ``version``, ``long_size``, ``page_size``, ``strings`` and ``formats``, as JSON-like values.
 
-    ``strings`` maps addresses to the kernel's printk strings; ``formats`` maps ids of tracepoints to what
-    ``parse_format`` returns. The keys of both are strings. Layout: magic, version NUL; u8 big endian, u8 long size; u32
-    page size; "header_page", "header_event" sections; ftrace's own formats; the formats of each system; /proc/kallsyms;
-    printk strings; saved command lines (not read). Raises SectionError if the data is damaged.
+    ``strings`` are the kernel's printk strings by address, ``formats`` come from ``parse_format``, by id; all keys are
+    strings. Layout: magic, version NUL; u8 big endian, u8 long size; u32 page size; "header_page", "header_event"
+    sections; ftrace's own formats; the formats of each system; /proc/kallsyms; printk strings; saved command lines (not
+    read). Raises SectionError if the data is damaged.
     """
     prefix = SectionReader(data, byte_order)
     if prefix.take(len(_MAGIC)) != _MAGIC:
@@ -53,12 +53,8 @@ def parse_tracing_data(data: bytes, byte_order: ByteOrder) -> dict[str, Any]:
 
 
 def _kernel_strings(section: SectionReader) -> Iterator[tuple[str, str]]:
-    """Yield address and text of each kernel string to which samples may refer by address.
-
-    A line: ``0xffffffff8281a2a4 : "Start context switch"``.
-    """
     printk_strings = b""
-    for _ in ("kallsyms", "printk"):  # two sections, of which the last one is kept; simpleperf writes neither
+    for _ in ("kallsyms", "printk"):  # the last section is kept; simpleperf writes neither
         printk_strings = section.take(min(section.u32(), section.bytes_left)) if section.bytes_left >= 4 else b""
     for line in printk_strings.decode("utf-8", "surrogateescape").splitlines():
         address, _, text = line.partition(" : ")
@@ -66,10 +62,7 @@ def _kernel_strings(section: SectionReader) -> Iterator[tuple[str, str]]:
 
 
 def _system_formats(section: SectionReader) -> Iterator[dict[str, Any]]:
-    """Yield the parsed format of each tracepoint, with its system, such as sched.
-
-    Layout: u32 systems; { name NUL; u32 count; { u64 size; text } [count]; } [systems].
-    """
+    """Layout: u32 systems; { name NUL; u32 count; { u64 size; text } [count]; } [systems]."""
     for _ in range(section.u32()):
         system = section.nul_terminated()
         for _ in range(section.count(8)):
@@ -80,8 +73,8 @@ def _system_formats(section: SectionReader) -> Iterator[dict[str, Any]]:
 def parse_format(text: str) -> dict[str, Any]:
     """Parse one format file.
 
-    Returns ``name``; ``id``; ``fields``, in order, common fields first, each with ``name``, ``type``, ``offset``,
-    ``size`` and ``signed``; and ``print``, the text after "print fmt:" ("" without one).
+    Returns ``name``; ``id``; ``fields``, each with ``name``, ``type``, ``offset``, ``size`` and ``signed``; and
+    ``print``, the text after "print fmt:" ("" without one). Raises SectionError without a name or id.
     """
     name = re.search(r"^name: (\S+)", text, re.MULTILINE)
     number = re.search(r"^ID: (\d{1,9})$", text, re.MULTILINE)
@@ -98,7 +91,6 @@ def parse_format(text: str) -> dict[str, Any]:
 
 
 def _parse_field(match: re.Match[str]) -> dict[str, Any]:
-    """Return a field of a format from a match of _FIELD; the length of an array is part of its type: ``char[16]``."""
     declaration = _DECLARATION.match(match["declaration"].strip())
     type_name, name, array = (
         declaration.group("type", "name", "array") if declaration else ("", match["declaration"], None)
@@ -113,10 +105,10 @@ def _parse_field(match: re.Match[str]) -> dict[str, Any]:
 
 
 def decode_fields(fields: list[Mapping[str, Any]], raw: bytes, byte_order: ByteOrder) -> dict[str, Any]:
-    """Return the value of each field in a sample's RAW bytes; fields beyond the end of these bytes are left out.
+    """Return the value of each field in a sample's RAW bytes; fields beyond their end are left out.
 
-    Fields of 1, 2, 4 or 8 bytes become int, arrays of numbers with 2, 4 or 8 bytes lists of int, char arrays str. All
-    other bytes become str with their hex digits: of other arrays, and of what __data_loc points to, unless it is char.
+    Fields of 1, 2, 4 or 8 bytes become int; arrays of numbers with 2, 4 or 8 bytes lists of int; char arrays str. All
+    other bytes become their hex digits.
     """
     return {
         field["name"]: _field_value(field, raw, byte_order)
@@ -126,7 +118,7 @@ def decode_fields(fields: list[Mapping[str, Any]], raw: bytes, byte_order: ByteO
 
 
 def field_bytes(field: Mapping[str, Any], raw: bytes, byte_order: ByteOrder) -> bytes:
-    """Return a field's bytes, which are part of ``raw``; for __data_loc and __rel_loc, those that it points to."""
+    """Return a field's bytes; for __data_loc and __rel_loc, those that it points to."""
     type_name, start, size = field["type"], field["offset"], field["size"]
     data = raw[start : start + size]
     if not type_name.startswith(_LOCATION_TYPES):
@@ -137,7 +129,6 @@ def field_bytes(field: Mapping[str, Any], raw: bytes, byte_order: ByteOrder) -> 
 
 
 def _field_value(field: Mapping[str, Any], raw: bytes, byte_order: ByteOrder) -> Any:
-    """Return the value of a field in a sample's ``raw`` bytes (see ``decode_fields``)."""
     type_name, size, data = field["type"], field["size"], field_bytes(field, raw, byte_order)
     if type_name.startswith(_LOCATION_TYPES):
         return decode_string(data) if "char" in type_name else data.hex()

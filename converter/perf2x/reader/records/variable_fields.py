@@ -1,13 +1,11 @@
 """Decodes the fields of a sample that have a variable length: READ, RAW, BRANCH_STACK, REGS, STACK_USER, AUX.
 
-Each function with a cursor expects it at the function's field in every record, moves it past the field, and returns the
-field's columns; with ``keep`` False, it only moves the cursor, and returns None in place of the columns. Source of
-truth: evsel__parse_sample in tools/perf/util/evsel.c.
+Each function with a cursor reads its field in every record and returns its columns. If ``keep`` is False, it skips the
+field, and returns None in place of the columns. Source of truth: evsel__parse_sample in tools/perf/util/evsel.c.
 
-With PERF_FORMAT_GROUP, PERF_SAMPLE_READ contains the counters of a group of events. From a sample with such a field,
-perf makes one sample for each member of the group, and so do we (deliver_sample_value in tools/perf/util/session.c).
-The period of the new sample is what the member's counter grew by since the previous sample; members whose counters did
-not grow get no sample::
+With PERF_FORMAT_GROUP, READ contains the counters of a group of events. As perf does, we make one sample for each
+member of the group (deliver_sample_value in tools/perf/util/session.c). Its period is the growth of the member's
+counter since the previous sample; members that did not grow get no sample::
 
     sample          leader period 250000, group { cpu-clock: 1250000, page-faults: 12 }
     before          group { cpu-clock: 1000000, page-faults: 10 }
@@ -47,21 +45,21 @@ from perf2x.base.columnar import (
 from perf2x.model.recording import Branches, ReadValues, UserStacks
 from perf2x.reader.records.field_cursor import FieldCursor
 
-# 64-bit words of struct perf_branch_entry: from, to, flags.
+# from, to, flags of struct perf_branch_entry, in 64-bit words
 BRANCH_ENTRY_WORDS = 3
 _BIG_ENDIAN_FLAGS = (
     (63, 1, 0), (62, 1, 1), (61, 1, 2), (60, 1, 3), (44, 16, 4), (40, 4, 20), (38, 2, 24), (34, 4, 26), (31, 3, 30),
 )  # fmt: skip
 """Bit fields of perf_branch_entry.flags: lowest bit in a big-endian file, width, lowest bit in a little-endian one.
 
-In this order: mispred, predicted, in_tx, abort, cycles, type, spec, new_type, priv.
+In order: mispred, predicted, in_tx, abort, cycles, type, spec, new_type, priv.
 """
 
 
 def raw_bytes(cursor: FieldCursor, keep: bool) -> ListArray | None:
     """Read PERF_SAMPLE_RAW: { u32 size; u8 data[size]; }, where size + 4 is a multiple of 8."""
     size = cursor.split(cursor.peek())[0]
-    return _sized_bytes(cursor, size, 4, keep)  # the bytes begin after the size, in the same word
+    return _sized_bytes(cursor, size, 4, keep)  # the size is in the same word
 
 
 def bytes_with_size(cursor: FieldCursor, keep: bool) -> ListArray | None:
@@ -70,7 +68,6 @@ def bytes_with_size(cursor: FieldCursor, keep: bool) -> ListArray | None:
 
 
 def _sized_bytes(cursor: FieldCursor, size: U64, first_byte: int, keep: bool) -> ListArray | None:
-    """Read ``size`` (n,) bytes, from byte ``first_byte`` of the next word on; the field ends with a whole word."""
     end = size + np.uint64(first_byte)
     first_word, lengths = cursor.array_extents((end >> np.uint64(3)) + ((end & np.uint64(7)) != 0))
     if not keep:
@@ -81,7 +78,7 @@ def _sized_bytes(cursor: FieldCursor, size: U64, first_byte: int, keep: bool) ->
 def branch_stack(cursor: FieldCursor, branch_sample_type: int, keep: bool) -> tuple[Branches | None, ListArray | None]:
     """Read BRANCH_STACK: { u64 nr; [u64 hw_idx]; { from, to, flags } [nr]; [u64 counters[nr]]; }.
 
-    Returns the branches, and the list array of their counters (None if not recorded).
+    Returns the branches and their counters (None if not recorded).
     """
     count = cursor.u64()
     hw_index = cursor.u64() if branch_sample_type & BranchSampleType.HW_INDEX else None
@@ -98,7 +95,6 @@ def branch_stack(cursor: FieldCursor, branch_sample_type: int, keep: bool) -> tu
 
 
 def _flags_from_big_endian(flags: U64) -> U64:
-    """Return the flags of branches in a big-endian file with their bit fields where a little-endian file has them."""
     moved = np.zeros(len(flags), np.uint64)
     for source, width, target in _BIG_ENDIAN_FLAGS:
         moved |= (flags >> np.uint64(source) & np.uint64((1 << width) - 1)) << np.uint64(target)
@@ -108,10 +104,9 @@ def _flags_from_big_endian(flags: U64) -> U64:
 def registers(cursor: FieldCursor, mask: int, keep: bool) -> tuple[U8, U64] | None:
     """Read PERF_SAMPLE_REGS_*: { u64 abi; if abi: u64 regs[popcount(mask)], and vector registers if abi has SIMD }.
 
-    Returns (n,) abi without its SIMD bit, and (n, popcount(mask)) values; both are 0 in rows without registers. In
-    kernels after 7.2, ``abi`` is a bit field. If its bit SIMD is set, { u16 nr_vectors, vector_qwords, nr_pred,
-    pred_qwords; u64 data[] } follows, which is skipped. If a bit is set that we do not know, the length of the field is
-    unknown, too, and the rest of the record is skipped.
+    Returns (n,) abi without its SIMD bit, and (n, popcount(mask)) values; both are 0 without registers. In kernels
+    after 7.2, ``abi`` is a bit field. With SIMD, { u16 nr_vectors, vector_qwords, nr_pred, pred_qwords; u64 data[] } is
+    skipped; after an unknown bit, the rest of the record is skipped.
     """
     abi = cursor.u64()
     width = mask.bit_count()
@@ -133,11 +128,11 @@ def registers(cursor: FieldCursor, mask: int, keep: bool) -> tuple[U8, U64] | No
 def _skip_vector_registers(cursor: FieldCursor, has_simd: Bools) -> None:
     """Skip vector and predicate registers where ``has_simd`` (n,) holds.
 
-    A word has two pairs of u16, each a count and a width in words; the words that the pairs describe follow.
+    A word has two pairs of u16, a count and a width in words; the registers follow.
     """
     pairs_at, pair_words = cursor.array_extents(as_uint64(has_simd))  # an array of one word, or of none
     word = np.where(pair_words > 0, take(cursor.block.words, pairs_at, mode="clip"), np.uint64(0))
-    # On big-endian machines, pairs and their members come in reverse, which changes neither products nor sum.
+    # On big-endian machines, all u16 come in reverse, which changes neither products nor sum.
     first, second, third, fourth = (word >> np.uint64(shift) & np.uint64(0xFFFF) for shift in (0, 16, 32, 48))
     cursor.array_extents(first * second + third * fourth)
 
@@ -147,8 +142,8 @@ def user_stacks(
 ) -> UserStacks | None:
     """Read PERF_SAMPLE_STACK_USER: { u64 size; [u8 data[size]; u64 dyn_size]; }. Join it with the registers.
 
-    ``regs`` are those from ``registers``, for the registers in ``mask`` (None if not recorded). ``requested`` is
-    attr.sample_stack_user. ``has_dumps``: samples have STACK_USER; otherwise they have registers alone.
+    ``regs`` come from ``registers`` with this ``mask``. ``requested`` is attr.sample_stack_user. Unless ``has_dumps``,
+    samples have registers alone.
     """
     none = zeros(len(cursor))
     start, size = _stack_dumps(cursor) if has_dumps else (none, none)
@@ -159,7 +154,7 @@ def user_stacks(
 
 
 def _stack_dumps(cursor: FieldCursor) -> tuple[I64, I64]:
-    """Return (n,) first word of each dump in the block, and (n,) bytes that the kernel filled (dyn_size)."""
+    """Return (n,) first word of each dump, and (n,) bytes that the kernel filled (dyn_size)."""
     size = cursor.u64()
     cursor.is_malformed |= size % np.uint64(8) != 0
     word_count = np.where(size > 0, (size >> np.uint64(3)) + np.uint64(1), np.uint64(0))  # data and dyn_size
@@ -172,7 +167,7 @@ def _stack_dumps(cursor: FieldCursor) -> tuple[I64, I64]:
 
 
 def read_values(cursor: FieldCursor, read_format: int) -> ReadValues:
-    """Read PERF_SAMPLE_READ, whose fields in brackets depend on ``read_format``.
+    """Read PERF_SAMPLE_READ; fields in brackets depend on ``read_format``.
 
     With GROUP: { nr, [enabled], [running], { value, [id], [lost] } [nr] }; otherwise: { value, [enabled], [running],
     [id], [lost] }.
@@ -195,9 +190,9 @@ def read_values(cursor: FieldCursor, read_format: int) -> ReadValues:
 
 
 class DeliveredSamples(Frozen):
-    """The samples that were made from the group reads of one block, in file order.
+    """Samples made from the group reads of one block, in file order; columns are (samples,).
 
-    All columns are (samples,); ``position`` is that of the recorded sample with the group read.
+    ``position`` is that of the recorded sample.
     """
 
     position: I64
@@ -206,24 +201,24 @@ class DeliveredSamples(Frozen):
 
 
 class CounterReadings(ColumnTable):
-    """Counter values in group reads, one row per sample and member of the group; all columns are (n,)."""
+    """Counter values in group reads, one row per sample and member of the group; columns are (n,)."""
 
     position: I64
     time: U64
     event: I32
-    """Index of the event that has this ``id``; −1 if none has."""
+    """−1 if no event has this ``id``."""
     id: U64
     """The kernel's id of the counter."""
     task: I32
-    """Thread id of the counter if each thread has its own counter under the same id (``inherit``); otherwise 0."""
+    """Thread id of the counter if its threads share the id (``inherit``); otherwise 0."""
     value: U64
 
 
 def delivered_samples(parts: Sequence[tuple[int, CounterReadings]], blocks: int) -> list[DeliveredSamples]:
-    """Return the samples made from the group reads of each of ``blocks`` blocks.
+    """Make samples from the group reads of each of ``blocks`` blocks.
 
-    ``parts`` are pairs: a block's number, and the readings in those of its samples that have one layout. All blocks are
-    needed at once: in time order, a counter's previous value may be in any block.
+    ``parts`` are a block's number, and readings of its samples. All blocks are needed at once: in time order, a
+    counter's previous value may be in any block.
     """
     block_numbers = np.concatenate([np.full(len(part), block, np.int64) for block, part in parts])
     readings = join_tables([part for _, part in parts])
@@ -239,7 +234,6 @@ def delivered_samples(parts: Sequence[tuple[int, CounterReadings]], blocks: int)
 
 
 def _growth(readings: CounterReadings) -> U64:
-    """Return (n,) each value minus the same counter's previous one in time order; a counter's first value in full."""
     order = lexsort((readings.position, readings.time, readings.task, readings.id))
     value, identifier, task = readings.value[order], readings.id[order], readings.task[order]
     growth = np.empty(len(order), np.uint64)

@@ -1,1 +1,1 @@
-"""Arm SPE: converts packets in AUX buffers to records of sampled operations, and these to samples, as perf does."""
+"""Arm SPE: converts AUX buffers to records of sampled operations, and these to samples, as perf does."""

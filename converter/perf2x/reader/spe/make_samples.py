@@ -1,8 +1,7 @@
 """Makes samples from Arm SPE records, of the kinds that ``--itrace`` selects, as in perf.
 
-A record of one operation can make several samples: of the kind "instructions", of "memory" if the operation uses
-memory, of "l1d-miss" if it missed there, and so on. Each kind is an event of its own. The samples of a record are
-adjacent. Source of truth: arm_spe_sample and arm_spe_synth_events in tools/perf/util/arm-spe.c,
+A record can make samples of several kinds: "instructions", "memory" if it uses memory, "l1d-miss" if it missed there …
+Each kind is an event of its own. Source of truth: arm_spe_sample and arm_spe_synth_events in tools/perf/util/arm-spe.c,
 tools/perf/Documentation/itrace.txt.
 """
 
@@ -35,14 +34,14 @@ _KINDS = (
     ("instructions", "i"), ("memory", "M"), ("remote-access", "a"), ("branch", "b"), ("tlb-access", "t"),
     ("tlb-miss", "t"), ("llc-access", "m"), ("llc-miss", "m"), ("l1d-access", "f"), ("l1d-miss", "f"),
 )  # fmt: skip
-"""Kinds of samples: the names of their events, and the letters that select them.
+"""Names of events, and the letters that select them.
 
-The order is the reverse of perf's, so that formats with one event show "instructions", the first.
+The order is the reverse of perf's, so that formats with one event show "instructions".
 """
-_LETTERS = "bfmtaMi"  # those of all kinds
+_LETTERS = "bfmtaMi"  # of all kinds
 _TOKEN = r"[bfmtaM]|i[0-9]{0,9}i?|l[0-9]{0,9}"  # i has a period, and optionally its unit; l has a number of branches
-_MAX_BRANCHES = 2  # a record knows no more: its own branch, and the target of the previous one
-# fields of the samples made here: those of all samples, and those that depend on how the trace was recorded
+_MAX_BRANCHES = 2  # a record has its own branch, and the target of the previous one
+# fields of all samples, and fields that depend on how the trace was recorded
 _MADE = SampleType.IP | SampleType.TID | SampleType.ADDR | SampleType.PERIOD | SampleType.DATA_SRC | SampleType.WEIGHT
 _AS_RECORDED = SampleType.TIME | SampleType.CPU | SampleType.PHYS_ADDR
 
@@ -51,20 +50,17 @@ class SampleKinds(Frozen):
     """The options of ``--itrace``."""
 
     names: tuple[str, ...]
-    """The selected names of ``_KINDS``, in their order."""
+    """Selected names of ``_KINDS``, in that order."""
     period: int = 1
-    """N: samples are made from every Nth record."""
+    """Samples are made from every Nth record."""
     branches: int = 0
-    """Largest number of branches in the branch stack of a sample of the kinds "branch" and "instructions".
+    """Most branches in a branch stack of "branch" and "instructions".
 
-    With 0, only samples of the kind "branch" have a branch stack, which contains nothing but the branch itself.
+    With 0, only "branch" has branch stacks, which contain the branch itself.
     """
 
     def events(self, recorded: Sequence[Event], trace_event: Event) -> tuple[Event, ...]:
-        """Return an event for each kind, numbered after the ``recorded`` ones.
-
-        ``trace_event`` is the recorded event of the Arm SPE PMU, whose attributes the new events have otherwise.
-        """
+        """Return events of all kinds, numbered after the ``recorded`` ones, otherwise like ``trace_event``."""
         has_times = any(event.sample_type & SampleType.TIME for event in recorded)
         fields = _MADE | trace_event.sample_type & _AS_RECORDED | (SampleType.TIME if has_times else 0)
         with_branches = {"branch", "instructions" if self.branches else ""}
@@ -81,8 +77,7 @@ class SampleKinds(Frozen):
 
 
 def sample_kinds(itrace: str) -> SampleKinds:
-    """Parse the letters of ``--itrace``, "" for all. Raises SettingError for letters that Arm SPE does not support."""
-    # letter → the number after it
+    """Parse ``--itrace``, "" for all kinds. Raises SettingError for letters that Arm SPE does not support."""
     letters = {token[0]: token[1:].rstrip("i") for token in re.findall(_TOKEN, itrace or _LETTERS)}
     names = tuple(name for name, letter in _KINDS if letter in letters)
     if not names or not re.fullmatch(f"(?:{_TOKEN}|[ ,])*", itrace):
@@ -97,7 +92,7 @@ _EVENT_BITS = {
     "remote-access": SampledEvent.REMOTE,
 }  # fmt: skip
 _KERNEL_HALF = np.uint64(1 << 63)  # the kernel's addresses begin here
-# (4, 2) PERF_BR_* by form (unknown, call, return, other) and by whether the branch is conditional.
+# (4, 2) PERF_BR_* of unconditional and conditional branches by form (unknown, call, return, other)
 _BRANCH_TYPES = as_uint64([[0, 1], [4, 9], [6, 10], [2, 1]])
 
 
@@ -113,12 +108,11 @@ class RecordFacts(Frozen):
 
 
 def kinds_of(records: TraceRecords, kinds: SampleKinds) -> Bools:
-    """Return whether each record makes a sample of each selected kind: a matrix (n, kinds)."""
+    """Return (n, kinds) whether each record makes a sample of each selected kind."""
     return np.stack([_makes_sample(records, name) for name in kinds.names], axis=1)
 
 
 def _makes_sample(records: TraceRecords, name: str) -> Bools:
-    """Return (n,) whether each record makes a sample of the kind ``name``."""
     if name in _EVENT_BITS:
         return records.has_event(_EVENT_BITS[name])
     if name == "branch":
@@ -129,12 +123,9 @@ def _makes_sample(records: TraceRecords, name: str) -> Bools:
 def make_samples(
     records: TraceRecords, facts: RecordFacts, kinds: SampleKinds, first_event: int, want: Want
 ) -> Samples:
-    """Return the samples of n records in the order of the records.
-
-    ``first_event`` is the index of the first selected kind's event; those of the other kinds follow.
-    """
-    row, kind = as_int64(np.nonzero(kinds_of(records, kinds)))  # (samples,) the record, and the index in kinds.names
-    # a name that was not selected gets the index after the last one, which no sample has
+    """Return the samples of n records in the order of the records; ``first_event`` is the first kind's event."""
+    row, kind = as_int64(np.nonzero(kinds_of(records, kinds)))  # (samples,) row of the record, and index in kinds.names
+    # no sample has the index of a name that was not selected
     is_branch, is_instruction = (kind == [*kinds.names, name].index(name) for name in ("branch", "instructions"))
     has_target = is_branch | (is_instruction & records.is_class(OpClass.BRANCH)[row])
     ip = records.pc[row]
@@ -160,11 +151,10 @@ def make_samples(
 
 
 def _branches(records: TraceRecords, row: I64, is_branch: Bools, is_instruction: Bools, limit: int) -> Branches:
-    """Return the branch stacks of samples made from the records ``row`` (samples,).
+    """Branch stacks of samples made from the records ``row`` (samples,).
 
-    A stack has at most ``limit`` branches, but a sample of the kind "branch" has one even if that is 0. The newest
-    branch is the sampled operation itself, if that is a branch. Then comes the previous branch, of which only the
-    target is known; its source is 0.
+    The newest branch is the sampled operation, if it is one; a sample of "branch" has it whatever the ``limit``. The
+    previous branch follows; its source is unknown (0).
     """
     has_stack = is_branch | (is_instruction & (limit > 0))
     has_own = has_stack & records.is_class(OpClass.BRANCH)[row]
@@ -173,7 +163,6 @@ def _branches(records: TraceRecords, row: I64, is_branch: Bools, is_instruction:
     zeros = np.zeros(len(row), np.uint64)
 
     def column(of_own: U64, of_previous: U64) -> U64:
-        """Join two (samples,) columns to one of all branches that are present, sample by sample."""
         values: U64 = np.stack([of_own, of_previous], axis=1)[is_present]
         return values
 
@@ -186,7 +175,7 @@ def _branches(records: TraceRecords, row: I64, is_branch: Bools, is_instruction:
 
 
 def _branch_flags(records: TraceRecords) -> U64:
-    """Return (n,) flags as in perf_branch_entry: mispred 0, predicted 1, in_tx 2, cycles from 4, type from 20.
+    """Flags (n,) as in perf_branch_entry: mispred 0, predicted 1, in_tx 2, cycles from 4, type from 20.
 
     Bit 33 is perf's own flag not_taken (branch_flags in tools/perf/util/branch.h).
     """
@@ -195,8 +184,8 @@ def _branch_flags(records: TraceRecords) -> U64:
         return as_uint64(is_set) << np.uint64(number)
 
     mispredicted = records.has_event(SampledEvent.MISPREDICTED)
-    # in the payload byte, bit 0 is a conditional branch, bit 1 an indirect one, bits 3 and 4 are the form, 1 being a
-    # call; perf counts an indirect branch that is not a call as a return
+    # Payload byte: bit 0 conditional, bit 1 indirect, bits 3 and 4 the form (1 is a call). perf counts an indirect
+    # branch that is not a call as a return.
     is_return = records.matches(0x02, 0x02) & ~records.matches(0x18, 0x08)
     form = np.where(is_return, np.uint64(2), records.operation >> np.uint64(3) & np.uint64(3))
     kind = _BRANCH_TYPES[as_int64(form), as_int64(records.operation & np.uint64(1))]

@@ -1,9 +1,8 @@
 """Finds the packets in bytes of Arm SPE trace.
 
-Trace consists of packets, whose headers determine their sizes. Where a packet starts depends on all packets before it.
-So sizes are computed as if a packet began at every byte, and ``instruction_starts`` then finds the bytes at which one
-really does. Sources of truth: Arm Architecture Reference Manual, chapter "Statistical Profiling Extension sample record
-specification"; tools/perf/util/arm-spe-decoder/arm-spe-pkt-decoder.c.
+Headers determine the sizes of packets, which are computed as if a packet began at every byte; ``instruction_starts``
+then finds where packets really begin. Sources of truth: Arm Architecture Reference Manual, chapter "Statistical
+Profiling Extension sample record specification"; tools/perf/util/arm-spe-decoder/arm-spe-pkt-decoder.c.
 
 ::
 
@@ -22,28 +21,27 @@ from perf2x.base.columnar.byte_streams import instruction_starts
 
 
 class Field(IntEnum):
-    """What a packet contains: a part of a record."""
+    """Contents of a packet."""
 
-    BAD = 0  # a header that is not defined: the trace is damaged
-    NONE = 1  # padding, and packets whose contents we do not use
+    BAD = 0  # undefined header: the trace is damaged
+    NONE = 1  # padding, and contents that we do not use
     END = 2
     TIMESTAMP = 3
     EVENTS = 4
     SOURCE = 5
     CONTEXT = 6
     PC = 7
-    TARGET = 8  # address of a branch's target
-    DATA = 9  # virtual address of a memory access
-    PHYSICAL = 10  # physical address of a memory access
-    PREVIOUS = 11  # address of the previous branch's target
+    TARGET = 8  # of a branch
+    DATA = 9  # virtual address
+    PHYSICAL = 10  # physical address
+    PREVIOUS = 11  # of the previous branch
     LATENCY = 12
-    OTHER = 13  # operation that is neither a memory access nor a branch
-    ACCESS = 14  # operation that is a load, store or atomic
-    BRANCH = 15  # operation that is a branch
-    EXTENDED = 16  # first byte of an extended header; the second byte decides what the packet contains
+    OTHER = 13
+    ACCESS = 14
+    BRANCH = 15
+    EXTENDED = 16  # first byte of an extended header; the second byte decides
 
 
-# All valid headers of one byte, and the first bytes of extended headers.
 _HEADERS = {
     Field.NONE: "00 99 9a 9b 9c 9d 9e 9f b5 b6 b7", Field.END: "01", Field.TIMESTAMP: "71", Field.EVENTS: "42 52 62 72",
     Field.SOURCE: "43 53 63 73", Field.CONTEXT: "64 65 66 67", Field.PC: "b0", Field.TARGET: "b1", Field.DATA: "b2",
@@ -53,37 +51,34 @@ _HEADERS = {
 _FIELDS = np.zeros(256, np.uint8)
 for _field, _bytes in _HEADERS.items():
     _FIELDS[list(bytes.fromhex(_bytes))] = _field
-# (256,) bytes of payload by header.
+# (256,) by header
 _SIZES = np.where(_FIELDS != Field.BAD, 1 << (arange(256) >> 4 & 3), 0).astype(np.uint8)
 _SIZES[[0x00, 0x01, *range(0x20, 0x24)]] = 0
-_SIZES[0x4B] = 1  # an operation of an undefined class
-# (9,) masks of the lowest 0 to 8 bytes of a word.
+_SIZES[0x4B] = 1  # operation of an undefined class
+# (9,) masks of the lowest 0 to 8 bytes of a word
 _LOW_BYTES = as_uint64([(1 << 8 * size) - 1 for size in range(9)])
 
 
 class Packets(Frozen):
-    """The complete packets of some bytes of trace, without those of Field.NONE."""
+    """The complete packets of some bytes of trace, without those of Field.NONE; arrays are (n,)."""
 
     field: U8
-    """(n,) the Field of each packet."""
+    """A Field each."""
     payload: U64
-    """(n,) the packet's payload, zero-extended."""
+    """Zero-extended."""
     end: I64
-    """(n,) offset after the packet, in the bytes."""
+    """Offset after the packet."""
     length: int
-    """Number of bytes up to the end of the last complete packet or padding; an incomplete packet may follow."""
+    """Offset after the last complete packet or padding."""
 
 
 def find_packets(data: U8, buffer_offset: int) -> Packets:
-    """Find the packets of ``data``, whose first byte begins a packet.
-
-    ``buffer_offset`` is the offset of that byte in the AUX buffer, on which alignment packets depend.
-    """
+    """Find the packets of ``data``, which begins with a packet, at ``buffer_offset`` in the AUX buffer."""
     count = len(data)
-    padded = np.zeros(count + 16, np.uint8)  # so that headers and payloads can be read past the end
+    padded = np.zeros(count + 16, np.uint8)  # headers and payloads can be read past the end
     padded[:count] = data
     headers = padded[:-16]
-    # for each byte, as if a packet began there: its field, bytes of payload, and bytes in all
+    # for each byte, as if a packet began there: field, bytes of payload, bytes in all
     field, size = take(_FIELDS, headers), take(_SIZES, headers)
     step = size + np.uint8(1)
     _read_extended_headers(padded, buffer_offset, field, size, step)
@@ -103,11 +98,11 @@ def _read_extended_headers(padded: U8, buffer_offset: int, field: U8, size: U8, 
     first, second = padded[start], padded[start + 1]
     is_known = ((second & 0xF8) == 0xB0) | ((second & 0xF8) == 0x98)  # an address or a counter
     is_alignment = second == 0
-    # with high bits (xx ≠ 0), the index is that of an address or counter that we do not use
+    # xx ≠ 0 is an index that we do not use
     known_field = np.where(first & 3, np.uint8(Field.NONE), _FIELDS[second])
     field[start] = np.where(is_known, known_field, np.where(is_alignment, np.uint8(Field.NONE), np.uint8(Field.BAD)))
     size[start] = np.where(is_known, _SIZES[second], 0)
     multiple = 2 << as_int64(first & 3)
     skipped = multiple - ((start + buffer_offset) & (multiple - 1))
     step[start] = np.where(is_known, size[start] + 2, np.where(is_alignment, skipped, 1))
-    step[start[start == len(field) - 1]] = 2  # the second byte is missing: the packet is incomplete
+    step[start[start == len(field) - 1]] = 2  # the second byte is missing

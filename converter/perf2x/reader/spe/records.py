@@ -1,7 +1,7 @@
 """Joins the packets of Arm SPE trace to records: one for each sampled operation.
 
-A record ends with a timestamp or an end packet. Its other packets come in any order, and any may be missing. Sources of
-truth: as in packets.py; tools/perf/util/arm-spe-decoder/arm-spe-decoder.c for addresses.
+A record ends with a timestamp or an end packet. Its other packets come in any order, and any may be missing. Source of
+truth for addresses: tools/perf/util/arm-spe-decoder/arm-spe-decoder.c.
 """
 
 from enum import IntEnum
@@ -18,11 +18,11 @@ _COLUMNS = {
 }  # fmt: skip
 _ADDRESS_BITS = np.uint64((1 << 56) - 1)
 _TOP_BYTE = np.uint64(0xFF << 56)
-NO_CONTEXT = np.uint64(2**64 - 1)  # −1 as a signed number: the thread is not known
+NO_CONTEXT = np.uint64(2**64 - 1)  # −1 as a signed number: the thread is unknown
 
 
 class SampledEvent(IntEnum):
-    """Bits of an operation's events packet: what happened to the operation. LLC is the last-level cache."""
+    """Bits of an events packet; LLC is the last-level cache."""
 
     L1D_ACCESS = 2
     L1D_MISS = 3
@@ -42,7 +42,7 @@ class SampledEvent(IntEnum):
 
 
 class OpClass(IntEnum):
-    """The class of an operation, as bits of ``TraceRecords.operation`` above the byte of the packet."""
+    """Class of an operation, as bits of ``TraceRecords.operation`` above the payload byte."""
 
     OTHER = 1 << 8
     ACCESS = 2 << 8
@@ -50,17 +50,14 @@ class OpClass(IntEnum):
 
 
 class TraceRecords(ColumnTable):
-    """One row for each complete record, all columns (n,).
-
-    Where a record lacks a packet, the packet's value is 0, unless stated otherwise.
-    """
+    """One row for each complete record; columns are (n,), 0 where the packet is missing."""
 
     begin: I64
-    """Where the record before it ends, as an offset in the bytes of trace; padding may precede the first packet."""
+    """Offset in the trace after the record before it; padding may follow."""
     pc: U64
     target: U64  # of the branch
     data_address: U64
-    """The virtual address of the accessed memory."""
+    """Virtual address of the accessed memory."""
     physical_address: U64
     previous_target: U64
     """Target of the previous branch."""
@@ -72,7 +69,7 @@ class TraceRecords(ColumnTable):
     latency: U64
     """Cycles from dispatch to completion (total latency)."""
     ticks: U64
-    """Time in ticks of the generic timer."""
+    """Ticks of the generic timer."""
     operation: U64
     """OpClass, and in the lowest byte the packet's payload, which has the subclass."""
 
@@ -92,18 +89,17 @@ class TraceRecords(ColumnTable):
 
 
 def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
-    """Return the complete records, the number of incomplete ones, and the offset after the last record of either kind.
+    """Return the complete records, the number of incomplete ones, and the offset after the last record.
 
-    A record is complete if it has a program counter and no undefined packet. Packets after the last end or timestamp
-    packet begin a record that the given packets do not end: it is not counted. If there are no such packets, the
-    offset is after the padding that follows the last record.
+    A record is complete if it has a program counter and no undefined packet. Packets after the last record are not
+    counted; without any, the offset is after the last record's padding.
     """
     ends_record = (packets.field == Field.END) | (packets.field == Field.TIMESTAMP)
     record_end = packets.end[ends_record]
     length = packets.length if ends_record[-1:].all() else int(record_end[-1]) if len(record_end) else 0
-    record_number = cumsum(ends_record) - ends_record  # (packets,) the record of each packet, the ending one included
+    record_number = cumsum(ends_record) - ends_record  # (packets,) the record of each packet
     count = len(record_end)
-    # the packets of each field, without those of a last record that has not ended
+    # without packets of a last record that has not ended
     rows = {field: flatnonzero((packets.field == field) & (record_number < count)) for field in Field}
 
     def column(field: Field) -> U64:
@@ -123,7 +119,7 @@ def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
     complete_rows = flatnonzero(is_complete)
     for name in ("pc", "target", "previous_target"):
         columns[name] = _instruction_addresses(columns[name])
-    # the top byte of a data address is a tag; in an address of the kernel, which begins with ones, it becomes 0xff
+    # the top byte of a data address is a tag; in kernel addresses it becomes 0xff
     data = columns["data_address"] & _ADDRESS_BITS
     columns["data_address"] = np.where(data >> np.uint64(52) == 0xF, data | _TOP_BYTE, data)
     columns["physical_address"] &= _ADDRESS_BITS
@@ -132,11 +128,7 @@ def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
 
 
 def _instruction_addresses(payload: U64) -> U64:
-    """Return (n,) addresses of instructions from packets.
-
-    In the packets, bit 63 is set if the code is not secure, bits 62 and 61 are its exception level, and the lowest 56
-    bits are the address. Addresses of the kernel get a top byte of 0xff.
-    """
+    """Bit 63 is set if the code is not secure, bits 62 and 61 are its exception level, the lowest 56 the address."""
     level = payload >> np.uint64(61)
     is_kernel = (level == 5) | (level == 6)  # not secure, exception level 1 or 2
     address = payload & _ADDRESS_BITS

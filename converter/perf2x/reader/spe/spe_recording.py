@@ -1,9 +1,9 @@
-"""A recording with Arm SPE trace, which is read as samples; they come after the recorded samples.
+"""Reads a recording's Arm SPE trace as samples, which come after the recorded samples.
 
 A record of trace that does not name its thread gets the thread that was last switched in on its CPU.
 
-The file has the trace of each AUX buffer in blocks, at whose ends records may be cut. When the recording is opened,
-trace is cut into chunks of complete records, about 128 KiB each, so that a sample pass can read each chunk alone::
+The trace of an AUX buffer is in blocks, at whose ends records may be cut. It is cut into chunks of complete records,
+about 128 KiB each, so that a sample pass can read each chunk alone::
 
     blocks of one buffer    |rec|rec|re| … |c|rec|rec|rec| … |rec|       blocks of other buffers lie between
     chunks                  |rec|rec|rec|  |rec|rec|rec|
@@ -44,7 +44,7 @@ from perf2x.reader.spe.make_samples import RecordFacts, SampleKinds, kinds_of, m
 from perf2x.reader.spe.packets import find_packets
 from perf2x.reader.spe.records import TraceRecords, read_records
 
-# Bytes of trace after which a chunk ends: few, so that what its decoding allocates stays in the CPU cache.
+# bytes of trace after which a chunk ends: what decoding allocates stays in the CPU cache
 CHUNK_SIZE = 1 << 17
 
 
@@ -58,19 +58,17 @@ class _TraceChunk(Frozen):
     """Number of complete records between the buffer's last gap and this chunk."""
 
     def records(self) -> tuple[TraceRecords, int, int]:
-        """Return the complete records, the number of others, and the offset after the last record's padding."""
         data = join_bytes([part.section.data[part.start : part.stop] for part in self.parts])
         return read_records(find_packets(data, self.parts[0].buffer_offset))
 
     def forget(self) -> None:
-        """Advise the system that the bytes are not needed for now."""
         for part in self.parts:
             part.section.forget(part.start, part.stop)
 
 
 def _cut_into_chunks(blocks: Iterable[TraceBlock]) -> Iterator[tuple[_TraceChunk, TraceRecords, int]]:
-    """Yield the chunks of each buffer in turn, with their complete records and the number of incomplete ones."""
-    # a run has the blocks between two gaps in a buffer
+    """Yield the chunks of each buffer in turn, their complete records, and the number of incomplete ones."""
+    # each run is without gaps
     runs: dict[int, list[list[TraceBlock]]] = {}
     for block in blocks:
         buffer_runs = runs.setdefault(block.buffer, [])
@@ -84,13 +82,11 @@ def _cut_into_chunks(blocks: Iterable[TraceBlock]) -> Iterator[tuple[_TraceChunk
 
 
 def _buffer_end(block: TraceBlock) -> int:
-    """Return the offset in the AUX buffer after the block."""
     return block.buffer_offset + block.stop - block.start
 
 
 def _cut_run(run: Sequence[TraceBlock], position: int) -> Iterator[tuple[_TraceChunk, TraceRecords, int]]:
-    """Yield the chunks of contiguous blocks that begin at ``position`` in all trace, as ``_cut_into_chunks`` does."""
-    # at first, parts of at most CHUNK_SIZE bytes each, cut anywhere
+    # cut anywhere
     parts = [
         replace(
             block,
@@ -101,26 +97,24 @@ def _cut_run(run: Sequence[TraceBlock], position: int) -> Iterator[tuple[_TraceC
         for block in run
         for start in range(block.start, block.stop, CHUNK_SIZE)
     ]
-    pending: list[TraceBlock] = []  # not yet in a chunk: a record cut off by the last one, and parts after it
+    pending: list[TraceBlock] = []  # the rest of a record that the last chunk cut off, and parts after it
     records_before = 0
     for part in parts:
         pending.append(part)
         size = _buffer_end(part) - pending[0].buffer_offset
-        # a chunk ends with the last complete record of the parts that have CHUNK_SIZE bytes together
         if size < CHUNK_SIZE and part is not parts[-1]:
             continue
         chunk = _TraceChunk(tuple(pending), position, records_before)
         records, incomplete, used_size = chunk.records()
         # no record is as long as CHUNK_SIZE: bytes without an end of a record are damaged, and skipped
         pending = _without_beginning(pending, used_size or size)
-        # bytes in which no record ends count as an incomplete record, as do those after the last record of the run
+        # bytes without an end of a record count as an incomplete record, also at the end of the run
         yield chunk, records, incomplete + (not used_size or (part is parts[-1] and len(pending) > 0))
         position += used_size or size
         records_before += len(records)
 
 
 def _without_beginning(parts: Sequence[TraceBlock], size: int) -> list[TraceBlock]:
-    """Return contiguous parts without their first ``size`` bytes."""
     begin = parts[0].buffer_offset + size
     return [
         replace(
@@ -134,7 +128,7 @@ def _without_beginning(parts: Sequence[TraceBlock], size: int) -> list[TraceBloc
 
 
 class _TraceThreads:
-    """Which thread was on each CPU, and to which process each thread belonged, over time, by the side-band."""
+    """The thread on each CPU, and the process of each thread, over time, by the side-band."""
 
     def __init__(self, sideband: Sideband) -> None:
         switches, tables = sideband.switches, (sideband.comms, sideband.forks, sideband.mmaps)
@@ -148,17 +142,17 @@ class _TraceThreads:
         self._process_of_thread = KeyedValues(tid, self._sequence(table_times), pid)
 
     def of(self, context: I64, time: U64 | None, tid: int, cpu: int) -> tuple[I32, I32]:
-        """Return the process and the thread of records, (n,) each; −1 if unknown.
+        """Return process and thread (n,) of records; −1 if unknown.
 
-        ``context`` (n,) is the record's own thread, −1 for none. ``time`` (n,) is None if times are unknown: then the
-        state at the end of the recording counts. ``tid`` and ``cpu`` are those of the records' buffer.
+        ``context`` (n,) is the record's own thread, −1 for none. Without ``time`` (n,), the state at the end of the
+        recording counts.
         """
         last_sequence = np.full(len(context), len(self._times), np.int64)
         sequence = last_sequence if time is None else self._sequence(time)
         on_cpu = self._thread_on_cpu.at(np.full(len(context), cpu, np.int64), sequence)
         thread = np.where(context >= 0, context, np.where(on_cpu >= 0, on_cpu, tid))
         process = self._process_of_thread.at(thread, sequence)
-        # threads not known yet at that time: the idle thread, or the process that the thread gets later
+        # the idle thread, and threads whose process is recorded later
         unknown_rows = flatnonzero(process < 0)
         process[unknown_rows] = np.where(
             thread[unknown_rows] == 0, 0, self._process_of_thread.at(thread[unknown_rows], last_sequence[unknown_rows])
@@ -166,11 +160,9 @@ class _TraceThreads:
         return as_int32(process), as_int32(thread)
 
     def _sequence(self, time: U64) -> I64:
-        """Return (n,) the sequence number of each ``time`` (n,): how many of ``_times`` are not later."""
         return searchsorted(self._times, time, "right")
 
 
-# Largest number of bytes of trace in the fingerprint.
 _FINGERPRINT_BYTES = 4096
 
 
@@ -178,10 +170,7 @@ class SpeRecording:
     """A Recording (model/recording/events.py) with the samples and events of Arm SPE after the recorded ones."""
 
     def __init__(self, recording: Recording, blocks: Sequence[TraceBlock], itrace: str) -> None:
-        """Read all blocks once, to cut them into chunks and to count samples.
-
-        Raises SettingError for an ``itrace`` that Arm SPE does not support.
-        """
+        """Read all blocks once. Raises SettingError for an ``itrace`` that Arm SPE does not support."""
         self._recording, self._blocks = recording, blocks
         session, sideband = recording.session, recording.sideband
         trace_info: Any = session.features["hardware_trace"]
@@ -196,14 +185,12 @@ class SpeRecording:
         self.session: Session = replace(session, events=session.events + added)
         self.diagnostics: Diagnostics = recording.diagnostics
         self._threads = _TraceThreads(sideband)
-        # positions of samples from trace begin after those of records
         self._position = sideband.stream_end
         self.sideband = replace(sideband, stream_end=self._position + sum(block.stop - block.start for block in blocks))
         self._chunks: list[_TraceChunk] = []
         self.sample_count = recording.sample_count + self._count(has_times)
 
     def _count(self, has_times: bool) -> int:
-        """Cut the trace into chunks, and return how many samples it makes; report damage."""
         count = incomplete_count = 0
         for chunk, records, incomplete in _cut_into_chunks(self._blocks):
             incomplete_count += incomplete
@@ -219,7 +206,7 @@ class SpeRecording:
 
     @property
     def fingerprint(self) -> bytes | None:
-        """A 16-byte digest of the first samples and the first bytes of trace; None without either."""
+        """A 16-byte digest of the recording's fingerprint and the first bytes of trace; None without either."""
         first = self._blocks[0]
         data = first.section.data[first.start : first.stop][:_FINGERPRINT_BYTES].tobytes()
         content = (self._recording.fingerprint or b"") + data
@@ -236,7 +223,6 @@ class SpeRecording:
                 chunk.forget()
 
     def _batch(self, chunk: _TraceChunk, want: Want) -> Samples:
-        """Return the samples of a chunk."""
         records = _every_nth(chunk.records()[0], chunk, self._kinds)
         buffer = chunk.parts[0]
         time = None if self._clock is None else self._times(records, buffer, self._clock)
@@ -248,11 +234,7 @@ class SpeRecording:
         return clamp_samples(make_samples(records, facts, self._kinds, first, want), Diagnostics())
 
     def _times(self, records: TraceRecords, buffer: TraceBlock, clock: Mapping[str, int]) -> U64:
-        """Return (n,) times of records in nanoseconds.
-
-        If no record has a timestamp (ts_enable=0), they are the times at which the kernel delivered the trace, in
-        PERF_RECORD_AUX of the buffer's CPU.
-        """
+        """Without timestamps (ts_enable=0), times at which the kernel delivered the trace (PERF_RECORD_AUX)."""
         auxes = take_rows_of(self.sideband.auxes, self.sideband.auxes.cpu == buffer.cpu)
         if records.ticks.any() or not len(auxes):
             return _nanoseconds(records.ticks, clock)
@@ -261,35 +243,34 @@ class SpeRecording:
 
 
 def _every_nth(records: TraceRecords, chunk: _TraceChunk, kinds: SampleKinds) -> TraceRecords:
-    """Return the records of a chunk from which samples are made: every Nth since the buffer's last gap (period N)."""
+    """Select every Nth record since the buffer's last gap."""
     if kinds.period == 1:
         return records
     return take_rows_of(records, slice(-(chunk.records_before + 1) % kinds.period, None, kinds.period))
 
 
 def _nanoseconds(ticks: U64, clock: Mapping[str, int]) -> U64:
-    """Convert ``ticks`` (n,) to nanoseconds of the recording's clock (tsc_to_perf_time in tools/perf/util/tsc.c).
+    """Convert ``ticks`` to nanoseconds of the recording's clock (tsc_to_perf_time in tools/perf/util/tsc.c).
 
-    ``clock`` has the fields of TIME_CONV. A record without ticks (0) gets the time of the last record before
-    it that has some, or else of the first one after it.
+    A record without ticks (0) gets those of the last record before it that has some, or else of the first one after it.
     """
     timed_rows = flatnonzero(ticks)
     if 0 < len(timed_rows) < len(ticks):
         previous = searchsorted(timed_rows, arange(len(ticks)), "right") - 1
         ticks = ticks[timed_rows[np.maximum(previous, 0)]]
     shift, mult, zero = np.uint64(clock["shift"] & 63), np.uint64(clock["mult"]), np.uint64(clock["zero"])
-    if clock.get("short"):  # the clock has fewer than 64 bits, and may have wrapped since ``cycles``
+    if clock.get("short"):  # fewer than 64 bits; may have wrapped since ``cycles``
         cycles = np.uint64(clock["cycles"])
         ticks = cycles + (ticks - cycles & np.uint64(clock["mask"]))
-    # ticks * mult >> shift, in two parts so that the product does not overflow
+    # in two parts so that the product does not overflow
     remainder = ticks & (np.uint64(1) << shift) - np.uint64(1)
     return zero + (ticks >> shift) * mult + (remainder * mult >> shift)
 
 
 def _cpus(trace_info: Mapping[str, Any], session: Session, blocks: Sequence[TraceBlock]) -> dict[int, tuple[int, int]]:
-    """Return MIDR_EL1 and the event filter of each buffer's CPU, by CPU; 0 if unknown.
+    """MIDR_EL1 and event filter of each buffer's CPU; 0 if unknown.
 
-    CPU −1 stands for a buffer of one thread on all CPUs; it is missing if these are of different kinds.
+    CPU −1 is a thread's buffer on all CPUs; it is missing if these are of different kinds.
     """
     if "cpus" not in trace_info:  # older versions of perf recorded the identity of one CPU alone
         match = re.match(r"(?:0x)?([0-9a-fA-F]{1,16})", str(session.features.get("cpuid", "")))

@@ -1,4 +1,1 @@
-"""Datasets: profiles as tables in Parquet files, to which recordings are added and from which they are read.
-
-See docs/parquet.md.
-"""
+"""Datasets: profiles as Delta tables, to which recordings are added and from which they are read (docs/parquet.md)."""

@@ -25,10 +25,7 @@ def string_column(strings: Sequence[str], rows: AnyArray) -> Any:
 
 
 def map_strings(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a copy of a JSON-like value in which ``change`` was applied to all strings except the keys of dicts.
-
-    Lists become tuples.
-    """
+    """Apply ``change`` to all strings in a JSON-like value, except keys of dicts; lists become tuples."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
@@ -44,14 +41,14 @@ def list_column(offsets: I64, values: Any, is_null: AnyArray | None = None) -> A
 
 
 def null_if_negative(numbers: AnyArray) -> Any:
-    """Return an Arrow array of numbers, with null in place of those below 0."""
+    """Make an Arrow array with null in place of negative numbers."""
     return arrow().array(numbers, mask=numbers < 0)
 
 
 def table_of(name: str, columns: Mapping[str, Any]) -> "pyarrow.Table":
     """Make rows of the table ``name`` from its columns; None stands for a column of nulls.
 
-    The schema has signed numbers only: unsigned numbers of 64 bits are stored as signed ones with the same bits.
+    uint64 is stored as int64 with the same bits.
     """
     pa, schema = arrow(), schema_of(name)
     count = len(columns[schema.names[0]])
@@ -78,21 +75,21 @@ def numbers(table: "pyarrow.Table", name: str, missing: int = 0) -> AnyArray:
 
 
 def has_value(table: "pyarrow.Table", name: str) -> AnyArray:
-    """Return (n,) whether the column has a value, not null, in each row."""
+    """Return (n,) whether the column is not null."""
     result: AnyArray = as_one_array(table, name).is_valid().to_numpy(zero_copy_only=False)
     return result
 
 
 def string_codes(table: "pyarrow.Table", name: str) -> tuple[AnyArray, list[str]]:
-    """Return a column of strings as (n,) codes, which are indices in a list of distinct strings, and that list.
+    """Return a column of strings as (n,) indices in a list of distinct strings (−1 for null), and that list.
 
-    The code of null is −1. The strings are as recorded, undecodable bytes included (see ``string_column``).
+    The strings are as recorded, undecodable bytes included.
     """
     return encode_strings(as_one_array(table, name))
 
 
 def encode_strings(column: Any) -> tuple[AnyArray, list[str]]:
-    """Return what ``string_codes`` does, for an Arrow array."""
+    """Do what ``string_codes`` does, for an Arrow array."""
     encoded = column if arrow().types.is_dictionary(column.type) else column.dictionary_encode()
     indices = (
         encoded.indices.fill_null(-1) if encoded.null_count else encoded.indices
@@ -102,17 +99,16 @@ def encode_strings(column: Any) -> tuple[AnyArray, list[str]]:
 
 
 def rows_of_table(table: "pyarrow.Table", rows: I64) -> "pyarrow.Table":
-    """Return some rows of a table.
+    """Select rows of a table.
 
-    The array of rows is made from its buffer, because Arrow checks numpy arrays for masks, for which it imports
-    numpy.ma (15 ms).
+    A buffer keeps Arrow from importing numpy.ma (15 ms) to check for masks.
     """
     pa = arrow()
     return table.take(pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(np.ascontiguousarray(rows))]))
 
 
 def as_one_array(table: "pyarrow.Table", name: str) -> Any:
-    """Return a column, which may consist of chunks, as one Arrow array."""
+    """Join the chunks of a column to one Arrow array."""
     column = table[name]
     if arrow().types.is_dictionary(column.type) and column.num_chunks > 1:
         column = column.unify_dictionaries()

@@ -1,8 +1,6 @@
 """Makes ids of recordings and objects from their content, so that equal ones have equal ids on all hosts.
 
-An id is a BLAKE2b digest of 128 bits (RFC 7693, ``hashlib``): of the bytes of a recording, or of what identifies an
-object. The hash is cryptographic because recordings may come from anywhere: nobody can craft a file that has the id of
-another file.
+An id is a BLAKE2b digest (RFC 7693) of 128 bits: nobody can craft a file with the id of another file.
 """
 
 from collections.abc import Iterable
@@ -15,10 +13,7 @@ _DIGEST_SIZE = 16
 
 
 def text_id(*facts: bytes | str | int) -> bytes:
-    """Return the digest of a list of values, each preceded by its type and length.
-
-    So ("ab", "c") and ("a", "bc"), which have the same bytes, have different ids.
-    """
+    """Return the digest of values, each preceded by its type and length: so ("ab", "c") and ("a", "bc") differ."""
     digest = blake2b(digest_size=_DIGEST_SIZE)
     for fact in facts:
         raw = fact if isinstance(fact, bytes) else str(fact).encode("utf-8", "surrogateescape")
@@ -27,20 +22,18 @@ def text_id(*facts: bytes | str | int) -> bytes:
 
 
 def recording_id(files: Iterable[Path]) -> bytes:
-    """Return the id of a recording that consists of these files and directories, in any order.
+    """Return the id of a recording by the bytes of its files, whatever their names and order.
 
-    It depends only on the bytes of all files, not on their names. Raises OSError if a file cannot be read.
+    Raises OSError if a file cannot be read.
     """
     digests = sorted(_file_digest(file) for path in files for file in _files_of(path))
     return text_id("recording", *digests)
 
 
 def _files_of(path: Path) -> list[Path]:
-    """Return all files in a directory, at any depth; if ``path`` is a file, that file."""
     return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
 
 
 def _file_digest(path: Path) -> bytes:
-    """Return the digest of a file's bytes."""
     with path.open("rb", buffering=0) as file:
         return file_digest(file, partial(blake2b, digest_size=_DIGEST_SIZE)).digest()

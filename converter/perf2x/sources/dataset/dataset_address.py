@@ -9,14 +9,14 @@ from perf2x.errors import OptionError
 
 
 class DatasetAddress(Frozen):
-    """A folder or URL, and the tags that select recordings; the tag ``date`` is the day on which a recording began."""
+    """Folder or URL of a dataset, and tags that select recordings; ``date`` is the day on which a recording began."""
 
     root: str
     tags: Mapping[str, str]
 
 
 def is_dataset(text: str) -> bool:
-    """Return whether an input is a dataset: any URL, or a folder with a table of recordings; tags may follow."""
+    """Return whether an input is any URL, or a folder with a table of recordings; tags may follow."""
     return is_address(text) or (not Path(text).is_file() and (Path(_root_of(text)) / "recordings").is_dir())
 
 
@@ -35,5 +35,5 @@ def parse_address(text: str) -> DatasetAddress:
 
 
 def _root_of(text: str) -> str:
-    """Return the part of an input before its tags; the name of an existing folder may contain a question mark."""
+    """The name of an existing folder may contain a question mark."""
     return text if not is_address(text) and Path(text).exists() else text.partition("?")[0]

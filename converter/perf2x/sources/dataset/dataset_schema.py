@@ -1,10 +1,7 @@
-"""Defines the tables of a dataset: their names, columns and types, and the version of this schema.
+"""Defines the tables of a dataset: names, columns, types, and the version of this schema.
 
 docs/parquet.md describes what the tables hold. ``_VERSION`` changes when a column is added, removed, or changes its
-meaning. It is stored in the description of each table, which OPTIMIZE and other tools preserve.
-
-Types are named as in ``_type``: text, bool, i32, i64, lists of these or of structs, and a map of tags. A question mark
-allows null.
+meaning. Each table's description has it, which OPTIMIZE and other tools preserve.
 """
 
 import os
@@ -21,26 +18,24 @@ if TYPE_CHECKING:
     import pyarrow
 
 _VERSION = 4
-# The last partition column of tables, the day of the recording; the partition columns before it are tags.
+# the day of the recording is the last partition column, after tags
 DATE = "date"
-# Fields of the structs in a list of lines: the functions at a place, the innermost inlined one first.
+# lines of a place are functions, the innermost inlined one first
 LINE_FIELDS = ("function", "system_name", "file", "line", "start_line")
-# Columns that identify a row's recording, and the attempt to add that recording that wrote the row.
+# of a row: its recording, and the attempt that wrote it
 ATTEMPT_COLUMNS = ("recording", "attempt")
 _ATTEMPT_TYPES = dict.fromkeys(ATTEMPT_COLUMNS, "text")
 _NAME_COLUMNS = {"lines": "lines", "is_exact": "bool", "has_inlines": "bool"}
-# columns of the table of mappings with numbers, and the field of a profile's Mappings that each one stores
+# columns of the table of mappings → fields of a profile's Mappings
 MAPPING_NUMBERS = {"start": "start", "limit": "limit", "file_offset": "offset", "pid": "pid", "is_kernel": "is_kernel"}
-# Columns of the table of mappings with strings, and the field of a profile's Mappings that each one stores.
 MAPPING_STRINGS = {"file": "filename", "build_id": "build_id"}
-# Columns of the table of recordings, and the field of a profile's Meta that each one stores.
+# columns of the table of recordings → fields of a profile's Meta
 META_FIELDS = {
     "source": "source", "host": "hostname", "start_ns": "wall_start_ns", "duration_ns": "duration_ns", "arch": "arch",
     "kernel": "os_release", "cmdline": "command_line", "perf_version": "perf_version", "cpus": "cpus",
     "clock_start_ns": "start_ns",
 }  # fmt: skip
 _KEY_COLUMNS = {"object_id": "text", "file_offset": "i64", "mode": "text", "is_return": "bool", "variant": "i32"}
-# Columns that identify a place, whatever recordings it occurs in.
 KEY = tuple(_KEY_COLUMNS)
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     "symbols": {
@@ -50,7 +45,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "places": {
         **_ATTEMPT_TYPES, "place": "i32", "mapping": "i32?", "object_id": "text", "build_id": "text", "file": "text",
         **_KEY_COLUMNS, "is_local": "bool", **_NAME_COLUMNS,
-        "lines": "lines?",  # may be null here; object_id (above) keeps its first position, not that in _KEY_COLUMNS
+        "lines": "lines?",  # null is allowed; object_id keeps the position above
     },
     "mappings": {
         **_ATTEMPT_TYPES, "mapping": "i32", "object_id": "text", "base": "i64", "variant": "i32", "is_local": "bool",
@@ -70,14 +65,14 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "session": "text?", "unfinished": "bool", "missing_bytes": "i64?",
     },
 }  # fmt: skip
-# Names of all tables in the order of writing: a table comes after those to which its rows refer, recordings last.
+# in the order of writing: a table comes after those to which its rows refer
 TABLES = tuple(COLUMNS)
-# Tables whose rows belong to one recording each; they are partitioned by tags and the day.
+# partitioned by tags and the day
 RECORDING_TABLES = TABLES[1:]
 
 
 def day_of(start_ns: int | None) -> str:
-    """Return the day (UTC) of a time in nanoseconds since the epoch, as 2026-01-31; "" if the time is unknown."""
+    """Return the day (UTC) of a time in nanoseconds since the epoch, as 2026-01-31; "" if unknown."""
     return datetime.fromtimestamp(start_ns // 10**9, UTC).strftime("%Y-%m-%d") if start_ns else ""
 
 
@@ -105,7 +100,6 @@ def schema_of(table: str, partition: tuple[str, ...] = ()) -> "pyarrow.Schema":
 
 
 def _type(kind: str) -> Any:
-    """Return the Arrow type of a column by its name in ``COLUMNS``, without question mark."""
     pa = arrow()
     text, i32 = pa.string(), pa.int32()
     structs = {

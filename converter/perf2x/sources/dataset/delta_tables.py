@@ -1,11 +1,9 @@
 """Reads and writes the Delta tables of a dataset.
 
-A Delta table is a folder with a transaction log and Parquet files. deltalake manages the log; pyarrow reads and writes
-the data files, because it writes and verifies checksums of their pages (CRC-32), as neither deltalake's own writer nor
-DuckDB does.
+deltalake manages their logs. pyarrow reads and writes the Parquet files, because it alone checks their pages (CRC-32).
 
-A dataset may be hostile: files outside a table are refused, and the sizes that a data file states are checked before
-its rows are read.
+A dataset may be hostile: files outside a table are refused, and the sizes that a file states are checked before its
+rows are read.
 """
 
 import contextlib
@@ -42,18 +40,16 @@ if TYPE_CHECKING:
     import pyarrow
 
 PartitionValues = tuple[str | None, ...]
-"""Values of a table's partition columns, in the order of the columns; None for null."""
+"""Values of a table's partition columns, in their order; None for null."""
 Result = TypeVar("Result")
 _MAX_TRIES = 200
-"""Largest number of attempts to change a table: an attempt fails if another writer commits first."""
-# of new tables: after how many commits the log is summarized, and how long its entries are kept
+"""Attempts to change a table; one fails if another writer commits first."""
+# of new tables: commits between summaries of the log, and how long its entries are kept
 _SETTINGS = {"delta.checkpointInterval": "20", "delta.logRetentionDuration": "interval 1 days"}
 _ROW_GROUP_SIZE = 1 << 17
-"""Largest number of rows in a row group of a Parquet file."""
 
 
 def _deltalake() -> ModuleType:
-    """Import deltalake. Raises OptionError with installation instructions if it is missing."""
     arrow()
     try:
         return import_module("deltalake")
@@ -62,17 +58,17 @@ def _deltalake() -> ModuleType:
 
 
 def new_attempt() -> str:
-    """Return a unique id for what one task writes; ids sort by the time at which they were made."""
+    """Return a unique id for what one task writes; ids sort by time."""
     return f"{time.time_ns():016x}{os.urandom(8).hex()}"
 
 
 def attempt_time_ns(attempt: str) -> int:
-    """Return when an attempt began, by its id, in nanoseconds since the epoch; 0 for ids of another form."""
+    """Return when an attempt began, in nanoseconds since the epoch; 0 for ids of another form."""
     return int(attempt[:16], 16) if re.fullmatch("[0-9a-f]{32}", attempt) else 0
 
 
 class DataFile(Frozen):
-    """A data file of a table: its path in the table, its size in bytes, and its values of the partition columns."""
+    """A data file: its path in the table, its size in bytes, and its values of the partition columns."""
 
     path: str
     size: int
@@ -93,7 +89,7 @@ class DeltaTables:
     def open(self, table: str) -> Any:
         """Return the current state of a table, as a deltalake.DeltaTable; None if the table does not exist.
 
-        Raises FormatError if the table has another schema version, or features of Delta that perf2x does not read.
+        Raises FormatError for another schema version, or features of Delta that perf2x does not read.
         """
         module, address = _deltalake(), self.address(table)
         if not is_address(address) and not Path(address, "_delta_log").is_dir():
@@ -113,7 +109,7 @@ class DeltaTables:
         return opened
 
     def require(self, table: str) -> Any:
-        """Return the current state of a table, as ``open`` does. Raises FormatError if the table does not exist."""
+        """Open a table. Raises FormatError if it does not exist."""
         opened = self.open(table)
         if opened is None:
             missing = f"not a dataset: it has no table of {table} (docs/parquet.md)"
@@ -124,12 +120,10 @@ class DeltaTables:
         return opened
 
     def make(self, partitions: Sequence[str]) -> tuple[str, ...]:
-        """Create the tables of the dataset that do not exist, and return its partition columns.
+        """Create the tables of the dataset that do not exist; return its partition columns: tags, then the day.
 
-        A new dataset is partitioned by the tags ``partitions``, then by the day.
-
-        Raises SettingError if an existing dataset is partitioned differently, or a tag has the name of a column;
-        OutputError if the dataset cannot be written.
+        Raises SettingError if an existing dataset has other ones, or a tag has the name of a column; OutputError if the
+        dataset cannot be written.
         """
         module, keys = _deltalake(), (*(key for key in partitions if key != DATE), DATE)
         reserved = [key for key in keys[:-1] if any(key in COLUMNS[table] for table in RECORDING_TABLES)]
@@ -174,11 +168,9 @@ class DeltaTables:
         return sorted(files, key=lambda file: file.path)
 
     def read(self, table: str, opened: Any, files: Sequence[DataFile], columns: Sequence[str] = ()) -> "pyarrow.Table":
-        """Read the rows of some files of an open table; columns of strings are dictionary-encoded.
+        """Read the rows of some files; columns of strings are dictionary-encoded; all columns if none are named.
 
-        ``columns`` are the names of the columns to read, including partition columns; all are read if it is empty.
-
-        Raises FormatError for files that are damaged or would take more memory than their size allows.
+        Raises FormatError for files that are damaged, or would take more memory than their size allows.
         """
         address, source = self.address(table), self.scan(table, opened, files)
         with _errors_in_one_sentence(address):
@@ -192,9 +184,9 @@ class DeltaTables:
             return rows
 
     def scan(self, table: str, opened: Any, files: Sequence[DataFile]) -> Any:
-        """Return rows of some files as a pyarrow dataset, which reads on demand; strings are encoded as by ``read``.
+        """Return rows as a pyarrow dataset, which reads on demand; strings are dictionary-encoded.
 
-        Raises FormatError for a file that lacks a column of the table, which pyarrow would fill with nulls.
+        Raises FormatError for a file that lacks a column, which pyarrow would fill with nulls.
         """
         module, pa, address = import_module("pyarrow.dataset"), arrow(), self.address(table)
         with _errors_in_one_sentence(address):
@@ -221,20 +213,16 @@ class DeltaTables:
             return module.FileSystemDataset(fragments, read_schema, file_format, filesystem)
 
     def _reading_filesystem(self, address: str) -> Any:
-        """Return the file system for reading a table: for a folder pyarrow's own, which takes half the time."""
+        """For folders pyarrow's own, which takes half the time of deltalake's."""
         fs = import_module("pyarrow.fs")
         return self._filesystem(address) if is_address(address) else fs.SubTreeFileSystem(address, fs.LocalFileSystem())
 
     def _filesystem(self, address: str) -> Any:
-        """Return deltalake's file system for the object store or folder that a table is in."""
         handler = import_module("deltalake.fs").DeltaStorageHandler
         return import_module("pyarrow.fs").PyFileSystem(handler(address, self.options))
 
     def append(self, table: str, rows: "Mapping[PartitionValues, pyarrow.Table]", attempt: str) -> None:
-        """Add rows to a table in one commit, with a new file for each partition.
-
-        ``rows`` has the rows of each partition, by the partition's values. Raises OutputError if writing fails.
-        """
+        """Add rows by partition in one commit, a new file for each. Raises OutputError if writing fails."""
         module, parquet = _deltalake(), import_module("pyarrow.parquet")
         opened = self.require(table)
         columns, filesystem, actions = partition_columns(opened), self._filesystem(self.address(table)), []
@@ -243,9 +231,8 @@ class DeltaTables:
             for parts, rows_of_file in rows.items():
                 path = "/".join([*map(_folder, columns, parts), f"{attempt}-{os.urandom(4).hex()}.parquet"])
                 with filesystem.open_output_stream(path) as out:
-                    # Snappy (the default) as in deltalake: with zstd, reading many small columns takes twice the time.
-                    # No statistics: they have no checksum, so damaged ones would make a reader skip rows. The log has
-                    # statistics (_stats).
+                    # Snappy: with zstd, many small columns take twice the time to read. No statistics: they have no
+                    # checksum, so damaged ones would make a reader skip rows.
                     parquet.write_table(
                         rows_of_file,
                         out,
@@ -262,11 +249,10 @@ class DeltaTables:
             )
 
     def change(self, table: str, act: Callable[[Any], Result]) -> Result:
-        """Call ``act``, which changes the open table that it gets, and return its result.
+        """Return the result of ``act``, which changes the open table that it gets.
 
-        After a conflict with another writer, ``act`` is called again, with the table's new state.
-
-        Raises OutputError if ``act`` fails, or after too many conflicts.
+        After a conflict with another writer, ``act`` is called again. Raises OutputError if it fails, or after too many
+        conflicts.
         """
         conflict = _deltalake().exceptions.CommitFailedError
         for number in range(_MAX_TRIES):
@@ -279,9 +265,8 @@ class DeltaTables:
         """Add rows to a table, or replace rows of the table by them.
 
         ``is_same`` and ``replaces`` are SQL conditions on a new row ``s`` and a row ``t`` of the table. A new row is
-        added if ``is_same`` does not hold for any ``t``; otherwise it replaces that ``t`` if ``replaces`` holds.
-
-        Raises OutputError if writing fails.
+        added if no ``t`` is the same; otherwise it replaces ``t`` if ``replaces`` holds. Raises OutputError if writing
+        fails.
         """
 
         def act(opened: Any) -> None:
@@ -292,12 +277,12 @@ class DeltaTables:
 
 
 def no_retries() -> dict[str, Any]:
-    """Return keyword arguments for changes by deltalake, which must not retry: ``DeltaTables.change`` does."""
+    """Return arguments that keep deltalake from retrying, because ``DeltaTables.change`` retries."""
     return {"commit_properties": _deltalake().CommitProperties(max_commit_retries=0)}
 
 
 def _was_interrupted(folder: Path) -> bool:
-    """Return whether a folder was left by a command that was killed before the first commit to a table."""
+    """Return whether the folder is of a command that was killed before its first commit."""
     return folder.is_dir() and {entry.name for entry in folder.iterdir()} <= {"_delta_log"}
 
 
@@ -308,7 +293,7 @@ def partition_columns(opened: Any) -> tuple[str, ...]:
 
 @lru_cache
 def _expression(parts: tuple[tuple[str, str | None], ...]) -> Any:
-    """Return partition values as a pyarrow expression; cached, because making one takes half a millisecond."""
+    """Cached, because making an expression takes half a millisecond."""
     module = import_module("pyarrow.dataset")
     conditions = (
         module.field(key) == value if value is not None else module.field(key).is_null() for key, value in parts
@@ -317,11 +302,7 @@ def _expression(parts: tuple[tuple[str, str | None], ...]) -> Any:
 
 
 def _check_stated_size(table: str, address: str, file: DataFile, metadata: Any) -> None:
-    """Check what a data file states about itself, before its rows are read.
-
-    Raises FormatError if its rows, decompressed, would take more memory than the file's size allows; ArrowInvalid if a
-    column is missing.
-    """
+    """Raises FormatError if the decompressed rows would take more memory than the file's size allows."""
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     limit = memory_limit(file.size)
     bytes_of_rows = sum(group.total_byte_size for group in groups) + metadata.num_rows
@@ -332,11 +313,7 @@ def _check_stated_size(table: str, address: str, file: DataFile, metadata: Any) 
 
 
 def _check_decoded_size(path: str, rows: "pyarrow.Table", size: int) -> None:
-    """Check the dictionary-encoded strings of rows that were read from files of ``size`` bytes.
-
-    A string in a dictionary takes its bytes once, but later steps may repeat it in each row. Raises FormatError if that
-    would take more memory than the size allows; ArrowInvalid for strings that are not UTF-8.
-    """
+    """Raises FormatError if dictionary-encoded strings would take too much memory when repeated in each row."""
     compute: Any = import_module("pyarrow.compute")
     rows.validate(full=True)
     limit = memory_limit(size)
@@ -347,15 +324,11 @@ def _check_decoded_size(path: str, rows: "pyarrow.Table", size: int) -> None:
 
 
 def _folder(column: str, value: str | None) -> str:
-    """Return the name of a partition's folder, for people: readers take the value from the log.
-
-    So characters that are unsafe in names can be replaced.
-    """
+    """Unsafe characters may be replaced, because readers take the value from the log."""
     return re.sub(r"[^\w.=-]", "_", f"{column}={value or '__HIVE_DEFAULT_PARTITION__'}"[:100], flags=re.ASCII)
 
 
 def _stats(rows: "pyarrow.Table") -> str:
-    """Return a new file's statistics for the log, as JSON: number of rows; minimum and maximum of its first column."""
     key = rows.column_names[0]
     limits = import_module("pyarrow.compute").min_max(rows[key]).as_py()
     return json.encode(
@@ -365,10 +338,7 @@ def _stats(rows: "pyarrow.Table") -> str:
 
 
 def _storage_options(root: str) -> dict[str, str] | None:
-    """Return settings of an object store that its client does not read from the environment; None for a folder.
-
-    The only such setting allows an endpoint without TLS, such as a local MinIO.
-    """
+    """Allow an endpoint without TLS, such as a local MinIO: the client does not read this from the environment."""
     if not is_address(root):
         return None
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
@@ -377,10 +347,7 @@ def _storage_options(root: str) -> dict[str, str] | None:
 
 @contextlib.contextmanager
 def _errors_in_one_sentence(address: str, kind: type[OutputError] | type[FormatError] = FormatError) -> Iterator[None]:
-    """Convert errors of deltalake and pyarrow to a ``kind`` with one sentence.
-
-    Conflicts of commits stay as they are; pyarrow's lack of memory becomes a MemoryError.
-    """
+    """Conflicts of commits stay as they are; pyarrow's lack of memory becomes a MemoryError."""
     module, pa = _deltalake(), arrow()
     try:
         yield

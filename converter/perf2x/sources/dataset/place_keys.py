@@ -1,4 +1,4 @@
-"""Converts the columns that identify places in objects from numpy arrays to columns of a dataset's tables, and back."""
+"""Converts columns that identify places in objects between numpy arrays and a dataset's tables."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 class PlaceKeys(Frozen):
-    """What distinguishes n places in one object; places in several objects are distinguished by the object, too."""
+    """Keys of n places in their objects."""
 
     offset: U64
-    """(n,) distance in bytes from the object's base (``CodeObjects.base``)."""
+    """(n,) bytes from the object's base (``CodeObjects.base``)."""
     mode: U8
     """(n,) CpuMode."""
     is_return: Bools
-    """(n,) whether the place is a return address; otherwise it is the address of an instruction."""
+    """(n,) whether the place is a return address, not an instruction's."""
     variant: AnyArray
     """(n,) as in ``CodeObjects.variant``."""
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns of tables in which these keys are stored, by name."""
+        """Return the tables' columns for these keys, by name."""
         return {
             "file_offset": self.offset, "mode": string_column(MODE_NAMES, self.mode),
             "is_return": self.is_return, "variant": self.variant,

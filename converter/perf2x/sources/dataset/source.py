@@ -1,4 +1,4 @@
-"""The kind of input for datasets."""
+"""Kind of input for datasets."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

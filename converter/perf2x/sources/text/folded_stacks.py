@@ -13,20 +13,19 @@ from perf2x.base.columnar import arange, as_int64, cumsum, offsets_of, repeat, z
 from perf2x.sources.text.text_tables import TextFrame, TextReader, TextSamples
 
 _SUFFIX_MODES = {"_[k]": CpuMode.KERNEL, "_[i]": CpuMode.UNKNOWN}
-"""CpuMode of frames with these suffixes: kernel code, inlined functions. Other suffixes stay part of the name."""
+"""Kernel code, inlined functions; other suffixes are part of the name."""
 
-# the end of a line of difffolded.pl
+# end of a line of difffolded.pl
 _TWO_COUNTS = re.compile(rb"[ \t]\d+(?:\.\d*)?[ \t]+\d+(?:\.\d*)?[ \t]*$")
-# matches once for each line that is neither blank nor a comment
 _NOT_COMMENT = re.compile(rb"^[ \t]*[^#\s]", re.MULTILINE)
 
 
 class Folded(TextReader):
-    """Reads folded stacks. Some tools print the thread's name as the outermost frame; it is read as a function."""
+    """Some tools print the thread's name as the outermost frame; it is read as a function."""
 
     kind = "folded stacks"
     block_ends = (b"\n",)
-    # groups: the stack, and the integer part of its count; a fraction is dropped
+    # the stack, and the integer part of its count
     _line = re.compile(rb"^([^#\n].*(?<=\S)|[^#\s])[ \t]+(\d{1,18})(?:\.\d*)?[ \t]*$", re.MULTILINE)
 
     def __init__(self) -> None:
@@ -34,10 +33,9 @@ class Folded(TextReader):
 
     @classmethod
     def is_kind(cls, lines: bytes) -> bool:
-        """Return whether at least three of four lines are stacks with one count, and one of the stacks has a caller.
+        """Return whether three of four lines are stacks with one count, and one of the stacks has a caller.
 
-        Blank lines and comments (``#``) are ignored. Lines with two counts do not match: they are differences between
-        profiles, as difffolded.pl prints them.
+        Blank lines and comments (``#``) are ignored. difffolded.pl prints two counts.
         """
         stack_lines = [line for line in lines.split(b"\n") if line.strip() and not line.startswith(b"#")]
         matching = [line for line in stack_lines if cls._line.match(line) and not _TWO_COUNTS.search(line)]
@@ -51,16 +49,15 @@ class Folded(TextReader):
             return self.summed_samples(zeros(0), zeros(0), ())
         stacks, counts = zip(*matches, strict=True)
         lengths = np.fromiter(map(methodcaller("count", b";"), stacks), np.int64, len(stacks)) + 1
-        # what the reader of stacks calls a line is a frame here
+        # lines are frames here
         frames = as_int64(self.stacks.line_codes(b";".join(stacks).split(b";")))
         ends = cumsum(lengths)
-        # reverse each stack: of lengths [2, 3], rows [1, 0, 4, 3, 2]
+        # of lengths [2, 3], rows [1, 0, 4, 3, 2]
         innermost_first = repeat(ends + offsets_of(lengths)[:-1] - 1, lengths) - arange(len(frames))
         return self.summed_samples(frames[innermost_first], lengths, counts)
 
 
 def _folded_frame(text: bytes) -> TextFrame:
-    """Return the frame with this name, whose suffix, such as ``_[k]``, is its mode."""
     name = text.decode("utf-8", "surrogateescape")
     mode = _SUFFIX_MODES.get(name[-4:])
     return TextFrame(name) if mode is None else TextFrame(name[:-4], mode=mode, is_inlined=name.endswith("_[i]"))

@@ -11,21 +11,20 @@ from perf2x.sources.text.text_tables import Text
 
 Kind = type[ScriptText] | type[Folded]
 _KINDS: tuple[Kind, ...] = (ScriptText, Folded)
-"""The kinds, in the order in which they are tried."""
-# number of bytes at the start by which the kind of a text is recognized; bytes of text to read at once
+"""In the order in which they are tried."""
+# bytes by which the kind of a text is recognized; bytes of text to read at once
 _RECOGNIZED_BYTES, _BLOCK_SIZE = 1 << 16, 1 << 20
 _NAMES_ALLOWED, _BYTES_PER_NAME = 1 << 16, 64
-"""A text may have _NAMES_ALLOWED distinct names, and one more for each _BYTES_PER_NAME bytes of its length.
+"""Distinct names (``TextReader.name_count``) that any text may have, and bytes of text for each further one.
 
-``TextReader.name_count`` counts them. Each takes memory, which a hostile text must not exhaust; in real texts, names
-repeat.
+Names take memory, which a hostile text must not exhaust; in real texts, names repeat.
 """
 _ForgetBytes = Callable[[int], None]
-"""Called with the number of bytes, from the start of the text, that have been read and are not needed any more."""
+"""Called with the number of bytes, from the start of the text, that are not needed any more."""
 
 
 def text_kind(head: bytes) -> Kind | None:
-    """Return the kind of a text by its first bytes, which may end within a line; None for anything else."""
+    """Return the kind of a text by its first bytes; None for anything else."""
     if b"\0" in head:
         return None
     head = head.replace(b"\r\n", b"\n")
@@ -34,7 +33,7 @@ def text_kind(head: bytes) -> Kind | None:
 
 
 def read_text(data: U8, source: str, forget: _ForgetBytes) -> Text:
-    """Read a text that ``text_kind`` recognizes; ``source`` is its name in messages.
+    """Read a text that ``text_kind`` recognizes.
 
     Raises FormatError for counts whose sum is too large, and for too many names.
     """
@@ -61,15 +60,10 @@ def read_text(data: U8, source: str, forget: _ForgetBytes) -> Text:
 
 
 def _decode(names: Iterable[bytes]) -> list[str]:
-    """Decode names to strings; bytes that are not UTF-8 become surrogate escapes."""
     return [name.decode("utf-8", "surrogateescape") for name in names]
 
 
 def _blocks(data: U8, complete_end: Callable[[bytes], int], forget: _ForgetBytes) -> Iterator[bytes]:
-    """Yield the text about 1 MiB at a time, cut between samples if possible; line ends become a single newline.
-
-    ``complete_end`` is ``TextReader.complete_end``.
-    """
     remainder = b""
     for start in range(0, len(data), _BLOCK_SIZE):
         block = remainder + data[start : start + _BLOCK_SIZE].tobytes().replace(b"\r\n", b"\n")

@@ -1,4 +1,4 @@
-"""The kind of input for text, such as the output of ``perf script``."""
+"""Kind of input for text, such as the output of ``perf script``."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

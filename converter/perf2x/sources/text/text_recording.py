@@ -56,7 +56,7 @@ from perf2x.symbolizer.object_resolver import function_row
 from perf2x.symbolizer.sources.symbol_source import Function
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
-# lines of the header that perf script --header prints
+# lines of ``perf script --header``
 _HEADER = re.compile(rb"^# (hostname|os release|perf version|arch|nrcpus online|cmdline) :\s*(.*?)\s*$", re.MULTILINE)
 
 
@@ -70,7 +70,7 @@ class TextRecording(StitchedRecording):
         diagnostics: Diagnostics,
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        """Read all of a text that ``text_kind`` (read_text.py) recognizes. Raises FormatError if it cannot be read."""
+        """Read all of a text that ``text_kind`` recognizes. Raises FormatError if it cannot be read."""
 
         def free_and_report(stop: int) -> None:
             file.forget(0, stop)
@@ -87,7 +87,7 @@ class TextRecording(StitchedRecording):
 
     @property
     def lacks(self) -> Lacks:
-        """What a text does not have: addresses, files and records."""
+        """Texts have no addresses, files and records."""
         input_name = f"{self._profile.meta.source} ({self._text.kind})"
         missing = f"{input_name} does not have the data that ", " needs"
         no_code = (f"{input_name} has names, not addresses in files, so there is no code to show",)
@@ -99,7 +99,7 @@ class TextRecording(StitchedRecording):
 
     @cached_property
     def session(self) -> Session:
-        """What is known about the session: from the header that ``perf script --header`` prints, and from samples."""
+        """Facts in the header that ``perf script --header`` prints, and in samples."""
         header, samples = self._header, self._profile.samples
         sample_type = SampleType.TIME if samples.time is not None else 0
         sample_type |= SampleType.CPU if samples.cpu is not None else 0
@@ -119,12 +119,12 @@ class TextRecording(StitchedRecording):
 
     @property
     def sideband(self) -> Sideband:
-        """No records, because a text has none."""
+        """No records."""
         return NO_RECORDS
 
     @property
     def sample_count(self) -> int:
-        """The sum of the counts in the text: folded stacks count samples, or other units."""
+        """Sum of the counts: folded stacks count samples, or other units."""
         return sum_of(self._profile.samples.count)
 
     @property
@@ -132,16 +132,16 @@ class TextRecording(StitchedRecording):
         """None, because nothing in a text identifies it while it grows."""
 
     def samples(self, want: Want, shard: Shard = ALL_BLOCKS) -> Iterator[Samples]:
-        """Yield the samples' columns; ``want`` is ignored, because a text has no other columns."""
+        """Yield the samples' columns; ``want`` is ignored."""
         yield batch_of(self._profile)
 
     @property
     def reports(self) -> tuple[DeferredReport, UnwindReport]:
-        """Empty reports: nothing was joined or unwound here."""
+        """Empty: nothing was joined or unwound here."""
         return DeferredReport(), UnwindReport({})
 
     def full_profile(self, options: LoadOptions) -> Profile:
-        """Return the profile of all samples, with what the header says about the machine."""
+        """Return the profile of all samples, with the header's facts."""
         session = self.session
         meta = replace(
             self._profile.meta, hostname=session.hostname, os_release=session.os_release, arch=session.arch,
@@ -150,9 +150,9 @@ class TextRecording(StitchedRecording):
         return replace(self._profile, meta=meta)
 
     def completed(self, profile: Profile, options: LoadOptions) -> Profile:
-        """Return the profile with the columns that ``options`` ask for.
+        """Add the columns that ``options`` ask for.
 
-        If times are needed and the text has none, a sample's time is the sum of the counts before it in the text.
+        Without times, a sample's time is the sum of the counts before it in the text.
         """
         samples = profile.samples
         if options.needs_times and samples.time is None:
@@ -166,9 +166,9 @@ class TextRecording(StitchedRecording):
 
     def stored_names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
         """Return the names in the text; nothing else could be looked up."""
-        # addresses are placeholders: rows of text.frames (see _text_profile)
+        # addresses are rows of text.frames (_text_profile)
         frames = [self._text.frames[row] for row in profile.locations.address.tolist()]
-        # the functions of each location; the last one is the function into which the others are inlined
+        # the other functions of a location are inlined into its last one
         shown_functions = [functions if symbols.inline else functions[-1:] for _, _, functions in frames]
         count = as_int64([len(functions) for functions in shown_functions])
         location = flatnonzero(count)
@@ -194,12 +194,7 @@ _CLOCK = re.compile(r"(cpu|task)-clock\b.*")
 
 
 def _text_profile(text: Text, meta: Meta) -> Profile:
-    """Make the profile, with a row for each sample, in the order of time if samples have times.
-
-    Without times, samples stay in the order of the text. Frames have no addresses, so each gets its row in
-    ``text.frames`` as a placeholder. The placeholders are removed once the locations have names
-    (``model/transforms/drop_unused.py``).
-    """
+    """Frames get their rows in ``text.frames`` as addresses, which are removed once they have names."""
     strings = StringTableBuilder()
     threads, thread = _threads(text, strings)
     mappings, locations = _mappings_and_locations(text, strings)
@@ -225,18 +220,13 @@ def _text_profile(text: Text, meta: Meta) -> Profile:
 
 
 def _event(text: Text, row: int) -> ProfileEvent:
-    """Return an event of the text; its unit is nanoseconds for clocks, if their periods are recorded."""
     name = text.events[row] or WEIGHT
     is_time = row in text.events_with_periods and _CLOCK.fullmatch(name)
     return ProfileEvent(name, "nanoseconds" if is_time else "count", period=0, frequency=0)
 
 
 def _threads(text: Text, strings: StringTableBuilder) -> tuple[Threads, AnyArray]:
-    """Return threads, sorted by content, and (samples,) the thread of each sample.
-
-    ``Threads.process`` is the name of a process's main thread. If the text does not have the main thread, each thread
-    of the process has its own name there.
-    """
+    """A process is named after its main thread, or each thread after itself if the text lacks the main thread."""
     rank = argsort(as_int64(sorted(range(len(text.comms)), key=text.comms.__getitem__)))
     rows = text.samples
     first, thread = group_rows([rows.pid, rows.tid, rank[rows.comm]])
@@ -251,10 +241,7 @@ def _threads(text: Text, strings: StringTableBuilder) -> tuple[Threads, AnyArray
 
 
 def _mappings_and_locations(text: Text, strings: StringTableBuilder) -> tuple[Mappings, Locations]:
-    """Return a mapping per object, and a location per frame.
-
-    Frames with a function but no object share the mapping of the object "". Frames with neither have no mapping.
-    """
+    """Frames with a function but no object share the mapping of the object "". Frames with neither have no mapping."""
     frames = text.frames
     objects = sorted({name for name, _, functions in frames if name or functions})
     kernels = {name for name, mode, _ in frames if mode == CpuMode.KERNEL} - {""}

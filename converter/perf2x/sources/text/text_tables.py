@@ -1,15 +1,14 @@
 """Collects the samples and distinct stacks of a text, whose frames have names but no addresses.
 
-Each distinct line of a stack is parsed once, and gets a number; a stack is a list of these numbers. The lines of
-inlined functions and the line of the function around them form one frame. Distinct frames of several lines are numbered
-as well, separately: −2 − the number of such a frame stands in the stack in place of its lines::
+Each distinct line of a stack is parsed once, and gets a number; a stack is a list of these numbers. Lines of inlined
+functions and the line of the function around them form one frame. Such frames are numbered, too: −2 − number stands in
+the stack in place of the lines::
 
     lines       7f01 inner (inlined)     7f01 outer+0x6f (/bin/prog)     7f02 main+0x10 (/bin/prog)
     numbers     0 (continues)            1                               2
     stack       −2: outer, inlined inner                                 2: main
 
-(−1 is the number of a stack without lines.) A line may also only add a source to the function on the line before it, as
-``perf script -F +srcline`` prints it; it is part of the same frame.
+A line may also only add a source to the function before it (``perf script -F +srcline``); it is part of the frame.
 """
 
 import re
@@ -43,22 +42,19 @@ from perf2x.base.columnar import (
 from perf2x.model.value_limits import LAST_TIME, check_total
 
 MAX_FRAMES = 8191
-"""Largest number of frames in a stack; a record of perf cannot have more."""
+"""Frames in a stack; a record of perf cannot have more."""
 
 FunctionLine = tuple[str, str, int]
-"""(function, source file, line number in that file); "" and 0 if unknown."""
+"""(function, source file, line number); "" and 0 if unknown."""
 Frame = tuple[str, int, tuple[FunctionLine, ...]]
-"""(object, CpuMode, functions), the innermost inlined function first; a frame without a name has no functions."""
+"""(object, CpuMode, functions), innermost inlined function first; a frame without a name has no functions."""
 
 HEADING, BLANK, IGNORED = -1, -2, -3
-"""Kinds of lines that are not part of a stack: one that may be a sample's heading, a blank one, and one to skip.
-
-A heading is the line before the frames of a sample; it has the sample's thread, time and event.
-"""
+"""Kinds of lines outside stacks; a heading has a sample's thread, time and event."""
 
 
 class TextFrame(Frozen):
-    """One line of a stack: a function, which may be inlined, or the source of the function on the line before."""
+    """One line of a stack: a function, or the source of the function on the line before."""
 
     name: str
     object: str = ""
@@ -67,18 +63,18 @@ class TextFrame(Frozen):
     """Whether the function is inlined into the function on the next line."""
     source: tuple[str, int] = ("", 0)
     adds_source: bool = False
-    """Whether this line only adds a ``source`` to the function on the line before it.
+    """Whether the line only adds a ``source``.
 
-    If so, ``is_inlined`` is about that function: perf prints "(inlined)" after the source if it prints sources.
+    If so, ``is_inlined`` is about the function before it: perf prints "(inlined)" after the source.
     """
 
 
 Parser = Callable[[bytes], TextFrame | int]
-"""Takes a line; returns a TextFrame for a line of a stack, otherwise the line's kind (HEADING, BLANK or IGNORED)."""
+"""Parses a line of a stack; for other lines, returns HEADING, BLANK or IGNORED."""
 
 
 class TextSamples(ColumnTable):
-    """Samples of a text, one per row, in the text's order. Unknown numbers are −1; unknown times are LAST_TIME.
+    """Samples of a text, in its order. Unknown numbers are −1; unknown times are LAST_TIME.
 
     ``event`` and ``comm`` are rows of ``Text.events`` and ``Text.comms``.
     """
@@ -92,11 +88,11 @@ class TextSamples(ColumnTable):
     value: I64
     count: I64
     stack: I32
-    """Row of ``Text.stacks``; −1 for a sample without a stack."""
+    """Row of ``Text.stacks``; −1 for none."""
 
 
 class Text(Frozen):
-    """All that was read from a text."""
+    """Contents of a text."""
 
     kind: str
     """As ``TextReader.kind``."""
@@ -111,13 +107,13 @@ class Text(Frozen):
     lines_not_read: int
     """Lines that are neither part of a sample nor a comment."""
     stacks_cut: int
-    """Number of distinct stacks that were cut to their innermost MAX_FRAMES frames."""
+    """Distinct stacks that were cut to their innermost MAX_FRAMES frames."""
 
 
 class _FrameLines(dict[bytes, int]):
-    """Maps each line to its code: the number of its TextFrame; of any other line its kind, which is negative.
+    """Number of each line's TextFrame; for other lines, their kind, which is negative.
 
-    Lines that differ only in their addresses have the same TextFrame, and so the same number.
+    Lines that differ only in their addresses share a number.
     """
 
     def __init__(self, parse: Parser) -> None:
@@ -136,7 +132,6 @@ class _FrameLines(dict[bytes, int]):
         return number
 
     def frames(self) -> list[TextFrame]:
-        """Return the TextFrame of each number."""
         return list(self._numbers)
 
 
@@ -147,26 +142,23 @@ class _StackTable:
         self._lines = _FrameLines(parse)
         self._joined_frames = ListInterner(np.int64)  # the line numbers of frames of several lines
         self._stacks = ListInterner(np.int64)  # numbers of lines, or −2 − number of a joined frame
-        self.stacks_cut = 0  # distinct stacks that were cut to MAX_FRAMES
+        self.stacks_cut = 0
 
     @property
     def line_count(self) -> int:
-        """Number of distinct frame lines so far."""
         return len(self._lines.flags)
 
     def line_codes(self, lines: Sequence[bytes]) -> I32:
-        """Return (n,) the number of each line, from 0; its kind, which is negative, if it is not part of a stack."""
         return np.fromiter(map(self._lines.__getitem__, lines), np.int32, len(lines))
 
     def adds_source(self, lines: AnyArray) -> Bools:
-        """Return (n,) whether each line, given by its number (n,), only adds a source to the line before it."""
         return np.frombuffer(bytes(self._lines.flags), np.uint8)[lines] > 1
 
     def stack_numbers(self, lines: AnyArray, lengths: I64) -> I32:
-        """Return (stacks,) the number of each stack, −1 for a stack without lines.
+        """Number of each stack (stacks,), −1 without lines.
 
-        ``lines`` are the numbers of the lines of all stacks, end to end, innermost first; ``lengths`` (stacks,) is each
-        stack's number of lines.
+        ``lines`` are the numbers of the lines of all stacks, innermost first; ``lengths`` (stacks,) are how many each
+        has.
         """
         rows = ListArray(offsets_of(lengths), as_int64(lines))
         flags = np.frombuffer(bytes(self._lines.flags), np.uint8)[rows.values]
@@ -185,12 +177,8 @@ class _StackTable:
         return result
 
     def _join_lines(self, rows: ListArray, adds_source: Bools, is_inlined: Bools) -> ListArray:
-        """Return the stacks with one number, −2 or below, in place of the lines of each frame of several lines.
-
-        ``rows`` are the stacks as numbers of lines. ``adds_source`` and ``is_inlined`` (lines,) are the flags of each
-        line; ``is_inlined`` is changed.
-        """
-        # a source belongs to the line before it, so that the frame continues after both of them
+        """Put one number, −2 or below, in place of the lines of each frame of several lines. Changes ``is_inlined``."""
+        # a source belongs to the line before it; the frame continues after both
         is_inlined[1:] |= adds_source[1:] & is_inlined[:-1]
         begins_frame = ~adds_source & ~of_previous(is_inlined, False)
         begins_frame[rows.offsets[:-1][rows.lengths > 0]] = True
@@ -201,7 +189,6 @@ class _StackTable:
         return ListArray(searchsorted(starts, rows.offsets), numbers)
 
     def table(self) -> tuple[list[Frame], ListArray]:
-        """Return the distinct frames, sorted by content, and the distinct stacks as lists of rows of these frames."""
         lines, joined_frames = self._lines.frames(), self._joined_frames.table()
         stacks = self._stacks.table()
         numbers, inverse = unique_inverse(stacks.values)
@@ -209,7 +196,6 @@ class _StackTable:
             [number] if number >= 0 else joined_frames.row(-2 - number).tolist() for number in numbers.tolist()
         )
         frame_of_number = [_frame([lines[line] for line in line_list]) for line_list in line_lists]
-        # frames with neither object nor name come first, the others by object
         frames = sorted(set(frame_of_number), key=lambda frame: (bool(frame[0] or frame[2]), frame))
         row_of_frame = {frame: row for row, frame in enumerate(frames)}
         rows = as_int64([row_of_frame[frame] for frame in frame_of_number])
@@ -217,7 +203,7 @@ class _StackTable:
 
 
 def _frame(lines: Sequence[TextFrame]) -> Frame:
-    """Return the frame that consists of these lines; object and mode are those of the outermost function's line."""
+    """Join lines to a frame; object and mode are those of the outermost function's line."""
     functions: list[FunctionLine] = []
     for line in lines:
         if line.adds_source and functions:
@@ -229,18 +215,18 @@ def _frame(lines: Sequence[TextFrame]) -> Frame:
 
 
 _EXAMINED_LINES = 200
-"""Largest number of lines at the start of a text that are searched for the beginning of a sample."""
+"""Lines at the start of a text that are searched for the beginning of a sample."""
 
 
 class TextReader:
-    """Base class of readers, each of one kind of text. A reader gets the text in blocks of complete samples."""
+    """Base class of readers, each of one kind of text, in blocks of complete samples."""
 
     kind: ClassVar[str]
-    """Name of the kind, as users see it."""
+    """As users see it."""
     block_ends: ClassVar[tuple[bytes, ...]] = ()
-    """Where a block may end, the best first: after the first character, a line end, of one of these strings."""
+    """A block may end after the first character, a line end, of one of these strings; the best first."""
     sample_start: ClassVar[re.Pattern[bytes]]
-    """Matches at a line that begins a sample of this kind, but not at one that begins a sample of another kind."""
+    """Matches at a line that begins a sample of this kind, and of no other kind."""
 
     def __init__(self, parse: Parser) -> None:
         self.stacks = _StackTable(parse)
@@ -249,7 +235,7 @@ class TextReader:
         """Lines that are neither part of a sample nor a comment."""
         self.source = ""
         """Name of the text, for messages."""
-        self.total = 0.0  # the sum of all counts so far
+        self.total = 0.0
         self.events_without_periods: set[int] = set()
         """Rows of the events that have a sample without a period."""
 
@@ -261,12 +247,12 @@ class TextReader:
 
     @property
     def name_count(self) -> int:
-        """Number of distinct lines of stacks, names of threads and names of events so far."""
+        """Distinct lines of stacks, names of threads and names of events so far."""
         return self.stacks.line_count + len(self.comms) + len(self.events)
 
     @classmethod
     def complete_end(cls, block: bytes) -> int:
-        """Return the offset after the last complete sample of a block, 0 if none is complete."""
+        """Return the offset after the last complete sample of a block, 0 for none."""
         return next((end for end in (block.rfind(ending) + 1 for ending in cls.block_ends) if end), 0)
 
     def read(self, block: bytes) -> TextSamples:
@@ -274,10 +260,10 @@ class TextReader:
         raise NotImplementedError
 
     def summed_samples(self, lines: I64, lengths: I64, counts: Sequence[bytes]) -> TextSamples:
-        """Return one sample for each distinct stack, with the sum of its counts; stacks whose sum is 0 are dropped.
+        """Return one sample for each distinct stack, with the sum of its counts, unless it is 0.
 
-        ``lines`` and ``lengths`` are as in ``_StackTable.stack_numbers``; ``counts`` has the decimal count of each
-        stack. Raises FormatError if all counts so far add up to 2⁶² or more.
+        ``lines`` and ``lengths`` are as in ``_StackTable.stack_numbers``; ``counts`` are decimal. Raises FormatError if
+        all counts so far add up to 2⁶² or more.
         """
         count = np.fromiter(map(int, counts), np.int64, len(counts))
         self.total = check_total(self.source, count, self.total)
@@ -285,7 +271,7 @@ class TextReader:
         sums = zeros(len(stack))
         np.add.at(sums, inverse, count)
         is_kept = sums > 0
-        # all samples have the first event and the first name, which are those of texts that do not name them
+        # row 0: the text names none
         unknown, first = np.full(sum_of(is_kept), -1, np.int32), np.zeros(sum_of(is_kept), np.int32)
         time = np.full(len(unknown), LAST_TIME, np.uint64)
         return TextSamples(first, first, unknown, unknown, unknown, time, sums[is_kept], sums[is_kept], stack[is_kept])

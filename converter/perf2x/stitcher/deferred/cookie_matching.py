@@ -2,14 +2,11 @@
 
 The kernel (get_perf_callchain and perf_callchain_deferred_output) ends the sample's chain with
 PERF_CONTEXT_USER_DEFERRED and a cookie that identifies one stay of one thread in the kernel. When the thread returns to
-user space, one record with the same cookie follows. Sample and record are matched by cookie, whatever their order in
-the file. Several records can have one cookie: the counter wrapped around, or a record was written twice. Then the
-record of the sample's own thread that is nearest in time is chosen. A record of another thread id is chosen only if one
-of the two ids is unknown (−1), or if the process called exec between sample and record, because an exec gives the
-calling thread its leader's id.
+user space, one record with the same cookie follows. Several records can have one cookie: the counter wrapped around, or
+a record was written twice. Then the record of the sample's thread that is nearest in time is chosen. The thread ids may
+differ only if one is unknown (−1), or if the process called exec in between, which gives the thread its leader's id.
 
-Records are sorted by (cookie, thread, time). That order is the only index, so a record takes no more memory than its
-row. For a sample with cookie 7 of thread 4 at time 60::
+Records are sorted by (cookie, thread, time); that order is the only index. For cookie 7 of thread 4 at time 60::
 
     row      0    1    2    3            rows with cookie 7: 0 … 2
     cookie   7    7    7    9            first of them not below (4, 60): row 1
@@ -39,14 +36,11 @@ from perf2x.base.columnar.keyed_values import distance
 from perf2x.model.recording import Comms, DeferredChains
 
 COOKIE_REUSE_NS = 100_000_000_000
-"""Nanoseconds within which a cookie cannot recur.
-
-The cookie counter of a CPU has 31 bits, and 2³¹ kernel entries on one CPU take longer than this.
-"""
+"""Nanoseconds within which a cookie cannot recur: 2³¹ kernel entries on one CPU take longer."""
 
 
 class JoinOutcome(IntEnum):
-    """The outcome of joining a sample with its deferred record; from MISSING on, it has a cookie but no record."""
+    """Outcome of joining a sample with its deferred record."""
 
     NONE = 0
     """The sample has no cookie."""
@@ -54,22 +48,21 @@ class JoinOutcome(IntEnum):
     JOINED_EARLY_RECORD = 2
     """Joined, although the record precedes the sample in time.
 
-    perf 7.2 leaves these unjoined: it joins a record only with samples that were queued before it
-    (evlist__deliver_deferred_callchain in util/session.c), and session__flush_deferred_samples delivers the others with
-    the cookie as their outermost frame.
+    perf 7.2 joins a record only with samples that were queued before it (evlist__deliver_deferred_callchain in
+    util/session.c); the others' outermost frame is the cookie (session__flush_deferred_samples).
     """
     JOINED_ACROSS_EXEC = 3
-    """Joined with a record that has the leader's thread id (perf 7.2 never joins these)."""
+    """The record has the leader's thread id; perf 7.2 never joins these."""
     MISSING = 4
     """No record has the cookie."""
     REFUSED = 5
-    """The only records with the cookie belong to another thread, or to another round of the cookie counter."""
+    """Records with the cookie belong to another thread, or to another round of the cookie counter."""
 
 
 class DeferredRecords:
-    """The deferred records of a recording, found by cookie, thread and time.
+    """Deferred records of a recording, found by cookie, thread and time.
 
-    If ``has_time`` is False, the recording has no timestamps, and positions in the file replace times.
+    Unless ``has_time``, positions in the file replace times.
     """
 
     def __init__(self, records: DeferredChains, comms: Comms, has_time: bool) -> None:
@@ -78,14 +71,14 @@ class DeferredRecords:
         self._time_key: U64 = records.time if has_time else records.position.view(np.uint64)
         execs = flatnonzero(comms.is_exec)
         self.exec_times = KeyedTimes(comms.pid[execs], comms.time[execs])
-        """Times of execs by pid."""
+        """By pid."""
 
     def __len__(self) -> int:
         return len(self._records)
 
     @cached_property
     def times_by_thread(self) -> KeyedTimes:
-        """Times of each thread's records; computed on first use, because healthy recordings never need it."""
+        """Times of each thread's records; healthy recordings never need them."""
         return KeyedTimes(self._records.tid, self._time_key)
 
     @property
@@ -95,10 +88,7 @@ class DeferredRecords:
         return sum_of(~begins_run(*columns))
 
     def orphans(self, is_joined: Bools) -> int:
-        """Return the number of records whose cookie belongs to no joined sample.
-
-        ``is_joined`` (records,): whether each record was joined with a sample.
-        """
+        """Return the number of records whose cookie belongs to no joined sample; ``is_joined`` is (records,)."""
         cookie = self._records.cookie
         if not len(cookie):
             return 0
@@ -107,13 +97,13 @@ class DeferredRecords:
         return sum_of(np.diff(first, append=len(cookie))[~is_joined_cookie])
 
     def time_keys(self, time: U64 | None, position: I64) -> U64:
-        """Return (n,) the keys by which samples and records are ordered: times, or positions without timestamps."""
+        """Return the keys (n,) that order samples and records: times, or positions without timestamps."""
         return time if self.has_time and time is not None else position.view(np.uint64)
 
     def match(self, cookie: U64, pid: I32, tid: I32, time_key: U64) -> tuple[I64, I64]:
-        """Return each sample's record (its row; −1 for none) and JoinOutcome; all these samples have a cookie.
+        """Return the record's row (−1 for none) and JoinOutcome of samples with a cookie.
 
-        ``time_key`` comes from ``time_keys``. Shapes: all (n,).
+        ``time_key`` comes from ``time_keys``. All are (n,).
         """
         # the records with each sample's cookie: rows first … end − 1
         first = searchsorted(self._records.cookie, cookie, "left")
@@ -127,7 +117,7 @@ class DeferredRecords:
         return record, outcome
 
     def _nearest_record(self, first: I64, end: I64, tid: I32, time_key: U64) -> I64:
-        """Return (n,) the record of the thread in rows first … end − 1 that is nearest in time, −1 for none."""
+        """The thread's record (n,) in rows first … end − 1 that is nearest in time, −1 for none."""
         row = first.copy()
         has_choice = flatnonzero(end - first > 1)
         if len(has_choice):
@@ -141,7 +131,7 @@ class DeferredRecords:
         return np.where((earlier < 0) | ((later >= 0) & is_later_closer), later, earlier)
 
     def _lower_bound(self, first: I64, end: I64, tid: I32, time_key: U64) -> I64:
-        """Return (n,) the first row in first … end − 1 whose (tid, time) is not below the sample's, ``end`` for none.
+        """First row (n,) in first … end − 1 whose (tid, time) is not below the sample's, ``end`` for none.
 
         The binary searches of all samples advance together.
         """
@@ -157,26 +147,21 @@ class DeferredRecords:
         return low
 
     def _if_of_thread(self, record: I64, tid: I32) -> I64:
-        """Return (n,) the records of the samples' own threads; −1 instead of others."""
         if not len(self._records):
             return record
         return np.where((record >= 0) & (self._records.tid[record] == tid), record, -1)
 
     def _time_key_of(self, record: I64) -> U64:
-        """Return (n,) the time keys of records; those of −1 are meaningless."""
+        """Time keys of −1 are meaningless."""
         return self._time_key[record] if len(self._records) else np.zeros(len(record), np.uint64)
 
     def _match_other_thread(
         self, rows: I64, first: I64, end: I64, record: I64, outcome: I64, pid: I32, tid: I32, time_key: U64
     ) -> None:
-        """Match samples with records of another thread id, if one of the two is unknown, or if an exec changed the id.
-
-        Sets ``record`` and ``outcome`` of the samples ``rows`` (m,). The records with the cookie of each sample are
-        ``first`` … ``end`` − 1. Shapes: (n,) of all samples but ``rows``.
-        """
+        """Set ``record`` and ``outcome`` of samples ``rows`` if a thread id is unknown, or an exec changed it."""
         first, end = first[rows], end[rows]
-        # A sample of an unknown thread is assumed to be of the thread that has the first record with its cookie. A
-        # sample of a known thread may match a record of an unknown thread (−1).
+        # a sample of an unknown thread is taken for the first record's thread; one of a known thread may match a record
+        # of an unknown thread (−1)
         other_tid = as_int32(np.where(tid[rows] < 0, self._records.tid[first], np.int32(-1)))
         of_unknown = self._nearest_record(first, end, other_tid, time_key[rows])
         of_leader = self._nearest_record(first, end, pid[rows], time_key[rows])
@@ -189,10 +174,6 @@ class DeferredRecords:
         outcome[rows[(of_unknown < 0) & (of_leader >= 0)]] = JoinOutcome.JOINED_ACROSS_EXEC
 
     def _exec_between(self, pid: I32, time_key: U64, record: I64) -> Bools:
-        """Return (n,) whether sample and record are of one process, which called exec between them.
-
-        Without timestamps, only the process is compared.
-        """
         is_same_process: Bools = self._records.pid[record] == pid
         if not self.has_time:
             return is_same_process
@@ -202,10 +183,7 @@ class DeferredRecords:
         )
 
     def _check_time(self, record: I64, outcome: I64, tid: I32, time_key: U64) -> None:
-        """Mark records that precede their samples, and refuse those of another round of the cookie counter.
-
-        Changes ``record`` and ``outcome`` in place.
-        """
+        """Mark records that precede their samples, and refuse those of another round of the cookie counter."""
         rows = flatnonzero(record >= 0)
         record_time = self._time_key_of(record[rows])
         early_rows = rows[(record_time < time_key[rows]) & (outcome[rows] == JoinOutcome.JOINED)]
@@ -216,7 +194,7 @@ class DeferredRecords:
         distant_rows, record_time = rows[is_distant], record_time[is_distant]
         if not len(distant_rows):
             return
-        # If the thread has another record in between, it returned to user space since, so the counter wrapped around.
+        # a record of the thread in between shows that it returned to user space: the counter wrapped around
         after = np.minimum(record_time, time_key[distant_rows]) + np.uint64(1)
         before = np.maximum(record_time, time_key[distant_rows]) - np.uint64(1)
         other_round = distant_rows[self.times_by_thread.has_time_between(tid[distant_rows], after, before)]

@@ -1,9 +1,7 @@
 """Joins batches of samples with their deferred user chains, counts the outcomes, and explains missing user stacks.
 
-The counts of a recording go into the summary, ``info`` and the outputs. Records after a sample explain why its deferred
-record is missing. If the thread has a later deferred record, the thread did return to user space; so the sample's
-record was written, and is lost or in another file. If the thread has none, it exited; or all its later records were
-lost; or it was still in the kernel when the recording stopped (or its file was closed).
+A later deferred record of the thread shows that it returned to user space; so the sample's record is lost or in another
+file. Without one, the thread exited, its later records were lost, or it was still in the kernel.
 """
 
 from enum import StrEnum
@@ -46,32 +44,30 @@ class MissingReason(StrEnum):
     STOPPED = "recording_stopped"
     """The thread was still in the kernel when the recording ended."""
     EXITED = "task_exited"
-    """The task was exiting: per-task events are gone before its record would be written (do_exit in kernel/exit.c)."""
+    """The task was exiting: per-task events end before its record would be written (do_exit in kernel/exit.c)."""
     LOST = "record_lost"
     """The ring buffer was full: a PERF_RECORD_LOST follows the sample."""
     ELSEWHERE = "in_another_file"
     """The thread returned and nothing was lost: the record is in the previous or the next file."""
     INJECTED = "dropped_by_inject"
-    """The recording has no deferred records at all, although threads entered the kernel repeatedly: perf inject drops
-    these records.
-    """
+    """Threads entered the kernel repeatedly, but the recording has no deferred records: perf inject drops them."""
 
 
 class MissingUserStacks(ColumnTable):
-    """Samples whose deferred record is missing: one row per stay in the kernel, identified by cookie and thread."""
+    """Samples without their deferred record: one row per stay in the kernel, by cookie and thread."""
 
     cookie: U64
     pid: I32
     tid: I32
     cpu: I32
-    """−1 if the samples have no CPU."""
+    """−1 if unknown."""
     last_time: U64
     """Time of the last sample (``DeferredRecords.time_keys``)."""
-    count: I64  # number of samples
+    count: I64  # of samples
 
 
 def sum_missing(missing: MissingUserStacks) -> MissingUserStacks:
-    """Merge the rows that belong to one stay in the kernel."""
+    """Merge the rows of one stay in the kernel."""
     first, stay = group_rows([missing.cookie, as_int64(missing.tid)])
     last_time = np.zeros(len(first), np.uint64)
     np.maximum.at(last_time, stay, missing.last_time)
@@ -79,20 +75,18 @@ def sum_missing(missing: MissingUserStacks) -> MissingUserStacks:
 
 
 def missing_reasons(missing: MissingUserStacks, sideband: Sideband, records: DeferredRecords) -> dict[str, int]:
-    """Return the number of samples by reason, in the order of MissingReason; every sample has one reason."""
+    """Return the number of samples by reason, in the order of MissingReason."""
     if not len(missing):
         return {}
-    # more stays than threads: some thread was in the kernel twice, so it returned in between
+    # more stays than threads: a thread returned in between
     if not len(sideband.deferred) and len(missing.cookie) > len(unique(missing.tid)):
         return {str(MissingReason.INJECTED): sum_of(missing.count)}
-    # the time of the thread's next deferred record
     next_record_time = records.times_by_thread.first_after(missing.tid, missing.last_time)
     exits = sideband.exits
     exit_times = KeyedTimes(exits.tid, records.time_keys(exits.time, exits.position))
     has_exited = exit_times.first_after(missing.tid, missing.last_time) != FOREVER
     is_lost = _lost_after(sideband.losts, missing, records)
-    # An exec ends the process's other threads, and gives the leader's id to its caller. So later records with the id of
-    # the sample's thread are not that thread's.
+    # after an exec, later records with the thread's id may be those of another thread
     has_execed = records.exec_times.has_time_between(missing.pid, missing.last_time, next_record_time)
     has_returned = (next_record_time != FOREVER) & ~has_execed
     has_exited |= has_execed
@@ -106,10 +100,9 @@ def missing_reasons(missing: MissingUserStacks, sideband: Sideband, records: Def
 
 
 def _lost_after(losts: Losts, missing: MissingUserStacks, records: DeferredRecords) -> Bools:
-    """Return (n,) whether a record was lost after each sample.
+    """Return (n,) whether a record was lost after each sample; the kernel writes LOST once there is room again.
 
-    If the CPUs of the sample and of all losses are known, only losses on the sample's CPU count. The kernel writes LOST
-    after the loss, once there is room again.
+    If the CPUs of the sample and of all losses are known, only losses on the sample's CPU count.
     """
     rows = flatnonzero(~losts.samples_only & (losts.lost > 0))
     time_key = records.time_keys(losts.time, losts.position)[rows]
@@ -125,14 +118,14 @@ def _lost_after(losts: Losts, missing: MissingUserStacks, records: DeferredRecor
 
 
 class DeferredTally(Struct):
-    """The outcomes of all joins so far."""
+    """Outcomes of all joins so far."""
 
     outcomes: I64
-    """(len(JoinOutcome),) number of samples with each outcome."""
+    """(len(JoinOutcome),) samples with each outcome."""
     missing: list[MissingUserStacks]
-    """Samples whose record is missing, one part per batch."""
+    """One part per batch."""
     is_joined: Bools
-    """(deferred records,) whether a sample was joined with each record."""
+    """(deferred records,) whether each was joined with a sample."""
 
 
 class DeferredJoin:
@@ -142,7 +135,7 @@ class DeferredJoin:
         self._records = records
         self._merge = merge
         self.tally = DeferredTally(zeros(len(JoinOutcome)), [], falses(len(records)))
-        """The outcomes of all batches so far; updated by later batches."""
+        """Outcomes of all batches so far."""
 
     def join(self, samples: Samples, cookies: U64, has_cookie: Bools) -> tuple[I64, I64]:
         """Return (n,) the row of each sample's record, −1 for none, and (n,) its JoinOutcome."""
@@ -166,7 +159,6 @@ class DeferredJoin:
         self.tally.is_joined |= other.is_joined
 
     def _add_missing(self, samples: Samples, cookies: U64, time_key: U64, rows: I64) -> None:
-        """Keep what explains later why the records of samples ``rows`` are missing: a row per stay in the kernel."""
         if not len(rows):
             return
         cpu = samples.cpus[rows]
@@ -179,18 +171,18 @@ class DeferredReport(Frozen):
     """Counts of one recording; all zero if nothing was deferred."""
 
     samples: int = 0
-    """Samples with a cookie."""
+    """With a cookie."""
     records: int = 0
     """PERF_RECORD_CALLCHAIN_DEFERRED records in the file."""
     joined: int = 0
     joined_early_record: int = 0
-    """How many of ``joined`` have a record that precedes the sample; perf 7.2 shows their cookies as frames."""
+    """Those of ``joined`` whose record precedes the sample; perf 7.2 shows their cookies as frames."""
     joined_across_exec: int = 0
-    """How many of ``joined`` have a record with another thread id, because the thread called exec."""
+    """Those of ``joined`` whose record has another thread id, because the thread called exec."""
     missing: int = 0
     missing_reasons: dict[str, int] = field(default_factory=dict)
     refused: int = 0
-    """Samples whose cookie only occurs in records of another thread, or of an earlier round of the cookie counter."""
+    """Samples whose cookie only occurs in records of another thread, or of another round of the cookie counter."""
     duplicates: int = 0
     """Records with the same cookie, thread and time as another."""
     orphans: int = 0

@@ -1,11 +1,10 @@
-"""Looks up the mapping that holds an address of a process at a given sequence number (see ``process_history``).
+"""Looks up the mapping that holds an address of a process at a sequence number (see ``process_history``).
 
-A process *image* begins when a process is first seen, is forked, or calls exec, and ends with the next exec; its
-mappings are its address space. After an exec, the address space is empty. After a fork, the child also sees its
-parent's mappings as of the fork, wherever it has mapped nothing itself. A later mapping hides the earlier mappings that
-it overlaps. An *epoch* is the time between two changes of a process's mappings: within an epoch, equal stacks need only
-one lookup. These are the rules of machine__process_fork_event, thread__set_comm and maps__fixup_overlap_and_insert in
-tools/perf, but no mappings are copied.
+A process *image* begins when a process is first seen, is forked, or calls exec, and ends with the next exec. After an
+exec, its address space is empty. After a fork, the child also sees its parent's mappings as of the fork, wherever it
+has mapped nothing itself. A mapping hides earlier mappings that it overlaps. An *epoch* is the time between two changes
+of a process's mappings. These are the rules of machine__process_fork_event, thread__set_comm and
+maps__fixup_overlap_and_insert in tools/perf, without copies.
 """
 
 import numpy as np
@@ -34,9 +33,9 @@ from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_map
 from perf2x.stitcher.history.ranges_over_time import OverlappingRanges
 
 MAX_FORK_DEPTH = 2048
-"""Maximum number of generations in a chain of forks without an exec, along which processes see earlier mappings.
+"""Most generations of forks without an exec, along which processes see earlier mappings.
 
-Lookups walk up generation by generation; without a limit, n generations that all map something would cost n² steps.
+Lookups walk up generation by generation: without a limit, n generations would cost n² steps.
 """
 
 
@@ -45,32 +44,30 @@ class ProcessImages(Frozen):
 
     pid: I64
     began_at: I64
-    """The sequence number of the fork or exec; 0 for processes older than the recording."""
+    """Sequence number of the fork or exec; 0 for processes older than the recording."""
     parent: I64
-    """The image that forked this one, and whose mappings as of the fork this one sees; −1 for none."""
+    """The image that forked this one, whose mappings as of the fork are seen; −1 for none."""
     image_before_exec: I64
-    """The image that ended with the exec that began this one; −1 if this one did not begin with an exec."""
+    """The image that the exec ended; −1 if this one did not begin with an exec."""
     depth: I64
-    """The number of ancestors whose mappings this image sees."""
+    """Number of ancestors whose mappings this image sees."""
     cut_count: int
-    """The number of images that see no ancestor's mappings, because their chain of forks is too long."""
+    """Number of images that see no ancestor's mappings, because too many forks precede them."""
 
 
 def find_images(
     owner: I64, mmap_sequence: I64, forks: Tasks, fork_sequence: I64, comms: Comms, comm_sequence: I64
 ) -> ProcessImages:
-    """Return the images of all processes.
+    """Return the images of all processes: those older than the recording, then those of forks, then those of execs.
 
-    ``owner`` (mappings,) is the process of each mapping, by pid. Each record is in effect from its sequence number on.
-    The first images are those of processes older than the recording, then those that a fork began, then those that an
-    exec began.
+    ``owner`` (mappings,) is the pid of each mapping.
     """
-    # forks of processes (not of threads), those among them whose child sees its parent's mappings, and execs
+    # forks of processes, not of threads
     process_forks, execs = flatnonzero(forks.pid != forks.ppid), flatnonzero(comms.is_exec)
     inheriting_forks = process_forks[~forks.is_exec[process_forks]]
     child_pid, exec_pid = (as_int64(ids) for ids in (forks.pid[process_forks], comms.pid[execs]))
     parent_pid, inheriting_sequence = as_int64(forks.ppid[inheriting_forks]), fork_sequence[inheriting_forks]
-    # A process whose first record is not its own fork is older than the recording.
+    # a process whose first record is not its own fork is older than the recording
     pid_of_record = np.concatenate([child_pid, owner, parent_pid, exec_pid])
     order = argsort_rows(
         [
@@ -80,7 +77,7 @@ def find_images(
     )
     first = order[begins_run(pid_of_record[order])]
     older_pid = pid_of_record[first[first >= len(child_pid)]]
-    ends = cumsum([len(older_pid), len(child_pid)])  # where the first two of the three kinds of images end
+    ends = cumsum([len(older_pid), len(child_pid)])
     pid = np.concatenate([older_pid, child_pid, exec_pid])
     began_at = np.concatenate([zeros(len(older_pid)), fork_sequence[process_forks], comm_sequence[execs]])
     images = KeyedValues(pid, began_at, arange(len(pid)))
@@ -88,7 +85,6 @@ def find_images(
     parent[ends[0] + flatnonzero(~forks.is_exec[process_forks])] = images.at(parent_pid, inheriting_sequence - 1)
     image_before_exec[ends[1] :] = images.at(exec_pid, comm_sequence[execs] - 1)
     depth = _count_ancestors(parent)
-    # cut chains of forks before every MAX_FORK_DEPTH-th generation
     is_cut = (depth > 0) & (depth % MAX_FORK_DEPTH == 0)
     parent[is_cut] = -1
     return ProcessImages(
@@ -97,9 +93,8 @@ def find_images(
 
 
 def _count_ancestors(parent: I64) -> I64:
-    """Return (images,) the number of ancestors of each image, by pointer doubling."""
-    # count[i] is the number of ancestors of i up to ancestor[i], inclusive; each iteration doubles it. The extra last
-    # row is for ancestor −1.
+    """Count the ancestors of each image (images,), by pointer doubling."""
+    # count[i] is the number of ancestors of i up to ancestor[i], inclusive; the extra last row is for ancestor −1
     ancestor, count = np.append(parent, -1), as_int64(np.append(parent >= 0, False))
     while (ancestor >= 0).any():
         count += count[ancestor]
@@ -107,22 +102,17 @@ def _count_ancestors(parent: I64) -> I64:
     return count[:-1]
 
 
-# The kernel, in place of a pid; −1 already means "no process".
+# in place of a pid; −1 already means "no process"
 KERNEL = -2
 _TOMBSTONE = -2  # in place of a mapping: none, and ancestors are not searched
 _UNMERGED_GENERATIONS = 16
-"""How many generations, the image itself and its ancestors, are searched before equal queries are merged.
-
-Merging costs more than it saves if there are few generations.
-"""
+"""Generations that are searched before equal queries are merged: merging costs more than it saves if there are few."""
 
 
 class AddressSpaces:
     """The mappings of every process over time. Immutable; ``find`` returns rows of ``mmaps``.
 
-    Each record is in effect from its sequence number (``*_sequence``) on. An epoch begins with each image, each mapping
-    and each record of a kernel symbol. First, all epochs that begin with images are numbered, then those of mappings,
-    then those of kernel symbols.
+    Epochs begin with images, mappings and records of kernel symbols; they are numbered in this order.
     """
 
     def __init__(
@@ -139,55 +129,48 @@ class AddressSpaces:
         owner = np.where(is_kernel_mapping(mmaps), KERNEL, as_int64(mmaps.pid))
         self._images = images = find_images(owner, mmap_sequence, forks, fork_sequence, comms, comm_sequence)
         self.cut_count = images.cut_count
-        """The number of process images that see no ancestor's mappings, because MAX_FORK_DEPTH forks precede them."""
+        """Number of process images that see no ancestor's mappings, because MAX_FORK_DEPTH forks precede them."""
         kernel = np.full(len(ksymbol_sequence), KERNEL, np.int64)
         process = np.concatenate([images.pid, owner, kernel])
         self._epoch_sequence = np.concatenate([images.began_at, mmap_sequence, ksymbol_sequence])
-        # a process is in the one of its epochs that began last
         self._epochs = KeyedValues(process, self._epoch_sequence, arange(len(process)))
         self.kernel_epochs = flatnonzero(process == KERNEL)
-        """All epochs of the kernel."""
         self._epoch_image, self._last_epoch = _images_of(self._epochs, len(images.pid), self.kernel_epochs)
         _, mmap_images, ksymbol_images = np.split(self._epoch_image, cumsum([len(images.pid), len(owner)]))
         self.ranges = _index_mappings(mmaps, mmap_images, mmap_sequence, ksymbols, ksymbol_images, ksymbol_sequence)
-        """The mappings of all images over time; in one interval, all addresses of an epoch have the same mapping."""
+        """Mappings of all images over time; in one interval, all addresses of an epoch have the same mapping."""
         self.made_at: I64 = np.append(mmap_sequence, -1)
-        """(mmaps + 1,) the sequence number of each mapping.
-
-        The last row is "no mapping", valid in every epoch.
-        """
+        """(mmaps + 1,) sequence number of each mapping; the last row, "no mapping", is valid in every epoch."""
 
     def epoch(self, pid: I64, sequence: I64) -> I64:
-        """Return (n,) int64: the epoch of each process (or KERNEL) at each sequence number, −1 if unknown."""
+        """Return (n,) the epoch of each process (or KERNEL) at each sequence number, −1 if unknown."""
         return self._epochs.at(pid, sequence)
 
     @property
     def epoch_count(self) -> int:
-        """The number of epochs of all processes and the kernel."""
+        """Number of epochs of all processes and the kernel."""
         return len(self._epoch_sequence)
 
     def kernel_epoch(self, sequence: I64) -> I64:
-        """Return (n,) int64: the epoch of the kernel at each sequence number."""
+        """Return (n,) the epoch of the kernel at each sequence number."""
         return self._epochs.of_key(KERNEL, sequence)
 
     def last_epoch(self, epoch: I64) -> I64:
-        """Return (n,) int64: the last epoch of the same image; −1 and epochs of the kernel map to themselves.
+        """Return (n,) the last epoch of the same image; −1 and epochs of the kernel map to themselves.
 
-        Let M be the mapping at an address in the last epoch. M is also at that address in every epoch of the image
-        since M was made (`made_at`): only a later mapping could hide M, and it would still do so in the last epoch.
+        A mapping in the last epoch is valid in every epoch of the image since it was made (`made_at`).
         """
         return take(self._last_epoch, epoch)
 
     def sequence(self, epoch: I64) -> I64:
-        """Return (n,) int64: the sequence number at which each epoch began, 0 for −1."""
+        """Return (n,) the sequence number at which each epoch began, 0 for −1."""
         return np.append(self._epoch_sequence, 0)[epoch]
 
     def find(self, epoch: I64, address: U64, through_exec: Bools) -> I64:
-        """Return (n,) int64: row of the mapping that contains each address, −1 for none.
+        """Return (n,) the row of the mapping that contains each address, −1 for none.
 
-        ``through_exec`` (n,): if the process has no mapping there, whether to search the program that it ran before its
-        exec. A sample inside execve, taken after the kernel announced the new program, still has the old program's
-        addresses in its user chain.
+        Where ``through_exec`` (n,) holds, the program before the exec is searched, too: a sample inside execve may have
+        its addresses.
         """
         if not len(self._epoch_image):
             return minus_ones(len(address))
@@ -201,10 +184,7 @@ class AddressSpaces:
         return mmap
 
     def _find_in_images(self, image: I64, sequence: I64, address: U64) -> I64:
-        """Find the mapping that contains each address in an image or its ancestors, as of a sequence number.
-
-        ``image`` may be −1, for no image. Returns rows of mappings, −1 for none. Shapes: all (n,).
-        """
+        """Search images (−1 for none) and their ancestors, as of a sequence number, for mappings (n,); −1 for none."""
         mmap = minus_ones(len(address))
         unanswered = flatnonzero((image >= 0) & self.ranges.intervals(address)[1])  # no process maps the others
         image, sequence = image[unanswered], sequence[unanswered]
@@ -223,17 +203,14 @@ class AddressSpaces:
         return mmap
 
     def _find_in_ancestors(self, image: I64, sequence: I64, address: U64) -> I64:
-        """Do what ``_find_in_images`` does, for long chains of ancestors; return (n,) mappings, _TOMBSTONE or −1.
+        """As ``_find_in_images``, for long chains of ancestors; returns _TOMBSTONE, too.
 
-        All images of one depth are searched together, from the greatest depth (the youngest generation) to depth 0.
-        Queries without an answer go on to the images' parents, where equal ones are merged. So the work grows with the
-        number of forks, not with their depth times the number of samples. Then the answers are handed back to the
-        children.
+        All images of one depth are searched together, and equal queries of their parents are merged: the work grows
+        with the number of forks, not with depth times samples.
         """
         parent, began_at, depth = self._images.parent, self._images.began_at, self._images.depth[image]
-        # addresses of one interval have the same answers, so they become equal
         address = self.ranges.begin_of(self.ranges.intervals(address)[0])
-        # queries that go on from the next younger generation: images, sequence numbers, addresses
+        # of the younger generation: images, sequence numbers, addresses
         inherited = zeros(0), zeros(0), np.zeros(0, np.uint64)
         generations: list[tuple[I64, I64, I64, I64]] = []
         # arange adds every depth once, so that generations without queries of their own are visited, too
@@ -263,10 +240,9 @@ class AddressSpaces:
 def _images_of(epochs: KeyedValues, image_count: int, kernel_epochs: I64) -> tuple[I64, I64]:
     """Return the image of each epoch, −1 for none, and the last epoch of that image.
 
-    The first ``image_count`` epochs are those with which images begin. Each epoch of the kernel counts as the last one
-    of its image, and −1 maps to −1. Shapes: (epochs,) and (epochs + 1,), whose last row is for epoch −1.
+    The first ``image_count`` epochs begin images. The last row of the second array is for epoch −1.
     """
-    # All epochs by process and time. In this order, an epoch's image is the one that began last.
+    # by process and time: an epoch's image is the one that began last
     order, process = epochs.in_order()
     begin = np.maximum.accumulate(np.where(order < image_count, arange(len(order)), 0))
     image_in_order = np.where((order[begin] < image_count) & (process[begin] == process), order[begin], -1)
@@ -282,10 +258,7 @@ def _images_of(epochs: KeyedValues, image_count: int, kernel_epochs: I64) -> tup
 def _index_mappings(
     mmaps: Mmaps, mmap_images: I64, mmap_sequence: I64, ksymbols: Ksymbols, ksymbol_images: I64, ksymbol_sequence: I64
 ) -> OverlappingRanges:
-    """Index all mappings; where a kernel symbol was unregistered, a tombstone hides the mapping made for the symbol.
-
-    ``mmap_images`` (mappings,) and ``ksymbol_images`` (ksymbols,) are the images that the records belong to.
-    """
+    """Where a kernel symbol was unregistered, a tombstone hides its mapping."""
     rows = flatnonzero(ksymbols.unregister & (ksymbol_images >= 0))
     start = np.concatenate([mmaps.start, ksymbols.start[rows]])
     length = np.concatenate([mmaps.length, ksymbols.length[rows]])

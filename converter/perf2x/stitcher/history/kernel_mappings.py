@@ -7,18 +7,18 @@ from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import U64, Bools, flatnonzero
 from perf2x.model.recording import Ksymbols, Mmaps, append_mappings
 
-# KERNEL_IMAGE_SIZE of x86 (arch/x86/include/asm/page_64_types.h).
+# KERNEL_IMAGE_SIZE of x86 (arch/x86/include/asm/page_64_types.h)
 _KERNEL_IMAGE_SIZE = np.uint64(1 << 30)
 
 
 def is_kernel_mapping(mmaps: Mmaps) -> Bools:
-    """Return (mappings,) bool: whether each mapping belongs to the kernel."""
+    """Return (mappings,) whether each mapping belongs to the kernel."""
     is_kernel: Bools = (mmaps.pid == -1) | (mmaps.cpumode == CpuMode.KERNEL)
     return is_kernel
 
 
 def end_addresses(start: U64, length: U64) -> U64:
-    """Return (n,) uint64: start + length, at most 2⁶⁴ − 1 for damaged records that would wrap around."""
+    """Return (n,) start + length, at most 2⁶⁴ − 1 for damaged records that would wrap around."""
     end = start + length
     return np.where(end < start, np.uint64(2**64 - 1), end)
 
@@ -26,8 +26,8 @@ def end_addresses(start: U64, length: U64) -> U64:
 def extend_kernel_text(mmaps: Mmaps) -> Mmaps:
     """Extend the kernel's text up to the next kernel mapping, but to at most 1 GiB.
 
-    The text's record covers _text … _etext, but .init.text and other sections follow. perf extends the mapping in the
-    same way (maps__fixup_end in tools/perf/util/maps.c).
+    The record ends at _etext, but .init.text and other sections follow. perf does the same (maps__fixup_end in
+    tools/perf/util/maps.c).
     """
     rows = flatnonzero(mmaps.filename.which(lambda name: name.startswith("[kernel.kallsyms]")))
     if not len(rows):
@@ -43,7 +43,7 @@ def extend_kernel_text(mmaps: Mmaps) -> Mmaps:
 
 
 def append_ksymbols(mmaps: Mmaps, ksymbols: Ksymbols) -> Mmaps:
-    """Append a kernel mapping, with the symbol's name, for each PERF_RECORD_KSYMBOL that registers one."""
+    """Append a kernel mapping for each PERF_RECORD_KSYMBOL that registers a symbol."""
     rows = flatnonzero(~ksymbols.unregister)
     if not len(rows):
         return mmaps

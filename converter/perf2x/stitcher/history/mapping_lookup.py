@@ -1,16 +1,11 @@
 """Finds the mapping that contains an address, with a cache.
 
-The addresses where mappings of any process begin or end divide the address space into intervals; in each interval, a
-process has at most one mapping at a time. One search finds the interval of an address, and whether any process ever
-maps it. If none does, the address is done: this is common, because chains of programs without frame pointers contain
-many words that are not addresses. For addresses in mapped intervals, mappings are cached by process image and interval.
+The bounds of all mappings divide addresses into intervals. One search finds the interval of an address, and whether any
+process maps it. Often none does: chains of programs without frame pointers contain many words that are not addresses.
+For others, mappings are cached by process image and interval.
 
-Most frames of a system-wide recording are in the kernel's largest mapping, its text. If no other mapping ever overlaps
-that mapping, one comparison tells whether an address is in it (`KernelText`); whether the mapping exists depends on the
-epoch alone::
-
-    kernel    | text, in nearly all epochs |   | module |   | BPF program, in some epochs |
-              no lookup                        looked up    looked up
+Most frames of a system-wide recording are in the kernel's text. If no other mapping ever overlaps it, one comparison
+tells whether an address is in it (`KernelText`); whether it exists depends on the epoch alone.
 """
 
 import numpy as np
@@ -22,22 +17,19 @@ from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_map
 
 
 class KernelText(Frozen):
-    """A range of addresses without the beginning or end of any mapping inside it, and the mapping that contains it."""
+    """A range of addresses in which no mapping begins or ends, and the mapping that contains it."""
 
     start: np.uint64
     length: np.uint64
     mapping: int
-    """Row of the recorded mapping; −1 if it was removed before the recording's end, so that the range is of no use."""
+    """Row of the recorded mapping; −1 if it was removed before the recording's end: the range is of no use."""
     exists: Bools
-    """(contexts,) whether the mapping exists in each lookup context; False for contexts of processes.
-
-    Lookup contexts are the numbers that `lookup_contexts` returns.
-    """
+    """(contexts,) whether the mapping exists in each lookup context (``lookup_contexts``); False for processes."""
 
     def holds(self, part: I64, context: I64, address: U64) -> Bools:
-        """Return (n,) whether the range contains each address, and its mapping exists in the address's context.
+        """Return (n,) whether the range contains each address, and its mapping exists in its context.
 
-        ``part`` (n,) is the row of each address's context in ``context``.
+        ``part`` (n,) are rows of ``context``.
         """
         holds: Bools = address - self.start < self.length  # lower addresses wrap around
         holds &= take(take(self.exists, context), part)
@@ -47,14 +39,14 @@ class KernelText(Frozen):
 def kernel_text_of(spaces: AddressSpaces, mmaps: Mmaps) -> KernelText | None:
     """Return the range of the kernel's longest mapping; None if others overlap it, or without kernel mappings.
 
-    If exactly this range was mapped several times, the mapping in the kernel's last epoch counts.
+    If this range was mapped several times, the mapping in the last epoch counts.
     """
     rows = flatnonzero(is_kernel_mapping(mmaps))
     if not len(rows):
         return None
     start, end = mmaps.start[rows], end_addresses(mmaps.start[rows], mmaps.length[rows])
     longest = int(np.argmax(end - start))
-    first, limit = start[longest : longest + 1], end[longest : longest + 1]  # arrays of one address
+    first, limit = start[longest : longest + 1], end[longest : longest + 1]
     if limit[0] <= first[0] or not spaces.ranges.is_uniform(first, limit - np.uint64(1))[0]:
         return None
     epochs = spaces.kernel_epochs
@@ -66,19 +58,15 @@ def kernel_text_of(spaces: AddressSpaces, mmaps: Mmaps) -> KernelText | None:
 
 
 def lookup_contexts(epoch: I64, through_exec: Bools) -> I64:
-    """Return (n,) int64: the arguments of AddressSpaces.find, apart from the address, packed into one number.
-
-    The number is (epoch + 1) * 2 + through_exec: at least 0, and small enough to index tables.
-    """
+    """Pack epoch and ``through_exec`` (n,) into one number, at least 0, and small enough to index tables."""
     return epoch + 1 << 1 | through_exec
 
 
 class MappingLookup:
     """Finds mappings by interval, with a cache in front of AddressSpaces.find.
 
-    An address is first looked up as of the last epoch of the process image, so that all epochs of the image share cache
-    entries: a program that keeps mapping memory has thousands of epochs. The tables below have a row for each lookup
-    context.
+    The last epoch of the process image is looked up first, so that all its epochs share cache entries: a program that
+    keeps mapping memory has thousands of epochs.
     """
 
     def __init__(self, spaces: AddressSpaces, mapping_count: int) -> None:
@@ -86,20 +74,18 @@ class MappingLookup:
         epoch = arange(-1, spaces.epoch_count)
         last = lookup_contexts(spaces.last_epoch(epoch)[:, None], np.array([False, True], np.bool_)).ravel()
         self._last_key = last * self._interval_count
-        """(contexts,) the cache key of interval 0 in the last epoch of each context's process image."""
+        """(contexts,) cache key of interval 0 in the last epoch of the context's process image."""
         self._sequence = repeat(spaces.sequence(epoch), 2)
-        """(contexts,) the sequence number at which each context's epoch began."""
+        """(contexts,) sequence number at which the context's epoch began."""
         self._cache = DirectMappedCache()
         self.is_hit = falses(mapping_count + 1)
         """(mappings + 1,) whether an address was in each mapping; the last row is for none."""
 
     def find(self, context: I64, interval: I64) -> I64:
-        """Return (n,) int64: row of the mapping that contains each interval, −1 for none.
+        """Return (n,) the row of the mapping that contains each interval, −1 for none.
 
-        ``context`` comes from ``lookup_contexts``, ``interval`` from ``AddressSpaces.ranges.intervals``. The answer in
-        the image's last epoch is first looked up. If it is a mapping, it is right for every epoch since the mapping was
-        made; if it is "no mapping", it is right for all epochs. Only where the mapping was made after the epoch began,
-        there is a second lookup.
+        ``context`` comes from ``lookup_contexts``, ``interval`` from ``AddressSpaces.ranges.intervals``. Only where the
+        mapping in the image's last epoch was made after the context's epoch began, there is a second lookup.
         """
         mmap = self._answers(take(self._last_key, context) + interval)
         made_later = flatnonzero(take(self._spaces.made_at, mmap) > take(self._sequence, context))
@@ -109,7 +95,7 @@ class MappingLookup:
         return mmap
 
     def _answers(self, key: I64) -> I64:
-        """Return (n,) the mapping for each cache ``key``: context × number of intervals + interval."""
+        """Mapping (n,) by cache ``key``: context × number of intervals + interval."""
 
         def find(rows: I64) -> I64:
             context, interval = np.divmod(key[rows], self._interval_count)

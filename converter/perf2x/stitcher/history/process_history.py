@@ -1,25 +1,19 @@
 """Builds the history of all processes of a recording: their mappings, and the names of their threads, over time.
 
-It is built once from the side-band records and never changed, so that forked workers share it without a copy.
+Records that change a process (mmap, comm, fork, exec, kernel symbols) are ordered by time, then by position. The
+*sequence number* of a sample, or of any other record, is the number of process changes before it. Other modules compare
+sequence numbers in place of times, which also works for recordings without timestamps.
 
-Records that change a process (mmap, comm, fork, exec, kernel symbols) are in total order: by time, then by position in
-the file. The *sequence number* of a sample, or of any other record, is the number of process changes before it. Times
-are compared once, here; all other modules compare these small integers, which also works for recordings without
-timestamps (all times are 0: the position alone decides).
-
-A thread's name comes from its own PERF_RECORD_COMM. A thread without this record has the name that its parent had at
-the fork (thread__fork in tools/perf). If that is unknown, too, perf shows the thread as ``:TID``, or as ``swapper`` for
-tid 0.
+A thread without its own PERF_RECORD_COMM has the name that its parent had at the fork (thread__fork in tools/perf).
 
 A program may copy its text over itself to have it in huge pages (iodlr, BOLT's --hot-text, Chromium). The anonymous
-memory with the copy is treated as the part of the file that it replaced, whose names and call frame information still
-apply::
+memory is treated as the part of the file that it replaced, whose names and call frame information still apply::
 
     first     0x400000 … 0x900000    /bin/server
     then      0x600000 … 0x800000    //anon, executable; treated as /bin/server from offset 0x200000 on
 
-Only anonymous memory that consists of whole huge pages is treated this way. Other anonymous memory may be a JIT
-compiler's, at the address of a library that was unloaded: no record reports an munmap.
+It must consist of whole huge pages. Other anonymous memory may be a JIT compiler's, at the address of a library that
+was unloaded: no record reports an munmap.
 """
 
 import numpy as np
@@ -55,28 +49,25 @@ from perf2x.stitcher.history.address_spaces import MAX_FORK_DEPTH, AddressSpaces
 from perf2x.stitcher.history.kernel_mappings import append_ksymbols, end_addresses, extend_kernel_text
 from perf2x.stitcher.history.profile_mappings import AddressLayout, MergedMappings, may_hold_code, merge_mappings
 
-# Bytes of a huge page, which is also its alignment; the same value is used for all processors.
+# bytes of a huge page, which is also its alignment; the same for all processors
 _HUGE_PAGE = np.uint64(2 << 20)
 
 
 def _with_copied_text(mmaps: Mmaps, mmap_sequence: I64, spaces: AddressSpaces) -> Mmaps:
-    """Return the mappings, with each copy of a program's text turned into a part of the file that it replaced.
-
-    ``mmap_sequence`` (mappings,) is the sequence number from which each mapping is in effect.
-    """
+    """Turn each copy of a program's text into a part of the file that it replaced."""
     is_code = may_hold_code(mmaps)
     rows = flatnonzero(mmaps.filename.which(lambda name: name.startswith(("//anon", "/anon_hugepage"))) & is_code)
     if not len(rows):
         return mmaps
     start, end = mmaps.start[rows], end_addresses(mmaps.start, mmaps.length)[rows]
-    # the mapping that each anonymous one replaced, if one mapping contained both its first and its last byte
+    # the one mapping of the first and the last byte
     epoch = spaces.epoch(as_int64(mmaps.pid[rows]), mmap_sequence[rows] - 1)
     through_exec = falses(len(rows))
     replaced = spaces.find(epoch, start, through_exec)
     last = np.maximum(end, start + np.uint64(1)) - np.uint64(1)
     is_copy = (replaced >= 0) & (replaced != rows) & (spaces.find(epoch, last, through_exec) == replaced)
     is_copy &= (start | end) % _HUGE_PAGE == 0
-    # a copy may have replaced another copy: follow these chains to their ends
+    # a copy may have replaced another copy
     replaced_row = arange(len(mmaps))
     replaced_row[rows[is_copy]] = replaced[is_copy]
     source = chain_ends(replaced_row)[rows]
@@ -86,15 +77,11 @@ def _with_copied_text(mmaps: Mmaps, mmap_sequence: I64, spaces: AddressSpaces) -
 
 
 def _is_file(name: str) -> bool:
-    """Return whether a mapping of this name maps a file that programs are loaded from."""
     return is_real_path(without_deleted(name)) and not (is_jitdump(name) or is_injected(name))
 
 
 def _as_parts(mmaps: Mmaps, rows: I64, source: I64) -> Mmaps:
-    """Return all mappings; ``rows[i]`` becomes a part of the file that row ``source[i]`` maps. Shapes: (m,).
-
-    Addresses do not change.
-    """
+    """Make ``rows[i]`` a part of the file that row ``source[i]`` maps; addresses stay."""
     pgoff: U64 = mmaps.pgoff.copy()
     pgoff[rows] = mmaps.pgoff[source] + (mmaps.start[rows] - mmaps.start[source])
     file, filename, build_id = mmaps.file_hash.copy(), mmaps.filename.indices.copy(), mmaps.build_id.indices.copy()
@@ -108,36 +95,29 @@ def _as_parts(mmaps: Mmaps, rows: I64, source: I64) -> Mmaps:
 
 
 class ThreadNames:
-    """Finds the name of the thread that has a tid at a sequence number, and the fork that made this thread.
-
-    ``comm_sequence`` (comms,) and ``fork_sequence`` (forks,) are the sequence numbers from which records are in effect.
-    """
+    """Finds the name of the thread that has a tid at a sequence number, and the fork that made this thread."""
 
     def __init__(self, comms: Comms, comm_sequence: I64, forks: Tasks, fork_sequence: I64) -> None:
         strings = StringTableBuilder()
         names = take(strings.add_all(comms.comm.distinct), comms.comm.indices)
         self.distinct_names = strings.table()
         tid = as_int64(np.concatenate([comms.tid, forks.tid]))
-        # the record, a comm or a fork, that gave a thread its name; comms are numbered first, then forks
+        # comms and forks that gave threads their names; comms are numbered first
         self._naming_records = KeyedValues(tid, np.concatenate([comm_sequence, fork_sequence]), arange(len(tid)))
-        # A fork passes on the name that the parent had, so it refers to the record that named the parent. These
-        # references are followed to their ends: a comm, or −1.
+        # a fork passes on the parent's name: it refers to the record that named the parent
         parent = self._naming_records.at(as_int64(forks.ptid), fork_sequence - 1)
         parent[forks.tid == forks.ptid] = -1  # another thread had the id before (machine__process_fork_event)
         source = chain_ends(np.concatenate([arange(len(names)), parent, [-1]]))
         self._names = np.append(as_int64(names), -1)[np.where(source < 0, len(names), source)]
-        """(comms + forks + 1,) the name that each record gives to its thread, as an index in ``distinct_names``.
-
-        −1 for unnamed threads, and in the last row.
-        """
+        """(comms + forks + 1,) index in ``distinct_names`` of each record's name; −1 for none, and last."""
         self._fork_sequences = KeyedValues(as_int64(forks.tid), fork_sequence, fork_sequence)
 
     def at(self, tid: I64, sequence: I64) -> I64:
-        """Return (n,) int64: index in ``distinct_names`` of each thread's name at each sequence number, −1 for none."""
+        """Return (n,) the index in ``distinct_names`` of each thread's name, −1 for none."""
         return take(self._names, self._naming_records.at(tid, sequence))
 
     def fork_sequence(self, tid: I64, sequence: I64) -> I64:
-        """Return (n,) int64: the sequence number of the fork that made each thread, −1 if no fork was recorded."""
+        """Return (n,) the sequence number of the fork that made each thread, −1 if not recorded."""
         return self._fork_sequences.at(tid, sequence)
 
 
@@ -146,24 +126,21 @@ class RecordOrder(Frozen):
 
     times: U64  # (n,) ascending
     next_times: U64
-    """(n + 1,) the time of the record after each sequence number; the last is a sentinel."""
+    """(n + 1,) time of the record after each sequence number; the last is a sentinel."""
     positions: I64
     """(n,) ascending; not in the order of ``times``."""
     tie_keys: I64
-    """(n,) ascending: index in ``distinct_times`` and index in ``positions`` of each record, packed."""
+    """(n,) ascending: indices in ``distinct_times`` and ``positions`` of each record, packed."""
     distinct_times: U64
     """Ascending."""
 
     def sequence(self, time: U64 | None, position: I64) -> I64:
-        """Return the number of records that precede each time or, at equal times, each position in the file.
-
-        Shapes: all of equal length.
-        """
+        """Return the number of records before each time (n,) or, at equal times, each position (n,) in the file."""
         if time is None:
             time = np.zeros(len(position), np.uint64)
         first, last = searchsorted(self.times, [time.min(initial=np.uint64(LAST_TIME)), time.max(initial=0)]).tolist()
         sequence: I64 = searchsorted(self.times[first:last], time) + first  # only among the times of this batch
-        # where a record has exactly this time, positions decide
+        # positions decide between equal times
         tied = flatnonzero(take(self.next_times, sequence) == time)
         if len(tied):
             time_index = searchsorted(self.distinct_times, time[tied])
@@ -173,9 +150,9 @@ class RecordOrder(Frozen):
 
 
 def order_records(time: U64, position: I64) -> tuple[RecordOrder, I64]:
-    """Return the order of records, and (n,) the sequence number from which each record is in effect.
+    """Return the order of records, and (n,) the sequence number from which each is in effect.
 
-    That is one more than the number of records before it: the first record is in effect from 1 on.
+    The first record is in effect from 1 on.
     """
     order, by_position = argsort_rows([time, position]), argsort_rows([position])
     in_effect_from, position_index = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
@@ -193,10 +170,7 @@ class ProcessHistory(Frozen):
 
     sideband: Sideband
     mmaps: Mmaps
-    """The recorded mappings, and one for each PERF_RECORD_KSYMBOL that registers a symbol.
-
-    ``spaces`` returns rows of this table.
-    """
+    """The recorded mappings, and one for each kernel symbol; ``spaces`` returns rows of this table."""
     order: RecordOrder
     spaces: AddressSpaces
     names: ThreadNames
@@ -205,9 +179,9 @@ class ProcessHistory(Frozen):
     """``merged_mappings`` laid end to end."""
     deferred_records: DeferredRecords
     deferred_epoch: I32
-    """(deferred records,) the epoch of the process at each record's time, −1 for unknown processes."""
+    """(deferred records,) epoch of the process at the record's time, −1 for unknown processes."""
     has_call_addresses: bool = False
-    """Whether callchains have addresses inside call instructions instead of return addresses (see Session)."""
+    """Whether callchains have addresses inside call instructions instead of return addresses."""
 
     def sequence_of(self, samples: Samples) -> I64:
         """Return (n,) the sequence number of each sample."""
@@ -219,10 +193,9 @@ class ProcessHistory(Frozen):
         return self.deferred_records.has_time
 
     def note_missing_times(self, time: U64, diagnostics: Diagnostics) -> None:
-        """Report samples that a timeline cannot place; ``time`` (samples,) uint64 has the times of all samples.
+        """Report samples that a timeline cannot place; ``time`` (samples,) has the times of all samples.
 
-        If no sample has a time, a timeline shows positions in the file instead. Times 0 and LAST_TIME come from no
-        clock: the reader puts LAST_TIME in place of times that are later, and of those that are unknown.
+        Times 0 and LAST_TIME come from no clock: the reader replaces later and unknown times by LAST_TIME.
         """
         if not self.has_time:
             advice = "times shown are positions in the file; record without --per-thread or with -T"
@@ -239,8 +212,8 @@ def build_process_history(
 ) -> ProcessHistory:
     """Index the side-band of a recording.
 
-    With ``per_process``, mappings of one file at different addresses stay separate. Processes whose mappings are
-    incomplete because of too many forks are reported to ``diagnostics``.
+    With ``per_process``, mappings of one file at different addresses stay separate. Reports processes whose mappings
+    are incomplete after too many forks.
     """
     mmaps = with_vdso_names(extend_kernel_text(sideband.mmaps), session)
     mmaps = append_ksymbols(mmaps, sideband.ksymbols)

@@ -1,12 +1,8 @@
 """Merges recorded mappings into the profile's mappings, and lays these end to end, so that one number names an address.
 
-A file is mapped at a different address in every process. Its symbols do not depend on the address, so the profile has
-each piece of a file (a range of offsets) once, at the lowest address where the piece was mapped. Addresses in the
-piece's other mappings are moved there (as profile.Merge in github.com/google/pprof does). Code that is identified by
-its address, or that belongs to one process alone, keeps its address::
-
-    pid 7   libc 0x7f10…000     pid 8   libc 0x7f55…000          one mapping, at 0x7f10…000
-    pid 7   //anon 0x2000       pid 8   //anon 0x2000            two mappings
+The profile has each piece of a file (a range of offsets) once, at the lowest of its addresses. Addresses in its other
+mappings are moved there (as profile.Merge in github.com/google/pprof does). Code that is identified by its address, or
+that belongs to one process, stays.
 """
 
 import numpy as np
@@ -34,9 +30,9 @@ from perf2x.model.profile import Mappings
 from perf2x.model.recording import Mmaps, Session, build_id_by_name
 from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_mapping
 
-# Bit of Mmaps.prot (include/uapi/asm-generic/mman-common.h).
+# bit of Mmaps.prot (include/uapi/asm-generic/mman-common.h)
 _PROT_EXEC = 4
-# Prefixes of names that have no meaning outside their process.
+# prefixes of names that have no meaning outside their process
 _PRIVATE_NAMES = (
     "//anon",
     "[heap]",
@@ -51,27 +47,26 @@ _PRIVATE_NAMES = (
 
 
 class MergedMappings(Frozen):
-    """Recorded mappings, divided into groups; each group becomes one mapping of the profile.
+    """Recorded mappings in groups; each group becomes one mapping of the profile.
 
-    Rows are those of ``mmaps``; arrays of mappings + 1 have a last row for no mapping.
+    Arrays of mappings + 1 have a last row for no mapping.
     """
 
     group: I64
-    """(mappings + 1,) the group of each mapping; −1 for none."""
+    """(mappings + 1,) group of each mapping; −1 for none."""
     shift: U64
-    """(mappings + 1,) what to add to an address in each mapping to move it to its group's address, modulo 2⁶⁴."""
+    """(mappings + 1,) addend that moves addresses to the group's address, modulo 2⁶⁴."""
     mmaps: Mmaps
     build_ids: DictionaryColumn[str]
-    """The build id of each recorded mapping, in hexadecimal."""
+    """Build id of each mapping, in hexadecimal."""
     is_data: Bools
-    """(mappings,) whether each mapping is process memory without code; stray words in chains may still point there."""
+    """(mappings,) whether the mapping is private memory without code, to which stray words in chains may point."""
 
     def table(self, is_hit: Bools, strings: StringTableBuilder) -> tuple[Mappings, I64]:
-        """Return the profile's mappings, and (groups + 1,) each group's row among them, −1 for groups left out.
+        """Return the profile's mappings, and (groups + 1,) each group's row among them, −1 for groups without frames.
 
-        ``is_hit`` (mappings + 1,) marks the recorded mappings that have frames; groups without any are left out. The
-        kernel's mappings come last, and either part is sorted by name, build id, offset and address. The pid of a
-        mapping is the lowest among the group's recorded mappings with frames; −1 for kernel mappings and for data.
+        ``is_hit`` (mappings + 1,) marks mappings with frames. The kernel's come last; all are sorted by name, build id,
+        offset and address. A mapping's pid is the lowest of its group, −1 for the kernel and for data.
         """
         hit_rows = flatnonzero(is_hit[:-1])
         first, row_of_hit = group_rows([self.group[hit_rows]])  # groups are numbered in the order to sort by
@@ -82,7 +77,6 @@ class MergedMappings(Frozen):
         return self._mappings(hit_rows[first], pid, strings), row_of_group
 
     def _mappings(self, rows: I64, pid: I32, strings: StringTableBuilder) -> Mappings:
-        """Return the profile's mappings: one for each of ``rows``; ``pid`` (rows,) has their processes."""
         mmaps, is_kernel = self.mmaps, is_kernel_mapping(self.mmaps)[rows]
         start = mmaps.start[rows] + self.shift[rows]
         no_flags = falses(len(rows))
@@ -103,7 +97,6 @@ def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool) -> MergedM
     Mappings without a build id get the one from ``session`` by name. With ``per_process``, mappings at different
     addresses stay separate.
     """
-    # look up each object once, however many mappings it has
     rows, object_number = group_rows([mmaps.filename.indices, mmaps.build_id.indices])
     objects = zip(mmaps.filename[rows], mmaps.build_id[rows], strict=True)
     hex_ids = ((build_id or build_id_by_name(session, name)).hex() for name, build_id in objects)
@@ -119,7 +112,7 @@ def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool) -> MergedM
 
 
 def may_hold_code(mmaps: Mmaps) -> Bools:
-    """Return (mappings,) bool: whether each may be executed; perf record -d records data mappings, too."""
+    """Return (mappings,) whether each may be executed; perf record -d records data mappings, too."""
     is_code: Bools = ~mmaps.is_data & ((mmaps.prot < 0) | (mmaps.prot & _PROT_EXEC != 0))
     return is_code
 
@@ -127,10 +120,7 @@ def may_hold_code(mmaps: Mmaps) -> Bools:
 def _traits(
     mmaps: Mmaps, build_ids: DictionaryColumn[str], is_private: Bools, is_data: Bools, per_process: bool
 ) -> list[I32 | I64 | U64]:
-    """Return (mappings,) columns that are equal within a group, the primary key first; strings as ranks.
-
-    A mapping that may be moved has 0 instead of its address.
-    """
+    """Columns (mappings,) that are equal within a group, the primary key first; an address that may be moved is 0."""
     is_kernel, start = is_kernel_mapping(mmaps), mmaps.start
     is_relative = mmaps.filename.which(_is_relative) | build_ids.which(bool)
     may_move = is_relative & ~is_private & ~is_kernel & (not per_process)
@@ -142,13 +132,13 @@ def _traits(
 
 
 def _is_relative(name: str) -> bool:
-    """Return whether symbols of this mapping are looked up by file offset, and not by address as in a jitdump."""
+    """Return whether symbols are looked up by file offset, and not by address as in a jitdump."""
     return name.startswith("[vdso") or (is_real_path(without_deleted(name)) and not is_jitdump(name))
 
 
-# Maximum size of the layout in bytes; mappings that do not fit are left out.
+# bytes; mappings that do not fit are left out
 _LAYOUT_SIZE = 1 << 57
-# The layout has mappings shorter than this, in bytes; longer ones are damaged, or span a whole address space.
+# bytes; longer mappings are damaged, or span a whole address space
 _MAX_LENGTH = 1 << 48
 
 
@@ -159,8 +149,6 @@ class AddressLayout:
 
         group                  0 at 0x5000, 0x3000 long     1 at 0x9000, 0x1000 long
         begins at offset       0                            0x3000                        (end at 0x4000)
-
-    A mapping that was recorded at 0x7000 and is in group 1 has the delta 0x3000 − 0x7000.
     """
 
     def __init__(self, merged: MergedMappings) -> None:
@@ -169,21 +157,16 @@ class AddressLayout:
         length, start = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
         length[group] = end_addresses(mmaps.start, mmaps.length) - mmaps.start
         start[group] = mmaps.start + merged.shift[:-1]
-        # A mapping at address 0 stays outside: no call ends at address 0, so this address cannot be a return address,
-        # and FrameKeys handles that only for addresses outside the layout (``_side_keys``).
+        # A mapping at address 0 stays outside: no return address is 0, which only ``FrameKeys._side_keys`` handles.
         fits = (length < np.uint64(_MAX_LENGTH)) & (start != 0)
         size = np.where(fits, length, np.uint64(0))
         begin = np.append(np.uint64(0), np.cumsum(size, dtype=np.uint64))
         fits &= np.cumsum(size, dtype=np.float64) < _LAYOUT_SIZE  # as floats, because integers may wrap around
-        # groups in the layout, with their offsets and addresses, ascending by offset
         self._group = flatnonzero(fits & (length > 0))
         self._begin = begin[self._group]
         self._start = start[self._group]
         self.delta: U64 = np.append(begin[group] - mmaps.start, np.uint64(0))
-        """(recorded mappings + 1,) the number to add to an address to get its offset, modulo 2⁶⁴.
-
-        The last row is for no mapping.
-        """
+        """(recorded mappings + 1,) offset minus address, modulo 2⁶⁴; the last row is for no mapping."""
         self.is_outside = np.append(~fits[group], True)
         """(recorded mappings + 1,) whether each mapping is outside the layout."""
 

@@ -8,12 +8,8 @@ that it covers::
     intervals     |  0  |         1        | 2 |
     entries       (0, 1, a)  (1, 1, a)  (1, 5, b)  (2, 1, a)        (interval, sequence number, value)
 
-A lookup in interval 1 gives a as of 4, and b as of 7.
-
-Alone, that would cost a range as many entries as there are intervals. So intervals form a radix-64 segment tree: where
-a range covers 64 aligned intervals entirely, one block of the next level replaces them, and 64 aligned blocks are
-replaced in the same way. A range then costs at most 126 entries per level, however many others it overlaps, and a
-lookup searches one sorted array per level.
+To keep entries few, intervals form a radix-64 segment tree: one block of the next level replaces 64 aligned intervals
+that a range covers entirely, and so on. A range then costs at most 126 entries per level.
 
 Ranges belong to separate spaces (here, process images); those of one space never overlap those of another.
 """
@@ -37,21 +33,21 @@ from perf2x.base.columnar import (
     unique_inverse,
 )
 
-_RADIX_BITS = 6  # a block of a level has 2⁶ = 64 blocks of the level below
+_RADIX_BITS = 6  # a block has 2⁶ = 64 blocks of the level below
 
 
 class _Level(Frozen):
-    """The entries of one level, sorted by block, then by sequence number; block b of level 0 is interval b."""
+    """Entries of one level, sorted by block, then by sequence number; block b of level 0 is interval b."""
 
     keys: I64
     """block << 32 | sequence number."""
-    values: I64  # the value of each entry's range
+    values: I64
 
 
 class OverlappingRanges:
-    """Ranges in separate spaces, each with the sequence number from which it is in effect, and a value to return.
+    """Ranges in separate spaces, each with the sequence number from which it is in effect, and a value.
 
-    Shapes: ``start`` and ``limit`` (n,) uint64; ``space``, ``sequence`` and ``value`` (n,) int64. Sequence numbers are
+    ``start`` and ``limit`` are (n,) uint64; ``space``, ``sequence`` and ``value`` are (n,) int64. Sequence numbers are
     distinct.
     """
 
@@ -61,19 +57,18 @@ class OverlappingRanges:
         start, limit = start[is_filled], limit[is_filled]
         self._points, bound = unique_inverse(np.concatenate([start, limit]))
         self._is_covered = self._covered(*np.split(bound, 2))
-        # A space has elementary intervals of its own, between the points where its own ranges begin or end. The bounds
-        # of all spaces are on one line: bound number i of a space is at space * (number of all points) + i.
+        # bound i of a space is at space * (number of all points) + i, so that all spaces are on one line
         bound += np.tile(space * len(self._points), 2)
         self._bounds, interval = unique_inverse(bound)
         first, end = np.split(interval, 2)
         self._levels = _build_levels(first, end, sequence, value)
 
     def find(self, space: I64, sequence: I64, point: U64) -> I64:
-        """Return (n,) int64: the value of the newest range over each point as of each sequence number, −1 for none."""
+        """Return (n,) the value of the newest range over each point at each sequence number, −1 for none."""
         value = minus_ones(len(point))
         if not len(self._bounds):
             return value
-        bound = searchsorted(self._points, point, "right") - 1  # the last one at or before each point
+        bound = searchsorted(self._points, point, "right") - 1
         interval = searchsorted(self._bounds, space * len(self._points) + bound, "right") - 1
         interval[bound < 0] = -1
         newest_sequence = minus_ones(len(point))
@@ -83,14 +78,13 @@ class OverlappingRanges:
 
     @property
     def interval_count(self) -> int:
-        """Number of intervals that `intervals` returns, including those below the first point and above the last."""
+        """Intervals of all spaces, including those below the first point and above the last."""
         return len(self._points) + 1
 
     def intervals(self, point: U64) -> tuple[I64, Bools]:
-        """Return the interval that each point is in, and whether any range ever covers it, in any space; shapes (n,).
+        """Return the interval of each point, and whether any range ever covers it, in any space; shapes (n,).
 
-        These are not the elementary intervals of a space: ranges of all spaces bound them, and 0 is below the first
-        bound. ``find`` has the same answer at all points of such an interval, for any space and sequence number.
+        In one interval, ``find`` has the same answer at all points.
         """
         interval = searchsorted(self._points, point, "right")
         return interval, take(self._is_covered, interval)
@@ -100,27 +94,16 @@ class OverlappingRanges:
         return np.append(np.uint64(0), self._points)[interval]
 
     def _covered(self, begin: I64, end: I64) -> Bools:
-        """Return (intervals,) bool: whether any range covers each interval that `intervals` returns.
-
-        ``begin`` and ``end`` (n,) are the indices of the bounds at which each range begins and ends. Interval 0 is
-        below the first bound, so interval i + 1 begins at bound i.
-        """
         count = len(self._points) + 1
-        # the number of ranges that began so far, minus the number of ranges that ended
         return cumsum(bincount(begin + 1, count) - bincount(end + 1, count)) > 0
 
     def is_uniform(self, first: U64, last: U64) -> Bools:
-        """Return (n,) bool: whether ``find`` has one answer for all points from first to last, in every space."""
+        """Return (n,) whether ``find`` has one answer for all points from first to last, in every space."""
         same: Bools = searchsorted(self._points, first, "right") == searchsorted(self._points, last, "right")
         return same
 
 
 def _find_in_level(level: _Level, block: I64, sequence: I64, value: I64, newest_sequence: I64) -> None:
-    """Replace ``value``, and its sequence number ``newest_sequence``, where this level has a newer range.
-
-    ``block`` is the block of the level that each point is in, ``sequence`` the sequence number to look up. Shapes: all
-    (n,).
-    """
     index = searchsorted(level.keys, block << 32 | sequence, "right") - 1
     key = level.keys[np.maximum(index, 0)]
     is_newer = (index >= 0) & (block >= 0) & (key >> 32 == block)
@@ -132,8 +115,7 @@ def _find_in_level(level: _Level, block: I64, sequence: I64, value: I64, newest_
 def _build_levels(first: I64, end: I64, sequence: I64, value: I64) -> list[_Level]:
     """Divide each range, which covers intervals first … end − 1, into blocks, level by level.
 
-    What a range covers on a level is split into the middle, which consists of whole blocks of the next level, and at
-    most 63 blocks before and after it. Only the blocks before and after become entries of this level::
+    The middle consists of whole blocks of the next level. At most 63 blocks before and after it become entries::
 
         covered on level 0     62 63 | 64 … 127 | 128 129            entries 62, 63, 128, 129
         covered on level 1             1

@@ -1,6 +1,6 @@
 """Decodes the words of callchains: context markers, instruction pointers, return addresses, cookies.
 
-A chain is innermost first. A word at or above PERF_CONTEXT_MAX is a marker and gives the mode of the addresses after it
+A chain is innermost first. A word at or above PERF_CONTEXT_MAX is a marker: the mode of the addresses after it
 (machine__resolve_callchain_sample and add_callchain_ip in tools/perf/util/machine.c). The first address of each part is
 an instruction pointer; the others are return addresses, which point after the call::
 
@@ -39,16 +39,16 @@ _MARKER_MODES = {
     CallchainContext.GUEST_USER: CpuMode.GUEST_USER,
 }
 _LAST = 2**64 - 1
-# (possible markers,) the mode that a marker announces, by its distance from the last word; UNKNOWN (0) for others.
+# mode by a marker's distance from the last word; UNKNOWN (0) for others
 _MODES_FROM_LAST = np.zeros(_LAST - CALLCHAIN_CONTEXT_MAX + 1, np.uint8)
 _MODES_FROM_LAST[[_LAST - context for context in _MARKER_MODES]] = list(_MARKER_MODES.values())
 
 
 def split_cookies(words: U64, starts: I64, lengths: I64) -> tuple[I64, U64, Bools]:
-    """Split the marker and cookie off chains that end with PERF_CONTEXT_USER_DEFERRED and a cookie.
+    """Split off PERF_CONTEXT_USER_DEFERRED and the cookie at the ends of chains.
 
-    Chain i is ``words[starts[i] : starts[i] + lengths[i]]``. Returns the lengths without marker and cookie, the cookies
-    (0 for none), and whether each chain has one; shapes (n,).
+    Chain i is ``words[starts[i] : starts[i] + lengths[i]]``. Returns (n,) remaining lengths, cookies (0 for none), and
+    whether each has one.
     """
     marker = np.uint64(CallchainContext.USER_DEFERRED)
     if not (words == marker).any():
@@ -67,10 +67,10 @@ class ChainParts(Frozen):
     A part begins at the start of a chain or at a marker.
     """
 
-    row: I64  # the chain that each part belongs to
+    row: I64  # of the chain
     mode: U8
     begins: I64
-    """Index of each part's first frame among the frames of all chains."""
+    """Index of the first frame among the frames of all chains."""
 
     def of_frames(self, frame_count: int) -> I64:
         """Return (frames,) the part of each frame: begins 0 2 3 of five frames become 0 0 1 2 2.
@@ -85,8 +85,8 @@ class ChainParts(Frozen):
 class ChainFrames(Frozen):
     """The addresses in many chains, without markers, innermost first and chain by chain.
 
-    All addresses but the first of each part are return addresses. Shapes: ``offsets`` (chains + 1,), where each chain
-    begins in ``address`` (frames,).
+    All but the first of each part are return addresses. ``offsets`` (chains + 1,) are where chains begin in ``address``
+    (frames,).
     """
 
     offsets: I64
@@ -98,18 +98,12 @@ def decode_chains(chains: ListArray, mode: U8) -> ChainFrames:
     """Decode ``n`` chains; ``mode`` (n,) is the mode of the frames before each chain's first marker.
 
     Frames after an unknown marker (a stray word in programs without frame pointers) have mode UNKNOWN; perf drops the
-    whole chain (add_callchain_ip).
-
-    First, every start of a chain and every marker begins a part; then empty parts are dropped. Two chains::
-
-        words    k0 k1 USER u0        USER u1
-        parts    [k0 k1] [u0]         [] [u1]
+    whole chain (add_callchain_ip). Every start of a chain and every marker begins a part; empty parts are dropped.
     """
     is_marker = chains.values >= np.uint64(CALLCHAIN_CONTEXT_MAX)
     marker_index = flatnonzero(is_marker)
     markers_before = take(offsets_of(is_marker), chains.offsets)  # (n + 1,) markers in all chains before each
     row_of_marker = row_numbers(np.diff(markers_before))
-    # numbers of the parts that begin at a chain's start, and of those that begin at a marker
     at_start = arange(len(chains)) + markers_before[:-1]
     at_marker = arange(len(marker_index)) + row_of_marker + 1
     count = len(at_start) + len(at_marker)
@@ -117,7 +111,7 @@ def decode_chains(chains: ListArray, mode: U8) -> ChainFrames:
     row[at_start], row[at_marker] = arange(len(chains)), row_of_marker
     from_last = np.uint64(_LAST) - chains.values[marker_index]
     modes[at_start], modes[at_marker] = mode, take(_MODES_FROM_LAST, from_last.view(np.int64))
-    begin = np.empty(count + 1, np.int64)  # index of the first frame, not counting markers
+    begin = np.empty(count + 1, np.int64)
     begin[at_start] = chains.offsets[:-1] - markers_before[:-1]
     begin[at_marker] = marker_index - arange(len(marker_index))
     begin[-1] = len(is_marker) - len(marker_index)
@@ -135,7 +129,7 @@ def decode_user_chains(chains: ListArray) -> ChainFrames:
 
 
 def fill_empty_chains(chains: ListArray, ip: U64, is_empty: Bools) -> ListArray:
-    """Put the sampled instruction pointer into chains that are empty, unless the pointer is 0; shapes (n,)."""
+    """Put the sampled instruction pointer into chains where ``is_empty`` (n,) holds, unless it is 0."""
     has_address = is_empty & (ip != np.uint64(0))
     if not has_address.any():
         return chains

@@ -1,7 +1,6 @@
 """Encodes frames as 64-bit keys: file and offset, mode, return address or not.
 
-Code shared by several processes has one key, so that stacks are compared word by word. Keys are decoded once, for the
-profile. The bits of a key::
+Code shared by several processes has one key (`AddressLayout`), so that stacks are compared word by word. The bits::
 
     63       the frame is a root frame
     62…60    mode (CpuMode)
@@ -9,11 +8,6 @@ profile. The bits of a key::
     58       the address is outside the layout
     57…0     offset in the layout; for a root frame, its RootFrame; for an address outside the layout, its row in the
              side table
-
-The layout has all mappings end to end, each once however many processes have it (`AddressLayout`)::
-
-    pid 7  libc 0x7f10…000        layout   | vmlinux | libc | node | …
-    pid 8  libc 0x7f55…000                           ^ both
 """
 
 import numpy as np
@@ -48,9 +42,9 @@ from perf2x.stitcher.history.profile_mappings import AddressLayout, MergedMappin
 
 _ROOT, _RETURN, _SIDE = np.uint64(1 << 63), np.uint64(1 << 59), np.uint64(1 << 58)
 _MODE_SHIFT, _MODE_MASK = np.uint64(60), np.uint64(7)
-# for distinct_keys: keys of a chunk, and the number of keys up to which they are always sorted
+# of distinct_keys: keys of a chunk, and the number up to which keys are always sorted
 _CHUNK_KEYS, _SORT_LIMIT = 1 << 18, 1 << 20
-# If each distinct key occurs fewer times than this on average, all keys are sorted instead of searched for.
+# keys that repeat less on average are sorted instead of searched for
 _MIN_REPEATS = 4
 _FLAGS_SHIFT, _OFFSET_MASK = np.uint64(58), np.uint64((1 << 58) - 1)
 _KERNEL_RETURN = np.uint64(CpuMode.KERNEL) << _MODE_SHIFT | _RETURN
@@ -60,25 +54,25 @@ class DecodedFrames(Frozen):
     """Decoded frame keys, (n,) columns."""
 
     group: I64
-    """The group in `MergedMappings`, −1 if no mapping contains the address, and for root frames."""
+    """Group in `MergedMappings`, −1 for addresses outside mappings and for root frames."""
     address: U64  # moved to the address of the group; 0 for root frames
     is_return: Bools
     mode: U8
     root: I64
-    """The RootFrame; 0 for frames with an address."""
+    """RootFrame; 0 for frames with an address."""
 
 
 class SideTable(Frozen):
     """Addresses outside the layout; keys refer to them by row."""
 
     group: I64
-    """The group in `MergedMappings`, −1 for none."""
+    """Group in `MergedMappings`, −1 for none."""
     address: I64
-    """The address's bits as int64."""
+    """Bits as int64."""
 
 
 def return_bits(mode: U8) -> U64:
-    """Return (n,) the bits that keys of return addresses in each mode have, in addition to the offset."""
+    """Return (n,) the bits that keys of return addresses in each mode have, besides the offset."""
     return (as_uint64(mode) & _MODE_MASK) << _MODE_SHIFT | _RETURN
 
 
@@ -95,13 +89,12 @@ def root_frame_keys(root: I64) -> U64:
 def distinct_keys(keys: U64) -> tuple[U64, I32]:
     """Return the distinct keys, ascending, and (n,) the index of each key among them.
 
-    Up to a million keys are sorted with their rows. With more keys, that would take more memory than any other step of
-    a conversion. So if they repeat, their indices are found chunk by chunk: most in a cache (a hash table of fixed
-    size), and those that lost their slot to another key by binary search. If more than a quarter of the keys are
-    distinct, each search would miss the CPU's cache at every step, so all keys are sorted in spite of the memory.
+    Sorting more than a million keys with their rows would take more memory than any other step, so their indices are
+    found chunk by chunk: most in a cache, the rest by binary search. If more than a quarter are distinct, searches
+    would miss the CPU's cache at every step, so all are sorted in spite of the memory.
     """
     if len(keys) <= _SORT_LIMIT:
-        # As two columns, because group_rows packs them together with the row into one word, if offsets are small.
+        # group_rows packs two columns together with the row into one word, if offsets are small
         first, index_of_key = group_rows([keys >> _FLAGS_SHIFT, keys & _OFFSET_MASK])
         return keys[first], as_int32(index_of_key)
     distinct = unique(keys)
@@ -118,10 +111,7 @@ def distinct_keys(keys: U64) -> tuple[U64, I32]:
 
 
 def renumber_keys(keys: U64, side_numbers: U64) -> U64:
-    """Convert keys (n,) of one `FrameKeys` to keys of another, which has absorbed the side table of the first.
-
-    ``side_numbers`` is what `FrameKeys.absorb` returned.
-    """
+    """Convert keys (n,) of a `FrameKeys` that another one absorbed; ``side_numbers`` come from `FrameKeys.absorb`."""
     keys = keys.copy()
     rows = flatnonzero(keys & (_SIDE | _ROOT) == _SIDE)
     keys[rows] = keys[rows] & ~_OFFSET_MASK | side_numbers[(keys[rows] & _OFFSET_MASK).view(np.int64)]
@@ -149,9 +139,7 @@ def decode_keys(keys: U64, layout: AddressLayout, side: SideTable) -> DecodedFra
 class FrameKeys:
     """Encodes frames as keys.
 
-    Frames come in parts (runs of one mode, as in `ChainParts`). ``context`` and ``bits`` (parts,) are the lookup
-    context of each part, from ``lookup_contexts``, and the bits that its keys have in common, from ``return_bits``.
-
+    Frames come in parts (`ChainParts`) with ``context`` (``lookup_contexts``) and ``bits`` (``return_bits``), (parts,).
     User addresses without a mapping are meaningless once processes are combined, and share one key; with
     ``per_process`` they stay separate.
     """
@@ -162,8 +150,8 @@ class FrameKeys:
         text = kernel_text_of(spaces, merged.mmaps)
         self._kernel_text = None if text is None or layout.is_outside[text.mapping] else text
         self._side = RowInterner(2)
-        """The rows of the side table: the group of mappings, and the address as int64 bits."""
-        # (1,) the key that user addresses without a mapping share
+        """Rows of the side table: group of mappings, and address as int64 bits."""
+        # (1,) key of user addresses without a mapping
         user_bits = return_bits(np.array([CpuMode.USER], np.uint8))
         self._unmapped_user = self._side_keys(as_int64([-1]), np.zeros(1, np.uint64), user_bits)
 
@@ -181,7 +169,6 @@ class FrameKeys:
         return keys
 
     def _encode_anywhere(self, part: I64, context: I64, bits: U64, address: U64) -> U64:
-        """Do what ``encode`` does, without the shortcut for the kernel's text."""
         interval, is_mapped = self._spaces.ranges.intervals(address)
         keys: U64 = repeat(self._unmapped_user, len(address))
         rows = flatnonzero(is_mapped)
@@ -192,10 +179,7 @@ class FrameKeys:
         return keys
 
     def _encode_mapped(self, part: I64, context: I64, bits: U64, interval: I64, address: U64) -> U64:
-        """Return (n,) keys of addresses where some process, perhaps another one, has a mapping.
-
-        ``interval`` (n,) comes from ``AddressSpaces.ranges.intervals``.
-        """
+        """Some process, perhaps another one, has a mapping at each address."""
         mmap = self._lookup.find(take(context, part), interval)
         keys = address + take(self.layout.delta, mmap)
         keys |= take(bits, part)
@@ -205,7 +189,6 @@ class FrameKeys:
         return keys
 
     def _stays_separate(self, bits: U64) -> Bools:
-        """Return (n,) whether addresses without a mapping have separate keys, by the ``return_bits`` of their modes."""
         is_other_mode: Bools = bits >> _MODE_SHIFT & _MODE_MASK != np.uint64(CpuMode.USER)
         return is_other_mode | self._per_process
 
@@ -215,20 +198,19 @@ class FrameKeys:
         return self._lookup.is_hit
 
     def side_table(self) -> SideTable:
-        """The addresses that keys refer to by row, as copies."""
+        """Return copies of the addresses that keys refer to by row."""
         group, address = self._side.columns()
         return SideTable(group.copy(), address.copy())
 
     def absorb(self, side: SideTable, is_hit: Bools) -> U64:
-        """Add the side table and the hit mappings of another FrameKeys of the same history.
+        """Add another FrameKeys of the same history.
 
-        Returns (rows of ``side``,) the rows of these addresses in this side table, for ``renumber_keys``.
+        Returns (rows of ``side``,) their rows in this side table, for ``renumber_keys``.
         """
         np.logical_or(self.is_hit, is_hit, out=self.is_hit)
         return self._side.number(side.group, side.address).view(np.uint64)
 
     def _encode_outside(self, mmap: I64, bits: U64, address: U64) -> U64:
-        """Return (n,) keys of addresses in mappings outside the layout or in none (−1); ``bits`` (n,)."""
         keys = repeat(self._unmapped_user, len(mmap))
         rows = flatnonzero((mmap >= 0) | self._stays_separate(bits))
         if len(rows):
@@ -237,7 +219,6 @@ class FrameKeys:
         return keys
 
     def _side_keys(self, group: I64, address: U64, bits: U64) -> U64:
-        """Return (n,) keys that refer to the side table, to which new addresses are added; ``bits`` (n,)."""
         side_row = self._side.number(group, address.view(np.int64)).view(np.uint64)
         # no call ends at address 0: such an address is not a return address
         bits = np.where(address == np.uint64(0), without_return_flag(bits), bits)

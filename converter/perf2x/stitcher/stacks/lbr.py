@@ -1,8 +1,8 @@
 """Makes call stacks from the processor's last branch records (``perf record --call-graph lbr``).
 
-In call-stack mode (PERF_SAMPLE_BRANCH_CALL_STACK) a return removes the record of its call, so that the records of calls
-that have not returned remain: ``from`` is the call instruction, ``to`` the called function, newest first. Source of
-truth: resolve_lbr_callchain_sample and has_stitched_lbr in tools/perf/util/machine.c.
+In call-stack mode (PERF_SAMPLE_BRANCH_CALL_STACK), the records of calls that have not returned remain: ``from`` is the
+call instruction, ``to`` the called function, newest first. Source of truth: resolve_lbr_callchain_sample and
+has_stitched_lbr in tools/perf/util/machine.c.
 
 ::
 
@@ -10,9 +10,7 @@ truth: resolve_lbr_callchain_sample and has_stitched_lbr in tools/perf/util/mach
     branches            from0→to0  from1→to1  from2→to2
     result              KERNEL k0 k1 USER u0 USER from0 USER from1 USER from2
 
-Here ``from`` addresses are call instructions, not return addresses, so nothing may be subtracted from them for the
-lookup of symbols. Therefore a USER marker precedes each: the first address after a marker is an instruction (see
-``callchain.py``).
+A USER marker precedes each ``from``, because the first address after a marker is an instruction (see ``callchain.py``).
 """
 
 import numpy as np
@@ -43,24 +41,26 @@ from perf2x.model.recording import Branches
 _USER_MARKER = np.uint64(CallchainContext.USER)
 _NO_INDEX = np.uint64(2**64 - 1)
 _UPPER_HALF = np.uint64(1 << 63)
-"""Start of the kernel's addresses. The ip of a sample whose chain has only a user part can be in the kernel, if an
-interrupt delayed the sample; it must not replace the innermost user address.
+"""Start of the kernel's addresses.
+
+An interrupt may delay a sample into the kernel, although its chain has only a user part. Its ip must not replace the
+innermost user address.
 """
-# Maximum number of calls added to one sample: a stack that seems to grow forever must not exhaust memory.
+# calls added to one sample: a stack that seems to grow forever must not exhaust memory
 _MAX_STITCHED = 1024
 
 
 class LbrState(Frozen):
-    """The last sample of each thread so far, with its branch records; the next batch continues from these."""
+    """The last sample of each thread so far, with its branch records, for the next batch."""
 
     thread: I64
     branches: Branches
     older_calls: ListArray
-    """The older calls that were added to the sample: uint64 ``from`` addresses."""
+    """Calls that were added to the sample: uint64 ``from`` addresses."""
 
 
 def empty_lbr_state() -> LbrState:
-    """The state before the first batch."""
+    """State before the first batch."""
     empty = np.zeros(0, np.uint64)
     offsets = zeros(1)
     return LbrState(zeros(0), Branches(offsets, empty, empty, empty, empty), ListArray(offsets, empty))
@@ -69,12 +69,12 @@ def empty_lbr_state() -> LbrState:
 def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older_calls: ListArray | None) -> ListArray:
     """Replace the user part of each chain by the sampled user address and the calls in the sample's branch records.
 
-    Chains without a user part stay as they are; without branches, only the sampled user address is replaced.
-    ``older_calls`` has further calls to append to each chain, from ``stitch_older_calls``.
+    Chains without a user part stay; without branches, only the sampled user address is replaced. ``older_calls`` are
+    appended.
 
-    For a sample taken in user mode, the sampled user address is ``ip``, which is precise (PEBS), while the recorded
-    chain begins where the interrupt arrived, some instructions later. For a sample taken in the kernel, it is the
-    address recorded after PERF_CONTEXT_USER or, if there is none, the ``to`` of the newest branch.
+    In user mode, the sampled address is ``ip``, which is precise (PEBS); the recorded chain begins where the interrupt
+    arrived. In the kernel, it is the address recorded after PERF_CONTEXT_USER or, if there is none, the ``to`` of the
+    newest branch.
     """
     marker = _first_user_marker(chain)
     chain = _with_precise_leaf(chain, marker, ip)
@@ -91,10 +91,7 @@ def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older_calls
 
 
 def _with_precise_leaf(chain: ListArray, marker: I64, ip: U64) -> ListArray:
-    """Return the chains; if a sample was taken in user mode, ``ip`` replaces the first address of its chain.
-
-    A sample is in user mode if its chain begins with the USER marker. ``marker`` (n,) is from ``_first_user_marker``.
-    """
+    """Chains of samples in user mode begin with the USER marker."""
     rows = flatnonzero((marker == chain.offsets[:-1]) & (chain.lengths > 1) & (ip != 0) & (ip < _UPPER_HALF))
     rows = rows[chain.values[marker[rows] + 1] < np.uint64(CALLCHAIN_CONTEXT_MAX)]
     values = chain.values.copy()
@@ -103,7 +100,6 @@ def _with_precise_leaf(chain: ListArray, marker: I64, ip: U64) -> ListArray:
 
 
 def _first_user_marker(chain: ListArray) -> I64:
-    """Return the index in ``chain.values`` of each row's first PERF_CONTEXT_USER, −1 for none; shape (n,)."""
     markers = flatnonzero(chain.values == _USER_MARKER)
     row = row_numbers(chain.lengths)[markers]
     first = minus_ones(len(chain))
@@ -112,7 +108,6 @@ def _first_user_marker(chain: ListArray) -> I64:
 
 
 def _innermost_user_addresses(chain: ListArray, marker: I64, ip: U64, branches: Branches) -> U64:
-    """Return (n,) the innermost user address of each sample: the word after ``marker``, else ``ip`` or ``to``."""
     after_marker = marker + 1
     is_recorded = (marker >= 0) & (after_marker < chain.offsets[1:])
     word = np.zeros(len(marker), np.uint64)
@@ -126,7 +121,6 @@ def _innermost_user_addresses(chain: ListArray, marker: I64, ip: U64, branches: 
 
 
 def _mark_each(rows: ListArray) -> ListArray:
-    """Put a USER marker before every entry."""
     pairs = np.full((len(rows.values), 2), _USER_MARKER, np.uint64)
     pairs[:, 1] = rows.values
     return ListArray(rows.offsets * 2, pairs.reshape(-1))
@@ -137,27 +131,24 @@ def stitch_older_calls(
 ) -> tuple[ListArray, LbrState]:
     """Find older calls, overwritten in the registers but present in the thread's previous sample (``--stitch-lbr``).
 
-    ``thread`` (n,) identifies threads, ``rank`` (n,) is each sample's rank by time, ``register_count`` is the number
-    of branch records that the processor keeps. Returns (n,) the calls to append to the calls of each sample, and the
-    state for the next batch.
+    ``rank`` (n,) is each sample's rank by time, ``register_count`` the number of branch records that the processor
+    keeps. Returns (n,) the calls to append to the calls of each sample, and the state for the next batch.
 
-    Let P be the thread's previous sample. A sample continues P if the sample's oldest record is also in P, unchanged
-    and in the same register. Then P's records that are older than this record belong to the sample as well; they are
-    the sample's *chunk*. So do the calls that were added to P: its chunk, then the chunk of the sample that P
-    continues, and so on. With the chunks of a thread laid out newest first, every result is one slice. Of four samples
-    in order of time, b continues a, c continues nothing, d continues c; a is the thread's last sample before the batch,
-    whose chunk is the calls that were added to it then::
+    A sample continues the thread's previous sample P if the sample's oldest record is also in P, unchanged and in the
+    same register. P's records that are older than this record are the sample's *chunk*. The calls that were added to P
+    belong to the sample as well: P's chunk, then that of the sample that P continues, and so on. With the chunks of a
+    thread laid out newest first, every result is one slice. In order of time, b continues a, c continues nothing, d
+    continues c. Sample a is in the state; its chunk is the calls that were added to it before::
 
         laid out       [d's chunk] [c's: empty] [b's chunk] [a's chunk]
         added to b                              ^---------- ----------^
         added to d     ^---------- -----------^
     """
-    # rows of the state, followed by those of the batch
     all_branches = Branches.joined([state.branches, replace(branches, hw_index=_indices(branches))])
     offsets = np.append(state.older_calls.offsets, repeat(state.older_calls.offsets[-1:], len(thread)))
     older_calls = ListArray(offsets, state.older_calls.values)
     thread = np.concatenate([state.thread, thread])
-    # by thread, then by time; those of the state come first. From here on, columns are in this order.
+    # by thread, then by time, those of the state first; the columns below are in this order
     rows = lexsort([np.concatenate([minus_ones(len(state.thread)), rank]), thread])
     thread = thread[rows]
     previous = np.concatenate([rows[:1], rows[:-1]])
@@ -171,7 +162,6 @@ def stitch_older_calls(
 
 
 def _indices(branches: Branches) -> U64:
-    """Return (n,) which hardware register has each sample's newest record (hw_idx), _NO_INDEX if unknown."""
     unknown = np.full(len(branches.offsets) - 1, _NO_INDEX, np.uint64)
     return unknown if branches.hw_index is None else branches.hw_index
 
@@ -179,11 +169,8 @@ def _indices(branches: Branches) -> U64:
 def _compare_with_previous(branches: Branches, rows: I64, previous: I64, register_count: int) -> tuple[I64, Bools]:
     """Compare each sample's oldest record with the record in the same register of the previous sample.
 
-    Returns the position of that record among the previous sample's, newest first, and whether the two are equal.
-    Shapes: all (n,).
-
-    The registers are a ring. The register hw_idx has the newest record, so the oldest of ``nr`` records is ``nr − 1``
-    registers before it.
+    Returns (n,) that record's position, newest first, and (n,) whether both are equal. The registers are a ring: the
+    oldest of ``nr`` records is ``nr − 1`` registers before hw_idx.
     """
     count, index = np.diff(branches.offsets), _indices(branches)
     has_index = (
@@ -203,20 +190,14 @@ def _compare_with_previous(branches: Branches, rows: I64, previous: I64, registe
 def _chunks(
     branches: Branches, older_calls: ListArray, rows: I64, previous: I64, position: I64, is_continuation: Bools
 ) -> ListArray:  # fmt: skip
-    """Return the chunk of each sample: the previous sample's records after the one at position ``position``.
-
-    The chunk of a sample that continues none is empty. The chunk of a row of the state is the older calls that were
-    added to it in an earlier batch.
-    """
+    """The previous sample's records after ``position``; for rows of the state, the calls added before."""
     first = branches.offsets[previous] + position + 1
     lengths = np.where(is_continuation, branches.offsets[previous + 1] - first, older_calls.lengths[rows])
-    # calls of the state follow those of all samples in the array that the chunks are taken from
     starts = np.where(is_continuation, first, len(branches.from_ip) + older_calls.offsets[:-1][rows])
     return ListArray.of(np.concatenate([branches.from_ip, older_calls.values]), starts, lengths)
 
 
 def _concatenate_runs(chunks: ListArray, is_continuation: Bools) -> ListArray:
-    """Concatenate each row's chunk and the chunks of the rows that it continues, newest first, up to _MAX_STITCHED."""
     count = len(chunks)
     newest_first = chunks[arange(count)[::-1]]
     run_begin = np.maximum.accumulate(np.where(is_continuation, 0, arange(count)))  # first row of each row's run

@@ -1,8 +1,7 @@
 """Caches stacks by the words of their chains, because most samples repeat a recent stack.
 
-Building a stack takes several lookups per frame; finding it in the cache takes one comparison of its words. On a busy
-machine that starts many programs, half of the samples of a batch repeat another one of the batch, but hardly any repeat
-one of an earlier batch. Then there is little use in keeping stacks for later batches, so the cache is emptied early.
+On a machine that starts many programs, hardly any samples repeat a stack of an earlier batch: there, the cache is
+emptied early.
 """
 
 from collections.abc import Callable
@@ -14,21 +13,19 @@ from perf2x.stitcher.stacks.stack_rows import StackInputs
 
 _MAX_ROWS = 1 << 17
 _MAX_WORDS = 1 << 21
-"""A table with more rows, or more words in them, is emptied. A larger one would have hardly more hits: programs start
-and exit, and are loaded at random addresses.
-"""
-# A table with more than _EARLY_ROWS rows is emptied if fewer than _EARLY_USES samples per row were looked up in it.
+"""A table with more rows, or words, is emptied: a larger one would have hardly more hits."""
+# a larger table is emptied if fewer samples per row were looked up in it
 _EARLY_ROWS, _EARLY_USES = 1 << 15, 2.0
 
 
 class RawStackCache:
-    """Caches stack numbers by the words and columns of StackInputs; empties itself when it has grown large."""
+    """Caches stack numbers by StackInputs; empties itself when it has grown large."""
 
     def __init__(self) -> None:
         self.clear()
 
     def stacks(self, inputs: StackInputs, build: Callable[[I64], I32]) -> I32:
-        """Return (n,) the stack number of each sample; ``build(rows)`` returns those of samples with new inputs."""
+        """Return (n,) the stack number of each sample; ``build(rows)`` makes those of new inputs."""
         self._samples += len(inputs)
         rows_before = len(self._table)
         number = self._table.number_rows(inputs.chain, *inputs.columns())

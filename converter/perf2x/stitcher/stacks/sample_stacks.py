@@ -1,12 +1,7 @@
 """Stores the thread and stack of each sample, for formats that make a second pass over the recording.
 
-Each process writes rows to a spool of its own, a temporary file (`RowSpool`). The parent creates all spools before it
-forks, and reads them at the end. A *part* is a run of rows in one spool; the list of parts puts the rows of all shards
-in the order of the file::
-
-    shards    1            2            3            4
-    done by   parent       worker 1     worker 2     the parent, because worker 3 died
-    rows in   spool 0      spool 1      spool 2      spool 0
+Each process writes to a spool of its own, a temporary file (`RowSpool`). The parent creates all spools before it forks,
+and reads them at the end. A *part* is a run of rows in one spool; the parts are in the order of the file.
 """
 
 import numpy as np
@@ -18,19 +13,17 @@ from perf2x.model.recording import Samples
 
 
 class SampleSpools:
-    """Collects the thread and stack of each sample, batch by batch, possibly in several processes."""
+    """Collects the thread and stack of each sample, batch by batch."""
 
     def __init__(self) -> None:
         self._spools = [RowSpool(2)]
         self._spool_index, self._part_begin = 0, 0
-        """Index of this process's spool, and the first row in it that is not in a part yet."""
+        """This process's spool, and the first row in it that is not in a part yet."""
         self._parts: list[RecordedPart] = []
         self._count = 0
-        """Total number of rows."""
+        """Number of all rows."""
         self._batches = GrowableColumns(np.int64, 4)
-        """Four columns with a row per batch: its end among all rows, its earliest time (or first position, if samples
-        have no times), its first position, and a checksum of its positions.
-        """
+        """Columns, a row per batch: end among all rows, earliest time (or position), first position, checksum."""
 
     def create_worker_spools(self, process_count: int) -> None:
         """Create a spool for each worker; ``process_count`` includes the parent. Raises FormatError without space."""
@@ -39,13 +32,13 @@ class SampleSpools:
             spool.open()
 
     def use_spool_of(self, process: int) -> None:
-        """Let ``add`` write to the spool of the worker with this number, from 1 on; to be called in the worker."""
+        """Let ``add`` write to the spool of this worker, from 1 on."""
         self._spool_index = process
 
     def add(self, samples: Samples, kept_rows: I64 | slice, thread: I32, stack: I32) -> None:
         """Add a batch. Raises FormatError if there is no space.
 
-        ``thread`` and ``stack`` are those of the samples ``kept_rows`` (rows of ``samples``); the others get −1.
+        ``thread`` and ``stack`` are those of the samples ``kept_rows``; the others get −1.
         """
         rows = np.full((2, len(samples)), -1, np.int32)
         rows[:, kept_rows] = thread, stack
@@ -55,7 +48,7 @@ class SampleSpools:
         self._batches.extend(self._count, earliest, samples.position[:1], position_checksum(samples.position))
 
     def absorb(self, rows: RecordedRows) -> None:
-        """Add the rows of another process, whose threads and stacks the caller has renumbered for this one."""
+        """Add the rows of another process, renumbered for this one."""
         self._end_part()
         earliest = rows.batch_earliest.view(np.int64)
         self._batches.extend(rows.batch_end + self._count, earliest, rows.batch_position, rows.batch_checksum)
@@ -63,7 +56,7 @@ class SampleSpools:
         self._count += sum(part.stop - part.start for part in rows.parts)
 
     def rows(self) -> RecordedRows:
-        """Return all rows. The result of a worker has no spools: its parts refer to spools by the parent's numbers."""
+        """Return all rows; those of a worker refer to spools by the parent's numbers."""
         self._end_part()
         if self._spool_index:
             self._spools[self._spool_index].flush()
@@ -72,7 +65,6 @@ class SampleSpools:
         return RecordedRows(self._parts, end, earliest.view(np.uint64), position, check, spools)
 
     def _end_part(self) -> None:
-        """Make a part of the rows that were written since the last part."""
         begin, self._part_begin = self._part_begin, len(self._spools[self._spool_index])
         if begin < self._part_begin:
             self._parts.append(RecordedPart(self._spool_index, begin, self._part_begin))

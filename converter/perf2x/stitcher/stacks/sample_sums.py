@@ -1,7 +1,4 @@
-"""Sums equal samples: those with the same event, thread, stack, and extra columns, if any were requested.
-
-For a timeline, samples are only collected: each has a row of its own.
-"""
+"""Sums equal samples: those with the same event, thread, stack, and requested columns."""
 
 from collections.abc import Sequence
 
@@ -9,7 +6,7 @@ import numpy as np
 
 from perf2x.base.columnar import I32, I64, U64, ColumnTable, GrowableColumns, sorted_runs, sum_runs
 
-# Rows are summed when there are more new rows than this, and more new rows than rows already summed.
+# rows are summed when more than this are new, and more than were summed already
 _MIN_NEW_ROWS = 1 << 18
 
 
@@ -22,23 +19,22 @@ class SampleRows(ColumnTable):
     value: I64
     """Sum of periods."""
     count: I64
-    """Number of samples."""
     cpu: I64 | None = None
     cgroup: I64 | None = None
-    """The bits of PERF_SAMPLE_CGROUP's id as int64."""
+    """Bits of PERF_SAMPLE_CGROUP's id as int64."""
     data_src: I64 | None = None
-    """The bits of PERF_SAMPLE_DATA_SRC's word as int64."""
+    """Bits of PERF_SAMPLE_DATA_SRC's word as int64."""
 
 
 class SampleSums:
     """Collects rows, and sums equal ones from time to time."""
 
     def __init__(self, extra: Sequence[str]) -> None:
-        """``extra``: columns by which samples also stay separate, out of ``cpu``, ``cgroup`` and ``data_src``."""
+        """``extra`` are columns that also keep samples apart."""
         self._extra = extra
         self._int32_columns = GrowableColumns(np.int32, 3)  # event, thread, stack
         self._int64_columns = GrowableColumns(np.int64, 2 + len(extra))  # value, count, then the extra ones
-        self._summed_count = 0  # number of rows that are distinct; later rows may be equal to others
+        self._summed_count = 0
 
     def add(self, rows: SampleRows) -> None:
         """Append rows, and sum them when there are many."""
@@ -48,7 +44,7 @@ class SampleSums:
             self.sum_all()
 
     def rows(self) -> SampleRows:
-        """Return all rows so far, some of which may be equal, as views that the next ``add`` may invalidate."""
+        """Return all rows so far, not all distinct, as views that the next ``add`` may invalidate."""
         value, count, *extra = self._int64_columns.columns()
         event, thread, stack = self._int32_columns.columns()
         return SampleRows(event, thread, stack, value, count, **dict(zip(self._extra, extra, strict=True)))
@@ -77,22 +73,22 @@ class TimedRows(ColumnTable):
     cpu: I32
     """−1 if samples have no CPU."""
     value: I64
-    """The period."""
+    """Period."""
     time: U64
     """Nanoseconds; the position in the file if samples have no time."""
     cgroup: I64 | None = None
-    """The bits of PERF_SAMPLE_CGROUP's id; None if not requested."""
+    """Bits of PERF_SAMPLE_CGROUP's id; None if not requested."""
     data_src: I64 | None = None
-    """The bits of PERF_SAMPLE_DATA_SRC's word; None if not requested."""
+    """Bits of PERF_SAMPLE_DATA_SRC's word; None if not requested."""
     position: I64 | None = None
     """Position of the record in the recording; None if not requested."""
 
 
 class TimedSamples:
-    """Collects the samples of a timeline, in memory that the profile takes over without a copy."""
+    """Collects the samples of a timeline, in memory that the profile takes over."""
 
     def __init__(self, extra: Sequence[str]) -> None:
-        """``extra``: requested columns out of ``cgroup``, ``data_src`` and ``position``."""
+        """``extra`` are requested columns out of ``cgroup``, ``data_src`` and ``position``."""
         self._extra = extra
         self._int32_columns = GrowableColumns(np.int32, 4)  # event, thread, stack, cpu
         self._int64_columns = GrowableColumns(np.int64, 2 + len(extra))  # value, time, then the extra ones

@@ -22,7 +22,6 @@ from perf2x.stitcher.stacks.frame_keys import renumber_keys
 from perf2x.stitcher.stacks.sample_sums import SampleRows, TimedRows
 
 _NEVER = np.iinfo(np.int64).max
-# How many frame keys of a worker's stacks are renumbered at once, at most.
 _KEYS_AT_ONCE = 1 << 18
 
 
@@ -34,22 +33,22 @@ class ThreadRows(Frozen):
     comm: I64
     """Index of the name in ThreadNames, −1 for none."""
     fork_sequence: I64
-    """Sequence number of the thread's fork (ThreadNames.fork_sequence), because ids are reused; −1 if unknown."""
+    """Sequence number of the thread's fork, because ids are reused; −1 if unknown."""
     first_sequence: I64
-    """Sequence number at the time of the thread's first sample."""
+    """Sequence number of the thread's first sample."""
 
 
 Rows = TypeVar("Rows", SampleRows, TimedRows)
 
 
 class Renumbering(Frozen):
-    """Maps numbers of an absorbed interner to those of the absorbing one: ``stack[i]`` replaces stack i."""
+    """Numbers in an interner of those in an absorbed one: ``stack[i]`` replaces stack i."""
 
     stack: I32
     thread: I32
 
     def renumber(self, rows: Rows) -> Rows:
-        """Return rows of the absorbed interner with the numbers of the absorbing one."""
+        """Return rows with the numbers of the absorbing interner."""
         return replace(rows, thread=self.thread[rows.thread], stack=self.stack[rows.stack])
 
 
@@ -60,10 +59,10 @@ class StackInterner:
         self._stacks = ListInterner(np.uint64)
         self._threads = RowInterner(4)
         """Columns: pid, tid, index of the name, fork_sequence (as in `ThreadRows`)."""
-        self._first_sequence = GrowableColumns(np.int64)  # of each thread
+        self._first_sequence = GrowableColumns(np.int64)
         self._namesake = GrowableColumns(np.int32)
-        """For each thread, the first thread with the same name."""
-        self._first_of_name: dict[int, int] = {}  # thread by index of its name
+        """First thread with the same name."""
+        self._first_of_name: dict[int, int] = {}
 
     def intern_stacks(self, keys: ListArray) -> I32:
         """Return (n,) the number of each row of frame keys."""
@@ -74,7 +73,7 @@ class StackInterner:
         return as_int32(self._threads.number(pid, tid, comm, fork_sequence))
 
     def note_first_samples(self, thread: I32 | I64, sequence: I64) -> None:
-        """Keep the lowest sequence number of each thread's samples; ``thread`` and ``sequence`` (n,) are of samples."""
+        """Keep the lowest sequence number of each thread's samples."""
         if new_count := len(self._threads) - len(self._first_sequence):
             self._first_sequence.extend(np.full(new_count, _NEVER, np.int64))
         np.minimum.at(self._first_sequence[0], thread, sequence)
@@ -82,8 +81,7 @@ class StackInterner:
     def namesakes(self, thread: I32 | I64) -> I32:
         """Return (n,) the first thread with the same name; a thread without a name maps to itself.
 
-        The first thread stands for all its namesakes where samples are summed by the names of threads. Which thread
-        comes first may differ from run to run. This does no harm, because its pid and tid are not used.
+        It may differ from run to run, which does no harm, because its pid and tid are not used.
         """
         count = len(self._namesake)
         new_names = enumerate(self._threads.columns()[2][count:].tolist(), count)
@@ -92,21 +90,20 @@ class StackInterner:
         return take(self._namesake[0], thread)
 
     def stacks(self) -> ListArray:
-        """Frame keys of every stack, innermost first; a view that is valid until the next stack is added."""
+        """Return the frame keys of every stack, innermost first; a view until the next stack is added."""
         return self._stacks.table()
 
     def threads(self) -> ThreadRows:
-        """All threads so far, as copies."""
+        """Return copies of all threads so far."""
         pid, tid, comm, fork_sequence = (column.copy() for column in self._threads.columns())
         return ThreadRows(pid, tid, comm, fork_sequence, self._first_sequence[0].copy())
 
     def absorb(
         self, stacks: ListArray, threads: ThreadRows, side_numbers: U64, *, by_thread: bool = True
     ) -> Renumbering:
-        """Add another interner's tables.
+        """Add another interner's tables; ``side_numbers`` come from `FrameKeys.absorb`.
 
-        ``side_numbers`` is what `FrameKeys.absorb` returned for the side table of these stacks. Without ``by_thread``,
-        all threads of one name get one number, so that their samples can be summed.
+        Without ``by_thread``, all threads of one name get one number.
         """
         stack = np.empty(len(stacks), np.int32)
         for rows in row_batches(stacks.lengths, _KEYS_AT_ONCE):

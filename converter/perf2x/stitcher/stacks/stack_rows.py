@@ -1,17 +1,16 @@
 """Builds stacks: converts samples to rows of frame keys (see ``frame_keys``), innermost frame first.
 
-From the words of a chain to the row of a sample taken in the kernel whose user part was deferred::
+A sample taken in the kernel, whose user part was deferred::
 
     chain      KERNEL  k0   k1   k2          deferred chain   USER  u0   u1         root frame
-                       └── part of mode KERNEL ──┘                  └ part of mode USER ┘
     context    epoch of the kernel           epoch of the process
                at the sample's time          at the record's time
     kind               ip   ra   ra                           ip   ra
     row                k0   k1   k2                           u0   u1               [stack not copied]
 
-The first address of a part is an instruction pointer (ip), the others are return addresses (ra). A user part in the
-sample's own chain is looked up as of the sample's time. If the sample was taken in the kernel, it may have been taken
-inside execve, so that the user part still belongs to the previous program (``through_exec`` of AddressSpaces.find).
+The first address of a part is an instruction pointer (ip), the others are return addresses (ra). A sample in the kernel
+may be inside execve: a user part in its own chain may still belong to the previous program (``through_exec`` of
+AddressSpaces.find).
 """
 
 import numpy as np
@@ -47,11 +46,11 @@ class StackInputs(ColumnTable):
 
     chain: ListArray
     """Recorded chains without cookies; for samples without a chain, the instruction pointer."""
-    mode: U8  # CpuMode of the sample, which is that of the addresses before the first marker
+    mode: U8  # mode of the sample, and of the addresses before the first marker
     user_epoch: I64  # of the process at the sample's time, −1 if unknown
-    kernel_epoch: I64  # of the kernel at the sample's time
+    kernel_epoch: I64  # at the sample's time
     deferred_chain: I64
-    """Row of the deferred record's chain in the table of distinct chains, −1 for none."""
+    """Row in the table of distinct chains, −1 for none."""
     deferred_epoch: I64  # of the process at the deferred record's time, −1 for none
     root: I64
     """RootFrame, 0 for none."""
@@ -84,26 +83,21 @@ class StackRowBuilder:
         return pieces[0] if len(pieces) == 1 else side_by_side(pieces)
 
     def _own_rows(self, inputs: StackInputs) -> ListArray:
-        """Return (n,) keys of the frames in the sample's own chain."""
         frames = decode_chains(inputs.chain, inputs.mode)
         parts = frames.parts
-        # The mode of addresses before the first marker, or after an unknown one, may be unknown. They are taken for
-        # user addresses, except for those in the kernel's half, see below.
+        # The mode before the first marker, or after an unknown one, may be unknown: these are taken for user addresses,
+        # except for those in the kernel's half.
         mode = np.where(parts.mode == CpuMode.UNKNOWN, np.uint8(CpuMode.USER), parts.mode)
         part = parts.of_frames(len(frames.address))
         context, bits = _part_contexts(parts, mode, inputs), return_bits(mode)
         rows, kernel_epoch = _kernel_frames_of_unknown_mode(frames, part, inputs)
-        if len(rows):  # each of these frames becomes a separate part, after all others
+        if len(rows):  # each of these frames becomes a part, after all others
             part[rows] = len(context) + arange(len(rows))
             context = np.append(context, lookup_contexts(kernel_epoch, falses(len(rows))))
             bits = np.append(bits, return_bits(np.full(len(rows), CpuMode.KERNEL, np.uint8)))
         return self._encode(frames, part, context, bits)
 
     def _deferred_rows(self, inputs: StackInputs) -> ListArray:
-        """Return (n,) keys of the deferred user parts, which belong to the program that the kernel returned to.
-
-        A chain that several samples share is looked up once for each epoch.
-        """
         is_joined = inputs.deferred_chain >= 0
         chain, epoch = inputs.deferred_chain[is_joined], inputs.deferred_epoch[is_joined]
         pairs, index = unique_inverse(chain << 32 | epoch & _LOW_32_BITS)
@@ -119,20 +113,15 @@ class StackRowBuilder:
         return ListArray(offsets_of(lengths), keys_of_joined.values)
 
     def _encode(self, frames: ChainFrames, part: I64, context: I64, bits: U64) -> ListArray:
-        """Return (chains,) keys of frames; ``part``, ``context`` and ``bits`` are as in `FrameKeys.encode`."""
         keys = self._keys.encode(part, context, bits, frames.address)
-        # the frames that are not return addresses: all, or the first of each part
+        # not return addresses: all, or the first of each part
         exact = slice(None) if self._has_call_addresses else frames.parts.begins
         keys[exact] = without_return_flag(keys[exact])
         return ListArray(frames.offsets, keys)
 
 
 def _part_contexts(parts: ChainParts, mode: U8, inputs: StackInputs) -> I64:
-    """Return (parts,) the lookup context of each part.
-
-    ``mode`` (parts,) is ``parts.mode`` with user mode in place of unknown ones. Guests and hypervisors have no epoch
-    (−1), because their mappings are not recorded.
-    """
+    """Mappings of guests and hypervisors are not recorded: they have no epoch (−1)."""
     row = parts.row
     epoch = np.where(mode == CpuMode.KERNEL, take(inputs.kernel_epoch, row), -1)
     epoch = np.where(mode == CpuMode.USER, take(inputs.user_epoch, row), epoch)
@@ -141,10 +130,7 @@ def _part_contexts(parts: ChainParts, mode: U8, inputs: StackInputs) -> I64:
 
 
 def _kernel_frames_of_unknown_mode(frames: ChainFrames, part: I64, inputs: StackInputs) -> tuple[I64, I64]:
-    """Return frames of unknown mode in the upper half of the address space, which is the kernel's, and their epochs.
-
-    Shapes: ``part`` (frames,) is each frame's part; returns (m,) indices of frames and (m,) epochs of the kernel.
-    """
+    """Return rows of frames in the upper half of addresses, and their epochs of the kernel."""
     is_unknown = frames.parts.mode == CpuMode.UNKNOWN
     if not is_unknown.any():
         return zeros(0), zeros(0)

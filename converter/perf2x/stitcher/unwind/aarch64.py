@@ -11,23 +11,23 @@ from perf2x.stitcher.unwind.architecture import Architecture, KnownCode
 
 FRAME_POINTER, LINK_REGISTER, STACK_POINTER, PROGRAM_COUNTER = 29, 30, 31, 32
 
-# Offset of the ucontext in struct rt_sigframe, after the siginfo_t.
+# ucontext in struct rt_sigframe, after the siginfo_t
 _UCONTEXT = 128
-# Offset of uc_mcontext, after flags, link, the alternate stack and 128 bytes of signal mask, aligned to 16 bytes.
+# uc_mcontext, after flags, link, the alternate stack and 128 bytes of signal mask, aligned to 16 bytes
 _MCONTEXT = _UCONTEXT + 176
-# Offset of x0 in struct sigcontext, after fault_address; x1 to x30, sp and pc follow.
+# x0 in struct sigcontext, after fault_address; x1 to x30, sp and pc follow
 _REGISTERS = _MCONTEXT + 8
 
 _SIGNAL_RETURN = Rule(
     STACK_POINTER, 0, PROGRAM_COUNTER, True,
     tuple((register, RegisterRule(RuleKind.OFFSET, _REGISTERS + 8 * register)) for register in range(33)),
 )  # fmt: skip
-"""Rule at a signal trampoline: sp points to the struct rt_sigframe, which holds all registers.
+"""At a signal trampoline: sp points to the struct rt_sigframe, which holds all registers.
 
 So the link register of an interrupted leaf function is known, too.
 """
 
-# Rule of code that nothing called: makecontext puts its address into the link register of a coroutine's function.
+# of code that nothing called: makecontext puts its address into the link register of a coroutine's function
 _OUTERMOST = Rule(STACK_POINTER, 0, PROGRAM_COUNTER, True, ((PROGRAM_COUNTER, RegisterRule(RuleKind.UNDEFINED, 0)),))
 
 AARCH64 = Architecture(
@@ -39,7 +39,7 @@ AARCH64 = Architecture(
     stack_pointer=STACK_POINTER,
     frame_pointer=FRAME_POINTER,
     program_counter=PROGRAM_COUNTER,
-    address_mask=2**48 - 1,  # signatures are in the bits above the 48 bits of user addresses
+    address_mask=2**48 - 1,  # signatures are above the 48 bits of user addresses
     outermost_rule=_OUTERMOST,
     known_code=(
         # mov x8, #139; svc #0

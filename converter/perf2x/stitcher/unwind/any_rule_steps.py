@@ -1,14 +1,7 @@
-"""Unwinds samples by one frame: by rules of any kind, or by frame pointer; and decides why a chain ends.
+"""Unwinds samples by one frame, by rules of any kind or by frame pointer, and decides why a chain ends.
 
-A step by rules computes, for all samples of a view together:
-
-1. the CFA: a register plus a number, or the result of an expression;
-2. the caller's registers: saved in memory relative to the CFA, unchanged, in other registers …;
-3. the stack pointer (the CFA, unless a rule restores it) and the program counter (the value that the rule's return
-   address register has in the caller).
-
-The results replace the registers in the view's `RegisterFile`, in place. Nearly all samples step by
-``simple_rule_steps`` instead; only those that it leaves over come here.
+A step computes the CFA, the caller's registers, the stack pointer (the CFA, unless a rule restores it), and the program
+counter. Nearly all samples step by ``simple_rule_steps`` instead.
 """
 
 import numpy as np
@@ -39,7 +32,6 @@ def step_by_rules(view: SampleView, table: RuleTable, rule: I32) -> U8:
 
 
 def _canonical_frame_address(view: SampleView, table: RuleTable, columns: RuleColumns, rule: I32) -> tuple[U64, Bools]:
-    """Return (n,) the CFA of each sample, and which are known."""
     register, value = take(columns.cfa_register, rule), take(columns.cfa_value, rule)
     is_expression = register == CFA_BY_EXPRESSION
     if not is_expression.any():
@@ -57,10 +49,7 @@ def _canonical_frame_address(view: SampleView, table: RuleTable, columns: RuleCo
 def _restored_registers(
     view: SampleView, table: RuleTable, columns: RuleColumns, rule: I32, cfa: U64
 ) -> list[RestoredRegister]:
-    """Return the caller's values of those registers that some rule reads, unless the function left them unchanged.
-
-    There is one entry for each register and kind of register rule, for the samples whose rules are of this kind.
-    """
+    """One entry for each register and kind of rule; registers that the function left unchanged are left out."""
     used_rules = flatnonzero(bincount(rule, len(columns.cfa_register)))
     restored = []
     for register in view.architecture.registers_to_restore(table.registers_read):
@@ -81,10 +70,7 @@ def _restored_registers(
 def _values(
     view: SampleView, table: RuleTable, register: int, kind: RuleKind, value: U64, cfa: U64
 ) -> tuple[U64, Bools]:
-    """Return (n,) the caller's values of a register by rules of one kind, and which are known.
-
-    ``value`` (n,) comes from the `RegisterRule`: a distance from the CFA, a register, or the number of an expression.
-    """
+    """``value`` (n,) is a distance from the CFA, a register, or the number of an expression."""
     if kind is RuleKind.OFFSET:
         return _load_saved(view, register, cfa + value & view.word_mask)
     if kind is RuleKind.VAL_OFFSET:
@@ -97,12 +83,11 @@ def _values(
 
 
 def _load_saved(view: SampleView, register: int, address: U64) -> tuple[U64, Bools]:
-    """Return (n,) the values of a register that was saved at an address, and which are known.
+    """LLVM's call frame information does not state that an epilogue has restored registers.
 
-    LLVM's call frame information does not state that an epilogue has restored registers. But in a sampled frame, an
-    address below the stack pointer is no longer part of the stack, so the register was restored from there: its current
-    value is the caller's. The program counter is an exception: its current value is always the function's own. Its
-    address can be below the stack pointer where code runs on another stack (OCaml's caml_c_call, on the stack of C).
+    But in a sampled frame, an address below the stack pointer is no longer part of the stack, so the current value is
+    the caller's. The current program counter is never the caller's; its address can be below the stack pointer where
+    code runs on another stack (OCaml's caml_c_call).
     """
     value, is_copied = view.load(address, 0)
     if is_copied.all() or register == view.architecture.program_counter:
@@ -114,7 +99,6 @@ def _load_saved(view: SampleView, register: int, address: U64) -> tuple[U64, Boo
 
 
 def _by_expression(view: SampleView, table: RuleTable, kind: RuleKind, number: U64, cfa: U64) -> tuple[U64, Bools]:
-    """Do what `_values` does for expressions ``number`` (n,), which start with the CFA on their stack."""
     values, is_known = np.zeros(len(cfa), np.uint64), falses(len(cfa))
     for each in unique(number).tolist():
         samples = flatnonzero(number == np.uint64(each))
@@ -130,19 +114,14 @@ def _by_expression(view: SampleView, table: RuleTable, kind: RuleKind, number: U
 def _set_program_counters(
     view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, is_good_cfa: Bools, is_exact: Bools
 ) -> U8:
-    """Set program counters to the return addresses; return (n,) UNFINISHED or an ``End``.
-
-    ``is_good_cfa`` (n,): the CFA is known and above the stack pointer. ``is_exact`` (n,): the program counter of the
-    frame that is left was the address of an instruction.
-    """
+    """``is_exact`` (n,): the frame that is left had the address of an instruction, not a return address."""
     register = take(columns.return_register, rule)
     kind = columns.kind[register, rule]
     address, is_known = view.register_of_each(register)
     address = address & np.uint64(view.architecture.address_mask)
     view.set_register(view.architecture.program_counter, address)
-    # Only a leaf function still has its return address in a register. It has called nothing, so its address must be
-    # exact: it was sampled, or interrupted by a signal. On x86 no function has: the rule's register is the program
-    # counter itself.
+    # Only a leaf function has its return address in a register, if it was sampled, or interrupted by a signal. On x86
+    # no function has: the rule's register is the program counter itself.
     in_register = kind == RuleKind.SAME
     is_good = is_good_cfa & ~(in_register & (~is_exact | (register == view.architecture.program_counter)))
     end = np.full(len(rule), UNFINISHED, np.uint8)
@@ -155,11 +134,7 @@ def _set_program_counters(
 
 
 def _end_reasons(view: SampleView, columns: RuleColumns, rule: I32, cfa: U64) -> U8:
-    """Return (n,) an ``End`` for samples without a return address: the CFA or a register is unknown or impossible.
-
-    Code that keeps its caller's stack pointer in a register that is neither the stack pointer nor the frame pointer has
-    switched to another stack (OCaml's runtime).
-    """
+    """Code whose CFA is in neither stack pointer nor frame pointer has switched to another stack (OCaml's runtime)."""
     memory, rows, return_slot = view.memory, view.rows, cfa - np.uint64(view.architecture.word_size)
     register = columns.cfa_register[rule]
     has_switched = (register >= 0) & ~np.isin(
@@ -180,10 +155,9 @@ def _end_reasons(view: SampleView, columns: RuleColumns, rule: I32, cfa: U64) ->
 def step_by_frame_pointer(view: SampleView, words_between: int = 0) -> U8:
     """Unwind by the frame pointer; return (n,) UNFINISHED or an ``End``.
 
-    The frame pointer points to where the caller's frame pointer was saved; the return address is above it, after
-    ``words_between`` other words. Samples that cannot continue stay unchanged. A frame pointer or return address of 0
-    marks the outermost frame only if the frame made a call: in a sampled frame of hand-written code the register may
-    hold anything. It is not checked here whether the return address is in code.
+    The return address is above the caller's frame pointer, after ``words_between`` other words. Samples that cannot
+    continue stay unchanged. A frame pointer or return address of 0 marks the outermost frame only if the frame made a
+    call: in hand-written code, the register may hold anything. The return address may lie outside code.
 
     Source of truth: elfutils, backends/x86_64_unwind.c and aarch64_unwind.c.
     """

@@ -1,4 +1,4 @@
-"""Describes processors to the unwinder; the descriptions themselves are in the modules ``x86_64`` and ``aarch64``."""
+"""Describes processors to the unwinder; ``x86_64`` and ``aarch64`` have the descriptions."""
 
 import re
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ class KnownCode(Frozen):
     """Code to which functions return although it has not called them, recognized by its first bytes."""
 
     size: int
-    """Length in bytes of what the pattern matches."""
+    """Bytes that the pattern matches."""
     pattern: re.Pattern[bytes]
     rule: Rule
-    """The rule at the first byte; its ``is_signal_frame`` is True, because the address there is exact."""
+    """At the first byte; ``is_signal_frame`` is True, because the address there is exact."""
 
 
 class Architecture(Frozen):
@@ -28,30 +28,27 @@ class Architecture(Frozen):
     register_count: int
     """Number of tracked registers, from 0, including the program counter."""
     register_of_perf_bit: Mapping[int, int]
-    """Register by its bit in ``sample_regs_user``."""
+    """By bit in ``sample_regs_user``."""
     stack_pointer: int
     frame_pointer: int
     program_counter: int
     """Register of the sampled instruction pointer; on x86 the return address column of every rule."""
     address_mask: int
-    """The bits of a pointer that are an address; the others may hold a pointer authentication code."""
+    """Address bits of a pointer; the others may hold a pointer authentication code."""
     outermost_rule: Rule
-    """Rule for code that nothing called; its ``is_signal_frame`` is True, because the address there is exact."""
+    """Of code that nothing called; ``is_signal_frame`` is True, because the address there is exact."""
     frame_pointer_rule: Rule | None = None
-    """Rule for a function whose frame is found by its frame pointer alone; None if nothing uses the rule."""
+    """Of a function whose frame is found by its frame pointer alone; None if unused."""
     callee_saved: frozenset[int] = frozenset()
-    """Callee-saved registers; simple steps (`simple_rule_steps`) restore no others."""
+    """Simple steps (`simple_rule_steps`) restore no other registers."""
     known_code: tuple[KnownCode, ...] = ()
     """Signal trampolines, and code to which a coroutine's function returns."""
     plt_jump_rule: Rule | None = None
-    """Rule in PLT entries that push nothing: all of .plt.sec and .plt.got; None if there is no rule for them."""
+    """In PLT entries that push nothing: all of .plt.sec and .plt.got; None if there is no rule for them."""
     lazy_plt_rules: tuple[Rule, ...] = ()
-    """Rules in a lazy .plt after 0, 1 and 2 pushes; empty if the entries of .plt push nothing."""
+    """In a lazy .plt after 0, 1 and 2 pushes; empty if the entries of .plt push nothing."""
 
     def registers_to_restore(self, needed: int) -> list[int]:
-        """Return the registers to restore, ascending: the bits in ``needed``, and three that every step needs.
-
-        The three are the stack pointer, the frame pointer and the program counter.
-        """
+        """Return the registers in ``needed``, stack pointer, frame pointer and program counter, ascending."""
         needed |= 1 << self.stack_pointer | 1 << self.frame_pointer | 1 << self.program_counter
         return [register for register in range(self.register_count) if needed >> register & 1]

@@ -1,1 +1,1 @@
-"""Names of places in a dataset: reading stored ones, and finding places that do not have any yet."""
+"""Names of places in a dataset: reads stored names, and finds places without names."""

@@ -1,7 +1,7 @@
 """Looks up the names that a dataset stores for the places of a profile.
 
-Names are stored in two tables. Those in the table of places belong to one recording; those in the table of symbols
-belong to an object, and are valid for all recordings. A place is found in either table by a hash of its key columns.
+Names in the table of places belong to one recording; those in the table of symbols belong to an object, in all
+recordings.
 """
 
 from typing import TYPE_CHECKING
@@ -46,20 +46,20 @@ if TYPE_CHECKING:
 
 
 class PlaceIndex:
-    """Finds the rows of places in a table by a hash of its key columns (``KEY`` in dataset_schema.py)."""
+    """Finds the rows of places by a hash of their key columns (``KEY`` in dataset_schema.py)."""
 
     def __init__(self, rows: "pyarrow.Table", rank: AnyArray) -> None:
-        """Index the rows; of several rows for the same place, the one with the lowest ``rank`` (n,) counts."""
+        """Index the rows; of several rows for one place, the one with the lowest ``rank`` (n,) counts."""
         codes, object_ids = string_codes(rows, "object_id")
         self._code_of_object = {ident: code for code, ident in enumerate(object_ids)}
         self._columns = _key_columns(codes, keys_of_rows(rows))
         hashes = hash_columns(*self._columns)
         order = lexsort((rank, hashes))
-        self._rows: I64 = order[begins_run(hashes[order])]  # sorted by hash, each hash once
+        self._rows: I64 = order[begins_run(hashes[order])]
         self._hashes = hashes[self._rows]
 
     def rows_of(self, places: ProfilePlaces) -> I64:
-        """Return (places,) the row of each place; −1 for a place without a row."""
+        """Return (places,) the row of each place; −1 for none."""
         # the last code is for places without an object (−1)
         codes = as_int64([*(self._code_of_object.get(ident, -1) for ident in places.object_ids), -1])
         columns = _key_columns(codes[places.object], places.keys)
@@ -73,18 +73,16 @@ class PlaceIndex:
 
 
 def _key_columns(code: I64, keys: PlaceKeys) -> tuple[I64, I64, I64]:
-    """Return the key of each place as three (n,) columns: its object's code, its offset, and all other keys."""
     return code, keys.offset.view(np.int64), keys.flags()
 
 
 def known_names(
     profile: Profile, restored: Restored, part: DatasetPart, ident: str, style: NameStyle, *, inline: bool
 ) -> LocationNames:
-    """Return the names of a profile's locations and of their twins.
+    """Return the names of a profile's locations and of their twins; those of the recording count first.
 
-    Names stored with a recording take precedence over those stored for the object. ``restored`` is what the profile was
-    made from; ``ident`` is the id of the recording to which kernel code outside all mappings belongs. Without
-    ``inline``, only the outermost function of each place is returned.
+    ``ident`` is the recording of kernel code outside all mappings. Without ``inline``, only outermost functions are
+    returned.
     """
     of_recordings = PlaceLines(rows_of_table(restored.places, flatnonzero(has_value(restored.places, "lines"))))
     of_objects = part.made_of_symbols(PlaceLines)
@@ -96,34 +94,31 @@ def known_names(
 
 
 class PlaceLines(PlaceIndex):
-    """The names of places in rows of the table of places or of symbols."""
+    """Names of places, in the table of places or of symbols."""
 
     def __init__(self, rows: "pyarrow.Table") -> None:
-        """Index the rows; of several rows for the same place, one that has lines takes precedence."""
+        """Index the rows; of several rows for one place, one with lines counts."""
         lists = as_one_array(rows, "lines")
         self._offsets = as_int64(lists.offsets.to_numpy())
         super().__init__(rows, np.diff(self._offsets) == 0)
         self._flags = [numbers(rows, name).astype(np.bool_) for name in ("is_exact", "has_inlines")]
         *string_columns, self._line, self._start_line = (lists.values.field(index) for index in range(len(LINE_FIELDS)))
-        # for function, system name and file: the code of each line's string, and the distinct strings, "" for null (−1)
+        # for function, system name and file: codes of the lines, and distinct strings ("" for code −1)
         self._strings = [(codes, [*distinct, ""]) for codes, distinct in map(encode_strings, string_columns)]
 
     def names(self, row_of_place: I64, style: NameStyle, *, inline: bool) -> PlaceNames:
-        """Return the names of places, which are in these rows (places,); −1 for places without a row."""
+        """Return the names of places, which are in these rows (places,); −1 for none."""
         place = flatnonzero(row_of_place >= 0)
         row = row_of_place[place]
         first, count = self._offsets[row], np.diff(self._offsets)[row]
-        if not inline:  # only the last line of each place, that of the outermost function
+        if not inline:  # the last line is that of the outermost function
             first, count = first + np.maximum(count - 1, 0), np.minimum(count, 1)
         functions, function, line = self._functions(ranges(first, count), style)
         is_exact, has_inlines = (flags[row] for flags in self._flags)
         return PlaceNames(place, count, is_exact, has_inlines & inline, function, line, functions)
 
     def _functions(self, rows: I64, style: NameStyle) -> tuple[list[FunctionRow], I64, I64]:
-        """Return the distinct functions of n lines, (n,) the function of each line, and (n,) its line number.
-
-        ``rows`` (n,) are indices in the values of the lists of lines.
-        """
+        """Return distinct functions, and (n,) function and line of lines; ``rows`` (n,) are values of the lists."""
         line, start_line = (
             as_int64(column.to_numpy(zero_copy_only=False)[rows]) for column in (self._line, self._start_line)
         )

@@ -15,9 +15,9 @@ from perf2x.sources.dataset.write.recording_to_store import empty_profile
 
 
 def object_profile(code: CodeObject) -> Profile:
-    """Make a profile without samples, with a location for each place, in the order of the places.
+    """Make a profile without samples, with a location for each place, in order.
 
-    All addresses are computed from the base of the object's first mapping, and so may lie outside that mapping.
+    Addresses count from the base of the object's first mapping, and may lie outside it.
     """
     strings, no_lines = StringTableBuilder(), np.zeros(0, np.int32)
     mappings = restore_mappings(code.mappings, strings)
@@ -43,7 +43,7 @@ def object_profile(code: CodeObject) -> Profile:
 
 
 def object_session(code: CodeObject) -> Session:
-    """Make the session of a recording that has the object, with what symbolization needs to know."""
+    """Make a session with what symbolization needs to know."""
     facts = map_strings(code.facts, undo_printable)
     return Session(
         source="",

@@ -1,8 +1,7 @@
-"""Finds the places of a dataset that do not have names yet: by object, and each place once for all recordings.
+"""Finds the places of a dataset without names, by object, and each place once for all recordings.
 
-Three temporary tables in DuckDB hold what is needed. ``unnamed`` has the places. ``owners`` has one recording of each
-object: the object's places are looked up at the addresses that they have in this recording. ``mapped`` has, for each
-object, its mappings in this recording, and those of the kernel.
+Temporary tables in DuckDB: ``unnamed`` has the places, ``owners`` one recording of each object, at whose addresses they
+are looked up, ``mapped`` the mappings of the object, and of the kernel, in this recording.
 """
 
 from collections.abc import Collection, Iterator
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 _FACTS = ("recording", "arch", "kernel", "kernel_build_id", "host")
-# A return address of the kernel is looked up a second time, as the address of an instruction: only names show which
-# return addresses are in fact interrupted instructions.
+# Return addresses of the kernel are looked up as instructions, too: only names show which of them were interrupted.
 _UNNAMED = """
 CREATE TEMP TABLE unnamed AS
 WITH nameless AS (FROM places WHERE lines IS NULL AND NOT is_local AND file <> '')
@@ -30,13 +28,13 @@ FROM (
 ANTI JOIN symbols USING (object_id, file_offset, mode, is_return, variant)
 GROUP BY ALL
 """
-# $builds: only objects with these build ids, null for all
+# $builds: build ids of objects, null for all
 _OWNERS = """
 CREATE TEMP TABLE owners AS
 SELECT object_id, min(recording) AS recording FROM mappings SEMI JOIN unnamed USING (object_id)
 WHERE $builds IS NULL OR list_contains($builds, rtrim(build_id, '0')) GROUP BY object_id
 """
-# in its owner's recording: the mappings of the object, and those of the kernel, which a module needs
+# a module needs the kernel's mappings
 _MAPPINGS = """
 CREATE TEMP TABLE mapped AS
 SELECT owners.object_id AS of_object, mappings.*, arch, kernel, kernel_build_id, host
@@ -51,34 +49,32 @@ WHERE is_kernel AND starts_with(file, '[kernel.kallsyms]')
 
 
 class CodeObject(Frozen):
-    """An object, its places without names, and where it was mapped in one recording."""
+    """An object, its places without names, and its mappings in one recording."""
 
     id: str
     places: PlaceKeys
     mappings: "pyarrow.Table"
-    """Rows of the table of mappings: the object's own, and the recorded kernel's, which modules need."""
+    """Rows of the table of mappings: the object's, and the kernel's, which modules need."""
     facts: dict[str, str]
-    """Id, architecture, kernel and host of that recording, by the names in _FACTS."""
+    """Id, architecture, kernel and host of the recording, by the names in _FACTS."""
 
 
 class Unnamed(Frozen):
-    """The objects of a dataset that have places without names."""
+    """Objects with places without names."""
 
     objects: int
-    """Number of objects."""
     places: int
-    """Number of places without names in all of them."""
+    """Number of places without names, in all objects."""
     kernels: int
     """Number of objects that are kernels."""
     code_objects: Iterator[CodeObject]
-    """The objects, sorted by id, each read when it is needed."""
+    """Sorted by id; each is read when it is needed."""
 
 
 def unnamed_objects(connection: Any, builds: Collection[str] | None) -> Unnamed:
-    """Find the objects of a dataset that have places without names; with ``builds``, only objects of these build ids.
+    """Find objects with places without names; with ``builds``, only those of these build ids.
 
-    Places private to their recording are left out, because they cannot be named later. The connection is that of
-    ``engine``.
+    Places private to their recording are left out, because they cannot be named later.
     """
     connection.execute(_UNNAMED)
     trimmed = None if builds is None else [build.rstrip("0") for build in builds]  # recorded ids may be padded with 0
@@ -91,7 +87,6 @@ def unnamed_objects(connection: Any, builds: Collection[str] | None) -> Unnamed:
 
 
 def _code_objects(connection: Any) -> Iterator[CodeObject]:
-    """Read each object that has an owner."""
     for (ident,) in connection.execute("SELECT object_id FROM owners ORDER BY ALL").fetchall():
         places, mappings = (
             arrow_table(connection.sql(f"FROM {table} WHERE {column} = $id ORDER BY {order}", params={"id": ident}))

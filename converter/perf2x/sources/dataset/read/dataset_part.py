@@ -1,7 +1,7 @@
 """Reads a part of a dataset: the recordings with some tags, and their rows in the other tables.
 
-A row counts only if its recording and attempt are in the table of recordings. Files are chosen by their partition
-values, read once, and kept until other files are needed.
+A row counts only if its recording and attempt are in the table of recordings. Files are read once, and kept until
+others are needed.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
     import pyarrow
 
 _PROFILE_TABLES = ("mappings", "places", "stacks", "samples", "symbols")
-"""The tables that a profile is made from, in the order in which they are needed."""
+"""Tables of a profile, in the order in which they are needed."""
 Result = TypeVar("Result")
 _QUERY_COLUMNS = {"places": ("build_id", "file", "is_local"), "samples": ("event", "unit")}
-"""Columns that only SQL queries read: profiles get the same data from the tables of mappings and recordings."""
+"""Columns that only SQL reads: profiles get the same data from the tables of mappings and recordings."""
 
 
 class Row(Frozen):
-    """One row of the table of recordings."""
+    """A row of the table of recordings."""
 
     values: Mapping[str, Any]
-    """Values of all columns, by name."""
+    """Of all columns, by name."""
     partition: PartitionValues
     tags: Mapping[str, str]
     index: int
-    """Index of the row in the table of recordings, as it was read."""
+    """Number of the row in the table as read."""
 
     @property
     def ident(self) -> str:
@@ -62,21 +62,21 @@ class Rows(Frozen):
 
     table: "pyarrow.Table"
     recording: I64
-    """(rows,) the recording of each row, as an index in the list of requested recordings."""
+    """(rows,) index in the list of requested recordings."""
     count: int
     """Number of recordings requested."""
 
     @property
     def offsets(self) -> I64:
-        """(count + 1,) where each recording's rows begin, and the number of all rows.
+        """(count + 1,) first row of each recording, and number of all rows.
 
-        Requires that rows are sorted: ``rows_of`` sorts them if it is given a key.
+        Rows must be sorted: ``rows_of`` does so with a key.
         """
         return searchsorted(self.recording, arange(self.count + 1))
 
 
 class DatasetPart:
-    """The recordings of a dataset that have the tags of an address; the tag ``date`` is the day of their start."""
+    """The recordings of a dataset that have the tags of an address."""
 
     def __init__(self, address: DatasetAddress) -> None:
         """Read the table of recordings. Raises FormatError if it is damaged, or the address is not of a dataset."""
@@ -94,20 +94,18 @@ class DatasetPart:
             examined.append(Row(values, tuple(values[key] for key in columns), tags, index))
         self.is_empty = not all_files
         self.count = len(examined)
-        """Number of recordings in the partitions that may have the tags."""
+        """Recordings in the partitions that may have the tags."""
         self.partition_columns = columns
         self.rows = sorted(
             (row for row in examined if _has_tags(row, address.tags)),
             key=lambda row: (row.values["start_ns"] or 0, row.values["clock_start_ns"], row.ident),
         )
-        """The recordings that have the tags, in order of time."""
-        # all by name of the table: the open table and its files
+        """Recordings that have the tags, in order of time."""
         self._open: dict[str, tuple[Any, list[DataFile]]] = {}
-        # the paths of the files read last, and their rows
+        # by table: paths of the files read last, and their rows
         self._cached: dict[str, tuple[set[str], pyarrow.Table]] = {}
-        # functions that wait for, and return, rows that are being read in the background
+        # of tables that are read in the background
         self._waits: dict[str, Callable[[], pyarrow.Table]] = {}
-        # not by table: places, and the result of ``made_of_symbols`` for them
         self._symbols: tuple[pyarrow.Table, Any] | None = None
 
     def require_recordings(self) -> None:
@@ -119,10 +117,7 @@ class DatasetPart:
             raise FormatError(f"{self.tables.root}: no recording with {tags} is in this dataset")
 
     def files(self, table: str, rows: Sequence[Row]) -> tuple[Any, list[DataFile]]:
-        """Return an open table, and those of its files that may have rows of some recordings.
-
-        Of a table that is not partitioned by the tags of recordings (not in RECORDING_TABLES), these are all files.
-        """
+        """Return an open table, and its files that may have rows of some recordings."""
         if table not in self._open:
             opened = self.tables.require(table)
             self._open[table] = opened, self.tables.files(opened)
@@ -133,12 +128,10 @@ class DatasetPart:
         return opened, files
 
     def rows_of(self, table: str, rows: Sequence[Row], key: str = "") -> Rows:
-        """Return the rows of some recordings in a table; with a ``key``, sorted by recording and by that column.
+        """Return the rows of some recordings; with a ``key``, sorted by recording and by that column.
 
-        The key is a column that numbers the rows of each recording from 0, such as "place"; ``rows`` are the
-        recordings' rows in the table of recordings.
-
-        Raises FormatError if the table is damaged, or the keys of a recording are not 0, 1, ….
+        The key numbers the rows of each recording from 0, as "place" does. Raises FormatError if the table is damaged,
+        or keys are missing or repeated.
         """
         stored = self._rows_of(table, rows)
         recording = _row_indices(stored, rows)
@@ -154,8 +147,8 @@ class DatasetPart:
     def scan(self, table: str) -> Any:
         """Return an Arrow table or dataset that DuckDB can read as a table.
 
-        Of ``recordings``, it has exactly the part's rows; of other tables, all rows of the files that may have rows of
-        the part's recordings. Raises FormatError if the samples of a recording are missing.
+        ``recordings`` has exactly the part's rows; other tables have all rows of files that may have some. Raises
+        FormatError if the samples of a recording are missing.
         """
         if table == "recordings":
             return rows_of_table(self._table, as_int64([row.index for row in self.rows]))
@@ -167,24 +160,19 @@ class DatasetPart:
         return self.tables.scan(table, opened, files)
 
     def check_samples(self, rows: Sequence[Row], recording: I64) -> None:
-        """Raise FormatError if a recording that should have samples has none.
-
-        ``recording`` (samples,) is the index in ``rows`` of each sample's recording, −1 for other recordings.
-        """
+        """Raise FormatError if a recording that should have samples has none."""
         for row, count in zip(rows, bincount(recording + 1, len(rows) + 1)[1:].tolist(), strict=True):
             if row.values["samples"] and not count:
                 raise FormatError(f"{self.tables.root}: damaged: samples of {row.ident} are missing")
 
     def read_ahead(self, rows: Sequence[Row]) -> None:
-        """Start to read, in the background, what a profile of some recordings needs."""
+        """Start to read, in the background, the tables for a profile."""
         self._waits = start_tasks({table: partial(self._read, table, rows) for table in _PROFILE_TABLES})
 
     def _rows_of(self, table: str, rows: Sequence[Row]) -> "pyarrow.Table":
-        """Return what ``_read`` does; if ``read_ahead`` has begun to read the table, wait for that instead."""
         return self._waits.pop(table, partial(self._read, table, rows))()
 
     def _read(self, table: str, rows: Sequence[Row]) -> "pyarrow.Table":
-        """Return all rows of the files that may have rows of the recordings; keep them until other files are needed."""
         opened, files = self.files(table, rows)
         paths, cached = self._cached.get(table, (set(), None))
         if cached is None or not paths.issuperset(file.path for file in files):
@@ -194,10 +182,7 @@ class DatasetPart:
         return cached
 
     def made_of_symbols(self, make: "Callable[[pyarrow.Table], Result]") -> Result:
-        """Return ``make(symbols)``, for the rows of symbols of all objects that occur in the places read last.
-
-        The result is kept, so that ``make`` is called once for the same places.
-        """
+        """Return ``make(symbols)`` for the objects of the places read last, made once for the same places."""
         places = self._rows_of("places", ())
         if self._symbols is None or self._symbols[0] is not places:
             codes, object_ids = string_codes(self._rows_of("symbols", ()), "object_id")
@@ -209,12 +194,9 @@ class DatasetPart:
 
 
 def _row_indices(table: "pyarrow.Table", rows: Sequence[Row]) -> I64:
-    """Return (n,) the index in ``rows`` of the recording to which each row of a table belongs.
-
-    It is −1 for rows of other recordings, and for rows that another attempt to add the recording wrote.
-    """
+    """Index in ``rows`` of each row's recording (n,); −1 for other recordings and other attempts."""
     (ident_codes, idents), (attempt_codes, attempts) = (string_codes(table, name) for name in ATTEMPT_COLUMNS)
-    # by code of the recording's id and code of the attempt; the last row and column are for ids that do not occur
+    # by codes of id and attempt; the last row and column are for ids that do not occur
     index_of = minus_ones((len(idents) + 1, len(attempts) + 1))
     code_of_ident, code_of_attempt = ({text: code for code, text in enumerate(words)} for words in (idents, attempts))
     for index, row in enumerate(rows):
@@ -225,13 +207,11 @@ def _row_indices(table: "pyarrow.Table", rows: Sequence[Row]) -> I64:
 
 
 def _has_tags(row: Row, selected: Mapping[str, str]) -> bool:
-    """Return whether a recording has the selected tags, of which ``date`` is the day of its start."""
     tags = {DATE: day_of(row.values["start_ns"]), **row.tags}
     return all(tags.get(key, "") == value for key, value in selected.items())
 
 
 def _check_row(values: Mapping[str, Any], source: str) -> None:
-    """Raise FormatError for impossible values of a recording."""
     for name in ("samples", "lost", "duration_ns", "clock_start_ns", "cpus", "missing_bytes", "start_ns"):
         if (values[name] or 0) < 0:
             raise FormatError(f"{source}: damaged: {name} is {values[name]}")
@@ -244,7 +224,7 @@ def _check_row(values: Mapping[str, Any], source: str) -> None:
 
 
 def check_build_ids(idents: Iterable[str], source: str) -> None:
-    """Raise FormatError if a build id, or another id, is not hexadecimal."""
+    """Raise FormatError if an id is not hexadecimal."""
     for ident in idents:
         try:
             bytes.fromhex(ident)

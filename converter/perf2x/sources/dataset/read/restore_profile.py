@@ -1,8 +1,8 @@
-"""Restores the stitched profile of some recordings from a dataset's rows; names are added later, by place.
+"""Restores the stitched profile of some recordings from a dataset's rows; names are added later.
 
-In the tables, mappings, places and stacks are numbered from 0 in each recording. The recordings are merged, all at once
-in columns: the same place of the same object becomes one location, although its address differs from host to host. So
-each step translates the numbers of the step before: mappings → places → stacks → samples.
+Mappings, places and stacks are numbered from 0 in each recording. All recordings are merged at once: a place of an
+object becomes one location, although its address differs between hosts. Each step translates the numbers of the step
+before: mappings → places → stacks → samples.
 """
 
 from collections.abc import Sequence
@@ -66,22 +66,14 @@ _ROOT_FRAMES = {synthetic_object(name): kind for kind, name in ROOT_FRAME_NAMES.
 
 
 class _ValuesByNumber(Frozen):
-    """Maps the numbers of a table in each recording to values, such as the numbers of places to locations.
-
-    The value of a number is ``values[offsets[recording] + number]``.
-    """
+    """Values by recording and number, such as the location of each place: ``values[offsets[recording] + number]``."""
 
     offsets: I64
-    """(recordings + 1,) where the values of each recording begin, and their end."""
+    """(recordings + 1,) first value of each recording, and the end."""
     values: I64
-    """Values of all recordings, end to end."""
 
     def of(self, recording: I64, number: I64, kind: str, source: str) -> I64:
-        """Return (n,) the value of each ``number`` (n,) of a ``recording`` (n,); −1 for number −1.
-
-        Raises FormatError for a number that the recording does not have; ``kind`` says what has these numbers, such as
-        "stack".
-        """
+        """Values (n,) of numbers; −1 for number −1. Raises FormatError for a missing number."""
         row = self.offsets[recording] + number
         if ((number < -1) | (row >= self.offsets[1:][recording])).any():
             raise FormatError(f"{source}: damaged: a {kind} is missing")
@@ -90,13 +82,13 @@ class _ValuesByNumber(Frozen):
 
 
 class Restored(Frozen):
-    """A profile, and what a dataset stores about its places."""
+    """A profile, and facts about its places."""
 
     profile: Profile
     objects: CodeObjects
     looked_up: Bools
-    """(mappings,) whether the names in the mapping were looked up when a recording that has it was added."""
-    places: "pyarrow.Table"  # the rows of the recordings in the table of places
+    """(mappings,) whether names were looked up when a recording with the mapping was added."""
+    places: "pyarrow.Table"  # rows of the table of places
 
 
 def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_cgroups: bool) -> Restored:
@@ -140,11 +132,7 @@ def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_
 
 
 def _tag_sets(rows: Sequence[Row], recording: I64) -> tuple[tuple[dict[str, str], ...], I32 | None]:
-    """Return the distinct sets of tags, and (samples,) the set of each sample; ``recording`` (samples,).
-
-    Tags that all recordings share are left out. If there are no other tags, there are no sets, and the second result is
-    None.
-    """
+    """Return the distinct sets of tags that not all recordings share, and (samples,) the set of each sample."""
     all_tags = [tuple(sorted(row.tags.items())) for row in rows]
     common = set(all_tags[0]).intersection(*all_tags)
     own_tags = [tuple(pair for pair in tags if pair not in common) for tags in all_tags]
@@ -158,16 +146,12 @@ def _tag_sets(rows: Sequence[Row], recording: I64) -> tuple[tuple[dict[str, str]
 def _mappings(
     rows: Rows, strings: StringTableBuilder, source: str
 ) -> tuple[Mappings, CodeObjects, Bools, _ValuesByNumber]:
-    """Return distinct mappings, their objects, whether each was looked up, and the mapping of each number.
-
-    Mappings of several recordings that differ only in their addresses become one, unless they are private to their
-    recordings.
-    """
+    """Merge mappings that differ only in their addresses, unless they are private to their recordings."""
     table = rows.table
     string_columns = {name: string_codes(table, name) for name in ("object_id", *MAPPING_STRINGS)}
     check_build_ids(string_columns["build_id"][1], source)
     column = {name: as_int64(numbers(table, name)) for name in ("base", "variant", "is_local", *MAPPING_NUMBERS)}
-    # the recording of mappings that must not be merged with those of other recordings, −1 for other mappings
+    # the recording of mappings that must not be merged with others; −1 for the rest
     separate = np.where((column["is_local"] > 0) | (rows.count == 1), rows.recording, -1)
     keys = [
         *(codes for codes, _ in string_columns.values()), column["variant"], column["is_kernel"],
@@ -205,10 +189,7 @@ def restore_mappings(rows: "pyarrow.Table", strings: StringTableBuilder) -> Mapp
 def _locations(
     rows: Rows, mapping_of: _ValuesByNumber, objects: CodeObjects, strings: StringTableBuilder, source: str
 ) -> tuple[Locations, Functions, I64]:
-    """Return distinct locations in the stitcher's order, functions of synthetic frames, and each place's location.
-
-    ``mapping_of`` has the mapping of each number.
-    """
+    """Return locations in the stitcher's order, functions of synthetic frames, and each place's location."""
     places = rows.table
     codes, object_ids = string_codes(places, "object_id")
     root = as_int64([*(_ROOT_FRAMES.get(ident, RootFrame.NONE) for ident in object_ids), 0])[codes]
@@ -232,7 +213,7 @@ def _locations(
 
 
 def _stacks(rows: Rows, location_of: _ValuesByNumber, source: str) -> tuple[Stacks, _ValuesByNumber]:
-    """Return the tree of all stacks, and the leaf of each stack's number; ``location_of`` has each place's location."""
+    """Return the tree of all stacks, and the leaf of each stack's number."""
     lists = as_one_array(rows.table, "places")
     if lists.null_count or lists.flatten().null_count:
         raise FormatError(f"{source}: damaged: a stack is missing")
@@ -262,7 +243,6 @@ def _threads(samples: "pyarrow.Table", strings: StringTableBuilder) -> tuple[Thr
 
 
 def _sorted_codes(table: "pyarrow.Table", name: str) -> tuple[I64, list[str]]:
-    """Return what ``string_codes`` does, but with the distinct strings sorted, so that codes are in their order."""
     codes, distinct = string_codes(table, name)
     sorted_strings = sorted(set(distinct))
     sorted_code = {string: code for code, string in enumerate(sorted_strings)}
@@ -275,18 +255,16 @@ def restore_events(row: Row) -> tuple[ProfileEvent, ...]:
 
 
 def _column_or_none(table: "pyarrow.Table", name: str, dtype: type) -> AnyArray | None:
-    """Return a column of numbers; None if all of them are null."""
     return numbers(table, name).astype(dtype) if has_value(table, name).any() else None
 
 
 def _cgroups(table: "pyarrow.Table", strings: StringTableBuilder) -> I32 | None:
-    """Return (samples,) the index of each sample's cgroup in ``strings``; None if no sample has one."""
     codes, cgroups = _sorted_codes(table, "cgroup")
     return strings.add_all(cgroups)[codes] if len(cgroups) else None
 
 
 def restore_meta(row: Row, comments: tuple[str, ...], clock_id: int) -> Meta:
-    """Return the Meta of a recording's profile: what its row says, with these comments and this clock id."""
+    """Return the Meta of a recording's profile."""
     facts: dict[str, Any] = {
         name: map_strings(row.values[column], undo_printable) for column, name in META_FIELDS.items()
     }

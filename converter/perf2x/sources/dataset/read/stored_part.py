@@ -1,7 +1,4 @@
-"""Presents recordings in a dataset as one recording, whose samples were stitched when they were added.
-
-Facts about a stored recording that only perf2x needs are JSON in a column of the table of recordings.
-"""
+"""Presents recordings in a dataset as one recording, whose samples were stitched when they were added."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +30,7 @@ _WITH_TIMES = "fleet ingest --timeline"
 
 
 class StoredFacts(Frozen, omit_defaults=True):
-    """What reading, stitching and unwinding a recording reported. A field that the JSON lacks has its default value."""
+    """Stored as JSON: reports of reading, stitching and unwinding; missing fields have their defaults."""
 
     deferred: DeferredReport = field(default_factory=DeferredReport)
     unwound: UnwindReport = field(default_factory=lambda: UnwindReport({}))
@@ -47,7 +44,6 @@ class StoredFacts(Frozen, omit_defaults=True):
     samples_say: tuple[str, ...] = ()
     """Those of ``cpu`` and ``cgroup`` that samples of at least one event have."""
     clock_id: int = -1
-    """Meta.clock_id."""
 
 
 def parse_facts(text: str, source: str) -> StoredFacts:
@@ -69,10 +65,7 @@ class StoredPart(StitchedRecording):
         facts: Sequence[StoredFacts],
         diagnostics: Diagnostics,
     ) -> None:
-        """Take recordings that have the same events and kernel, with their facts.
-
-        ``name`` is the dataset's address as the user typed it.
-        """
+        """Take recordings with the same events and kernel; ``name`` is the dataset's address as the user typed it."""
         self.name = name
         self._part, self.rows, self._facts = part, rows, facts
         self._first = rows[0].values
@@ -80,7 +73,7 @@ class StoredPart(StitchedRecording):
 
     @property
     def lacks(self) -> Lacks:
-        """What a dataset does not have: records, single samples and code; if only sums are stored, times and CPUs."""
+        """Datasets have no records, single samples or code; if only sums are stored, no times and CPUs."""
         prefix = f"{self.name} is a dataset"
         at_ingest = f"{prefix}; ", " applies when a recording is added"
         no_times = f": {self.source}: the dataset has sums without times and CPUs; {_WITH_TIMES} keeps them"
@@ -95,12 +88,12 @@ class StoredPart(StitchedRecording):
 
     @property
     def source(self) -> str:
-        """The name of the input from which the first recording was added."""
+        """Input from which the first recording was added."""
         return undo_printable(self._first["source"])
 
     @property
     def recordings(self) -> tuple[str, ...]:
-        """The names of the inputs from which the recordings were added."""
+        """Inputs from which the recordings were added."""
         return tuple(undo_printable(row.values["source"]) for row in self.rows)
 
     @property
@@ -110,7 +103,7 @@ class StoredPart(StitchedRecording):
 
     @cached_property
     def session(self) -> Session:
-        """What a dataset stores about a session, as far as all recordings of this part agree."""
+        """Facts about the session in which all recordings agree."""
         meta, kernel = self._meta, self._first["kernel_build_id"]
         bits = {"cpu": SampleType.CPU, "cgroup": SampleType.CGROUP}
         sample_type = sum(bits[name] for name in self._facts[0].samples_say if name in bits)
@@ -132,7 +125,7 @@ class StoredPart(StitchedRecording):
 
     @property
     def sideband(self) -> Sideband:
-        """A side-band without records; it says how many records of each type the recordings had."""
+        """Numbers of records by type, without the records."""
         counts = Counter[str]()
         for facts in self._facts:
             counts.update(facts.record_counts)
@@ -140,12 +133,12 @@ class StoredPart(StitchedRecording):
 
     @property
     def sample_count(self) -> int:
-        """The number of samples in the recordings when they were added."""
+        """Number of samples when the recordings were added."""
         return sum(int(row.values["samples"]) for row in self.rows)
 
     @property
     def fingerprint(self) -> bytes | None:
-        """None, because a part of a dataset may consist of several recordings."""
+        """None, because a part may have several recordings."""
         return None
 
     def samples(self, want: Want, shard: Shard = ALL_BLOCKS) -> Iterator[Samples]:
@@ -154,7 +147,6 @@ class StoredPart(StitchedRecording):
 
     @cached_property
     def _meta(self) -> Meta:
-        """The Meta of the merged profile."""
         from perf2x.model.transforms.merge_profiles import merged_meta
 
         pairs = zip(self.rows, self._facts, strict=True)
@@ -169,7 +161,7 @@ class StoredPart(StitchedRecording):
 
     @property
     def reports(self) -> tuple[DeferredReport, UnwindReport]:
-        """The sums of the reports that were stored when the recordings were added."""
+        """Sums of the stored reports."""
         return sum_reports([each.deferred for each in self._facts]), sum_reports([each.unwound for each in self._facts])
 
     def stored_names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:

@@ -1,6 +1,6 @@
 """Groups the recordings of datasets into sessions.
 
-A session has recordings of one dataset with the same events and the same kernel; they are read together.
+The recordings of a session have the same events and kernel; they are read together.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row
 from perf2x.sources.dataset.read.stored_part import StoredFacts, StoredPart, parse_facts
 
 _MAX_RECORDINGS = 2000
-"""Largest number of recordings in a session. There is a limit because memory grows with the stacks of a session."""
+"""Recordings in a session: memory grows with its stacks."""
 
 
 def stored_sessions(inputs: Sequence[Input], context: LoadContext) -> list[SessionInput]:
@@ -34,10 +34,7 @@ def stored_sessions(inputs: Sequence[Input], context: LoadContext) -> list[Sessi
 
 
 def _sessions_of(dataset: Input, context: LoadContext) -> Iterator[tuple[Sequence[Row], SessionInput]]:
-    """Yield the rows of each session's recordings, and the session; report recordings that could not be read.
-
-    Raises FormatError if none could be read.
-    """
+    """Report recordings that could not be read. Raises FormatError if none could."""
     part = DatasetPart(parse_address(dataset.path))
     part.require_recordings()
     if "host" in context.options.keep:
@@ -68,11 +65,7 @@ def _sessions_of(dataset: Input, context: LoadContext) -> Iterator[tuple[Sequenc
 
 
 def _session_key(row: Row, facts: StoredFacts) -> object:
-    """Return a key that is equal for recordings that can share a session.
-
-    A recording with names of kernel code outside all mappings has a session of its own, because these addresses are
-    valid for one boot only.
-    """
+    """Names of kernel code outside all mappings are valid for one boot: such a recording has its own session."""
     values = row.values
     names = ("arch", "kernel", "kernel_build_id", "is_timeline", "default_event")
     ident = row.ident if facts.kernel_looked_up else ""
@@ -80,10 +73,6 @@ def _session_key(row: Row, facts: StoredFacts) -> object:
 
 
 def _session(dataset: Input, recording: StoredPart, context: LoadContext) -> SessionInput:
-    """Return a session of one part.
-
-    The part's input has the tags that all its recordings share, and those that the user gave the dataset.
-    """
     from perf2x.kernel.merge_reports import common_tags
 
     tags = common_tags([row.tags for row in recording.rows]) | dict(dataset.tags)

@@ -1,9 +1,6 @@
 """Runs SQL on a dataset in DuckDB: an in-memory database, whose tables pyarrow reads from the dataset's files.
 
-The SQL may come from an untrusted user. It cannot read files or URLs, load extensions or change settings: DuckDB opens
-only its own temporary files.
-
-Ctrl-C and other signals interrupt a running query at once, and exceptions from their handlers are not lost.
+The SQL may come from an untrusted user. It cannot read files or URLs, load extensions or change settings.
 """
 
 import atexit
@@ -36,22 +33,21 @@ if TYPE_CHECKING:
     import pyarrow
 
 _MAX_DEFAULT_MEMORY = 4 << 30
-"""Largest default memory limit of a query, in bytes; on a small machine, half of its memory is less."""
-_AFTER_KIND = " Error: "  # in DuckDB's messages, after the kind of error
+"""Largest default memory limit of a query, in bytes; small machines have less."""
+_AFTER_KIND = " Error: "  # in DuckDB's messages
 _RESERVED_SPACE = 768 << 20
 """Bytes of address space that DuckDB and other libraries reserve before they read a row; they use little of it."""
 _CALLS_STUDENT = re.compile("student", re.IGNORECASE)
-# settings that, once made, cannot be undone by the user's SQL
+# the user's SQL cannot undo these
 _LOCKDOWN = ("enable_external_access = false", "lock_configuration = true")
 
 
 def _duckdb() -> ModuleType:
-    """Import DuckDB. Raises OptionError with installation instructions if it is missing."""
     try:
         module = import_module("duckdb")
     except ModuleNotFoundError:  # any other ImportError may be caused by a lack of memory
         raise OptionError("SQL needs DuckDB: pip install 'perf2x[fleet]'") from None
-    atexit.unregister(gc.freeze)  # DuckDB reports all of its classes as leaked if Python does not collect them at exit
+    atexit.unregister(gc.freeze)  # without a collection at exit, DuckDB reports all of its classes as leaked
     return module
 
 
@@ -59,9 +55,8 @@ def _duckdb() -> ModuleType:
 def engine(part: DatasetPart, query: str = "", limits: QueryLimits | None = None) -> Iterator[Any]:
     """Provide a connection with the tables and views of a part of a dataset, ready for the user's ``query``.
 
-    Errors of DuckDB are converted as in ``query_errors``, also those in the ``with`` block. Raises FormatError if the
-    dataset is damaged, OptionError if DuckDB rejects the SQL or is not installed, Perf2xError if memory or disk space
-    is short.
+    Errors in the ``with`` block are converted as in ``query_errors``. Raises FormatError if the dataset is damaged,
+    OptionError if DuckDB rejects the SQL or is not installed, Perf2xError if memory or disk space is short.
     """
     if part.is_empty:
         part.require_recordings()  # raises the error
@@ -93,7 +88,7 @@ def engine(part: DatasetPart, query: str = "", limits: QueryLimits | None = None
 
 
 def arrow_table(relation: Any) -> "pyarrow.Table":
-    """Return the rows of a query, which is a DuckDB relation, as an Arrow table with one chunk per column."""
+    """Return the rows of a DuckDB relation as an Arrow table with one chunk per column."""
     table: pyarrow.Table = relation.to_arrow_table()
     return table.combine_chunks()
 
@@ -101,8 +96,8 @@ def arrow_table(relation: Any) -> "pyarrow.Table":
 def address_space(root: str) -> int | None:
     """Return the bytes that DuckDB may use if address space is limited (ulimit -v); None without a limit.
 
-    That is 64 MiB and half of what is left beyond _RESERVED_SPACE. It is not more, because DuckDB, Arrow and the C
-    library abort the process if an allocation fails. Raises Perf2xError if there is too little space to start.
+    It is only half of the rest: DuckDB, Arrow and the C library abort if an allocation fails. Raises Perf2xError if
+    there is too little space to start.
     """
     available = address_space_left()
     if available is not None and available < _RESERVED_SPACE:
@@ -111,17 +106,14 @@ def address_space(root: str) -> int | None:
 
 
 def _memory_limit(connection: Any, limits: QueryLimits) -> int:
-    """Return the memory limit of a query in bytes: the user's, or else half of the memory, up to _MAX_DEFAULT_MEMORY.
-
-    DuckDB's own default is four fifths of the machine's memory; five eighths of that are half of the memory.
-    """
+    """DuckDB's own default is four fifths of the machine's memory; five eighths of that are half of the memory."""
     ((duckdb_default,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
     return limits.memory_limit or min(_MAX_DEFAULT_MEMORY, parse_size(duckdb_default) * 5 // 8)
 
 
 @contextlib.contextmanager
 def query_errors(root: str) -> Iterator[None]:
-    """Convert errors of DuckDB in the block to perf2x's errors, whose messages are one sentence.
+    """Convert errors of DuckDB in the block.
 
     Raises FormatError if the dataset's files are damaged, OptionError if the SQL is wrong, Perf2xError if memory or
     disk space is short.
@@ -129,7 +121,7 @@ def query_errors(root: str) -> Iterator[None]:
     module = _duckdb()
     try:
         yield
-    except module.InterruptException:  # by a signal, whose handler's exception is raised after the query
+    except module.InterruptException:  # the signal's handler raises its own
         raise
     except module.OutOfMemoryException:
         raise _shortage_error(root) from None
@@ -149,18 +141,16 @@ def query_errors(root: str) -> Iterator[None]:
 
 
 def _shortage_error(root: str) -> Perf2xError:
-    """Return the error for a query that needs too much memory or disk space."""
     return Perf2xError(f"{root}: not enough memory for this query, or not enough room for its temporary files")
 
 
 def _sentence(error: Exception) -> str:
-    """Return the message on one line, without its kind of error and the lines that point into the query."""
+    """Join the message's lines, without the kind of error and the lines that point into the query."""
     text = str(error).partition("\n\nLINE")[0]
     return " ".join((text.partition(_AFTER_KIND)[2] or text).split())
 
 
 def _define(connection: Any, part: DatasetPart, scans: Mapping[str, Callable[[], Any]], sql: str) -> None:
-    """Define the tables and views that the query ``sql`` sees, on the rows that ``scans`` return by table."""
     for table, scan in scans.items():
         connection.register(f"stored_{table}", scan())
     tags = sorted({key for row in part.rows for key in row.tags})
@@ -174,9 +164,8 @@ def _define(connection: Any, part: DatasetPart, scans: Mapping[str, Callable[[],
 def ended_by_signals(connection: Any) -> Iterator[None]:
     """Let signals interrupt the queries of a connection; an exception from a signal's handler leaves the block.
 
-    DuckDB checks for signals only between steps, which may take minutes, and replaces the handler's exception by its
-    own. So another thread waits for signals: Python writes their numbers to a socket as they arrive (its wakeup file
-    descriptor).
+    DuckDB checks for signals only between steps, which may take minutes, and replaces the handler's exception. So
+    another thread waits for signals at Python's wakeup file descriptor.
     """
     if threading.current_thread() is not threading.main_thread():  # only the main thread gets signals
         yield
@@ -186,14 +175,13 @@ def ended_by_signals(connection: Any) -> Iterator[None]:
         with _interrupted_by_signals(connection, signal_numbers):
             yield
     except Exception:
-        if signal_numbers:  # the signal's handler raised, or would have; call it once more for its exception
+        if signal_numbers:  # DuckDB replaced the handler's exception; call it once more
             signal.raise_signal(signal_numbers[0])
         raise
 
 
 @contextlib.contextmanager
 def _interrupted_by_signals(connection: Any, signal_numbers: list[int]) -> Iterator[None]:
-    """Interrupt a connection's query whenever a signal arrives, and add the signal's number to ``signal_numbers``."""
     receiver, sender = socket.socketpair()
     sender.setblocking(False)
 
@@ -214,10 +202,7 @@ def _interrupted_by_signals(connection: Any, signal_numbers: list[int]) -> Itera
 
 
 def _restore_wakeup(own: int, previous: int) -> None:
-    """Restore the ``previous`` wakeup descriptor, unless ``own`` is no longer set.
-
-    Blocks may end in any order: if another block has set its own descriptor since, that one stays.
-    """
+    """Restore the ``previous`` wakeup descriptor, unless another block has set its own since."""
     current = signal.set_wakeup_fd(-1)
     with contextlib.suppress(OSError, ValueError):  # that descriptor is closed: its block has ended
         signal.set_wakeup_fd(previous if current == own else current)

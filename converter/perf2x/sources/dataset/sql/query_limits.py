@@ -1,4 +1,4 @@
-"""The options that limit what an SQL query uses."""
+"""Options that limit what an SQL query uses."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,7 @@ from perf2x.model.setting import Setting, read_directory
 
 
 class QueryLimits(Frozen):
-    """How much memory a query may use, and where it puts data beyond that."""
+    """Memory of a query, and the folder for data beyond that."""
 
     PANEL = "Limits"
 

@@ -1,11 +1,8 @@
 """Defines, in SQL, the tables and views that a query sees (docs/fleet.md describes them).
 
-The views are built on ``stored_places``, ``stored_samples`` and so on, which have all rows of the dataset's files. A
-row counts only if its recording and attempt are in ``stored_recordings``; commands that were killed leave other rows.
-
-Places and stacks are numbered from 0 in each recording, so only recording and number together identify one. The view
-``by_function``, which reads the most rows, joins by one integer instead, the ``id`` of a place or stack: the number of
-the recording in the upper 32 bits (``id_base``), that of the place or stack in the lower ones.
+A row counts only if its recording and attempt are in ``stored_recordings``; killed commands leave other rows.
+``by_function`` joins by the ``id`` of a place or stack: the number of the recording in the upper 32 bits (``id_base``),
+that of the place or stack in the lower ones.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +11,7 @@ from perf2x.model.profile import ROOT_FRAME_NAMES
 from perf2x.sources.dataset.dataset_schema import COLUMNS, DATE, KEY, RECORDING_TABLES
 
 DAMAGED = "damaged: "
-"""Prefix of the message of an error that a view raises for damaged rows."""
+"""Prefix of errors that a view raises for damaged rows."""
 # base_name: /usr/lib/libc.so.6 → libc.so.6, [kernel.kallsyms]_text → [kernel.kallsyms]
 _MACROS = """
 CREATE MACRO base_name(file) AS CASE WHEN file LIKE '[%]%' THEN file[:strpos(file, ']')]
@@ -60,10 +57,10 @@ source_functions AS MATERIALIZED (
 """
 """Common table expressions for the functions at places; views use ``place_ids`` and ``source_functions``.
 
-``place_ids`` has a row for each place. Its ``name_source`` says where the place's names come from: the positive number
-of a row of symbols; 0 if there are no names; or a negative number of its own if the names are stored with the place.
-``source_functions`` has the functions, once for each ``name_source`` and file, not for each place: so names are made
-once for all recordings that share the symbol. ``{more_columns}`` are further columns of ``place_ids``.
+``place_ids`` has a row for each place. Its ``name_source`` tells where names are: in a row of symbols (positive
+number), nowhere (0), or with the place (negative number). ``source_functions`` has the functions of each
+``name_source`` and file, so that recordings with the same symbols share names. ``{more_columns}`` are further columns
+of ``place_ids``.
 """
 _FUNCTIONS = """
 CREATE VIEW functions AS
@@ -88,18 +85,18 @@ SELECT recording,
     CASE WHEN start_ns > 0 THEN coalesce(86400e9 / nullif(sum(duration_ns) OVER days, 0), 1) ELSE 1 END AS weight
 FROM recordings WINDOW days AS (PARTITION BY host, tags::VARCHAR, start_ns // 86400000000000)
 """
-"""For each recording, the number by which to multiply its costs to estimate those of a whole day.
+"""Factor by which a recording's costs are multiplied to estimate those of a whole day.
 
-It is a day divided by the sum of the durations of all recordings that began on the same day (UTC) with the same host
-and tags. It is 1 if the start or all of these durations are unknown or 0.
+It is a day divided by the durations of all recordings of the same day (UTC), host and tags; 1 if the start is unknown
+or the durations are 0.
 """
-# the sampling frequency of each event of each recording; 0 for events that are sampled at fixed periods
+# sampling frequency of each event; 0 for fixed periods
 _RATES = """
 CREATE VIEW rates AS
 SELECT recording, recorded.name AS event, max(recorded.frequency) AS frequency
 FROM (SELECT recording, unnest(events) AS recorded FROM recordings) GROUP BY ALL
 """
-# CPU time from the sums of a function or stack; NULL for a frequency of 0
+# CPU time of a function or stack; NULL for a frequency of 0
 _SECONDS = """CASE unit WHEN 'nanoseconds' THEN {value} / 1e9 ELSE {count} / nullif(frequency, 0) END"""
 _BY_FUNCTION = """
 CREATE VIEW by_function AS
@@ -168,15 +165,14 @@ FROM costs LEFT JOIN named_stacks USING (recording, stack) JOIN recordings USING
 """
 _RESERVED = frozenset(("recording", "event", "unit", "function", "object", "build_id", "self", "total", "self_samples",
     "total_samples", "cpu_seconds", "weight", "functions", "objects", "value", "count", "comm"))  # fmt: skip
-"""Columns of ``by_function`` and ``by_stack``; a tag of the same name does not become a column of these views."""
+"""Columns of ``by_function`` and ``by_stack``; tags of these names do not become columns."""
 
 
 def statements(partition: Iterable[str], tags: Iterable[str]) -> Iterator[str]:
     """Yield the statements that define the macros, tables and views.
 
-    The connection must already have a table ``stored_…`` for each table of the dataset. ``stored_recordings`` must have
-    only the selected recordings; the other tables may also have rows of further ones. ``partition`` are the dataset's
-    partition columns, ``tags`` the names of all tags of the recordings; both become columns.
+    The connection must have a table ``stored_…`` for each table of the dataset, ``stored_recordings`` with only the
+    selected recordings. Partition columns and ``tags`` become columns.
     """
     partition_tags = [column for column in partition if column != DATE]
     tag_names = [tag for tag in dict.fromkeys([*partition_tags, *tags]) if tag not in {*COLUMNS["recordings"], DATE}]
@@ -214,5 +210,4 @@ def quoted(text: str) -> str:
 
 
 def _name(column: str) -> str:
-    """Quote an SQL name, which may be a keyword."""
     return '"' + column.replace('"', '""') + '"'

@@ -1,10 +1,8 @@
 """Finds the place of each location of a profile: an object, and an offset in it.
 
-The same code must have the same place in all recordings, so that its name is stored once. Objects are therefore
-identified by their build id, or by their path if they do not have one. Offsets count from the object's ``base``, its
-address in the recording: programs, modules and (by KASLR) kernels are at other addresses on every host and after every
-boot. Memory that cannot be identified in this way is private ("local") to its recording, whose id is part of the
-object's id. Addresses outside mappings, and synthetic frames, belong to objects that stand for them::
+The same code must have the same place in all recordings, so that its name is stored once. Offsets count from the
+object's ``base``, its address in the recording, because code lies at other addresses on every host and after every
+boot. Memory that cannot be identified is private ("local") to its recording::
 
     object                       identified by                     base
     file, vDSO                   build id, or path of a file       start of the mapping − its offset in the file
@@ -46,21 +44,20 @@ class CodeObjects(Frozen):
     """The object of each mapping of a profile."""
 
     ids: Sequence[str]
-    """(mappings,) id of the object in hexadecimal; equal for two mappings of one object."""
+    """(mappings,) id of the object in hexadecimal."""
     base: U64
-    """(mappings,) the recorded address of the object's offset 0, modulo 2⁶⁴."""
+    """(mappings,) recorded address of the object's offset 0, modulo 2⁶⁴."""
     is_local: Bools
     """(mappings,) whether the object is private to its recording."""
     variant: I64
-    """(mappings,) number that distinguishes overlapping mappings of one object: 0 for the first, and without overlaps.
+    """(mappings,) number that distinguishes overlapping mappings of one object: 0 for the first.
 
-    In terms of offsets in the object, mappings overlap if code was mapped in parts, or if copies of one build have two
-    names.
+    Their offsets overlap if code was mapped in parts, or if copies of one build have two names.
     """
 
 
 def code_objects(mappings: Mappings, strings: Sequence[str], recording: bytes) -> CodeObjects:
-    """Find the object of every mapping of a recording, whose id is ``recording``."""
+    """Find the object of every mapping; ``recording`` is the recording's id."""
     objects = [_code_object(mappings, strings, row, recording) for row in range(len(mappings))]  # id, base, is_local
     ids, base = [entry[0].hex() for entry in objects], as_uint64([entry[1] % 2**64 for entry in objects])
     limit = np.where(mappings.limit == 0, np.uint64(2**64 - 1), mappings.limit - base)
@@ -69,18 +66,17 @@ def code_objects(mappings: Mappings, strings: Sequence[str], recording: bytes) -
 
 
 def _code_object(mappings: Mappings, strings: Sequence[str], row: int, recording: bytes) -> tuple[bytes, int, bool]:
-    """Return the object of one mapping: its id, its base, and whether it is private to the recording."""
     name, build_id = (printable(strings[int(column[row])]) for column in (mappings.filename, mappings.build_id))
     start, limit, offset = (int(column[row]) for column in (mappings.start, mappings.limit, mappings.offset))
     shared = _shared_object(name, build_id, bool(mappings.is_kernel[row]), start, offset)
-    # the last conditions are those of damaged mappings, whose offsets would not fit into 64 bits
+    # damaged mappings, whose offsets would not fit into 64 bits, are private, too
     if shared is None or not limit or start < shared[1] or limit - shared[1] >= 2**64:
         return text_id("own", recording, name, int(mappings.pid[row])), 0, True
     return (*shared, False)
 
 
 def _shared_object(name: str, build_id: str, is_kernel: bool, start: int, offset: int) -> tuple[bytes, int] | None:
-    """Return id and base of an object that other recordings may have, too; None if it is private to its recording."""
+    """Return id and base; None for an object that is private to its recording."""
     if is_kernel:
         # perf names this mapping after the reference symbol, [kernel.kallsyms]_text, whose address is ``offset``
         if build_id and name.startswith(KERNEL) and name != KERNEL and offset:
@@ -95,10 +91,7 @@ def _shared_object(name: str, build_id: str, is_kernel: bool, start: int, offset
 
 
 def _variants(ids: Sequence[str], first: Sequence[int], limit: Sequence[int]) -> I64:
-    """Return (mappings,) the number of each mapping within a run of overlapping mappings of its object.
-
-    ``first`` and ``limit`` are the offsets in the object at which each mapping begins and ends.
-    """
+    """Number the mappings (mappings,) in each run of overlapping mappings of an object."""
     variant = zeros(len(ids))
     run: list[int] = []
     end = 0
@@ -112,29 +105,28 @@ def _variants(ids: Sequence[str], first: Sequence[int], limit: Sequence[int]) ->
 
 
 _UNMAPPED_OBJECT = text_id("unmapped").hex()
-"""Id of the object that stands for all addresses outside mappings but the kernel's: those of programs and guests."""
+"""Id of the object for all addresses outside mappings but the kernel's: those of programs and guests."""
 
 
 def synthetic_object(name: str) -> str:
-    """Return the id of the object that stands for a synthetic frame, such as ``[truncated stack]``."""
+    """Return the id of the object for a synthetic frame, such as ``[truncated stack]``."""
     return text_id("made up", name).hex()
 
 
 class ProfilePlaces(Frozen):
     """Places of a profile: one per location, then the twins of the kernel's return addresses.
 
-    Only names show which return addresses of the kernel are really interrupted instructions. So each return address of
-    the kernel is included a second time, as the address of an instruction (its twin), and both places get names.
+    Only names show which return addresses of the kernel are interrupted instructions, so both places get names.
     """
 
     location: I32
-    """(places,) row of the place's location in the profile."""
+    """(places,) row of the location in the profile."""
     object_ids: Sequence[str]
-    """Ids of the objects, in hexadecimal."""
+    """In hexadecimal."""
     object: I64
-    """(places,) the object of each place, as a row of ``object_ids``; −1 for synthetic frames."""
+    """(places,) row of ``object_ids``; −1 for synthetic frames."""
     keys: PlaceKeys
-    """(places,) what distinguishes the places of an object."""
+    """(places,)"""
     is_local: Bools
     """(places,) whether the place is private to its recording."""
 
@@ -149,9 +141,8 @@ def profile_places(locations: Locations, objects: CodeObjects, recording: bytes)
     location = np.append(np.arange(len(locations), dtype=np.int32), as_int32(twins))
     is_return = np.append(returns, falses(len(twins)))
     mapping, in_kernel = locations.mapping[location], is_kernel[location]
-    # kernel addresses outside mappings are valid for one boot, so their object belongs to the recording
     object_ids = [*objects.ids, text_id("own", recording, "", "kernel").hex(), _UNMAPPED_OBJECT]
-    # outside mappings: the last row of object_ids, or in the kernel the one before it
+    # of object_ids: the last row, or in the kernel the one before it
     object_row = np.where(mapping < 0, len(object_ids) - np.where(in_kernel, 2, 1), mapping)
     object_row[locations.synthetic[location]] = -1
     columns: tuple[AnyArray, ...] = (objects.base, objects.variant, objects.is_local)
@@ -160,7 +151,6 @@ def profile_places(locations: Locations, objects: CodeObjects, recording: bytes)
     )  # the appended 0 is for mapping −1
     offset: U64 = locations.address[location] - base
     keys = PlaceKeys(offset, locations.mode[location], is_return, variant)
-    # kernel addresses outside mappings are private to the recording, too
     return ProfilePlaces(
         location, object_ids, object_row, keys, is_local | (mapping < 0) & in_kernel & (object_row >= 0)
     )

@@ -1,7 +1,4 @@
-"""What a dataset stores of a recording: its profile, the names that cannot be looked up later, and further facts.
-
-A recording that could not be read has an empty profile.
-"""
+"""Facts about a recording that a dataset stores; one that could not be read has an empty profile."""
 
 from collections.abc import Mapping
 
@@ -25,35 +22,35 @@ class StoredRecording(Frozen):
     """One recording as a dataset stores it."""
 
     recording: bytes
-    """Id of the recording (``content_ids.recording_id``)."""
+    """Made by ``content_ids.recording_id``."""
     profile: Profile
-    """The profile as stitched, in which only synthetic frames have names: summed, or a timeline with all times."""
+    """As stitched: summed, or a timeline with all times; only synthetic frames have names."""
     tags: Mapping[str, str]
     samples: int = 0
-    """Number of samples in the recording, before any filter."""
+    """Samples in the recording, before any filter."""
     lost: int = 0
     """Records and samples that the kernel dropped."""
     deferred_missing: int = 0
     """Samples whose deferred user stack is not in the recording."""
     kernel_build_id: str = ""
     facts: str = "{}"
-    """JSON of further facts, which only perf2x reads (``StoredFacts``)."""
+    """JSON of ``StoredFacts``."""
     names: PlaceNames | None = None
-    """Names of places that are private to the recording, which cannot be looked up later."""
+    """Names of places that are private to the recording: they cannot be looked up later."""
     looked_up: Bools | None = None
-    """(mappings,) whether names in the mapping were looked up, found or not; None if there was no lookup."""
+    """(mappings,) whether names were looked up, found or not; None without a lookup."""
     session: bytes | None = None
-    """The recording's fingerprint, which all its earlier states share; None without samples."""
+    """Fingerprint of the recording and of its earlier states; None without samples."""
     unfinished: bool = False
-    """Whether the end is missing: perf record was killed or still running, or the file was cut off or is damaged."""
+    """Whether perf record was killed or still running, or the file was cut off or is damaged."""
     missing_bytes: int | None = None
-    """Number of bytes that an unfinished recording lacks; None if unknown."""
+    """None if unknown or finished."""
     error: str = ""
-    """Why the recording could not be read; "" if it could."""
+    """Reason why the recording could not be read."""
 
 
 def empty_profile(source: str) -> Profile:
-    """Make a profile that has no events, no samples and no code."""
+    """Make a profile without events, samples and code."""
     return Profile(
         strings=("",),
         events=(),

@@ -49,17 +49,14 @@ from perf2x.sources.dataset.write.recording_to_store import StoredRecording
 if TYPE_CHECKING:
     import pyarrow
 
-# _FRAMES_PER_PART: about how many frames are in the stacks that are written together. _MAX_FRAMES: how many frames all
-# stacks of a recording may have together. In the table, each stack has all its frames: a caller that many stacks share
-# counts once for each of these stacks.
+# frames of stacks that are written together, about; and of all stacks of a recording
 _FRAMES_PER_PART, _MAX_FRAMES = 1 << 22, 1 << 28
 
 
 def recording_tables(stored: StoredRecording, attempt: str) -> "Iterator[tuple[str, pyarrow.Table]]":
-    """Yield the rows of one recording in parts: the name of a table, and rows of it.
+    """Yield the rows of one recording in parts, those of the table of recordings last.
 
-    Rows of the table of recordings come last. Raises FormatError if all stacks together have too many frames, or a
-    number is too large for a column.
+    Raises FormatError for too many frames of stacks, or a number that is too large for its column.
     """
     profile, attempt_key = stored.profile, (stored.recording.hex(), attempt)
     objects = code_objects(profile.mappings, profile.strings, stored.recording)
@@ -69,24 +66,18 @@ def recording_tables(stored: StoredRecording, attempt: str) -> "Iterator[tuple[s
         yield "stacks", rows
     yield "places", _places(profile, places, stored.names or no_rows(PlaceNames), attempt_key)
     yield "mappings", _mappings(stored, objects, attempt_key)
-    # Samples without a stack have the leaf −1, which comes first in ``leaves`` but is not a row of the table of stacks.
-    # So if it is there, all indices of leaves are one too high: then samples without a stack get −1.
+    # samples without a stack have the leaf −1, which comes first: other numbers are then one lower
     stack_number = stack - (1 if len(leaves) and leaves[0] < 0 else 0)
     yield "samples", _samples(profile, stack_number, attempt_key)
     yield "recordings", _recording_table(stored, attempt)
 
 
 def _attempt_columns(attempt_key: tuple[str, str], count: int) -> dict[str, Any]:
-    """Return the columns ATTEMPT_COLUMNS of ``count`` rows: the recording's id, and the attempt to add it."""
     first_text = zeros(count)
     return {name: string_column([text], first_text) for name, text in zip(ATTEMPT_COLUMNS, attempt_key, strict=True)}
 
 
 def _stacks(profile: Profile, leaves: I64, attempt_key: tuple[str, str], source: str) -> "Iterator[pyarrow.Table]":
-    """Yield the table of the stacks whose innermost frames are the rows ``leaves`` of the stack tree.
-
-    A stack's number is its index in ``leaves``.
-    """
     length = depths(profile.stacks.parent)[leaves] + 1
     if sum_of(length) > _MAX_FRAMES:
         raise FormatError(f"{source}: its stacks have {sum_of(length):,} frames, too many for a dataset")
@@ -102,13 +93,10 @@ def _stacks(profile: Profile, leaves: I64, attempt_key: tuple[str, str], source:
 def _places(
     profile: Profile, places: ProfilePlaces, names: PlaceNames, attempt_key: tuple[str, str]
 ) -> "pyarrow.Table":
-    """Return the rows of places; the ``file`` of a synthetic frame is its name.
-
-    Twins without names of their own are left out: no stack refers to them, and whoever looks names up makes them anew.
-    """
+    """The ``file`` of a synthetic frame is its name. Twins without names are left out: later lookups make them anew."""
     mappings, locations, location = profile.mappings, profile.locations, places.location
     synthetic, mapping = synthetic_names(profile), locations.mapping[location]
-    # rows of file and build_id: those of the mappings, then "" for code outside them, then the synthetic frames
+    # rows of file and build_id: mappings, then "" for code outside them, then synthetic frames
     file_row, object_row = np.where(mapping < 0, len(mappings), mapping), places.object.copy()
     synthetic_places = flatnonzero(locations.synthetic)
     file_row[synthetic_places] = len(mappings) + 1 + arange(len(synthetic))
@@ -132,7 +120,7 @@ def _places(
 
 
 def object_symbols(object_id: str, places: PlaceKeys, names: PlaceNames, reason: str) -> "pyarrow.Table":
-    """Return rows of symbols for an object's places; ``reason`` says why places without names do not have one."""
+    """Return rows of symbols for an object's places; ``reason`` says why places have no names."""
     count = len(places.offset)
     is_named = zeros(count)
     is_named[names.place] = names.count > 0
@@ -145,17 +133,13 @@ def object_symbols(object_id: str, places: PlaceKeys, names: PlaceNames, reason:
 
 
 def _name_columns(table: str, names: PlaceNames, count: int) -> dict[str, Any]:
-    """Return the columns of lines and flags for all ``count`` places, of which ``names`` has names of some.
-
-    A place without names has null instead of a list of lines if the table allows null, otherwise an empty list.
-    """
-    row = minus_ones(count)  # the row of each place in ``names``, −1 for a place without names
+    """Without names, lines are null, or an empty list if the table does not allow null."""
+    row = minus_ones(count)  # −1 for none
     row[names.place] = arange(len(names.place))
     is_named = row >= 0
     lines = ListArray(offsets_of(names.count), arange(len(names.line)))[row[is_named]]
     length = zeros(count)
     length[is_named] = lines.lengths
-    # name, system name, file and start line of each function
     function, fields = names.function[lines.values], list(zip(*names.functions, strict=True)) or [(), (), (), ()]
     start_line = as_int32(fields[3])
     columns = [string_column([str(text) for text in fields[index]], function) for index in range(3)]
@@ -167,7 +151,6 @@ def _name_columns(table: str, names: PlaceNames, count: int) -> dict[str, Any]:
 
 
 def _mappings(stored: StoredRecording, objects: CodeObjects, attempt_key: tuple[str, str]) -> "pyarrow.Table":
-    """Return the rows of mappings, with the object of each."""
     mappings, strings = stored.profile.mappings, stored.profile.strings
     return table_of("mappings", {
         **_attempt_columns(attempt_key, len(mappings)),
@@ -181,7 +164,6 @@ def _mappings(stored: StoredRecording, objects: CodeObjects, attempt_key: tuple[
 
 
 def _samples(profile: Profile, stack: AnyArray, attempt_key: tuple[str, str]) -> "pyarrow.Table":
-    """Return the rows of samples; ``stack`` (samples,) is the number of each sample's stack, −1 without one."""
     samples, threads, strings = profile.samples, profile.threads, profile.strings
     return table_of("samples", {
         **_attempt_columns(attempt_key, len(samples)),
@@ -198,16 +180,11 @@ def _samples(profile: Profile, stack: AnyArray, attempt_key: tuple[str, str]) ->
 
 
 _SAME_NAMES = ("samples", "lost", "deferred_missing", "kernel_build_id", "facts", "unfinished", "missing_bytes")
-"""Columns of the table of recordings that have the names of fields of StoredRecording."""
+"""Columns of the table of recordings that are fields of StoredRecording."""
 
 
 def _recording_table(stored: StoredRecording, attempt: str) -> "pyarrow.Table":
-    """Return the recording's row of the table of recordings.
-
-    An unknown start or number of missing bytes, and a missing session or error, is null; other unknown texts are empty.
-
-    Raises FormatError for a number that is too large for its column.
-    """
+    """Raises FormatError for a number that is too large for its column."""
     profile, meta, pa = stored.profile, stored.profile.meta, arrow()
     row: dict[str, Any] = {
         **{column: getattr(meta, name) for column, name in META_FIELDS.items()},

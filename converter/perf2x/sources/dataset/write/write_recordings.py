@@ -1,9 +1,8 @@
 """Writes the rows of many recordings to a dataset together.
 
-Delta has transactions for single tables only. So the rows of all other tables are written first, with an id of this
-attempt to write them. Then the recordings' rows are committed, which have the same id. Readers ignore all rows whose
-recording and attempt are not in the table of recordings: those of writers that were killed before that commit, and of
-writers of a recording that another one has added.
+Delta has transactions for single tables only. So all rows have the id of this attempt, and the table of recordings is
+written last. Readers ignore rows whose recording and attempt are not in it: writers were killed, or others had added
+the recording.
 """
 
 from collections.abc import Sequence
@@ -21,25 +20,21 @@ if TYPE_CHECKING:
     import pyarrow
 
 MAX_RECORDINGS_PER_TASK = 64
-"""Largest number of recordings that one task writes."""
+"""Recordings that one task writes."""
 _WRITE_SIZE = 1 << 28
-"""Bytes: collected rows are written when they take more than this."""
+"""Collected rows are written when they take more bytes than this."""
 _SAME_RECORDING = """t.recording = s.recording OR (t.source = s.source AND t.error IS NOT NULL)
 OR (t.session = s.session AND (t.unfinished OR s.unfinished))"""
 """SQL: whether a new row ``s`` and a row ``t`` of the table are of the same recording.
 
-They are if they have the same content; the same name, if ``t`` is an error; or the same fingerprint, if one of them is
-unfinished.
+They have the same content; the same name, if ``t`` is an error; or the same fingerprint, if one of them is unfinished.
 """
 _REPLACES = "t.error IS NOT NULL OR (t.unfinished AND (NOT s.unfinished OR s.samples > t.samples))"
-"""SQL: whether a new row ``s`` replaces the row ``t`` of the same recording.
-
-It does if ``t`` is an error or an earlier state of the recording.
-"""
+"""SQL: whether a new row ``s`` replaces ``t``: an error, or an earlier state of the recording."""
 
 
 class RowsOfRecordings(Struct):
-    """Collects and writes the rows of recordings, in all tables but that of recordings, whose rows it returns."""
+    """Collects and writes the rows of recordings; ``finish`` returns those of the table of recordings."""
 
     _tables: DeltaTables
     _partition: tuple[str, ...]
@@ -50,7 +45,7 @@ class RowsOfRecordings(Struct):
     _size: int = 0
 
     def add(self, stored: StoredRecording) -> None:
-        """Add a recording. Raises FormatError, and adds no row, if the recording does not fit into the tables."""
+        """Add a recording. Raises FormatError, and adds no row, if it does not fit into the tables."""
         tables = list(recording_tables(stored, self._attempt))
         partition = _partition_values(stored, self._partition)
         for table, rows in tables:
@@ -61,7 +56,7 @@ class RowsOfRecordings(Struct):
             self._write()
 
     def finish(self) -> "pyarrow.Table":
-        """Write the remaining rows, and return the rows of the table of recordings, which the caller commits."""
+        """Write the remaining rows, and return rows of the table of recordings for the commit."""
         self._write()
         pa, result = arrow(), [schema_of("recordings", self._partition).empty_table()]
         for partition, tables in self._rows["recordings"].items():
@@ -72,7 +67,6 @@ class RowsOfRecordings(Struct):
         return pa.concat_tables(result)
 
     def _write(self) -> None:
-        """Write the collected rows of all tables except that of recordings."""
         for table in RECORDING_TABLES[:-1]:
             rows, self._rows[table] = self._rows[table], {}
             if rows:
@@ -82,22 +76,19 @@ class RowsOfRecordings(Struct):
 
 
 def _partition_values(stored: StoredRecording, partition: Sequence[str]) -> PartitionValues:
-    """Return a recording's values of the partition columns: tags, and the day. None for a column without a value."""
     date = day_of(stored.profile.meta.wall_start_ns)
     return tuple(stored.tags.get(key) or (date if key == DATE else "") or None for key in partition)
 
 
 def commit_recordings(tables: DeltaTables, rows: "pyarrow.Table", *, replace: bool = False) -> None:
-    """Add recordings to a dataset by committing their rows in the table of recordings.
+    """Add recordings by committing their rows in the table of recordings.
 
-    If the dataset already has a recording, the new row replaces the old one only if the old one is an error or an
-    earlier state of the recording; with ``replace``, also if both have the same content. Raises OutputError if the
-    dataset cannot be written.
+    A new row replaces only an error or an earlier state of its recording; with ``replace``, also the same content.
+    Raises OutputError if the dataset cannot be written.
     """
     condition = f"t.recording = s.recording OR {_REPLACES}" if replace else _REPLACES
     pending = rows.sort_by([("unfinished", "ascending"), ("samples", "descending"), ("recording", "ascending")])
-    # In one merge, a row of the table must not match two new rows. So each merge has only the first of the new rows
-    # with the same recording or session; the best ones are sorted to the front.
+    # a row of the table must not match two new rows: each merge has one row of a recording or session, the best first
     while len(pending):
         merged_keys, is_new = set[str](), list[bool]()
         for row in pending.select(["recording", "session"]).to_pylist():
