@@ -141,7 +141,7 @@ class _TraceThreads:
         pid = as_int64(np.concatenate([table.pid for table in tables]))
         self._process_of_thread = KeyedValues(tid, self._sequence(table_times), pid)
 
-    def of(self, context: I64, time: U64 | None, tid: int, cpu: int) -> tuple[I32, I32]:
+    def of_records(self, context: I64, time: U64 | None, tid: int, cpu: int) -> tuple[I32, I32]:
         """Return process and thread (n,) of records; −1 if unknown.
 
         ``context`` (n,) is the record's own thread, −1 for none. Without ``time`` (n,), the state at the end of the
@@ -226,7 +226,7 @@ class SpeRecording:
         records = _every_nth(chunk.records()[0], chunk, self._kinds)
         buffer = chunk.parts[0]
         time = None if self._clock is None else self._times(records, buffer, self._clock)
-        pid, tid = self._threads.of(records.context.view(np.int64), time, buffer.tid, buffer.cpu)
+        pid, tid = self._threads.of_records(records.context.view(np.int64), time, buffer.tid, buffer.cpu)
         position = records.begin + (self._position + chunk.position)
         sources = data_sources(records, *self._cpus.get(buffer.cpu, (0, 0)))
         facts = RecordFacts(position, time, pid, tid, buffer.cpu, sources)

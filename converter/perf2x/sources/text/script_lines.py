@@ -300,7 +300,7 @@ def _frame(address: int, text: str) -> TextFrame:
     else:
         name, object_name = text, ""
     name, object_name = _OFFSET.sub("", name), _OFFSET.sub("", object_name)
-    name, object_name = (_STANDARD_NAMES.get(shown, shown) for shown in (name, object_name))
+    name, object_name = (_STANDARD_NAMES.get(printed, printed) for printed in (name, object_name))
     return TextFrame(name, object_name, _mode(address, object_name))
 
 

@@ -173,7 +173,7 @@ class TextRecording(StitchedRecording):
         count = as_int64([len(functions) for functions in shown_functions])
         location = flatnonzero(count)
         row_of_function: dict[FunctionRow, int] = {}
-        rows = [
+        function_rows = [
             function_row(Function(name, "", file, 0), symbols.names)
             for functions in shown_functions
             for name, file, _ in functions
@@ -183,7 +183,7 @@ class TextRecording(StitchedRecording):
             count=count[location],
             is_exact=falses(len(location)),
             has_inlines=count[location] > 1,
-            function=as_int64([row_of_function.setdefault(row, len(row_of_function)) for row in rows]),
+            function=as_int64([row_of_function.setdefault(row, len(row_of_function)) for row in function_rows]),
             line=as_int64([line for functions in shown_functions for _, _, line in functions]),
             functions=list(row_of_function),
         )

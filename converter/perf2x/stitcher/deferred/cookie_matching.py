@@ -126,7 +126,7 @@ class DeferredRecords:
             )
         later = np.where(row < end, row, -1)
         earlier = np.where(row > first, row - 1, -1)
-        later, earlier = (self._if_of_thread(candidate, tid) for candidate in (later, earlier))
+        later, earlier = (self._only_of_thread(candidate, tid) for candidate in (later, earlier))
         is_later_closer = distance(self._time_key_of(later), time_key) <= distance(self._time_key_of(earlier), time_key)
         return np.where((earlier < 0) | ((later >= 0) & is_later_closer), later, earlier)
 
@@ -146,7 +146,7 @@ class DeferredRecords:
             high[open_searches] = np.where(is_below, high[open_searches], middle)
         return low
 
-    def _if_of_thread(self, record: I64, tid: I32) -> I64:
+    def _only_of_thread(self, record: I64, tid: I32) -> I64:
         if not len(self._records):
             return record
         return np.where((record >= 0) & (self._records.tid[record] == tid), record, -1)

@@ -100,10 +100,10 @@ def _load_saved(view: SampleView, register: int, address: U64) -> tuple[U64, Boo
 
 def _by_expression(view: SampleView, table: RuleTable, kind: RuleKind, number: U64, cfa: U64) -> tuple[U64, Bools]:
     values, is_known = np.zeros(len(cfa), np.uint64), falses(len(cfa))
-    for each in unique(number).tolist():
-        samples = flatnonzero(number == np.uint64(each))
+    for expression in unique(number).tolist():
+        samples = flatnonzero(number == np.uint64(expression))
         part = view.part(samples)
-        result, has_result = evaluate(table.expressions[each], part, [cfa[samples]], len(samples))
+        result, has_result = evaluate(table.expressions[expression], part, [cfa[samples]], len(samples))
         if kind is RuleKind.EXPRESSION:  # the result is an address
             result, is_copied = part.load(result & view.word_mask, 0)
             has_result = has_result & is_copied

@@ -21,7 +21,7 @@ _MAX_RECORDINGS = 2000
 
 def stored_sessions(inputs: Sequence[Input], context: LoadContext) -> list[SessionInput]:
     """Return the sessions of all datasets. Raises OptionError if two of them share a recording."""
-    stored, dataset_of = [], dict[str, str]()
+    sessions, dataset_of = [], dict[str, str]()
     for dataset in inputs:
         for rows, session in _sessions_of(dataset, context):
             for row in rows:
@@ -29,8 +29,8 @@ def stored_sessions(inputs: Sequence[Input], context: LoadContext) -> list[Sessi
                     both = f"{dataset.name} and {dataset_of[row.ident]}"
                     raise OptionError(f"{both} have a recording in common: {row.values['source']}")
             dataset_of |= {row.ident: dataset.name for row in rows}
-            stored.append(session)
-    return stored
+            sessions.append(session)
+    return sessions
 
 
 def _sessions_of(dataset: Input, context: LoadContext) -> Iterator[tuple[Sequence[Row], SessionInput]]:
