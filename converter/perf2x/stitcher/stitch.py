@@ -1,16 +1,4 @@
-"""Stitches batches of samples into full stacks: joins deferred user chains, and numbers distinct stacks.
-
-Data flows in one direction::
-
-    Samples             a batch
-    split_cookies       → chains without cookies, and cookies
-    DeferredJoin        → the deferred record of each sample
-    StackInputs         → what determines each stack; RawStackCache has the numbers of recent ones
-    StackRowBuilder     → rows of frame keys, for the other stacks
-    StackInterner       → numbers of stacks and threads
-    SampleSums          → sums of equal samples (or TimedSamples: one row per sample)
-    StitchResult        all of these, after the last batch
-"""
+"""Stitches batches of samples into full stacks: joins deferred user chains, and numbers distinct stacks."""
 
 from collections.abc import Callable, Mapping
 

@@ -33,7 +33,7 @@ _EXIT_DEAD = 0x10
 
 
 def thread_switches(history: ProcessHistory, threads: Threads, strings: StringTableBuilder) -> ThreadSwitches | None:
-    """Return the context switches and exits of threads with samples; None if no switches were recorded."""
+    """Return switches and exits of threads with samples; None if no switches were recorded."""
     if not len(history.sideband.switches):
         return None
     switches = _with_exits(history.sideband.switches, history.sideband.exits)

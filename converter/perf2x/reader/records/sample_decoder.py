@@ -29,7 +29,7 @@ _Columns = dict[str, Any]
 
 
 class SampleLayout(Frozen):
-    """Attributes of an event that determine the positions of its samples' fields."""
+    """Attributes that determine the positions of a sample's fields."""
 
     sample_type: int
     read_format: int
@@ -40,7 +40,7 @@ class SampleLayout(Frozen):
 
 
 def sample_layout(event: Event) -> SampleLayout:
-    """Return the layout of an event's samples; attributes of fields that they do not have count as 0."""
+    """Return the layout of an event's samples; attributes of fields that they lack count as 0."""
     sample_type = event.sample_type
     return SampleLayout(
         sample_type,

@@ -5,11 +5,7 @@ field, and returns None in place of the columns. Source of truth: evsel__parse_s
 
 With PERF_FORMAT_GROUP, READ contains the counters of a group of events. As perf does, we make one sample for each
 member of the group (deliver_sample_value in tools/perf/util/session.c). Its period is the growth of the member's
-counter since the previous sample; members that did not grow get no sample::
-
-    sample          leader period 250000, group { cpu-clock: 1250000, page-faults: 12 }
-    before          group { cpu-clock: 1000000, page-faults: 10 }
-    delivered       cpu-clock period 250000, page-faults period 2
+counter since the previous sample; members that did not grow get no sample.
 """
 
 from collections.abc import Sequence

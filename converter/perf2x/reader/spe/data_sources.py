@@ -105,7 +105,7 @@ def data_sources(records: TraceRecords, midr: int, event_filter: int) -> U64:
 
 
 def uses_memory(records: TraceRecords) -> Bools:
-    """Return (n,) whether perf gives each operation a data source: a load, a store, or a vector operation."""
+    """Return (n,) whether each operation is a load, a store or a vector operation, as perf decides."""
     # SVE, SME, Advanced SIMD (arm-spe-pkt-decoder.h)
     is_vector = records.matches(0x89, 0x08) | records.matches(0x89, 0x88) | records.matches(0xFC, 0x04)
     return records.is_class(OpClass.ACCESS) | (records.is_class(OpClass.OTHER) & is_vector)

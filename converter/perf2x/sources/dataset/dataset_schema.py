@@ -77,7 +77,7 @@ def day_of(start_ns: int | None) -> str:
 
 
 def description(table: str) -> str:
-    """Return the description of a table, which states the version of the schema."""
+    """Return the description of a table, with the version of the schema."""
     return f"perf2x dataset, version {_VERSION}: {table}"
 
 

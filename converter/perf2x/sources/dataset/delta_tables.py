@@ -58,7 +58,7 @@ def _deltalake() -> ModuleType:
 
 
 def new_attempt() -> str:
-    """Return a unique id for what one task writes; ids sort by time."""
+    """Return a unique id of one task's rows; ids sort by time."""
     return f"{time.time_ns():016x}{os.urandom(8).hex()}"
 
 
@@ -68,7 +68,7 @@ def attempt_time_ns(attempt: str) -> int:
 
 
 class DataFile(Frozen):
-    """A data file: its path in the table, its size in bytes, and its values of the partition columns."""
+    """Path of a data file in its table, size in bytes, and values of the partition columns."""
 
     path: str
     size: int

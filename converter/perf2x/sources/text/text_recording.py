@@ -165,7 +165,7 @@ class TextRecording(StitchedRecording):
         return super().completed(replace(profile, samples=samples), options)
 
     def stored_names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
-        """Return the names in the text; nothing else could be looked up."""
+        """Return the names in the text."""
         # addresses are rows of text.frames (_text_profile)
         frames = [self._text.frames[row] for row in profile.locations.address.tolist()]
         # the other functions of a location are inlined into its last one

@@ -3,9 +3,6 @@
 The bounds of all mappings divide addresses into intervals. One search finds the interval of an address, and whether any
 process maps it. Often none does: chains of programs without frame pointers contain many words that are not addresses.
 For others, mappings are cached by process image and interval.
-
-Most frames of a system-wide recording are in the kernel's text. If no other mapping ever overlaps it, one comparison
-tells whether an address is in it (`KernelText`); whether it exists depends on the epoch alone.
 """
 
 import numpy as np
@@ -17,7 +14,11 @@ from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_map
 
 
 class KernelText(Frozen):
-    """A range of addresses in which no mapping begins or ends, and the mapping that contains it."""
+    """A range of addresses in which no mapping begins or ends, and the mapping that contains it.
+
+    It spares most frames of a system-wide recording the search: one comparison tells whether they are in the kernel's
+    text.
+    """
 
     start: np.uint64
     length: np.uint64

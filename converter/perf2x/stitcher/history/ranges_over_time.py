@@ -90,7 +90,7 @@ class OverlappingRanges:
         return interval, take(self._is_covered, interval)
 
     def begin_of(self, interval: I64) -> U64:
-        """Return (n,) the first point of each interval that `intervals` returns; 0 for interval 0."""
+        """Return (n,) the first point of each interval; 0 for interval 0."""
         return np.append(np.uint64(0), self._points)[interval]
 
     def _covered(self, begin: I64, end: I64) -> Bools:
@@ -98,7 +98,7 @@ class OverlappingRanges:
         return cumsum(bincount(begin + 1, count) - bincount(end + 1, count)) > 0
 
     def is_uniform(self, first: U64, last: U64) -> Bools:
-        """Return (n,) whether ``find`` has one answer for all points from first to last, in every space."""
+        """Return (n,) whether ``find`` has one answer from first to last, in every space."""
         same: Bools = searchsorted(self._points, first, "right") == searchsorted(self._points, last, "right")
         return same
 

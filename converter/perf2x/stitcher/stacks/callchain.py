@@ -122,7 +122,7 @@ def decode_chains(chains: ListArray, mode: U8) -> ChainFrames:
 
 
 def decode_user_chains(chains: ListArray) -> ChainFrames:
-    """Decode chains of deferred records: all addresses are user addresses, whatever markers older kernels wrote."""
+    """Decode chains of deferred records, which have user addresses, whatever markers older kernels wrote."""
     frames = decode_chains(chains, np.full(len(chains), CpuMode.USER, np.uint8))
     frames.parts.mode[:] = CpuMode.USER
     return frames

@@ -119,7 +119,7 @@ def renumber_keys(keys: U64, side_numbers: U64) -> U64:
 
 
 def decode_keys(keys: U64, layout: AddressLayout, side: SideTable) -> DecodedFrames:
-    """Decode frame keys; ``side`` is the side table of the FrameKeys that made them."""
+    """Decode frame keys with the side table of the FrameKeys that made them."""
     low_bits = keys & _OFFSET_MASK
     is_root = keys & _ROOT != 0
     group, address = layout.at(low_bits)
@@ -156,7 +156,7 @@ class FrameKeys:
         self._unmapped_user = self._side_keys(as_int64([-1]), np.zeros(1, np.uint64), user_bits)
 
     def encode(self, part: I64, context: I64, bits: U64, address: U64) -> U64:
-        """Return (n,) the keys of frames at addresses, as return addresses; ``part`` (n,) is each frame's part."""
+        """Return (n,) the keys of return addresses; ``part`` (n,) is each frame's part."""
         text = self._kernel_text
         if text is None:
             return self._encode_anywhere(part, context, bits, address)
@@ -194,7 +194,7 @@ class FrameKeys:
 
     @property
     def is_hit(self) -> Bools:
-        """(recorded mappings + 1,) whether any frame lies in each mapping; the last row is for none."""
+        """(recorded mappings + 1,) whether any frame lies in each mapping; last row for none."""
         return self._lookup.is_hit
 
     def side_table(self) -> SideTable:

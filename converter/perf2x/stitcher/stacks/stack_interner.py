@@ -69,7 +69,7 @@ class StackInterner:
         return as_int32(self._stacks.number_rows(keys))
 
     def intern_threads(self, pid: I64, tid: I64, comm: I64, fork_sequence: I64) -> I32:
-        """Return (n,) the number of each row's thread; ``comm`` and ``fork_sequence`` (n,) are as in `ThreadRows`."""
+        """Return (n,) the number of each row's thread (see `ThreadRows`)."""
         return as_int32(self._threads.number(pid, tid, comm, fork_sequence))
 
     def note_first_samples(self, thread: I32 | I64, sequence: I64) -> None:

@@ -65,10 +65,10 @@ class StackInputs(ColumnTable):
 
 
 class StackRowBuilder:
-    """Builds stacks from the sample's own chain, its deferred chain and its root frame."""
+    """Builds stacks from a sample's own chain, deferred chain and root frame."""
 
     def __init__(self, keys: FrameKeys, deferred: SharedRows, has_call_addresses: bool) -> None:
-        """With ``has_call_addresses``, no address in a chain is a return address (see Session)."""
+        """With ``has_call_addresses``, no address is a return address (see Session)."""
         self._keys, self._has_call_addresses = keys, has_call_addresses
         self._deferred_chains = deferred.table
 

@@ -8,7 +8,7 @@ from perf2x.base.frozen_struct import Frozen
 
 
 class KnownCode(Frozen):
-    """Code to which functions return although it has not called them, recognized by its first bytes."""
+    """Code to which functions return although it has not called them."""
 
     size: int
     """Bytes that the pattern matches."""

@@ -1,7 +1,6 @@
 """Looks up the names that a dataset stores for the places of a profile.
 
-Names in the table of places belong to one recording; those in the table of symbols belong to an object, in all
-recordings.
+Names in the table of places belong to one recording; those in the table of symbols to an object, in all recordings.
 """
 
 from typing import TYPE_CHECKING
@@ -49,7 +48,7 @@ class PlaceIndex:
     """Finds the rows of places by a hash of their key columns (``KEY`` in dataset_schema.py)."""
 
     def __init__(self, rows: "pyarrow.Table", rank: AnyArray) -> None:
-        """Index the rows; of several rows for one place, the one with the lowest ``rank`` (n,) counts."""
+        """Of several rows for one place, the one with the lowest ``rank`` (n,) counts."""
         codes, object_ids = string_codes(rows, "object_id")
         self._code_of_object = {ident: code for code, ident in enumerate(object_ids)}
         self._columns = _key_columns(codes, keys_of_rows(rows))
@@ -97,7 +96,7 @@ class PlaceLines(PlaceIndex):
     """Names of places, in the table of places or of symbols."""
 
     def __init__(self, rows: "pyarrow.Table") -> None:
-        """Index the rows; of several rows for one place, one with lines counts."""
+        """Of several rows for one place, one with lines counts."""
         lists = as_one_array(rows, "lines")
         self._offsets = as_int64(lists.offsets.to_numpy())
         super().__init__(rows, np.diff(self._offsets) == 0)
@@ -107,7 +106,7 @@ class PlaceLines(PlaceIndex):
         self._strings = [(codes, [*distinct, ""]) for codes, distinct in map(encode_strings, string_columns)]
 
     def names(self, row_of_place: I64, style: NameStyle, *, inline: bool) -> PlaceNames:
-        """Return the names of places, which are in these rows (places,); −1 for none."""
+        """Return the names of places by row (places,); −1 for none."""
         place = flatnonzero(row_of_place >= 0)
         row = row_of_place[place]
         first, count = self._offsets[row], np.diff(self._offsets)[row]

@@ -1,4 +1,4 @@
-"""Makes the rows that a recording adds to the tables of a dataset (docs/parquet.md describes the tables)."""
+"""Makes the rows that a recording adds to a dataset's tables (docs/parquet.md)."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -120,7 +120,7 @@ def _places(
 
 
 def object_symbols(object_id: str, places: PlaceKeys, names: PlaceNames, reason: str) -> "pyarrow.Table":
-    """Return rows of symbols for an object's places; ``reason`` says why places have no names."""
+    """Return rows of symbols for an object's places; ``reason`` is for places without names."""
     count = len(places.offset)
     is_named = zeros(count)
     is_named[names.place] = names.count > 0
