@@ -187,8 +187,9 @@ class SessionBuilder(Struct):
     def _add_streamed_feature(self, number: int, data: bytes) -> None:
         """Add a feature section, unless it only marks the end of the sections.
 
-        That mark is an empty section (HEADER_LAST_FEATURE, perf_event__synthesize_features in header.c), with the
-        number of a real section in a newer perf. BRANCH_STACK and STAT are always empty.
+        The end is marked by an empty section whose number is the first one that perf does not know
+        (HEADER_LAST_FEATURE; perf_event__synthesize_features in header.c). In a newer perf, a real section has this
+        number. So empty sections are ignored, except BRANCH_STACK and STAT, which are always empty.
         """
         if data or number in (HeaderFeature.BRANCH_STACK, HeaderFeature.STAT):
             self.add_feature(number, data)

@@ -113,7 +113,7 @@ def sorted_table(table: ColumnTable) -> ColumnTable:
     return table if np.all(order[1:] > order[:-1]) else take_rows_of(table, order)
 
 
-# decoding has a fixed cost a call, so fewer records are buffered
+# fewer records than this are buffered, because each call that decodes has a fixed cost
 _MIN_BATCH = 4096
 
 
@@ -129,7 +129,7 @@ class SidebandDecoder(Struct):
     _diagnostics: Diagnostics
     _tables: "dict[str, _TableBuilder]" = {}
     _buffered: list[Block] = []
-    _unreported: Diagnostics = field(default_factory=Diagnostics)  # since the last note_damage
+    _unreported: Diagnostics = field(default_factory=Diagnostics)  # damage found since the last note_damage
 
     def add(self, records: Block) -> None:
         """Add a block's side-band records, after the clock has read the block's samples."""
@@ -176,7 +176,7 @@ class SidebandDecoder(Struct):
             self._unreported.add("records_malformed", advice, count, RECORD_NAMES[kind])
 
     def _decode_of_event(self, block: Block, kind: int, owner: int) -> I64:
-        """Return the positions of malformed records."""
+        """Decode records of one type that belong to the event ``owner``; return the positions of malformed ones."""
         event = self._events.event(owner)
         columns, is_malformed = decode_records(block, kind, event)
         columns |= clamp_columns(columns, self._unreported)

@@ -59,7 +59,11 @@ class Tokens:
             raise PrintFormatError(f"{punctuator} expected, not {self.text}")
 
     def is_at_cast(self) -> bool:
-        """Return whether the next token opens a cast: ``(unsigned long)x`` or, of any type, ``(my_type)x``."""
+        """Return whether the next token opens a cast.
+
+        A cast begins with a word of C's or the kernel's types, as in ``(unsigned long)x``, or it is one name in
+        brackets before an operand, as in ``(my_type)x``.
+        """
         ahead = self._tokens[self._next + 1 : self._next + 4]
         if self.text != "(" or not ahead or ahead[0][0] != "name":
             return False

@@ -77,7 +77,8 @@ def samples_from_readings(sideband: Sideband, session: Session) -> Samples:
     tids = as_int32([*(tid for tid, _ in session.thread_map), -1])  # index −1 (unknown) leads to tid −1 (all threads)
     thread_index = np.where((readings.thread >= 0) & (readings.thread < len(tids)), readings.thread, -1)
     keys = (readings.event, tids[thread_index], cpu)
-    # readings of the same event, thread, CPU and round: first_reading (samples,), sample (readings,)
+    # All readings of one event, thread, CPU and round make one sample: first_reading (samples,) is the row of its first
+    # reading, sample (readings,) the sample of each reading.
     first_reading, sample = group_rows([*keys, round_number])
     period = np.zeros(len(first_reading), np.uint64)
     np.add.at(period, sample, _growth(readings))

@@ -17,7 +17,7 @@ from msgspec import Struct
 from perf2x.reader.records.format_tokens import PrintFormatError, Tokens, adjacent_strings, unescaped
 from perf2x.reader.records.pointer_text import ByteOrderName, bit_list, bitmask, hex_text
 
-# Also has the keys FIELD_BYTES and BYTE_ORDER.
+# values of a sample's fields by name; the keys FIELD_BYTES and BYTE_ORDER are no fields
 Fields = Mapping[str, Any]
 Expression = Callable[[Fields], Any]
 
@@ -36,7 +36,7 @@ _OPERATORS_BY_PRECEDENCE: tuple[dict[str, Callable[[Any, Any], Any]], ...] = (
 
 ``==`` and ``!=`` compare 64 bits, so that −1 equals 0xffffffffffffffff. Division is unsigned; by 0, it yields 0.
 """
-# not names of fields: the bytes of each field by name, and "little" or "big"
+# further keys of Fields: FIELD_BYTES has the bytes of each field by name, BYTE_ORDER is "little" or "big"
 FIELD_BYTES, BYTE_ORDER = "", " "
 _MAX_DEPTH = 200  # nested expressions; Python's limit of recursion is higher
 MASK = 2**64 - 1
@@ -171,8 +171,8 @@ def _primary(tokens: Tokens, depth: int) -> Expression:
 def _indexed(tokens: Tokens, array: Expression, depth: int) -> Expression:
     """Parse ``[index]`` if it follows.
 
-    An element of a string is a character code, one of a field without a numeric value a byte. Elements beyond the end
-    are 0.
+    The elements of a field whose value is text are its bytes. The elements of other strings are character codes.
+    Elements beyond the end are 0.
     """
     if not tokens.accept("["):
         return array

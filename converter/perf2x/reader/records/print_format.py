@@ -69,7 +69,8 @@ def _formatter_of(
 ) -> Callable[[Fields], str]:
     """Return a function that formats one conversion, such as ``%-5d``; take the ``arguments`` that it needs.
 
-    Python's % operator ignores lengths and signs, and lacks %p and C's # for octal numbers.
+    Python's % operator does most of the work, but it ignores lengths and signedness, and lacks %p and C's # for octal
+    numbers.
     """
     stars = [next(arguments, _zero_argument) for part in (match["width"], match["precision"]) if part == "*"]
     argument, kind = next(arguments, _zero_argument), match["kind"]

@@ -144,6 +144,7 @@ def _mapped_file_columns(cursor: FieldCursor, build_ids: DictionaryColumn[bytes]
 
 
 def _lost_samples(cursor: FieldCursor, columns: Columns) -> Columns:
+    """Samples that the BPF filter of ``perf record --filter`` dropped on purpose are not lost."""
     return {"lost": np.where(cursor.has_misc(MISC_LOST_SAMPLES_BPF), np.uint64(0), columns["lost"])}
 
 

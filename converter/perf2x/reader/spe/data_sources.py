@@ -62,7 +62,7 @@ _HIP12 = _parse_sources("""0 L2 peer
 18 L1 none""")
 # Neoverse N1, N2, V1, V2, V3 and Cortex-X1, X1C, X3, X4, X925, A78C, A715, A720, A720AE, A725.
 _ARM_PARTS = (0xD0C, 0xD40, 0xD44, 0xD49, 0xD4B, 0xD4C, 0xD4D, 0xD4E, 0xD4F, 0xD81, 0xD82, 0xD84, 0xD85, 0xD87, 0xD89)
-# words by code, by implementer and part number of MIDR_EL1
+# (implementer, part number) in MIDR_EL1 → code of a data source packet → bits of the data source
 _SOURCES_BY_CPU = {
     **dict.fromkeys(((0x41, part) for part in _ARM_PARTS), _NEOVERSE),
     (0x4E, 0x010): _NEOVERSE,  # NVIDIA Olympus

@@ -54,13 +54,13 @@ class SampleKinds(Frozen):
     period: int = 1
     """Samples are made from every Nth record."""
     branches: int = 0
-    """Most branches in a branch stack of "branch" and "instructions".
+    """Maximum number of branches in a branch stack of "branch" and "instructions".
 
     With 0, only "branch" has branch stacks, which contain the branch itself.
     """
 
     def events(self, recorded: Sequence[Event], trace_event: Event) -> tuple[Event, ...]:
-        """Return events of all kinds, numbered after the ``recorded`` ones, otherwise like ``trace_event``."""
+        """Return an event for each selected kind, numbered after the ``recorded`` ones, else like ``trace_event``."""
         has_times = any(event.sample_type & SampleType.TIME for event in recorded)
         fields = _MADE | trace_event.sample_type & _AS_RECORDED | (SampleType.TIME if has_times else 0)
         with_branches = {"branch", "instructions" if self.branches else ""}
@@ -123,7 +123,10 @@ def _makes_sample(records: TraceRecords, name: str) -> Bools:
 def make_samples(
     records: TraceRecords, facts: RecordFacts, kinds: SampleKinds, first_event: int, want: Want
 ) -> Samples:
-    """Return the samples of n records in the order of the records; ``first_event`` is the first kind's event."""
+    """Return the samples of n records in the order of the records.
+
+    ``first_event`` is the index of the first kind's event; the other kinds follow.
+    """
     row, kind = as_int64(np.nonzero(kinds_of(records, kinds)))  # (samples,) row of the record, and index in kinds.names
     # no sample has the index of a name that was not selected
     is_branch, is_instruction = (kind == [*kinds.names, name].index(name) for name in ("branch", "instructions"))
@@ -153,8 +156,8 @@ def make_samples(
 def _branches(records: TraceRecords, row: I64, is_branch: Bools, is_instruction: Bools, limit: int) -> Branches:
     """Branch stacks of samples made from the records ``row`` (samples,).
 
-    The newest branch is the sampled operation, if it is one; a sample of "branch" has it whatever the ``limit``. The
-    previous branch follows; its source is unknown (0).
+    The newest branch is the sampled operation, if that is a branch; a sample of "branch" has it whatever the ``limit``.
+    The previous branch follows; its source is unknown (0).
     """
     has_stack = is_branch | (is_instruction & (limit > 0))
     has_own = has_stack & records.is_class(OpClass.BRANCH)[row]

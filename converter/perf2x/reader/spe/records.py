@@ -91,15 +91,15 @@ class TraceRecords(ColumnTable):
 def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
     """Return the complete records, the number of incomplete ones, and the offset after the last record.
 
-    A record is complete if it has a program counter and no undefined packet. Packets after the last record are not
-    counted; without any, the offset is after the last record's padding.
+    A record is complete if it has a program counter and no undefined packet. Packets after the last record do not count
+    as an incomplete one. If there are none, the offset is after the padding that follows the last record.
     """
     ends_record = (packets.field == Field.END) | (packets.field == Field.TIMESTAMP)
     record_end = packets.end[ends_record]
     length = packets.length if ends_record[-1:].all() else int(record_end[-1]) if len(record_end) else 0
     record_number = cumsum(ends_record) - ends_record  # (packets,) the record of each packet
     count = len(record_end)
-    # without packets of a last record that has not ended
+    # packets after the last record are left out
     rows = {field: flatnonzero((packets.field == field) & (record_number < count)) for field in Field}
 
     def column(field: Field) -> U64:

@@ -68,7 +68,7 @@ class _TraceChunk(Frozen):
 
 def _cut_into_chunks(blocks: Iterable[TraceBlock]) -> Iterator[tuple[_TraceChunk, TraceRecords, int]]:
     """Yield the chunks of each buffer in turn, their complete records, and the number of incomplete ones."""
-    # each run is without gaps
+    # by buffer: runs of blocks that follow each other without a gap
     runs: dict[int, list[list[TraceBlock]]] = {}
     for block in blocks:
         buffer_runs = runs.setdefault(block.buffer, [])
@@ -86,7 +86,7 @@ def _buffer_end(block: TraceBlock) -> int:
 
 
 def _cut_run(run: Sequence[TraceBlock], position: int) -> Iterator[tuple[_TraceChunk, TraceRecords, int]]:
-    # cut anywhere
+    # cut at any byte, also within records: the loop below joins what belongs to one record
     parts = [
         replace(
             block,
@@ -234,7 +234,11 @@ class SpeRecording:
         return clamp_samples(make_samples(records, facts, self._kinds, first, want), Diagnostics())
 
     def _times(self, records: TraceRecords, buffer: TraceBlock, clock: Mapping[str, int]) -> U64:
-        """Without timestamps (ts_enable=0), times at which the kernel delivered the trace (PERF_RECORD_AUX)."""
+        """Return the times (n,) of records in nanoseconds.
+
+        If the trace has no timestamps (ts_enable=0), these are the times at which the kernel delivered it
+        (PERF_RECORD_AUX).
+        """
         auxes = take_rows_of(self.sideband.auxes, self.sideband.auxes.cpu == buffer.cpu)
         if records.ticks.any() or not len(auxes):
             return _nanoseconds(records.ticks, clock)

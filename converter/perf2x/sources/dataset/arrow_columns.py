@@ -93,7 +93,7 @@ def encode_strings(column: Any) -> tuple[AnyArray, list[str]]:
     encoded = column if arrow().types.is_dictionary(column.type) else column.dictionary_encode()
     indices = (
         encoded.indices.fill_null(-1) if encoded.null_count else encoded.indices
-    )  # fill_null with a scalar imports pandas
+    )  # fill_null imports pandas, so it is called only where there are nulls
     codes: AnyArray = indices.to_numpy(zero_copy_only=False)
     return as_int64(codes), [undo_printable(text) for text in encoded.dictionary.to_pylist()]
 
@@ -101,7 +101,7 @@ def encode_strings(column: Any) -> tuple[AnyArray, list[str]]:
 def rows_of_table(table: "pyarrow.Table", rows: I64) -> "pyarrow.Table":
     """Select rows of a table.
 
-    A buffer keeps Arrow from importing numpy.ma (15 ms) to check for masks.
+    The row numbers are passed as a buffer. For a numpy array, Arrow would import numpy.ma (15 ms) to check for masks.
     """
     pa = arrow()
     return table.take(pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(np.ascontiguousarray(rows))]))

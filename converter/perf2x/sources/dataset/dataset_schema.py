@@ -45,7 +45,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "places": {
         **_ATTEMPT_TYPES, "place": "i32", "mapping": "i32?", "object_id": "text", "build_id": "text", "file": "text",
         **_KEY_COLUMNS, "is_local": "bool", **_NAME_COLUMNS,
-        "lines": "lines?",  # null is allowed; object_id keeps the position above
+        "lines": "lines?",  # may be null here; a repeated key, as object_id above, keeps its first position
     },
     "mappings": {
         **_ATTEMPT_TYPES, "mapping": "i32", "object_id": "text", "base": "i64", "variant": "i32", "is_local": "bool",

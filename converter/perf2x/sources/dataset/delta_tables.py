@@ -168,7 +168,7 @@ class DeltaTables:
         return sorted(files, key=lambda file: file.path)
 
     def read(self, table: str, opened: Any, files: Sequence[DataFile], columns: Sequence[str] = ()) -> "pyarrow.Table":
-        """Read the rows of some files; columns of strings are dictionary-encoded; all columns if none are named.
+        """Read ``columns`` of the rows of some files, all columns if none are named; strings are dictionary-encoded.
 
         Raises FormatError for files that are damaged, or would take more memory than their size allows.
         """
@@ -213,7 +213,7 @@ class DeltaTables:
             return module.FileSystemDataset(fragments, read_schema, file_format, filesystem)
 
     def _reading_filesystem(self, address: str) -> Any:
-        """For folders pyarrow's own, which takes half the time of deltalake's."""
+        """Folders are read by pyarrow's own filesystem, which takes half the time of deltalake's."""
         fs = import_module("pyarrow.fs")
         return self._filesystem(address) if is_address(address) else fs.SubTreeFileSystem(address, fs.LocalFileSystem())
 
@@ -302,7 +302,10 @@ def _expression(parts: tuple[tuple[str, str | None], ...]) -> Any:
 
 
 def _check_stated_size(table: str, address: str, file: DataFile, metadata: Any) -> None:
-    """Raises FormatError if the decompressed rows would take more memory than the file's size allows."""
+    """Raises FormatError if the decompressed rows would take more memory than the file's size allows.
+
+    Raises ArrowInvalid if the file lacks a column.
+    """
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     limit = memory_limit(file.size)
     bytes_of_rows = sum(group.total_byte_size for group in groups) + metadata.num_rows
@@ -347,7 +350,10 @@ def _storage_options(root: str) -> dict[str, str] | None:
 
 @contextlib.contextmanager
 def _errors_in_one_sentence(address: str, kind: type[OutputError] | type[FormatError] = FormatError) -> Iterator[None]:
-    """Conflicts of commits stay as they are; pyarrow's lack of memory becomes a MemoryError."""
+    """Turn errors of deltalake and pyarrow in the block into an error of ``kind``, whose message is one sentence.
+
+    Conflicts of commits stay as they are; pyarrow's lack of memory becomes a MemoryError.
+    """
     module, pa = _deltalake(), arrow()
     try:
         yield

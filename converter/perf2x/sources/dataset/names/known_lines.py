@@ -80,8 +80,8 @@ def known_names(
 ) -> LocationNames:
     """Return the names of a profile's locations and of their twins; those of the recording count first.
 
-    ``ident`` is the recording of kernel code outside all mappings. Without ``inline``, only outermost functions are
-    returned.
+    ``ident`` is the id of the recording to which kernel code outside all mappings belongs. Without ``inline``, only
+    outermost functions are returned.
     """
     of_recordings = PlaceLines(rows_of_table(restored.places, flatnonzero(has_value(restored.places, "lines"))))
     of_objects = part.made_of_symbols(PlaceLines)
@@ -117,7 +117,10 @@ class PlaceLines(PlaceIndex):
         return PlaceNames(place, count, is_exact, has_inlines & inline, function, line, functions)
 
     def _functions(self, rows: I64, style: NameStyle) -> tuple[list[FunctionRow], I64, I64]:
-        """Return distinct functions, and (n,) function and line of lines; ``rows`` (n,) are values of the lists."""
+        """Return distinct functions, and for n lines the index (n,) of the function, and the line number (n,).
+
+        ``rows`` (n,) are indices of the lines among the lines of all places.
+        """
         line, start_line = (
             as_int64(column.to_numpy(zero_copy_only=False)[rows]) for column in (self._line, self._start_line)
         )

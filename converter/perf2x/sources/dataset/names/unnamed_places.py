@@ -1,7 +1,8 @@
-"""Finds the places of a dataset without names, by object, and each place once for all recordings.
+"""Finds the places in a dataset that have no names, by object, and each place once for all recordings.
 
-Temporary tables in DuckDB: ``unnamed`` has the places, ``owners`` one recording of each object, at whose addresses they
-are looked up, ``mapped`` the mappings of the object, and of the kernel, in this recording.
+It makes temporary tables in DuckDB: ``unnamed`` has the places. ``owners`` has one recording for each object; the
+object's places are looked up at its addresses in this recording. ``mapped`` has the mappings of the object, and of the
+kernel, in this recording.
 """
 
 from collections.abc import Collection, Iterator
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 _FACTS = ("recording", "arch", "kernel", "kernel_build_id", "host")
-# Return addresses of the kernel are looked up as instructions, too: only names show which of them were interrupted.
+# Return addresses of the kernel are looked up as instructions, too: only names show which are interrupted instructions.
 _UNNAMED = """
 CREATE TEMP TABLE unnamed AS
 WITH nameless AS (FROM places WHERE lines IS NULL AND NOT is_local AND file <> '')

@@ -182,7 +182,10 @@ class DatasetPart:
         return cached
 
     def made_of_symbols(self, make: "Callable[[pyarrow.Table], Result]") -> Result:
-        """Return ``make(symbols)`` for the objects of the places read last, made once for the same places."""
+        """Return the result of ``make``, called with the rows of symbols for the objects of the places read last.
+
+        The result is kept until other places are read.
+        """
         places = self._rows_of("places", ())
         if self._symbols is None or self._symbols[0] is not places:
             codes, object_ids = string_codes(self._rows_of("symbols", ()), "object_id")

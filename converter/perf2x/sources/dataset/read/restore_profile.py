@@ -132,7 +132,7 @@ def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_
 
 
 def _tag_sets(rows: Sequence[Row], recording: I64) -> tuple[tuple[dict[str, str], ...], I32 | None]:
-    """Return distinct sets of tags, without common ones, and (samples,) the set of each sample."""
+    """Return distinct sets of tags, and (samples,) the set of each sample; tags of all recordings are left out."""
     all_tags = [tuple(sorted(row.tags.items())) for row in rows]
     common = set(all_tags[0]).intersection(*all_tags)
     own_tags = [tuple(pair for pair in tags if pair not in common) for tags in all_tags]

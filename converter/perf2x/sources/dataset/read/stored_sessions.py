@@ -34,7 +34,10 @@ def stored_sessions(inputs: Sequence[Input], context: LoadContext) -> list[Sessi
 
 
 def _sessions_of(dataset: Input, context: LoadContext) -> Iterator[tuple[Sequence[Row], SessionInput]]:
-    """Report recordings that could not be read. Raises FormatError if none could."""
+    """Yield the sessions of a dataset, each with its rows; report recordings that could not be read when added.
+
+    Raises FormatError if none could be read.
+    """
     part = DatasetPart(parse_address(dataset.path))
     part.require_recordings()
     if "host" in context.options.keep:
@@ -65,7 +68,10 @@ def _sessions_of(dataset: Input, context: LoadContext) -> Iterator[tuple[Sequenc
 
 
 def _session_key(row: Row, facts: StoredFacts) -> object:
-    """Names of kernel code outside all mappings are valid for one boot: such a recording has its own session."""
+    """Recordings with equal keys share a session.
+
+    Names of kernel code outside all mappings are valid for one boot only, so a recording that has them stays alone.
+    """
     values = row.values
     names = ("arch", "kernel", "kernel_build_id", "is_timeline", "default_event")
     ident = row.ident if facts.kernel_looked_up else ""
