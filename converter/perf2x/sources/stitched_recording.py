@@ -35,7 +35,7 @@ class StitchedRecording:
         raise NotImplementedError
 
     def completed(self, profile: Profile, options: LoadOptions) -> Profile:
-        """Add the columns that ``options`` need; without need of times, remove those and sum equal samples."""
+        """Add the columns that ``options`` need; if they need no times, remove the times and sum equal samples."""
         samples = profile.samples
         if "cgroup" in options.columns and samples.cgroup is None:
             profile = replace(profile, samples=replace(samples, cgroup=np.zeros(len(samples), np.int32)))

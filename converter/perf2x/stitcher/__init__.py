@@ -1,1 +1,1 @@
-"""Turns event tables into complete stacks: recorded, deferred, from branch records, or unwound."""
+"""Turns record tables into complete stacks: recorded, deferred, from branch records, or unwound."""

@@ -125,7 +125,7 @@ def _resolve_stacks(
 ) -> tuple[Mappings, Locations, Functions, Stacks, I32]:
     keys, index = distinct_keys(result.stacks.values)
     mappings, locations, functions, location_of_key = _locations(history, result, keys, strings)
-    del keys  # one per distinct address, which may be most of a file
+    del keys  # saves memory: they are one per distinct address, and addresses may be most of a file
     parent, location, node_of_stack = prefix_tree(
         ListArray(result.stacks.offsets, location_of_key[index]), innermost_first=True
     )

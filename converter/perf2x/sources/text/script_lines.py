@@ -69,7 +69,8 @@ _LINES_BELOW_FRAMES = re.compile(
 _NUMBERS_ALONE = re.compile(rb" *(?:\d{1,10} +)?\d{1,20} +(?:[0-9a-f]{6,16} \S.* \(.*\))?")
 """A heading of a thread number, a period or both, then blanks or a flat sample's frame.
 
-The digits are not the address of a frame, which is followed by nothing or a name.
+Blanks at the end of the line, or another address, follow the digits. So they are not the address of a frame: after that
+comes the end of the line, or a name.
 """
 # a flat sample's frame: from the last address in a column of 16 characters on; data addresses come before it
 _FLAT_FRAME_AT_END = re.compile(rb".* ((?= {0,15}[0-9a-f]{1,16}(?: |$))[ 0-9a-f]{15}[0-9a-f](?: .*|$))")
@@ -117,9 +118,9 @@ _LONE_PERIOD = re.compile(
     rb"(?:(?=%b) {0,9}(\d{1,18})(?= *$| +[0-9a-f]{1,16} )|(?=%b))(.*)"
     % (_MISC, _MISC, _padded_number(10), _padded_number(16))
 )
-"""A heading without an event, but with a period, or an address of decimal digits alone.
+"""A heading without an event, but with a period, or with an address that consists of decimal digits.
 
-``_HEADING`` takes the number for a thread's; only the width of its column shows what it is. Groups: text before the
+``_HEADING`` takes this number for a thread's; only the width of its column shows what it is. Groups: text before the
 number, the period (empty for an address), and the rest of the line.
 """
 _SYMBOL_AND_OBJECT = re.compile(r"(.*?)\+0x[0-9a-f]+ \((.*)\)")

@@ -194,7 +194,7 @@ _CLOCK = re.compile(r"(cpu|task)-clock\b.*")
 
 
 def _text_profile(text: Text, meta: Meta) -> Profile:
-    """Frames get their rows in ``text.frames`` as addresses, which are removed once they have names."""
+    """Make a profile whose addresses are rows of ``text.frames``; they are removed once the frames have names."""
     strings = StringTableBuilder()
     threads, thread = _threads(text, strings)
     mappings, locations = _mappings_and_locations(text, strings)

@@ -224,7 +224,7 @@ class TextReader:
     kind: ClassVar[str]
     """As users see it."""
     block_ends: ClassVar[tuple[bytes, ...]] = ()
-    """A block may end after the first character, a line end, of one of these strings; the best first."""
+    """Strings, the best first, that begin with a line end: a block may end after this line end."""
     sample_start: ClassVar[re.Pattern[bytes]]
     """Matches at a line that begins a sample of this kind, and of no other kind."""
 
@@ -271,7 +271,7 @@ class TextReader:
         sums = zeros(len(stack))
         np.add.at(sums, inverse, count)
         is_kept = sums > 0
-        # row 0: the text names none
+        # event and comm are row 0, because the text names neither
         unknown, first = np.full(sum_of(is_kept), -1, np.int32), np.zeros(sum_of(is_kept), np.int32)
         time = np.full(len(unknown), LAST_TIME, np.uint64)
         return TextSamples(first, first, unknown, unknown, unknown, time, sums[is_kept], sums[is_kept], stack[is_kept])

@@ -33,7 +33,7 @@ from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_map
 from perf2x.stitcher.history.ranges_over_time import OverlappingRanges
 
 MAX_FORK_DEPTH = 2048
-"""Most generations of forks without an exec, along which processes see earlier mappings.
+"""Maximum number of forks in a row, without an exec, across which processes see earlier mappings.
 
 Lookups walk up generation by generation: without a limit, n generations would cost n² steps.
 """

@@ -23,9 +23,9 @@ class KernelText(Frozen):
     start: np.uint64
     length: np.uint64
     mapping: int
-    """Row of the recorded mapping; −1 if it was removed before the recording's end: the range is of no use."""
+    """Row of the recorded mapping; −1 if it was removed before the recording's end, so that the range is of no use."""
     exists: Bools
-    """(contexts,) whether the mapping exists in each lookup context (``lookup_contexts``); False for processes."""
+    """(contexts,) whether the mapping exists in each context (``lookup_contexts``); False in contexts of processes."""
 
     def holds(self, part: I64, context: I64, address: U64) -> Bools:
         """Return (n,) whether the range contains each address, and its mapping exists in its context.
@@ -85,8 +85,8 @@ class MappingLookup:
     def find(self, context: I64, interval: I64) -> I64:
         """Return (n,) the row of the mapping that contains each interval, −1 for none.
 
-        ``context`` comes from ``lookup_contexts``, ``interval`` from ``AddressSpaces.ranges.intervals``. Only where the
-        mapping in the image's last epoch was made after the context's epoch began, there is a second lookup.
+        ``context`` comes from ``lookup_contexts``, ``interval`` from ``AddressSpaces.ranges.intervals``. A second
+        lookup is needed only where the mapping in the image's last epoch was made after the context's epoch began.
         """
         mmap = self._answers(take(self._last_key, context) + interval)
         made_later = flatnonzero(take(self._spaces.made_at, mmap) > take(self._sequence, context))

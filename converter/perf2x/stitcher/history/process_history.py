@@ -60,7 +60,7 @@ def _with_copied_text(mmaps: Mmaps, mmap_sequence: I64, spaces: AddressSpaces) -
     if not len(rows):
         return mmaps
     start, end = mmaps.start[rows], end_addresses(mmaps.start, mmaps.length)[rows]
-    # the one mapping of the first and the last byte
+    # a copy replaces the one mapping that has both its first and its last byte
     epoch = spaces.epoch(as_int64(mmaps.pid[rows]), mmap_sequence[rows] - 1)
     through_exec = falses(len(rows))
     replaced = spaces.find(epoch, start, through_exec)

@@ -157,7 +157,8 @@ class AddressLayout:
         length, start = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
         length[group] = end_addresses(mmaps.start, mmaps.length) - mmaps.start
         start[group] = mmaps.start + merged.shift[:-1]
-        # A mapping at address 0 stays outside: no return address is 0, which only ``FrameKeys._side_keys`` handles.
+        # A mapping at address 0 stays outside the layout: 0 is not a return address, and only ``FrameKeys._side_keys``
+        # handles that.
         fits = (length < np.uint64(_MAX_LENGTH)) & (start != 0)
         size = np.where(fits, length, np.uint64(0))
         begin = np.append(np.uint64(0), np.cumsum(size, dtype=np.uint64))

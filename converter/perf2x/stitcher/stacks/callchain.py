@@ -39,7 +39,7 @@ _MARKER_MODES = {
     CallchainContext.GUEST_USER: CpuMode.GUEST_USER,
 }
 _LAST = 2**64 - 1
-# mode by a marker's distance from the last word; UNKNOWN (0) for others
+# mode by a marker's distance from 2⁶⁴ − 1; UNKNOWN (0) for others
 _MODES_FROM_LAST = np.zeros(_LAST - CALLCHAIN_CONTEXT_MAX + 1, np.uint8)
 _MODES_FROM_LAST[[_LAST - context for context in _MARKER_MODES]] = list(_MARKER_MODES.values())
 

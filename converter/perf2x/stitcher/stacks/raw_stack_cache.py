@@ -13,8 +13,8 @@ from perf2x.stitcher.stacks.stack_rows import StackInputs
 
 _MAX_ROWS = 1 << 17
 _MAX_WORDS = 1 << 21
-"""A table with more rows, or words, is emptied: a larger one would have hardly more hits."""
-# a larger table is emptied if fewer samples per row were looked up in it
+"""A table with more rows or words is emptied, because a larger one would have hardly more hits."""
+# a table with more rows than the first number is emptied if fewer samples per row than the second were looked up in it
 _EARLY_ROWS, _EARLY_USES = 1 << 15, 2.0
 
 

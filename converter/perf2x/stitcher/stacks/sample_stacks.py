@@ -32,7 +32,7 @@ class SampleSpools:
             spool.open()
 
     def use_spool_of(self, process: int) -> None:
-        """Let ``add`` write to the spool of this worker, from 1 on."""
+        """Let ``add`` write to the spool of this worker; workers are numbered from 1."""
         self._spool_index = process
 
     def add(self, samples: Samples, kept_rows: I64 | slice, thread: I32, stack: I32) -> None:

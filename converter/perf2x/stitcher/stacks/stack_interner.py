@@ -42,7 +42,7 @@ Rows = TypeVar("Rows", SampleRows, TimedRows)
 
 
 class Renumbering(Frozen):
-    """Numbers in an interner of those in an absorbed one: ``stack[i]`` replaces stack i."""
+    """New numbers of the stacks and threads of an absorbed interner: ``stack[i]`` replaces stack i."""
 
     stack: I32
     thread: I32

@@ -19,7 +19,7 @@ def step_by_rules(view: SampleView, table: RuleTable, rule: I32) -> U8:
     cfa, is_known = _canonical_frame_address(view, table, columns, rule)
     restored = _restored_registers(view, table, columns, rule, cfa)
     is_exact, is_signal = take(frames.is_exact, rows), take(columns.is_signal_frame, rule)
-    # Stacks grow down, so the caller's frame is above. In a sampled frame, nothing may be on the stack yet.
+    # Stacks grow down, so the caller's frame is above. A sampled function has perhaps pushed nothing yet.
     sp = take(frames.registers[view.architecture.stack_pointer], rows)
     is_above = (cfa > sp) | (is_exact & (cfa == sp)) | is_signal
     # the CFA first: a rule may restore the stack pointer from elsewhere
@@ -83,11 +83,12 @@ def _values(
 
 
 def _load_saved(view: SampleView, register: int, address: U64) -> tuple[U64, Bools]:
-    """LLVM's call frame information does not state that an epilogue has restored registers.
+    """Load the caller's value of a register, which the rule says was saved at ``address`` (n,).
 
-    But in a sampled frame, an address below the stack pointer is no longer part of the stack, so the current value is
-    the caller's. The current program counter is never the caller's; its address can be below the stack pointer where
-    code runs on another stack (OCaml's caml_c_call).
+    LLVM's call frame information does not state that an epilogue has restored registers. But in a sampled frame, an
+    address below the stack pointer is no longer part of the stack, so the current value is the caller's. The current
+    program counter is never the caller's; its address can be below the stack pointer where code runs on another stack
+    (OCaml's caml_c_call).
     """
     value, is_copied = view.load(address, 0)
     if is_copied.all() or register == view.architecture.program_counter:
@@ -120,8 +121,8 @@ def _set_program_counters(
     address, is_known = view.register_of_each(register)
     address = address & np.uint64(view.architecture.address_mask)
     view.set_register(view.architecture.program_counter, address)
-    # Only a leaf function has its return address in a register, if it was sampled, or interrupted by a signal. On x86
-    # no function has: the rule's register is the program counter itself.
+    # Only a leaf function that was sampled, or interrupted by a signal, has its return address in a register. On x86,
+    # no function has: there, the rule's register is the program counter itself.
     in_register = kind == RuleKind.SAME
     is_good = is_good_cfa & ~(in_register & (~is_exact | (register == view.architecture.program_counter)))
     end = np.full(len(rule), UNFINISHED, np.uint8)
@@ -134,7 +135,11 @@ def _set_program_counters(
 
 
 def _end_reasons(view: SampleView, columns: RuleColumns, rule: I32, cfa: U64) -> U8:
-    """Code whose CFA is in neither stack pointer nor frame pointer has switched to another stack (OCaml's runtime)."""
+    """Return (n,) the ``End`` of samples that cannot continue.
+
+    Code that computes the CFA from neither stack pointer nor frame pointer has switched to another stack (OCaml's
+    runtime).
+    """
     memory, rows, return_slot = view.memory, view.rows, cfa - np.uint64(view.architecture.word_size)
     register = columns.cfa_register[rule]
     has_switched = (register >= 0) & ~np.isin(

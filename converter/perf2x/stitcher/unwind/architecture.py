@@ -36,19 +36,19 @@ class Architecture(Frozen):
     address_mask: int
     """Address bits of a pointer; the others may hold a pointer authentication code."""
     outermost_rule: Rule
-    """Of code that nothing called; ``is_signal_frame`` is True, because the address there is exact."""
+    """Rule for code that nothing called; ``is_signal_frame`` is True, because the address there is exact."""
     frame_pointer_rule: Rule | None = None
-    """Of a function whose frame is found by its frame pointer alone; None if unused."""
+    """Rule for a function whose frame is found by its frame pointer alone; None if unused."""
     callee_saved: frozenset[int] = frozenset()
-    """Simple steps (`simple_rule_steps`) restore no other registers."""
+    """Callee-saved registers; simple steps (`simple_rule_steps`) restore no others."""
     known_code: tuple[KnownCode, ...] = ()
     """Signal trampolines, and code to which a coroutine's function returns."""
     plt_jump_rule: Rule | None = None
-    """In PLT entries that push nothing: all of .plt.sec and .plt.got; None if there is no rule for them."""
+    """Rule in PLT entries that push nothing: all of .plt.sec and .plt.got; None if there is no rule for them."""
     lazy_plt_rules: tuple[Rule, ...] = ()
-    """In a lazy .plt after 0, 1 and 2 pushes; empty if the entries of .plt push nothing."""
+    """Rules in a lazy .plt after 0, 1 and 2 pushes; empty if the entries of .plt push nothing."""
 
     def registers_to_restore(self, needed: int) -> list[int]:
-        """Return the registers in ``needed``, stack pointer, frame pointer and program counter, ascending."""
+        """Return the registers to restore, ascending: the bits of ``needed``, and three that every step needs."""
         needed |= 1 << self.stack_pointer | 1 << self.frame_pointer | 1 << self.program_counter
         return [register for register in range(self.register_count) if needed >> register & 1]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _MAX_DEFAULT_MEMORY = 4 << 30
 """Largest default memory limit of a query, in bytes; small machines have less."""
-_AFTER_KIND = " Error: "  # in DuckDB's messages
+_AFTER_KIND = " Error: "  # follows the kind of error in DuckDB's messages
 _RESERVED_SPACE = 768 << 20
 """Bytes of address space that DuckDB and other libraries reserve before they read a row; they use little of it."""
 _CALLS_STUDENT = re.compile("student", re.IGNORECASE)
@@ -47,7 +47,8 @@ def _duckdb() -> ModuleType:
         module = import_module("duckdb")
     except ModuleNotFoundError:  # any other ImportError may be caused by a lack of memory
         raise OptionError("SQL needs DuckDB: pip install 'perf2x[fleet]'") from None
-    atexit.unregister(gc.freeze)  # without a collection at exit, DuckDB reports all of its classes as leaked
+    # the command line tool keeps Python from collecting objects at exit; DuckDB would report all its classes as leaked
+    atexit.unregister(gc.freeze)
     return module
 
 
@@ -96,8 +97,8 @@ def arrow_table(relation: Any) -> "pyarrow.Table":
 def address_space(root: str) -> int | None:
     """Return the bytes that DuckDB may use if address space is limited (ulimit -v); None without a limit.
 
-    It is only half of the rest: DuckDB, Arrow and the C library abort if an allocation fails. Raises Perf2xError if
-    there is too little space to start.
+    These are only about half of the bytes that are left, because DuckDB, Arrow and the C library abort if an allocation
+    fails. Raises Perf2xError if there is too little space to start.
     """
     available = address_space_left()
     if available is not None and available < _RESERVED_SPACE:

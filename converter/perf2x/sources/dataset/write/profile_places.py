@@ -105,7 +105,7 @@ def _variants(ids: Sequence[str], first: Sequence[int], limit: Sequence[int]) ->
 
 
 _UNMAPPED_OBJECT = text_id("unmapped").hex()
-"""Id of the object for all addresses outside mappings but the kernel's: those of programs and guests."""
+"""Id of the object for all addresses of programs and guests outside mappings."""
 
 
 def synthetic_object(name: str) -> str:
@@ -142,7 +142,7 @@ def profile_places(locations: Locations, objects: CodeObjects, recording: bytes)
     is_return = np.append(returns, falses(len(twins)))
     mapping, in_kernel = locations.mapping[location], is_kernel[location]
     object_ids = [*objects.ids, text_id("own", recording, "", "kernel").hex(), _UNMAPPED_OBJECT]
-    # of object_ids: the last row, or in the kernel the one before it
+    # without a mapping: the last row of object_ids, or in the kernel the one before it
     object_row = np.where(mapping < 0, len(object_ids) - np.where(in_kernel, 2, 1), mapping)
     object_row[locations.synthetic[location]] = -1
     columns: tuple[AnyArray, ...] = (objects.base, objects.variant, objects.is_local)

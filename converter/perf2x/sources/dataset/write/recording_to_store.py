@@ -1,4 +1,4 @@
-"""Facts about a recording that a dataset stores; one that could not be read has an empty profile."""
+"""Facts about a recording that a dataset stores; a recording that could not be read has an empty profile."""
 
 from collections.abc import Mapping
 

@@ -49,7 +49,7 @@ from perf2x.sources.dataset.write.recording_to_store import StoredRecording
 if TYPE_CHECKING:
     import pyarrow
 
-# frames of stacks that are written together, about; and of all stacks of a recording
+# stacks with about so many frames are written together; maximum number of frames in all stacks of a recording
 _FRAMES_PER_PART, _MAX_FRAMES = 1 << 22, 1 << 28
 
 

@@ -1,8 +1,8 @@
 """Writes the rows of many recordings to a dataset together.
 
 Delta has transactions for single tables only. So all rows have the id of this attempt, and the table of recordings is
-written last. Readers ignore rows whose recording and attempt are not in it: writers were killed, or others had added
-the recording.
+written last. Readers ignore rows whose recording and attempt are not in it. Such rows are left by writers that were
+killed, or that found the recording added by others.
 """
 
 from collections.abc import Sequence
