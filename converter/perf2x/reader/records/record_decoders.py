@@ -87,7 +87,7 @@ def _mmap2(cursor: FieldCursor, columns: Columns) -> Columns:
     """Read { union of 24 bytes; u32 prot, flags; char filename[]; }.
 
     The union is { u32 maj, min; u64 ino, ino_generation; } or, with MISC_MMAP_BUILD_ID, { u8 build_id_size; u8, u16
-    reserved; u8 build_id[20]; }. RHEL 7.0's kernel writes no prot and flags.
+    reserved; u8 build_id[20]; }. RHEL 7.0's kernel writes no prot and flags: the file name follows the union.
     """
     has_build_id = _has_build_id_union(cursor)
     build_ids = _mapping_build_ids(cursor, has_build_id)

@@ -206,7 +206,7 @@ class CounterReadings(ColumnTable):
     id: U64
     """The kernel's id of the counter."""
     task: I32
-    """Thread id of the counter if its threads share the id (``inherit``); otherwise 0."""
+    """Thread id of the counter if each thread has its own counter under this id (``inherit``); otherwise 0."""
     value: U64
 
 

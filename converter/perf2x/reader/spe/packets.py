@@ -34,9 +34,9 @@ class Field(IntEnum):
     TARGET = 8  # of a branch
     DATA = 9  # virtual address
     PHYSICAL = 10  # physical address
-    PREVIOUS = 11  # of the previous branch
+    PREVIOUS = 11  # target of the previous branch
     LATENCY = 12
-    OTHER = 13
+    OTHER = 13  # an operation that is neither a memory access nor a branch
     ACCESS = 14
     BRANCH = 15
     EXTENDED = 16  # first byte of an extended header; the second byte decides

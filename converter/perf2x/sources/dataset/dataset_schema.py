@@ -37,6 +37,7 @@ META_FIELDS = {
 }  # fmt: skip
 _KEY_COLUMNS = {"object_id": "text", "file_offset": "i64", "mode": "text", "is_return": "bool", "variant": "i32"}
 KEY = tuple(_KEY_COLUMNS)
+# types are those of ``_type``; a question mark allows null
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     "symbols": {
         **_KEY_COLUMNS, **_NAME_COLUMNS, "reason": "text",

@@ -10,7 +10,8 @@
 A sample without a call chain is *flat*: its only frame is at the end of its heading. Users choose the fields
 (``perf script -F``), so almost any field may be missing, and even all headings. Nothing is quoted, and names of threads
 and functions may contain anything. Hence the long patterns: they recognize a field by its padded width, and by what
-follows it. perf prints the text in tools/perf/builtin-script.c and tools/perf/util/evsel_fprintf.c.
+follows it. Lines are classified (``_parse``), then put into groups (``ScriptText.read``), whose headings are divided
+into fields (``_HEADING``). perf prints the text in tools/perf/builtin-script.c and tools/perf/util/evsel_fprintf.c.
 """
 
 import re

@@ -209,6 +209,7 @@ class AddressSpaces:
         with the number of forks, not with depth times samples.
         """
         parent, began_at, depth = self._images.parent, self._images.began_at, self._images.depth[image]
+        # addresses of one interval have the same mapping, so they become equal
         address = self.ranges.begin_of(self.ranges.intervals(address)[0])
         # of the younger generation: images, sequence numbers, addresses
         inherited = zeros(0), zeros(0), np.zeros(0, np.uint64)

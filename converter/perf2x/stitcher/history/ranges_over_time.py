@@ -78,22 +78,24 @@ class OverlappingRanges:
 
     @property
     def interval_count(self) -> int:
-        """Intervals of all spaces, including those below the first point and above the last."""
+        """Number of intervals that ``intervals`` returns, including those below the first bound and above the last."""
         return len(self._points) + 1
 
     def intervals(self, point: U64) -> tuple[I64, Bools]:
         """Return the interval of each point, and whether any range ever covers it, in any space; shapes (n,).
 
-        In one interval, ``find`` has the same answer at all points.
+        These intervals are bounded by the ranges of all spaces, and interval 0 is below the first bound. In one of
+        them, ``find`` has the same answer at all points, for any space and sequence number.
         """
         interval = searchsorted(self._points, point, "right")
         return interval, take(self._is_covered, interval)
 
     def begin_of(self, interval: I64) -> U64:
-        """Return (n,) the first point of each interval; 0 for interval 0."""
+        """Return (n,) the first point of each interval that ``intervals`` returns; 0 for interval 0."""
         return np.append(np.uint64(0), self._points)[interval]
 
     def _covered(self, begin: I64, end: I64) -> Bools:
+        """Whether any range covers each interval (intervals,); interval i + 1 begins at bound i."""
         count = len(self._points) + 1
         return cumsum(bincount(begin + 1, count) - bincount(end + 1, count)) > 0
 

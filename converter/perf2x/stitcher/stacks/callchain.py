@@ -104,6 +104,7 @@ def decode_chains(chains: ListArray, mode: U8) -> ChainFrames:
     marker_index = flatnonzero(is_marker)
     markers_before = take(offsets_of(is_marker), chains.offsets)  # (n + 1,) markers in all chains before each
     row_of_marker = row_numbers(np.diff(markers_before))
+    # numbers of the parts that begin at a chain's start, and of those that begin at a marker
     at_start = arange(len(chains)) + markers_before[:-1]
     at_marker = arange(len(marker_index)) + row_of_marker + 1
     count = len(at_start) + len(at_marker)

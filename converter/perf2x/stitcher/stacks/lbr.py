@@ -1,8 +1,8 @@
 """Makes call stacks from the processor's last branch records (``perf record --call-graph lbr``).
 
-In call-stack mode (PERF_SAMPLE_BRANCH_CALL_STACK), the records of calls that have not returned remain: ``from`` is the
-call instruction, ``to`` the called function, newest first. Source of truth: resolve_lbr_callchain_sample and
-has_stitched_lbr in tools/perf/util/machine.c.
+In call-stack mode (PERF_SAMPLE_BRANCH_CALL_STACK), a return removes the record of its call. What is left are the calls
+that have not returned, newest first: ``from`` is the call instruction, ``to`` the called function. Source of truth:
+resolve_lbr_callchain_sample and has_stitched_lbr in tools/perf/util/machine.c.
 
 ::
 

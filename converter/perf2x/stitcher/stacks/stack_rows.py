@@ -130,7 +130,7 @@ def _part_contexts(parts: ChainParts, mode: U8, inputs: StackInputs) -> I64:
 
 
 def _kernel_frames_of_unknown_mode(frames: ChainFrames, part: I64, inputs: StackInputs) -> tuple[I64, I64]:
-    """Return rows of frames in the upper half of addresses, and their epochs of the kernel."""
+    """Return rows of frames of unknown mode in the kernel's half of addresses, and the kernel's epoch for each."""
     is_unknown = frames.parts.mode == CpuMode.UNKNOWN
     if not is_unknown.any():
         return zeros(0), zeros(0)

@@ -11,11 +11,11 @@ from perf2x.stitcher.unwind.architecture import Architecture, KnownCode
 
 FRAME_POINTER, LINK_REGISTER, STACK_POINTER, PROGRAM_COUNTER = 29, 30, 31, 32
 
-# ucontext in struct rt_sigframe, after the siginfo_t
+# offset of the ucontext in struct rt_sigframe, after the siginfo_t
 _UCONTEXT = 128
-# uc_mcontext, after flags, link, the alternate stack and 128 bytes of signal mask, aligned to 16 bytes
+# offset of uc_mcontext, after flags, link, the alternate stack and 128 bytes of signal mask, aligned to 16 bytes
 _MCONTEXT = _UCONTEXT + 176
-# x0 in struct sigcontext, after fault_address; x1 to x30, sp and pc follow
+# offset of x0 in struct sigcontext, after fault_address; x1 to x30, sp and pc follow
 _REGISTERS = _MCONTEXT + 8
 
 _SIGNAL_RETURN = Rule(
@@ -27,7 +27,7 @@ _SIGNAL_RETURN = Rule(
 So the link register of an interrupted leaf function is known, too.
 """
 
-# of code that nothing called: makecontext puts its address into the link register of a coroutine's function
+# rule for code that nothing called: makecontext puts its address into the link register of a coroutine's function
 _OUTERMOST = Rule(STACK_POINTER, 0, PROGRAM_COUNTER, True, ((PROGRAM_COUNTER, RegisterRule(RuleKind.UNDEFINED, 0)),))
 
 AARCH64 = Architecture(
