@@ -92,14 +92,14 @@ def _formatter_of(
     precision = "." + match["precision"] if match["precision"] else ""
     spec = f"%{match['flags']}{match['width'] or ''}{precision}{python_kind}"
 
-    def alternate(sizes: tuple[int, ...], shown: int) -> str:
+    def alternate(star_values: tuple[int, ...], shown: int) -> str:
         """Format with ``#`` as C does: 0 has no prefix; octal numbers begin with one 0."""
-        digits: str = (spec if shown and kind != "o" else spec.replace("#", "")) % (*sizes, shown)
+        digits: str = (spec if shown and kind != "o" else spec.replace("#", "")) % (*star_values, shown)
         return "0" + digits if shown and kind == "o" else digits
 
     def text(fields: Fields) -> str:
         value = argument(fields)
-        sizes = tuple(as_number(star(fields)) for star in stars)
+        star_values = tuple(as_number(star(fields)) for star in stars)
         if kind == "s":
             address = as_number(value)
             shown: Any = value if isinstance(value, str) else kernel_strings.get(f"{address:#x}", f"{address:x}")
@@ -110,8 +110,8 @@ def _formatter_of(
         if kind == "p":
             return f"{shown:#x}" if shown else "(nil)"
         if kind in "xXo" and "#" in match["flags"]:
-            return alternate(sizes, shown)
-        result: str = spec % (*sizes, shown)
+            return alternate(star_values, shown)
+        result: str = spec % (*star_values, shown)
         return result
 
     return text

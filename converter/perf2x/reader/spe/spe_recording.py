@@ -188,9 +188,9 @@ class SpeRecording:
         self._position = sideband.stream_end
         self.sideband = replace(sideband, stream_end=self._position + sum(block.stop - block.start for block in blocks))
         self._chunks: list[_TraceChunk] = []
-        self.sample_count = recording.sample_count + self._count(has_times)
+        self.sample_count = recording.sample_count + self._cut_and_count(has_times)
 
-    def _count(self, has_times: bool) -> int:
+    def _cut_and_count(self, has_times: bool) -> int:
         count = incomplete_count = 0
         for chunk, records, incomplete in _cut_into_chunks(self._blocks):
             incomplete_count += incomplete

@@ -208,7 +208,7 @@ class DeltaTables:
             for file in files:
                 partition = _expression(tuple(file.partition.items()))
                 fragment = file_format.make_fragment(file.path, filesystem, partition)
-                _check_stated_size(table, address, file, fragment.metadata)
+                _check_metadata(table, address, file, fragment.metadata)
                 fragments.append(fragment)
             return module.FileSystemDataset(fragments, read_schema, file_format, filesystem)
 
@@ -301,7 +301,7 @@ def _expression(parts: tuple[tuple[str, str | None], ...]) -> Any:
     return reduce(and_, conditions, module.scalar(True))
 
 
-def _check_stated_size(table: str, address: str, file: DataFile, metadata: Any) -> None:
+def _check_metadata(table: str, address: str, file: DataFile, metadata: Any) -> None:
     """Raises FormatError if the decompressed rows would take more memory than the file's size allows.
 
     Raises ArrowInvalid if the file lacks a column.
