@@ -53,7 +53,7 @@ class TraceRecords(ColumnTable):
     """One row for each complete record; columns are (n,), 0 where the packet is missing."""
 
     begin: I64
-    """Offset in the trace after the record before it; padding may follow."""
+    """Offset in the trace at which the previous record ends; padding may follow."""
     pc: U64
     target: U64  # of the branch
     data_address: U64

@@ -40,7 +40,7 @@ COOKIE_REUSE_NS = 100_000_000_000
 
 
 class JoinOutcome(IntEnum):
-    """Outcome of joining a sample with its deferred record."""
+    """Outcome of joining a sample with its deferred record; from MISSING on, a sample has a cookie but no record."""
 
     NONE = 0
     """The sample has no cookie."""
@@ -71,7 +71,7 @@ class DeferredRecords:
         self._time_key: U64 = records.time if has_time else records.position.view(np.uint64)
         execs = flatnonzero(comms.is_exec)
         self.exec_times = KeyedTimes(comms.pid[execs], comms.time[execs])
-        """By pid."""
+        """Times of execs by pid."""
 
     def __len__(self) -> int:
         return len(self._records)

@@ -85,6 +85,7 @@ def find_images(
     parent[ends[0] + flatnonzero(~forks.is_exec[process_forks])] = images.at(parent_pid, inheriting_sequence - 1)
     image_before_exec[ends[1] :] = images.at(exec_pid, comm_sequence[execs] - 1)
     depth = _count_ancestors(parent)
+    # chains of forks are cut before every MAX_FORK_DEPTH-th generation
     is_cut = (depth > 0) & (depth % MAX_FORK_DEPTH == 0)
     parent[is_cut] = -1
     return ProcessImages(
