@@ -1,9 +1,7 @@
 """Speedscope's own format: one profile for each pair of thread and event, its stacks in time order.
 
-Source of truth: speedscope's file-format-schema.json ("sampled" profiles). A profile there is two arrays, stacks and
-weights: a stack is an array of frame numbers, a weight is the sample's value in the event's unit. Speedscope also reads
-pprof and Chrome traces, but only this format keeps threads separate, inlined frames visible and every event's values
-exact.
+Source of truth: speedscope's file-format-schema.json ("sampled" profiles). Unlike pprof and Chrome traces, it keeps
+threads separate, inlined frames visible and every event's values exact.
 """
 
 from collections.abc import Iterator
@@ -66,7 +64,6 @@ class Speedscope(Format):
         out.write(b"\n]}\n")
 
     def _profiles(self, profile: Profile, frames: LocationFrames) -> Iterator[Iterator[bytes]]:
-        """Yield one profile per event and track with samples: default event first, in each event the heaviest first."""
         samples = profile.samples
         if not len(samples):
             return
@@ -87,20 +84,16 @@ class Speedscope(Format):
 
 
 def _tracks_by_weight(sample_tracks: I64, value: I64, samples: I64) -> list[tuple[int, I64]]:
-    """Return the tracks of these ``samples``, the heaviest first, each with its samples.
-
-    ``samples`` are rows of Profile.samples, ascending; ``sample_tracks`` and ``value`` are columns of all samples.
-    """
+    """The heaviest track comes first; ``samples`` are rows of Profile.samples, ascending."""
     tracks = [(track, samples[rows]) for track, rows in rows_by(sample_tracks[samples])]
     return sorted(tracks, key=lambda pair: -sum_of(value[pair[1]]))
 
 
 def _stack_texts(tree: FrameRows, stacks: I64) -> AnyArray:
-    """Return (stacks,) each stack as a JSON array of frame numbers, outermost first, without the closing bracket.
+    """Return (stacks,) JSON arrays of frame numbers, outermost first, without the closing bracket: ``[7,12,9``.
 
-    The stack of frames 7, 12 and 9 is ``[7,12,9``; ``stacks`` are rows of Profile.stacks, −1 for no stack. All stacks
-    are made together: each frame is a cell of eight or sixteen bytes (``[7,``, ``12,``, ``9]``), padded with NULs. The
-    NULs are removed from all cells at once, and the text is split at the closing brackets.
+    ``stacks`` are rows of Profile.stacks, −1 for no stack. Each frame is a cell of eight or sixteen bytes (``[7,``,
+    ``12,``, ``9]``), padded with NULs, which are removed from all cells at once.
     """
     count = int(tree.frame.max(initial=0)) + 1
     numbers = [b"%d" % number for number in range(count)]
@@ -120,17 +113,14 @@ def _stack_texts(tree: FrameRows, stacks: I64) -> AnyArray:
 
 
 def _stack_arrays(texts: AnyArray, stack_index: I64) -> Iterator[bytes]:
-    """Yield the stacks of samples as JSON arrays, separated by commas.
-
-    ``stack_index`` (samples,) is the index of each sample's stack in ``texts``.
-    """
+    """``stack_index`` (samples,) are indices in ``texts``."""
     for rows in row_slices(len(stack_index), _ROWS_PER_PIECE):
         arrays = b"],".join(texts[stack_index[rows]].tolist())
         yield (b"," if rows.start else b"") + arrays + b"]"
 
 
 def _profile(name: str, unit: str, stacks: Iterator[bytes], weights: I64) -> Iterator[bytes]:
-    """Yield the JSON of one "sampled" profile, which extends from 0 to the sum of its weights."""
+    # from 0 to the sum of the weights
     head = {"type": "sampled", "name": name, "unit": unit, "startValue": 0, "endValue": sum_of(weights)}
     yield json_bytes(head)[:-1] + b',"samples":['
     yield from stacks
@@ -140,7 +130,6 @@ def _profile(name: str, unit: str, stacks: Iterator[bytes], weights: I64) -> Ite
 
 
 def _frame_objects(profile: Profile, frames: LocationFrames) -> Iterator[bytes]:
-    """Yield the JSON of each frame: its name, and its source file or else its object as ``file``."""
     strings, functions = profile.strings, profile.functions
     for row, (name, function) in enumerate(zip(frames.name, frames.function.tolist(), strict=True)):
         file = one_line(strings[functions.filename[function]]) if function >= 0 else ""
@@ -150,7 +139,7 @@ def _frame_objects(profile: Profile, frames: LocationFrames) -> Iterator[bytes]:
 
 
 def _events_to_write(profile: Profile, event: str | None) -> list[int]:
-    """Return rows of Profile.events: the named one, or all with samples, the default event first."""
+    """The default event comes first."""
     if event is not None:
         return [find_event(profile, event)]
     sampled_events = unique(profile.samples.event).tolist()
@@ -158,7 +147,6 @@ def _events_to_write(profile: Profile, event: str | None) -> list[int]:
 
 
 def _title(name: str, tracks: Tracks, track: int) -> str:
-    """Return a thread's name with its pid, and its tid if that differs; the name alone for an idle CPU."""
     if tracks.cpu[track] >= 0:
         return name
     pid, tid = int(tracks.pid[track]), int(tracks.tid[track])

@@ -1,11 +1,7 @@
 """OpenTelemetry profiles, for collectors and their backends, such as Pyroscope and Parca.
 
-Schema: proto/profiles_v1development.proto, which is alpha. A file is one ProfilesData message, as the collector's file
-receiver and exporter use it; the body of an export request has the same bytes. The message has a Profile for each event
-of each resource (a recorded host or service), and a *dictionary*: tables of strings, attributes, stacks and more, to
-which the profiles refer by row numbers.
-
-Users choose attributes of samples by the names of pprof's labels.
+Schema: proto/profiles_v1development.proto, which is alpha. A file is one ProfilesData message. Its profiles refer to
+the rows of a *dictionary*: tables of strings, attributes and stacks.
 """
 
 from itertools import chain
@@ -50,10 +46,7 @@ _ATTRIBUTE_KEYS = {
 
 
 def _attribute_columns(profile: Profile, labels: tuple[str, ...], dictionary: Dictionary) -> list[I64]:
-    """Return a column for each of these pprof labels that the profile has: each sample's row in the attribute table.
-
-    Shape of a column: (samples,), 0 where the label's value is unknown. Attributes are added to the dictionary.
-    """
+    """Return a column (samples,) of attribute rows for each label; row 0 stands for unknown values."""
     strings = StringTable(profile)
     columns = []
     for name, key in _ATTRIBUTE_KEYS.items():
@@ -111,7 +104,7 @@ class Otlp(Format):
 
     @property
     def needs(self) -> Needs:
-        """The columns of the chosen attributes are needed; samples are kept separate only if they have timestamps."""
+        """Samples are kept separate only for timestamps."""
         return Needs(
             timeline=self.timestamps,
             times=self.timestamps,
@@ -130,7 +123,7 @@ class Otlp(Format):
         return (f"OpenTelemetry profiles {VERSION}",)
 
     def chunks(self, profile: View) -> Chunks:
-        """Yield the message: profiles by resource, then the shared dictionary."""
+        """Yield profiles by resource, then the shared dictionary."""
         if self.original_payload and not profile.original:
             raise OptionError("the profile was read without the recording's own bytes (LoadOptions.original)")
         dictionary = Dictionary()
@@ -152,7 +145,6 @@ class Otlp(Format):
         return chain(resources, shared)
 
     def _sample_groups(self, profile: Profile, dictionary: Dictionary, stack: I64) -> SampleGroups:
-        """Group samples into messages; ``stack`` (samples,) is each sample's row in the file's stack table."""
         samples = profile.samples
         resource = zeros(len(samples)) if samples.tags is None else as_int64(samples.tags)
         attributes = _attribute_columns(profile, self.label, dictionary)
@@ -166,7 +158,6 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "x86", "i586": 
 
 
 def _host_attributes(meta: Meta) -> dict[str, str]:
-    """Return the attributes of the recorded machine that are known."""
     attributes = {
         "host.name": meta.hostname,
         "host.arch": _ARCHITECTURES.get(meta.arch, meta.arch),

@@ -1,7 +1,7 @@
-"""Encodes a Profile for each event of each resource: its type, time and period, and its samples.
+"""Encodes a Profile for each event of each resource.
 
 Each Sample message has one stack and one combination of attributes. With timestamps, it has a value and a time for each
-row of Profile.samples; these are its *observations*. Without timestamps it has one value, the sum. ::
+row of Profile.samples: its *observations*. Without timestamps it has one value, the sum. ::
 
     rows of Profile.samples         rows by message      messages
     event stack pid   value time                         stack attributes values timestamps
@@ -53,7 +53,7 @@ _SAMPLES_AT_ONCE = 1 << 14
 
 
 class SampleGroups(Frozen):
-    """Samples grouped into messages, which are sorted by resource, then event."""
+    """Sample messages as columns, sorted by resource, then event."""
 
     stack: I64
     """(messages,) row of the file's stack table."""
@@ -74,9 +74,9 @@ class SampleGroups(Frozen):
 def group_samples(
     keys: tuple[I64, I64, I64], attributes: Sequence[I64], values: I64, times: U64 | None
 ) -> SampleGroups:
-    """Group rows of Profile.samples into messages; all arguments are columns (samples,), as in `SampleGroups`.
+    """Group rows of Profile.samples into messages; all arguments are columns (samples,).
 
-    ``keys`` are the columns of resources, events and stacks.
+    ``keys`` are resources, events and stacks.
     """
     columns = [*keys, *attributes]
     order, first = sorted_runs(columns)
@@ -89,14 +89,12 @@ def group_samples(
 
 
 def _sample_batches(groups: SampleGroups, messages: slice) -> Iterator[ListArray]:
-    """Yield encoded Sample messages, many at a time."""
     first = messages.start
     for rows in row_slices(messages.stop - first, _SAMPLES_AT_ONCE):
         yield _encoded_samples(groups, slice(first + rows.start, first + rows.stop))
 
 
 def _encoded_samples(groups: SampleGroups, messages: slice) -> ListArray:
-    """Return the bytes of each of these Sample messages."""
     offsets = groups.offsets[messages.start : messages.stop + 1]
     observations = slice(int(offsets[0]), int(offsets[-1]))
     attributes = lists_without_zeros([column[messages] for column in groups.attributes], messages.stop - messages.start)
@@ -106,7 +104,6 @@ def _encoded_samples(groups: SampleGroups, messages: slice) -> ListArray:
         packed_field(Sample.VALUES, ListArray(offsets - offsets[0], groups.values[observations])),
     ]
     if groups.times is not None:
-        # a packed field of fixed64
         times = ListArray((offsets - offsets[0]) * 8, groups.times[observations].astype("<u8").view(np.uint8))
         fields.append(message_field(Sample.TIMESTAMPS_UNIX_NANO, times))
     return side_by_side(fields)
@@ -118,7 +115,7 @@ _ORIGINAL_FORMAT = "linux_perf"
 
 
 class EventType(Frozen):
-    """What the values of an event's profile count (Profile.sample_type), and its sampling period."""
+    """Sample type and sampling period of an event's profile."""
 
     name: str
     unit: str
@@ -129,9 +126,9 @@ class EventType(Frozen):
 
 
 def event_types(profile: Profile, count_samples: bool, style: str) -> list[EventType]:
-    """Return the type of each event; with ``count_samples``, values are numbers of samples instead of sums of periods.
+    """Return the type of each event; ``style`` is the option ``sample_types``.
 
-    ``style`` is that of the option ``sample_types``.
+    ``count_samples``: values are numbers of samples, not sums of periods.
     """
     names = plain_names(profile.events)
     if style != "plain":
@@ -142,7 +139,7 @@ def event_types(profile: Profile, count_samples: bool, style: str) -> list[Event
 
 
 def _event_type(event: ProfileEvent, name: str, unit: str, period: int, count_samples: bool) -> EventType:
-    """Return an event's type; CPU time and waits have the names that OpenTelemetry's own profiler uses."""
+    """OpenTelemetry's own profiler uses the names samples, cpu and off_cpu."""
     if event.is_wait:
         wait_type = (name if is_tracepoint(event.name) else "off_cpu"), unit
         return EventType(*(("samples", "count") if count_samples else wait_type), "", "", 0)
@@ -152,7 +149,6 @@ def _event_type(event: ProfileEvent, name: str, unit: str, period: int, count_sa
 
 
 def _periods(profile: Profile) -> list[int]:
-    """Return (events,) the sampling period: the requested one, or the mean if the kernel adapted it."""
     samples, events = profile.samples, profile.events
     sums, counts = (sum_at(samples.event, column, len(events)) for column in (samples.value, samples.count))
     means = (sums // np.maximum(counts, 1)).tolist()
@@ -176,7 +172,7 @@ def utc_times(profile: Profile) -> U64:
 
 
 class ProfileEncoder:
-    """Encodes the profiles of a file."""
+    """Encodes the profiles of a file, one resource at a time."""
 
     def __init__(
         self,
@@ -195,7 +191,7 @@ class ProfileEncoder:
         self._original = profile.original if keep_original else b""
 
     def of_resource(self, resource: int) -> Chunks:
-        """Return the profiles of one resource as fields of its ScopeProfiles; the default event comes first."""
+        """Yield the fields of a resource's ScopeProfiles; the default event comes first."""
         groups = self._groups
         first, last = searchsorted(groups.resource, [resource, resource + 1]).tolist()
         events = sorted(
@@ -209,7 +205,6 @@ class ProfileEncoder:
         return chunks
 
     def _profile_fields(self, event_type: EventType, messages: slice) -> Chunks:
-        """Return the fields of one Profile, whose samples are these messages."""
         start, duration = _interval(self._meta, self._groups, messages)
         batches = _sample_batches(self._groups, messages)
         samples = [top_level(ProfileFields.SAMPLES, batch) for batch in batches]
@@ -226,7 +221,7 @@ class ProfileEncoder:
         ]
 
     def _payload(self) -> Chunks:
-        """Return the fields of the original recording at the first call, then none: only the first profile has them."""
+        """Only the first profile has the original recording."""
         original, self._original = self._original, b""
         if not original:
             return []
@@ -240,10 +235,9 @@ class ProfileEncoder:
 
 
 def _interval(meta: Meta, groups: SampleGroups, messages: slice) -> tuple[int, int]:
-    """Return start (since the epoch; 0: unknown) and duration of a profile, in nanoseconds.
+    """Extend the recording's interval to all times of these messages; the end is exclusive.
 
-    The interval is that of the recording, extended to all times of these messages. Its end is exclusive: a nanosecond
-    after the last sample.
+    Returns start since the epoch (0 if unknown) and duration, in nanoseconds.
     """
     start, duration = meta.wall_start_ns, meta.duration_ns + 1 if meta.duration_ns else 0
     if groups.times is None:

@@ -1,8 +1,7 @@
 """Field numbers of the OpenTelemetry profiles messages that perf2x writes, version v1development.
 
-Schema: proto/profiles_v1development.proto, which has the names and numbers of open-telemetry/opentelemetry-proto 1.11;
-tests compare every field with the classes of the ``opentelemetry-proto`` package. Classes are named after messages,
-members after fields. The schema is alpha: numbers may change with its version.
+Schema: proto/profiles_v1development.proto, from open-telemetry/opentelemetry-proto 1.11. It is alpha: numbers may
+change with its version.
 """
 
 from collections.abc import Iterable

@@ -1,11 +1,7 @@
 """Tables that all profiles of a file share: strings, attributes, stacks, locations, functions and mappings.
 
-Row 0 of each is empty, and means "not set". As the protocol requires, only rows that samples refer to are written, so
-rows of a profile's tables get new numbers. Attributes are named values of samples, mappings, locations and
-profiles; those of a resource are written with it.
-
-The type of a frame (``profile.frame.type`` in OpenTelemetry's semantic conventions) is "kernel", or the language of the
-location's code: of several values that fit, the conventions require the most specific one.
+Row 0 of each is empty, and means "not set". The protocol allows only rows that something refers to, so rows of a
+profile's tables get new numbers.
 """
 
 import re
@@ -71,14 +67,14 @@ from perf2x.model.profile import (
 
 
 class DictionaryStrings(StringTableBuilder):
-    """The string table: distinct strings in the order in which they were added; row 0 is the empty string."""
+    """Distinct strings in the order in which they were added; row 0 is the empty string."""
 
     def add(self, string: str) -> int:
         """Return the row of a string, which is added if new."""
         return self[printable(string)]
 
     def add_rows(self, strings: Sequence[str], rows: AnyArray) -> I64:
-        """Return (n,) the row of ``strings[rows[i]]`` for each i; strings that no row refers to are not added."""
+        """Return (n,) the row of ``strings[rows[i]]`` for each i; other strings are not added."""
         return map_distinct(rows, lambda row: self.add(strings[row]))
 
 
@@ -87,10 +83,7 @@ Value = str | int | bool | tuple[str, ...]
 
 
 def key_values(field: int, attributes: dict[str, str], strings: DictionaryStrings | None) -> Chunks:
-    """Yield attributes of a resource as a repeated field, sorted by key.
-
-    With ``strings``, keys and values are written as rows of that table, otherwise as strings.
-    """
+    """Yield attributes of a resource as a repeated field, sorted by key; with ``strings``, as rows of that table."""
     items = sorted(attributes.items())
     if strings is None:
         for key, value in items:
@@ -113,7 +106,7 @@ def _any_value(field: int, value: Value) -> bytes:
 
 
 def lists_without_zeros(columns: Sequence[I64], count: int) -> ListArray:
-    """Return for each of ``count`` rows the list of its entries in all columns, without zeros."""
+    """Return for each of ``count`` rows the nonzero entries of all columns."""
     if not columns:
         return ListArray.of_empty_rows(count, np.int64)
     lists = [ListArray(offsets_of(as_int64(column > 0)), column[column > 0]) for column in columns]
@@ -121,7 +114,7 @@ def lists_without_zeros(columns: Sequence[I64], count: int) -> ListArray:
 
 
 class Dictionary:
-    """Builds the tables of strings and attributes, to which profiles and all other tables refer."""
+    """Builds the tables of strings and attributes."""
 
     def __init__(self) -> None:
         self.strings = DictionaryStrings()
@@ -129,13 +122,13 @@ class Dictionary:
         self._attributes: dict[tuple[int, type, Value], int] = {}
 
     def add(self, key: str, value: Value) -> int:
-        """Return the row of an attribute, which is added if new; True and 1 are distinct values."""
+        """Return the row of an attribute, which is added if new."""
         return self._attributes.setdefault((self.strings.add(key), type(value), value), len(self._attributes) + 1)
 
     def add_column(self, key: str, values: Sequence[Value | None], rows: I64) -> I64:
         """Return (n,) the row of the attribute ``key`` = ``values[rows[i]]`` for each i, 0 for None.
 
-        Values that no row refers to are not added.
+        Other values are not added.
         """
 
         def attribute_row(row: int) -> int:
@@ -145,7 +138,7 @@ class Dictionary:
         return map_distinct(rows, attribute_row)
 
     def encoded_tables(self) -> Chunks:
-        """Yield the tables of links, strings and attributes; must come after everything that adds to them."""
+        """Yield the tables of links, strings and attributes; nothing can be added afterwards."""
         yield message(ProfilesDictionary.LINK_TABLE, b"")
         yield repeated_string(ProfilesDictionary.STRING_TABLE, self.strings)
         yield message(ProfilesDictionary.ATTRIBUTE_TABLE, b"")
@@ -180,7 +173,7 @@ class StackTables:
     """Tables of all locations, functions and mappings in the stacks of the given leaves."""
 
     def __init__(self, profile: Profile, leaves: I64, placeholders: bool) -> None:
-        """Find the rows to write; ``leaves`` are rows of Profile.stacks.
+        """``leaves`` are rows of Profile.stacks.
 
         With ``placeholders``, a location without a function gets one named after its object.
         """
@@ -196,7 +189,7 @@ class StackTables:
         self._functions = take_rows_of(functions, self._used_functions.rows)
 
     def encoded(self, dictionary: Dictionary) -> Chunks:
-        """Yield all tables; their strings and attributes are added to the dictionary."""
+        """Yield all tables; add their strings and attributes to the dictionary."""
         tables = {
             ProfilesDictionary.MAPPING_TABLE: self._encoded_mappings(dictionary),
             ProfilesDictionary.LOCATION_TABLE: self._encoded_locations(dictionary),
@@ -228,7 +221,7 @@ class StackTables:
         yield side_by_side([numbers, packed_field(Mapping.ATTRIBUTE_INDICES, attributes)])
 
     def _encoded_locations(self, dictionary: Dictionary) -> Iterator[ListArray]:
-        """Yield locations, many at a time: there may be nearly as many as words in the recording."""
+        # in batches: there may be nearly as many locations as words in the recording
         locations, types = self._locations, _frame_types(self._profile)[self._used_locations.rows]
         type_attributes = dictionary.add_column(_FRAME_TYPE, _FRAME_TYPES, types)
         for rows in row_slices(len(locations), _LOCATIONS_AT_ONCE):
@@ -262,7 +255,6 @@ class StackTables:
         yield number_fields({**fields, Function.START_LINE: np.maximum(functions.start_line, 0)})
 
     def _encoded_stacks(self) -> Iterator[ListArray]:
-        """Yield stacks, innermost location first, many at a time."""
         stacks = self._profile.stacks
         lengths = depths(stacks.parent)[self._leaves] + 1
         for rows in row_batches(lengths, _FRAMES_AT_ONCE):
@@ -283,14 +275,14 @@ _RUST_NAME = re.compile(r"_R[A-Za-z]|_ZN.*17h[0-9a-f]{16}E")
 
 
 def _frame_types(profile: Profile) -> I64:
-    """Return (locations,) the number of each frame's type, _UNKNOWN for synthetic frames and those of unknown mode.
+    """The semantic conventions require the most specific type; the outermost function decides.
 
-    The outermost function of a location decides, because the others were inlined into it.
+    Synthetic frames and unknown modes have _UNKNOWN.
     """
     locations = profile.locations
     outermost = outermost_functions(locations)
     is_jit_code = are_in_memory(profile)[locations.mapping]
-    # (functions + 1,) types if the function is JIT-compiled, and if it is in a file; the last entry is for no function
+    # (functions + 1,) types of JIT-compiled code, and of code in files; the last entry is for no function
     jit_types, file_types = (as_int64([*_languages(profile, is_jit), _NATIVE]) for is_jit in (True, False))
     types = np.where(is_jit_code, jit_types[outermost], file_types[outermost])
     types[np.isin(locations.mode, _KERNEL_MODES)] = _KERNEL
@@ -299,7 +291,6 @@ def _frame_types(profile: Profile) -> I64:
 
 
 def _languages(profile: Profile, is_jit: bool) -> list[int]:
-    """Return (functions,) the frame type of each function, taken to be JIT-compiled (``is_jit``) or from a file."""
     strings, functions = profile.strings, profile.functions
     names = (strings[row] for row in functions.system_name.tolist())
     if is_jit:
@@ -309,6 +300,5 @@ def _languages(profile: Profile, is_jit: bool) -> list[int]:
 
 
 def _language(name: str, source: str) -> int:
-    """Return the frame type of a function from a file: by its source file's suffix, otherwise by its mangled name."""
     type_by_name = _RUST if _RUST_NAME.match(name) else _NATIVE
     return _SOURCE_LANGUAGES.get(source.rpartition(".")[2], type_by_name)

@@ -1,8 +1,5 @@
 """Chooses which fields of each event's samples are printed, as ``perf script -F`` does.
 
-The argument of ``-F`` is a list of fields, or of changes to the default fields, perhaps for one type of event only:
-``ip,sym``, ``+addr,-cpu``, ``trace:comm,time``. A field can be printed if the event's sample_type has the data for it.
-
 Source of truth: tools/perf/builtin-script.c (all_output_options, output[], evsel__check_attr, parse_output_fields).
 """
 
@@ -41,10 +38,9 @@ _TYPES = {
 
 
 def addresses_to_name(spec: str) -> frozenset[str]:
-    """Return the kinds of addresses, besides those of stacks, that these fields print by name: "branches", "data".
+    """Return the kinds of addresses outside stacks that the fields print by name: "branches", "data".
 
-    ``spec`` is the argument of ``-F``. Nothing is returned for a full list (without + or -) that has no field for names
-    or objects: then bare addresses are printed.
+    A full list (without + or -) names none, unless it has a field of names or objects.
     """
     words = spec.rpartition(":")[2].split(",")
     fields = {word.removeprefix("+") for word in words}
@@ -60,9 +56,7 @@ def event_fields(
 ) -> list[frozenset[str]]:
     """Return the fields to print of each event's samples; ``spec`` is the argument of ``-F``.
 
-    ``sampled_events`` has the indices of the events that have samples. ``chains``: call chains are printed. Raises
-    SettingError for an unknown field, for a requested field that samples of these events lack, and for a field without
-    the field that it needs (_REQUIRED_FIELD).
+    Raises SettingError if ``spec`` is invalid, or if ``sampled_events`` (indices) lack a field that it requests.
     """
     event_type, colon, names = spec.rpartition(":")
     if colon and event_type not in _TYPES:
@@ -90,7 +84,7 @@ def _default_fields(event: Event, chains: bool) -> tuple[str, ...]:
 
 
 def _parse_changes(names: str) -> list[tuple[str, str]]:
-    """Return sign (``+``, ``-`` or "") and field of each word of a list. Raises SettingError for unknown fields."""
+    """Return sign (``+``, ``-`` or "") and field of each word. Raises SettingError for unknown fields."""
     changes = []
     for word in filter(None, names.split(",")):
         sign = word[0] if word[0] in "+-" else ""
@@ -102,14 +96,11 @@ def _parse_changes(names: str) -> list[tuple[str, str]]:
 
 
 def _available_fields(event: Event, fields: set[str], requested: set[str], spec: str) -> frozenset[str]:
-    """Return the fields that samples of the event have.
-
-    Raises SettingError for a field in ``requested`` that the samples lack, except for fields of raw data and of
-    branches, which are left out silently; and for a field without the field that it needs (_REQUIRED_FIELD).
-    """
+    """Raise SettingError for a field in ``requested`` that the samples lack, or that lacks its _REQUIRED_FIELD."""
     available = {name for name in fields if not REQUIRED_BITS[name] or event.sample_type & REQUIRED_BITS[name]}
     if event.type != EventType.TRACEPOINT:
         available.discard("trace")
+    # fields of these are left out silently
     optional = (SampleType.RAW, SampleType.BRANCH_STACK)
     missing = sorted(name for name in fields - available if name in requested and REQUIRED_BITS[name] not in optional)
     if missing:
@@ -121,5 +112,4 @@ def _available_fields(event: Event, fields: set[str], requested: set[str], spec:
 
 
 def _setting_error(text: str) -> SettingError:
-    """Return an error about the option ``--fields``, whose name the text follows."""
     return SettingError("", "fields", text)

@@ -1,8 +1,5 @@
 """Texts of a sample's fields before and after its frames: a column of byte strings for each field, in perf's order.
 
-A line of ``perf script`` is the columns of its sample, one after the other. A text that many samples share is made once
-and referred to from an object array. Two fields need a note:
-
 - A memory access (``data_src``) is described in words:
   ``68100142 |OP LOAD|LVL L1 hit|SNP None|TLB L1 or L2 hit|LCK No|BLK  N/A``.
 - A branch (``brstack``) is source, target, flags, cycles, type and speculation: ``0x4004f0/0x4004e0/P/-/-/12/COND/-``.
@@ -39,7 +36,6 @@ class StartColumns:
     """Makes the columns before the event's: comm, ids, CPU, mode, time."""
 
     def __init__(self, profile: Profile, *, nanoseconds: bool) -> None:
-        """``nanoseconds``: print times with nine decimals; otherwise with six."""
         threads, self._nanoseconds = profile.threads, nanoseconds
         comms = (profile.strings[row] or ":-1" for row in threads.comm.tolist())
         self._threads = list(zip(comms, threads.pid.tolist(), threads.tid.tolist(), strict=True))
@@ -47,7 +43,7 @@ class StartColumns:
     def of_samples(self, samples: Samples, thread: I32, fields: Fields, *, align_comm: bool) -> Iterator[AnyArray]:
         """Yield (samples,) columns; ``thread`` are rows of Profile.threads.
 
-        ``align_comm``: right-align thread names, as perf does if it prints no call chain.
+        perf right-aligns thread names (``align_comm``) if it prints no call chain.
         """
         yield shared_chunks(thread, lambda row: _thread_text(*self._threads[row], fields, align_comm=align_comm))
         if "cpu" in fields and samples.cpu is not None:
@@ -58,13 +54,10 @@ class StartColumns:
             yield from self._time_columns(samples.time)
 
     def _time_columns(self, time: U64) -> Iterator[AnyArray]:
-        """Yield the parts of times: seconds with three decimals, perhaps three more decimals, and the last three.
-
-        So only the first part is made anew for each batch of samples; the others come from a table of 1000 texts.
-        """
         microseconds = time // np.uint64(_THOUSAND)
         milliseconds = microseconds // np.uint64(_THOUSAND)
         digits, last_digits = _three_digits()
+        # only the first part is formatted; the others, of three digits, come from a table
         decimals = as_int64(microseconds - milliseconds * np.uint64(_THOUSAND))
         yield shared_chunks(milliseconds, lambda ms: f"{ms // _THOUSAND:5d}.{ms % _THOUSAND:03d}")
         if self._nanoseconds:
@@ -74,7 +67,6 @@ class StartColumns:
 
 
 def _thread_text(comm: str, pid: int, tid: int, fields: Fields, *, align_comm: bool) -> str:
-    """Return a thread's name and ids, as far as they are among the fields."""
     comm = without_controls(comm)
     blanks = 16 - len(comm.encode()) if align_comm else 0
     name = f"{' ' * blanks}{comm} " if "comm" in fields else ""
@@ -84,17 +76,12 @@ def _thread_text(comm: str, pid: int, tid: int, fields: Fields, *, align_comm: b
 
 
 def _mode_text(mode: int) -> str:
-    """Return the letters of a CPU mode, padded to five columns, and a blank: ``U     ``.
-
-    Modes are numbers, but perf tests them as if they were bits: it prints KUH for mode 3 (hypervisor), which contains
-    the bits of modes 1 and 2.
-    """
+    """perf tests modes as if they were bits: it prints KUH for mode 3 (hypervisor), which is 1 | 2."""
     return f"{''.join(letter for number, letter in enumerate(_MODE_LETTERS, 1) if mode & number == number):5} "
 
 
 @cache
 def _three_digits() -> tuple[AnyArray, AnyArray]:
-    """Return the texts 000 … 999, and the same with the colon and blank that end a time."""
     texts = [b"%03d" % number for number in range(_THOUSAND)]
     return chunk_array(texts), chunk_array([text + b": " for text in texts])
 
@@ -104,7 +91,7 @@ _MAX_MEMORY_TEXT = 99
 
 
 class MemoryText:
-    """Texts of memory accesses. Each text is padded to the longest one so far, of any batch, as in perf."""
+    """Texts of memory accesses, padded to the longest one so far, as in perf."""
 
     def __init__(self) -> None:
         self._longest = 0
@@ -121,7 +108,6 @@ class MemoryText:
 
 
 def _memory_text(word: int) -> str:
-    """Return a memory access in perf's words; bits as in union perf_mem_data_src."""
     lock = "N/A" if word >> 24 & 1 else "Yes" if word >> 24 & 2 else "No"
     bits = word >> 40 & 7  # mem_blk: 1 not available, 2 by data, 4 by address
     block = " N/A" if not bits or bits & 1 else " Data" * (bits >> 1 & 1) + " Addr" * (bits >> 2)
@@ -140,10 +126,9 @@ def value_columns(
     cgroups: Mapping[int, str],
     data_places: PlaceText | None,
 ) -> Iterator[AnyArray]:
-    """Yield (samples,) columns between the time and the address: period, event, and what the event recorded.
+    """Yield (samples,) columns between the time and the frames.
 
-    ``event`` is the event's name, ``cgroups`` are paths by id; ``data_places`` names data addresses, None to print no
-    names.
+    ``cgroups`` are paths by id. Data addresses have no names if ``data_places`` is None.
     """
     extra = samples.extra
     event_text = f"{event}: " if "event" in fields else ""
@@ -169,14 +154,14 @@ def value_columns(
 
 
 def last_columns(samples: Samples, fields: Fields) -> Iterator[AnyArray]:
-    """Yield (samples,) columns after the branches: physical address, page sizes."""
+    """Yield (samples,) columns after the branches."""
     for name, text in (("phys_addr", "{:16x}".format), ("data_page_size", _page_size), ("code_page_size", _page_size)):
         if name in fields and name in samples.extra:
             yield shared_chunks(samples.extra[name], text)
 
 
 def _page_size(size: int) -> str:
-    """Return `` 4K``, `` 1024K``, `` 2M`` (tools/perf/util/event.c get_page_size_name, unit_number__scnprintf).
+    """Source: tools/perf/util/event.c get_page_size_name, unit_number__scnprintf.
 
     Like perf, it divides while the quotient is more than 1; so 1 MiB stays 1024K.
     """
@@ -207,10 +192,7 @@ def branch_column(samples: Samples, fields: Fields, places: PlaceText | None) ->
 
 
 def _source_and_target(columns: list[AnyArray], fields: Fields, places: PlaceText | None) -> Iterator[AnyArray]:
-    """Yield (branches,) texts of the sources of branches, then of their targets.
-
-    ``columns`` are source and target addresses and, with ``places``, the rows of ``places`` for both.
-    """
+    """``columns`` are source and target addresses and, with ``places``, the rows of ``places`` for both."""
     for address, *location in zip(columns[:2], *([columns[2:]] if places is not None else []), strict=True):
         if "brstack" in fields or places is None:
             text = shared_chunks(address, (" {:#x}" if address is columns[0] else "{:#x}").format)
@@ -222,7 +204,7 @@ def _source_and_target(columns: list[AnyArray], fields: Fields, places: PlaceTex
 
 
 def _flag_text(flags: int, type_number: int, speculation: int) -> str:
-    """Return ``/P/-/-/12/COND/-`` and a blank for the bits of struct perf_branch_entry (uapi/linux/perf_event.h)."""
+    """Source: struct perf_branch_entry (uapi/linux/perf_event.h)."""
     not_taken = "N" if flags >> 33 & 1 else ""
     predicted = "P" if flags & 2 else "M" if flags & 1 or not_taken else "-"
     type_name = TYPES[type_number] or "N/A" * (type_number > 0)

@@ -1,7 +1,5 @@
 """Frames as ``perf script`` prints them: ``7f11db9fcc98 handle_amd+0x18 (/usr/lib/ld.so)``.
 
-Each location of the profile is formatted once for each set of fields; a stack is the lines of its locations.
-
 Source of truth: tools/perf/util/evsel_fprintf.c sample__fprintf_callchain and sample__fprintf_sym, util/map.c.
 """
 
@@ -26,7 +24,6 @@ from perf2x.model.profile import (
 
 _FRAME_FIELDS = frozenset({"ip", "sym", "symoff", "dso", "dsoff", "srcline"})
 _UNKNOWN_SYMBOL = b" [unknown]"
-# how the texts of objects (FrameTexts._object_texts) begin: those of kernels, and of perf maps
 _KERNEL_STARTS = (b" ([kernel", b" ([guest.kernel")
 _PERF_MAP_START = b" (/tmp/perf-"
 _ANONYMOUS = ("//anon", "/anon_hugepage", "/SYSV", "/dev/zero")
@@ -37,7 +34,7 @@ Source: is_anon_memory, is_no_dso_memory and map__new in util/map.c.
 
 
 class PlaceText:
-    """Formats addresses that are not part of a stack: those of branches, or of data."""
+    """Formats addresses of branches or of data."""
 
     def __init__(self, places: NamedPlaces, reader: SampleReader) -> None:
         self.locate = places.locate
@@ -45,7 +42,7 @@ class PlaceText:
 
 
 class FrameTexts:
-    """Formats the stacks and locations of a profile; each location is formatted once."""
+    """Formats the stacks and locations of a profile; keeps the texts of each set of fields."""
 
     def __init__(self, profile: Profile, symbol_start: U64, objects_with_build_id: Container[str]) -> None:
         """``symbol_start`` (locations,): see SampleReader.
@@ -55,7 +52,7 @@ class FrameTexts:
         self._profile, self._symbol_start = profile, symbol_start
         self._frame_count = np.append(depths(profile.stacks.parent) + 1, 0)  # the last entry is for stack −1
         names = [_object_name(profile, row, objects_with_build_id) for row in range(len(profile.mappings))]
-        # (mappings + 1,) the text of each object without its closing bracket; the last entry is for mapping −1
+        # (mappings + 1,) texts without the closing bracket; the last entry is for mapping −1
         self._object_texts = chunk_array([f" ({name}".encode() for name in (*names, "[unknown]")])
         self._lines_by_fields: dict[tuple[frozenset[str], bool], AnyArray] = {}
         self._names_by_fields: dict[frozenset[str], AnyArray] = {}
@@ -63,8 +60,8 @@ class FrameTexts:
     def chains(self, stack: AnyArray, fields: frozenset[str], *, unwound: bool) -> AnyArray:
         """Return (n,) the text of each stack: a newline, then a line for each frame, innermost first.
 
-        ``stack`` (n,) are rows of Profile.stacks. ``unwound``: the user part was unwound from a stack dump; then perf
-        prints callers one byte before the return address, inside the call (tools/perf/util/unwind-libdw.c).
+        ``stack`` (n,) are rows of Profile.stacks. For stacks that were ``unwound`` from a stack dump, perf prints
+        callers one byte before the return address (tools/perf/util/unwind-libdw.c).
         """
         lines, stacks = self._lines(fields, unwound=unwound), self._profile.stacks
         rows, index = unique_inverse(stack)
@@ -91,7 +88,6 @@ class FrameTexts:
         return self._names_by_fields[fields][location]
 
     def _lines(self, fields: frozenset[str], *, unwound: bool) -> AnyArray:
-        """Return (locations,) lines: a tab, the text of the frame, a newline; b"" for synthetic frames."""
         key = fields & _FRAME_FIELDS, unwound
         if key not in self._lines_by_fields:
             locations = self._profile.locations
@@ -103,7 +99,6 @@ class FrameTexts:
         return self._lines_by_fields[key]
 
     def _after_address(self, address: U64, fields: frozenset[str], end: bytes = b"") -> AnyArray:
-        """Return (locations,) the text that follows each location's address, then ``end``."""
         locations, columns = self._profile.locations, list[AnyArray | bytes]()
         if "sym" in fields:
             name, has_symbol = self._names(), self._symbol_start != 0
@@ -124,7 +119,6 @@ class FrameTexts:
         return joined_chunks(*columns)
 
     def _names(self) -> AnyArray:
-        """Return (locations,) a blank and the full name of the outermost function; " [unknown]" without one."""
         functions, strings, full = self._profile.functions, self._profile.strings, self._profile.full_names
         rows = zip(functions.system_name.tolist(), functions.name.tolist(), strict=True)
         names = [f" {without_controls(full.get(strings[system]) or strings[name])}".encode() for system, name in rows]
@@ -134,11 +128,7 @@ class FrameTexts:
         ]
 
     def _source_lines(self, address: U64) -> AnyArray:
-        """Return (locations,) a text that begins a new line: ``file:line``, or else ``object[offset]``.
-
-        File and line are those of the innermost inlined function, to which the instruction belongs. The text is b"" if
-        the object is unknown, too.
-        """
+        """The line is that of the innermost inlined function; without it, the text is ``object[offset]``."""
         files, strings = self._profile.functions.filename.tolist(), self._profile.strings
         locations = self._profile.locations
         innermost = np.where(np.diff(locations.line_offsets) > 0, locations.line_offsets[:-1], -1)
@@ -158,10 +148,7 @@ class FrameTexts:
         return chunk_array([text(*row).encode() for row in rows])
 
     def _has_offsets(self) -> Bools:
-        """Return (mappings + 1,) whether ``dsoff`` shows offsets in an object.
-
-        perf shows none if the object's names come from kallsyms or a perf map, because such an object is not a file.
-        """
+        """perf shows no offsets in objects with names from kallsyms or a perf map, because these are not files."""
         locations = self._profile.locations
         has_names = falses(len(self._object_texts))
         has_names[locations.mapping[np.diff(locations.line_offsets) > 0]] = True
@@ -171,10 +158,7 @@ class FrameTexts:
         return has_offsets
 
     def _object_offset(self, address: U64) -> U64:
-        """Return (locations,) the offset of each location's address in the mapped file.
-
-        For kernels, stacks, heaps, perf maps and unknown objects, it is the address itself.
-        """
+        """Kernels, stacks, heaps, perf maps and unknown objects keep the address itself."""
         mappings, mapping = self._profile.mappings, self._profile.locations.mapping
         not_files = (*_KERNEL_STARTS, _PERF_MAP_START, b" ([stack", b" ([heap")
         is_not_file = [name.startswith(not_files) for name in self._object_texts.tolist()]
@@ -184,20 +168,14 @@ class FrameTexts:
 
 
 def _short_object_name(name: str, has_offsets: bool) -> str:
-    """Return an object's name for an unknown source line.
-
-    An object whose names come from a perf map is called ``[JIT] tid PID``, as in perf (dso__load).
-    """
+    """Return the name that perf shows if the source line is unknown (dso__load)."""
     if name.startswith(_PERF_MAP_START[2:].decode()) and not has_offsets:
         return f"[JIT] tid {name[len(_PERF_MAP_START) - 2 :].removesuffix('.map')}"
     return base_name(name)
 
 
 def _object_name(profile: Profile, mapping: int, objects_with_build_id: Container[str]) -> str:
-    """Return perf's name for the object of a mapping (map__new, dso__name).
-
-    A kernel module is called ``[name]``, unless the header's table of build ids has it by its path.
-    """
+    """perf calls a kernel module ``[name]``, unless the header's table of build ids has its path (map__new)."""
     mappings = profile.mappings
     name = profile.strings[int(mappings.filename[mapping])]
     if name.startswith(("[kernel", "[guest.kernel")):
@@ -212,8 +190,6 @@ def _object_name(profile: Profile, mapping: int, objects_with_build_id: Containe
 
 
 def _hex_cells(address: U64) -> AnyArray:
-    """Return (n,) a tab and the hexadecimal address, right-aligned in 16 columns."""
-    # all addresses as one hexadecimal text, 16 digits each
     digits = np.frombuffer(address.astype(">u8").tobytes().hex().encode(), np.uint8).reshape(-1, 16)
     cells = np.empty((len(address), 17), np.uint8)
     cells[:, 0] = ord("\t")

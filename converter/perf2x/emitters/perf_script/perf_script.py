@@ -1,9 +1,6 @@
 """The text of ``perf script``, sample by sample, for tools that read it.
 
-The profile has only sums of equal samples, so samples are read from the recording in a second pass, batch by batch.
-They are written in time order: lines are held back until no later batch can have an earlier sample. The text of a batch
-is a table with a row for each sample and a column for each field; the cells of a row, concatenated, are the sample's
-text. A text that many samples share (a thread, a stack) is made once.
+A second pass reads the samples from the recording, batch by batch.
 """
 
 from collections.abc import Iterator, Sequence
@@ -67,7 +64,7 @@ class PerfScript(Format):
 
     @property
     def needs(self) -> Needs:
-        """Samples one by one are needed, and names of addresses outside stacks, if the selected fields show them."""
+        """Samples one by one, and names of addresses outside stacks if fields show them."""
         return Needs(
             features=(SingleSampleSettings(as_recorded=True, places=addresses_to_name(self.fields)),),
             lines="srcline" in self.fields,
@@ -85,8 +82,6 @@ class PerfScript(Format):
 
 
 class _SampleWriter:
-    """Writes the samples of one recording."""
-
     def __init__(self, profile: Profile, reader: SampleReader, options: PerfScript) -> None:
         self._reader, self._options = reader, options
         self._events = reader.session.events
@@ -107,7 +102,7 @@ class _SampleWriter:
         self._cgroup_paths = dict(zip(cgroups.id.tolist(), cgroups.path, strict=True))
         names = [without_controls(event.name) for event in self._events]
         width = max(map(len, names), default=0)
-        self._event_names = [f"{name:>{width}}" for name in names]  # right-aligned
+        self._event_names = [f"{name:>{width}}" for name in names]
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the text of all samples in time order; without times, in file order."""
@@ -118,7 +113,6 @@ class _SampleWriter:
             yield order.add(time, samples.position, self._lines(batch), batch.earliest_in_later_batches)
 
     def _lines(self, batch: RecordedBatch) -> AnyArray:
-        """Return (samples, columns) the texts of each sample."""
         samples, parts = batch.samples, []
         for event in unique(samples.event).tolist():
             rows = flatnonzero(samples.event == event)
@@ -127,10 +121,7 @@ class _SampleWriter:
         return _text_table(len(samples), parts)
 
     def _columns(self, event: int, samples: Samples, thread: AnyArray, stack: AnyArray) -> Iterator[AnyArray]:
-        """Yield (samples,) columns of samples of one event, in perf's order.
-
-        ``thread`` and ``stack`` (samples,) are rows of Profile.threads and Profile.stacks.
-        """
+        """``thread`` and ``stack`` (samples,) are rows of Profile.threads and Profile.stacks."""
         fields, attributes = self._fields[event], self._events[event]
         has_chain = attributes.sample_type & SampleType.CALLCHAIN and not self._options.hide_call_graph
         prints_chain = bool(has_chain) and "ip" in fields
@@ -155,10 +146,7 @@ class _SampleWriter:
 
 
 def _text_table(count: int, parts: Sequence[tuple[I64 | slice, list[AnyArray]]]) -> AnyArray:
-    """Return a table (count, columns) of texts; each part is some rows of it, and the columns of these rows.
-
-    Rows of a part with fewer columns end with b"".
-    """
+    """Rows of a part with fewer columns end with b""."""
     table = np.full((count, max((len(columns) for _, columns in parts), default=0)), b"", np.object_)
     for rows, columns in parts:
         for index, column in enumerate(columns):
@@ -167,9 +155,9 @@ def _text_table(count: int, parts: Sequence[tuple[I64 | slice, list[AnyArray]]])
 
 
 class TimeOrder:
-    """Holds back the lines of samples until no earlier line can follow; a line is a row of a table of texts.
+    """Holds back the lines of samples until no earlier line can follow.
 
-    Lines of equal time stay in file order, as in perf's ordered events (tools/perf/util/ordered-events.c).
+    Lines of equal time stay in file order, as in perf (tools/perf/util/ordered-events.c).
     """
 
     def __init__(self) -> None:
@@ -180,8 +168,7 @@ class TimeOrder:
     def add(self, time: U64, position: I64, lines: AnyArray, earliest_in_later_batches: int) -> bytes:
         """Add the lines of a batch; return the text of all lines before ``earliest_in_later_batches``, in time order.
 
-        ``earliest_in_later_batches`` is NEVER after the last batch. Shapes: ``time`` and ``position`` (n,), ``lines``
-        (n, columns).
+        Shapes: ``time``, ``position`` (n,), ``lines`` (n, columns). The limit is NEVER after the last batch.
         """
         count = len(self._time)
         time, position = np.append(self._time, time), np.append(self._position, position)

@@ -1,7 +1,4 @@
-"""Encodes what the weights of samples count: names and units of events.
-
-A sequence of sample packets begins with this description of its events.
-"""
+"""Encodes names and units of events, with which a sequence of sample packets begins."""
 
 from collections.abc import Sequence
 
@@ -42,9 +39,9 @@ def event_names(profile: Profile) -> list[str]:
 
 
 def stack_sample_defaults(events: Sequence[tuple[ProfileEvent, str]]) -> bytes:
-    """Encode the defaults of StackSample packets on a sequence: what the weights of its samples count.
+    """Encode names and units of the weights of a sequence's samples.
 
-    ``events`` are pairs of event and name: the event that takes the samples, then those that are read with it.
+    The first of ``events`` takes the samples, the others are read with it.
     """
     primary, *followers = (_descriptor(event, name) for event, name in events)
     defaults = string(StackSampleDefaults.SOURCE, _SOURCE) + message(StackSampleDefaults.PRIMARY_DESCRIPTOR, primary)
@@ -53,17 +50,14 @@ def stack_sample_defaults(events: Sequence[tuple[ProfileEvent, str]]) -> bytes:
 
 
 def _descriptor(event: ProfileEvent, name: str) -> bytes:
-    """Encode a CounterDescriptor with one counter for all CPUs.
-
-    With a counter for each CPU, samples whose CPU is unknown would have no weight.
-    """
+    # one counter for all CPUs: with one for each, samples of unknown CPU would have no weight
     descriptor = string(CounterDescriptor.NAME, name) + number(CounterDescriptor.UNIT, _unit(event))
     return descriptor + number(CounterDescriptor.SCOPE, Scope.SCOPE_GLOBAL)
 
 
 def _unit(event: ProfileEvent) -> Unit:
-    """Return the unit of an event: UNIT_CPU_CYCLES for ``cycles:P``, ``cycles/freq=99/u`` and ``cpu_core/cycles/``."""
     if event.unit == "nanoseconds":
         return Unit.UNIT_NANOSECONDS
+    # without modifiers, as in cycles:P, cycles/freq=99/u, cpu_core/cycles/
     parts = event.name.replace(":", "/").split("/")
     return next((_UNITS[part] for part in parts if part in _UNITS), Unit.UNIT_COUNT)

@@ -1,7 +1,7 @@
-"""Packets, one by one or a column at a time, and the clock snapshot, which relates the trace's clock to time of day.
+"""Packets, and the clock snapshot, which relates the trace's clock to time of day.
 
-Readers align several traces by the names of their clocks. They drop packets whose clock has no relation to the trace's
-clock (src/trace_processor/importers/common/clock_tracker.cc), so every trace declares its clock.
+Readers align traces by their clocks, and drop packets whose clock has no relation to the trace's clock
+(src/trace_processor/importers/common/clock_tracker.cc).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ from perf2x.model.profile import Meta
 COMMON_SEQUENCE = 1
 """The sequence of everything except samples, waits and tracepoints, whose sequences have higher numbers."""
 
-# flags of a sequence's first packet, and of later packets that use its defaults or interned data
+# flags of a sequence's first packet, and of later packets
 _STARTS_SEQUENCE = SequenceFlags.SEQ_INCREMENTAL_STATE_CLEARED | SequenceFlags.SEQ_NEEDS_INCREMENTAL_STATE
 CONTINUES_SEQUENCE = int(SequenceFlags.SEQ_NEEDS_INCREMENTAL_STATE)
 
@@ -49,8 +49,7 @@ def packets_of_columns(
 ) -> Iterator[bytes]:
     """Yield packets, one for each entry of ``time`` (nanoseconds), many at once.
 
-    Each packet has a time and, in ``field``, a message; ``message_fields`` encodes the messages' fields for a slice of
-    the rows.
+    ``message_fields`` encodes the fields of ``field`` for a slice of rows.
     """
     for rows in row_slices(len(time), _ROWS_AT_ONCE):
         sequence_fields = constant_cells(rows.stop - rows.start, _sequence_fields(sequence, flags))
@@ -68,19 +67,19 @@ def packet(payload: bytes, sequence: int = COMMON_SEQUENCE, flags: int = 0) -> b
 
 
 def interned_packet(interned_data: bytes, sequence: int = COMMON_SEQUENCE) -> bytes:
-    """Encode a packet with interned data for later packets of the sequence."""
+    """Encode interned data for later packets of the sequence."""
     return packet(message(TracePacket.INTERNED_DATA, interned_data), sequence, CONTINUES_SEQUENCE)
 
 
 def interned_strings(tables: Mapping[InternedData, Iterable[str]]) -> bytes:
-    """Encode the strings to intern in each table, numbered from 1 on; they must be encodable as UTF-8 (`printable`)."""
+    """Encode the strings to intern in each table, numbered from 1 on; they must be encodable as UTF-8."""
     return b"".join(
         interned_string(table, iid, string.encode()) for table in tables for iid, string in enumerate(tables[table], 1)
     )
 
 
 def interned_string(table: InternedData, iid: int, octets: bytes) -> bytes:
-    """Encode a string, or other bytes such as a build id, as the entry ``iid`` of a table of interned data."""
+    """Encode an entry of a table of interned data: a string or other bytes."""
     return message(table, number(InternedString.IID, iid) + message(InternedString.STR, octets))
 
 
@@ -98,18 +97,14 @@ _CLOCKS: dict[int, BuiltinClock] = {
 
 
 def _trace_clock(meta: Meta) -> BuiltinClock:
-    """Return the clock of the recording's times; PERF for perf's own clock and for clocks that readers do not know.
-
-    Times recorded with CLOCK_REALTIME are times of day. If the user gives another time of day (``--start-time``), the
-    recorded times are no longer times of day, so their clock is PERF, not REALTIME.
-    """
     clock = _CLOCKS.get(meta.clock_id, BuiltinClock.BUILTIN_CLOCK_PERF)
+    # CLOCK_REALTIME's times are times of day, unless the user gives another one (--start-time)
     is_overridden = clock == BuiltinClock.BUILTIN_CLOCK_REALTIME and meta.wall_start_ns != meta.start_ns
     return BuiltinClock.BUILTIN_CLOCK_PERF if is_overridden else clock
 
 
 def clock_snapshot(meta: Meta) -> bytes:
-    """Encode the time at which the recording started, on the trace's clock and, if known, as time of day."""
+    """Encode the recording's start on the trace's clock and, if known, as time of day."""
     clock = _trace_clock(meta)
     readings = {clock: meta.start_ns} | (
         {BuiltinClock.BUILTIN_CLOCK_REALTIME: meta.wall_start_ns} if meta.wall_start_ns else {}
@@ -126,7 +121,7 @@ def clock_snapshot(meta: Meta) -> bytes:
 def sequence_start(meta: Meta, sequence: int = COMMON_SEQUENCE, defaults: bytes = b"") -> bytes:
     """Encode the packet that starts a sequence, or restarts it, which drops its interned data.
 
-    Times on the sequence are on the trace's clock; ``defaults`` are more fields of TracePacketDefaults.
+    ``defaults`` are more fields of TracePacketDefaults.
     """
     clock = number(TracePacketDefaults.TIMESTAMP_CLOCK_ID, _trace_clock(meta))
     return packet(message(TracePacket.TRACE_PACKET_DEFAULTS, clock + defaults), sequence, _STARTS_SEQUENCE)

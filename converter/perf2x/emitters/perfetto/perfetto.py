@@ -1,13 +1,8 @@
 """Perfetto's own trace format, for ui.perfetto.dev and its trace processor.
 
-A trace is a list of packets, each with a message of one kind. Packets belong to numbered *sequences*: on a sequence, a
-packet can set defaults for the packets after it, and *intern* strings, frames or stacks, to which later packets refer
-by number (``iid``). The samples and waits of each event (or group of events, see sample_sequences.py) are on a sequence
-of their own, and so are the instants of each tracepoint; everything else is on a common sequence.
-
-Samples are written as samples (StackSample), not as slices, because a slice claims to know from when to when a function
-ran. Viewers draw tracks of
-processes and threads with their samples, and flame graphs of any range. Field numbers are in trace_schema.py.
+A trace is a list of packets on numbered *sequences*. A packet can set defaults for later packets of its sequence, and
+*intern* strings, frames or stacks, to which they refer by number (``iid``). Samples are written as samples, not as
+slices, because a slice claims to know from when to when a function ran.
 
 Source of truth: protos/perfetto/trace and the importers in src/trace_processor of Perfetto's repository.
 """
@@ -65,7 +60,6 @@ class Perfetto(Format):
 
 
 def _system_info(meta: Meta) -> bytes:
-    """Encode the kernel's version and the architecture, as uname prints them; nothing if the recording has neither."""
     if not meta.os_release and not meta.arch:
         return b""
     names = string(Utsname.SYSNAME, "Linux") + string(Utsname.RELEASE, printable(meta.os_release))

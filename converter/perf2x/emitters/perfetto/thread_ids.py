@@ -23,9 +23,9 @@ from perf2x.model.profile import Profile
 
 
 class ThreadIds(Frozen):
-    """Distinct pairs of pid and tid, sorted by pid, then tid; none is negative, because readers reject negative ids.
+    """Distinct pairs of pid and tid, sorted by pid, then tid; readers reject negative ids.
 
-    A thread that was renamed has several rows in Profile.threads, but one here.
+    A renamed thread has several rows in Profile.threads, but one here.
     """
 
     row_of_thread: I32
@@ -42,10 +42,9 @@ def thread_ids(profile: Profile) -> ThreadIds:
 
 
 def process_tree(profile: Profile) -> bytes:
-    """Encode the names of all processes and threads.
+    """Encode the last names of all processes and threads.
 
-    A renamed thread has the name with which it was sampled last. A process has the name that it had when its thread
-    with the lowest tid was sampled last.
+    A process is named by its thread with the lowest tid.
     """
     ids = thread_ids(profile)
     last_sampled = _last_sampled(profile, ids)
@@ -62,7 +61,7 @@ def process_tree(profile: Profile) -> bytes:
 
 
 def _last_sampled(profile: Profile, ids: ThreadIds) -> I64:
-    """Return (rows of ``ids``,) the row of Profile.threads that was sampled last, or any if none was sampled."""
+    """A thread without samples gets any of its rows of Profile.threads."""
     last_sampled = zeros(len(ids.pid))
     last_sampled[ids.row_of_thread] = arange(len(ids.row_of_thread))
     # samples are in time order, and the last assignment to an index wins
@@ -71,7 +70,7 @@ def _last_sampled(profile: Profile, ids: ThreadIds) -> I64:
 
 
 def _parent_pids(profile: Profile, ids: ThreadIds, last_sampled: I64) -> I64:
-    """Return (rows of ``ids``,) the pid of each thread's parent process, −1 if the parent is not in the profile."""
+    """The result is −1 if the parent is not in the profile."""
     if profile.parents is None:
         return minus_ones(len(last_sampled))
     parent = profile.parents[last_sampled]

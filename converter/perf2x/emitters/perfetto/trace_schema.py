@@ -1,8 +1,6 @@
 """Field and enum numbers of the Perfetto messages that perf2x writes.
 
-Source of truth: protos/perfetto/trace in Perfetto's repository; tests compare every number with the classes of the
-``perfetto`` package. Members are named after fields and values, classes after messages and enums; where that name is
-nested in another message, or taken, the docstring states the message.
+Source of truth: protos/perfetto/trace in Perfetto's repository.
 """
 
 from enum import IntEnum

@@ -1,8 +1,7 @@
 """Reduces a profile to the data that ``go build -pgo`` reads.
 
-Go's compiler counts samples by caller, line in the caller, and callee, which it takes from the two innermost locations
-of each stack: see ``NewGraph`` in internal/profile/graph.go and ``createNamedEdgeMap`` in cmd/internal/pgo/pprof.go of
-Go's sources. So everything else is left out, and samples that have become equal are summed up.
+Go's compiler counts samples by caller, line in the caller, and callee (``NewGraph`` in internal/profile/graph.go,
+``createNamedEdgeMap`` in cmd/internal/pgo/pprof.go of Go's sources).
 """
 
 import numpy as np
@@ -25,7 +24,7 @@ def for_go_pgo(profile: Profile) -> Profile:
         start_ns=profile.meta.start_ns, duration_ns=profile.meta.duration_ns, wall_start_ns=profile.meta.wall_start_ns
     )
     user_code = keep_frames(_keep_default_event(profile), "user")
-    # all samples are of one thread, which has no name and no ids
+    # one thread without name and ids
     no_name, no_id = np.zeros(1, np.int32), np.full(1, -1, np.int32)
     samples = replace(user_code.samples, thread=np.zeros_like(user_code.samples.thread))
     reduced = replace(user_code, samples=samples, threads=Threads(no_id, no_id, no_name, no_name), meta=meta, labels={})
@@ -33,7 +32,6 @@ def for_go_pgo(profile: Profile) -> Profile:
 
 
 def _keep_default_event(profile: Profile) -> Profile:
-    """Keep the samples of the default event, without waits; a clock gets the name that Go uses."""
     default, samples = profile.default_event, profile.samples
     is_kept = (samples.event == default) & (samples.waits == Wait.RAN)
     event = profile.events[default]

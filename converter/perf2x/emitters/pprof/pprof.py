@@ -1,8 +1,7 @@
 """pprof: gzip-compressed protobuf for ``go tool pprof``, Perfetto, Pyroscope and Parca.
 
-Schema: proto/profile.proto. Tables and samples are encoded by encoding/protobuf.py, all other fields by the generated
-classes. The file is one message, whose fields are encoded and written one after the other, so that the encoded message
-is never in memory as a whole.
+Schema: proto/profile.proto. Fields are written one after the other, so that the encoded message is never in memory as a
+whole.
 """
 
 from collections.abc import Iterator, Sequence
@@ -102,7 +101,7 @@ class Pprof(Format):
 
     @property
     def needs(self) -> Needs:
-        """The columns of the chosen labels are needed; samples are kept separate only for labels with the time."""
+        """Samples are kept separate only for labels with the time."""
         labels = frozenset(self._labels)
         memory = {"data_src"} if MEMORY_LABELS.keys() & labels else set()
         # Speedscope shows the last line of each location: the outermost function
@@ -125,7 +124,6 @@ class Pprof(Format):
         return () if self.reader == "go-pgo" else self.label
 
     def _for_reader(self, profile: Profile) -> Profile:
-        """Return the part of a profile that the selected reader uses."""
         if self.reader == "any":
             return profile
         from perf2x.emitters.pprof.go_pgo import for_go_pgo
@@ -146,13 +144,11 @@ class Pprof(Format):
         return (*self._go_warning(profile), *self._merge_note(profile))
 
     def _go_warning(self, profile: Profile) -> tuple[str, ...]:
-        """Warn if the profile is for Go, but has nothing that ``go build -pgo`` can use."""
         if self.reader == "any" or (profile.functions.start_line > 0).any():
             return ()
         return ("no function has a start line, so go build -pgo refuses the profile: is this a Go program?",)
 
     def _merge_note(self, profile: Profile) -> tuple[str, ...]:
-        """Say how many samples are merged into one because of max_samples, if any are."""
         if not 0 < self.max_samples < len(profile.samples):
             return ()
         labels = labels_of(profile, self._labels, StringTable(profile).add)
@@ -191,10 +187,9 @@ class Pprof(Format):
     def _samples(
         self, profile: Profile, types: list[SampleType], strings: StringTable, file_locations: ListArray | None
     ) -> Iterator[bytes]:
-        """Yield Profile.sample (2): one for each distinct pair of stack and labels, with a value for each sample type.
+        """Yield Profile.sample (2): one for each distinct pair of stack and labels, sorted by stack, then labels.
 
-        They are sorted by stack, then labels. ``file_locations``: see `_EncodedStacks`. Example with one label, one
-        sample type, and max_samples=2; samples with equal stacks and labels are merged first::
+        Example with one label, one sample type, and max_samples=2::
 
             rows of Profile.samples       distinct samples       kept              message
             stack  label  value           stack  label  value
@@ -219,10 +214,9 @@ class Pprof(Format):
 
 
 def _distinct_samples(profile: Profile, label_keys: Sequence[I64], types: list[SampleType]) -> tuple[I64, I64]:
-    """Merge samples of the same stack and labels; sort them by stack, then labels.
+    """Return rows of Profile.samples, sorted by stack, then labels, and sums (distinct samples, sample types).
 
-    ``label_keys`` are `Labels.keys`. Returns (distinct samples,) a row of Profile.samples of each, and (distinct
-    samples, sample types) the sums of all its rows.
+    ``label_keys`` are `Labels.keys`.
     """
     first, group = group_rows([profile.samples.stack, *label_keys])
     return first, summed_values(profile, types, group, len(first))
@@ -232,9 +226,9 @@ class _EncodedStacks:
     """Encodes stacks as Sample.location_id (1): the ids of their locations, innermost first."""
 
     def __init__(self, profile: Profile, file_locations: ListArray | None) -> None:
-        """``file_locations``: for each location of the profile, the locations of the file that replace it.
+        """``file_locations``: for each location of the profile, rows of the file's locations; ids are rows + 1.
 
-        They are numbered from 0 on, ids from 1 on. None: the file has the locations of the profile.
+        None: the file has the locations of the profile.
         """
         self.location_count = len(profile.locations) if file_locations is None else len(file_locations.values)
         """Number of locations of the file."""
@@ -244,7 +238,7 @@ class _EncodedStacks:
         """(stacks + 1,) locations of the profile in each stack; the last entry is for −1, the stack without frames."""
 
     def of_stacks(self, stack: I64) -> SharedColumn:
-        """Encode stacks, which are rows of Profile.stacks; each distinct stack is encoded once."""
+        """Encode rows of Profile.stacks, each distinct stack once."""
         leaf, leaf_index = unique_inverse(stack)
         path = paths_of_length(self._stacks.parent, leaf, self.lengths[leaf])
         locations = ListArray(path.offsets, self._stacks.location[path.values])
@@ -255,19 +249,17 @@ class _EncodedStacks:
 
 
 def _encoded_sum_of_others(values: I64, location_id: int) -> bytes:
-    """Encode one sample without labels: the sum of all samples that max_samples leaves out."""
     return message(2, message(1, varint(location_id)) + message(2, b"".join(map(varint, values.tolist()))))
 
 
 def _encoded_samples(location_ids: SharedColumn, values: I64, labels: SharedColumn) -> bytes:
-    """Encode samples from encoded location ids, ``values`` (samples, sample types) and encoded labels."""
+    """``values`` have the shape (samples, sample types)."""
     first, values_index = group_rows(list(values.T))  # many samples have the same few values
     rows = ListArray(arange(len(first) + 1) * values.shape[1], values[first].reshape(-1))
     return messages_of_columns(2, [location_ids, (encoded_values(packed_field(2, rows)), values_index), labels])
 
 
 def _header(profile: Profile, strings: StringTable, types: list[SampleType], style: str) -> "profile_pb2.Profile":
-    """Return a message of all fields except tables and samples."""
     from perf2x.emitters.pprof import profile_pb2
 
     meta, header = profile.meta, profile_pb2.Profile()

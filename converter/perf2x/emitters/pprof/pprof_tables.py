@@ -67,9 +67,9 @@ class StringTable:
 
 
 def mapping_order(profile: Profile) -> I64:
-    """Return the order in which mappings are written: the main program first, as readers expect.
+    """Return the rows of mappings with the main program first, as readers expect.
 
-    If there are several programs, the main one is that with the most locations. The other mappings keep their order.
+    The main program is the one with the most locations.
     """
     names = [profile.strings[row] for row in profile.mappings.filename]
     programs = [
@@ -84,7 +84,7 @@ def mapping_order(profile: Profile) -> I64:
 
 
 def encode_mappings(mappings: Mappings, order: I64) -> bytes:
-    """Encode Profile.mapping (3); ``order`` is that of `mapping_order`."""
+    """Encode Profile.mapping (3)."""
     columns = (
         mappings.start, mappings.limit, mappings.offset, mappings.filename, mappings.build_id, mappings.has_functions,
         mappings.has_filenames, mappings.has_line_numbers, mappings.has_inline_frames,
@@ -99,20 +99,20 @@ def encode_functions(functions: Functions) -> bytes:
 
 
 def _numbered_rows(field: int, columns: Sequence[AnyArray]) -> bytes:
-    """Encode a message per row: an id, from 1 on, in field 1, and the columns in the fields from 2 on."""
+    """Encode messages with an id, from 1 on, in field 1, and the columns in the fields from 2 on."""
     return top_level(field, number_fields(dict(enumerate([arange(1, len(columns[0]) + 1), *columns], 1))))
 
 
 def with_placeholders(profile: Profile, strings: StringTable) -> tuple[Locations, Functions]:
-    """Return locations and functions; unresolved locations get a function named after their object, ``[libfoo.so]``.
+    """Give unresolved locations a function named after their object, ``[libfoo.so]``.
 
-    Speedscope drops locations without a function, which would split the stack. The address is kept, and the mapping's
-    has_functions is false while nothing in it is resolved, so pprof still symbolizes that file itself.
+    Speedscope drops locations without a function, which would split the stack. pprof still symbolizes a file in which
+    nothing is resolved: has_functions of its mapping stays false.
     """
     locations, functions = profile.locations, profile.functions
     unresolved = flatnonzero(np.diff(locations.line_offsets) == 0)
     mapping_names = [bracketed(profile.strings[row]) for row in profile.mappings.filename] + [bracketed("")]
-    used, mapping_index = unique_inverse(as_int64(locations.mapping[unresolved]))  # mapping -1 has the last name
+    used, mapping_index = unique_inverse(as_int64(locations.mapping[unresolved]))  # mapping −1 has the last name
     names, mapping_function = number_keys(strings.add(mapping_names[row]) for row in used.tolist())
     insert_at = as_intp(locations.line_offsets[unresolved])
     with_lines = replace(
@@ -125,7 +125,7 @@ def with_placeholders(profile: Profile, strings: StringTable) -> tuple[Locations
 
 
 def without_inlining(locations: Locations) -> Locations:
-    """Keep only the last line of each location: that of the function into which the others were inlined."""
+    """Keep only the last line of each location: the function into which the others were inlined."""
     has_lines = np.diff(locations.line_offsets) > 0
     last = locations.line_offsets[1:][has_lines] - 1
     function, number = locations.line_function[last], locations.line_number[last]
@@ -133,9 +133,9 @@ def without_inlining(locations: Locations) -> Locations:
 
 
 def one_location_per_line(locations: Locations) -> tuple[Locations, ListArray]:
-    """Turn inlined functions into locations of their own, for viewers that show one line of each location.
+    """Turn inlined functions into locations, for viewers that show one line of each location.
 
-    Returns the new locations, and for each old one the new ones that replace it, innermost first.
+    Also returns for each old location the rows of the new ones, innermost first.
     """
     lines = np.diff(locations.line_offsets)
     count = np.maximum(lines, 1)
@@ -147,11 +147,10 @@ def one_location_per_line(locations: Locations) -> tuple[Locations, ListArray]:
 
 
 def encode_locations(locations: Locations, mapping_order: I64) -> Iterator[bytes]:
-    """Yield Profile.location (4), many at once; ``mapping_order`` is the order in which mappings are written.
+    """Yield Profile.location (4), many at once; mappings are written in ``mapping_order``.
 
     Columns have a row for each line, and one for each location without lines. The first row of a location begins its
-    message: id, mapping and lookup address (pprof's convention for callers: return address − 1). Each row then has its
-    line as a nested message.
+    message, with the lookup address (pprof's convention for callers).
     """
     mapping_id = zeros(len(mapping_order) + 1)  # the last entry is for mapping -1
     mapping_id[mapping_order] = arange(1, len(mapping_order) + 1)
@@ -168,7 +167,7 @@ def encode_locations(locations: Locations, mapping_order: I64) -> Iterator[bytes
         line = message_cells(4, join_fields([nonzero_cells(1, function), nonzero_cells(2, line_number)])).without(
             ~has_line
         )
-        # bytes of each location's lines, which the length of its message includes
+        # the length of a location's message includes its lines
         size_of_lines = np.add.reduceat(line.sizes, as_intp(flatnonzero(is_first)))
         mapping, lookup = mapping_id[locations.mapping[location]], locations.lookup[location]
         # Location: id 1, mapping_id 2, address 3
@@ -178,13 +177,13 @@ def encode_locations(locations: Locations, mapping_order: I64) -> Iterator[bytes
 
 
 def encode_other_stacks_location(location_id: int, function_id: int) -> bytes:
-    """Encode one more Profile.location (4), in no mapping, for OTHER_STACKS."""
+    """Encode the Profile.location (4) of OTHER_STACKS, in no mapping."""
     # Location: id 1, line 4; Line: function_id 1
     return message(4, number(1, location_id) + message(4, number(1, function_id)))
 
 
 def comment_lines(meta: Meta) -> tuple[str, ...]:
-    """Return the comments of a profile: perf's version, its command line, and perf2x's remarks."""
+    """Return perf's version, its command line, and perf2x's remarks."""
     lines = [f"perf-version:{meta.perf_version}"] if meta.perf_version else []
     lines += [f"perf-command:{' '.join(meta.command_line)}"] if meta.command_line else []
     return (*lines, *meta.comments)

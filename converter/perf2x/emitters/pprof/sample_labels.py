@@ -1,8 +1,4 @@
-"""Labels of pprof samples: they distinguish samples of the same stack.
-
-A label is a column with a number for each sample, or for each thread. Only samples with equal labels are merged, so
-labels are made before samples are merged, and encoded afterwards.
-"""
+"""Labels of pprof samples. Only samples with equal labels are merged."""
 
 from collections.abc import Callable, Sequence
 
@@ -43,7 +39,7 @@ Intern = Callable[[str], int]
 
 
 class LabelColumn(Frozen):
-    """One label of all samples; if it has a ``unit``, its values are numbers, otherwise rows of the string table."""
+    """One label of all samples. With a ``unit`` its values are numbers, otherwise rows of the string table."""
 
     key: str
     values: I64
@@ -52,7 +48,7 @@ class LabelColumn(Frozen):
     by_thread: bool = False
 
     def sample_values(self, profile: Profile, rows: I64 | slice = slice(None)) -> I64:
-        """Return (rows,) the label's values of these rows of Profile.samples."""
+        """Return (rows,) the values of these rows of Profile.samples."""
         return self.values[profile.samples.thread[rows] if self.by_thread else rows]
 
 
@@ -70,8 +66,8 @@ class Labels:
     def keys(self) -> list[I64]:
         """Return (samples,) columns of numbers, which are equal where all labels are, and sort as the labels do.
 
-        All labels of threads together are one column, which numbers their combinations. With the labels pid, comm and
-        cpu, the keys are the number of the pair of pid and comm, and the CPU::
+        All labels of threads together are one column, which numbers their combinations, as here with pid, comm and
+        cpu::
 
             threads   pid  comm   number         samples   thread  cpu         keys
                         7  web         1                        1    0          0 0
@@ -95,14 +91,14 @@ class Labels:
 
 
 def labels_of(profile: Profile, names: tuple[str, ...], intern: Intern) -> Labels:
-    """Return the labels called ``names`` that this profile has, in the order of ``LABELS``, then tags of inputs."""
+    """Return the labels ``names`` that this profile has, in the order of ``LABELS``, then tags of inputs."""
     all_labels = (LABELS[name](name, profile, intern) for name in LABELS if name in names)
     columns = [column for column in all_labels if column is not None] + _tags(profile, intern)
     return Labels(columns, profile, intern)
 
 
 def _tags(profile: Profile, intern: Intern) -> list[LabelColumn]:
-    """Return the tags of merged inputs as labels; a sample whose input lacks a tag has an empty string."""
+    """Label a sample whose input lacks a tag with an empty string."""
     if profile.samples.tags is None:
         return []
     keys = sorted({key for tags in profile.tag_sets for key in tags})
@@ -113,33 +109,33 @@ def _tags(profile: Profile, intern: Intern) -> list[LabelColumn]:
 
 
 class EncodedLabels:
-    """Encodes the labels of many samples; combinations of labels that several samples share are encoded once.
+    """Encodes the labels of many samples; combinations that several samples share are encoded once.
 
     ``rows`` (n,) are rows of Profile.samples, ``keys`` the columns of `Labels.keys`.
     """
 
     def __init__(self, labels: Labels, keys: Sequence[I64], rows: I64) -> None:
         columns = [column[rows] for column in keys] or [zeros(len(rows))]
-        # (n,) the combination of labels that each row has; (combinations,) an index in ``rows`` of a row that has it
+        # (n,) each row's combination of labels; (combinations,) an index in ``rows`` of a row that has it
         combinations, self._combination = unique_inverse(columns[0] if len(columns) == 1 else group_rows(columns)[1])
         example_index = np.empty(len(combinations), np.int64)
         example_index[self._combination] = arange(len(rows))
         self._rows, self._labels = rows, labels
-        # with times, hardly any combination is shared; then labels are encoded in batches, by of_samples
+        # with times, hardly any combination is shared: then of_samples encodes labels in batches
         is_shared = 4 * len(example_index) < len(rows)
         self._encoded = encoded_values(labels.encoded(rows[example_index])) if is_shared else None
 
     def of_samples(self, start: int, stop: int) -> SharedColumn:
-        """Return the labels of the rows with indices from ``start`` to ``stop`` − 1."""
+        """Return the labels of ``rows[start:stop]``."""
         if self._encoded is None:
             return unshared_column(self._labels.encoded(self._rows[start:stop]))
         return self._encoded, self._combination[start:stop]
 
 
 def _encoded_label(key: int, values: I64, unit: int) -> ListArray:
-    """Return (values,) lists of one Label each, as Sample.label (3): key 1, str 2, num 3, num_unit 4.
+    """Encode a Label for each value, as Sample.label (3): key 1, str 2, num 3, num_unit 4.
 
-    ``key`` and ``unit`` are rows of the string table; without a unit, values are, too, and empty strings get no label.
+    ``key``, ``unit`` and values without a unit are rows of the string table; empty strings get no label.
     """
     distinct, index = unique_inverse(values)
     count = len(distinct)
@@ -151,12 +147,11 @@ def _encoded_label(key: int, values: I64, unit: int) -> ListArray:
 
 
 def _interned_texts(rows: AnyArray, names: Sequence[str], intern: Intern) -> I64:
-    """Convert rows of ``names`` to rows of the string table; names that no row refers to are not interned."""
     return map_distinct(rows, lambda row: intern(names[row]))
 
 
 def _thread_label(key: str, profile: Profile, texts: list[str], intern: Intern) -> LabelColumn:
-    """Label samples with a text of their thread (``texts``, by thread); only those with samples are interned."""
+    """Intern only the ``texts`` (threads,) of threads with samples."""
     values = zeros(len(texts))
     used = unique(profile.samples.thread)
     values[used] = [intern(texts[row]) for row in used.tolist()]
@@ -172,7 +167,7 @@ def _thread_name(key: str, profile: Profile, intern: Intern) -> LabelColumn:
 
 
 def _name_and_tid(key: str, profile: Profile, intern: Intern) -> LabelColumn:
-    """Label samples ``name/tid``: distinct for each thread even if a pool gives all its threads one name."""
+    """A pool may give all its threads one name; ``name/tid`` is distinct for each."""
     pairs = zip(profile.threads.comm, profile.threads.tid, strict=True)
     return _thread_label(key, profile, [f"{profile.strings[comm]}/{tid}" for comm, tid in pairs], intern)
 
@@ -181,7 +176,6 @@ _UNITS = {"cpu": "cpu", "time": "nanoseconds"}
 
 
 def _sample_column(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
-    """Label samples with the values of an optional column."""
     values = getattr(profile.samples, key)
     return None if values is None else LabelColumn(key, as_int64(values), _UNITS[key])
 
@@ -195,7 +189,7 @@ def _cgroup(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
 
 
 def _memory_label(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
-    """Label samples with one part of data_src; samples without that part get no label."""
+    """Samples without this part of data_src get no label."""
     source, describe = profile.samples.data_src, MEMORY_LABELS[key]
     if source is None:
         return None
@@ -203,7 +197,6 @@ def _memory_label(key: str, profile: Profile, intern: Intern) -> LabelColumn | N
 
 
 def _mode(key: str, profile: Profile, intern: Intern) -> LabelColumn:
-    """Label a sample with the CPU mode of its innermost frame."""
     location = np.append(profile.stacks.location, -1)[profile.samples.stack]
     mode = np.append(profile.locations.mode, int(CpuMode.UNKNOWN))[location]
     return LabelColumn(key, _interned_texts(mode, MODE_NAMES, intern))

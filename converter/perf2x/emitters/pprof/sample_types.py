@@ -29,16 +29,15 @@ class SampleType(Frozen):
 
 
 def make_sample_types(profile: Profile, style: str) -> list[SampleType]:
-    """Return the sample types in file order; the last one, the default event's, is what viewers show first.
+    """Return the sample types in file order; viewers show the last one first, the default event's.
 
-    The styles are those of the option ``sample_types``:
+    Styles:
 
     - plain: ``samples/count`` of all events, then each event in its unit;
-    - compat, for readers of perf_data_converter's files: two types for each event, ``EVENT_sample/count`` and
-      ``EVENT_event/count``;
+    - compat, for readers of perf_data_converter's files: each event's ``EVENT_sample/count`` and ``EVENT_event/count``;
     - identifiers: as plain, in letters, digits and ``_``.
 
-    Events without samples are omitted unless there are no others. pprof requires distinct names.
+    Events without samples are omitted unless there are no others.
     """
     sampled_events = unique(profile.samples.event).tolist() or list(range(len(profile.events)))
     default = profile.default_event
@@ -54,7 +53,7 @@ def make_sample_types(profile: Profile, style: str) -> list[SampleType]:
 
 
 def names_in_style(profile: Profile, rows: Iterable[int], style: str) -> dict[int, str]:
-    """Return distinct sample type names for these events (rows of Profile.events), by row; none is ``samples``."""
+    """Return distinct sample type names by row of Profile.events; none is ``samples``."""
     names, row_by_name = plain_names(profile.events), dict[str, int]()
     mark = "_" if style == "identifiers" else "#"
     for row in rows:
@@ -66,7 +65,7 @@ def names_in_style(profile: Profile, rows: Iterable[int], style: str) -> dict[in
 
 
 def in_style(name: str, style: str) -> str:
-    """Return the name or unit of an event; for the style "identifiers", all but letters, digits and _ become _."""
+    """For the style "identifiers", replace all but letters, digits and _ by _."""
     return re.sub(r"\W", "_", name, flags=re.ASCII) if style == "identifiers" else name
 
 
@@ -79,7 +78,7 @@ def fixed_period(event: ProfileEvent) -> int:
 
 
 def _compat_types(recorded_name: str, row: int, name_counts: Mapping[str, int]) -> list[SampleType]:
-    """Return the two types of an event; if several events have its name, the name gets the event's row appended."""
+    """pprof requires distinct names, so the event's row is appended if several events have one name."""
     name = recorded_name or f"event_{row}"
     name = name if name_counts[recorded_name] == 1 else f"{name}_{row}"
     return [SampleType(f"{name}_sample", "count", row, True), SampleType(f"{name}_event", "count", row, False)]
@@ -88,8 +87,7 @@ def _compat_types(recorded_name: str, row: int, name_counts: Mapping[str, int]) 
 def summed_values(profile: Profile, types: list[SampleType], group: I64, count: int) -> I64:
     """Return (count, types) the sums of groups of samples for each sample type.
 
-    ``group`` (samples,) is the group of each row of Profile.samples, from 0 to ``count`` − 1. Raises SettingError if
-    there are so many sample types and groups that the result would be too large.
+    ``group`` (samples,) are numbers below ``count``. Raises SettingError for a result that is too large.
     """
     if len(types) > FEW_TYPES and count * len(types) > MOST_CELLS:
         raise SettingError(
@@ -105,17 +103,16 @@ def summed_values(profile: Profile, types: list[SampleType], group: I64, count: 
     rows_by_event = dict(rows_by(samples.event))
     for column, sample_type in enumerate(types):
         rows = slice(None) if sample_type.event < 0 else rows_by_event.get(sample_type.event, zeros(0))
-        # summed apart, then copied into its column: a fifth of the time, because the sums are neighbours in memory
+        # summed apart, then copied: a fifth of the time, because the sums are neighbours in memory
         addends = samples.count if sample_type.counts_samples else samples.value
         values[:, column] = sum_at(group[rows], addends[rows], count)
     return values
 
 
 def heaviest_rows(values: I64, max_samples: int) -> I64:
-    """Return the rows to keep, ascending: all, or the ``max_samples`` − 1 with the largest values.
+    """Return the rows to keep, ascending: all, or the ``max_samples`` − 1 with the largest values (0: no limit).
 
-    One place is left for the sum of all others. ``values`` are (samples, sample types): the last type decides, then the
-    one before it, and so on, then the order of rows. ``max_samples`` 0: no limit.
+    One place is left for the sum of all others. Of ``values`` (samples, sample types), the last type decides first.
     """
     if max_samples <= 0 or len(values) <= max_samples:
         return arange(len(values))

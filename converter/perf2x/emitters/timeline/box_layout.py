@@ -1,19 +1,15 @@
 """Places boxes of known lengths on tracks: each as late as possible, but not after the time of its sample.
 
-A sample shows a thread's stack at one time, and that the thread ran for a period before it: the *box* of the sample.
-Timers sometimes fire late. Then samples are not exactly a period apart, and boxes that end at their samples would
-overlap. So boxes keep the order of their samples, and are moved to earlier times::
+A sample shows that its thread ran for a period before it: the *box* of the sample. Timers sometimes fire late, so boxes
+are moved to earlier times where they would overlap, in the order of their samples::
 
     samples      1.3   2.0   3.0   4.1          period 1
     boxes     (0-1) (1-2) (2-3)  (3.1-4.1)
 
-Boxes must not overlap in any *chain*: those of one track are a chain, and perhaps those of one CPU. In one chain, the
-latest ends without overlaps are a running minimum from its last box backwards: box i ends at the minimum, over all
-later boxes j and itself, of the time of sample j minus the lengths of boxes i + 1 to j. With several chains, this is
-repeated for each in turn until nothing changes.
-
-If the boxes of a chain need more time than there is, they are cut: a box is moved by a few times its length at most,
-and begins where the box before it ends.
+Boxes must not overlap in any *chain*: a track, or perhaps a CPU. In one chain, the latest ends without overlaps are a
+running minimum from its last box backwards: box i ends at the minimum, over all later boxes j and itself, of the time
+of sample j minus the lengths of boxes i + 1 to j. Tracks and CPUs take turns until nothing changes. Boxes that still
+overlap are cut.
 """
 
 from itertools import cycle, islice, pairwise
@@ -38,18 +34,18 @@ from perf2x.base.columnar import (
 
 # A box may be moved by at most this many times its length.
 _MAX_SHIFT = 4
-# Maximum number of times that boxes are laid out for each division into chains.
+# Maximum number of layouts for each division into chains.
 _ROUNDS = 16
-# Gaps of a track are closed, shortest first, until they add up to a 200th of the total length of its boxes.
+# Gaps of a track are closed, shortest first, up to a 200th of the total length of its boxes.
 _CLOSED_SHARE = 200
-# Sums of lengths stay below this, so that they fit into int64 with a time added.
+# sums of lengths stay below this, so that they fit into int64 with a time added
 _LIMIT = 1 << 62
-# If chains have at least this many boxes on average, each chain gets a numpy call of its own.
+# with longer chains on average, each chain gets a numpy call of its own
 _LONG_CHAIN = 256
 
 
 class BoxChains(Frozen):
-    """A division of boxes into chains, which are sorted by time: one for each track, or one for each CPU."""
+    """A division of boxes into chains, which are sorted by time: by track, or by CPU."""
 
     order: I64 | None
     """(boxes,) rows of boxes, chain by chain; None if the boxes are in that order."""
@@ -58,20 +54,20 @@ class BoxChains(Frozen):
 
     @staticmethod
     def of(chain: AnyArray, time: I64) -> "BoxChains":
-        """Divide boxes into chains: ``chain`` (boxes,) is the track or CPU of each box, ``time`` (boxes,) its time."""
+        """Divide boxes into chains; ``chain`` (boxes,) is the track or CPU of each."""
         return BoxChains.in_order(order_unless_sorted(chain, time), chain)
 
     @staticmethod
     def in_order(order: I64 | None, chain: AnyArray) -> "BoxChains":
-        """Return the chains of boxes whose order by chain and time is known."""
+        """Return chains of boxes whose order by chain and time is known."""
         return BoxChains(order, begins_run(chain if order is None else chain[order]))
 
     def by_chain(self, values: I64) -> I64:
-        """Return a copy of (boxes,) values, reordered chain by chain."""
+        """Return a copy of (boxes,) values, ordered chain by chain."""
         return values.copy() if self.order is None else values[self.order]
 
     def by_box(self, values: AnyArray) -> AnyArray:
-        """Return values that were ordered chain by chain, reordered as the boxes are: the inverse of ``by_chain``."""
+        """Return values in the order of boxes: the inverse of ``by_chain``."""
         if self.order is None:
             return values
         result = np.empty_like(values)
@@ -80,10 +76,9 @@ class BoxChains(Frozen):
 
 
 def place_boxes(time: I64, length: I64, divisions: list[BoxChains]) -> tuple[I64, I64]:
-    """Return starts and ends of boxes such that none overlap in any chain.
+    """Return (boxes,) starts and ends such that no boxes overlap in any chain.
 
-    ``time`` and ``length`` (boxes,) are the time of each box's sample, and the box's length. ``divisions`` divide
-    the boxes into chains: first by tracks, then perhaps by CPUs. All times are at least 0.
+    ``time`` and ``length`` (boxes,) are at least 0. ``divisions`` are chains by track, then perhaps by CPU.
     """
     max_length = _LIMIT // max(len(length), 1)
     length = np.minimum(length, max_length) if length.max(initial=0) > max_length else length
@@ -108,8 +103,8 @@ def order_unless_sorted(track: AnyArray, time: I64) -> I64 | None:
 
 
 def _latest_ends(time: I64, length: I64, divisions: list[BoxChains]) -> I64:
-    """Return (boxes,) the latest ends, not after ``time``, without overlaps; some stay if `_ROUNDS` is too low."""
-    end, unchanged = time, 0  # unchanged: number of divisions in which these ends are known not to overlap
+    """Some overlaps stay if `_ROUNDS` is too low."""
+    end, unchanged = time, 0  # number of divisions in which these ends are known not to overlap
     for division in islice(cycle(divisions), _ROUNDS * len(divisions)):
         new_end = _without_overlaps(end, length, division)
         unchanged = unchanged + 1 if new_end is end else 1
@@ -130,12 +125,8 @@ def _ends_before(end: I64, divisions: list[BoxChains]) -> tuple[I64, Bools]:
 
 
 def _without_overlaps(end: I64, length: I64, chains: BoxChains) -> I64:
-    """Return (boxes,) the latest ends, not after ``end``, at which the boxes of each chain do not overlap.
-
-    If none overlap, returns the same array ``end``.
-    """
-    # end[i] - total[i], the end of box i minus the lengths of all boxes up to it, must not be greater than the same
-    # difference of any later box, and is lowered to their minimum
+    """Return (boxes,) the latest ends, not after ``end``, without overlaps; ``end`` itself if none overlap."""
+    # the end of a box minus the lengths of all boxes up to it must not exceed the same difference of any later box
     total, slack = chains.by_chain(length), chains.by_chain(end)
     np.cumsum(total, dtype=np.int64, out=total)
     slack -= total
@@ -148,15 +139,13 @@ def _without_overlaps(end: I64, length: I64, chains: BoxChains) -> I64:
 
 
 def _any_falls(values: I64, chains: BoxChains) -> bool:
-    """Return whether any value (chain by chain) is lower than the one before it in its chain."""
     return bool(np.any((values[1:] < values[:-1]) & ~chains.is_first[1:]))
 
 
 def _lower_to_later_minimum(values: I64, is_first: Bools) -> None:
     """Replace each value by the minimum of itself and all later ones in its chain, in place.
 
-    ``is_first`` (values,): whether a chain begins. If chains are short, one running minimum serves them all: each chain
-    is lifted above the maximum of those before it, so that later chains do not lower earlier ones.
+    For short chains, one running minimum serves all: each chain is lifted above the maximum of those before it.
     """
     first = flatnonzero(is_first)
     if len(first) * _LONG_CHAIN <= len(values):
@@ -166,7 +155,7 @@ def _lower_to_later_minimum(values: I64, is_first: Bools) -> None:
         return
     count = np.diff(np.append(first, len(values)))
     highest, lowest = (extreme.reduceat(values, as_intp(first)) for extreme in (np.maximum, np.minimum))
-    # lifts must not overflow, so values that are absurdly far below their chain's maximum are raised
+    # lifts must not overflow, so values far below their chain's maximum are raised
     floor = highest - _LIMIT // len(first)
     if np.any(lowest < floor):
         np.maximum(values, repeat(floor, count), out=values)
@@ -191,11 +180,9 @@ def earlier_ends(end: I64, chains: BoxChains) -> I64:
 
 
 def _without_short_gaps(start: I64, end: I64, end_before: I64, is_same_track: Bools, tracks: BoxChains) -> I64:
-    """Close short gaps between the boxes of a track: return starts, some moved to the end of the box before.
+    """Close short gaps between the boxes of a track, in place: a thread that keeps running is drawn as one run.
 
-    A thread that keeps running is drawn as one run, although its samples are not exactly a period apart. So a gap is
-    closed if it is short and no box of another chain is in it. ``end_before`` is the latest end of all earlier boxes in
-    any chain; ``is_same_track``: whether that box is on the same track. ``start`` is changed in place.
+    ``end_before`` is the latest end of all earlier boxes; ``is_same_track``: that box is on the same track.
     """
     has_gap = is_same_track & (start > end_before) & (end > start)
     has_gap &= ~tracks.by_box(tracks.is_first)

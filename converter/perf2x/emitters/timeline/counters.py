@@ -20,10 +20,9 @@ class Counter(Frozen):
 
 
 def counters_of(profile: Profile, rows: I64, pid: AnyArray, names: Sequence[str]) -> list[tuple[Counter, I64]]:
-    """Return the counters of some samples (``rows`` of Profile.samples), each with those of the rows that belong to it.
+    """Return the counters of some samples, each with its rows of Profile.samples.
 
-    Samples are divided by event and process; counts of perf stat by CPU, too. ``pid`` (rows,) is each sample's process,
-    ``names`` (events,) are the names of the events.
+    ``pid`` (rows,) are the samples' processes, ``names`` (events,) those of events.
     """
     cpu = np.where(are_samples(profile)[rows], -1, profile.samples.cpus[rows])
     columns = (profile.samples.event[rows], pid, cpu)
@@ -50,15 +49,13 @@ class Steps(ColumnTable):
 def running_steps(profile: Profile, origin: int, tick: int = 1) -> Steps:
     """Return how many threads ran at the same time (Profile.running); no rows if that is unknown.
 
-    Times are in ticks of ``tick`` nanoseconds since ``origin``. If there are several steps before the origin, or within
-    one tick, only the last one counts. When one thread replaces another on a CPU, both are counted for a nanosecond;
-    steps that short are left out.
+    Times are in ticks of ``tick`` nanoseconds since ``origin``. Of several steps in a tick, the last one counts.
     """
     running = profile.running
     if running is None:
         return no_rows(Steps)
     time = since(running.time, origin)
-    is_long = np.append(np.diff(time) > 1, True)[: len(time)]  # the step lasts more than a nanosecond
+    is_long = np.append(np.diff(time) > 1, True)[: len(time)]  # a switch counts two threads for a nanosecond
     time, threads = (time[is_long] + tick // 2) // tick, as_int64(running.threads[is_long])
     is_last_in_tick = np.append(np.diff(time) > 0, True)[: len(time)]
     time, threads = time[is_last_in_tick], threads[is_last_in_tick]

@@ -1,7 +1,6 @@
 """Finds the samples that have a row in each table of tracepoint fields.
 
-A profile has several tables of fields, one for each event of each recording. ``Profile.samples.fields`` counts their
-rows as if all tables were concatenated.
+``Profile.samples.fields`` counts rows as if all tables were concatenated.
 """
 
 from collections.abc import Iterator
@@ -11,11 +10,7 @@ from perf2x.model.profile import Profile, TracepointFields
 
 
 def field_tables(profile: Profile, rows: I64) -> Iterator[tuple[TracepointFields, I64, I64]]:
-    """Yield each table that some of these samples refer to, with two arrays of equal length.
-
-    ``rows`` are rows of Profile.samples. The arrays are the indices in ``rows`` of the samples that refer to the table,
-    and each one's row in the table.
-    """
+    """Yield each table that some of these samples refer to: indices in ``rows``, and each one's row in the table."""
     if profile.samples.fields is None:
         return
     fields, first_row = as_int64(profile.samples.fields[rows]), 0

@@ -7,12 +7,10 @@
     depth 2    [b          ][d ]           [b ]
     depth 3    [c   ]
 
-A slice covers some neighbouring samples, so two slices of a track are nested or disjoint. Slices that begin and end
-together, as the last two above, are one row of a table: a *pile*.
+Slices that begin and end together, as the last two above, are one row of a table: a *pile*.
 
-Where some slices end and others begin at the same time, Speedscope opens the first new slice before it closes the old
-ones if an old slice has the same name, and then misplaces slices. Only in this case do the old slices end a tick
-earlier.
+Where slices meet, Speedscope opens the first new slice before it closes an old one of the same name, and misplaces
+both. Only in this case do the old slices end a tick earlier.
 """
 
 import numpy as np
@@ -57,9 +55,8 @@ def piles_of(
 ) -> tuple[Piles, I64]:
     """Return the slices of shown samples, and (piles,) their durations in ticks.
 
-    ``node`` (rows of ``shown``,) is the row of the tree of each innermost frame; ``name_key`` (rows of the tree,) has
-    equal numbers for equal names. Rows of the tree above ``min_depth`` are not drawn; slices shorter than ``min_ticks``
-    are omitted.
+    ``node`` (rows of ``shown``,) are rows of the tree; ``name_key`` (rows of the tree,) has equal numbers for equal
+    names. Frames above ``min_depth`` and slices shorter than ``min_ticks`` are omitted.
     """
     shared, ends_early = _shared_depths(shown, node, tree, name_key, min_depth)
     ends_early &= shown.end > shown.start + 1
@@ -78,10 +75,8 @@ def piles_of(
 def _long_piles(node: AnyArray, tree: FrameTree, depth: I64, shared: I64) -> Piles:
     """Return the piles that cover more than one row, in order.
 
-    ``depth`` and ``shared`` are those of ``piles_of``. Where ``shared`` rises from one entry to the next, slices of
-    several rows begin; where it falls, they end. Slices of one depth do not overlap, so the first to begin is the
-    first to end: beginnings and ends, both sorted by depth, are in the same order. In this example, a slice of depth 1
-    covers rows 0 to 2, and one of depth 2 rows 0 and 1::
+    Slices of one depth do not overlap, so beginnings and ends, both sorted by depth, are in the same order. Here a
+    slice of depth 1 covers rows 0 to 2, one of depth 2 rows 0 and 1::
 
         row       0 1 2
         depth     2 3 1        begin    depth 1 at row 0, depth 2 at row 0        by depth: rows 0 and 0
@@ -101,20 +96,18 @@ def _long_piles(node: AnyArray, tree: FrameTree, depth: I64, shared: I64) -> Pil
 def _shared_depths(
     shown: ShownSamples, node: AnyArray, tree: FrameTree, name_key: I64, min_depth: int
 ) -> tuple[I64, Bools]:
-    """Return how much of its stack each row shares with the row before, and whether slices must end a tick early.
+    """Compare the stack of each row with that of the row before.
 
-    The first is (rows + 1,) the depth to which the row continues the slices of the row before; ``min_depth`` − 1 if it
-    continues none, as for the first row and for the entry after the last one. The second is (rows,) whether a slice
-    that ends with the row has the same name as the outermost slice that begins with the next one.
+    Returns (rows + 1,) the depth of the shared frames, ``min_depth`` − 1 for none, and (rows,) whether an ending slice
+    has the name of the outermost one that begins next.
     """
     rows = flatnonzero(shown.meets_next[:-1])
-    # equal pairs of neighbours are compared once
     pairs, pair_index = unique_inverse(as_int64(node[rows]) * len(tree) + node[rows + 1])
     node_before, node_after = pairs // len(tree), pairs % len(tree)
     common = _common_depth(tree, node_before, node_after, min_depth)
     shared = np.full(len(node) + 1, min_depth - 1, np.int64)
     shared[rows + 1] = common[pair_index]
-    ended = tree.depth[node_before] - common  # numbers of slices that end and begin between the rows of a pair
+    ended = tree.depth[node_before] - common
     begun = tree.depth[node_after] - common
     changes = flatnonzero((ended > 0) & (begun > 0))
     begun_name = name_key[ancestors(tree.parent, node_after[changes], begun[changes] - 1)]
@@ -128,10 +121,7 @@ def _shared_depths(
 
 
 def _common_depth(tree: FrameTree, one: I64, other: I64, min_depth: int) -> I64:
-    """Return (pairs,) the depth of the innermost common ancestor of two rows of the tree, at least ``min_depth`` − 1.
-
-    A row is an ancestor of itself here.
-    """
+    """A row is its own ancestor; the depth is at least ``min_depth`` − 1."""
     deeper_by = tree.depth[one] - tree.depth[other]
     one = ancestors(tree.parent, one, np.maximum(deeper_by, 0))
     other = ancestors(tree.parent, other, np.maximum(-deeper_by, 0))
@@ -139,6 +129,6 @@ def _common_depth(tree: FrameTree, one: I64, other: I64, min_depth: int) -> I64:
     depth = np.append(tree.depth, -1)  # the last entry is for the parent of roots
     while len(rows):
         is_equal = one == other
-        common[rows[is_equal]] = np.maximum(depth[one[is_equal]], min_depth - 1)  # rows above min_depth do not count
+        common[rows[is_equal]] = np.maximum(depth[one[is_equal]], min_depth - 1)
         rows, one, other = rows[~is_equal], tree.parent[one[~is_equal]], tree.parent[other[~is_equal]]
     return common

@@ -1,16 +1,8 @@
 """Computes when threads ran, from context switches and, without them, from samples.
 
-The *box* of a sample is the time span before it for which the sample stands, such as its period (box_layout.py).
-
-A *run* is the time from a thread's switch-in to its next switch-out. One of these may be missing, because a recording
-starts and ends while threads run, and because records are lost. If the switch-in is missing, the run begins where the
-box of the thread's first sample in it begins; if the switch-out is missing, the run ends at the thread's last sample
-in it.
-
-For threads without recorded switches, boxes are placed around waits and other threads' runs. A box that a wait would
-overlap is divided into *pieces*, before and after the wait. Two such boxes on one CPU never overlap, nor does a box
-overlap another thread's recorded run there. If samples have no CPU, at most as many boxes overlap as the machine has
-CPUs, provided that all samples stand for about the same time.
+The *box* of a sample is the time span before it for which the sample stands (box_layout.py). A *run* is the time from a
+thread's switch-in to its next switch-out. If one is missing, the run begins with the box of its first sample, or ends
+at its last sample. A wait divides a box into *pieces*.
 """
 
 import numpy as np
@@ -79,10 +71,9 @@ class Boxes(Frozen):
 
 
 def runs_of(profile: Profile, origin: int, boxes: Boxes) -> RunningSpans:
-    """Return the runs of all tracks (``tracks_of``) that have recorded switches.
+    """Return the runs of all tracks that have recorded switches; ``boxes`` bound those without a start or end.
 
-    ``boxes`` are those of samples; they bound the runs whose start or end was not recorded. ``origin`` is time 0 of the
-    timeline.
+    ``origin`` is time 0 of the timeline.
     """
     switches = profile.switches
     if not switches:
@@ -96,29 +87,28 @@ def runs_of(profile: Profile, origin: int, boxes: Boxes) -> RunningSpans:
     ends_at_next = of_next(is_out, False) & ~ends_run(track)
     is_preempted = np.where(is_out, is_preempted, of_next(is_preempted, False) & ends_at_next)
     runs = RunningSpans(track, start, end, as_int64(switches.cpu[order]), is_preempted)
-    is_guess = is_out | ~ends_at_next  # a run that a switch-out makes has a guessed start
+    is_guess = is_out | ~ends_at_next
     return _sorted_runs(_cut_guesses(take_rows_of(runs, makes_run), is_guess[makes_run], is_out[makes_run]))
 
 
 def _cut_guesses(runs: RunningSpans, is_guess: Bools, is_out: Bools) -> RunningSpans:
     """Cut runs with a guessed start or end where other runs on the CPU overlap.
 
-    ``is_out`` (runs,): a switch-out makes the run, because the switch-in is missing; otherwise a switch-in makes it.
-    ``is_guess`` (runs,): the other bound is a guess: the start where ``is_out``, else the end.
+    ``is_guess`` (runs,): the start is a guess where ``is_out`` (a switch-out made the run), otherwise the end.
     """
     order = argsort_rows([runs.cpu, runs.end, runs.start])
     end_before = earlier_ends(runs.end, BoxChains.in_order(order, runs.cpu))
     cut_start, cut_end = is_guess & is_out & (runs.cpu >= 0), is_guess & ~is_out & (runs.cpu >= 0)
     start = np.where(cut_start, np.minimum(np.maximum(runs.start, end_before), runs.end), runs.start)
     order = argsort_rows([runs.cpu, start])
-    next_start = np.full(len(order), FAR, np.int64)  # start of the next run on the CPU
+    next_start = np.full(len(order), FAR, np.int64)
     next_start[order] = np.where(ends_run(runs.cpu[order]), FAR, of_next(start[order], FAR))
     return replace(runs, start=start, end=np.where(cut_end, np.minimum(runs.end, next_start), runs.end))
 
 
 def _sorted_runs(runs: RunningSpans) -> RunningSpans:
-    """Sort runs by track, then start; each is cut where the track's next one begins, and empty ones are removed."""
     runs = take_rows_of(runs, argsort_rows([runs.track, runs.start, runs.end]))
+    # each run is cut where the track's next one begins
     end = ends_cut_at_next(runs.track, runs.start, runs.end)
     return take_rows_of(replace(runs, end=end), end > runs.start)
 
@@ -129,7 +119,7 @@ def _run_bounds(track: I64, time: I64, is_out: Bools, boxes: Boxes) -> tuple[Boo
     Every switch-in makes a run; so does a switch-out that no switch-in precedes.
     """
     is_first, is_last = begins_run(track), ends_run(track)
-    # times of the switches before and after, which are on other tracks at the first and last switch of a track
+    # at the first and last switch of a track, these are times of other tracks
     time_before, time_after = np.roll(time, 1), np.roll(time, -1)
     lacks_in = is_out & (is_first | np.roll(is_out, 1))
     lacks_out = ~is_out & (is_last | ~np.roll(is_out, -1))
@@ -145,19 +135,12 @@ def _run_bounds(track: I64, time: I64, is_out: Bools, boxes: Boxes) -> tuple[Boo
 
 
 def _last_sample_times(boxes: Boxes, track: I64, until: I64, switch_in: I64) -> I64:
-    """Return (n,) the time of the last sample of each ``track`` until the time ``until``.
-
-    If that is before ``switch_in``, or there is no sample, returns ``switch_in``.
-    """
     row = last_row_until((boxes.track, boxes.time), (track, until))
     return np.where(row >= 0, np.maximum(np.append(boxes.time, 0)[row], switch_in), switch_in)
 
 
 def _first_box_starts(boxes: Boxes, track: I64, after: I64, switch_out: I64) -> I64:
-    """Return (n,) the start of the box of the first sample of each ``track`` after the time ``after``.
-
-    If the box begins before ``after``, returns ``after``; if there is no sample until ``switch_out``, ``switch_out``.
-    """
+    """Without a sample until ``switch_out``, the start is ``switch_out``."""
     row = count_rows_until((boxes.track, boxes.time), (track, after))
     time = np.append(boxes.time, FAR)[row]
     is_in_run = (np.append(boxes.track, -1)[row] == track) & (time <= switch_out)
@@ -172,13 +155,10 @@ _MAX_LENGTH_RATIO = 1.05
 def place_without_switches(
     profile: Profile, boxes: Boxes, waiting: Spans, runs: RunningSpans
 ) -> tuple[AnyArray, Spans]:
-    """Place the boxes of threads without recorded switches around their waits (``waiting``) and other threads' runs.
+    """Place boxes of threads without recorded switches around their waits (``waiting``) and other threads' runs.
 
-    Returns the sample of each piece of a box, and the pieces.
-
-    If samples have no CPU and more threads than CPUs would run at the same time, boxes are assigned to all CPUs in
-    turn, provided that they all have about the same length; then they are moved to earlier times only where CPUs are
-    full.
+    Returns the sample of each piece of a box, and the pieces. Boxes of similar lengths without CPUs are distributed
+    over all CPUs if more threads than CPUs would run.
     """
     holes = disjoint_spans(waiting.track, waiting.start, waiting.end)
     cpu = _box_cpus(profile, boxes, runs)
@@ -191,7 +171,6 @@ def place_without_switches(
 
 
 def _cpus_in_turn(boxes: Boxes, cpus: int) -> AnyArray:
-    """Return (boxes,) a CPU for each box: CPU 0, 1, 2 … and 0 again, by time."""
     cpu = np.empty(len(boxes.track), np.int32)
     cpu[argsort_rows([boxes.time, boxes.track])] = np.arange(len(cpu), dtype=np.int32) % np.int32(cpus)
     return cpu
@@ -200,9 +179,9 @@ def _cpus_in_turn(boxes: Boxes, cpus: int) -> AnyArray:
 def _place_around_holes(
     boxes: Boxes, holes: Spans, cpu: AnyArray | None, runs: RunningSpans
 ) -> tuple[I64 | slice, Spans]:
-    """Place all boxes in running time; return the box of each piece, and the pieces (see RunningTime.to_wall).
+    """Return the box of each piece, and the pieces.
 
-    ``cpu`` (boxes,): boxes of one CPU do not overlap; None if there are no CPUs.
+    Boxes of one ``cpu`` (boxes,) do not overlap; None if there are no CPUs.
     """
     clock = RunningTime.without(holes)
     time = clock.from_wall(boxes.track, boxes.time)
@@ -221,10 +200,7 @@ def _place_around_holes(
 
 
 def _cpu_chains(cpu: AnyArray, track: AnyArray, holes: Spans) -> AnyArray:
-    """Return (boxes,) the number of each box's chain: its CPU or, on a track with holes, a number for the track.
-
-    A track with holes has a clock of its own; therefore its boxes cannot be in a chain with those of other tracks.
-    """
+    """A track with holes has a clock of its own, so its boxes cannot be in a chain with those of other tracks."""
     if not len(holes):
         return cpu
     return np.where(np.isin(track, holes.track), int(cpu.max(initial=0)) + 1 + as_int64(track), cpu)
@@ -233,16 +209,15 @@ def _cpu_chains(cpu: AnyArray, track: AnyArray, holes: Spans) -> AnyArray:
 def max_overlap(spans: Spans) -> int:
     """Return the largest number of spans that overlap at any time."""
     starts, ends = np.sort(spans.start), np.sort(spans.end)
-    overlap = arange(1, len(starts) + 1)  # at each start: the number of spans begun, minus the number of spans ended
+    overlap = arange(1, len(starts) + 1)  # at each start: spans begun minus spans ended
     overlap -= searchsorted(ends, starts, "right")
     return int(overlap.max(initial=0))
 
 
 def _cut_at_runs(cpu: AnyArray, pieces: Spans, runs: RunningSpans) -> Spans:
-    """Cut pieces of boxes so that no recorded run on their CPU overlaps them; ``cpu`` (pieces,) is the CPU of each.
+    """Cut pieces of boxes so that no recorded run on their CPU overlaps them.
 
-    They may overlap even if all threads' switches are recorded: an exiting thread has no tid any more, but is still
-    sampled in its last run.
+    An exiting thread has no tid any more, but is still sampled in its last run.
     """
     runs = take_rows_of(runs, argsort_rows([runs.cpu, runs.start]))
     row = last_row_until((runs.cpu, runs.start), (cpu, pieces.end))
@@ -254,19 +229,13 @@ def _cut_at_runs(cpu: AnyArray, pieces: Spans, runs: RunningSpans) -> Spans:
 
 
 def _starts_after_others(cpu: AnyArray, pieces: Spans) -> I64:
-    """Return (pieces,) starts that are not before the end of an earlier piece on the CPU.
-
-    Boxes of tracks with holes were placed without regard to other tracks (`_cpu_chains`), and so may overlap.
-    """
+    """Boxes of tracks with holes were placed without regard to other tracks."""
     start = np.maximum(pieces.start, earlier_ends(pieces.end, BoxChains.of(cpu, pieces.start)))
     return np.minimum(start, pieces.end)
 
 
 def _box_cpus(profile: Profile, boxes: Boxes, runs: RunningSpans) -> AnyArray | None:
-    """Return (boxes,) the CPU of each box; boxes of unknown CPU get a number per track, above those of all CPUs.
-
-    Returns None if no sample has a recorded CPU.
-    """
+    """Give boxes of unknown CPU a number per track, above all CPUs. Returns None if all CPUs are unknown."""
     cpu: AnyArray = profile.samples.cpus[boxes.sample]
     if int(cpu.max(initial=-1)) < 0:
         return None

@@ -1,14 +1,11 @@
 """Running time: a thread's clock that stands still in *holes*, during which the thread cannot have run.
 
-The box of a sample stands for the CPU time up to the sample. If the thread waited shortly before the sample, part of
-that CPU time was before the wait. So the holes (waits, and times off CPU) are cut out of the wall-clock time, boxes are
-placed in what is left, and they are split at the holes when they are converted back. With a hole from 10 to 30::
+The holes (waits, and times off CPU) are cut out of the wall-clock time, boxes are placed in what is left, and are split
+at the holes when they are converted back. With a hole from 10 to 30::
 
     wall clock     0    10        30   40
     running time   0    10        10   20
     box            5 to 15 in running time is 5 to 10 and 30 to 35 on the wall clock
-
-Each track has a clock of its own; all functions here work on the rows of many tracks at once.
 """
 
 from collections.abc import Sequence
@@ -59,7 +56,7 @@ class Spans(ColumnTable):
 
 
 def disjoint_spans(track: I64, start: I64, end: I64) -> Spans:
-    """Sort spans, and cut each where the track's next one begins; spans that are empty then are removed."""
+    """Sort spans, cut each where the track's next one begins, and remove empty ones."""
     order = argsort_rows([track, start, end])
     track, start, end = track[order], start[order], end[order]
     end = ends_cut_at_next(track, start, end)
@@ -86,8 +83,7 @@ def union_of(one: Spans, other: Spans) -> Spans:
     both = join_tables([one, other])
     both = replace(both, end=np.minimum(both.end, FAR))
     both = take_rows_of(both, argsort_rows([both.track, both.start, both.end]))
-    chains = BoxChains.in_order(None, both.track)  # one per track; rows are in order already
-    # a span of the union begins after the ends of all earlier spans of its track
+    chains = BoxChains.in_order(None, both.track)
     first = flatnonzero(chains.is_first | (both.start > earlier_ends(both.end, chains)))
     end = np.maximum.reduceat(both.end, as_intp(first)) if len(first) else both.end
     return replace(take_rows_of(both, first), end=end)
@@ -111,7 +107,7 @@ class RunningTime(Frozen):
         return RunningTime(holes, total_before, holes.start - total_before)
 
     def from_wall(self, track: I64, wall_time: I64) -> I64:
-        """Return (n,) the running time of each ``track`` at the wall-clock time ``wall_time``."""
+        """Convert wall-clock times (n,) of tracks to running time."""
         if not len(self.holes):
             return wall_time
         hole = last_row_until((self.holes.track, self.holes.start), (track, wall_time))
@@ -125,8 +121,8 @@ class RunningTime(Frozen):
     def run_at(self, track: I64, wall_time: I64) -> tuple[I64, I64]:
         """Return (n,) the run in which each wall-clock time lies, and the end of that run in running time.
 
-        A run is the time between two holes; its number is the row of the hole after it. A time in a hole belongs to the
-        run before the hole. Every track must have a hole after all times.
+        A run's number is the row of the hole after it; every track must have a hole after all times. A time in a hole
+        belongs to the run before the hole.
         """
         next_hole = count_rows_until((self.holes.track, self.holes.start), (track, wall_time))
         before = np.maximum(next_hole - 1, 0)
@@ -135,20 +131,18 @@ class RunningTime(Frozen):
         return run, self.hole_time[run]
 
     def last_run_end(self, track: I64) -> I64:
-        """Return (n,) the running time at the start of each track's last hole; every track must have a hole."""
+        """Return (n,) the running time at each track's last hole; every track must have a hole."""
         return self.hole_time[searchsorted(self.holes.track, track, "right") - 1]
 
     def to_wall(self, track: AnyArray, start: I64, end: I64) -> tuple[I64 | slice, Spans]:
         """Convert boxes from running time to wall-clock time: return the box of each piece, and the pieces.
 
-        ``track``, ``start`` and ``end`` (boxes,) are the boxes; empty ones have no piece. The pieces of a box lie
-        before, between and after the holes that it crosses::
+        Empty boxes have no piece. The boxes of pieces are (pieces,) indices, or ``slice(None)`` if each box is one
+        piece. ::
 
             box, running time   |..........|
             pieces, wall clock  |...|      |....|    |...|
             holes                   |------|    |----|
-
-        The boxes of pieces are (pieces,) indices, or ``slice(None)`` if each box is one piece.
         """
         not_empty = end > start
         if not len(self.holes) and not_empty.all():
@@ -158,12 +152,12 @@ class RunningTime(Frozen):
         if not len(self.holes):
             return box, Spans(track, start, end)
         hole_times = (self.holes.track, self.hole_time)
-        hole_before = last_row_until(hole_times, (track, start))  # the last hole before the box, −1: none
-        last_hole = last_row_until(hole_times, (track, end - 1))  # the last hole before the end of the box
-        # the holes within each box: first_hole … last_hole, or none if no hole precedes its end
+        hole_before = last_row_until(hole_times, (track, start))  # −1: no hole before the box
+        last_hole = last_row_until(hole_times, (track, end - 1))
+        # the holes within each box, or none if no hole precedes its end
         first_hole = np.where(hole_before < 0, self._first_hole(last_hole), hole_before + 1)
         count = np.where(last_hole < 0, 0, last_hole - first_hole + 1)
-        # pieces of box i are the rows from offsets[i] on; one more than there are holes in it
+        # pieces of box i are the rows from offsets[i] on
         offsets = offsets_of(count + 1)
         starts, ends = np.empty(offsets[-1], np.int64), np.empty(offsets[-1], np.int64)
         starts[offsets[:-1]] = start + self._total_until(hole_before)
@@ -178,16 +172,14 @@ class RunningTime(Frozen):
         return box[box_of_piece[not_empty]], Spans(track[box_of_piece[not_empty]], starts[not_empty], ends[not_empty])
 
     def _first_hole(self, hole: I64) -> I64:
-        """Return the first hole on the track of each ``hole``; 0 for −1."""
         return np.where(hole < 0, 0, _first_of_track(self.holes)[hole])
 
     def _total_until(self, hole: I64) -> I64:
-        """Return the total length of the holes on the track of each ``hole``, up to and including it; 0 for −1."""
+        """Include the length of each ``hole`` itself; 0 for −1."""
         return np.where(hole < 0, 0, (self.total_before + self.holes.end - self.holes.start)[hole])
 
 
 def _first_of_track(spans: Spans) -> I64:
-    """Return (spans,) the first row of each span's track."""
     first: I64 = np.maximum.accumulate(np.where(begins_run(spans.track), arange(len(spans)), 0))
     return first
 
@@ -195,7 +187,7 @@ def _first_of_track(spans: Spans) -> I64:
 def last_row_until(rows: tuple[AnyArray, I64], targets: tuple[AnyArray, I64]) -> I64:
     """Return (targets,) the last row of the same track that is not later than the target, −1 for none.
 
-    ``rows`` and ``targets`` are columns of tracks and of times; ``rows`` are sorted by track, then time.
+    Arguments are columns of tracks and times; ``rows`` are sorted by both.
     """
     if not len(rows[0]) or not len(targets[0]):
         return minus_ones(len(targets[0]))
@@ -204,10 +196,7 @@ def last_row_until(rows: tuple[AnyArray, I64], targets: tuple[AnyArray, I64]) ->
 
 
 def count_rows_until(rows: tuple[AnyArray, I64], targets: tuple[AnyArray, I64]) -> I64:
-    """Return (targets,) the number of rows that are on earlier tracks, or on the same track and not later.
-
-    ``rows`` and ``targets`` are columns of tracks and of times; ``rows`` are sorted by track, then time.
-    """
+    """Return (targets,) the number of rows before or at the target, in the order of tracks, then times."""
     tracks, times = zip(rows, targets, strict=True)
     # a pair of track and time becomes one integer; if that is too large for int64, ranks replace both
     if (_range_size(tracks) + 1) * _range_size(times) > _NONNEGATIVE_INT64S:
@@ -220,7 +209,7 @@ def count_rows_until(rows: tuple[AnyArray, I64], targets: tuple[AnyArray, I64]) 
 def since(time: U64, origin: int) -> I64:
     """Return nanoseconds since ``origin``, which may be negative; 0 for earlier times.
 
-    Times of hostile files are limited to FAR after the origin, or after 0 if the origin is negative.
+    Times of hostile files are limited to FAR.
     """
     later = time - np.minimum(np.uint64(max(origin, 0)), time)
     nanoseconds = np.minimum(later, np.uint64(FAR), out=later).view(np.int64)
@@ -229,12 +218,10 @@ def since(time: U64, origin: int) -> I64:
 
 
 def _range_size(columns: Sequence[AnyArray]) -> int:
-    """Return the number of integers from the least value of all columns to the largest; the range includes 0."""
     least = min(int(column.min(initial=0)) for column in columns)
     return max(int(column.max(initial=0)) for column in columns) - least + 1
 
 
 def _common_ranks(one: AnyArray, other: AnyArray) -> tuple[I64, I64]:
-    """Return two columns as indices of their common, sorted distinct values."""
     rank = unique_inverse(np.append(one, other))[1]
     return rank[: len(one)], rank[len(one) :]

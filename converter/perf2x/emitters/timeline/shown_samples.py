@@ -1,30 +1,16 @@
 """The time spans in which each sample's stack is drawn on its track; all timelines share them.
 
-perf records nothing while a thread sleeps. If each stack were drawn until the next sample, timelines would show hours
-of work that never happened. So a stack is drawn for the CPU time that its sample stands for, up to the sample's time;
-this time span is the *box* of the sample.
+perf records nothing while a thread sleeps. So a stack is drawn for the CPU time that its sample stands for, up to the
+sample's time: the *box* of the sample.
 
-How long a box is:
-
-- If a drawn event is a clock, its samples stand for their periods: the CPU time since the sample before. Samples of all
-  other events, including further clocks, have no duration.
-- If no drawn event is a clock, each sample stands for the typical interval between two samples.
-
-Where a box is:
-
-- If the thread's context switches were recorded, it ran from each switch-in to the next switch-out, and only then. The
-  first stack of such a *run* is drawn from the switch-in, the last one to the switch-out. A run without a sample is
-  drawn with the next stack. But no stack is drawn more than two periods of running time before its sample, nor
-  a thread's last stack more than one period after its sample.
-- Otherwise boxes are placed before their samples, and moved to earlier times where they would overlap (box_layout.py).
-  If samples have CPUs, boxes of one CPU do not overlap either: a box ends, at the latest, where the box of another
-  thread's later sample begins. Without CPUs, at most as many threads run at the same time as there are CPUs
-  (running_spans.py).
+- Samples of a clock stand for their periods, those of all other events have no duration. If no drawn event is a clock,
+  each sample stands for the typical interval between two samples.
+- With recorded context switches, the first stack of a *run* is drawn from the switch-in, the last one to the
+  switch-out. A run without a sample is drawn with the next stack. No stack is drawn more than two periods of running
+  time before its sample, nor a thread's last stack more than one period after its sample.
+- Without them, boxes end at their samples, and are moved to earlier times where they would overlap (box_layout.py,
+  running_spans.py).
 - A wait begins at its sample and lasts for its value. No box of its thread overlaps it.
-
-So the boxes of a track add up to the periods of the clock event or, without a clock, to the number of samples times the
-typical interval. With context switches, they add up to the time that threads ran, as far as the limits of one and two
-periods allow.
 """
 
 import numpy as np
@@ -74,19 +60,18 @@ _BUSY_RATIO = 1.5
 
 
 class Durations(Frozen):
-    """How long each sample is drawn."""
+    """Lengths and directions in which samples are drawn."""
 
     length: I64
     """Nanoseconds; 0 for a sample that is drawn as an instant."""
     is_wait: Bools
-    """True: the sample is drawn from its time on, as a wait is. False: it is drawn up to its time."""
+    """Whether the sample is drawn from its time on, as a wait is, not up to it."""
 
 
 def durations_of(profile: Profile, drawn_samples: I64, sample_tracks: I64 | None = None) -> Durations:
     """Return (drawn samples,) the time for which each of them stands.
 
-    ``drawn_samples`` are rows of Profile.samples, ascending. ``sample_tracks`` (samples,) are the tracks of all
-    samples, None to find them; they are needed only if no drawn event is a clock.
+    ``drawn_samples`` are rows of Profile.samples, ascending. ``sample_tracks`` (samples,) are found if None.
     """
     samples, rows = profile.samples, slice(None) if len(drawn_samples) == len(profile.samples) else drawn_samples
     event, value = samples.event[rows], np.maximum(samples.value[rows], 0)
@@ -102,10 +87,7 @@ def durations_of(profile: Profile, drawn_samples: I64, sample_tracks: I64 | None
 
 
 def _clock(profile: Profile, events: list[int]) -> int | None:
-    """Return the clock among some events: the default event if it is one, otherwise the first whose unit is time.
-
-    Returns None if there is no clock.
-    """
+    """Prefer the default event."""
     clocks = [row for row in events if profile.events[row].unit == "nanoseconds"]
     return profile.default_event if profile.default_event in clocks else next(iter(clocks), None)
 
@@ -113,9 +95,8 @@ def _clock(profile: Profile, events: list[int]) -> int | None:
 def typical_interval(profile: Profile, sample_tracks: I64, rows: I64) -> int:
     """Return the nanoseconds from one of these samples to the next while their thread runs.
 
-    It is the mean of the steps between samples of a track, without those that are much longer than the median, in which
-    the thread slept. If the mean is far longer than the requested interval (``-F``), threads sleep between most
-    samples, and the requested interval is returned.
+    It is the mean step on a track, without steps much longer than the median. If the mean is far above the requested
+    interval (``-F``), threads sleep between most samples, and it is the requested interval.
     """
     frequency = sum(profile.events[row].frequency for row in unique(profile.samples.event[rows]).tolist())
     steps = _steps(profile, sample_tracks, rows)
@@ -127,7 +108,6 @@ def typical_interval(profile: Profile, sample_tracks: I64, rows: I64) -> int:
 
 
 def _steps(profile: Profile, sample_tracks: I64, rows: I64) -> I64:
-    """Return the nanoseconds from each sample to the next one of its track; a track's last sample has no step."""
     order = rows[argsort_small(sample_tracks[rows])]
     track = sample_tracks[order]
     steps: I64 = as_int64(np.diff(profile.samples.times[order])[track[1:] == track[:-1]])
@@ -141,8 +121,8 @@ _MAX_PERIODS = 2
 class ShownSamples(ColumnTable):
     """The time spans in which samples are drawn, by track, then start; spans of a track never overlap.
 
-    A sample has several rows if a wait or a time off CPU divides its box, and none if it has no duration. Times are
-    nanoseconds since ``origin_of(profile)``, unless they are converted to ticks (``in_ticks``).
+    A sample has several rows if a wait or a time off CPU divides its box. Times are nanoseconds since
+    ``origin_of(profile)``, or ticks (``in_ticks``).
     """
 
     track: AnyArray
@@ -156,7 +136,7 @@ class ShownSamples(ColumnTable):
 
 
 def thread_runs(profile: Profile) -> RunningSpans:
-    """Return when the threads of all tracks (``tracks_of``) were on CPU; empty without context switches."""
+    """Return when the threads of all tracks were on CPU; empty without context switches."""
     samples = profile.samples
     if not profile.switches:
         return no_rows(RunningSpans)
@@ -176,12 +156,11 @@ def origin_of(profile: Profile, durations: Durations | None = None) -> int:
         return 0
     durations = durations_of(profile, arange(len(time))) if durations is None else durations
     length = np.where(durations.is_wait, 0, durations.length)
-    # boxes of samples that are later than this begin after the first sample
+    # boxes of later samples begin after the first sample
     latest = np.uint64(min(int(time[0]) + int(length.max()), (1 << 64) - 1))
     early = slice(int(searchsorted(time, latest, "right")))
     length, time = as_uint64(length[early]), time[early]
-    # Times are unsigned, so the start of a box before the clock's zero is found as a distance from zero. If no box
-    # begins before zero, the earliest start is a plain difference.
+    # times are unsigned, so a start before the clock's zero is found as a distance from zero
     before_zero = int((length - np.minimum(length, time)).max())
     first = -before_zero if before_zero else int((time - np.minimum(length, time)).min())
     switches = profile.switches
@@ -191,7 +170,7 @@ def origin_of(profile: Profile, durations: Durations | None = None) -> int:
 def shown_samples(profile: Profile, sample_tracks: AnyArray, drawn_samples: AnyArray) -> ShownSamples:
     """Return the time spans in which ``drawn_samples`` (rows of Profile.samples, ascending) are drawn.
 
-    ``sample_tracks`` (samples,) is the track of every sample of the profile.
+    ``sample_tracks`` (samples,) are those of all samples.
     """
     if profile.samples.time is None or not len(drawn_samples):
         return no_rows(ShownSamples)
@@ -216,7 +195,7 @@ def shown_samples(profile: Profile, sample_tracks: AnyArray, drawn_samples: AnyA
 
 
 def in_ticks(shown: ShownSamples, tick: int) -> ShownSamples:
-    """Convert times to whole ticks of ``tick`` nanoseconds, rounded; rows that then last no tick are dropped."""
+    """Convert times to whole ticks of ``tick`` nanoseconds; rows that then last no tick are dropped."""
     start, end = ((time + tick // 2) // tick for time in (shown.start, shown.end))
     not_empty = end > start
     rows = slice(None) if not_empty.all() else not_empty
@@ -224,7 +203,7 @@ def in_ticks(shown: ShownSamples, tick: int) -> ShownSamples:
 
 
 def on_cpus(profile: Profile, shown: ShownSamples) -> ShownSamples:
-    """Return what ran on each known CPU, on the tracks of ``cpu_tracks_of``; waits are left out."""
+    """Return the samples on known CPUs, on the tracks of ``cpu_tracks_of``, without waits."""
     samples = profile.samples
     cpu = as_int64(samples.cpus[shown.sample])
     on_cpu = flatnonzero((cpu >= 0) & (samples.waits[shown.sample] == Wait.RAN))
@@ -233,10 +212,9 @@ def on_cpus(profile: Profile, shown: ShownSamples) -> ShownSamples:
 
 
 def _boxes(sample_tracks: AnyArray, drawn_samples: AnyArray, time: I64, durations: Durations) -> Boxes:
-    """Return the boxes of drawn samples, except of waits and of samples without a duration.
+    """``sample_tracks`` and ``time`` are (samples,), ``drawn_samples`` and ``durations`` those to draw.
 
-    ``sample_tracks`` and ``time`` (samples,) are columns of all samples, ``drawn_samples`` and ``durations`` of those
-    to draw.
+    Waits, and samples without a duration, have no box.
     """
     has_box = (durations.length > 0) & ~durations.is_wait
     rows, length = (
@@ -248,10 +226,9 @@ def _boxes(sample_tracks: AnyArray, drawn_samples: AnyArray, time: I64, duration
 
 
 def _shortened_waits(waiting: Spans, boxes: Boxes) -> Spans:
-    """Return waits; those that end exactly at a sample of their thread are shortened by the length of its box.
+    """Shorten waits that end exactly at a sample of their thread by the length of its box.
 
-    In this case no record shows when the thread resumed: its own sample is the first sign, and stands for the period
-    before it.
+    No record shows when the thread resumed, and its own sample stands for the period before it.
     """
     if not len(waiting):
         return waiting
@@ -262,25 +239,22 @@ def _shortened_waits(waiting: Spans, boxes: Boxes) -> Spans:
 
 
 def _in_runs(boxes: Boxes, holes: Spans) -> tuple[AnyArray, Spans]:
-    """Fill each run with the stacks of its thread's samples; threads ran between ``holes``, and only then.
-
-    Returns the sample of each piece of a box, and the pieces. ::
+    """Fill each run with the stacks of its thread's samples; threads ran between ``holes``, and only then. ::
 
         runs       |-----------|      |--|     |----------|
         samples       A    B                      C   D
         boxes       AAABBBBBBBB        CC       CCCDDDDDDD
 
-    After a thread's last sample, its stack is drawn for at most a period.
+    Returns the sample of each piece of a box, and the pieces.
     """
     # all times below are running time, in which a hole has no length
     clock = RunningTime.without(holes)
     track, time = boxes.track, clock.from_wall(boxes.track, boxes.time)
     run, run_end = clock.run_at(track, boxes.time)
     is_last = ends_run(track)
-    # a box ends at its sample; the last one in a run extends to the end of the run, a thread's last one beyond it
+    # the last box of a run extends to the end of the run, a thread's last one beyond it
     max_end = np.where(is_last, clock.last_run_end(track), run_end)
     end = np.where(ends_run(track, run), np.minimum(max_end, time + boxes.length), time)
-    # a box begins where the one before it ends, but only a few periods before its sample
     end_before = of_previous(np.where(is_last, 0, end), 0)
     start = np.maximum(end_before, time - np.minimum(_MAX_PERIODS * boxes.length, time))
     box_of_piece, pieces = clock.to_wall(track, start, end)
@@ -288,10 +262,9 @@ def _in_runs(boxes: Boxes, holes: Spans) -> tuple[AnyArray, Spans]:
 
 
 def _merged(parts: list[tuple[AnyArray, Spans]]) -> ShownSamples:
-    """Merge parts, which are samples and their time spans, by track and start.
+    """Merge samples and their time spans by track and start; cut spans where the next one begins.
 
-    A span that reaches into the next one is cut where the next one begins. The list of parts is emptied, because a
-    second copy of all rows takes too much memory.
+    The list is emptied, because a second copy of all rows takes too much memory.
     """
     filled = [part for part in parts if len(part[0])] or parts[:1]
     parts.clear()
@@ -313,14 +286,12 @@ def _merged(parts: list[tuple[AnyArray, Spans]]) -> ShownSamples:
 
 
 def _concatenated(column: list[AnyArray]) -> AnyArray:
-    """Concatenate the arrays of a list, which is emptied."""
     array = np.concatenate(column) if len(column) > 1 else column[0]
     column.clear()
     return array
 
 
 def _shown(track: AnyArray, sample: AnyArray, start: I64, end: I64) -> ShownSamples:
-    """Return the table with these columns, sorted by track, then start."""
     meets_next = falses(len(track))
     meets_next[:-1] = (track[1:] == track[:-1]) & (start[1:] == end[:-1])
     return ShownSamples(track, sample, start, end, meets_next)

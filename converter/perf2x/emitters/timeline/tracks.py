@@ -31,10 +31,7 @@ class Tracks(ColumnTable):
     pid: I64
     tid: I64
     thread: I64
-    """A row of Profile.threads, which names the track: of the rows with these ids, the one that was sampled last.
-
-    A thread that changes its name has several rows. Tracks of CPUs have 0.
-    """
+    """Row of Profile.threads that names the track; of several, the one that was sampled last. Tracks of CPUs have 0."""
     cpu: I64
     """The CPU of an idle thread's or a CPU's track; −1 for all other threads."""
 
@@ -42,12 +39,10 @@ class Tracks(ColumnTable):
 def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
     """Return all tracks of threads, and (samples,) the track of each sample, a row of Tracks.
 
-    The idle thread of every CPU has pid and tid 0. Each gets a tid of its own (1 + CPU), because viewers merge threads
-    of equal ids, and take tid 0 for "unknown". Samples of idle threads without a CPU are put on the track of CPU 0.
+    Idle threads get the tid 1 + CPU, because viewers merge threads of equal ids, and take tid 0 for "unknown".
     """
     cpus = profile.samples.cpus
     width = int(cpus.max(initial=-1)) + 2
-    # distinct pairs of thread and CPU, and (samples,) the pair of each sample
     pairs, sample_pairs = unique_inverse(as_int64(profile.samples.thread) * width + cpus + 1)
     thread, cpu = pairs // width, pairs % width - 1
     pid, tid = shown_ids(profile, thread)
@@ -63,7 +58,7 @@ def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
 
 
 def switch_tracks(profile: Profile, switches: ThreadSwitches) -> I64:
-    """Return (switches,) the track (see ``tracks_of``) of each switch's thread; −1 for a thread that has none."""
+    """Return (switches,) the track of each switch's thread; −1 for a thread that has none."""
     tracks, _ = tracks_of(profile)
     pid, tid = shown_ids(profile, as_int64(switches.thread))
     is_idle = (pid == 0) & (tid == 0)
@@ -87,9 +82,9 @@ def cpu_tracks_of(profile: Profile) -> Tracks:
 
 
 def track_names(profile: Profile, tracks: Tracks) -> list[tuple[str, str]]:
-    """Return the name of each track, as recorded or ``swapper/3`` for an idle thread, and the name of its process.
+    """Return the names of each track and its process: ``swapper/3`` and ``idle`` for an idle thread.
 
-    The process of idle threads is ``idle``. Tracks of CPUs have ``CPU 3`` for both.
+    Tracks of CPUs have ``CPU 3`` for both.
     """
     threads, strings = profile.threads, profile.strings
     comm, process = (column[tracks.thread].tolist() for column in (threads.comm, threads.process))
@@ -103,9 +98,9 @@ def track_names(profile: Profile, tracks: Tracks) -> list[tuple[str, str]]:
 
 
 def shown_ids(profile: Profile, thread: I64 | slice) -> tuple[I64, I64]:
-    """Return pids and tids of threads (rows of Profile.threads) as viewers accept them: UNKNOWN_ID for unknown ones.
+    """Return pids and tids of threads (rows of Profile.threads); UNKNOWN_ID for unknown ones.
 
-    Tid 0 is replaced, too, except in process 0: Perfetto would take it for the process's main thread.
+    Perfetto would take tid 0 for the process's main thread; only process 0 keeps it.
     """
     pid, tid = as_int64(profile.threads.pid), as_int64(profile.threads.tid)
     is_unknown = (tid < 0) | ((tid == 0) & (pid != 0))

@@ -1,7 +1,6 @@
 """Sample packets, and the interned tables that they refer to: stacks, frames, names, files, threads and CPUs.
 
-The samples of each event, or group of events, are on a packet sequence of their own, whose interned tables have only
-what these samples use. Waits are slices on tracks below those of their threads, each with the stack at its start.
+Waits are slices on tracks below those of their threads, each with the stack at its start.
 """
 
 from collections.abc import Iterator, Sequence
@@ -73,7 +72,6 @@ _ROWS_AT_ONCE = 1 << 16
 
 
 def _stack_packets(profile: Profile, tree: StackTree, leaves: I64, sequence: int) -> Iterator[bytes]:
-    """Yield packets that intern the frames of the stacks of ``leaves``, then these stacks, numbered from 1 on."""
     used_rows, frame_iids = used_frames(tree, leaves)
     yield from (interned_packet(data, sequence) for data in _interned_frames(profile, tree.frames, used_rows))
     encoded_iids = EncodedIds(len(used_rows), Callstack.FRAME_IDS)
@@ -87,13 +85,10 @@ def _stack_packets(profile: Profile, tree: StackTree, leaves: I64, sequence: int
 
 
 def _interned_frames(profile: Profile, frames: FrameTable, used_rows: I64) -> Iterator[bytes]:
-    """Yield interned data: names, source files and mappings; then frames, which refer to these by number.
-
-    ``used_rows`` are rows of ``frames`` in the order of their interning ids.
-    """
+    """``used_rows`` are rows of ``frames`` in the order of their interning ids."""
     names, name_index = unique_inverse(frames.name[used_rows])
     yield interned_strings({InternedData.FUNCTION_NAMES: map(frames.names.__getitem__, names.tolist())})
-    # here and below: 32 bits, to save memory, because these columns have a row per frame
+    # here and below: 32 bits save memory, because these columns have a row per frame
     name_index = name_index.astype(np.int32)
     sources, source_index = unique_known(np.where(frames.source[used_rows] > 0, frames.source[used_rows], -1))
     source_index = source_index.astype(np.int32)
@@ -116,9 +111,8 @@ def _interned_frames(profile: Profile, frames: FrameTable, used_rows: I64) -> It
 
 
 def _interned_mappings(profile: Profile, rows: Sequence[int]) -> bytes:
-    """Encode mappings, their paths and their build ids, numbered from 1 on.
+    """``rows`` are rows of Profile.mappings; the row after the last one stands for addresses outside all mappings.
 
-    ``rows`` are rows of Profile.mappings; the row after the table's last one stands for addresses outside all mappings.
     Address ranges are omitted: with them, readers would keep the frames of every process separate.
     """
     pieces = []
@@ -161,16 +155,13 @@ def sample_packets(profile: Profile) -> Iterator[bytes]:
 def _stack_samples(
     profile: Profile, packets: SampleSequence, tree: StackTree, callstack_iids: I32, ids: ThreadIds, sequence: int
 ) -> Iterator[bytes]:
-    """Yield the StackSample packets of a sequence, after the threads, CPUs and modes to which they refer.
-
-    ``callstack_iids`` (packets,) are the interning ids of the samples' stacks.
-    """
+    """``callstack_iids`` (packets,) are the interning ids of the samples' stacks."""
     samples, sample_rows = profile.samples, packets.rows
     tasks, task_iids = intern_by_frequency(ids.row_of_thread[samples.thread[sample_rows]])
     # (locations + 1,) synthetic frames have no mode; the last entry is for samples without a stack
     location_mode = np.append(np.where(profile.locations.synthetic, 0, profile.locations.mode), 0).astype(np.uint8)
     mode = location_mode[tree.location[samples.stack[sample_rows]]]
-    # pairs of CPU and mode as one number each; CPU −1 is unknown
+    # CPU and mode as one number; CPU −1 is unknown
     contexts, context_iids = intern_by_frequency((samples.cpus[sample_rows] + 1) * _MODE_COUNT + mode)
     yield _contexts(ids, tasks, contexts, sequence)
 
@@ -191,10 +182,7 @@ def _stack_samples(
 
 
 def _contexts(ids: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> bytes:
-    """Encode threads and pairs of CPU and mode as interned data, numbered from 1 on.
-
-    ``tasks`` are rows of ``ids``; ``contexts`` are (CPU + 1) · number of modes + mode.
-    """
+    """``tasks`` are rows of ``ids``; ``contexts`` are (CPU + 1) · number of modes + mode."""
     task_fields = [
         number_cells(TaskContext.IID, arange(1, len(tasks) + 1)),
         number_cells(TaskContext.PID, ids.pid[tasks]),
@@ -211,15 +199,12 @@ def _contexts(ids: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> bytes
     return interned_packet(tables, sequence)
 
 
-# in the order of the values of Wait, which start at 1, so that these are the names' interning ids
+# in the order of the values of Wait, which start at 1: these values are the names' interning ids
 _WAIT_NAMES = {Wait.BLOCKED: "blocked", Wait.PREEMPTED: "preempted", Wait.UNKNOWN: "waiting"}
 
 
 def _wait_packets(profile: Profile, rows: I64, callstack_iids: I32, ids: ThreadIds, sequence: int) -> Iterator[bytes]:
-    """Yield slices for the waits among ``rows`` of Profile.samples.
-
-    ``callstack_iids`` (rows,) are interning ids of this sequence.
-    """
+    """``rows`` are rows of Profile.samples; ``callstack_iids`` (rows,) are those of this sequence."""
     samples = profile.samples
     waits = flatnonzero(are_placed_waits(samples)[rows])
     if samples.wait is None or not len(waits):

@@ -1,9 +1,8 @@
 """Divides samples into packet sequences: one for each event, or for a group of events read together with their leader.
 
-With ``perf record -e '{cycles,instructions}:S'`` only the leader takes samples, and the counts of the others, its
-followers, are read at the same time. A profile has a row for each of these counts. Perfetto's StackSample has a weight
-for each event of a group, so the rows of one sample become one packet (as ``perf report --group`` shows them). Readers
-take all samples of a sequence to be of the sequence's first event, so every event or group has a sequence of its own.
+With ``perf record -e '{cycles,instructions}:S'`` only the leader takes samples, and the counts of its followers are
+read with it. A profile has a row for each count; the rows of one sample become one StackSample, with a weight for each
+event.
 """
 
 from collections.abc import Container, Iterator, Sequence
@@ -38,7 +37,7 @@ class SampleSequence(Frozen):
 
 
 def sample_sequences(profile: Profile) -> Iterator[SampleSequence]:
-    """Yield the samples of all events except counts of perf stat, those of the default event first."""
+    """Yield the samples of all events except counts of perf stat, the default event first."""
     rows_by_event = {row: rows for row, rows in rows_by(profile.samples.event) if not profile.events[row].is_count}
     leader_by_event = {event: _leader(profile, event, rows_by_event) for event in rows_by_event}
     first = leader_by_event.get(profile.default_event, -1)
@@ -52,20 +51,15 @@ def sample_sequences(profile: Profile) -> Iterator[SampleSequence]:
 
 
 def _leader(profile: Profile, event: int, sampled_events: Container[int]) -> int:
-    """Return the event on whose sequence an event is written: its leader, or itself.
-
-    An event is written on its own sequence if its leader has no samples, or if samples have no times: then the rows of
-    one sample cannot be found.
-    """
+    # without times, the rows of one sample cannot be found
     leader = profile.events[event].leader
     return leader if leader in sampled_events and profile.samples.time is not None else event
 
 
 def _group_sequence(samples: ProfileSamples, events: tuple[int, ...], rows: I64) -> SampleSequence:
-    """Merge the rows of a group of events that were one sample.
+    """Merge the rows of one sample: those of equal time, thread, stack and CPU.
 
-    Rows were one sample if they are equal in time, thread, stack and CPU; if an event has several equal rows, the first
-    one belongs to the first equal row of the other events, and so on. ::
+    The n-th of an event's equal rows belongs to the n-th one of the other events. ::
 
         time      10 10 10 10 20        rows                0  2  4
         event      A  B  B  A  B        weights of A        5  6  0
@@ -82,7 +76,7 @@ def _group_sequence(samples: ProfileSamples, events: tuple[int, ...], rows: I64)
 
 
 def _equal_rows_before(columns: Sequence[AnyArray]) -> I64:
-    """Return (n,) how many earlier rows are equal to each row: 5 7 5 5 → 0 0 1 2."""
+    """5 7 5 5 → 0 0 1 2"""
     order, begins = sorted_runs(columns)
     count = np.empty(len(order), np.int64)
     count[order] = arange(len(order)) - repeat(begins, np.diff(begins, append=len(order)))

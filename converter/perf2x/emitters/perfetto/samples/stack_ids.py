@@ -1,7 +1,6 @@
 """Frames of all stacks, and the interning ids of one event's stacks and frames on a sequence of packets.
 
-A frame is one line of one location, with name, address and kind. Interning ids (``iid``) start at 1, because 0 means
-"not set". What is used most gets the lowest ids, because these are the shortest as varints.
+Interning ids (``iid``) start at 1. Frequent stacks and frames get the lowest ids, which are the shortest as varints.
 """
 
 from collections.abc import Iterator
@@ -59,7 +58,7 @@ class FrameTable(Frozen):
     offsets: I64
     """(locations + 2,) location i has the frames from ``offsets[i]`` to before ``offsets[i + 1]``, outermost first.
 
-    One more location follows the last one: it has the frame ``[no stack]``.
+    After the last location follows one with the frame ``[no stack]``.
     """
     names: list[str]
     """Distinct names; the following columns have an entry for each frame."""
@@ -107,10 +106,9 @@ def frame_table(profile: Profile) -> FrameTable:
 
 
 def _names(profile: Profile, function: I64, mapping: I32) -> tuple[list[str], I32]:
-    """Return the distinct names, and (frames,) the index of each frame's name.
+    """``function`` and ``mapping`` (frames,) are −1 where unknown.
 
-    ``function`` and ``mapping`` (frames,) are −1 where unknown. A frame without a named function gets a name made from
-    its mapping; such frames are grouped by function and mapping, all others by function alone.
+    A frame without a named function is named after its mapping.
     """
     is_named = np.append(profile.functions.name > 0, False)[function]
     first, group = group_rows([function, np.where(is_named, -1, mapping)])
@@ -120,7 +118,6 @@ def _names(profile: Profile, function: I64, mapping: I32) -> tuple[list[str], I3
 
 
 def _rel_pc(profile: Profile, locations: Locations) -> U64:
-    """Return (locations,) the ``rel_pc`` of each location (see FrameTable); modulo 2**64."""
     mappings = profile.mappings
     file_offset = np.where(mappings.is_kernel, np.uint64(0), mappings.offset)
     base = np.append(mappings.start - file_offset, np.uint64(0))  # the last entry is for mapping −1
@@ -129,7 +126,6 @@ def _rel_pc(profile: Profile, locations: Locations) -> U64:
 
 
 def _kinds(profile: Profile, function: I64, mapping: I32, frame_location: I64, is_python: Bools) -> U8:
-    """Return (frames,) the FrameKind of each frame; ``frame_location`` (frames,) is the row of its location."""
     locations = profile.locations
     location_kind = np.where(np.isin(locations.mode, _KERNEL_MODES), FrameKind.KIND_KERNEL, FrameKind.KIND_NATIVE)
     location_kind[(locations.mode == CpuMode.UNKNOWN) | locations.synthetic] = FrameKind.KIND_UNKNOWN
@@ -145,7 +141,7 @@ _FRAMES_AT_ONCE = 1 << 17
 
 
 class StackTree(Frozen):
-    """Profile.stacks, with one more row for samples without a stack; made once for all events."""
+    """Profile.stacks, with one more row for samples without a stack."""
 
     parent: I32
     depth: I32
@@ -154,42 +150,37 @@ class StackTree(Frozen):
     frames: FrameTable
 
     def frame_lists(self, leaves: I64) -> Iterator[ListArray]:
-        """Yield the frames (rows of ``frames``) of each leaf's stack, outermost first, many stacks at a time.
+        """Yield rows of ``frames`` for each leaf's stack, outermost first, many stacks at a time.
 
-        ``leaves`` are rows of the tree; −1 is the last one, for samples without a stack.
+        ``leaves`` are rows of the tree; −1 is the last one.
         """
         lengths = as_int64(self.depth[leaves]) + 1
         start, count = self.frames.offsets[:-1], np.diff(self.frames.offsets)
         for rows in row_batches(lengths, _FRAMES_AT_ONCE):
             path = paths_of_length(self.parent, leaves[rows], lengths[rows], outermost_first=True)
             location = self.location[path.values]
-            frames_before = offsets_of(count[location])  # frames before each location of the paths
+            frames_before = offsets_of(count[location])
             yield ListArray(frames_before[path.offsets], ranges(start[location], count[location]))
 
 
 def stack_tree(stacks: Stacks, frames: FrameTable) -> StackTree:
-    """Return the tree of these stacks."""
+    """Append a row for samples without a stack."""
     parent = np.append(stacks.parent, np.int32(-1))
     location = np.append(stacks.location, np.int32(len(frames.offsets) - 2))
     return StackTree(parent, as_int32(depths(parent)), location, frames)
 
 
 def intern_by_frequency(values: AnyArray) -> tuple[I64, I32]:
-    """Return the distinct values, most frequent first, and (n,) the interning id of each value.
-
-    ::
-
-        values   7 3 7 5        distinct   7 3 5        ids   1 2 1 3
-    """
+    """Return distinct values, most frequent first, and (n,) interning ids: 7 3 7 5 → 7 3 5, 1 2 1 3."""
     distinct, index = unique_inverse(values)
     order, iids = _most_used_first(bincount(index, len(distinct)))
     return as_int64(distinct[order]), iids[index]
 
 
 def used_frames(tree: StackTree, leaves: I64) -> tuple[I64, I32]:
-    """Return the frames (rows of ``tree.frames``) of the stacks of ``leaves``, most used first, and interning ids.
+    """Return rows of ``tree.frames`` in the stacks of ``leaves``, most used first, and interning ids.
 
-    The ids (all rows of ``tree.frames``,) are 0 for frames that these stacks do not have.
+    The ids (all rows of ``tree.frames``,) are 0 for other frames.
     """
     uses = zeros(len(tree.frames.name))
     for rows in tree.frame_lists(leaves):
@@ -198,10 +189,7 @@ def used_frames(tree: StackTree, leaves: I64) -> tuple[I64, I32]:
 
 
 def _most_used_first(uses: I64) -> tuple[I64, I32]:
-    """Return the used rows, most used first, and (rows,) the interning id of each row, 0 if unused.
-
-    ``uses`` (rows,) is how often each row is used.
-    """
+    """Return used rows and (rows,) interning ids, 0 if unused; ``uses`` (rows,) are counts."""
     used = flatnonzero(uses)
     used = used[argsort(-uses[used])]
     iids = np.zeros(len(uses), np.int32)

@@ -1,8 +1,6 @@
 """Counters and instants: cumulative counts per process, the number of running threads, tracepoints, lost records.
 
-Samples have weights, but viewers do not draw curves of them. So the counts of each process and event (for some events
-only, see ``counter_packets``) are written a second time, as a counter track of cumulative sums, whose slope viewers can
-show as a rate. Tracepoints are instants on the tracks of their threads, losses on a track of their own.
+Viewers draw no curves of the weights of samples, but they show the slope of a cumulative sum as a rate.
 """
 
 from collections.abc import Iterator, Sequence
@@ -62,17 +60,15 @@ from perf2x.model.printable_text import printable
 from perf2x.model.profile import FieldColumn, Profile
 from perf2x.model.recording import is_tracepoint
 
-# A recording is divided into about this many steps of at least this length; a counter has at most one value per step.
+# a recording has about this many steps of at least this length; a counter has at most one value per step
 _STEPS = 10_000
 _MIN_STEP_NS = 1_000_000
 
 
 def counter_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield a counter track for each process and event.
+    """Yield a counter track for each process and event, without waits and tracepoints.
 
-    Waits and tracepoints have no counter track, and the default event has one only if it is a count of perf stat.
-    Values rise from 0 at the start of the recording. In each step of time (a ten-thousandth of the recording, at least
-    a millisecond), a track has a value only at its last sample.
+    The default event has one only if it is a count of perf stat. Values rise from 0 at the start of the recording.
     """
     time = profile.samples.time
     events = [row for row, event in enumerate(profile.events) if not (event.is_wait or is_tracepoint(event.name))]
@@ -96,7 +92,7 @@ def counter_packets(profile: Profile) -> Iterator[bytes]:
 
 
 def running_thread_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield a counter track of the number of threads that ran at each time, if that is known."""
+    """Yield a counter track of the number of running threads, if that is known."""
     switches = profile.switches
     origin = profile.meta.start_ns
     if switches:
@@ -110,23 +106,23 @@ def running_thread_packets(profile: Profile) -> Iterator[bytes]:
 
 
 def _counter_tracks(profile: Profile, ids: ThreadIds, counters: list[Counter]) -> Iterator[bytes]:
-    """Describe the tracks of processes, and the counter tracks below them, whose ids are consecutive."""
     for pid in sorted({counter.pid for counter in counters}):
         yield process_track(ids, pid)
+    # the ids of counter tracks are consecutive
     for track_id, counter in enumerate(counters, first_counter_track(ids)):
         unit = TrackUnit.UNIT_TIME_NS if profile.events[counter.event].unit == "nanoseconds" else TrackUnit.UNIT_COUNT
         yield named_track(track_id, counter.name, process_track_id(ids, counter.pid), unit)
 
 
 def _cumulative_sums(value: I64, counter: I64) -> I64:
-    """Return (n,) the sum of each value and of those before it of the same counter; rows are sorted by counter."""
+    """Rows are sorted by counter."""
     total = cumsum(value)
     first = flatnonzero(begins_run(counter))
     return total - repeat(total[first] - value[first], np.diff(np.append(first, len(value))))
 
 
 def _counter_values(time: U64, track: I64, value: I64, first_track: int) -> Iterator[bytes]:
-    """Yield values of counters, given as columns (values,); ``first_track + track`` are the ids of their tracks."""
+    """``first_track + track`` (values,) are the ids of tracks."""
     return packets_of_columns(
         TracePacket.TRACK_EVENT,
         time,
@@ -139,7 +135,7 @@ def _counter_values(time: U64, track: I64, value: I64, first_track: int) -> Iter
 
 
 _CATEGORY = "tracepoint"
-# interned names of instants and of their annotations, from 1 on
+# numbered from 1 on
 _LOSS_NAMES = ("lost records", "lost samples")
 _LOSS_ANNOTATIONS = ("count", "cpu")
 
@@ -147,7 +143,7 @@ _LOSS_ANNOTATIONS = ("count", "cpu")
 def tracepoint_packets(profile: Profile) -> Iterator[bytes]:
     """Yield the instants of tracepoints that have fields, after descriptions of their threads' tracks.
 
-    Each event is on a sequence of its own, whose number is above those of all samples.
+    The sequences of events have numbers above those of all samples.
     """
     fields = profile.samples.fields
     if fields is None or not np.any(fields >= 0):
@@ -163,10 +159,6 @@ def tracepoint_packets(profile: Profile) -> Iterator[bytes]:
 
 
 def _event_instants(profile: Profile, rows: I64, sample_threads: I64, sequence: int, name: str) -> Iterator[bytes]:
-    """Yield the instants of one event called ``name``; each table of fields restarts the sequence with its own names.
-
-    ``rows`` are rows of Profile.samples; ``sample_threads`` (samples of the profile,) are rows of ThreadIds.
-    """
     for table, indices, table_rows in field_tables(profile, rows):
         annotations, strings = _annotation_values(table.columns, table_rows)
         interned = {
@@ -189,9 +181,9 @@ def _event_instants(profile: Profile, rows: I64, sample_threads: I64, sequence: 
 def _annotation_values(
     columns: Sequence[FieldColumn], rows: I64
 ) -> tuple[list[tuple[DebugAnnotation, I64]], list[str]]:
-    """Return the annotations, and the strings to intern for them.
+    """Return fields of DebugAnnotation with their values (rows,), and the strings to intern.
 
-    An annotation is a field of DebugAnnotation and (rows,) its values; for a text column, interning ids of the strings.
+    The values of a text column are interning ids.
     """
     strings: list[str] = []
     annotations = []
@@ -210,14 +202,14 @@ def _annotation_values(
 def _instants_with_annotations(
     track: I64, annotations: Sequence[tuple[DebugAnnotation, I64]], rows: slice
 ) -> list[Cells]:
-    """Encode the fields of TrackEvents: category (iid 1), name (iid 1), and annotations (name iids from 1 on)."""
+    """Category and name have iid 1, the annotations' names have iids from 1 on."""
     ones = np.ones(len(track[rows]), np.int64)
     cells = [_annotation(name_iid, field, values[rows]) for name_iid, (field, values) in enumerate(annotations, 1)]
     return [number_cells(TrackEvent.CATEGORY_IIDS, ones), *cells, *_instant(track[rows], ones)]
 
 
 def loss_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield an instant for each loss of records, at the time at which the kernel reported it, after the gap."""
+    """Yield an instant for each loss of records, when the kernel reported it, after the gap."""
     losses = profile.losses
     if not losses:
         return
@@ -240,13 +232,11 @@ def loss_packets(profile: Profile) -> Iterator[bytes]:
 
 
 def _annotation(name_iid: int, field: DebugAnnotation, values: AnyArray) -> Cells:
-    """Encode an annotation in every row; ``field`` is DebugAnnotation's field for values of this type."""
     annotation = [constant_cells(len(values), number(DebugAnnotation.NAME_IID, name_iid)), number_cells(field, values)]
     return message_cells(TrackEvent.DEBUG_ANNOTATIONS, join_fields(annotation))
 
 
 def _instant(track: I64, name_iids: I64) -> list[Cells]:
-    """Encode type, name and track of instants; ``track`` (n,) are ids of tracks."""
     return [
         constant_cells(len(track), number(TrackEvent.TYPE, TrackEventType.TYPE_INSTANT)),
         number_cells(TrackEvent.NAME_IID, name_iids),

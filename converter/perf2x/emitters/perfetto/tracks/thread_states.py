@@ -1,12 +1,8 @@
 """Thread states and thread names over time: scheduler tracks, and slices below the threads' tracks.
 
-Readers draw context switches as scheduler tracks of CPUs and threads. They reject a thread that runs on two CPUs at the
-same time, and need the CPU at both ends of a run. But a switch may be missing: its record was lost, or the thread whose
-event would have reported it is not recorded. So states are completed: a run whose end is missing ends when its thread
-enters another CPU, a run whose start is missing lasts a nanosecond, and repeated states are omitted.
-
-Context switches without a CPU become slices. So do the names of renamed threads, because readers keep only a thread's
-last name.
+Readers draw context switches as scheduler tracks. They reject a thread that runs on two CPUs at the same time, and need
+the CPU at both ends of a run. So states are completed where records are missing. Context switches without a CPU become
+slices. So do names of renamed threads, because readers keep only a thread's last name.
 """
 
 from collections.abc import Iterator
@@ -77,7 +73,6 @@ class _CpuSwitches(Frozen):
 
 
 def _all_switches(profile: Profile, ids: ThreadIds) -> _CpuSwitches:
-    """Return all context switches of a profile, sorted by time."""
     switches = profile.switches
     if switches is None:
         return no_rows(_CpuSwitches)
@@ -126,18 +121,16 @@ def state_slice_packets(profile: Profile) -> Iterator[bytes]:
 
 
 def _switches_without_cpu(switches: _CpuSwitches, ids: ThreadIds) -> _CpuSwitches:
-    """Return the switches on unknown CPUs, sorted by thread and time, without those of idle and unknown threads."""
     tid = ids.tid[switches.thread]
     kept_rows = flatnonzero((switches.cpu < 0) & (tid > 0) & (tid != UNKNOWN_ID))
     return take_rows_of(switches, kept_rows[argsort_rows([switches.thread[kept_rows], switches.time[kept_rows]])])
 
 
 def _slices(switches: _CpuSwitches, end: np.uint64) -> tuple[I64, U64]:
-    """Return the rows at which a slice begins, and the time at which each slice ends.
+    """Return rows at which slices begin, and the times at which these end.
 
-    If two switch-ins, or two switch-outs, follow each other, a switch between them was lost, and the second of them is
-    ignored. A thread's last slice extends to ``end``, the end of the recording, if the thread then runs; if it then
-    sleeps, there is no slice, because the end of the sleep is unknown. ::
+    Where two switches of a kind follow each other, one between them was lost, and the second is ignored. A last sleep
+    has no slice, because its end is unknown. ::
 
         switches   10 in   20 out   30 out   40 in        slices   10…20 Running   20…40 Sleeping   40…end Running
     """
@@ -176,10 +169,9 @@ def task_state_packets(profile: Profile) -> Iterator[bytes]:
 
 
 def _task_states(switches: _CpuSwitches, ids: ThreadIds) -> _TaskStates:
-    """Return the states from context switches, except those of idle and unknown threads and on unknown CPUs.
+    """Complete the states on known CPUs, without those of idle and unknown threads.
 
-    States are added where a switch is missing, and repeated ones are omitted. In this example, the numbers are CPUs: a
-    switch out of CPU 0 is missing before the third record, and a switch into CPU 1 before the last one. ::
+    Here, a switch out of CPU 0 is missing before the third record, and one into CPU 1 before the last one. ::
 
         records of one thread   in 0        in 0   in 1                    out 1        out 1
         states                  Running 0          Runnable 0, Running 1   Sleeping 1   Running 1, Sleeping 1
@@ -191,11 +183,10 @@ def _task_states(switches: _CpuSwitches, ids: ThreadIds) -> _TaskStates:
     known_rows = known_rows[argsort_rows([column[known_rows] for column in columns])]
     switches, tid = take_rows_of(switches, known_rows), tid[known_rows]
     switches = _without_early_ends(switches, tid)
-    # (rows,) whether the row before is of the same thread, and the CPU of the row before
     continues_thread, cpu_before = ~begins_run(switches.thread), of_previous(switches.cpu, -1)
     is_repeated = continues_thread & ~begins_run(switches.is_out)
-    # a state is added before the row: Runnable for a missing switch-out, Running for a missing switch-in, a nanosecond
-    # earlier (not if the row has the time of the row before)
+    # missing switch-out: adds Runnable at the row's time; missing switch-in: adds Running a nanosecond earlier, unless
+    # the row before has the same time
     lacks_out = is_repeated & ~switches.is_out & (switches.cpu != cpu_before)
     lacks_in = is_repeated & switches.is_out & begins_run(switches.time)
     is_empty = _bounds_empty_run(switches, continues_thread)
@@ -215,10 +206,7 @@ def _task_states(switches: _CpuSwitches, ids: ThreadIds) -> _TaskStates:
 
 
 def _with_cpus_of_exits(switches: _CpuSwitches) -> _CpuSwitches:
-    """Give switch-outs on unknown CPUs, such as a thread's exit, the CPU that the thread entered before.
-
-    The returned rows are sorted by thread and time.
-    """
+    """A thread's exit, for instance, is on an unknown CPU. The rows become sorted by thread and time."""
     order = argsort_rows([switches.thread, switches.time, switches.is_out, switches.cpu])
     switches = take_rows_of(switches, order)
     is_out_after_in = ~begins_run(switches.thread) & switches.is_out & ~of_previous(switches.is_out, True)
@@ -227,10 +215,9 @@ def _with_cpus_of_exits(switches: _CpuSwitches) -> _CpuSwitches:
 
 
 def _without_early_ends(switches: _CpuSwitches, tid: I64) -> _CpuSwitches:
-    """Replace TASK_STATE_DEAD by an interruptible sleep where switches of the same tid follow.
+    """Replace TASK_STATE_DEAD where switches of the same tid follow, because readers reject these.
 
-    This happens if the tid was reused, or if the thread was preempted while it exited. Readers reject whatever follows
-    a thread's end. ``tid`` (rows,) is the tid of each switch.
+    The tid was reused, or the thread was preempted while it exited.
     """
     tids, tid_index = unique_inverse(tid)
     last_time = np.zeros(len(tids), np.uint64)
@@ -241,22 +228,16 @@ def _without_early_ends(switches: _CpuSwitches, tid: I64) -> _CpuSwitches:
 
 
 def _bounds_empty_run(switches: _CpuSwitches, continues_thread: Bools) -> Bools:
-    """Return (rows,) whether a switch begins or ends a run of zero length.
-
-    ``continues_thread`` (rows,): whether the row before is of the same thread.
-    """
-    # the end of an empty run is a switch-out at the time of the switch-in before it; its start is the row before
+    # the end of an empty run is a switch-out at the time of the switch-in before it
     is_empty = continues_thread & switches.is_out & ~of_previous(switches.is_out, True) & ~begins_run(switches.time)
     is_empty[:-1] |= is_empty[1:]
     return is_empty
 
 
 def thread_name_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield slices for the names of renamed threads.
+    """Yield slices for the names of renamed threads, the last of which ends at the last sample. ::
 
-    A name lasts from its first sample to the first sample with the next name, or to the thread's last sample. ::
-
-        samples of a thread   10 sh   20 sh   30 ls   40 ls        slices   sh 10…30   ls 30…40
+    samples of a thread   10 sh   20 sh   30 ls   40 ls        slices   sh 10…30   ls 30…40
     """
     ids = thread_ids(profile)
     is_renamed = (bincount(ids.row_of_thread) > 1) & (ids.tid > 0)
@@ -277,10 +258,9 @@ def thread_name_packets(profile: Profile) -> Iterator[bytes]:
 
 
 def _name_spans(thread: I64, name: I64) -> I64:
-    """Return (spans, 2) the rows at which a name begins and ends: its first row, and the first row of the next name.
+    """Return (spans, 2) the first row of a name, and the first row of the next name or the thread's last row.
 
-    A thread's last name ends at the thread's last row. Rows are sorted by thread, then time; threads with one name have
-    no spans. For thread 7 7 7 8 and name a a b c, the spans are (0, 2) and (2, 2).
+    Rows are sorted by thread, then time; threads with one name have no spans.
     """
     is_first_of_thread = begins_run(thread)
     begins = flatnonzero(is_first_of_thread | begins_run(name))

@@ -1,7 +1,6 @@
 """Descriptions of tracks of threads, processes and the whole recording, and slices on tracks of threads.
 
-Every track has an id of its own (TrackDescriptor.uuid). The ids of threads' tracks come first: each thread has as many
-ids as there are kinds of tracks. The ids of processes follow: an offset plus the pid; then those of counters.
+The ids of threads' tracks (TrackDescriptor.uuid) come first, then those of processes, then those of counters.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,9 +37,9 @@ Number = TypeVar("Number", int, I64)
 
 
 class TrackKind(IntEnum):
-    """Kinds of tracks that a thread may have, and two kinds of the whole recording: LOSSES and RUNNING.
+    """Kinds of tracks of a thread, and two of the whole recording: LOSSES and RUNNING.
 
-    There is one track of each of these two; they have the ids that row 0 of ThreadIds would have.
+    Each of these two has one track, with the id of row 0 of ThreadIds.
     """
 
     THREAD = 0
@@ -52,23 +51,20 @@ class TrackKind(IntEnum):
 
 
 def track_ids(kind: TrackKind, thread: Number) -> Number:
-    """Return the id of each thread's track of this kind; ``thread`` is a row of ThreadIds, or an array of rows.
-
-    No track has the id 0, which means "none".
-    """
+    """Return ids of tracks; ``thread`` is a row of ThreadIds, or an array of rows. No track has the id 0 ("none")."""
     return 1 + thread * len(TrackKind) + kind
 
 
 def thread_track(ids: ThreadIds, row: int) -> bytes:
-    """Encode a packet that describes a thread's own track."""
+    """Describe a thread's own track."""
     thread = number(ThreadDescriptor.PID, int(ids.pid[row])) + number(ThreadDescriptor.TID, int(ids.tid[row]))
     return _descriptor_packet(track_ids(TrackKind.THREAD, row), message(TrackDescriptor.THREAD, thread))
 
 
 def named_track(track_id: int, name: str, parent_id: int = 0, unit: TrackUnit | None = None) -> bytes:
-    """Encode a packet that describes a track with a name; a counter track if it has a unit.
+    """Describe a track with a name; a counter track if it has a unit.
 
-    ``parent_id`` is the track below which this track is drawn; 0: this track belongs to the whole recording.
+    It is drawn below the track ``parent_id``; 0: it belongs to the whole recording.
     """
     counter = b"" if unit is None else message(TrackDescriptor.COUNTER, number(TrackCounter.UNIT, unit))
     return _descriptor_packet(
@@ -77,13 +73,13 @@ def named_track(track_id: int, name: str, parent_id: int = 0, unit: TrackUnit | 
 
 
 def process_track(ids: ThreadIds, pid: int) -> bytes:
-    """Encode a packet that describes a process's own track."""
+    """Describe a process's own track."""
     process = message(TrackDescriptor.PROCESS, number(ProcessDescriptor.PID, pid))
     return _descriptor_packet(process_track_id(ids, pid), process)
 
 
 def first_counter_track(ids: ThreadIds) -> int:
-    """Return the first id after those of all threads and processes; no pid is larger than UNKNOWN_ID."""
+    """Return the first id after those of processes; no pid is larger than UNKNOWN_ID."""
     return process_track_id(ids, UNKNOWN_ID + 1)
 
 
@@ -92,7 +88,7 @@ def _descriptor_packet(track_id: int, fields: bytes) -> bytes:
 
 
 def process_track_id(ids: ThreadIds, pid: int) -> int:
-    """Return the id of a process's own track; these ids follow those of all threads."""
+    """Return the id of a process's own track, after those of all threads."""
     return track_ids(TrackKind.THREAD, len(ids.pid)) + pid
 
 
@@ -107,11 +103,10 @@ def thread_slices(
     sequence: int = COMMON_SEQUENCE,
     callstack_iids: I32 | None = None,
 ) -> Iterator[bytes]:
-    """Yield descriptions of tracks below those of the threads, called ``category``, then slices on these tracks.
+    """Describe tracks called ``category`` below those of the threads, then yield slices on them, two packets each.
 
-    ``thread`` (slices,) are rows of ``ids``; ``bounds`` (slices, 2) are start and end in nanoseconds. ``name_iids``
-    (slices,) count the ``names`` from 1; ``callstack_iids`` (slices,) are stacks that the sequence has already. Each
-    slice is two packets: its start and its end.
+    ``thread`` (slices,) are rows of ``ids``; ``bounds`` (slices, 2) are nanoseconds. ``name_iids`` (slices,) count the
+    ``names`` from 1; the sequence has the ``callstack_iids`` (slices,) already.
     """
     track = track_ids(kind, thread)
     for row in unique(thread).tolist():
@@ -120,7 +115,6 @@ def thread_slices(
     yield interned_packet(interned_strings(tables), sequence)
 
     def fields(rows: slice) -> list[Cells]:
-        # packets 2 · i and 2 · i + 1 are start and end of slice i
         row, remainder = np.divmod(arange(rows.start, rows.stop), 2)
         is_end = remainder > 0
         cells = [
