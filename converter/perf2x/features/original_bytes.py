@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _check(options: "LoadOptions", files: Sequence[str]) -> None:
-    """Refuse to embed a recording that is too large or not a single file; refuse any if names are to be hidden."""
+    """Refuse a recording that is too large or not a single file, and any if names are to be hidden."""
     size_limit = options.of(OriginalSettings).original  # in bytes; 0: do not embed it
     if not size_limit:
         return
@@ -31,7 +31,6 @@ def _check(options: "LoadOptions", files: Sequence[str]) -> None:
 
 
 def _bytes_of(files: Sequence[str]) -> "U8":
-    """Return the bytes of the recording, decompressed; ``files`` has one path."""
     from perf2x.base.diagnostics import Diagnostics
     from perf2x.reader.containers.input_file import map_input
 
@@ -39,7 +38,7 @@ def _bytes_of(files: Sequence[str]) -> "U8":
 
 
 def _add_bytes(loaded: "Loaded", context: "LoadContext") -> "Loaded":
-    if not context.options.of(OriginalSettings).original:  # a maximum size; 0: not requested
+    if not context.options.of(OriginalSettings).original:
         return loaded
     return with_profile(loaded, replace(loaded.profile, original=_bytes_of(context.files).tobytes()))
 

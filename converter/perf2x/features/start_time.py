@@ -26,7 +26,7 @@ def parse_start_time(setting: str, text: str) -> int | Literal["file"]:
     """Parse the setting to nanoseconds since the epoch, or to ``file``.
 
     The text is a number of seconds since the epoch, an ISO 8601 time (in UTC unless it has a zone), or ``file``. Raises
-    OptionError for anything else, and for times before 1970.
+    OptionError for other texts, and for times before 1970.
     """
     from perf2x.model.value_limits import LAST_TIME
 
@@ -93,10 +93,7 @@ def _set_start_time(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _with_start(meta: "Meta", session: "Session", start: int | Literal["file"], files: Sequence[str]) -> "Meta":
-    """Set the start, and add a comment that says where it comes from; ``start`` is in ns since the epoch, or "file".
-
-    Of ``files``, the paths of the recording, the one that was written last counts.
-    """
+    """Of ``files``, the one that was written last counts; ``start`` is in ns since the epoch, or "file"."""
     from perf2x.model.value_limits import LAST_TIME
 
     if start != "file":
@@ -104,8 +101,7 @@ def _with_start(meta: "Meta", session: "Session", start: int | Literal["file"], 
     last = max(map(date_of, files))
     written = (_EPOCH + timedelta(seconds=last // 10**9)).isoformat().replace("+00:00", "Z")
     comment = f"perf2x-start-time:file written until {written}"
-    # The file was written when the recording ended. So the profile's first sample, ``meta.start_ns``, is that time less
-    # the duration up to the recording's last sample, whose time is in perf's header.
+    # the file was written when the recording ended, so the duration up to the last sample is subtracted
     duration = max(session.sample_times[1] - meta.start_ns if meta.start_ns else 0, meta.duration_ns)
     begin = min(max(last - duration, 0), LAST_TIME)
     return replace(meta, wall_start_ns=begin, comments=(*meta.comments, comment))

@@ -1,10 +1,7 @@
 """Costs of the instructions of listed functions.
 
-A *linked function* is the code of one symbol of an object. The instructions of a listed function may be in several
-linked functions: in that of its own symbol, and in those of all functions into which the compiler inlined it. Each
-linked function that contains locations of a listed function is disassembled once. The cost of a location then goes to
-the instruction that contains its address. A *copy* is the part of one linked function that belongs to one listed
-function.
+A *linked function* is the code of one symbol of an object. The compiler may inline a listed function into several of
+them. A *copy* is the part of a linked function that belongs to one listed function.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,7 +41,7 @@ from perf2x.symbolizer.sources.symbol_source import Context, SymbolSource
 
 
 class _CodeLine(Frozen):
-    """The source line of an instruction, and the functions that the instruction belongs to, because of inlining."""
+    """Source line of an instruction, and the functions that inlining put there."""
 
     functions: tuple[str, ...]
     """Names, innermost inlined function first; empty if unknown."""
@@ -54,8 +51,6 @@ class _CodeLine(Frozen):
 
 
 class _LinkedFunction(Frozen):
-    """A linked function of one object, disassembled."""
-
     code: ObjectCode
     start: int
     """Displayed address of the first instruction (see `ObjectCode`), like the addresses in ``instructions``.
@@ -69,14 +64,12 @@ class _LinkedFunction(Frozen):
     locations: I64
     """(n,) rows of Profile.locations that are in the function, ascending."""
     instruction_row: I64
-    """(n,) the index, in ``instructions``, of the instruction that contains each of ``locations``."""
+    """(n,) index in ``instructions`` for each of ``locations``."""
     reason: str = ""
     lines: Sequence[_CodeLine] = ()
     """One for each instruction."""
     references: Sequence[str] = ()
-    """For each instruction, the name of the code that it jumps to or calls, or of the data that it refers to; see
-    `_references`.
-    """
+    """For each instruction, the name of the code or data that it refers to (`_references`)."""
 
     @property
     def symbol(self) -> str:
@@ -85,31 +78,28 @@ class _LinkedFunction(Frozen):
 
 
 def _functions_of_object(code: ObjectCode, selected: I64, syntax: str) -> Iterator[_LinkedFunction]:
-    """Yield the linked functions of an object that contain any of the ``selected`` locations.
-
-    ``selected``: rows of Profile.locations, ascending.
-    """
+    """Yield the linked functions that contain any of the ``selected`` locations (ascending rows)."""
     start, end = code.extents(code.address)
     is_selected = np.isin(code.mapped.locations, selected)
     first_rows, _ = group_rows([start[is_selected], end[is_selected]])
     for first in first_rows.tolist():
         function_start, function_end = int(start[is_selected][first]), int(end[is_selected][first])
         is_in_function = (start == function_start) & (end == function_end)
-        # Locations whose function is unknown have start and end 0, but do not share a function. Of these, only the
-        # selected ones are kept, so that the reason is not reported for functions that are not listed.
+        # Locations of unknown functions have start and end 0, but do not share a function. Without the selection, the
+        # reason would be reported for functions that are not listed.
         is_in_function &= is_selected if not function_end else True
         yield _disassemble(code, function_start, function_end, is_in_function, syntax)
 
 
 def _disassemble(code: ObjectCode, start: int, end: int, is_in_function: Bools, syntax: str) -> _LinkedFunction:
-    """Disassemble the linked function from ``start`` to ``end``, addresses in the object; both 0 if unknown.
+    """``start`` and ``end`` are addresses in the object, both 0 if unknown.
 
-    ``is_in_function`` (locations of the object,): whether each is in the function.
+    ``is_in_function`` has the shape (locations of the object,).
     """
     locations, address = code.mapped.locations[is_in_function], code.address[is_in_function]
     try:
         if not end:
-            code.read(0, 0)  # raises a more specific reason if the object has no readable code at all
+            code.read(0, 0)  # raises a more specific reason if no code can be read
             raise ObjectError("where the function begins and ends is unknown")
         machine, data = code.read(start, end)
         displacement = code.displacement(start)
@@ -123,7 +113,6 @@ def _disassemble(code: ObjectCode, start: int, end: int, is_in_function: Bools, 
 
 
 def _with_lines(function: _LinkedFunction) -> _LinkedFunction:
-    """Add source lines, and names of the code and data that instructions refer to."""
     if not function.instructions:
         return function
     lines = _code_lines(function.code, function.address)
@@ -136,7 +125,7 @@ def _code_lines(code: ObjectCode, address: U64) -> list[_CodeLine]:
 
 
 def _code_line(frames: Sequence[tuple[int, int]], functions: Sequence[FunctionRow]) -> _CodeLine:
-    """Return the source line of an instruction with these ``frames``: (row of ``functions``, line), innermost first."""
+    """``frames`` are pairs of row in ``functions`` and line, innermost first."""
     if not frames:
         return _CodeLine((), "", 0)
     names = tuple(functions[function][0] for function, _ in frames)
@@ -147,8 +136,7 @@ def _code_line(frames: Sequence[tuple[int, int]], functions: Sequence[FunctionRo
 def _references(code: ObjectCode, instructions: Sequence[Instruction], start: int) -> list[str]:
     """Name the jump target or data operand of each instruction, as in ``main+0x10``.
 
-    The name is "" for an instruction without a target or data operand, for unknown addresses, and for addresses in the
-    linked function itself, which begins at the displayed address ``start``.
+    The name is "" for none, for unknown addresses, and for addresses in the linked function itself.
     """
     size = instructions[-1].address + instructions[-1].size - start
     targets = [
@@ -163,7 +151,7 @@ def _references(code: ObjectCode, instructions: Sequence[Instruction], start: in
 
 
 def _names_at(code: ObjectCode, address: U64) -> list[str]:
-    """Return each address in the object as function and offset, ``main+0x10``; "" outside all functions."""
+    """Addresses outside all functions have the name ""."""
     frames, functions = code.functions_at(address)
     starts, _ = code.extents(address)
     return [
@@ -176,7 +164,7 @@ def _with_offset(name: str, offset: int) -> str:
     return f"{name}+{offset:#x}" if offset else name
 
 
-# Maximum number of copies of a listed function to show; it may be inlined into hundreds of functions.
+# A function may be inlined into hundreds of others.
 MAX_COPIES = 8
 
 
@@ -192,19 +180,18 @@ def with_instructions(
 ) -> list[FunctionListing]:
     """Add the copies of each listed function's code, highest cost first.
 
-    ``frames`` are the frames of listed functions; their ``function`` is an index of ``listings``.
+    The ``function`` of ``frames`` is an index of ``listings``.
     """
     functions = [
         _with_lines(function)
         for function in _linked_functions(profile, context, symbol_sources, frames.location, options.syntax)
     ]
-    # The instructions of all linked functions form one table; function i has the rows from first_row[i] on.
+    # function i has the rows from first_row[i] on
     first_row = offsets_of(as_int64([len(function.instructions) for function in functions]))
     self_cost, total_cost = _costs(profile, functions, first_row, stacks)
     result = []
     for listing_index, listing in enumerate(listings):
         locations = frames.location[frames.function == listing_index]
-        # the linked functions that contain any location of the listed function
         rows = [row for row, function in enumerate(functions) if np.isin(function.locations, locations).any()]
         copies = [
             _copy(functions[row], listing, self_cost[first_row[row] :], total_cost[first_row[row] :]) for row in rows
@@ -222,7 +209,6 @@ def with_instructions(
 def _linked_functions(
     profile: Profile, context: Context, symbol_sources: Sequence[type[SymbolSource]], selected: I64, syntax: str
 ) -> Iterator[_LinkedFunction]:
-    """Yield the linked functions of all objects that contain any of the ``selected`` locations (ascending rows)."""
     resolver = ObjectResolver(profile, context, [source(context) for source in symbol_sources])
     objects = mapped_objects(profile, context.session, trues(len(profile.locations)))
     codes = (
@@ -234,7 +220,7 @@ def _linked_functions(
 
 
 def instruction_addresses(profile: Profile, context: Context, symbol_sources: Sequence[type[SymbolSource]]) -> U64:
-    """Return the address, in the object, of the instruction that contains each location; 0 if unknown: (locations,)."""
+    """Return (locations,) the address in the object of each location's instruction; 0 if unknown."""
     address = np.zeros(len(profile.locations), np.uint64)
     for function in _linked_functions(profile, context, symbol_sources, arange(len(address)), "att"):
         if function.instructions:
@@ -245,28 +231,26 @@ def instruction_addresses(profile: Profile, context: Context, symbol_sources: Se
 def _costs(
     profile: Profile, functions: Sequence[_LinkedFunction], first_row: I64, stacks: StackWeights
 ) -> tuple[I64, I64]:
-    """Return self and total costs of the instructions of all linked functions, concatenated.
+    """Return self and total costs of all instructions, concatenated: (instructions, measures) both.
 
-    Shapes: (instructions, measures) both. ``first_row`` (functions + 1,): where each function's instructions begin.
+    ``first_row`` (functions + 1,): where each function's instructions begin.
     """
     count = int(first_row[-1])
-    # (locations,) the row of the instruction that contains each location; −1: in no disassembled function
+    # (locations,) −1: in no disassembled function
     instruction = minus_ones(len(profile.locations))
     for function, start in zip(functions, first_row.tolist(), strict=False):
         if function.instructions:
             instruction[function.locations] = start + function.instruction_row
     is_known = instruction >= 0
     self_cost = sum_at(instruction[is_known], self_by_location(profile, stacks)[is_known], count)
-    # lists of one instruction, or of none
     instructions_of_location = ListArray(offsets_of(is_known), instruction[is_known])
     return self_cost, total_by_group(profile, stacks, instructions_of_location, count)
 
 
 def _copy(function: _LinkedFunction, listing: FunctionListing, self_cost: I64, total_cost: I64) -> CodeListing:
-    """Return a copy of a listed function: its instructions in one linked function.
+    """Take all instructions if the linked function is the listed one, otherwise those that inlining put there.
 
-    If the linked function is the listed one, these are all instructions. Otherwise they are those that inlining put
-    there. ``self_cost`` and ``total_cost``: (instructions, measures); row 0 is the linked function's first instruction.
+    Costs are (instructions, measures); row 0 is the linked function's first instruction.
     """
     object_name = base_name(function.code.mapped.key.name)
     rows = [row for row, line in enumerate(function.lines) if listing.name in line.functions]
@@ -285,10 +269,7 @@ def _instruction_cost(
     self_cost: I64,
     total_cost: I64,
 ) -> InstructionCost:
-    """Return one instruction of a copy, with its costs; ``row`` is its index in the linked function.
-
-    ``row_by_address``: the copy's rows by displayed address, to find the row of a jump target.
-    """
+    """``row_by_address`` has the copy's rows by displayed address."""
     instruction, line = function.instructions[row], function.lines[row]
     innermost = line.functions[0] if line.functions else ""
     target = row_by_address.get(instruction.target, -1) if instruction.target is not None else -1
@@ -299,7 +280,6 @@ def _instruction_cost(
 
 
 def _source_text(copies: Sequence[CodeListing], source_lines: SourceLines, locations: I64) -> dict[str, dict[int, str]]:
-    """Return the text of the source lines that instructions come from, by path and line number."""
     numbers_by_path: dict[str, set[int]] = {}
     for copy in copies:
         for row in copy.rows:
@@ -309,7 +289,6 @@ def _source_text(copies: Sequence[CodeListing], source_lines: SourceLines, locat
         for path, numbers in numbers_by_path.items()
         if path
     }
-    # without the lines around those of instructions
     return {
         path: {number: line for number, line in text.items() if number in numbers}
         for path, (text, numbers) in text_and_numbers.items()

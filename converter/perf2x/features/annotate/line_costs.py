@@ -1,7 +1,7 @@
 """Costs of source lines of listed functions.
 
-A cost has one number for each measure, that is, for each event and value (such as period or samples). The self cost of
-a line is the sum of the samples taken in it, the total cost that of the samples with the line anywhere in their stack.
+A cost has one number for each measure. The self cost of a line is the sum of the samples taken in it, the total cost
+that of the samples with the line anywhere in their stack.
 """
 
 import numpy as np
@@ -48,23 +48,22 @@ def stack_weights(profile: Profile, measures: tuple[Measure, ...]) -> StackWeigh
 
 
 def self_by_location(profile: Profile, stacks: StackWeights) -> I64:
-    """Return the weight of the samples taken at each location: (locations, measures)."""
+    """Return (locations, measures) the weight of the samples taken at each location."""
     return sum_at(profile.stacks.location[stacks.leaf], stacks.weight, len(profile.locations))
 
 
 def total_by_group(profile: Profile, stacks: StackWeights, groups: ListArray, count: int) -> I64:
-    """Return the total cost of each group of frames, such as all frames of one line: (count, measures).
+    """Return (count, measures) the total cost of each group of frames, such as all frames of one line.
 
-    That is the weight of all stacks with a frame of the group; a stack with several of them counts once. ``groups``
-    lists the groups of each location, as numbers from 0 to ``count`` − 1; a location may have several, because of
-    inlining, or none.
+    A stack with several frames of a group counts once. ``groups`` lists the groups of each location, as numbers below
+    ``count``.
     """
     ((_, total_cost),) = costs_of_kinds(profile, stacks.leaf, groups, count, [stacks.weight])
     return total_cost
 
 
 class FunctionFrames(Frozen):
-    """Those frames of all locations that belong to listed functions, in the order of locations; columns (n,)."""
+    """Frames of listed functions, in the order of locations; columns (n,)."""
 
     location: I64
     """Row of Profile.locations."""
@@ -75,11 +74,11 @@ class FunctionFrames(Frozen):
     line: I64
     """0 if unknown."""
     is_innermost: Bools
-    """Whether the frame is the innermost one of its location: samples taken there are self cost of the function."""
+    """Whether samples at the location are self cost of the function."""
 
 
 class LineSums(Frozen):
-    """A row for each distinct (function, file, line), sorted by these, with its costs; columns as in FunctionFrames."""
+    """Costs of each distinct (function, file, line), sorted by these; columns as in FunctionFrames."""
 
     function: I64
     file: I64
@@ -93,17 +92,16 @@ class LineSums(Frozen):
 def frames_of_listed(profile: Profile, frames: LocationFrames, function_of_frame: I64) -> FunctionFrames:
     """Select the frames of listed functions.
 
-    ``frames`` are the distinct frames of all locations. ``function_of_frame`` (frames,): the index of each frame's
-    listed function, −1 for frames of other functions.
+    ``function_of_frame`` (frames,): the index of each frame's listed function, −1 for frames of other functions.
     """
     locations = profile.locations
-    # an entry for each frame of each location, as in ``frames.of_location``; ``row`` is its row of the locations' lines
+    # an entry for each frame of each location; ``row`` is its row of the locations' lines
     row, offsets = lines_outermost_first(locations)
     function = function_of_frame[frames.of_location.values]
-    kept = flatnonzero(function >= 0)  # entries of listed functions
+    kept = flatnonzero(function >= 0)
     is_innermost = falses(len(row))
     is_innermost[offsets[1:] - 1] = True
-    # the appended values are for row −1, a location without lines: function −1, hence file 0 (""), and line 0
+    # the appended values are for row −1, a location without lines
     file = np.append(profile.functions.filename, 0)[np.append(locations.line_function, -1)[row[kept]]]
     line = np.append(locations.line_number, 0)[row[kept]]
     location = row_numbers(np.diff(offsets))[kept]
@@ -120,9 +118,9 @@ def line_sums(profile: Profile, frames: FunctionFrames, stacks: StackWeights) ->
 def self_and_total_by_group(
     profile: Profile, frames: FunctionFrames, stacks: StackWeights, group: I64, count: int
 ) -> tuple[I64, I64]:
-    """Return self and total costs of each group of frames, such as a function's or a line's: (count, measures) both.
+    """Return (count, measures) self and total costs of each group of frames, such as a function's.
 
-    ``group`` (n,): the group of each of the n rows of ``frames``, from 0 to ``count`` − 1.
+    ``group`` (n,): the group of each row of ``frames``, below ``count``.
     """
     innermost = flatnonzero(frames.is_innermost)
     self_cost = sum_at(group[innermost], self_by_location(profile, stacks)[frames.location[innermost]], count)

@@ -75,7 +75,6 @@ def make_listings(
 def _sources(
     profile: Profile, sums: LineSums, function: int, source_lines: SourceLines, frames: "FunctionFrames"
 ) -> tuple[SourceListing, ...]:
-    """Return the source files in which a listed function (by index) has lines, highest self cost first."""
     rows = flatnonzero(sums.function == function)
     files = [
         _source(profile, sums, rows[sums.file[rows] == file], source_lines, frames)
@@ -87,10 +86,7 @@ def _sources(
 def _source(
     profile: Profile, sums: LineSums, rows: I64, source_lines: SourceLines, frames: FunctionFrames
 ) -> SourceListing:
-    """Return the lines of one function in one file, with the text of the lines around them.
-
-    ``rows``: the rows of ``sums`` for these lines.
-    """
+    """``rows`` are rows of ``sums`` of one function and file."""
     path = str(profile.strings[int(sums.file[rows[0]])])
     lines = tuple(
         LineCost(number, _costs(self_cost), _costs(total_cost))
@@ -107,15 +103,12 @@ def _costs(by_measure: I64) -> Costs:
     return tuple(by_measure.tolist())
 
 
-# Maximum number of functions that a name or glob may list.
+# most functions that a name or glob may list
 MAX_FUNCTIONS = 100
 
 
 def measures_of(profile: Profile, value: str) -> tuple[Measure, ...]:
-    """Return the measures to list: ``value`` of the default event.
-
-    If ``value`` is "", they are the period and the number of samples of every event that has samples.
-    """
+    """Return ``value`` of the default event; "" means period and number of samples of every event with samples."""
     if not profile.events:
         return ()
     sampled = sorted(set(profile.samples.event.tolist())) if not value else [profile.default_event]
@@ -130,12 +123,11 @@ def measures_of(profile: Profile, value: str) -> tuple[Measure, ...]:
 def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
     """Return the functions that ``options`` select by name or glob, or else the hottest; highest self cost first.
 
-    Raises OptionError if no function matches, or more than MAX_FUNCTIONS. Raises SeveralFunctionsError if
-    ``options.function`` is only a part of several functions' names, such as ``push`` for ``Stack::push`` and
-    ``Queue::push``.
+    Raises OptionError if no function matches, or more than MAX_FUNCTIONS; SeveralFunctionsError if the name is only a
+    part of several functions' names.
     """
     rows = totals(profile, None, "function", options.value or "period").sorted_by("self")
-    # names in brackets are placeholders for code without a name; they are listed only if the user's name matches them
+    # names in brackets are placeholders for code without a name; only a name that matches them lists them
     candidates = [row for row in rows if not row.name.startswith("[") or options.function]
     if not options.function:
         return [row.key for row in candidates if row.self][: options.hottest]
@@ -147,7 +139,7 @@ def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
     if not any(fnmatchcase(candidates[row].name, options.function) for row in matching_rows):
         total, share_by_name = sum(row.self for row in rows), dict[str, str]()
         for row in sorted((candidates[row] for row in matching_rows), key=lambda row: -row.total):
-            # functions with the same name may be in several objects: the message shows the highest share
+            # several objects may have functions with the same name: the message shows the highest share
             share_by_name.setdefault(row.name, format_percent(row.total, total))
         if len(share_by_name) > 1:
             raise SeveralFunctionsError(options.function, share_by_name)

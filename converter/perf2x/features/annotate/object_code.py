@@ -1,13 +1,10 @@
 """Extents and machine code of the functions in a profile's objects.
 
-Where the code is, and what its addresses are, depends on the object:
-
 - Most code is in ELF files; addresses are those of the file (svma).
-- JIT-compiled code is in a jitdump. Its addresses are offsets in that file, because several functions may have been
-  loaded at one address, one after another. Functions are displayed at their load address.
-- Kernel code comes from a copy of the kernel's memory (kcore), else from its ELF file (vmlinux); addresses are as
-  recorded. The copy is preferred because a kernel patches its own code at boot (alternatives, static keys). Source of
-  truth: dso__load_kernel_sym in tools/perf/util/symbol.c.
+- JIT-compiled code is in a jitdump. Addresses are offsets in that file, because several functions may have been loaded
+  at one address.
+- Kernel code comes from a copy of the kernel's memory (kcore), because a kernel patches its own code at boot; else from
+  its ELF file (vmlinux). Addresses are as recorded. Source of truth: dso__load_kernel_sym in tools/perf/util/symbol.c.
 """
 
 import contextlib
@@ -42,7 +39,7 @@ MISSING = "no copy of the recorded kernel's code: record with perf record --kcor
 
 
 class _KernelCode:
-    """Code of the kernel or of one of its modules; addresses as recorded."""
+    """Code of the kernel or of one of its modules."""
 
     def __init__(self, context: Context, dso: Dso) -> None:
         self._context, self._kallsyms, self._vmlinux = context, KernelSource(context), VmlinuxSource(context)
@@ -50,7 +47,7 @@ class _KernelCode:
         self._is_module = dso.kind is not DsoKind.KERNEL
 
     def extents(self, address: U64) -> tuple[U64, U64]:
-        """Return (n,) start and end of the function at each address; both 0 if unknown."""
+        """Both ends are 0 if the function is unknown."""
         if self._vmlinux_and_slide is None or self._is_module:
             return self._kallsyms.extents(address)
         file, slide_bytes = self._vmlinux_and_slide
@@ -59,7 +56,7 @@ class _KernelCode:
         return np.where(end > 0, start + slide, start), np.where(end > 0, end + slide, end)
 
     def read(self, start: int, end: int) -> tuple[str, bytes]:
-        """Return machine and bytes between two recorded addresses. Raises ObjectError if no file has the bytes."""
+        """Raises ObjectError if no file has the bytes."""
         for path in filter(is_file, self._copies()):
             with contextlib.suppress(ObjectError):
                 kcore = open_elf(path)
@@ -71,17 +68,14 @@ class _KernelCode:
 
     @cached_property
     def _vmlinux_and_slide(self) -> tuple[ElfObject, int] | None:
-        """The kernel's ELF file, and how many bytes above its linked address the kernel was loaded (KASLR).
-
-        None if no ELF file of the kernel with symbols was found.
-        """
+        """Also returns how many bytes above its linked address the kernel was loaded (KASLR)."""
         files = self._vmlinux.files if self._has_vmlinux else None
         if files is None or files.symbols is None:
             return None
         return files.symbols, kernel_slide(files.symbols, self._context.kernel_reference)
 
     def _copies(self) -> Iterator[Path]:
-        """Yield copies of the kernel's memory: the recording's, then this machine's if it runs the same kernel."""
+        """The recording's copy comes first, then this machine's if it runs the same kernel."""
         context = self._context
         if context.session.kcore_dir:
             yield Path(context.session.kcore_dir) / "kcore"
@@ -90,7 +84,7 @@ class _KernelCode:
             yield host_path(KCORE)
 
 
-_NO_OFFSET = np.uint64(2**64 - 1)  # marks an address whose file offset is unknown
+_NO_OFFSET = np.uint64(2**64 - 1)  # an unknown file offset
 
 
 class JitdumpCode:
@@ -128,7 +122,7 @@ class JitdumpCode:
     def displacement(self, start: int) -> int:
         """Return a function's load address minus its file offset ``start``, modulo 2**64; 0 for an unknown function.
 
-        A function that was moved has several load addresses; the first one counts.
+        Of several load addresses of a moved function, the first one counts.
         """
         row = int(self._pieces.find(as_uint64([start]))[0])
         if row < 0:
@@ -137,13 +131,10 @@ class JitdumpCode:
         return (code.load_address - code.offset) % 2**64
 
     def file_offsets(self, address: U64) -> U64:
-        """Return the file offset of the code loaded at each address: (n,) → (n,).
+        """Return (n,) the file offset of the code loaded at each address; `_NO_OFFSET` for none or several functions.
 
-        It is `_NO_OFFSET` if no function, or one function after another, was loaded at the address.
-
-        For each address, count the functions that begin, and those that end, at or below it. If one more begins than
-        ends, exactly one function contains the address. Its distance (file offset minus load address) is the sum of the
-        distances of functions that begin minus the sum of the distances of functions that end.
+        If one more function begins than ends at or below an address, exactly one contains it. The sum of the distances
+        (file offset minus load address) of begun functions minus that of ended ones is its distance.
         """
         codes = self._pieces.codes
         load_address = as_uint64([code.load_address for code in codes])
@@ -162,10 +153,7 @@ class JitdumpCode:
 
 
 def _count_and_sum_up_to(address: U64, bounds: U64, summands: U64) -> tuple[I64, U64]:
-    """Count the ``bounds`` at or below each address, and add up their ``summands``, modulo 2**64.
-
-    Shapes: ``address`` (n,), ``bounds`` and ``summands`` (m,); returns (n,) and (n,).
-    """
+    """Count the ``bounds`` (m,) at or below each address (n,), and add up their ``summands`` (m,), modulo 2**64."""
     order = argsort(bounds)
     count = searchsorted(bounds[order], address, "right")
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(summands[order], dtype=np.uint64)])
@@ -180,15 +168,15 @@ _IN_FILES = (DsoKind.FILE, DsoKind.VDSO)
 class ObjectCode:
     """The code of one object of a profile.
 
-    Its *addresses* are those of the ELF file; for the kernel and modules, recorded addresses; for jitdumps, file
-    offsets. *Displayed* addresses differ from them only for jitdumps: there they are load addresses.
+    Its *addresses* are those of the ELF file, of the recording (kernel), or file offsets (jitdumps). *Displayed*
+    addresses are the same, but load addresses for jitdumps.
     """
 
     def __init__(self, profile: Profile, context: Context, resolver: ObjectResolver, mapped: MappedObject) -> None:
         self._context, self._resolver, self.mapped = context, resolver, mapped
         self._found = find_files(context, mapped)
         self._dso = dso_of(profile, mapped, self._found)
-        # every second one: ``addresses_of`` returns two for each location, that of its lookup address first
+        # ``addresses_of`` returns two for each location, that of its lookup address first
         self.address: U64 = addresses_of(profile, mapped, self._found)[::2]
         """(locations,) the lookup address of each of ``mapped.locations``."""
         self._kernel = None if mapped.key.kind in (*_IN_FILES, DsoKind.ANONYMOUS) else _KernelCode(context, self._dso)
@@ -205,10 +193,7 @@ class ObjectCode:
         return start, end
 
     def read(self, start: int, end: int) -> tuple[str, bytes]:
-        """Return machine and bytes of the code from ``start`` to ``end``.
-
-        Raises ObjectError with the reason if it cannot be read.
-        """
+        """Return machine and bytes of the code. Raises ObjectError with the reason if it cannot be read."""
         other_code = self._kernel or self._dump
         if other_code is not None:
             return other_code.read(start, end)
@@ -219,7 +204,7 @@ class ObjectCode:
         return code.machine, data
 
     def displacement(self, start: int) -> int:
-        """Return the displayed address of the function at address ``start`` minus ``start``, modulo 2**64."""
+        """Return the displayed address of the function at ``start`` minus ``start``, modulo 2**64."""
         return self._dump.displacement(start) if self._dump is not None else 0
 
     def addresses_of_displayed(self, displayed: U64) -> U64:
@@ -227,15 +212,13 @@ class ObjectCode:
         return self._dump.file_offsets(displayed) if self._dump is not None else displayed
 
     def functions_at(self, address: U64) -> tuple[ListArray, Sequence[FunctionRow]]:
-        """Return the frames of each address, innermost first, and the functions that the frames refer to.
+        """Return the frames of each address (sorted and unique), and the functions that they refer to.
 
-        The frames are a list array (n,) of pairs: row of the functions, line number. ``address`` (n,) must be sorted
-        and unique.
+        The frames are a list array (n,) of pairs, innermost first: row of the functions, line number.
         """
         return self._resolver.functions_at(self._dso, address)
 
     def _code(self) -> ElfObject:
-        """Return the ELF file with the object's code. Raises ObjectError if there is none."""
         if self.mapped.key.kind is DsoKind.ANONYMOUS:
             raise ObjectError(_IN_MEMORY)
         if self._found.code is not None:
@@ -247,7 +230,7 @@ class ObjectCode:
 
 
 def _go_extents(found: ObjectFiles, address: U64) -> tuple[U64, U64]:
-    """Return (n,) start and end from Go's own function table, for programs without symbols; both 0 if unknown."""
+    """Go programs without symbols have Go's function table; both ends are 0 if unknown."""
     start, end = np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
     table = go_functions(found.code) if found.code is not None and has_go_table(found.code) else None
     rows: I64 = table.find(address) if table is not None else minus_ones(len(address))
@@ -271,8 +254,8 @@ def symbol_starts(profile: Profile, context: Context, symbol_sources: Sequence[t
             continue
         code = ObjectCode(profile, context, resolver, mapped)
         start, end = code.extents(code.address)
-        # A lookup address, which is one byte before a return address, may be in the padding between two symbols. Then
-        # the return address itself is the start of the second symbol.
+        # a lookup address, one byte before a return address, may be in the padding before the symbol of the return
+        # address
         bytes_back = profile.locations.address[mapped.locations] - lookup
         rows = flatnonzero((end == start) & (bytes_back > 0))
         start[rows], end[rows] = code.extents(code.address[rows] + bytes_back[rows])
@@ -281,10 +264,7 @@ def symbol_starts(profile: Profile, context: Context, symbol_sources: Sequence[t
 
 
 def _perf_map_starts(context: Context, mapped: MappedObject, address: U64) -> U64:
-    """Return the start of the symbol that contains each address, from a JIT compiler's perf map; 0 if unknown.
-
-    Shapes: ``address`` (n,) in any order; returns (n,).
-    """
+    """Unknown starts are 0; ``address`` is in any order."""
     starts = np.zeros(len(address), np.uint64)
     _, table = PerfMapSource(context).file(mapped.pid, address)
     if table is not None:

@@ -1,7 +1,7 @@
 """Finds source files of a profile's objects, and reads their lines for listings.
 
-Paths in debug info are as untrusted as the recording. A path is followed on this machine only if the recording was made
-here and the object with the debug info is installed here (base/binaries/find/untrusted_paths.py).
+Paths in debug info are followed only if the recording was made on this machine and the object is installed here
+(base/binaries/find/untrusted_paths.py).
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,6 @@ from perf2x.symbolizer.sources.jitdump_mappings import JitdumpFiles
 from perf2x.symbolizer.sources.module_source import VmlinuxSource
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind
 
-# Maximum number of characters to show of a line.
 _MAX_LINE_LENGTH = 1000
 
 
@@ -28,17 +27,15 @@ class SourceLines:
 
     def __init__(self, profile: Profile, context: Context, options: ListingOptions) -> None:
         self._profile, self._context, self._line_count_around = profile, context, options.around
-        self._is_installed: dict[int, bool] = {}  # results of _is_installed_object, by mapping
+        self._is_installed: dict[int, bool] = {}  # by mapping
         fetch = make_source_fetcher(context.options, context.diagnostics)
         paths = context.finder.search_paths
         self._files = SourceFiles(paths, options.source_dirs, fetch, allow_recorded_paths=options.as_recorded)
 
     def lines_around(self, path: str, numbers: Iterable[int], locations: I64) -> tuple[dict[int, str], str]:
-        """Return the text of the lines ``numbers`` (0: unknown) of a source file, and of lines around them, by number.
+        """Return the text of the lines ``numbers`` (0: unknown) and of lines around them, by number; or a reason.
 
-        The second result is the reason why there is no text; "" if there is text. ``locations`` are the profile's
-        locations in these lines: their objects decide whether the path is trusted, and a debuginfod server is asked
-        with the build id of the first location's object.
+        The objects of ``locations`` decide whether the path is trusted. The first one's build id is sent to debuginfod.
         """
         known_numbers = {number for number in numbers if number > 0}
         if not known_numbers:
@@ -51,11 +48,7 @@ class SourceLines:
         return {number: text[:_MAX_LINE_LENGTH] for number, text in texts.items() if text is not None}, file.reason
 
     def _are_installed_objects(self, locations: I64) -> bool:
-        """Return whether the recording was made here, and all objects of ``locations`` are installed here.
-
-        With archives or bundles, the answer is always False: each build id is symbolized only once, so even for an
-        object installed here, the path may come from a bundle's object with the same build id, which is not trusted.
-        """
+        """With archives or bundles, the answer is False: the path may come from an object with the same build id."""
         context = self._context
         if not context.recorded.was_made_here or context.options.archives:
             return False
@@ -66,7 +59,6 @@ class SourceLines:
         return bool(mappings) and all(self._is_installed[mapping] for mapping in mappings)
 
     def _is_installed_object(self, mapping: int) -> bool:
-        """Return whether the object of a mapping is installed on this machine; False for −1, no mapping."""
         if mapping < 0:
             return False
         profile, context = self._profile, self._context
@@ -84,7 +76,6 @@ class SourceLines:
         return bool(files) and all(is_installed_here(search_paths, key.name, file) for file in files)
 
     def _build_id(self, locations: I64) -> bytes:
-        """Return the build id of the first location's object; empty if unknown."""
         mappings, strings = self._profile.mappings, self._profile.strings
         for mapping in self._profile.locations.mapping[locations[:1]].tolist():
             if mapping >= 0:

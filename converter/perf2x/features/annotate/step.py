@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 def _list(loaded: "Loaded", context: "LoadContext") -> "Loaded":
-    """Return the result with listings, if requested; of several recordings, the first one decides which kernel ran."""
     listing, symbols = context.options.of(ListingSettings).listings, context.options.symbols
     if listing is None or symbols is None:
         return loaded
@@ -30,7 +29,6 @@ def _list(loaded: "Loaded", context: "LoadContext") -> "Loaded":
 
 
 def _check(options: "LoadOptions", files: Sequence[str]) -> None:
-    """Refuse listings if names are hidden, or not looked up."""
     hiding_setting = options.hiding_setting or ("symbols" if options.symbols is None else "")
     if options.of(ListingSettings).listings is not None and hiding_setting:
         raise SettingError("source lines and instructions reveal the names that ", hiding_setting, " hides")

@@ -1,7 +1,6 @@
 """Replaces names by hashes, which reveal only whether two names are equal.
 
-The user's secret salts the hashes, so that nobody else can find a name by hashing guesses. Profiles hashed with the
-same secret remain comparable.
+The user's secret salts the hashes, so that nobody else can hash guesses.
 """
 
 import hashlib
@@ -28,7 +27,7 @@ from perf2x.base.columnar import (
 from perf2x.model.profile import Meta, Profile
 from perf2x.model.recording import is_tracepoint, parse_event_name
 
-# Names of mappings that are the same on every machine.
+# the same on every machine
 _PUBLIC_MAPPING = re.compile(
     r"\[(kernel|guest|vdso|vsyscall|stack|heap|unknown|user stack|truncated|no |corrupt|caller)[^\]]*\](_s?text)?"
 )
@@ -38,15 +37,14 @@ _KERNEL_SYSTEMS = frozenset(KERNEL_SYSTEMS.split())
 def anonymized(profile: Profile, salt: str) -> Profile:
     """Hash names of threads, files, functions, cgroups and the user's probes; renumber process and thread ids.
 
-    Host name, kernel release, command line, comments and the time of day are removed, and so are build ids, because
-    they identify a binary just as its path does. Functions of the kernel itself, addresses, times on the recording's
-    clock and values stay, as do labels that the user adds (``--tag``).
+    Host name, kernel release, command line, comments, time of day and build ids are removed. Functions of the kernel
+    itself, addresses, relative times, values and labels (``--tag``) stay.
     """
     strings, public_functions = StringTableBuilder(), _public_functions(profile)
     functions, mappings, threads, samples = profile.functions, profile.mappings, profile.threads, profile.samples
 
     def hashed(column: I32, prefix: str, public_rows: Set[int] = frozenset()) -> I32:
-        """Return the string numbers of hashed names; empty names, and those in ``public_rows``, are not hashed."""
+        """Empty names, and those in ``public_rows``, are not hashed."""
         names = [profile.strings[number] for number in column.tolist()]
         return strings.add_all(
             hashed_name(name, prefix, salt) if name and row not in public_rows else name
@@ -102,9 +100,9 @@ def hashed_name(name: str, prefix: str, salt: str) -> str:
 
 
 def _public_functions(profile: Profile) -> set[int]:
-    """Return the rows of functions that keep their names: all their locations are synthetic, or in the kernel itself.
+    """Functions keep their names if all their locations are synthetic, or in the kernel itself.
 
-    Modules and BPF programs do not count as the kernel itself: names of their functions reveal what the machine runs.
+    Functions of modules and BPF programs reveal what the machine runs.
     """
     files = [profile.strings[number] for number in profile.mappings.filename.tolist()]
     is_kernel_file = np.array([file.startswith(("[kernel", "[guest.kernel")) for file in files] + [False], np.bool_)
@@ -117,16 +115,14 @@ def _public_functions(profile: Profile) -> set[int]:
 
 
 def _is_user_defined(name: str) -> bool:
-    """Return whether an event is a probe that the user defined (``perf probe``), whose name reveals a program.
-
-    The kernel's own tracepoints, breakpoints (``mem:0x…``) and libpfm's names (``skx::INST_RETIRED:ANY``) are not.
-    """
+    """The name of a probe (``perf probe``) reveals a program, unlike those of the kernel's own tracepoints."""
+    # breakpoints are mem:0x…, libpfm's events skx::INST_RETIRED:ANY
     if not is_tracepoint(name) or "::" in name or name.startswith("mem:0x"):
         return False
     return parse_event_name(name).event.partition(":")[0] not in _KERNEL_SYSTEMS
 
 
 def _renumbered(ids: I32) -> I32:
-    """Renumber ids 1, 2, … in ascending order; 0 (idle) and −1 (unknown) stay."""
+    """0 (idle) and −1 (unknown) stay."""
     distinct = unique(ids[ids > 0])
     return as_int32(np.where(ids > 0, searchsorted(distinct, ids) + 1, ids))

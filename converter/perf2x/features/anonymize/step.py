@@ -31,7 +31,7 @@ class _Anonymity(FeatureSettings):
 
 
 def _anonymize(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Hash names in the profile and the symbol report; remove examples, which contain names, from the diagnostics."""
+    """Names are also removed from the examples in diagnostics."""
     salt, symbols = run.options.of(_Anonymity).anonymize, loaded.symbols
     if not salt:
         return loaded

@@ -1,7 +1,4 @@
-"""Counts branches and samples in one object in a second pass over the samples, for formats that compilers read.
-
-The object is the one that the user named, or else the one with the most samples.
-"""
+"""Counts branches and samples in one object in a second pass over the samples, for formats that compilers read."""
 
 import re
 from collections import Counter
@@ -38,7 +35,7 @@ _BUILD_ID = re.compile(r"[0-9a-f]{6,40}")
 
 
 class _CountedObject(Frozen):
-    """The object whose code is counted: a mapped file, as recorded."""
+    """A mapped file, as recorded."""
 
     filename: str
     build_id: str
@@ -48,10 +45,9 @@ class _CountedObject(Frozen):
 
 
 def _counted_object(history: ProcessHistory, profile: Profile, typed: str) -> _CountedObject:
-    """Find the object that matches what the user typed (see `_matches`).
+    """Without a typed name, choose the object with the most samples; a runtime library only for lack of others.
 
-    If the user typed nothing (""), it is the object with the most samples; a runtime library such as libc is chosen
-    only if no other object has samples. Raises OptionError if no object matches, or several do.
+    Raises OptionError if no object matches, or several do.
     """
     mmap_rows = _mapped_files(history)
     samples = _samples_by_object(profile)
@@ -65,7 +61,7 @@ def _counted_object(history: ProcessHistory, profile: Profile, typed: str) -> _C
 
 
 def _mapped_files(history: ProcessHistory) -> dict[tuple[str, str], list[int]]:
-    """Return the rows of ``ProcessHistory.mmaps`` of each mapped file, by (path, build id); the kernel is left out."""
+    """Return rows of ``ProcessHistory.mmaps`` by (path, build id), without the kernel."""
     mmap_rows: dict[tuple[str, str], list[int]] = {}
     for row in flatnonzero(~is_kernel_mapping(history.mmaps)).tolist():
         name = history.mmaps.filename[row]
@@ -75,7 +71,6 @@ def _mapped_files(history: ProcessHistory) -> dict[tuple[str, str], list[int]]:
 
 
 def _samples_by_object(profile: Profile) -> Counter[tuple[str, str]]:
-    """Return the number of samples whose innermost frame is in an object, by the object's (path, build id)."""
     location = np.append(profile.stacks.location, -1)[profile.samples.stack]
     mapping = np.append(profile.locations.mapping, -1)[location]
     count = zeros(len(profile.mappings) + 1)  # the last entry is for samples outside all mappings, −1
@@ -87,10 +82,7 @@ def _samples_by_object(profile: Profile) -> Counter[tuple[str, str]]:
 
 
 def _matches(typed: str, path: str, build_id: str) -> bool:
-    """Return whether ``typed`` is an object's path, its file name, or at least the first six digits of its build id.
-
-    The path may end in `` (deleted)``, which the kernel adds for deleted files; the user may leave that out.
-    """
+    """``typed`` may be an object's path, its file name, or at least the first six digits of its build id."""
     undeleted = without_deleted(path)
     if typed in (path, undeleted, undeleted.rpartition("/")[2]):
         return True
@@ -107,10 +99,10 @@ def count_code(
 ) -> CodeCounts:
     """Count branches and samples in the requested object, for events that have samples in ``profile``.
 
-    Raises OptionError if there is no such object, if its file is not found, or, unless the option ``allow_empty`` is
-    set, if nothing was counted in it.
+    Raises OptionError if there is no such object, if its file is not found, or, without the option ``allow_empty``, if
+    nothing was counted in it.
     """
-    # with diagnostics that nobody reads, because the first pass has counted the same problems
+    # diagnostics that nobody reads: the first pass has counted the same problems
     history = build_process_history(recording.session, recording.sideband, Diagnostics())
     counted_object = _counted_object(history, profile, request.object)
     pid = int(history.mmaps.pid[counted_object.mmap_rows[0]])
@@ -125,8 +117,7 @@ def count_code(
         raise SettingError(
             f"no branch or sample was recorded in {counted_object.filename}; choose another object with ", "object"
         )
-    # Addresses were counted as file offsets. All offsets outside the segments become one address, EXTERNAL, so counts
-    # of what are now equal addresses are summed once more.
+    # all file offsets outside the segments become EXTERNAL, so equal addresses are summed once more
     code = files.code
     assert code is not None
     columns = {name: _svma_of(getattr(branches, name), code) for name in ("source", "target", "next")}
@@ -149,7 +140,6 @@ def _with_counts_by_line(
     context: LoadContext,
     gcc_version: int,
 ) -> CodeCounts:
-    """Add counts by source line; ``gcc_version`` as in CodeRequest."""
     from perf2x.symbolizer.counts.line_profile import count_lines
     from perf2x.symbolizer.symbol_options import SymbolOptions
 
@@ -162,7 +152,7 @@ def _with_counts_by_line(
 def _files_of(counted_object: _CountedObject, pid: int, recording: Recording, context: LoadContext) -> ObjectFiles:
     """Find the object's files, also in the root directory of the process ``pid``.
 
-    Raises OptionError if the file with its code is missing: its program headers map file offsets to addresses.
+    Raises OptionError if the file with the code is missing: its program headers map file offsets to addresses.
     """
     file_check = RecordedFileCheck(recording.session, recording.sideband.mmaps)
     filename, build_id = counted_object.filename, bytes.fromhex(counted_object.build_id)
@@ -176,9 +166,6 @@ def _files_of(counted_object: _CountedObject, pid: int, recording: Recording, co
 
 
 def _svma_of(offset: U64, code: ElfObject) -> U64:
-    """Return (n,) the address in the ELF file (svma) of each file offset; EXTERNAL for offsets outside all segments.
-
-    The markers NOT_RECORDED and EXTERNAL, which offsets may be, stay.
-    """
+    """Offsets outside all segments become EXTERNAL; the marker NOT_RECORDED stays."""
     address, is_code = code.offset_to_svma(offset)
     return np.where(is_code, address, np.where(offset == NOT_RECORDED, NOT_RECORDED, EXTERNAL))

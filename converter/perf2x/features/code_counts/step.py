@@ -1,4 +1,4 @@
-"""Counts branches and samples in one object's code, in a second pass, for formats that compilers read."""
+"""Counts branches and samples in one object's code, for formats that compilers read."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 def _count_code(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Count branches and samples of one object's code."""
     settings = run.options.of(CodeSettings).code
     if settings is None:
         return loaded
@@ -27,7 +26,7 @@ def _count_code(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _check(options: "LoadOptions", files: Sequence[str]) -> None:
-    """Refuse options that only affect stacks; refuse counts by line if symbols are not looked up."""
+    """Refuse options that only affect stacks, and counts by line without symbols."""
     code = options.of(CodeSettings).code
     if code is not None:
         from perf2x.kernel.options_for_format import refuse_unsupported

@@ -1,7 +1,7 @@
 """``--value latency`` and ``--parallelism``: the cost of a sample in elapsed time, not in CPU time.
 
-A sample that was taken while four threads ran counts a quarter of its period: elapsed time is divided equally among the
-threads that run. The sums equal those of ``perf report --latency`` (machine__resolve in tools/perf/util/event.c).
+A sample that was taken while four threads ran counts a quarter of its period. The sums equal those of ``perf report
+--latency`` (machine__resolve in tools/perf/util/event.c).
 """
 
 import numpy as np
@@ -16,9 +16,9 @@ from perf2x.model.filters.unmatched_filters import UnmatchedFilters
 from perf2x.model.profile import Profile, keep_samples
 from perf2x.model.recording import Recording
 
-# Prefix of the names of events whose values are latencies.
+# prefix of the names of events whose values are latencies
 _PREFIX = "latency:"
-# Number of binary digits of the fractions that are carried from one sample to the next.
+# binary digits of the fractions that are carried from one sample to the next
 _FRACTION_BITS = 20
 
 
@@ -34,10 +34,9 @@ def with_latency(
 
     - ``mode``: the setting ``latency``; if it is "", no column is added.
     - ``levels``: keep only samples that were taken while one of these numbers of threads ran; empty: keep all.
-    - ``pids``: count only threads of these processes; empty: count those of all processes.
+    - ``pids``: count only threads of these processes; empty: all.
 
-    Raises OptionError if the number of running threads is unknown (`_check_is_recorded`). If samples were taken at none
-    of the levels, this is reported to ``unmatched``.
+    Raises OptionError if the number of running threads is unknown, and reports levels without samples to ``unmatched``.
     """
     _check_is_recorded(profile, recording, "latency" if mode else "parallelism")
     running = running_threads(profile, recording, pids)
@@ -50,7 +49,6 @@ def with_latency(
 
 
 def _check_is_recorded(profile: Profile, recording: Recording, setting: str) -> None:
-    """Raise OptionError, which names the ``setting``, with --off-cpu or if the number of running threads is unknown."""
     if profile.samples.wait is not None:
         raise SettingError("", setting, ": it only concerns running threads; leave out ", "off_cpu")
     check_has_times(setting, profile, recording)
@@ -66,7 +64,6 @@ def _check_is_recorded(profile: Profile, recording: Recording, setting: str) -> 
 
 
 def _rows_at_levels(parallelism: I32, levels: tuple[int, ...], unmatched: UnmatchedFilters) -> I64:
-    """Return the rows where ``parallelism`` (samples,) is one of ``levels``; tell ``unmatched`` if there are none."""
     rows = flatnonzero(np.isin(parallelism, levels))
     if len(rows):
         unmatched.matched("parallelism", levels)
@@ -78,11 +75,7 @@ def _rows_at_levels(parallelism: I32, levels: tuple[int, ...], unmatched: Unmatc
 
 
 def _with_latencies(profile: Profile, parallelism: I32) -> Profile:
-    """Add the column ``latency``: values divided by ``parallelism`` (samples,).
-
-    Values of events that are waits are not divided, because no running thread shares that time. The idle task has
-    latency 0.
-    """
+    """Do not divide values of waits, because no running thread shares that time; the idle task has latency 0."""
     samples = profile.samples
     latency = samples.value.copy()
     for event, rows in rows_by(samples.event):
@@ -103,9 +96,9 @@ def divide(value: I64, parallelism: I64) -> I64:
 
 
 def latency_as_value(profile: Profile) -> Profile:
-    """Replace values by latencies, and put ``latency:`` before the names of events; without latencies, do nothing.
+    """Replace values by latencies, if there are any, and put ``latency:`` before the names of events.
 
-    The periods of events become 0 (none), because latencies are not multiples of a period.
+    Periods of events become 0 (none).
     """
     if profile.samples.latency is None:
         return profile

@@ -1,8 +1,8 @@
 """The number of running threads over time, from a recording's context switches.
 
-``perf report --latency`` (machine->parallelism in tools/perf/util/machine.c) counts them: a switch-in adds one, a
-switch-out or exit removes one. Here threads are tracked individually, so that a lost record does not shift the count
-for the rest of the recording. The idle task does not count.
+Like ``perf report --latency`` (machine->parallelism in tools/perf/util/machine.c), but threads are tracked
+individually, so that a lost record does not shift the count for the rest of the recording. The idle task does not
+count.
 """
 
 from typing import Any
@@ -35,7 +35,7 @@ from perf2x.model.recording import Recording
 
 
 def running_threads(profile: Profile, recording: Recording, pids: tuple[int, ...]) -> RunningThreads:
-    """Return the number of running threads over time, of the processes ``pids`` or, if empty, of all processes."""
+    """Return the number of running threads over time; empty ``pids``: of all processes."""
     schedule = schedule_of(recording)
     samples = sample_times(profile)
     # samples show that their thread runs, except samples of sched_switch, at which it stops running
@@ -48,29 +48,27 @@ def running_threads(profile: Profile, recording: Recording, pids: tuple[int, ...
 
 
 def cpu_count(recording: Recording) -> int:
-    """Return the number of CPUs that the recording's header has; 0 if unknown."""
+    """Return the number of CPUs in the recording's header; 0 if unknown."""
     counts: Any = recording.session.features.get("nrcpus") or {}
     return int(counts.get("available") or 0)
 
 
 def _limited_to_cpus(cpus: int, running: RunningThreads) -> RunningThreads:
-    """Limit the number of running threads to ``cpus`` (0: unknown): records may be lost, and clocks of CPUs differ."""
+    """Records may be lost, and clocks of CPUs differ; 0 means that the number of CPUs is unknown."""
     if not cpus or not len(running):
         return running
     return _where_changed(running.time, np.minimum(running.threads, cpus))
 
 
 def _where_changed(time: U64, threads: AnyArray) -> RunningThreads:
-    """Keep only the rows at which the number of threads changes."""
     changes = np.diff(threads, prepend=0) != 0
     return RunningThreads(time[changes], as_int32(threads[changes]))
 
 
 def _state_changes(schedule: Schedule, sampled: ThreadTimes) -> tuple[ThreadTimes, Bools]:
-    """Return times of threads, and (n,) True if the thread runs from that time on, False if it has stopped.
+    """Return times of threads, and (n,) whether the thread runs from that time on, or has stopped.
 
-    Switch-ins and samples (``sampled``) show that a thread runs; switch-outs and exits show that it has stopped. If
-    switch-outs are context-switch records, samples are used only for threads without any switch or exit.
+    Where context-switch records are used, samples (``sampled``) count only for threads without any switch or exit.
     """
     if not schedule.switches_are_samples:
         switching = np.append(schedule.switch_ins.tid, schedule.stops.tid)
@@ -82,7 +80,6 @@ def _state_changes(schedule: Schedule, sampled: ThreadTimes) -> tuple[ThreadTime
 
 
 def _tids_of_processes(profile: Profile, recording: Recording, schedule: Schedule, pids: tuple[int, ...]) -> I64:
-    """Return the tids of all threads of the processes ``pids`` that any table knows."""
     tables: list[Any] = [schedule.switch_outs, recording.sideband.switches, recording.sideband.exits, profile.threads]
     return unique(np.concatenate([as_int64(table.tid[np.isin(table.pid, pids)]) for table in tables]))
 
@@ -90,10 +87,8 @@ def _tids_of_processes(profile: Profile, recording: Recording, schedule: Schedul
 def count_running(changes: ThreadTimes, is_running: Bools, forks: ThreadTimes) -> RunningThreads:
     """Count how many threads run after each of ``changes``, which are in any order.
 
-    ``is_running`` (changes,): True if the thread runs from that time on, False if it has stopped by then. A thread
-    whose first change is a stop ran before: since its fork or, if no fork is recorded, since time 0.
-
-    ::
+    ``is_running`` (changes,): the thread runs from that time on. A thread whose first change is a stop ran since its
+    fork or, if no fork is recorded, since time 0. ::
 
         thread 1          ──on────off─────        changes           on  on  off  off
         thread 2          ─────on─────off─        running threads    1   2    1    0
@@ -109,7 +104,6 @@ def count_running(changes: ThreadTimes, is_running: Bools, forks: ThreadTimes) -
 
 
 def _running_sum(time: U64, steps: I64) -> RunningThreads:
-    """Add up the steps (+1, 0 or −1) in order of time; return a row for each time at which the sum changes."""
     order = argsort(time)
     sorted_time, total = time[order], cumsum(steps[order])
     is_last = ends_run(sorted_time)
@@ -119,8 +113,7 @@ def _running_sum(time: U64, steps: I64) -> RunningThreads:
 def parallelism_at(running: RunningThreads, time: U64, cpus: int) -> I32:
     """Return (n,) the number of running threads at each ``time`` (n,) of a sample.
 
-    The number is at least 1, because the sampled thread runs, and at most ``cpus`` (0: unknown): lost records could
-    make it too small or too large.
+    It is at least 1, because the sampled thread runs, and at most ``cpus`` (0: unknown).
     """
     row = searchsorted(running.time, time, side="right") - 1
     count = np.append(running.threads, np.int32(0))[row]

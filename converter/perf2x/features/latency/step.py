@@ -1,7 +1,4 @@
-"""``--value latency`` and ``--parallelism``: divide values, or select samples, by the number of running threads.
-
-Timelines with context switches also get the number of running threads over time.
-"""
+"""``--value latency`` and ``--parallelism``: divide values, or select samples, by the number of running threads."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -42,10 +39,6 @@ class _Parallelism(FeatureSettings):
 
 
 def _count_running_threads(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Add the number of running threads and the latencies, and select samples, as the options request.
-
-    Without these options, timelines with context switches get the number of running threads.
-    """
     parallelism, pids = run.options.of(_Parallelism), run.options.filters.pids
     profile: Profile = loaded.profile
     if parallelism != _Parallelism():
@@ -61,7 +54,6 @@ def _count_running_threads(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _drop_unused(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Remove rows of tables that no sample uses, after samples were selected by the number of running threads."""
     if not run.options.of(_Parallelism).parallelism:
         return loaded
     from perf2x.model.transforms.drop_unused import compact
@@ -70,7 +62,6 @@ def _drop_unused(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _replace_values(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Replace the values of samples by latencies, if requested."""
     if run.options.of(_Parallelism).latency != "value":
         return loaded
     from perf2x.features.latency.divide_values import latency_as_value

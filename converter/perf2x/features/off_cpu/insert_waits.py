@@ -41,9 +41,9 @@ class WaitSpans(ColumnTable):
     since: U64
     until: U64
     is_guessed: Bools
-    """True if the wait may have ended before ``until``, because no record shows when the thread was back."""
+    """Whether the wait may have ended before ``until``, because no record shows when the thread was back."""
     is_open: Bools
-    """True if nothing shows that the thread was back before the recording ended."""
+    """Whether nothing shows that the thread was back before the recording ended."""
 
     @property
     def duration(self) -> I64:
@@ -55,12 +55,8 @@ class WaitSpans(ColumnTable):
 def wait_spans(schedule: Schedule, sampled: ThreadTimes) -> WaitSpans:
     """Return the wait after each switch-out; waits of one thread do not overlap.
 
-    A wait ends at the thread's next switch-in. If something else shows earlier that the thread is back, the wait ends
-    there, and its end is a guess: at the thread's next switch-out, its exit or, if switch-outs are samples of
-    sched_switch, its next sample (``sampled``: all samples of all threads). If nothing shows that the thread was back,
-    it waits until the end of the recording.
-
-    ::
+    A wait ends at the thread's next switch-in, or with the recording. An earlier switch-out or exit also ends it; so
+    does an earlier sample (``sampled``) if switch-outs are samples. Such an end is a guess. ::
 
         switch-outs    ●───────────┐        ●────────┐       ●──────────
         records                    switch-in         exit               end of the recording
@@ -77,8 +73,7 @@ def wait_spans(schedule: Schedule, sampled: ThreadTimes) -> WaitSpans:
     end = np.maximum(start.time, np.uint64(schedule.end))
     until = np.minimum(np.minimum(time_in, guessed_time), end)
     is_open = (time_in > end) & (guessed_time > end)
-    # If only selected threads were recorded, no switch-ins of a thread may be recorded at all. Then the thread's last
-    # wait may have ended before the recording did.
+    # a recording of selected threads may have no switch-ins of a thread, whose last wait may have ended earlier
     never_enters = np.full(len(first_rows), schedule.switches_are_samples, np.bool_) & ~np.isin(
         start.tid, schedule.switch_ins.tid
     )
@@ -88,7 +83,7 @@ def wait_spans(schedule: Schedule, sampled: ThreadTimes) -> WaitSpans:
 
 
 def cut_to_ranges(spans: WaitSpans, ranges: Sequence[Range]) -> WaitSpans:
-    """Return the parts of waits that lie within time ranges, sorted by time; without ranges, the waits unchanged."""
+    """Cut waits to time ranges, and sort them by time; without ranges, return them unchanged."""
     if not ranges:
         return spans
     joined = join_tables([_within(spans, first, min(last, LAST_TIME - 1)) for first, last in ranges])
@@ -96,16 +91,15 @@ def cut_to_ranges(spans: WaitSpans, ranges: Sequence[Range]) -> WaitSpans:
 
 
 def _within(spans: WaitSpans, range_first: int, range_last: int) -> WaitSpans:
-    """Cut waits to the time range from ``range_first`` to ``range_last`` (ns, both included); drop waits outside it."""
     since = np.maximum(spans.since, np.uint64(range_first))
     until = np.minimum(spans.until, np.uint64(range_last + 1))
     begins_inside = (spans.since >= np.uint64(range_first)) & (spans.since <= np.uint64(range_last))
     return take_rows_of(replace(spans, since=since, until=until), begins_inside | (until > since))
 
 
-# The synthetic frame that stands for an unknown stack.
+# the synthetic frame for an unknown stack
 _WAITING = "[waiting]"
-# The synthetic frame that is added to the stack of a preempted thread, as the innermost one.
+# the synthetic innermost frame of a preempted thread
 _PREEMPTED = "[preempted]"
 
 
@@ -129,13 +123,11 @@ class Waits(ColumnTable):
 
 
 def with_wait_frames(profile: Profile, waits: Waits) -> tuple[Profile, Waits]:
-    """Add synthetic frames: ``[waiting]`` in place of an unknown stack, ``[preempted]`` to stacks of preempted threads.
+    """Add synthetic frames, here to stacks with the outermost frame first::
 
-    Stacks are written outermost frame first::
-
-        stack              blocked            preempted
-        main;loop          main;loop          main;loop;[preempted]
-        unknown            [waiting]          [preempted]
+    stack              blocked            preempted
+    main;loop          main;loop          main;loop;[preempted]
+    unknown            [waiting]          [preempted]
     """
     is_preempted = waits.kind == Wait.PREEMPTED
     is_unknown = (waits.stack < 0) & ~is_preempted
@@ -153,9 +145,9 @@ def with_wait_frames(profile: Profile, waits: Waits) -> tuple[Profile, Waits]:
 
 
 def _with_callee(profile: Profile, callers: I32, location: int) -> tuple[Profile, I32]:
-    """Add a stack for each of ``callers``: the caller's stack, with ``location`` as the new innermost frame.
+    """Add stacks with ``location`` as the new innermost frame; also return (callers,) their rows.
 
-    ``callers``: rows of Profile.stacks; −1 is an empty stack. Also returns (callers,) the row of each new stack.
+    ``callers`` are rows of Profile.stacks; −1 is an empty stack.
     """
     parents, new_row = unique_inverse(callers)
     old_stacks = profile.stacks
@@ -164,7 +156,7 @@ def _with_callee(profile: Profile, callers: I32, location: int) -> tuple[Profile
 
 
 def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int) -> ProfileSamples:
-    """Merge the samples that are ``kept`` (samples,) with the waits, which become samples of ``event``, by time."""
+    """Merge the ``kept`` samples (samples,) with the waits, which become samples of ``event``, by time."""
     samples = profile.samples
     ran = replace(samples, wait=np.full(len(samples), Wait.RAN, np.uint8))
     waits_as_samples = ProfileSamples(
@@ -185,12 +177,12 @@ def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int) -> P
 
 
 def _taken_from_samples(column: AnyArray | None, waits: Waits) -> AnyArray | None:
-    """Return (waits,) the number that each wait's sample has in a column of samples; 0 for waits without a sample."""
+    """Waits without a sample get 0."""
     return None if column is None else np.append(column, column.dtype.type(0))[waits.sample]
 
 
 def summarize_waits(waits: Waits, near_ns: int = 0, open_ns: int = 0) -> WaitReport:
-    """Sum up waits for the summary. Must be called before `with_wait_frames` replaces unknown stacks.
+    """Sum up waits for the summary, before `with_wait_frames` replaces unknown stacks.
 
     ``near_ns`` and ``open_ns``: see `WaitReport`.
     """

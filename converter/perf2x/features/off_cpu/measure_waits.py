@@ -1,13 +1,11 @@
-"""``--off-cpu``: waiting time by stack. A wait begins when a thread leaves its CPU, and ends when it runs again.
+"""``--off-cpu``: waiting time by stack.
 
 Waits come from the first of these sources that the recording has:
 
-- ``perf record --off-cpu``: samples of ``offcpu-time`` whose period is the waiting time (`_measured_waits`);
-- ``-e sched:sched_switch -g``: each sample is a switch-out, with the thread's stack, and begins a wait. It also names
-  the thread that gets the CPU next (next_pid), whose wait ends (`_scheduled_waits`). Context-switch records, if there
-  are any, also show when waits end. At the latest, a wait ends at the thread's next sample, or at its exit;
-- ``--switch-events``: records of switch-outs and switch-ins, without stacks. A wait gets the stack of a sample shortly
-  before the switch-out (wait_stacks.py).
+- ``perf record --off-cpu``: samples of ``offcpu-time`` whose period is the waiting time;
+- ``-e sched:sched_switch -g``: each sample is a switch-out, with the thread's stack. It also names the thread that gets
+  the CPU next (next_pid), whose wait ends;
+- ``--switch-events``: records of switch-outs and switch-ins, without stacks (wait_stacks.py).
 """
 
 from collections.abc import Sequence
@@ -44,9 +42,9 @@ from perf2x.model.profile import Profile, ProfileEvent, ProfileSamples, Wait
 from perf2x.model.recording import Recording
 from perf2x.model.value_limits import LAST_TIME
 
-# The event of perf record --off-cpu, whose periods are waiting times.
+# the event of perf record --off-cpu, whose periods are waiting times
 _OFFCPU_TIME = "offcpu-time"
-# Names that perf2x gives to a new event for waits, and to the clock event if waits are added to it.
+# names of a new event for waits, and of the clock event with waits
 _SEPARATE_NAME = "off-cpu"
 _MERGED_NAME = "wall-clock"
 
@@ -56,9 +54,8 @@ def off_cpu(
 ) -> tuple[Profile, WaitReport]:
     """Add waits as samples to a timeline, and return figures on them; ``mode`` as in `_with_waits`.
 
-    ``sample_filter`` is the filter that was applied to the profile's samples, apart from its time ranges. The ranges
-    are applied here, because a wait that began before a range still counts from the range's start. Raises OptionError
-    if the recording does not show when threads waited.
+    The time ranges of ``sample_filter`` have not been applied to the samples. Raises OptionError if the recording does
+    not show when threads waited.
     """
     measuring_events = event_rows_named(profile.events, _OFFCPU_TIME)
     if measuring_events:
@@ -73,7 +70,6 @@ def off_cpu(
 
 
 def _check_is_recorded(profile: Profile, recording: Recording) -> None:
-    """Raise OptionError if the recording has no context switches, or no times."""
     check_has_times("off_cpu", profile, recording)
     if not has_schedule(recording):
         raise SettingError(
@@ -85,9 +81,7 @@ def _check_is_recorded(profile: Profile, recording: Recording) -> None:
 
 
 def _with_waits(profile: Profile, waits: Waits, mode: str, sample_filter: SampleFilter) -> Profile:
-    """Add waits to the profile as samples, whose values are the durations in nanoseconds.
-
-    ``mode``:
+    """Add the durations (ns) of waits as samples:
 
     - ``apart``: keep only the waits, as samples of a new event ``off-cpu``;
     - ``beside``: keep the samples of other events, too; if offcpu-time was recorded, waits stay samples of that event;
@@ -119,7 +113,7 @@ def _with_waits(profile: Profile, waits: Waits, mode: str, sample_filter: Sample
 
 
 def _clock_event(profile: Profile) -> int:
-    """Return the row of the first event that measures time and has samples. Raises OptionError if there is none."""
+    """Return the first clock event with samples. Raises OptionError if there is none."""
     clocks = [row for row, event in enumerate(profile.events) if event.unit == "nanoseconds" and not event.is_wait]
     sampled = [row for row in clocks if row in unique(profile.samples.event)]
     if not sampled:
@@ -127,16 +121,15 @@ def _clock_event(profile: Profile) -> int:
     return sampled[0]
 
 
-# The time that the reader gives to perf's sums of short waits, which have no time (bpf_off_cpu_samples.py).
+# perf's sums of short waits have no time; the reader gives them this one (bpf_off_cpu_samples.py)
 _NO_TIME = np.uint64(LAST_TIME)
 
 
 def _measured_waits(samples: ProfileSamples, rows: I64, ranges: Sequence[Range]) -> Waits:
     """Return the waits that end within ``ranges``, from samples of offcpu-time (``rows``).
 
-    Such a sample is written at the end of a wait; its period is the wait's duration. Two kinds of waits get no place in
-    timelines (Wait.UNPLACED): perf's sums of short waits, which have no time, and get the time of the last sample; and
-    waits that would begin before time 0, whose ``since`` is their end.
+    Two kinds of waits get no place in timelines (Wait.UNPLACED): perf's sums of short waits, and waits that would begin
+    before time 0.
     """
     time = samples.times
     last_time = time[time < _NO_TIME].max(initial=np.uint64(0))
@@ -148,7 +141,6 @@ def _measured_waits(samples: ProfileSamples, rows: I64, ranges: Sequence[Range])
     return take_rows_of(waits, within(until, ranges))
 
 
-# Advice for recordings in which perf sampled only some of the switches, because of -F or -c.
 _SAMPLED_SWITCHES = (
     "-F samples sched_switch, too; leave it out and record with: -e cpu-clock/freq=999/ -e sched:sched_switch"
 )
@@ -157,10 +149,9 @@ _SAMPLED_SWITCHES = (
 def _scheduled_waits(
     profile: Profile, recording: Recording, sample_filter: SampleFilter, diagnostics: Diagnostics
 ) -> tuple[Profile, Waits, WaitReport]:
-    """Return the waits between context switches, and the figures on them.
+    """``sample_filter`` selects waits by pid, tid and CPU, and cuts them to its time ranges.
 
-    ``sample_filter`` selects waits by pid, tid and CPU, and cuts them to its time ranges. The returned profile also has
-    the threads that have waits, but no samples.
+    The returned profile also has the threads that have waits, but no samples.
     """
     schedule = schedule_of(recording)
     spans = cut_to_ranges(wait_spans(schedule, sample_times(profile)), sample_filter.times)
@@ -168,7 +159,7 @@ def _scheduled_waits(
     switch_outs, interval = take_rows_of(schedule.switch_outs, spans.switch_out), 0
     if schedule.switches_are_samples:
         stack_sources = _stack_sources_of_samples(profile, switch_outs)
-        kept = stack_sources.sample >= 0  # the samples of the other switch-outs were dropped by a filter
+        kept = stack_sources.sample >= 0  # a filter dropped the samples of the other switch-outs
         spans, stack_sources = take_rows_of(spans, kept), take_rows_of(stack_sources, kept)
     else:
         profile, stack_sources = nearby_stack_sources(profile, switch_outs, recording.sideband)
@@ -184,7 +175,7 @@ def _scheduled_waits(
 
 
 def _stack_sources_of_samples(profile: Profile, switch_outs: SwitchOuts) -> StackSources:
-    """Return, for each switch-out, its sample of sched_switch and the sample's thread; −1 if a filter dropped it."""
+    """The result is −1 where a filter dropped the sample."""
     switch_events = event_rows_named(profile.events, SCHED_SWITCH)
     rows = flatnonzero(np.isin(profile.samples.event, switch_events))
     times = sample_times(profile)
@@ -196,10 +187,7 @@ def _stack_sources_of_samples(profile: Profile, switch_outs: SwitchOuts) -> Stac
 
 
 def _note_stacks(interval: int, stack_sources: StackSources, diagnostics: Diagnostics) -> None:
-    """Count waits with the stack of an earlier sample, and waits without a stack.
-
-    ``interval``: nanoseconds between two samples of a running thread.
-    """
+    """``interval``: nanoseconds between two samples of a running thread."""
     advice = (
         f"the stack is that of a sample at most {interval / BLOCKED_SHARE / 1e6:.3g} ms before the thread blocked,"
         f" {interval / 1e6:.3g} ms before it was preempted; record with: perf record --off-cpu"
@@ -210,7 +198,6 @@ def _note_stacks(interval: int, stack_sources: StackSources, diagnostics: Diagno
 
 
 def _note_ends(spans: WaitSpans, diagnostics: Diagnostics) -> None:
-    """Count waits whose end is a guess, and those that were not over when the recording ended."""
     advice = "the end is only known from the thread's next sample or its exit; record with -a or --switch-events"
     diagnostics.add("guessed_ends_of_waits", advice, sum_of(spans.is_guessed))
     advice = "the recording ends during these waits; they count until its last record"

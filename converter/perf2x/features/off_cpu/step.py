@@ -31,7 +31,6 @@ class _OffCpu(FeatureSettings):
 
 
 def _add_waits(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Add the waits of a recording to its profile, if requested."""
     mode = run.options.of(_OffCpu).off_cpu
     if not mode:
         return loaded
@@ -44,7 +43,6 @@ def _add_waits(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _hide_scheduler(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Remove the scheduler's frames from the stacks of waits, once the names of functions are known."""
     if not run.options.of(_OffCpu).off_cpu:
         return loaded
     from perf2x.features.off_cpu.wait_stacks import without_scheduler_frames

@@ -1,4 +1,4 @@
-"""Figures on waits for the summary, in a module without the imports of those that compute them."""
+"""Figures on waits for the summary, apart from the modules that compute them, to save imports."""
 
 from perf2x.model.number_format import plural
 from perf2x.model.step_report import StepReport
@@ -9,9 +9,9 @@ class WaitReport(StepReport):
 
     NAME = "waits"
 
-    waits: int  # number of waits
-    waited_ns: int  # time of all waits
-    preempted_ns: int  # time of waits of preempted threads
+    waits: int
+    waited_ns: int
+    preempted_ns: int
     nameless_ns: int
     """Time of waits whose stack is unknown."""
     near_ns: int = 0
@@ -20,7 +20,7 @@ class WaitReport(StepReport):
     """Time of waits that were not over at the end of the recording."""
 
     def line(self) -> str:
-        """Return the number and the time of waits, and how much of the time was preempted, without a stack, or open."""
+        """Return number and time of waits, and how much of the time was preempted, without a stack, or open."""
         parts = [f"{plural(self.waits, 'wait')} of {self.waited_ns / 1e9:.3f} s"]
         if self.preempted_ns:
             parts.append(f"{self.preempted_ns / 1e9:.3f} s preempted")

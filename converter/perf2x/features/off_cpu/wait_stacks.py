@@ -1,15 +1,10 @@
 """Finds stacks and threads for waits that come from context-switch records, which have no stack of their own.
 
-A wait gets the stack of its thread's last sample before the switch-out, if that sample is recent. How old it may be
-depends on the sampling interval of the sample's event:
+A wait gets the stack of its thread's last sample before the switch-out, if that sample is recent:
 
-- A thread that blocked called the kernel after the sample was taken, possibly from another function. The limit is a
-  tenth of the interval, so that on average at most a tenth of the waits get the stack of code that merely ran before.
-- A preempted thread was interrupted where it ran. The limit is the whole interval, which is the time that a sample
-  represents.
-
-The scheduler's frames are removed from the stacks of waits, because the scheduler's caller shows what the thread waited
-for.
+- A thread that blocked called the kernel after the sample, possibly from another function. The limit is a tenth of the
+  sampling interval, so that on average at most a tenth of the waits get the stack of code that merely ran before.
+- A preempted thread was interrupted where it ran. The limit is the whole interval.
 """
 
 import numpy as np
@@ -37,9 +32,9 @@ from perf2x.model.recording import Sideband
 
 
 def without_scheduler_frames(profile: Profile) -> Profile:
-    """Remove the scheduler's frames at the inner end of waits' stacks; the outermost frame of a stack is always kept.
+    """Remove the scheduler's frames at the inner end of waits' stacks: the caller shows what the thread waited for.
 
-    From profiles without times, the column ``wait`` is removed, too, because no later step needs it.
+    The outermost frame stays. Profiles without times lose the column ``wait``, which no later step needs.
     """
     samples, parent = profile.samples, as_int64(profile.stacks.parent)
     is_scheduler = all_frames_match(profile, "scheduler")[profile.stacks.location] & (parent >= 0)
@@ -51,7 +46,7 @@ def without_scheduler_frames(profile: Profile) -> Profile:
     return sum_samples(replace(profile, samples=replace(samples, stack=stack.astype(samples.stack.dtype), wait=wait)))
 
 
-# A blocked thread's wait gets the stack of a sample that is older by at most 1/BLOCKED_SHARE of a sampling interval.
+# maximum age of the stack of a blocked thread's wait: 1/BLOCKED_SHARE of a sampling interval
 BLOCKED_SHARE = 10
 
 
@@ -67,8 +62,7 @@ class StackSources(Frozen):
 def nearby_stack_sources(profile: Profile, switch_outs: SwitchOuts, sideband: Sideband) -> tuple[Profile, StackSources]:
     """Return, for each switch-out, the recent sample of its thread whose stack it gets, and its thread.
 
-    The thread comes from the last sample before the switch-out or, if there is none, from the first one after it.
-    Threads without samples are added to the profile, which is returned, too.
+    Threads without samples are added to the profile.
     """
     samples = sample_times(profile)
     # (switch-outs,) the last sample before each switch-out, and the first one after it; −1: none
@@ -83,38 +77,27 @@ def nearby_stack_sources(profile: Profile, switch_outs: SwitchOuts, sideband: Si
 
 
 def _of_same_process(profile: Profile, switch_outs: SwitchOuts, sample: I64) -> I64:
-    """Return ``sample`` with −1 where the sample is of another process, in which a thread had the same tid.
-
-    ``sample`` (switch-outs,): a row of Profile.samples for each switch-out, or −1.
-    """
+    """Replace samples (switch-outs,) by −1 if another process had a thread with the same tid."""
     pid = profile.threads.pid[np.append(profile.samples.thread, 0)[sample]] if len(profile.threads) else switch_outs.pid
     return np.where((sample >= 0) & ((pid == switch_outs.pid) | (switch_outs.pid < 0)), sample, -1)
 
 
 def _max_age(profile: Profile, switch_outs: SwitchOuts, before: I64) -> I64:
-    """Return (switch-outs,) the maximum age (ns) of a sample whose stack each switch-out may get.
-
-    ``before`` (switch-outs,): row of the last sample before each switch-out, −1 for none.
-    """
     interval = np.append(sampling_intervals(profile), 0)[np.append(profile.samples.event, -1)[before]]
     max_age: I64 = np.where(switch_outs.kind == Wait.PREEMPTED, interval, interval // BLOCKED_SHARE)
     return max_age
 
 
 def _with_threads(profile: Profile, switch_outs: SwitchOuts, thread: I32, sideband: Sideband) -> tuple[Profile, I32]:
-    """Add a thread to the profile for each (pid, tid) of switch-outs without a thread.
-
-    ``thread`` (switch-outs,): row of Profile.threads, −1 if the thread is not in the profile yet. Also returns this
-    column without −1.
-    """
+    """Add a thread for each (pid, tid) of switch-outs whose ``thread`` is −1; also return ``thread`` without −1."""
     rows_without = flatnonzero(thread < 0)
     first, group = group_rows([as_int64(switch_outs.pid[rows_without]), switch_outs.tid[rows_without]])
-    new = take_rows_of(switch_outs, rows_without[first])  # the first switch-out of each new thread
+    new = take_rows_of(switch_outs, rows_without[first])
     strings = StringInterner({text: row for row, text in enumerate(profile.strings)})
     comms = names_of_threads(sideband, ThreadTimes(new.tid, new.time))
     leaders = names_of_threads(sideband, ThreadTimes(as_int64(new.pid), new.time))
     old_threads = profile.threads
-    starts = np.zeros(len(new), np.int32)  # as for threads whose start was not recorded
+    starts = np.zeros(len(new), np.int32)  # the start was not recorded
     columns = new.pid, as_int32(new.tid), strings.add_all(comms), strings.add_all(leaders), starts
     threads = join_tables([old_threads, Threads(*columns)])
     thread_of_each = thread.copy()
@@ -125,20 +108,19 @@ def _with_threads(profile: Profile, switch_outs: SwitchOuts, thread: I32, sideba
     return replace(profile, strings=strings.table(), threads=threads, parents=parents), thread_of_each
 
 
-# Maximum number of threads to search for a name: the thread itself and its ancestors.
+# threads to search for a name: the thread itself and its ancestors
 _MAX_GENERATIONS = 64
 
 
 def names_of_threads(sideband: Sideband, threads: ThreadTimes) -> list[str]:
     """Return the name of each thread at its time in ``threads``.
 
-    Until a thread sets a name, it has the name that its parent had at the fork. Names come from COMM records, parents
-    from FORK records. If neither the thread nor its nearest ancestors (`_MAX_GENERATIONS`) set a name, the thread is
-    called ``:TID``, as in perf.
+    Until a thread sets a name (COMM record), it has the name that its parent had at the fork. A thread without a name
+    is called ``:TID``, as in perf.
     """
     latest_first = slice(None, None, -1)  # if a thread got several names at the same time, the last one counts
     comms = ThreadTimes(as_int64(sideband.comms.tid[latest_first]), sideband.comms.time[latest_first])
-    # the thread and time at which to look next for each thread's name, and the row of the name in ``comms``
+    # tid and time at which to look next for a name, and the name's row in ``comms``
     tid, time, comm_row = threads.tid.copy(), threads.time.copy(), minus_ones(len(threads))
     for _ in range(_MAX_GENERATIONS):
         rows_without = flatnonzero((comm_row < 0) & (tid >= 0))
@@ -157,7 +139,7 @@ def names_of_threads(sideband: Sideband, threads: ThreadTimes) -> list[str]:
 
 
 def _parents(sideband: Sideband, threads: ThreadTimes) -> ThreadTimes:
-    """Return the parent of each thread, and the time of the fork; without a FORK record, thread −1 and time 0."""
+    """Without a FORK record, the parent is thread −1, at time 0."""
     forks = ThreadTimes.of(sideband.forks)
     fork = last_at_or_before(threads, forks)
     parent = np.append(as_int64(sideband.forks.ptid), -1)[fork]

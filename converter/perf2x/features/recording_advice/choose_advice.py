@@ -22,30 +22,28 @@ if TYPE_CHECKING:
     from perf2x.symbolizer.sources.symbol_source import Context  # imports all that reads object files
 
 RECORD_DATES = "Record with perf record -k mono, or pass --start-time"
-# Advice is given for fewer samples. With this many, a share of 10 % is uncertain by ±3 points (two standard
-# deviations).
+# with this many samples, a share of 10 % is uncertain by ±3 points (two standard deviations)
 _FEW_SAMPLES = 400
-# With fewer samples, a share of 10 % may just as well be 0 % or 20 %.
+# with fewer samples, a share of 10 % may just as well be 0 % or 20 %
 _TOO_FEW_SAMPLES = 40
-# Advice is given if a larger share of samples lacks the name of the sampled function, or its caller.
+# share of samples that may lack the name of the sampled function, or its caller
 _TOLERATED_SHARE = 0.05
-# Advice is given if at least this share of user stacks is cut off, for lack of frame pointers.
+# share of user stacks that are cut off, for lack of frame pointers
 _MANY_CUT_OFF = 0.5
-# With fewer user stacks, nothing is concluded about how programs were built.
+# with fewer user stacks, nothing is concluded about how programs were built
 _MIN_STACKS = 20
-# Bits in `_count_user_stacks`: whether the outermost, second and third frame are user code; whether the outermost frame
-# is in a mapping.
+# bits in `_count_user_stacks`: the outermost, second and third frame are user code; the outermost frame is mapped
 _USER_FRAMES, _OUTERMOST_IS_MAPPED = (1, 2, 4), 8
-# Arguments of perf record that restrict sampling to user code: an event with the modifier u, or --all-user.
+# arguments of perf record that restrict sampling to user code
 _USER_ONLY = re.compile(r":[a-zA-Z]*u[a-zA-Z]*\b|^--all-user$")
-# Modifiers that perf adds to its default event, if the command line does not name an event.
+# perf adds these modifiers to its default event
 _DEFAULT_MODIFIERS = re.compile(r":[a-zA-Z]*(P|ppp)[a-zA-Z]*$")
-# Data for which users record samples without stacks: branches, and descriptions of memory accesses.
+# users record these without stacks: branches, and descriptions of memory accesses
 _INSTEAD_OF_STACKS = SampleType.BRANCH_STACK | SampleType.DATA_SRC
 
 
 class ChainReport(StepReport):
-    """Numbers of samples by how their stacks were recorded; over several recordings, they are summed."""
+    """Numbers of samples by how their stacks were recorded."""
 
     samples: int = 0
     """All samples of recordings that show how stacks were recorded: not of datasets, texts and hardware traces."""
@@ -69,16 +67,14 @@ class ChainReport(StepReport):
 def chain_report(profile: Profile, session: Session, context: "Context | None") -> ChainReport:
     """Count samples by how their stacks were recorded.
 
-    ``profile`` has the stacks as stitched; its first events are those of the session, in the same order. ``context``
-    finds the object files that show whether callers are missing; without it, missing callers are not counted.
+    The first events of ``profile`` are those of the session. Without ``context``, missing callers are not counted.
     """
     events, samples = session.events, profile.samples
-    if any(event.type < 0 for event in events):  # events of a dataset, which does not store how stacks were recorded
+    if any(event.type < 0 for event in events):  # a dataset does not store how stacks were recorded
         return ChainReport()
     count = as_int64(np.bincount(as_intp(samples.event), samples.count, len(profile.events)))
 
     def samples_of(is_chosen: list[bool]) -> int:
-        """Return the number of samples of the session's events for which ``is_chosen`` is true."""
         return sum_of(count[flatnonzero(np.array(is_chosen, np.bool_))])
 
     is_walked = np.array(  # (events,)
@@ -144,7 +140,6 @@ def _advice_on_stacks(chains: ChainReport) -> Iterator[Advice]:
 
 
 def _advice_on_names(symbols: SymbolReport | None, source: str, is_text: bool) -> Iterator[Advice]:
-    """Yield advice if functions lack names; frames outside all mappings (``[unknown]``) cannot have any."""
     if is_text and symbols is not None and symbols.total > 0 and not symbols.named:
         yield Advice(
             "unnamed",
@@ -152,6 +147,7 @@ def _advice_on_names(symbols: SymbolReport | None, source: str, is_text: bool) -
             "the names where the recording was made.",
         )
         return
+    # frames outside all mappings cannot have names
     unnamed_objects = [row for row in symbols.objects if row.name != "[unknown]"] if symbols is not None else []
     unnamed_samples = sum(row.unnamed_samples for row in unnamed_objects)
     if symbols is None or unnamed_samples <= _TOLERATED_SHARE * symbols.samples:
@@ -169,7 +165,7 @@ def _advice_on_samples(profile: Profile) -> Iterator[Advice]:
         return
     event = profile.events[profile.default_event]
     samples = sum_of(profile.samples.count[profile.samples.event == profile.default_event])
-    # waits are measured, counts of perf stat are counted, and with a period of 1 every occurrence is a sample
+    # waits and counts of perf stat are exact, and with a period of 1 every occurrence is a sample
     is_exact = event.is_wait or event.is_count or not (event.frequency or event.period > 1)
     if is_exact or not 0 < samples < _FEW_SAMPLES:
         return
@@ -190,10 +186,9 @@ def _advice_on_dates(profile: Profile) -> Iterator[Advice]:
 
 
 def _lacks_stack(event: Event, session: Session) -> bool:
-    """Return whether an event of ``perf record`` has neither stacks nor data for which users need none.
+    """perf's other commands (sched, lock, mem …) record what they need.
 
-    perf's other commands (sched, lock, mem …) record what they need. Some versions of perf write only the first word of
-    the command line; then tracepoints count as recorded by another command.
+    Some versions of perf write only the first word of the command line; then tracepoints count as another command's.
     """
     command = session.command_line
     is_perf = bool(command) and base_name(command[0]).startswith("perf")
@@ -202,7 +197,6 @@ def _lacks_stack(event: Event, session: Session) -> bool:
 
 
 def _has_kernel_stack_only(event: Event) -> bool:
-    """Return whether only the kernel's part of the stacks was recorded, although the event also samples user code."""
     return bool(
         event.sample_type & SampleType.CALLCHAIN
         and "exclude_callchain_user" in event.flags
@@ -212,10 +206,9 @@ def _has_kernel_stack_only(event: Event) -> bool:
 
 
 def _excludes_kernel_unrequested(event: Event, session: Session) -> bool:
-    """Return whether perf excluded the kernel from an event, although the command line does not request that.
+    """perf excludes the kernel if perf_event_paranoid does not allow the user to sample it.
 
-    perf does so if perf_event_paranoid does not allow the user to sample the kernel. Without a recorded command line,
-    the modifiers of the event show what was requested.
+    Without a recorded command line, the modifiers of the event show what was requested.
     """
     is_sampled = event.type != EventType.TRACEPOINT and "exclude_kernel" in event.flags
     words = session.command_line[1:]
@@ -224,10 +217,7 @@ def _excludes_kernel_unrequested(event: Event, session: Session) -> bool:
 
 
 def _is_walked_by_frame_pointer(event: Event) -> bool:
-    """Return whether the kernel walked the user stacks by frame pointer.
-
-    Events with stack dumps or branch stacks do not count: the unwinder reports on those itself.
-    """
+    """Leave out events with stack dumps or branch stacks, on which the unwinder reports."""
     is_copied = bool(event.sample_type & (SampleType.STACK_USER | SampleType.BRANCH_STACK))
     return (
         bool(event.sample_type & SampleType.CALLCHAIN) and not is_copied and "exclude_callchain_user" not in event.flags
@@ -235,11 +225,6 @@ def _is_walked_by_frame_pointer(event: Event) -> bool:
 
 
 def _samples_without_caller(profile: Profile, is_walked: Bools, context: "Context") -> int:
-    """Count samples whose stack lacks the caller of the sampled function.
-
-    ``is_walked`` (events,): whether the kernel walked the event's stacks by frame pointer; samples of other events do
-    not count.
-    """
     from perf2x.features.recording_advice.missing_callers import samples_without_caller
 
     location = profile.stacks.location
@@ -250,16 +235,13 @@ def _samples_without_caller(profile: Profile, is_walked: Bools, context: "Contex
 def _count_user_stacks(profile: Profile, is_walked: Bools) -> tuple[int, int]:
     """Count samples with a user stack, and those among them whose user stack is cut off.
 
-    ``is_walked`` (events,): as for `_samples_without_caller`.
-
-    A user stack is cut off if it has a single frame, or two frames and the outer one is an address outside all
-    mappings. A complete stack of two frames, such as ``_start``, ``main``, is not cut off: its outer frame is mapped.
+    A user stack is cut off if it has one frame, or two of which the outer one is outside all mappings. Only events of
+    ``is_walked`` (events,) count.
     """
     parent, location, locations = profile.stacks.parent, profile.stacks.location, profile.locations
     is_user = (locations.mode == CpuMode.USER) & ~locations.synthetic
     rows = flatnonzero(parent < 0)
-    # Rows of the tree at depth 0, 1, 2 get a bit if they are user code. Summed along each path, the bits show which of
-    # a stack's three outermost frames are user code.
+    # rows at depth 0, 1, 2 get a bit if they are user code, and sums along each path collect these bits
     flags = zeros(len(parent))
     flags[rows] = _OUTERMOST_IS_MAPPED * (locations.mapping[location[rows]] >= 0)
     for depth, flag in enumerate(_USER_FRAMES):

@@ -1,9 +1,8 @@
 """Counts samples whose stack, walked by frame pointer, lacks the caller because the sampled function has no frame.
 
-Where a function has not set up its frame (yet), the frame pointer is still its caller's. A walk that starts with this
-frame pointer finds the caller's caller next, so the caller itself is missing. Call frame information shows whether a
-function has a frame at an address: if it has, the CFA is computed from the frame pointer register. Source of truth:
-perf_callchain_user in arch/x86/events/core.c.
+Before a function sets up its frame, the frame pointer is still its caller's, and a walk finds the caller's caller next.
+With a frame, the CFA is computed from the frame pointer. Source of truth: perf_callchain_user in
+arch/x86/events/core.c.
 """
 
 from perf2x.base.abi import CpuMode
@@ -16,14 +15,14 @@ from perf2x.symbolizer.mapped_objects import addresses_of, mapped_objects
 from perf2x.symbolizer.sources.symbol_source import Context
 
 _ARCHITECTURES = {each.elf_machine: each for each in (X86_64, I386)}
-# Maximum number of locations to examine: those with the most samples.
+# only the locations with the most samples
 _MAX_LOCATIONS = 1000
 
 
 def samples_without_caller(profile: Profile, context: Context, samples: I64) -> int:
     """Count samples at x86 instructions, in user code, where the function has no frame.
 
-    ``samples`` (locations,): the number of samples whose innermost frame is each location.
+    ``samples`` (locations,) are numbers by innermost frame.
     """
     is_candidate, count = falses(len(samples)), 0
     samples = samples * (profile.locations.mode == CpuMode.USER)
@@ -33,9 +32,9 @@ def samples_without_caller(profile: Profile, context: Context, samples: I64) -> 
         if files.code is not None and files.code.machine in _ARCHITECTURES:
             machine = _ARCHITECTURES[files.code.machine]
             rules = ObjectRules(files.code, files.dwarf, RuleTable(machine.register_count), machine)
-            # of the two addresses of each location, the second is that of the sampled instruction itself
+            # the second of each location's two addresses is that of the sampled instruction itself
             rule_number = rules.find(addresses_of(profile, mapped, files)[1::2])
-            # the last entry is for −1, no rule: such a sample does not count
+            # the last entry is for −1, no rule
             cfa_register = as_int64([*(rule.cfa_register for rule in rules.table.rules), machine.frame_pointer])
             count += sum_of(samples[mapped.locations][cfa_register[rule_number] != machine.frame_pointer])
     return count

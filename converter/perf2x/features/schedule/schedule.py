@@ -1,17 +1,11 @@
 """The schedule of a recording: when and why threads left a CPU, and when they entered one, were forked and exited.
 
-Context switches come from two kinds of records:
-
-- samples of ``sched:sched_switch``: the sampled thread leaves its CPU in a state (prev_state), and another thread
-  (next_pid) gets the CPU. Source of truth: TRACE_EVENT(sched_switch) in include/trace/events/sched.h; the format file
-  in the recording has the offsets of the fields;
-- context-switch records (``--switch-events``): a thread leaves its CPU, preempted or not, or gets one.
+- Samples of ``sched:sched_switch``: the sampled thread leaves its CPU in a state (prev_state), and another thread
+  (next_pid) gets the CPU. Source of truth: TRACE_EVENT(sched_switch) in include/trace/events/sched.h.
+- Context-switch records (``--switch-events``): a thread leaves its CPU, preempted or not, or gets one.
 
 If a recording has both, switch-outs come from the samples, and switch-ins from both. But if perf sampled only some of
-the switches (``-F``, ``-c``), only the context-switch records count.
-
-The idle task, thread 0, is ignored: it neither waits nor runs. `sampling_intervals` estimates how often each event
-samples a thread that runs all the time.
+the switches (``-F``, ``-c``), only the context-switch records count. The idle task, thread 0, is ignored.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +40,7 @@ from perf2x.model.recording import Event, Recording, Samples, Session, Switches,
 from perf2x.model.value_limits import LAST_TIME
 
 SCHED_SWITCH = "sched:sched_switch"
-# Offset and size, in bytes, of each field of an event, by name.
+# offset and size of fields, in bytes, by name
 _FieldLayouts = Mapping[str, tuple[int, int]]
 
 
@@ -76,7 +70,6 @@ class SwitchSamples(ColumnTable):
 
 
 def _without_modifiers(name: str) -> str:
-    """Return an event's name without modifiers: ``sched:sched_switch`` for ``sched:sched_switch:u``."""
     parts = name.split(":")
     return ":".join(parts[:2]) if name.startswith("sched:") else parts[0]
 
@@ -89,8 +82,7 @@ def event_rows_named(events: Sequence[Event | ProfileEvent], name: str) -> list[
 def read_switch_samples(recording: Recording) -> tuple[SwitchSamples, int, int]:
     """Read all samples of sched_switch of a recording, ignoring filters.
 
-    Also returns the latest time of any event's samples, and the number of switches without a sample: a sample with
-    period N stands for N switches, itself included.
+    Also returns the latest time of any event's samples, and the number of switches without a sample.
     """
     rows = event_rows_named(recording.session.events, SCHED_SWITCH)
     layouts = [_field_layouts(recording, row) for row in rows]
@@ -109,16 +101,13 @@ def read_switch_samples(recording: Recording) -> tuple[SwitchSamples, int, int]:
 def unseen_switch_outs(samples: SwitchSamples, switches: ThreadTimes) -> ThreadTimes:
     """Infer switch-outs without a sample, which was lost, or not taken because only selected threads were recorded.
 
-    If a sample shows that a thread gets a CPU, but the CPU's next sample shows that another thread leaves, then the
-    first thread must have left in between. The switch-out gets the time of the next sample::
+    A thread that gets a CPU must have left it before the CPU's next sample, in which another thread leaves::
 
         samples of a CPU    A → B    B → C                 A → D
         switch-outs         A        B       C (inferred)  A
 
-    Nothing is inferred if ``switches`` (recorded switch-outs and switch-ins) has a switch of the thread between these
-    samples.
+    Nothing is inferred if ``switches`` has a switch of the thread in between.
     """
-    # each sample, and the next one in order of CPU and time
     rows = samples.rows_by_cpu
     sample, next_sample = rows[:-1], rows[1:]
     arrived_tid = samples.next_tid[sample]
@@ -130,13 +119,11 @@ def unseen_switch_outs(samples: SwitchSamples, switches: ThreadTimes) -> ThreadT
 
 
 def _field_layouts(recording: Recording, row: int) -> _FieldLayouts:
-    """Return the layout of the event in ``row``; empty if the recording lacks the event's format."""
     entry = recording.session.tracepoint_format(recording.session.events[row])
     return {field["name"]: (field["offset"], field["size"]) for field in entry["fields"]} if entry else {}
 
 
 def _decode_samples(batch: Samples, rows: I64, fields: _FieldLayouts, byte_order: str) -> SwitchSamples:
-    """Decode samples of sched_switch, the ``rows`` of a batch; ``byte_order``: ``<`` or ``>``."""
     next_tid, state = (minus_ones(len(batch)) for _ in range(2))
     for name, column in (("next_pid", next_tid), ("prev_state", state)):
         readable, numbers = _decode_field(batch.raw, rows, fields.get(name), byte_order)
@@ -152,9 +139,9 @@ def _decode_samples(batch: Samples, rows: I64, fields: _FieldLayouts, byte_order
 
 
 def _decode_field(raw: ListArray | None, rows: I64, field: tuple[int, int] | None, byte_order: str) -> tuple[I64, I64]:
-    """Return those of ``rows`` whose raw data contain a field, and the field's value in each.
+    """Return those of ``rows`` whose raw data contain a field, and the field's values.
 
-    ``field``: offset and size in bytes. If it is None, or the size is neither 4 nor 8, no row is returned.
+    ``field``: offset and size in bytes; sizes other than 4 and 8 are not read.
     """
     if raw is None or field is None or field[1] not in (4, 8):
         return zeros(0), zeros(0)
@@ -163,16 +150,15 @@ def _decode_field(raw: ListArray | None, rows: I64, field: tuple[int, int] | Non
     return readable, as_int64(raw.numbers_at(offset, f"{byte_order}i{size}", readable))
 
 
-# Upper limit of an interval that is estimated from samples: between samples that are further apart, a thread may have
-# slept.
+# between samples that are further apart, a thread may have slept
 _MAX_ESTIMATE_NS = 10_000_000
 
 
 def sampling_intervals(profile: Profile) -> I64:
     """Return (events,) the nanoseconds between two samples of a thread that runs all the time.
 
-    For events with a frequency and for clocks, these are the requested interval. For other events, they are the median
-    time between consecutive samples of a thread, but at most 10 ms. 0 if no thread has two samples of the event.
+    Clocks and events with a frequency have the requested interval, other events the median step, but at most 10 ms. 0
+    if no thread has two samples.
     """
     samples = profile.samples
     intervals = zeros(len(profile.events))
@@ -183,14 +169,12 @@ def sampling_intervals(profile: Profile) -> I64:
 
 
 def _requested_interval(event: ProfileEvent) -> int:
-    """Return the interval (ns) that was requested from perf; 0 if the period is not a time."""
     if event.frequency:
         return 1_000_000_000 // event.frequency
     return event.period if event.unit == "nanoseconds" and not event.is_wait else 0
 
 
 def _median_interval(profile: Profile, rows: I64) -> int:
-    """Return the median time (ns) between consecutive samples of a thread, of the samples ``rows``; 0 if unknown."""
     if profile.samples.time is None:
         return 0
     thread, time = profile.samples.thread[rows], as_int64(profile.samples.time[rows])
@@ -199,13 +183,10 @@ def _median_interval(profile: Profile, rows: I64) -> int:
     return min(int(np.median(steps)), _MAX_ESTIMATE_NS) if len(steps) else 0
 
 
-# Bits of prev_state that mean that the thread exits: EXIT_DEAD and EXIT_ZOMBIE (include/linux/sched.h).
+# the thread exits: EXIT_DEAD and EXIT_ZOMBIE (include/linux/sched.h)
 _EXIT_STATES = 0x30
-# Bits of prev_state that mean that the thread does not want to run. If none of them is set, the thread was preempted
-# (TASK_RUNNING).
-#
-# Since Linux 4.14, sched_switch marks preempted threads by the bit 0x100; earlier versions use 0x400 or a higher bit.
-# The marks are not needed, and are ignored.
+# If none of these bits is set, the thread was preempted (TASK_RUNNING). Linux also marks preempted threads, since 4.14
+# by the bit 0x100, before by 0x400 or a higher bit; these marks are ignored.
 _SLEEPING_STATES = 0x2FF
 
 
@@ -251,23 +232,20 @@ def has_schedule(recording: Recording) -> bool:
 
 
 def has_only_sampled_switches(recording: Recording) -> bool:
-    """Return whether a recording has only some of its context switches, as samples, because of ``-F`` or ``-c``."""
+    """Return whether a recording has only samples of some context switches, because of ``-F`` or ``-c``."""
     switch_events = _switch_events(recording)
     return not (len(recording.sideband.switches) or all(map(_takes_every_switch, switch_events)))
 
 
 def _switch_events(recording: Recording) -> list[Event]:
-    """Return the events that are sched_switch; there are several if it was recorded with different modifiers."""
     return [recording.session.events[row] for row in event_rows_named(recording.session.events, SCHED_SWITCH)]
 
 
 def _takes_every_switch(event: Event) -> bool:
-    """Return whether every context switch is a sample: no frequency (``-F``), and a period (``-c``) of 1."""
     return "freq" not in event.flags and event.sample_period <= 1
 
 
 def _uses_samples(recording: Recording) -> bool:
-    """Return whether switch-outs are taken from samples of sched_switch: if these are complete, or the only source."""
     switch_events = _switch_events(recording)
     is_complete = all(map(_takes_every_switch, switch_events))
     return bool(switch_events) and (is_complete or not len(recording.sideband.switches))
@@ -303,12 +281,10 @@ def schedule_of(recording: Recording) -> Schedule:
 
 
 def _switch_outs_of_records(switches: Switches, session: Session) -> SwitchOuts:
-    """Return the switch-outs that context-switch records show."""
     rows = flatnonzero(switches.is_out)
     rows = rows[argsort(switches.time[rows])]
     preempted = switches.preempted[rows]
-    # Kernels before 4.17 do not mark switches of preempted threads, so unmarked switches may be of either kind. If any
-    # switch is marked, the kernel marks them.
+    # Kernels before 4.17 do not mark switches of preempted threads; a marked switch shows that the kernel marks them.
     unmarked = Wait.BLOCKED if preempted.any() or _marks_preempted(session.os_release) else Wait.UNKNOWN
     kind = np.where(preempted, Wait.PREEMPTED, unmarked).astype(np.uint8)
     return SwitchOuts(as_int64(switches.tid[rows]), switches.time[rows], kind, switches.cpu[rows],
@@ -316,14 +292,13 @@ def _switch_outs_of_records(switches: Switches, session: Session) -> SwitchOuts:
 
 
 def _marks_preempted(release: str) -> bool:
-    """Return whether a kernel marks context switches of preempted threads: since Linux 4.17."""
     parts = release.split("-")[0].split(".")
     numbers = [int(part) if part.isdecimal() and len(part) < 6 else 0 for part in parts[:2]]
     return numbers >= [4, 17]
 
 
 def _switch_outs_of_samples(samples: SwitchSamples) -> SwitchOuts:
-    """Return the switch-outs that samples of sched_switch show, except of threads that exit."""
+    """Threads that exit are left out."""
     kind = waits_of_states(samples.state)
     comes_back = (samples.state < 0) | (samples.state & _EXIT_STATES == 0)
     rows = flatnonzero(comes_back)
@@ -338,14 +313,14 @@ def waits_of_states(state: I64) -> U8:
 
 
 def _without_idle(times: ThreadTimes) -> ThreadTimes:
-    """Leave out the idle task, thread 0, and unknown threads, −1."""
+    """Leave out the idle task and unknown threads, −1."""
     return times.where(times.tid > 0)
 
 
 def has_ended(threads: ThreadTimes, exits: ThreadTimes, forks: ThreadTimes) -> Bools:
-    """Return (threads,) True if the thread has exited by its time in ``threads``.
+    """Return (threads,) whether the thread has exited by its time in ``threads``.
 
-    False if another thread with the same tid was forked after the exit: then the row of ``threads`` is about that one.
+    False if another thread with the same tid was forked after the exit.
     """
     exit_row, fork_row = last_at_or_before(threads, exits), last_at_or_before(threads, forks)
     zero = np.zeros(1, np.uint64)
@@ -354,13 +329,12 @@ def has_ended(threads: ThreadTimes, exits: ThreadTimes, forks: ThreadTimes) -> B
 
 
 def _time_of_last_record(recording: Recording) -> int:
-    """Return the latest time of the side-band tables and, from perf's header, of samples."""
     sideband, last = recording.sideband, recording.session.sample_times[1]
     tables = (sideband.switches, sideband.exits, sideband.forks, sideband.comms, sideband.mmaps, sideband.losts)
     return _latest_time(*(table.time for table in tables), np.array([last], np.uint64))
 
 
 def _latest_time(*times: U64) -> int:
-    """Return the latest time before LAST_TIME, the value of unknown and of clamped times; 0 if there is none."""
+    """Ignore LAST_TIME, which stands for unknown and clamped times."""
     time = np.concatenate(times)
     return int(time[time < np.uint64(LAST_TIME)].max(initial=np.uint64(0)))

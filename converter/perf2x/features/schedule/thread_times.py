@@ -1,4 +1,4 @@
-"""Pairs of thread and time, and as-of joins of tables of pairs: each finds the next or last row of the same thread."""
+"""Pairs of thread and time, and as-of joins of tables of pairs."""
 
 from typing import Any
 
@@ -33,21 +33,15 @@ def sample_times(profile: Profile) -> ThreadTimes:
 
 
 def first_at_or_after(targets: ThreadTimes, candidates: ThreadTimes) -> I64:
-    """Return (targets,) the first row of ``candidates`` with the same thread, at or after each time; −1: none.
-
-    This is an as-of join forwards::
-
-        rows of one thread, by time   t0  c0  t1  t2  c1     t: targets, c: candidates; at equal times, t comes first
-        result for t0, t1, t2         c0      c1  c1
-    """
+    """Return (targets,) the first row of ``candidates`` at or after each time, with the same thread; −1: none."""
     tid = np.concatenate([targets.tid, candidates.tid])
     time = np.concatenate([targets.time, candidates.time])
-    row = np.concatenate([minus_ones(len(targets)), arange(len(candidates))])  # row of ``candidates``, −1 for targets
+    row = np.concatenate([minus_ones(len(targets)), arange(len(candidates))])
     order = argsort_rows([tid, time, row >= 0])
-    # the position, in sorted order, of the next row of ``candidates`` at or after each position
+    # position, in sorted order, of the next row of ``candidates``
     position = np.where(row[order] >= 0, arange(len(order)), len(order))
     next_candidate = np.minimum.accumulate(position[::-1])[::-1] if len(position) else position
-    # the next candidate counts only if it is of the same thread
+    # of the same thread
     result = minus_ones(len(order))
     found = flatnonzero(next_candidate < len(order))
     found = found[tid[order[next_candidate[found]]] == tid[order[found]]]
@@ -56,10 +50,8 @@ def first_at_or_after(targets: ThreadTimes, candidates: ThreadTimes) -> I64:
 
 
 def last_at_or_before(targets: ThreadTimes, candidates: ThreadTimes) -> I64:
-    """Return (targets,) the last row of ``candidates`` with the same thread, at or before each time; −1: none.
-
-    This as-of join backwards is the join forwards with time reversed.
-    """
+    """Return (targets,) the last row of ``candidates`` at or before each time, with the same thread; −1: none."""
+    # the join forwards, with time reversed
     last = np.uint64(2**64 - 1)
     return first_at_or_after(
         ThreadTimes(targets.tid, last - targets.time), ThreadTimes(candidates.tid, last - candidates.time)
@@ -67,10 +59,10 @@ def last_at_or_before(targets: ThreadTimes, candidates: ThreadTimes) -> I64:
 
 
 def next_time(targets: ThreadTimes, candidates: ThreadTimes) -> U64:
-    """Return (targets,) the first time in ``candidates`` of the same thread, at or after each; LAST_TIME if none."""
+    """Return (targets,) the first time in ``candidates`` at or after each, of the same thread; LAST_TIME if none."""
     return np.append(candidates.time, np.uint64(LAST_TIME))[first_at_or_after(targets, candidates)]
 
 
 def last_time(targets: ThreadTimes, candidates: ThreadTimes) -> U64:
-    """Return (targets,) the last time in ``candidates`` of the same thread, at or before each; 0 if none."""
+    """Return (targets,) the last time in ``candidates`` at or before each, of the same thread; 0 if none."""
     return np.append(candidates.time, np.uint64(0))[last_at_or_before(targets, candidates)]

@@ -32,14 +32,11 @@ def sample_reader(
 ) -> SampleReader:
     """Return a reader of the recorded samples that ``profile`` sums up.
 
-    ``profile`` has been symbolized already, unless its format needs no names. ``filters`` applies the filters on
-    columns of samples once more. Later filters, for instance by function name, removed rows from the profile only. So
-    the reader keeps a sample only if the profile still has samples of the same event and thread, and samples with the
-    same stack.
+    Later filters, such as those by function name, removed rows from the profile only. So a sample is kept if the
+    profile still has samples of the same event and thread, and of the same stack.
     """
     rows = profile.recorded
     assert rows is not None
-    # (events, threads): whether the profile has samples of the event in the thread
     is_kept_thread = falses((len(profile.events), len(profile.threads)))
     is_kept_thread[profile.samples.event, profile.samples.thread] = True
     is_kept_stack = falses(len(profile.stacks.parent) + 1)  # the last entry is for samples without a stack, −1
@@ -68,8 +65,8 @@ def sample_reader(
 class _RowsByPosition:
     """Finds the stored threads and stacks of samples by the samples' positions in the recording.
 
-    The first pass stored them batch by batch. Worker processes finished these batches in any order, and a batch of the
-    second pass may consist of several batches of the first. Here, the batches of the first pass are sorted by position.
+    Worker processes finished the batches of the first pass in any order, and a batch of the second pass may consist of
+    several of them.
     """
 
     def __init__(self, rows: RecordedRows, source: str) -> None:
@@ -85,12 +82,10 @@ class _RowsByPosition:
     def find(self, position: I64) -> tuple[I32, I32, int]:
         """Return thread and stack of each sample of a batch, and the earliest time of all samples in later batches.
 
-        Shapes: ``position`` (n,), the positions of the samples of one batch of the second pass; returns (n,) and (n,).
-
-        Raises FormatError if the first pass read other samples: the file has changed in the meantime.
+        ``position`` (n,) are those of the second pass. Raises FormatError if the file has changed since the first pass.
         """
         first_batch = batch = int(np.searchsorted(self._first_position, position[0]))
-        checked = 0  # number of positions that belong to batches of the first pass
+        checked = 0  # positions that belong to batches of the first pass
         while checked < len(position):
             count = int(self._end[batch] - self._begin[batch]) if batch < len(self._first_position) else 0
             if not count or position_checksum(position[checked : checked + count]) != self._check[batch]:
@@ -102,10 +97,7 @@ class _RowsByPosition:
 
 
 def _branch_addresses(_: Event, samples: Samples) -> tuple[I64, U64]:
-    """Return rows of samples and addresses: the sources of all branches, then the targets of all branches.
-
-    Shapes: (2 * branches,) both.
-    """
+    """Return (2 * branches,) rows of samples and addresses: all sources, then all targets."""
     branches = samples.branches
     if branches is None:
         return zeros(0), np.zeros(0, np.uint64)
@@ -114,27 +106,22 @@ def _branch_addresses(_: Event, samples: Samples) -> tuple[I64, U64]:
 
 
 def _data_addresses(event: Event, samples: Samples) -> tuple[I64, U64]:
-    """Return rows of samples, and the address of the data that each sample accessed.
-
-    Shapes: (samples,) both; (0,) both if perf does not name the data addresses of this event (`perf_names_data`).
-    """
+    """Return (samples,) rows and addresses; (0,) if perf does not name this event's addresses."""
     address = samples.addr if perf_names_data(event) else None
     address = np.zeros(0, np.uint64) if address is None else address
     return np.arange(len(address), dtype=np.int64), address
 
 
-# By kind: the optional column to read, and a function of an event and samples of this event, which returns rows of
-# samples and addresses.
+# by kind: the optional column to read, and a function that returns rows of samples and addresses
 _ADDRESSES_OF_KIND = {"branches": (Want.BRANCHES, _branch_addresses), "data": (Want.ADDR, _data_addresses)}
 
 
 def _named_places(
     read_batches: Callable[[Want], Iterator[RecordedBatch]], recording: Recording, context: LoadContext, kind: str
 ) -> NamedPlaces:
-    """Symbolize addresses outside stacks; ``kind``: ``branches`` or ``data``.
+    """Stitch each address as if a sample had been taken there; ``kind``: ``branches`` or ``data``.
 
-    Each address is stitched as if a sample had been taken there. So it becomes a stack of one location in a separate
-    profile, which is symbolized.
+    So it becomes a stack of one location in a separate profile, which is symbolized.
     """
     from perf2x.kernel.perf_data import process_history
     from perf2x.model.transforms.replace_samples import samples_at
@@ -142,7 +129,7 @@ def _named_places(
     from perf2x.stitcher.stitch import Stitcher, StitchOptions
     from perf2x.symbolizer.symbolize import symbolize
 
-    # diagnostics that nobody reads, because the first pass has counted the same problems
+    # diagnostics that nobody reads: the first pass has counted the same problems
     uncounted = LoadContext(context.options, Diagnostics(), None, context.stages)
     session, sideband, symbols = recording.session, recording.sideband, context.options.symbols
     history = process_history(recording, True, uncounted)
@@ -150,15 +137,14 @@ def _named_places(
     column, addresses_of = _ADDRESSES_OF_KIND[kind]
 
     def intern_addresses(samples: Samples) -> I32:
-        """Return (n,) the stitcher's stack number for each address of samples, which are all of one event."""
+        """The samples are all of one event."""
         return stitcher.intern_ips(samples_at(samples, *addresses_of(session.events[samples.event[0]], samples)))
 
     for batch in read_batches(column):
         for event in unique(batch.samples.event).tolist():
             intern_addresses(take_rows(batch.samples, flatnonzero(batch.samples.event == event)))
     result = stitcher.result()
-    # build_profile renumbers stacks, also in the tables of ``recorded``. So a table that maps each stack number of the
-    # stitcher to itself, in a part without samples, becomes the table from the stitcher's numbers to the profile's.
+    # build_profile renumbers stacks, also in ``recorded``, so the stitcher's numbers become the profile's
     stack_number = np.arange(len(result.stacks), dtype=np.int32)
     empty = zeros(0)
     rows = RecordedRows([RecordedPart(0, 0, 0, stack=stack_number)], empty, as_uint64(empty), empty, empty)
@@ -167,7 +153,6 @@ def _named_places(
         sources = load_symbol_sources()
         profile, _ = symbolize(profile, session, symbols, uncounted.diagnostics, sources, context.finder, sideband)
     assert profile.recorded is not None
-    # (the stitcher's stacks,) the location that each stack consists of
     location = np.append(profile.stacks.location, -1)[profile.recorded.parts[0].stack]
     return NamedPlaces(
         profile,
@@ -179,10 +164,7 @@ def _named_places(
 def _kernel_address_formatter(
     profile: Profile, recording: Recording, context: LoadContext
 ) -> Callable[[int, bool], str]:
-    """Return a function (address, with_offset) that formats a kernel address: "vfs_read" or "vfs_read+0x10".
-
-    These are the formats ``%ps`` and ``%pS`` of printk. An address without a symbol is formatted as a number.
-    """
+    """Format addresses as ``%ps`` and ``%pS`` of printk do: "vfs_read" or "vfs_read+0x10"."""
     from perf2x.symbolizer.sources.kernel_source import KernelSource
 
     symbols = context.options.symbols
@@ -199,7 +181,6 @@ def _kernel_address_formatter(
 
 
 def _symbol_start_of_locations(profile: Profile, recording: Recording, context: LoadContext) -> U64:
-    """Return (locations,) the recorded address at which each location's symbol begins; all 0 without symbolization."""
     symbols = context.options.symbols
     if symbols is None:
         return np.zeros(len(profile.locations), np.uint64)

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 
 def _add_reader(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Add the reader of single samples."""
     if loaded.profile.recorded is None:
         return loaded
     from perf2x.features.single_samples.reread_samples import sample_reader

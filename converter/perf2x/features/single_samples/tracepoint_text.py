@@ -1,7 +1,4 @@
-"""Formats the raw data of tracepoint samples as text, with the print formats in the kernel's format files.
-
-perf record copies these files (``events/SYSTEM/NAME/format`` in tracefs) into the recording.
-"""
+"""Formats the raw data of tracepoint samples as text, with the print formats in the kernel's format files."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, cast
@@ -26,13 +23,13 @@ class TracepointText:
         self._strings: Mapping[str, str] = tracing.get("strings", {})
         self._session = session
         self._byte_order: ByteOrder = cast(ByteOrder, session.byte_order)
-        # by tracepoint id (``config``): a function from raw data to text
+        # by tracepoint id (``config``)
         self._formatters: dict[int, Callable[[bytes], str]] = {}
 
     def texts(self, event: Event, raw: ListArray) -> tuple[list[str], I64]:
         """Return a string for each distinct row of ``raw``, and (n,) the index of each sample's string.
 
-        ``raw`` has the raw data of n samples. All strings are "" if the recording does not have the event's format.
+        All strings are "" if the recording does not have the event's format.
         """
         format_entry = self._session.tracepoint_format(event)
         if format_entry is None:
@@ -50,10 +47,7 @@ class TracepointText:
 def _formatter(
     format_entry: Any, byte_order: ByteOrder, format_address: AddressFormatter, strings: Mapping[str, str]
 ) -> Callable[[bytes], str]:
-    """Return a function from raw data to text in the event's print format.
-
-    If perf2x does not understand something in that format, the text lists names and values of the fields instead.
-    """
+    """List names and values of the fields if perf2x does not understand the event's print format."""
     fields = format_entry["fields"]
     try:
         print_fields = compile_format(format_entry["print"], format_address, strings)

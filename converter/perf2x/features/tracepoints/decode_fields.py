@@ -1,8 +1,7 @@
 """Adds the fields of tracepoint samples, such as ``prev_comm`` and ``next_pid``, to a timeline as columns.
 
-Few formats need the fields, so the raw data of samples (PERF_SAMPLE_RAW) is read in a separate pass, and matched with
-the profile's samples by position in the recording. Source of truth: the kernel's format files, which the recording
-contains (reader/records/tracepoint_decoder.py).
+A separate pass reads the raw data of samples (PERF_SAMPLE_RAW). Source of truth: the kernel's format files, which the
+recording contains (reader/records/tracepoint_decoder.py).
 """
 
 from collections.abc import Mapping
@@ -30,8 +29,6 @@ from perf2x.model.recording import Recording, Want
 
 
 class _RawSamples(ColumnTable):
-    """The raw data of the samples of one tracepoint."""
-
     position: I64
     """Position in the recording, as in Samples.position."""
     raw: ListArray
@@ -39,11 +36,7 @@ class _RawSamples(ColumnTable):
 
 
 def _tracepoint_formats(recording: Recording) -> dict[int, list[Mapping[str, Any]]]:
-    """Return the formats of each tracepoint's fields, by row of session.events.
-
-    Fields that all tracepoints have ("common_pid" …) are left out, and so are events that are not tracepoints or
-    whose format was not recorded.
-    """
+    """Return fields by row of session.events, without those that all tracepoints have ("common_pid" …)."""
     session = recording.session
     return {
         row: [field for field in entry["fields"] if not field["name"].startswith("common_")]
@@ -53,7 +46,7 @@ def _tracepoint_formats(recording: Recording) -> dict[int, list[Mapping[str, Any
 
 
 def _raw_samples(recording: Recording, events: set[int]) -> dict[int, _RawSamples]:
-    """Read the raw data of the samples of these events, by event; events without raw data are omitted."""
+    """Events without raw data are omitted."""
     parts: dict[int, list[_RawSamples]] = {}
     for batch in recording.samples(Want.RAW | Want.REREAD):
         if batch.raw is None:
@@ -66,7 +59,7 @@ def _raw_samples(recording: Recording, events: set[int]) -> dict[int, _RawSample
 
 
 def _numbers_at(raw: ListArray, offset: int, size: int, signed: bool, byte_order: str) -> AnyArray:
-    """Decode the number at byte ``offset`` of each row, as int64 or uint64 (n,); bytes beyond a row's end are zeros.
+    """Return (n,) int64 or uint64; bytes beyond a row's end are zeros.
 
     ``size``: 1, 2, 4 or 8 bytes; ``byte_order``: ``<`` or ``>``.
     """
@@ -74,7 +67,7 @@ def _numbers_at(raw: ListArray, offset: int, size: int, signed: bool, byte_order
     return values.astype(np.int64 if signed else np.uint64)
 
 
-# JSON's numbers are doubles, which cannot represent all integers from here on.
+# JSON's numbers are doubles, which cannot represent all integers from here on
 _FIRST_INEXACT = 1 << 53
 
 _NUMBER_SIZES = (1, 2, 4, 8)  # bytes
@@ -85,8 +78,7 @@ def with_fields(profile: Profile, recording: Recording) -> Profile:
     samples, formats = profile.samples, _tracepoint_formats(recording)
     if samples.position is None:
         return profile
-    # The rows of all events' tables are numbered consecutively: ``field_row`` is the row of each sample, −1 if it has
-    # none, and ``first_row`` the first row of the next table.
+    # the rows of all events' tables are numbered consecutively; −1: a sample without a row
     field_row, tables, first_row = np.full(len(samples), -1, np.int32), list[TracepointFields](), 0
     for event, raw_samples in _raw_samples(recording, set(formats)).items():
         by_position = argsort(raw_samples.position)
@@ -107,11 +99,10 @@ def decode_columns(formats: list[Mapping[str, Any]], raw: ListArray, byte_order:
 
 
 def _columns(field: Mapping[str, Any], raw: ListArray, byte_order: str) -> list[FieldColumn]:
-    """Return the column of a field; of a short array of numbers, a column for each element."""
     field_type, name, offset, size = field["type"], field["name"], field["offset"], field["size"]
     if field_type.startswith(("__data_loc", "__rel_loc")):
-        # The field only locates its data: bits 0–15 are an offset, bits 16–31 a length. The offset is relative to the
-        # beginning of the raw data, or for __rel_loc to the end of this field.
+        # bits 0–15 are an offset of the data, bits 16–31 its length; the offset is relative to the beginning of the raw
+        # data, or for __rel_loc to the end of this field
         location = as_int64(_numbers_at(raw, offset, 4, False, byte_order))
         start = (location & 0xFFFF) + (offset + size if field_type.startswith("__rel_loc") else 0)
         return [_string_column(name, raw, start, location >> 16, "char" in field_type)]
@@ -134,7 +125,7 @@ def _columns(field: Mapping[str, Any], raw: ListArray, byte_order: str) -> list[
 
 
 def _element_size(field: Mapping[str, Any]) -> int:
-    """Return the size in bytes of one element, if the field is an array of at most 16 numbers; otherwise 0."""
+    """Return 0 unless the field is an array of at most 16 numbers."""
     count = field["type"].rpartition("[")[2].rstrip("]")
     count_or_zero = int(count) if count.isdigit() else 0
     element_size = field["size"] // count_or_zero if 0 < count_or_zero <= 16 else 0
@@ -142,7 +133,7 @@ def _element_size(field: Mapping[str, Any]) -> int:
 
 
 def _number_column(name: str, field_type: str, values: AnyArray) -> FieldColumn:
-    """Return a column of integers, or of hexadecimal strings if they are pointers, or any is too large for a double."""
+    """Pointers, and integers too large for a double, become hexadecimal strings."""
     is_address = field_type.endswith("*")
     if is_address or (len(values) and (int(values.max()) >= _FIRST_INEXACT or int(values.min()) <= -_FIRST_INEXACT)):
         first, row = group_rows([values])
@@ -151,18 +142,16 @@ def _number_column(name: str, field_type: str, values: AnyArray) -> FieldColumn:
 
 
 def _string_column(name: str, raw: ListArray, begin: I64, length: I64, has_characters: bool) -> FieldColumn:
-    """Return a column of strings, each made from ``length`` bytes of a row, which start at ``begin``.
+    """Make strings from ``length`` bytes of each row, which start at ``begin`` (n,).
 
-    If the bytes are characters, the string ends before the first NUL; otherwise it has all bytes as hexadecimal digits.
-    Shapes: ``begin`` and ``length`` (n,), in bytes; bytes beyond a row's end are left out.
+    Characters end before the first NUL; other bytes become hexadecimal digits. Bytes beyond a row's end are left out.
     """
     begin = np.minimum(begin, raw.lengths)
     length = np.minimum(length, raw.lengths - begin)
     distinct = ListInterner(np.uint8)
     row = distinct.number_spans(raw.values, raw.offsets[:-1] + begin, length)
     strings = [_string(entry.tobytes(), has_characters) for entry in distinct.table().rows()]
-    # Sort the strings by first appearance: new strings of one batch are numbered in order of their hashes, which differ
-    # from run to run.
+    # by first appearance: the numbers of strings are in order of hashes, which differ from run to run
     first, _ = group_rows([row])
     order = argsort(first)
     return FieldColumn(name, "text", argsort(order)[row], [strings[number] for number in order.tolist()])

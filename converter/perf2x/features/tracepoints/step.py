@@ -9,7 +9,6 @@ if TYPE_CHECKING:
 
 
 def _add_switches(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Add context switches to a timeline, derived from samples of ``sched:sched_switch``."""
     profile = loaded.profile
     if not run.options.timeline or not any(event.name.startswith("sched:") for event in profile.events):
         return loaded
@@ -19,7 +18,6 @@ def _add_switches(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _add_fields(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Add the fields of tracepoint samples to a timeline, if its format requested them."""
     if loaded.profile.samples.position is None:  # positions are kept only for formats that requested fields
         return loaded
     from perf2x.features.tracepoints.decode_fields import with_fields

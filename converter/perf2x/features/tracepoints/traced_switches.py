@@ -1,9 +1,7 @@
 """Derives context switches from samples of ``sched:sched_switch``, if the recording has no context-switch records.
 
-A sample shows that one thread leaves a CPU, and that another (next_pid) gets it. Recordings of whole CPUs
-(``perf record -a``) have a sample for every switch. They can be recognized: the thread that gets a CPU is also the
-thread that leaves it in the CPU's next sample. Recordings of selected threads lack the switches of all other threads,
-so nothing is derived from them.
+Recordings of whole CPUs (``perf record -a``) have a sample for every switch: the thread that gets a CPU (next_pid) is
+also the one that leaves it in the CPU's next sample. From recordings of selected threads, nothing is derived.
 """
 
 import numpy as np
@@ -33,8 +31,7 @@ from perf2x.features.schedule.schedule import (
 from perf2x.model.profile import Profile, Threads, ThreadSwitches, Wait
 from perf2x.model.recording import Recording
 
-# In at least this share of samples, the thread that leaves the CPU must be the one that got it in the CPU's previous
-# sample. The share is below 1, because a few samples may be lost.
+# share of samples whose departing thread is the one that got the CPU in the CPU's previous sample
 _MIN_SHARE = 0.9
 
 
@@ -46,7 +43,7 @@ def with_traced_switches(profile: Profile, recording: Recording) -> Profile:
 
 
 def traced_switches(samples: SwitchSamples, threads: Threads) -> ThreadSwitches | None:
-    """Return the switches in order of time; None if the samples do not show every switch (`_departing_tids`).
+    """Return the switches in order of time; None if the samples do not show every switch.
 
     Each sample is a switch-out and a switch-in::
 
@@ -77,12 +74,10 @@ def traced_switches(samples: SwitchSamples, threads: Threads) -> ThreadSwitches 
 
 
 def _departing_tids(samples: SwitchSamples) -> tuple[I64, Bools]:
-    """Return the tid of the thread that leaves, and whether the thread that gets the CPU leaves it in the next sample.
+    """Return (samples,) the tid of the thread that leaves, and whether the one that gets the CPU leaves it next.
 
-    The kernel reports the tid −1 for a thread that exits; it is replaced by the ``next_tid`` of the previous sample. If
-    too few threads that get a CPU leave it in the CPU's next sample (`_MIN_SHARE`), the second result is all False.
-
-    Shapes: ``samples`` is sorted by CPU and time; returns (samples,) and (samples,).
+    ``samples`` are sorted by CPU and time. An exiting thread's tid is −1; the previous ``next_tid`` replaces it. The
+    second result is all False below `_MIN_SHARE`.
     """
     same_cpu = samples.cpu[1:] == samples.cpu[:-1]
     has_next = same_cpu & (samples.next_tid[:-1] >= 0)
@@ -94,7 +89,7 @@ def _departing_tids(samples: SwitchSamples) -> tuple[I64, Bools]:
 
 
 def _thread_rows(threads: Threads, pid: I64, tid: I64) -> I64:
-    """Return (n,) the row in ``threads`` of each (pid, tid), else of any thread with the tid; −1 if there is none."""
+    """Prefer threads with the pid; −1 if no thread has the tid."""
     row_by_pid_and_tid = dict(
         zip(zip(threads.pid.tolist(), threads.tid.tolist(), strict=True), range(len(threads)), strict=False)
     )
